@@ -1,0 +1,66 @@
+/* Statuses and error records.
+ *
+ * A function that can fail returns a cs_status. Whoever discovers the failure also writes
+ * down, once, where it is and what would be right, in the cs_error that its caller handed
+ * in; callers in between only pass the status on. Outputs are written on success only.
+ *
+ * One cs_error can hold several messages (a scenario with three wrong keys reports three):
+ * they are separated by newlines, and what does not fit is counted, not stored. A record is
+ * a plain value: no allocation, so it can also say that memory ran out.
+ *
+ * A message reads "place: what is wrong and what would be right", the place being
+ * "file: /json/pointer" or "file:line:column".
+ */
+#ifndef CS_BASE_ERROR_H
+#define CS_BASE_ERROR_H
+
+#include <stdarg.h>
+#include <stdint.h>
+
+/* name, exit code of the program, description */
+#define CS_STATUS_MAP(X)                                                                           \
+    X(OK, 0, "done")                                                                               \
+    X(FAILED, 1, "the run failed")                                                                 \
+    X(NO_MEMORY, 1, "out of memory on this machine")                                               \
+    X(IO, 1, "input or output failed")                                                             \
+    X(OVERFLOW, 1, "a time or a size does not fit 64 bits")                                        \
+    X(USAGE, 2, "wrong use of the command line")                                                   \
+    X(INVALID, 3, "bad input")                                                                     \
+    X(LIMIT, 4, "a requested limit or comparison did not hold")                                    \
+    X(INTERRUPTED, 130, "interrupted")
+
+typedef enum cs_status {
+#define CS_STATUS_ENUM(name, exit_code, doc) CS_##name,
+    CS_STATUS_MAP(CS_STATUS_ENUM)
+#undef CS_STATUS_ENUM
+} cs_status;
+
+#define CS_MUST_CHECK       __attribute__((warn_unused_result))
+#define CS_PRINTF(fmt, arg) __attribute__((format(printf, fmt, arg)))
+
+enum { CS_ERROR_TEXT_BYTES = 4096 };
+
+typedef struct cs_error {
+    cs_status status; /* of the first message; CS_OK while there is none */
+    uint32_t count;   /* messages added */
+    uint32_t stored;  /* messages that fit into text */
+    char text[CS_ERROR_TEXT_BYTES];
+} cs_error;
+
+void cs_error_init(cs_error *error);
+
+/* Adds one message and returns `status`, so that `return cs_error_add(...)` reads well.
+ * `error` may be NULL: then only the status travels. */
+cs_status cs_error_add(cs_error *error, cs_status status, const char *format, ...) CS_PRINTF(3, 4);
+cs_status cs_error_addv(cs_error *error, cs_status status, const char *format, va_list arguments)
+    CS_PRINTF(3, 0);
+
+/* The usual message for a failed allocation. */
+cs_status cs_error_no_memory(cs_error *error);
+
+/* The name ("INVALID"), the description, the program's exit code. */
+const char *cs_status_name(cs_status status);
+const char *cs_status_describe(cs_status status);
+int cs_status_exit_code(cs_status status);
+
+#endif

@@ -1,0 +1,68 @@
+/* Declarative tables of fields: one table says what a JSON object may hold, in which units and
+ * ranges, with which defaults and why; the same table reads it, writes it back resolved, and feeds
+ * `sim list`, the help and the documentation.
+ *
+ *     typedef struct gpipe_params { uint32_t micro_batches; bool recompute; } gpipe_params;
+ *     static const cs_field fields[] = {
+ *         {"micro_batches", CS_FIELD_COUNT, offsetof(gpipe_params, micro_batches),
+ *          .min = 1, .max = 1 << 20, .doc = "micro-batches per mini-batch"},
+ *         {"recompute", CS_FIELD_BOOL, offsetof(gpipe_params, recompute), .fallback = "false",
+ *          .doc = "keep only a stage's input and run its forward again before the backward"},
+ *         {0}};
+ */
+#ifndef CS_BASE_FIELD_H
+#define CS_BASE_FIELD_H
+
+#include "sim/base/json.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum cs_field_type {
+    CS_FIELD_TIME,      /* cs_time */
+    CS_FIELD_BYTES,     /* int64_t */
+    CS_FIELD_BANDWIDTH, /* double, bytes/s */
+    CS_FIELD_FLOP_RATE, /* double, flop/s */
+    CS_FIELD_NUMBER,    /* double */
+    CS_FIELD_COUNT,     /* uint32_t, a whole number */
+    CS_FIELD_BOOL,      /* bool */
+    CS_FIELD_CHOICE,    /* uint32_t, the position of one of `choices` */
+    CS_FIELD_TEXT,      /* const char *, in the arena */
+    CS_FIELD_JSON,      /* const cJSON *, as it stands in the document (which must live on): for values that
+                         * have a reader of their own; any JSON type */
+} cs_field_type;
+
+typedef struct cs_field {
+    const char *name; /* NULL ends a table */
+    cs_field_type type;
+    size_t offset;          /* of the member in the struct that is filled */
+    const char *fallback;   /* the default, as a user would write it; NULL: required. For TEXT and JSON, ""
+                             * leaves the member NULL when the key is missing */
+    double min, max;        /* inclusive, in SI base units; both 0: the type's own range (>= 0) */
+    bool above_min;         /* the minimum itself is excluded */
+    const char *const *choices; /* of CS_FIELD_CHOICE, ended by NULL */
+    const char *doc;        /* one line, for people */
+    const char *shape;      /* of CS_FIELD_JSON: what it looks like, for people ("[first, ...]") */
+} cs_field;
+
+/* Reads the members of `object` into `out`. Unknown keys, wrong types, values out of range and missing
+ * required keys each add a message, and reading goes on, so that several are reported in one go.
+ * With several tables (ended by NULL) an object is read into several structs, `outs` in step with
+ * them, and a key is known when one of the tables has it. Quantities are taken as numbers in SI base units or as texts
+ * with a unit. `object` may be NULL: then all defaults. */
+CS_MUST_CHECK cs_status cs_field_read(const cJSON *object, const cs_json_place *place,
+                                      const cs_field *const tables[], void *const outs[],
+                                      cs_arena *arena, cs_error *error);
+
+/* Adds the fields of `in` to `object` with their resolved values, in the order of the table:
+ * quantities as numbers in SI base units. False when memory runs out. */
+bool cs_field_write(const cs_field *table, const void *in, cJSON *object);
+
+/* The field of that name, or NULL. */
+const cs_field *cs_field_find(const cs_field *table, const char *name);
+
+/* "time", "bytes", "a whole number >= 1", "one of none, fifo": what a value must be, for people. */
+char *cs_field_expected(const cs_field *field, char *text, size_t size);
+
+#endif

@@ -1,0 +1,42 @@
+/* Whole files: read at once, written at once or not at all.
+ *
+ * A result is written under a temporary name in the folder of the final one, flushed to the disk
+ * and renamed: a reader sees the earlier file or the complete new one, never a part, whatever
+ * happens in between (full disk, SIGKILL).
+ */
+#ifndef CS_BASE_FILE_H
+#define CS_BASE_FILE_H
+
+#include "sim/base/error.h"
+
+#include <stddef.h>
+
+/* Reads a file of at most `limit` bytes. *text is NUL-terminated (the NUL not counted in *length)
+ * and the caller's to free(). Errors name the path: not there, a folder, unreadable, too large. */
+CS_MUST_CHECK cs_status cs_file_read(const char *path, size_t limit, char **text, size_t *length,
+                                     cs_error *error);
+
+typedef struct cs_file_draft {
+    char *path;      /* the final name */
+    char *temporary; /* the name to write to, in the same folder */
+} cs_file_draft;
+
+/* Creates the temporary file, empty, so that an unwritable folder is known before the work starts. */
+CS_MUST_CHECK cs_status cs_file_draft_begin(cs_file_draft *draft, const char *path, cs_error *error);
+
+/* Flushes the temporary file to the disk and gives it the final name. The draft is finished either way;
+ * on failure the temporary file is gone and the earlier file is untouched. */
+CS_MUST_CHECK cs_status cs_file_draft_commit(cs_file_draft *draft, cs_error *error);
+
+/* Removes the temporary file. Accepts a draft that was committed, dropped or zeroed. */
+void cs_file_draft_drop(cs_file_draft *draft);
+
+/* Writes the bytes as a whole file through a draft. "-" is standard output. */
+CS_MUST_CHECK cs_status cs_file_write(const char *path, const char *text, size_t length,
+                                      cs_error *error);
+
+/* `name` as seen from the folder of the file `from`; absolute names stay. The caller frees it;
+ * NULL when memory runs out. */
+char *cs_file_relative(const char *from, const char *name);
+
+#endif

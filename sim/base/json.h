@@ -1,0 +1,62 @@
+/* Strict JSON on top of cJSON.
+ *
+ * cJSON by itself takes "01", turns 1e999 into infinity, keeps duplicate keys, looks keys up without
+ * case and saturates integers. A checker of our own runs over the text first and refuses whatever
+ * RFC 8259 refuses, and also: duplicate keys in one object, text that is not UTF-8, a NUL in a
+ * string, numbers that do not fit a double, nesting deeper than CS_JSON_DEPTH, text after the value.
+ * Such errors name file, line and column. What is wrong with the meaning of a value is named by
+ * file and JSON pointer (RFC 6901).
+ */
+#ifndef CS_BASE_JSON_H
+#define CS_BASE_JSON_H
+
+#include "sim/base/arena.h"
+#include "sim/base/error.h"
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
+enum {
+    CS_JSON_DEPTH = 64,
+    CS_JSON_BYTES = 64 << 20, /* largest file that is read */
+};
+
+/* Where a value stands, as a chain that lives on the stack of whoever walks the document:
+ *     cs_json_place model = {.up = &root, .key = "model"};
+ * The root of a document has no `up` and bears the file's name. */
+typedef struct cs_json_place {
+    const struct cs_json_place *up;
+    const char *file; /* of the root only */
+    const char *key;  /* of an object's member, or NULL */
+    int index;        /* of an array's element, when there is no key */
+} cs_json_place;
+
+/* Checks and parses. On success *root is the caller's, to free with cJSON_Delete. `name` stands for
+ * the file in messages. */
+CS_MUST_CHECK cs_status cs_json_parse(const char *name, const char *text, size_t length,
+                                      cJSON **root, cs_error *error);
+CS_MUST_CHECK cs_status cs_json_load(const char *path, cJSON **root, cs_error *error);
+
+/* Adds "file: /json/pointer: message" and returns CS_INVALID. */
+cs_status cs_json_invalid(const cs_json_place *place, cs_error *error, const char *format, ...)
+    CS_PRINTF(3, 4);
+
+/* The JSON pointer of a place, "" for the root, escaped as RFC 6901 says; cut off at `size`. */
+char *cs_json_pointer(const cs_json_place *place, char *text, size_t size);
+
+/* "an object", "a string", ...: what a value is, for messages. */
+const char *cs_json_kind(const cJSON *value);
+
+/* The member of an object with exactly this key, or NULL. */
+const cJSON *cs_json_member(const cJSON *object, const char *key);
+
+/* Puts `text` (JSON, or else taken as a string) where the pointer says. The parent must exist (or
+ * the element of an array); a missing key is created. Messages name `origin` ("--set"). */
+CS_MUST_CHECK cs_status cs_json_set(cJSON *root, const char *pointer, const char *text,
+                                    const char *origin, cs_error *error);
+
+/* The document as indented text, ended by a newline; the caller frees it. NULL when memory runs
+ * out. Numbers print so that reading them back gives the same double. */
+char *cs_json_print(const cJSON *root);
+
+#endif

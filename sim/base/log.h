@@ -1,0 +1,27 @@
+/* Messages for people, on standard error, by level. The library below the command line returns
+ * errors and never prints; a command owns one cs_log. */
+#ifndef CS_BASE_LOG_H
+#define CS_BASE_LOG_H
+
+#include "sim/base/error.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef enum cs_log_level { CS_LOG_ERROR, CS_LOG_WARNING, CS_LOG_INFO, CS_LOG_DEBUG } cs_log_level;
+
+typedef struct cs_log {
+    FILE *out;
+    cs_log_level level; /* messages above it are dropped */
+} cs_log;
+
+/* Writes "sim: warning: text\n". Info messages bear no level name. */
+void cs_log_write(const cs_log *log, cs_log_level level, const char *format, ...) CS_PRINTF(3, 4);
+
+/* Writes each message of `error` on its own line, and how many more there were. */
+void cs_log_error(const cs_log *log, const cs_error *error);
+
+/* "error", "warning", "info" or "debug"; false when it is none of them. */
+bool cs_log_level_parse(const char *name, cs_log_level *level);
+
+#endif

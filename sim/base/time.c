@@ -1,0 +1,51 @@
+#include "sim/base/time.h"
+
+#include <math.h>
+
+/* The largest double below 2^63: anything up to it converts to int64_t without overflow. */
+static const double largest = 9223372036854774784.0;
+
+static bool from_picoseconds(double picoseconds, cs_time *out)
+{
+    if (!(picoseconds >= 0 && picoseconds <= largest))
+        return false;
+    *out = llround(picoseconds);
+    return true;
+}
+
+bool cs_time_from_seconds(double seconds, cs_time *out)
+{
+    return from_picoseconds(seconds * (double)CS_PS_PER_SEC, out);
+}
+
+double cs_time_seconds(cs_time time)
+{
+    return (double)time / (double)CS_PS_PER_SEC;
+}
+
+bool cs_time_transfer(double bytes, double rate, cs_time *out)
+{
+    if (bytes == 0) { /* also at rate 0, where 0/0 would be no number */
+        *out = 0;
+        return true;
+    }
+    return from_picoseconds(bytes * (double)CS_PS_PER_SEC / rate, out);
+}
+
+bool cs_time_scale(cs_time time, double factor, cs_time *out)
+{
+    if (factor == 1) { /* exact beyond 2^53 as well */
+        *out = time;
+        return true;
+    }
+    return from_picoseconds((double)time * factor, out);
+}
+
+bool cs_time_at_speed(cs_time time, double speed, cs_time *out)
+{
+    if (speed == 1) {
+        *out = time;
+        return true;
+    }
+    return from_picoseconds((double)time / speed, out);
+}

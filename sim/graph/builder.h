@@ -1,0 +1,49 @@
+/* Builds a graph task by task.
+ *
+ * A builder remembers the first failure (memory, too many tasks); the calls in between need no check, and
+ * cs_builder_finish reports it. Ids are handed out in order of the calls.
+ */
+#ifndef CS_GRAPH_BUILDER_H
+#define CS_GRAPH_BUILDER_H
+
+#include "sim/graph/graph.h"
+
+typedef struct cs_builder cs_builder;
+
+/* NULL when memory runs out. Devices start with CS_QUEUE_PROGRAM. */
+cs_builder *cs_builder_create(uint32_t n_devices, uint32_t n_stages, uint32_t micro_batches,
+                              uint32_t n_batches);
+void cs_builder_destroy(cs_builder *builder);
+
+void cs_builder_queue(cs_builder *builder, uint32_t device, cs_queue queue);
+void cs_builder_resident(cs_builder *builder, uint32_t device, cs_category category, int64_t bytes);
+uint32_t cs_builder_slot(cs_builder *builder, uint32_t stage, uint32_t device, int64_t bytes);
+uint32_t cs_builder_group(cs_builder *builder, const uint32_t *devices, uint32_t n);
+
+/* Adds a class; its effects follow by cs_builder_effect, before the next class. */
+uint32_t cs_builder_class(cs_builder *builder, const cs_class *cls);
+void cs_builder_effect(cs_builder *builder, cs_category category, uint32_t device, int64_t bytes,
+                       bool at_end);
+
+/* Usual classes. Compute: kind, stage, device, slot (or CS_NONE), duration at speed 1. */
+uint32_t cs_builder_compute(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t device,
+                            uint32_t slot, cs_time duration);
+uint32_t cs_builder_transfer(cs_builder *builder, uint32_t stage, uint32_t from, uint32_t to,
+                             int64_t bytes, bool blocking);
+
+/* Adds a task and returns its id. A compute task becomes the last of its device's program. */
+uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item);
+
+/* `after` waits for the end of `before`. CS_NONE as `before` adds nothing. */
+void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after);
+
+/* Adds a collective: one member per rank of the group, with consecutive ids in rank order, and returns the
+ * first. Member r waits for what rank r contributes; what follows a member may use the result on
+ * that rank. Groups of one are not allowed. */
+uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t group,
+                               int64_t bytes, uint32_t item);
+
+/* Makes the graph. The builder is empty afterwards and must still be destroyed. */
+CS_MUST_CHECK cs_status cs_builder_finish(cs_builder *builder, cs_graph *graph, cs_error *error);
+
+#endif

@@ -1,0 +1,175 @@
+/* Task graphs: what is to be done, in which order, on which device, with which effect on memory.
+ *
+ * A task is a computation on a device, a transfer from one device to another, or one rank's part in
+ * a collective (lower.h turns collectives into transfers before the engine runs). Most of what there is
+ * to say about a task it shares with thousands of others: forwards of stage 3 all take the same
+ * time on the same device. That is said once, in a class. A task itself is 16 bytes: its class, which
+ * micro-batch it is for, where its successors are listed, and what its device computes next.
+ *
+ * Order. A task starts when all its predecessors have ended. Compute tasks of a device also obey the
+ * device's queue:
+ *   CS_QUEUE_PROGRAM   strictly in the order in which they were added
+ *   CS_QUEUE_PRIORITY  any that is ready: higher priority of the class first, then the lower id
+ * An edge that program order implies may be left out. Transfers do not queue on a device unless their class is
+ * blocking: then they start when both ends are free of compute, before any compute that is ready,
+ * lower id first, and occupy both.
+ *
+ * Ids are 32-bit positions. Tasks are best added roughly in the order in which they will run: the
+ * engine then walks memory forward.
+ *
+ * Memory. A class has effects: signed bytes of a category on a device, at the start or at the end of
+ * the task. What is resident from the start of the run (weights) is listed apart.
+ *
+ * Weights. A weights slot is one stage's weights on one device. Its version counts the updates
+ * that ended. Tasks whose class names a slot record the version that they read at their start; a class of kind
+ * CS_UPDATE makes a new version at its end.
+ */
+#ifndef CS_GRAPH_GRAPH_H
+#define CS_GRAPH_GRAPH_H
+
+#include "sim/base/error.h"
+#include "sim/base/time.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CS_NONE UINT32_MAX /* no id */
+
+/* name, text, symbol in prints, group */
+#define CS_KIND_MAP(X)                                                                             \
+    X(FORWARD, "forward", "F", COMPUTE)                                                            \
+    X(BACKWARD, "backward", "B", COMPUTE)                                                          \
+    X(BACKWARD_INPUT, "backward_input", "I", COMPUTE)                                              \
+    X(BACKWARD_WEIGHT, "backward_weight", "W", COMPUTE)                                            \
+    X(RECOMPUTE, "recompute", "R", COMPUTE)                                                        \
+    X(UPDATE, "update", "U", COMPUTE)                                                              \
+    X(TRANSFER, "transfer", "T", TRANSFER)                                                         \
+    X(ALL_REDUCE, "all_reduce", "A", COLLECTIVE)
+
+typedef enum cs_kind {
+#define CS_KIND_ENUM(name, text, symbol, group) CS_##name,
+    CS_KIND_MAP(CS_KIND_ENUM)
+#undef CS_KIND_ENUM
+    CS_N_KINDS
+} cs_kind;
+
+typedef enum cs_kind_group { CS_GROUP_COMPUTE, CS_GROUP_TRANSFER, CS_GROUP_COLLECTIVE } cs_kind_group;
+
+#define CS_CATEGORY_MAP(X)                                                                         \
+    X(WEIGHTS, "weights")                                                                          \
+    X(WEIGHT_VERSIONS, "weight_versions")                                                          \
+    X(GRADIENTS, "gradients")                                                                      \
+    X(OPTIMIZER, "optimizer_states")                                                               \
+    X(ACTIVATIONS, "activations")                                                                  \
+    X(BUFFERS, "communication_buffers")                                                            \
+    X(WORKSPACE, "workspace")
+
+typedef enum cs_category {
+#define CS_CATEGORY_ENUM(name, text) CS_MEMORY_##name,
+    CS_CATEGORY_MAP(CS_CATEGORY_ENUM)
+#undef CS_CATEGORY_ENUM
+    CS_N_CATEGORIES
+} cs_category;
+
+typedef enum cs_queue { CS_QUEUE_PROGRAM, CS_QUEUE_PRIORITY } cs_queue;
+
+typedef struct cs_effect {
+    int64_t bytes; /* allocated when positive, freed when negative */
+    uint32_t device;
+    uint8_t category; /* cs_category */
+    bool at_end;      /* of the task; else at its start */
+} cs_effect;
+
+typedef struct cs_class {
+    uint8_t kind;    /* cs_kind */
+    uint8_t origin;  /* cs_kind of what a transfer was lowered from; else equal to kind */
+    bool blocking;   /* a transfer that occupies the compute of both ends */
+    int32_t priority; /* of a device with CS_QUEUE_PRIORITY; higher first */
+    uint32_t stage;
+    uint32_t device;  /* where it computes, sends from, or is a rank */
+    uint32_t peer;    /* receiver of a transfer, group of a collective, else CS_NONE */
+    uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
+    uint32_t first_effect, n_effects;
+    cs_time duration; /* of compute, at device speed 1 */
+    int64_t bytes;    /* of a transfer; of the whole vector of a collective */
+} cs_class;
+
+typedef struct cs_task {
+    uint32_t cls;
+    uint32_t item;            /* mini-batch * micro_batches + micro-batch */
+    uint32_t first_successor; /* its successors end where the next task's begin */
+    uint32_t next;            /* what its device computes next in program order, or CS_NONE */
+} cs_task;
+
+typedef struct cs_resident {
+    int64_t bytes;
+    uint32_t device;
+    uint8_t category;
+} cs_resident;
+
+typedef struct cs_slot {
+    uint32_t stage, device;
+    int64_t bytes; /* of one version */
+} cs_slot;
+
+typedef struct cs_group {
+    uint32_t first, n; /* its ranks' devices in group_devices */
+} cs_group;
+
+typedef struct cs_graph {
+    uint32_t n_devices, n_stages;
+    uint32_t micro_batches; /* per mini-batch, >= 1 */
+    uint32_t n_batches;     /* mini-batches */
+
+    uint32_t n_tasks, n_edges;
+    cs_task *tasks;           /* n_tasks + 1, the last one closing the list of successors */
+    uint32_t *n_predecessors; /* per task */
+    uint32_t *successors;     /* n_edges */
+    uint32_t *first_task;     /* per device: head of its program, or CS_NONE */
+    uint8_t *queues;          /* per device: cs_queue */
+
+    uint32_t n_classes, n_effects, n_residents, n_slots, n_groups, n_group_devices;
+    cs_class *classes;
+    cs_effect *effects;
+    cs_resident *residents;
+    cs_slot *slots;
+    cs_group *groups;
+    uint32_t *group_devices;
+} cs_graph;
+
+/* Zeroed graphs can be finished. */
+void cs_graph_finish(cs_graph *graph);
+
+static inline const cs_class *cs_graph_class(const cs_graph *graph, uint32_t task)
+{
+    return &graph->classes[graph->tasks[task].cls];
+}
+
+static inline uint32_t cs_graph_mini_batch(const cs_graph *graph, uint32_t task)
+{
+    return graph->tasks[task].item / graph->micro_batches;
+}
+
+static inline uint32_t cs_graph_micro_batch(const cs_graph *graph, uint32_t task)
+{
+    return graph->tasks[task].item % graph->micro_batches;
+}
+
+const char *cs_kind_name(cs_kind kind);
+const char *cs_kind_symbol(cs_kind kind);
+cs_kind_group cs_kind_group_of(cs_kind kind);
+const char *cs_category_name(cs_category category);
+
+/* Checks what the engine takes for granted: ids in range, effects that balance per device and category,
+ * members of a collective that stand together, no cycle through edges and program order. A cycle is
+ * shown: "F0.1 on device 2 -> ...". CS_INVALID. */
+CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
+
+/* "F1.3 stage 2 on device 2": kind, mini-batch and micro-batch, where. Returns `text`. */
+char *cs_graph_describe(const cs_graph *graph, uint32_t task, char *text, size_t size);
+
+/* The whole graph as text, one task a line with its successors; false when writing failed. */
+bool cs_graph_print(const cs_graph *graph, FILE *out);
+
+#endif

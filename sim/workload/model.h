@@ -1,0 +1,80 @@
+/* A model: a chain of layers with the time and memory that training each takes.
+ *
+ * Layer i reads the output of layer i-1 (layer 0 the model's input) and is read by layer i+1 only.
+ * Networks with branches become chains by grouping (see pipedream.h). Times and activation sizes
+ * are for `batch_size` samples; weights do not depend on it.
+ *
+ * What is kept for backward is counted once per tensor, at the layer that reads it: kept_bytes
+ * holds the layer's input, when its backward needs it, and whatever else it saves. A stage of layers
+ * [first, end) therefore keeps the sum over its layers, the stage's input included, and a device
+ * that has sent its last output away does not hold it any longer.
+ */
+#ifndef CS_WORKLOAD_MODEL_H
+#define CS_WORKLOAD_MODEL_H
+
+#include "sim/base/arena.h"
+#include "sim/base/error.h"
+#include "sim/base/json.h"
+#include "sim/base/time.h"
+
+typedef struct cs_layer {
+    const char *name;
+    cs_time forward;
+    cs_time backward_input;  /* gradient of the input; with backward_weight the whole backward */
+    cs_time backward_weight; /* gradient of the weights */
+    cs_time update;          /* weight update, once per step, whatever the batch */
+    int64_t weight_bytes;
+    int64_t output_bytes;    /* activation handed to the next layer */
+    int64_t kept_bytes;      /* live from the layer's forward to the end of its backward */
+    int64_t workspace_bytes; /* live while the layer computes */
+} cs_layer;
+
+/* Where the numbers come from: required, so that a result can be judged. */
+typedef struct cs_provenance {
+    const char *source;   /* who or what made them: a command, a paper, "synthetic" */
+    const char *hardware; /* what they were measured on, "none" when derived */
+    const char *date;     /* when, YYYY-MM-DD */
+    const char *notes;    /* anything else, may be NULL */
+} cs_provenance;
+
+typedef struct cs_model {
+    const char *name;
+    uint32_t batch_size;  /* samples that times and activations are for; 0: per micro-batch, whatever its size */
+    int64_t input_bytes;  /* the input of layer 0 */
+    uint32_t n_layers;
+    cs_layer *layers;
+    cs_provenance provenance;
+    cs_arena arena; /* owns all of the above */
+} cs_model;
+
+/* Time and memory of a run of layers [first, end) for one micro-batch. */
+typedef struct cs_layer_sum {
+    cs_time forward, backward_input, backward_weight, update;
+    int64_t weight_bytes, kept_bytes;
+    int64_t input_bytes, output_bytes; /* at the two ends of the run */
+    int64_t workspace_bytes;           /* the largest of its layers */
+} cs_layer_sum;
+
+/* Zeroed models can be finished. */
+void cs_model_finish(cs_model *model);
+
+/* Reads a model file (format: scenarios/model-format.md). */
+CS_MUST_CHECK cs_status cs_model_load(const char *path, cs_model *model, cs_error *error);
+CS_MUST_CHECK cs_status cs_model_read(const cJSON *root, const cs_json_place *place,
+                                      cs_model *model, cs_error *error);
+
+/* The model as JSON that cs_model_read takes; NULL when memory runs out. */
+cJSON *cs_model_json(const cs_model *model);
+
+/* A synthetic chain of equal layers, its numbers per micro-batch (batch_size 0). `layer->name` is
+ * ignored; layers are named layer0, layer1, ... */
+CS_MUST_CHECK cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *layer, cs_model *model,
+                                         cs_error *error);
+
+/* Sums over [first, end) for micro-batches of `samples`: times and activations are scaled linearly
+ * from model->batch_size (times to the nearest picosecond, bytes up), each layer by itself; with
+ * batch_size 0 they are taken as they are. CS_OVERFLOW when a sum does not fit. */
+CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,
+                                     uint32_t samples, cs_layer_sum *sum, cs_error *error);
+
+#endif
