@@ -1,0 +1,52 @@
+/* Figures computed from a trace.
+ *
+ * Where a device's time went. [0, makespan) of every device is divided, without gap or overlap, into
+ *   compute        by kind of task
+ *   communication  blocked by a blocking transfer, or idle while what the next task waited for was
+ *                  on its way (exposed communication)
+ *   dependency     idle while what the next task waited for was still being computed elsewhere, the
+ *                  pipeline's filling included
+ *   flush          idle between two mini-batches until every device has ended the earlier one,
+ *                  and after the device's last task
+ * For an idle gap before a task, the chain of predecessors that ended last is walked back: where it
+ * runs through transfers it is communication, from the first computation on it is dependency.
+ *
+ * The critical path leads from the last task back to time 0, each step starting when the one
+ * before it ended; its parts add up to the makespan too.
+ */
+#ifndef CS_ANALYSIS_ANALYSIS_H
+#define CS_ANALYSIS_ANALYSIS_H
+
+#include "sim/trace/trace.h"
+
+typedef struct cs_time_use {
+    cs_time compute[CS_N_KINDS];
+    cs_time communication, dependency, flush;
+} cs_time_use;
+
+typedef struct cs_path_step {
+    uint32_t task; /* CS_NONE: waiting that no task explains */
+    cs_time start, end;
+} cs_path_step;
+
+typedef struct cs_analysis {
+    uint32_t n_devices, n_steps;
+    cs_time makespan;
+    double iteration_time;  /* s: mean distance of the ends of successive mini-batches; of the only one, its
+                             * end */
+    double throughput;      /* samples/s, 0 when the batch size is not known */
+    double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */
+    cs_time_use *devices;
+    cs_time_use path;    /* of the critical path; its dependency is waiting that no task explains */
+    cs_path_step *steps; /* in order of time */
+} cs_analysis;
+
+/* Zeroed analyses can be finished. */
+void cs_analysis_finish(cs_analysis *analysis);
+
+/* `batch_size` samples per mini-batch, 0 when unknown. A stopped trace is analysed up to where it
+ * stopped. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batch_size,
+                                   cs_analysis *analysis, cs_error *error);
+
+#endif

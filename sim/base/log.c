@@ -1,0 +1,54 @@
+#include "sim/base/log.h"
+
+#include <string.h>
+
+static const char *const level_names[] = {
+    [CS_LOG_ERROR] = "error",
+    [CS_LOG_WARNING] = "warning",
+    [CS_LOG_INFO] = "info",
+    [CS_LOG_DEBUG] = "debug",
+};
+
+enum { LEVELS = sizeof(level_names) / sizeof(level_names[0]) };
+
+/* The stream is locked over the whole line: lines of several threads do not mix. A failed write to
+ * standard error cannot be told to anyone, so results of printing are not looked at. */
+void cs_log_write(const cs_log *log, cs_log_level level, const char *format, ...)
+{
+    if (level > log->level)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    flockfile(log->out);
+    if (level == CS_LOG_INFO)
+        fputs("sim: ", log->out);
+    else
+        fprintf(log->out, "sim: %s: ", level_names[level]);
+    vfprintf(log->out, format, arguments);
+    fputc('\n', log->out);
+    funlockfile(log->out);
+    va_end(arguments);
+}
+
+void cs_log_error(const cs_log *log, const cs_error *error)
+{
+    const char *line = error->text;
+    while (*line) {
+        size_t length = strcspn(line, "\n");
+        cs_log_write(log, CS_LOG_ERROR, "%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    if (error->count > error->stored)
+        cs_log_write(log, CS_LOG_ERROR, "and %u more", error->count - error->stored);
+}
+
+bool cs_log_level_parse(const char *name, cs_log_level *level)
+{
+    for (int i = 0; i < LEVELS; i++) {
+        if (strcmp(name, level_names[i]) == 0) {
+            *level = (cs_log_level)i;
+            return true;
+        }
+    }
+    return false;
+}

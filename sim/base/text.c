@@ -1,0 +1,160 @@
+#include "sim/base/text.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static size_t character_length(unsigned char lead)
+{
+    if (lead < 0x80)
+        return 1;
+    if (lead >= 0xc2 && lead < 0xe0)
+        return 2;
+    if (lead >= 0xe0 && lead < 0xf0)
+        return 3;
+    return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+}
+
+size_t cs_text_character(const char *text, size_t length)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000}; /* below it: overlong */
+    if (length == 0)
+        return 0;
+    unsigned char lead = (unsigned char)text[0];
+    size_t n = character_length(lead);
+    if (n <= 1)
+        return n;
+    if (n > length)
+        return 0;
+    uint32_t code = lead & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        unsigned char next = (unsigned char)text[i];
+        if ((next & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (next & 0x3fu);
+    }
+    if (code < smallest[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+        return 0;
+    return n;
+}
+
+/* One character of the input as it is shown; *used is set to the bytes it took. */
+static size_t show_character(const char *text, size_t length, size_t *used, char shown[8])
+{
+    size_t n = cs_text_character(text, length);
+    unsigned char byte = (unsigned char)*text;
+    *used = n > 0 ? n : 1;
+    if (n == 0)
+        return (size_t)snprintf(shown, 8, "\\x%02x", byte);
+    if (byte == '\n')
+        return (size_t)snprintf(shown, 8, "\\n");
+    if (byte == '"' || byte == '\\')
+        return (size_t)snprintf(shown, 8, "\\%c", byte);
+    if (byte < 0x20 || byte == 0x7f)
+        return (size_t)snprintf(shown, 8, "\\u%04x", byte);
+    memcpy(shown, text, n);
+    return n;
+}
+
+char *cs_text_quote(const char *text, char *out, size_t size)
+{
+    size_t room = size - sizeof("\"...\"") + 1; /* bytes before the last dots, quote and NUL */
+    size_t length = strlen(text), end = 0;
+    out[end++] = '"';
+    while (length > 0) {
+        char shown[8];
+        size_t used, n = show_character(text, length, &used, shown);
+        if (end + n > room) {
+            memcpy(out + end, "...", 3);
+            end += 3;
+            break;
+        }
+        memcpy(out + end, shown, n);
+        end += n;
+        text += used;
+        length -= used;
+    }
+    out[end++] = '"';
+    out[end] = '\0';
+    return out;
+}
+
+enum { LONGEST_WORD = 64 };
+
+/* In halves: a wrong case is half as far as another letter, so that "gb" finds "GB". */
+static unsigned int replace_cost(char a, char b)
+{
+    if (a == b)
+        return 0;
+    return tolower((unsigned char)a) == tolower((unsigned char)b) ? 1 : 2;
+}
+
+static unsigned int smaller(unsigned int a, unsigned int b)
+{
+    return a < b ? a : b;
+}
+
+/* Edit distance (Levenshtein) in halves, row by row. Words beyond LONGEST_WORD are far away. */
+static unsigned int edit_distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    unsigned int row[LONGEST_WORD + 1];
+    if (n > LONGEST_WORD || m > LONGEST_WORD)
+        return UINT_MAX;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = (unsigned int)(2 * j);
+    for (size_t i = 1; i <= n; i++) {
+        unsigned int diagonal = row[0];
+        row[0] = (unsigned int)(2 * i);
+        for (size_t j = 1; j <= m; j++) {
+            unsigned int replaced = diagonal + replace_cost(a[i - 1], b[j - 1]);
+            diagonal = row[j];
+            row[j] = smaller(replaced, smaller(row[j], row[j - 1]) + 2);
+        }
+    }
+    return row[m];
+}
+
+void cs_guess_init(cs_guess *guess, const char *word)
+{
+    guess->word = word;
+    guess->closest = NULL;
+    /* A third of the word may be wrong (in halves: two thirds of its length), but one letter
+     * only in short ones. */
+    size_t length = strlen(word);
+    guess->distance = length > LONGEST_WORD ? 0 : (unsigned int)(2 * length / 3);
+    if (guess->distance < 2)
+        guess->distance = 2;
+    guess->distance++;
+    guess->known[0] = '\0';
+    guess->text[0] = '\0';
+}
+
+void cs_guess_add(cs_guess *guess, const char *known)
+{
+    unsigned int distance = edit_distance(guess->word, known);
+    if (distance < guess->distance && distance < 2 * strlen(known)) {
+        guess->distance = distance;
+        guess->closest = known;
+    }
+    size_t used = strlen(guess->known), room = sizeof(guess->known) - used;
+    const char *separator = used > 0 ? ", " : "";
+    if (strlen(separator) + strlen(known) + sizeof(", ...") <= room)
+        snprintf(guess->known + used, room, "%s%s", separator, known);
+    else if (used < 3 || strcmp(guess->known + used - 3, "...") != 0)
+        snprintf(guess->known + used, room, "%s...", separator);
+}
+
+const char *cs_guess_text(cs_guess *guess)
+{
+    char quoted[CS_TEXT_QUOTED_BYTES];
+    cs_text_quote(guess->word, quoted, sizeof(quoted));
+    if (guess->closest)
+        snprintf(guess->text, sizeof(guess->text), "%s; did you mean \"%.64s\"? known: %s", quoted,
+                 guess->closest, guess->known);
+    else
+        snprintf(guess->text, sizeof(guess->text), "%s; known: %s", quoted, guess->known);
+    return guess->text;
+}

@@ -1,0 +1,38 @@
+/* What users wrote, shown back to them: quoting, and guessing what was meant. */
+#ifndef CS_BASE_TEXT_H
+#define CS_BASE_TEXT_H
+
+#include <stddef.h>
+
+/* Writes `text` in double quotes into `out` and returns it. Control characters and bytes that are
+ * not UTF-8 are escaped, so that a message stays one printable line; what does not fit is replaced
+ * by "..." before the closing quote. `size` is 8 at least. */
+char *cs_text_quote(const char *text, char *out, size_t size);
+
+enum { CS_TEXT_QUOTED_BYTES = 80 }; /* what messages use */
+
+/* The bytes (1 to 4) of the well-formed UTF-8 character at the start of `text`; 0 when there is
+ * none: overlong forms, surrogates, beyond U+10FFFF, cut off. */
+size_t cs_text_character(const char *text, size_t length);
+
+/* What an unknown word may have been meant to be. Give it every known word, then print:
+ *
+ *     cs_guess guess;
+ *     cs_guess_init(&guess, "fofi");
+ *     for (...) cs_guess_add(&guess, names[i]);
+ *     ... "unknown sharing %s", cs_guess_text(&guess)
+ *         -> unknown sharing "fofi"; did you mean "fifo"? known: none, fifo, phi
+ */
+typedef struct cs_guess {
+    const char *word;
+    const char *closest; /* NULL when none is close */
+    unsigned int distance;
+    char known[512]; /* "none, fifo, phi"; with "..." at its end when they do not fit */
+    char text[700];
+} cs_guess;
+
+void cs_guess_init(cs_guess *guess, const char *word);
+void cs_guess_add(cs_guess *guess, const char *known);
+const char *cs_guess_text(cs_guess *guess);
+
+#endif
