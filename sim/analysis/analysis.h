@@ -1,11 +1,9 @@
 /* Figures computed from a trace.
  *
- * Where a device's time went. [0, makespan) of every device is divided, without gap or overlap, into
- *   compute        by kind of task
- *   communication  blocked by a blocking transfer, or idle while what the next task waited for was
- *                  on its way (exposed communication)
- *   dependency     idle while what the next task waited for was still being computed elsewhere, the
- *                  pipeline's filling included
+ * Where a device's time went. [0, makespan) of every device is divided, without gap or overlap,
+ * into compute        by kind of task communication  blocked by a blocking transfer, or idle while
+ * what the next task waited for was on its way (exposed communication) dependency     idle while
+ * what the next task waited for was still being computed elsewhere, the pipeline's filling included
  *   flush          idle between two mini-batches until every device has ended the earlier one,
  *                  and after the device's last task
  * For an idle gap before a task, the chain of predecessors that ended last is walked back: where it
@@ -32,8 +30,8 @@ typedef struct cs_path_step {
 typedef struct cs_analysis {
     uint32_t n_devices, n_steps;
     cs_time makespan;
-    double iteration_time;  /* s: mean distance of the ends of successive mini-batches; of the only one, its
-                             * end */
+    double iteration_time;  /* s: mean distance of the ends of successive mini-batches; of the only
+                             * one, its  end */
     double throughput;      /* samples/s, 0 when the batch size is not known */
     double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */
     cs_time_use *devices;
@@ -46,7 +44,7 @@ void cs_analysis_finish(cs_analysis *analysis);
 
 /* `batch_size` samples per mini-batch, 0 when unknown. A stopped trace is analysed up to where it
  * stopped. CS_NO_MEMORY. */
-CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batch_size,
-                                   cs_analysis *analysis, cs_error *error);
+CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
+                                   uint32_t batch_size, cs_analysis *analysis, cs_error *error);
 
 #endif

@@ -50,34 +50,57 @@ static size_t show_character(const char *text, size_t length, size_t *used, char
         return (size_t)snprintf(shown, 8, "\\x%02x", byte);
     if (byte == '\n')
         return (size_t)snprintf(shown, 8, "\\n");
-    if (byte == '"' || byte == '\\')
-        return (size_t)snprintf(shown, 8, "\\%c", byte);
     if (byte < 0x20 || byte == 0x7f)
         return (size_t)snprintf(shown, 8, "\\u%04x", byte);
     memcpy(shown, text, n);
     return n;
 }
 
-char *cs_text_quote(const char *text, char *out, size_t size)
+/* In quotes, the quote and the escaping character are escaped as well. */
+static size_t quote_character(const char *text, size_t length, size_t *used, char shown[8])
 {
-    size_t room = size - sizeof("\"...\"") + 1; /* bytes before the last dots, quote and NUL */
-    size_t length = strlen(text), end = 0;
-    out[end++] = '"';
+    if (*text != '"' && *text != '\\')
+        return show_character(text, length, used, shown);
+    *used = 1;
+    return (size_t)snprintf(shown, 8, "\\%c", *text);
+}
+
+typedef size_t (*character_writer)(const char *text, size_t length, size_t *used, char shown[8]);
+
+/* Writes at most `room` bytes, the last three "..." when the text is longer; returns their number.
+ * `kept` is where to cut then: the longest beginning that leaves room for the dots. */
+static size_t write_shown(const char *text, char *out, size_t room, character_writer write)
+{
+    size_t length = strlen(text), end = 0, kept = 0;
     while (length > 0) {
         char shown[8];
-        size_t used, n = show_character(text, length, &used, shown);
+        size_t used, n = write(text, length, &used, shown);
         if (end + n > room) {
-            memcpy(out + end, "...", 3);
-            end += 3;
-            break;
+            memcpy(out + kept, "...", 3);
+            return kept + 3;
         }
         memcpy(out + end, shown, n);
         end += n;
+        if (end + 3 <= room)
+            kept = end;
         text += used;
         length -= used;
     }
-    out[end++] = '"';
-    out[end] = '\0';
+    return end;
+}
+
+char *cs_text_show(const char *text, char *out, size_t size)
+{
+    out[write_shown(text, out, size - 1, show_character)] = '\0';
+    return out;
+}
+
+char *cs_text_quote(const char *text, char *out, size_t size)
+{
+    out[0] = '"';
+    size_t end = 1 + write_shown(text, out + 1, size - 3, quote_character);
+    out[end] = '"';
+    out[end + 1] = '\0';
     return out;
 }
 

@@ -9,6 +9,9 @@
  * by "..." before the closing quote. `size` is 8 at least. */
 char *cs_text_quote(const char *text, char *out, size_t size);
 
+/* The same without the quotes: for names and places that stand at the front of a message. */
+char *cs_text_show(const char *text, char *out, size_t size);
+
 enum { CS_TEXT_QUOTED_BYTES = 80 }; /* what messages use */
 
 /* The bytes (1 to 4) of the well-formed UTF-8 character at the start of `text`; 0 when there is

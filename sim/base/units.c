@@ -6,28 +6,26 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* value in SI base units = number * times / over. Both are whole and one of them is 1, so that one
- * rounding at most happens: "5 us" is the double nearest to 5e-6, which 5 * 1e-6 is not. */
+/* value in SI base units = number * times / over, both whole: "5 us" is the double nearest to 5e-6,
+ * which 5 * 1e-6 is not. */
 typedef struct unit {
     const char *name;
     double times, over;
     bool shown; /* used when values are formatted */
 } unit;
 
+/* clang-format off */
 #define DECIMAL(base, over, shown)                                                                 \
-    {base, 1, over, shown}, {"k" base, 1e3, over, shown}, {"M" base, 1e6, over, shown},            \
-        {"G" base, 1e9, over, shown}, {"T" base, 1e12, over, shown},                               \
-    {                                                                                              \
-        "P" base, 1e15, over, shown                                                                \
-    }
+    {base, 1, over, shown},        {"k" base, 1e3, over, shown},  {"M" base, 1e6, over, shown},     \
+    {"G" base, 1e9, over, shown},  {"T" base, 1e12, over, shown}, {"P" base, 1e15, over, shown}
 #define BINARY(base, over)                                                                         \
-    {"Ki" base, 0x1p10, over, false}, {"Mi" base, 0x1p20, over, false},                            \
-        {"Gi" base, 0x1p30, over, false}, {"Ti" base, 0x1p40, over, false},                        \
-    {                                                                                              \
-        "Pi" base, 0x1p50, over, false                                                             \
-    }
+    {"Ki" base, 0x1p10, over, false}, {"Mi" base, 0x1p20, over, false},                             \
+    {"Gi" base, 0x1p30, over, false}, {"Ti" base, 0x1p40, over, false},                             \
+    {"Pi" base, 0x1p50, over, false}
+/* clang-format on */
 
 /* Each ended by a NULL name; the shown ones in rising order. */
 static const unit time_units[] = {
@@ -93,8 +91,10 @@ cs_status cs_units_parse(const char *text, cs_quantity quantity, double *out, cs
     const char *name = text + digits;
     while (*name == ' ' || *name == '\t')
         name++;
+    if (*name == '\0' && name > text + digits)
+        return not_a_number(text, units, error);
     const unit *found = find_unit(units, name);
-    if (!found || (*name == '\0' && name > text + digits))
+    if (!found)
         return unknown_unit(units, name, error);
     double value;
     bool fits = cs_number_parse(text, digits, &value);
@@ -107,4 +107,59 @@ cs_status cs_units_parse(const char *text, cs_quantity quantity, double *out, cs
     }
     *out = value + 0.0; /* -0 becomes 0 */
     return CS_OK;
+}
+
+static const unit *largest_shown(const unit *units, double size)
+{
+    static const unit plain = {"", 1, 1, true};
+    const unit *best = &plain;
+    for (; units->name; units++) {
+        bool first = best == &plain;
+        if (units->shown && (first || size >= units->times / units->over))
+            best = units;
+    }
+    return best;
+}
+
+static double round_to(double value, int digits)
+{
+    char text[CS_NUMBER_TEXT_BYTES];
+    snprintf(text, sizeof(text), "%.*e", digits - 1, value);
+    return strtod(text, NULL);
+}
+
+/* Without an exponent where that stays short. */
+static void format_number(double value, int digits, char text[CS_NUMBER_TEXT_BYTES])
+{
+    double size = fabs(value);
+    if (size < 1e-3 || size >= 1e6) {
+        snprintf(text, CS_NUMBER_TEXT_BYTES, "%.*g", digits, value);
+        return;
+    }
+    int decimals = digits - 1 - (int)floor(log10(size));
+    snprintf(text, CS_NUMBER_TEXT_BYTES, "%.*f", decimals > 0 ? decimals : 0, value);
+    if (!strchr(text, '.'))
+        return;
+    size_t length = strlen(text);
+    while (text[length - 1] == '0')
+        length--;
+    text[text[length - 1] == '.' ? length - 1 : length] = '\0';
+}
+
+/* Rounded first: 999.9 us with three digits is 1 ms, not 1000 us. Zero and what is not finite are
+ * shown in the base unit. */
+char *cs_units_format(double value, cs_quantity quantity, int digits, char *text, size_t size)
+{
+    char number[CS_NUMBER_TEXT_BYTES];
+    cs_number_locale locale = cs_number_locale_enter();
+    digits = digits < 1 ? 1 : digits > 17 ? 17 : digits;
+    double rounded = isfinite(value) ? round_to(value, digits) : 1;
+    const unit *shown = largest_shown(units_of(quantity), rounded == 0 ? 1 : fabs(rounded));
+    if (isfinite(value))
+        format_number(value * shown->over / shown->times, digits, number);
+    else
+        cs_number_format(value, number, sizeof(number));
+    cs_number_locale_leave(locale);
+    snprintf(text, size, "%s%s%s", number, *shown->name ? " " : "", shown->name);
+    return text;
 }

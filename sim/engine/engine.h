@@ -6,28 +6,30 @@
  *   2. Transfers that became ready start, lower id first (blocking ones wait for step 3). One that
  *      takes no time at all ends at t: back to 1.
  *   3. Every idle device, in order of its number, starts what its queue gives: a ready blocking
- *      transfer if there is one (the one with the lowest id, as soon as its other end is idle and has
- *      none lower; until then the device starts no compute), else compute. A started task that
- *      takes no time ends at t: back to 1.
+ *      transfer if there is one (the one with the lowest id, as soon as its other end is idle and
+ * has none lower; until then the device starts no compute), else compute. A started task that takes
+ * no time ends at t: back to 1.
  *   4. The network sets the rates of the transfers on its links; time moves on.
  * So what starts at t sees everything that ends at t, and the result depends on nothing but the
  * graph and the platform.
  *
  * Durations. A compute task takes its duration over its device's speed, to the nearest picosecond.
- * A transfer spends the sum of its route's latencies, and then its bytes compete on the links of the
- * route. Links of infinite bandwidth are never contended; a transfer with no bytes, or with none
- * but such links, ends when its latency is over. Otherwise, with b the smallest bandwidth of the route:
- *   none, phi   bytes take bytes / b, or bytes * phi / b
- *   fifo        the transfer joins the queues of all its links at once (those of one instant in order of
- *               id), and when it is first in all of them holds them for bytes / b
- *   count, max_min   it has a rate (platform.h). When its rate changes, and only then, what is left is reduced by
- *               (old rate) * (time since its last change), and its end is set anew to
- *               left / (new rate) from now. Rates change in step 4 only, once per instant.
- * A span of a transfer starts when it becomes ready (blocking: when it starts) and so includes the time
- * spent waiting for links.
+ * A transfer spends the sum of its route's latencies, and then its bytes compete on the links of
+ * the route. Links of infinite bandwidth are never contended; a transfer with no bytes, or with
+ * none but such links, ends when its latency is over. Otherwise, with b the smallest bandwidth of
+ * the route: none, phi   bytes take bytes / b, or bytes * phi / b fifo        the transfer joins
+ * the queues of all its links at once (those of one instant in order of id), and when it is first
+ * in all of them holds them for bytes / b count, max_min   it has a rate (platform.h). When its
+ * rate changes, and only then, what is left is reduced by (old rate) * (time since its last
+ * change), and its end is set anew to left / (new rate) from now. Rates change in step 4 only, once
+ * per instant. A span of a transfer starts when it becomes ready (blocking: when it starts) and so
+ * includes the time spent waiting for links.
  *
  * Memory. A task's effects are applied together at its start or its end; peaks and capacities are
- * compared with the device's total after that. What is resident counts from time 0.
+ * compared with the device's total after that. What is resident counts from time 0. With
+ * stop_on_oom the run ends when the instant of the first allocation beyond a capacity is over: that
+ * instant is the makespan, tasks still running end there, and those that never started have the
+ * span (-1, -1).
  */
 #ifndef CS_ENGINE_ENGINE_H
 #define CS_ENGINE_ENGINE_H
@@ -44,8 +46,8 @@ typedef struct cs_engine_options {
 } cs_engine_options;
 
 /* `graph` must have passed cs_graph_check and hold no collectives; its devices are those of the
- * platform with the same number. `trace` is written on success only. Errors: CS_OVERFLOW (time beyond
- * 2^63 ps), CS_NO_MEMORY, CS_INTERRUPTED, CS_FAILED when tasks remain that can never start
+ * platform with the same number. `trace` is written on success only. Errors: CS_OVERFLOW (time
+ * beyond 2^63 ps), CS_NO_MEMORY, CS_INTERRUPTED, CS_FAILED when tasks remain that can never start
  * (program order against dependencies; shown). */
 CS_MUST_CHECK cs_status cs_engine_run(const cs_graph *graph, const cs_platform *platform,
                                       const cs_engine_options *options, cs_trace *trace,

@@ -1,7 +1,7 @@
 /* Builds a graph task by task.
  *
- * A builder remembers the first failure (memory, too many tasks); the calls in between need no check, and
- * cs_builder_finish reports it. Ids are handed out in order of the calls.
+ * A builder remembers the first failure (memory, too many tasks); the calls in between need no
+ * check, and cs_builder_finish reports it. Ids are handed out in order of the calls.
  */
 #ifndef CS_GRAPH_BUILDER_H
 #define CS_GRAPH_BUILDER_H
@@ -37,9 +37,9 @@ uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item);
 /* `after` waits for the end of `before`. CS_NONE as `before` adds nothing. */
 void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after);
 
-/* Adds a collective: one member per rank of the group, with consecutive ids in rank order, and returns the
- * first. Member r waits for what rank r contributes; what follows a member may use the result on
- * that rank. Groups of one are not allowed. */
+/* Adds a collective: one member per rank of the group, with consecutive ids in rank order, and
+ * returns the first. Member r waits for what rank r contributes; what follows a member may use the
+ * result on that rank. Groups of one are not allowed. */
 uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t group,
                                int64_t bytes, uint32_t item);
 

@@ -1,28 +1,28 @@
 /* Task graphs: what is to be done, in which order, on which device, with which effect on memory.
  *
  * A task is a computation on a device, a transfer from one device to another, or one rank's part in
- * a collective (lower.h turns collectives into transfers before the engine runs). Most of what there is
- * to say about a task it shares with thousands of others: forwards of stage 3 all take the same
- * time on the same device. That is said once, in a class. A task itself is 16 bytes: its class, which
- * micro-batch it is for, where its successors are listed, and what its device computes next.
+ * a collective (lower.h turns collectives into transfers before the engine runs). Most of what
+ * there is to say about a task it shares with thousands of others: forwards of stage 3 all take the
+ * same time on the same device. That is said once, in a class. A task itself is 16 bytes: its
+ * class, which micro-batch it is for, where its successors are listed, and what its device computes
+ * next.
  *
- * Order. A task starts when all its predecessors have ended. Compute tasks of a device also obey the
- * device's queue:
- *   CS_QUEUE_PROGRAM   strictly in the order in which they were added
+ * Order. A task starts when all its predecessors have ended. Compute tasks of a device also obey
+ * the device's queue: CS_QUEUE_PROGRAM   strictly in the order in which they were added
  *   CS_QUEUE_PRIORITY  any that is ready: higher priority of the class first, then the lower id
- * An edge that program order implies may be left out. Transfers do not queue on a device unless their class is
- * blocking: then they start when both ends are free of compute, before any compute that is ready,
- * lower id first, and occupy both.
+ * An edge that program order implies may be left out. Transfers do not queue on a device unless
+ * their class is blocking: then they start when both ends are free of compute, before any compute
+ * that is ready, lower id first, and occupy both.
  *
  * Ids are 32-bit positions. Tasks are best added roughly in the order in which they will run: the
  * engine then walks memory forward.
  *
- * Memory. A class has effects: signed bytes of a category on a device, at the start or at the end of
- * the task. What is resident from the start of the run (weights) is listed apart.
+ * Memory. A class has effects: signed bytes of a category on a device, at the start or at the end
+ * of the task. What is resident from the start of the run (weights) is listed apart.
  *
  * Weights. A weights slot is one stage's weights on one device. Its version counts the updates
- * that ended. Tasks whose class names a slot record the version that they read at their start; a class of kind
- * CS_UPDATE makes a new version at its end.
+ * that ended. Tasks whose class names a slot record the version that they read at their start; a
+ * class of kind CS_UPDATE makes a new version at its end.
  */
 #ifndef CS_GRAPH_GRAPH_H
 #define CS_GRAPH_GRAPH_H
@@ -51,10 +51,14 @@ typedef enum cs_kind {
 #define CS_KIND_ENUM(name, text, symbol, group) CS_##name,
     CS_KIND_MAP(CS_KIND_ENUM)
 #undef CS_KIND_ENUM
-    CS_N_KINDS
+        CS_N_KINDS
 } cs_kind;
 
-typedef enum cs_kind_group { CS_GROUP_COMPUTE, CS_GROUP_TRANSFER, CS_GROUP_COLLECTIVE } cs_kind_group;
+typedef enum cs_kind_group {
+    CS_GROUP_COMPUTE,
+    CS_GROUP_TRANSFER,
+    CS_GROUP_COLLECTIVE
+} cs_kind_group;
 
 #define CS_CATEGORY_MAP(X)                                                                         \
     X(WEIGHTS, "weights")                                                                          \
@@ -69,7 +73,7 @@ typedef enum cs_category {
 #define CS_CATEGORY_ENUM(name, text) CS_MEMORY_##name,
     CS_CATEGORY_MAP(CS_CATEGORY_ENUM)
 #undef CS_CATEGORY_ENUM
-    CS_N_CATEGORIES
+        CS_N_CATEGORIES
 } cs_category;
 
 typedef enum cs_queue { CS_QUEUE_PROGRAM, CS_QUEUE_PRIORITY } cs_queue;
@@ -82,9 +86,9 @@ typedef struct cs_effect {
 } cs_effect;
 
 typedef struct cs_class {
-    uint8_t kind;    /* cs_kind */
-    uint8_t origin;  /* cs_kind of what a transfer was lowered from; else equal to kind */
-    bool blocking;   /* a transfer that occupies the compute of both ends */
+    uint8_t kind;     /* cs_kind */
+    uint8_t origin;   /* cs_kind of what a transfer was lowered from; else equal to kind */
+    bool blocking;    /* a transfer that occupies the compute of both ends */
     int32_t priority; /* of a device with CS_QUEUE_PRIORITY; higher first */
     uint32_t stage;
     uint32_t device;  /* where it computes, sends from, or is a rank */
@@ -161,9 +165,9 @@ const char *cs_kind_symbol(cs_kind kind);
 cs_kind_group cs_kind_group_of(cs_kind kind);
 const char *cs_category_name(cs_category category);
 
-/* Checks what the engine takes for granted: ids in range, effects that balance per device and category,
- * members of a collective that stand together, no cycle through edges and program order. A cycle is
- * shown: "F0.1 on device 2 -> ...". CS_INVALID. */
+/* Checks what the engine takes for granted: ids in range, effects that balance per device and
+ * category, members of a collective that stand together, no cycle through edges and program order.
+ * A cycle is shown: "F0.1 on device 2 -> ...". CS_INVALID. */
 CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
 
 /* "F1.3 stage 2 on device 2": kind, mini-batch and micro-batch, where. Returns `text`. */

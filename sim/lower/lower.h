@@ -1,9 +1,10 @@
 /* From collectives to transfers.
  *
- * all_reduce by ring (Patarasuk and Yuan 2009): the vector is cut into as many chunks as there are ranks
- * (the first ones a byte longer where it does not divide); in each of 2(n-1) steps every rank sends one
- * chunk to the next rank: n-1 steps reduce, n-1 gather. A send of step k waits for what arrived in step
- * k-1 and for the rank's own send of step k-1. The additions are not counted as compute.
+ * all_reduce by ring (Patarasuk and Yuan 2009): the vector is cut into as many chunks as there are
+ * ranks (the first ones a byte longer where it does not divide); in each of 2(n-1) steps every rank
+ * sends one chunk to the next rank: n-1 steps reduce, n-1 gather. A send of step k waits for what
+ * arrived in step k-1 and for the rank's own send of step k-1. The additions are not counted as
+ * compute.
  */
 #ifndef CS_LOWER_LOWER_H
 #define CS_LOWER_LOWER_H

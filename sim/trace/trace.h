@@ -1,7 +1,8 @@
-/* What happened in a run: when each task ran, which weights it read, how memory and links were used.
+/* What happened in a run: when each task ran, which weights it read, how memory and links were
+ * used.
  *
- * Columns in the order of the graph's tasks; the graph says what the tasks are. All times in picoseconds,
- * all sizes in bytes.
+ * Columns in the order of the graph's tasks; the graph says what the tasks are. All times in
+ * picoseconds, all sizes in bytes.
  */
 #ifndef CS_TRACE_TRACE_H
 #define CS_TRACE_TRACE_H
@@ -12,8 +13,9 @@ typedef struct cs_span {
     cs_time start, end;
 } cs_span;
 
-/* Live bytes of one category on one device from `time` on. Ordered by (time, device, category), one sample
- * for each at most: the value when the instant was over, and only where it differs from before. */
+/* Live bytes of one category on one device from `time` on. Ordered by (time, device, category), one
+ * sample for each at most: the value when the instant was over, and only where it differs from
+ * before. */
 typedef struct cs_memory_sample {
     cs_time time;
     int64_t bytes;
@@ -27,7 +29,7 @@ typedef struct cs_device_record {
     cs_time peak_time;
     int64_t at_peak[CS_N_CATEGORIES];       /* what it was made of, at its first occurrence */
     int64_t category_peak[CS_N_CATEGORIES]; /* of each by itself */
-    bool out_of_memory;                     /* peak > capacity; then, for the first allocation too many: */
+    bool out_of_memory; /* peak > capacity; then, for the first allocation too many: */
     cs_time oom_time;
     uint32_t oom_task; /* CS_NONE: what is resident from the start */
     int64_t at_oom[CS_N_CATEGORIES];
@@ -36,15 +38,16 @@ typedef struct cs_device_record {
 typedef struct cs_link_record {
     const char *name; /* the platform's */
     double bandwidth;
-    int64_t bytes; /* carried; bytes / (bandwidth * makespan) is the share of its capacity that was used,
-                    * above 1 where the sharing `none` let transfers ignore each other */
+    int64_t bytes; /* carried; bytes / (bandwidth * makespan) is the share of its capacity that was
+                    * used, above 1 where the sharing `none` let transfers ignore each other */
 } cs_link_record;
 
 typedef struct cs_trace {
     uint32_t n_tasks, n_devices, n_links, n_samples, cap_samples;
-    cs_time makespan;    /* end of the last task */
-    cs_span *spans;      /* per task */
-    uint32_t *versions;  /* per task: version read (an update: made), CS_NONE without a slot; NULL when not recorded */
+    cs_time makespan;   /* end of the last task */
+    cs_span *spans;     /* per task */
+    uint32_t *versions; /* per task: version read (an update: made), CS_NONE without a slot; NULL
+                           when not recorded */
     cs_memory_sample *samples; /* by time; NULL when not recorded */
     cs_device_record *devices;
     cs_link_record *links;
@@ -54,7 +57,8 @@ typedef struct cs_trace {
 /* Zeroed traces can be finished. */
 void cs_trace_finish(cs_trace *trace);
 
-/* Of spans, versions, samples, peaks and links: two runs with the same hash gave the same result. */
+/* Of spans, versions, samples, peaks and links: two runs with the same hash gave the same result.
+ */
 uint64_t cs_trace_hash(const cs_trace *trace);
 
 #endif

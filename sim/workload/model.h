@@ -17,6 +17,9 @@
 #include "sim/base/json.h"
 #include "sim/base/time.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 typedef struct cs_layer {
     const char *name;
     cs_time forward;
@@ -26,7 +29,7 @@ typedef struct cs_layer {
     int64_t weight_bytes;
     int64_t output_bytes;    /* activation handed to the next layer */
     int64_t kept_bytes;      /* live from the layer's forward to the end of its backward */
-    int64_t workspace_bytes; /* live while the layer computes */
+    int64_t workspace_bytes; /* live while the layer computes; grows with the samples */
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
@@ -58,22 +61,29 @@ typedef struct cs_layer_sum {
 /* Zeroed models can be finished. */
 void cs_model_finish(cs_model *model);
 
-/* Reads a model file (format: scenarios/model-format.md). */
+/* Reads a model file (format: scenarios/model-format.md). What is wrong is reported in one go. The
+ * document need not outlive the call. On failure `model` is untouched. */
 CS_MUST_CHECK cs_status cs_model_load(const char *path, cs_model *model, cs_error *error);
 CS_MUST_CHECK cs_status cs_model_read(const cJSON *root, const cs_json_place *place,
                                       cs_model *model, cs_error *error);
 
-/* The model as JSON that cs_model_read takes; NULL when memory runs out. */
+/* The model as JSON that cs_model_read takes, all defaults written out; the caller's, to free with
+ * cJSON_Delete. NULL when memory runs out. */
 cJSON *cs_model_json(const cs_model *model);
 
+/* True for a day of the calendar, written YYYY-MM-DD. */
+bool cs_model_is_date(const char *text);
+
 /* A synthetic chain of equal layers, its numbers per micro-batch (batch_size 0). `layer->name` is
- * ignored; layers are named layer0, layer1, ... */
+ * ignored; layers are named layer0, layer1, ... The input is as large as a layer's output. The
+ * provenance's date is 1970-01-01, so that equal scenarios give equal models on every day. */
 CS_MUST_CHECK cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *layer, cs_model *model,
                                          cs_error *error);
 
-/* Sums over [first, end) for micro-batches of `samples`: times and activations are scaled linearly
- * from model->batch_size (times to the nearest picosecond, bytes up), each layer by itself; with
- * batch_size 0 they are taken as they are. CS_OVERFLOW when a sum does not fit. */
+/* Sums over [first, end) for micro-batches of `samples`: times, activations and workspace are scaled
+ * linearly from model->batch_size (times to the nearest picosecond, halves up; bytes up), each layer by
+ * itself; update and weights are not. With batch_size 0 all are taken as they are. An empty run has
+ * the same bytes at both ends. CS_OVERFLOW when a sum does not fit. */
 CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,
                                      uint32_t samples, cs_layer_sum *sum, cs_error *error);
 

@@ -1,0 +1,323 @@
+/* realpath belongs to the X/Open part of POSIX */
+#define _XOPEN_SOURCE 700
+
+#include "sim/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIRST_READ = 16 << 10, NAME_SHOWN = 200 };
+
+static cs_status fail(cs_error *error, cs_status status, const char *path, const char *what)
+{
+    char reason[128];
+    int code = errno;
+    if (strerror_r(code, reason, sizeof(reason)) != 0)
+        snprintf(reason, sizeof(reason), "error %d", code);
+    return cs_error_add(error, status, "%s: %s: %s", path, what, reason);
+}
+
+/* A path that cannot be opened is a wrong input; what fails after that is the machine's fault. */
+static cs_status open_input(const char *path, int *fd, cs_error *error)
+{
+    struct stat info;
+    int opened;
+    do
+        opened = open(path, O_RDONLY | O_CLOEXEC);
+    while (opened < 0 && errno == EINTR);
+    if (opened < 0)
+        return fail(error, CS_INVALID, path, "cannot read");
+    if (fstat(opened, &info) == 0 && S_ISDIR(info.st_mode)) {
+        close(opened);
+        return cs_error_add(error, CS_INVALID, "%s: is a folder; must be a file", path);
+    }
+    *fd = opened;
+    return CS_OK;
+}
+
+static bool grow(char **text, size_t *capacity)
+{
+    size_t next = *capacity > 0 ? 2 * *capacity : FIRST_READ;
+    char *grown = next > *capacity ? realloc(*text, next) : NULL;
+    if (!grown)
+        return false;
+    *text = grown;
+    *capacity = next;
+    return true;
+}
+
+/* Reads to the end whatever the size said before: pipes have none, and files grow. */
+static cs_status read_all(int fd, const char *path, size_t limit, char **text, size_t *length,
+                          cs_error *error)
+{
+    size_t capacity = 0;
+    for (;;) {
+        if (capacity - *length < 2 && !grow(text, &capacity))
+            return cs_error_no_memory(error);
+        ssize_t got = read(fd, *text + *length, capacity - *length - 1);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail(error, CS_IO, path, "cannot read");
+        if (got == 0)
+            break;
+        *length += (size_t)got;
+        if (*length > limit)
+            return cs_error_add(error, CS_INVALID, "%s: too large; must be at most %zu bytes", path,
+                                limit);
+    }
+    (*text)[*length] = '\0';
+    return CS_OK;
+}
+
+cs_status cs_file_read(const char *path, size_t limit, char **text, size_t *length, cs_error *error)
+{
+    int fd;
+    char *bytes = NULL;
+    size_t count = 0;
+    cs_status status = open_input(path, &fd, error);
+    if (status != CS_OK)
+        return status;
+    status = read_all(fd, path, limit, &bytes, &count, error);
+    close(fd); /* nothing was written: its result says nothing */
+    if (status != CS_OK) {
+        free(bytes);
+        return status;
+    }
+    *text = bytes;
+    *length = count;
+    return CS_OK;
+}
+
+/* The bytes of `path` up to and including its last slash; 0 for a name in the current folder. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* A device or a pipe is written in place: there is nothing to replace. */
+static bool is_direct(const cs_file_draft *draft)
+{
+    return strcmp(draft->path, draft->temporary) == 0;
+}
+
+/* Where the bytes end up: behind a link, the file that it names is replaced, not the link. */
+static char *final_path(const char *path)
+{
+    char *resolved = realpath(path, NULL);
+    return resolved ? resolved : strdup(path);
+}
+
+static cs_status check_path(const char *path, bool *device, cs_error *error)
+{
+    struct stat info;
+    *device = false;
+    if (stat(path, &info) != 0) {
+        if (path[folder_length(path)] == '\0')
+            return cs_error_add(error, CS_IO, "%s: must be the name of a file",
+                                *path ? path : "\"\"");
+        return CS_OK;
+    }
+    if (S_ISDIR(info.st_mode))
+        return cs_error_add(error, CS_IO, "%s: is a folder; must be the name of a file", path);
+    if (access(path, W_OK) != 0)
+        return fail(error, CS_IO, path, "cannot write");
+    *device = !S_ISREG(info.st_mode);
+    return CS_OK;
+}
+
+/* mkstemp finds a free name but makes the file private to its owner, and the umask cannot be asked
+ * for without changing it. So the name is taken again with the permissions of any new file;
+ * somebody who takes it in between is noticed by O_EXCL. */
+static int create_temporary(char *name, size_t suffix)
+{
+    for (int attempt = 0; attempt < 100; attempt++) {
+        memcpy(name + suffix, "XXXXXX", 6);
+        int fd = mkstemp(name);
+        if (fd < 0)
+            return -1;
+        close(fd);
+        if (unlink(name) != 0)
+            return -1;
+        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+/* ".<name>.XXXXXX" beside the final path, a long name cut so that the whole stays a valid one. */
+static char *temporary_name(const char *path)
+{
+    size_t folder = folder_length(path), size = strlen(path) + sizeof("..XXXXXX");
+    char *name = malloc(size);
+    if (name)
+        snprintf(name, size, "%.*s.%.*s.XXXXXX", (int)folder, path, NAME_SHOWN, path + folder);
+    return name;
+}
+
+static cs_status begin_beside(cs_file_draft *draft, const char *path, cs_error *error)
+{
+    draft->path = final_path(path);
+    draft->temporary = draft->path ? temporary_name(draft->path) : NULL;
+    if (!draft->temporary)
+        return cs_error_no_memory(error);
+    int fd = create_temporary(draft->temporary, strlen(draft->temporary) - 6);
+    if (fd >= 0 && close(fd) == 0)
+        return CS_OK;
+    cs_status status = fail(error, CS_IO, path, "cannot create");
+    if (fd < 0) { /* it is not ours to remove */
+        free(draft->temporary);
+        draft->temporary = NULL;
+    }
+    return status;
+}
+
+cs_status cs_file_draft_begin(cs_file_draft *draft, const char *path, cs_error *error)
+{
+    cs_file_draft begun = {0};
+    bool device;
+    *draft = begun;
+    cs_status status = check_path(path, &device, error);
+    if (status != CS_OK)
+        return status;
+    if (!device) {
+        status = begin_beside(&begun, path, error);
+    } else {
+        begun.path = strdup(path);
+        begun.temporary = strdup(path);
+        if (!begun.path || !begun.temporary)
+            status = cs_error_no_memory(error);
+    }
+    if (status == CS_OK)
+        *draft = begun;
+    else
+        cs_file_draft_drop(&begun);
+    return status;
+}
+
+static cs_status flush(const char *path, const char *shown, int flags, cs_error *error)
+{
+    int fd = open(path, flags | O_CLOEXEC);
+    if (fd < 0)
+        return fail(error, CS_IO, shown, "cannot open to flush");
+    cs_status status = CS_OK;
+    /* some file systems cannot flush a folder and say EINVAL */
+    if (fsync(fd) != 0 && !(errno == EINVAL && (flags & O_DIRECTORY)))
+        status = fail(error, CS_IO, shown, "cannot flush to the disk");
+    if (close(fd) != 0 && status == CS_OK)
+        status = fail(error, CS_IO, shown, "cannot close");
+    return status;
+}
+
+/* A new name is on the disk for certain only when its folder is. A folder that may be written but
+ * not read cannot be flushed; the file is complete all the same. */
+static cs_status flush_folder(const char *path, cs_error *error)
+{
+    size_t length = folder_length(path);
+    char *folder = length > 0 ? strndup(path, length) : strdup(".");
+    if (!folder)
+        return cs_error_no_memory(error);
+    cs_status status = CS_OK;
+    if (access(folder, R_OK) == 0)
+        status = flush(folder, path, O_RDONLY | O_DIRECTORY, error);
+    free(folder);
+    return status;
+}
+
+static cs_status publish(cs_file_draft *draft, cs_error *error)
+{
+    cs_status status = flush(draft->temporary, draft->path, O_RDONLY, error);
+    if (status != CS_OK)
+        return status;
+    if (rename(draft->temporary, draft->path) != 0)
+        return fail(error, CS_IO, draft->path, "cannot rename the finished file to this name");
+    free(draft->temporary);
+    draft->temporary = NULL;
+    return flush_folder(draft->path, error);
+}
+
+cs_status cs_file_draft_commit(cs_file_draft *draft, cs_error *error)
+{
+    cs_status status = is_direct(draft) ? CS_OK : publish(draft, error);
+    cs_file_draft_drop(draft);
+    return status;
+}
+
+void cs_file_draft_drop(cs_file_draft *draft)
+{
+    if (!draft)
+        return;
+    if (draft->path && draft->temporary && !is_direct(draft))
+        unlink(draft->temporary);
+    free(draft->temporary);
+    free(draft->path);
+    draft->path = draft->temporary = NULL;
+}
+
+static bool write_all(int fd, const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, text, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        text += written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
+static cs_status write_draft(const cs_file_draft *draft, const char *text, size_t length,
+                             cs_error *error)
+{
+    int fd = open(draft->temporary, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail(error, CS_IO, draft->path, "cannot write");
+    cs_status status = CS_OK;
+    if (!write_all(fd, text, length))
+        status = fail(error, CS_IO, draft->path, "cannot write");
+    if (close(fd) != 0 && status == CS_OK)
+        status = fail(error, CS_IO, draft->path, "cannot write");
+    return status;
+}
+
+cs_status cs_file_write(const char *path, const char *text, size_t length, cs_error *error)
+{
+    cs_file_draft draft;
+    if (strcmp(path, "-") == 0) {
+        if (!write_all(STDOUT_FILENO, text, length))
+            return fail(error, CS_IO, "standard output", "cannot write");
+        return CS_OK;
+    }
+    cs_status status = cs_file_draft_begin(&draft, path, error);
+    if (status != CS_OK)
+        return status;
+    status = write_draft(&draft, text, length, error);
+    if (status != CS_OK) {
+        cs_file_draft_drop(&draft);
+        return status;
+    }
+    return cs_file_draft_commit(&draft, error);
+}
+
+char *cs_file_relative(const char *from, const char *name)
+{
+    size_t folder = *name == '/' ? 0 : folder_length(from);
+    size_t size = folder + strlen(name) + 1;
+    char *path = malloc(size);
+    if (path) {
+        memcpy(path, from, folder);
+        memcpy(path + folder, name, size - folder);
+    }
+    return path;
+}

@@ -1,0 +1,112 @@
+#include "sim/base/json.h"
+#include "sim/base/number.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* cJSON's own printer compares doubles with a tolerance, so that not all of them read back, and
+ * writes whole numbers beyond 10^15 with an exponent. Failed writes are looked at once, at the
+ * end: a stream remembers them. */
+
+enum { INDENT = 2 };
+
+static void print_number(FILE *out, double value)
+{
+    char text[CS_NUMBER_TEXT_BYTES];
+    if (isfinite(value))
+        fputs(cs_number_format(value, text, sizeof(text)), out);
+    else
+        fputs("null", out);
+}
+
+static void print_string(FILE *out, const char *text)
+{
+    static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    fputc('"', out);
+    for (; text && *text; text++) {
+        const char *found = strchr(special, *text);
+        if (found)
+            fprintf(out, "\\%c", letters[found - special]);
+        else if ((unsigned char)*text < 0x20)
+            fprintf(out, "\\u%04x", (unsigned int)*text);
+        else
+            fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static bool is_container(const cJSON *value)
+{
+    return cJSON_IsArray(value) || cJSON_IsObject(value);
+}
+
+/* An array of scalars stands on one line, anything else that is not empty on several. */
+static bool is_tall(const cJSON *value)
+{
+    if (cJSON_IsObject(value))
+        return value->child;
+    for (const cJSON *child = value->child; child; child = child->next) {
+        if (is_container(child))
+            return true;
+    }
+    return false;
+}
+
+static void start_line(FILE *out, int depth)
+{
+    fprintf(out, "\n%*s", depth * INDENT, "");
+}
+
+static void print_value(FILE *out, const cJSON *value, int depth);
+
+static void print_container(FILE *out, const cJSON *value, int depth)
+{
+    bool tall = is_tall(value), object = cJSON_IsObject(value);
+    fputc(object ? '{' : '[', out);
+    for (const cJSON *child = value->child; child; child = child->next) {
+        if (tall)
+            start_line(out, depth + 1);
+        if (object) {
+            print_string(out, child->string);
+            fputs(": ", out);
+        }
+        print_value(out, child, depth + 1);
+        if (child->next)
+            fputs(tall ? "," : ", ", out);
+    }
+    if (tall)
+        start_line(out, depth);
+    fputc(object ? '}' : ']', out);
+}
+
+static void print_value(FILE *out, const cJSON *value, int depth)
+{
+    if (is_container(value))
+        print_container(out, value, depth);
+    else if (cJSON_IsString(value))
+        print_string(out, value->valuestring);
+    else if (cJSON_IsNumber(value))
+        print_number(out, value->valuedouble);
+    else
+        fputs(cJSON_IsTrue(value) ? "true" : cJSON_IsFalse(value) ? "false" : "null", out);
+}
+
+char *cs_json_print(const cJSON *root)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    print_value(out, root, 0);
+    fputc('\n', out);
+    bool failed = ferror(out);
+    if (fclose(out) != 0 || failed) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

@@ -1,0 +1,515 @@
+#include "sim/engine/network.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The links that transfers of a class take: those of finite bandwidth first, which alone can be
+ * contended. */
+typedef struct route {
+    uint32_t first, n, n_finite; /* in route_links */
+    double bandwidth;            /* of the narrowest link; infinite without any */
+} route;
+
+typedef struct flow {
+    uint32_t task, cls;
+    uint32_t mark;  /* of the last walk that saw it */
+    uint32_t ahead; /* fifo: links of its route where another message is before it */
+    double rate;    /* bytes/s since `since` */
+    double left;    /* bytes, at `since` */
+    double next_rate;
+    cs_time since, end;
+    bool active; /* joined and not ended */
+} flow;
+
+typedef struct link_state {
+    uint32_t *flows; /* on the link; fifo: in order of arrival, from `head` on */
+    uint32_t head, n, capacity;
+    uint32_t mark;
+    bool changed; /* since the last settling */
+    double bandwidth;
+    double free;      /* max-min: not yet given away */
+    uint32_t unfixed; /* max-min: flows without a rate yet */
+} link_state;
+
+/* A list of ids that is emptied often. */
+typedef struct id_list {
+    uint32_t *ids, n, capacity;
+} id_list;
+
+/* A flow that joined since the last settling. */
+typedef struct arrival {
+    uint32_t task, flow;
+} arrival;
+
+struct cs_network {
+    const cs_graph *graph;
+    cs_sharing sharing;
+    cs_network_announce *announce;
+    void *context;
+    route *routes; /* per class */
+    uint32_t *route_links, n_route_links, cap_route_links;
+    link_state *links;
+    uint32_t n_links;
+    flow *flows;
+    uint32_t n_flows, cap_flows;
+    uint32_t mark; /* of the current walk */
+    id_list spare; /* flows that are free for use */
+    arrival *arrivals;
+    uint32_t n_arrivals, cap_arrivals;
+    id_list changed;   /* links whose flows changed since the last settling */
+    id_list component; /* links of the component that a walk found */
+    id_list members;   /* flows of it */
+};
+
+static bool add(id_list *list, uint32_t id)
+{
+    if (!cs_vector_reserve((void **)&list->ids, &list->capacity, list->n + UINT64_C(1),
+                           sizeof(*list->ids)))
+        return false;
+    list->ids[list->n++] = id;
+    return true;
+}
+
+/* ---- routes ---- */
+
+static bool competes(const cs_platform *platform, const route *way, int64_t bytes)
+{
+    return bytes > 0 && way->n_finite > 0 && platform->sharing != CS_SHARING_NONE &&
+           platform->sharing != CS_SHARING_PHI;
+}
+
+static cs_status find_delivery(const cs_platform *platform, const route *way, const cs_class *cls,
+                               cs_delivery *delivery, cs_error *error)
+{
+    cs_time delay, bytes_time = 0;
+    double bandwidth;
+    cs_status status =
+        cs_platform_path(platform, cls->device, cls->peer, &delay, &bandwidth, error);
+    if (status != CS_OK)
+        return status;
+    delivery->competes = competes(platform, way, cls->bytes);
+    double bytes = (double)cls->bytes;
+    if (platform->sharing == CS_SHARING_PHI)
+        bytes *= platform->phi;
+    if ((!delivery->competes && !cs_time_transfer(bytes, bandwidth, &bytes_time)) ||
+        !cs_time_add(delay, bytes_time, &delivery->delay))
+        return cs_error_add(error, CS_OVERFLOW, "a transfer of %lld bytes takes 2^63 ps or more",
+                            (long long)cls->bytes);
+    return CS_OK;
+}
+
+static bool find_route(cs_network *network, const cs_platform *platform, const cs_class *cls,
+                       route *way)
+{
+    *way = (route){.first = network->n_route_links, .bandwidth = INFINITY};
+    if (!cs_vector_reserve((void **)&network->route_links, &network->cap_route_links,
+                           (uint64_t)way->first + platform->longest_route,
+                           sizeof(*network->route_links)))
+        return false;
+    uint32_t *links = network->route_links + way->first;
+    way->n = platform->route(platform, cls->device, cls->peer, links);
+    network->n_route_links += way->n;
+    for (uint32_t i = 0; i < way->n; i++) {
+        double bandwidth = platform->links[links[i]].bandwidth;
+        if (!isfinite(bandwidth))
+            continue;
+        way->bandwidth = fmin(way->bandwidth, bandwidth);
+        uint32_t link = links[i];
+        links[i] = links[way->n_finite];
+        links[way->n_finite++] = link;
+    }
+    return true;
+}
+
+static cs_status find_routes(cs_network *network, const cs_platform *platform,
+                             cs_delivery *deliveries, cs_error *error)
+{
+    const cs_graph *graph = network->graph;
+    for (uint32_t i = 0; i < graph->n_classes; i++) {
+        const cs_class *cls = &graph->classes[i];
+        if (cls->kind != CS_TRANSFER)
+            continue;
+        if (!find_route(network, platform, cls, &network->routes[i]))
+            return cs_error_no_memory(error);
+        cs_status status = find_delivery(platform, &network->routes[i], cls, &deliveries[i], error);
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}
+
+static bool reserve(cs_network *network, const cs_graph *graph, const cs_platform *platform)
+{
+    network->graph = graph;
+    network->sharing = platform->sharing;
+    network->n_links = platform->n_links;
+    network->routes = calloc((size_t)graph->n_classes + 1, sizeof(*network->routes));
+    network->links = calloc((size_t)platform->n_links + 1, sizeof(*network->links));
+    if (!network->routes || !network->links)
+        return false;
+    for (uint32_t i = 0; i < platform->n_links; i++)
+        network->links[i].bandwidth = platform->links[i].bandwidth;
+    return true;
+}
+
+cs_status cs_network_create(const cs_graph *graph, const cs_platform *platform,
+                            cs_network_announce *announce, void *context, cs_delivery *deliveries,
+                            cs_network **network, cs_error *error)
+{
+    cs_network *created = calloc(1, sizeof(*created));
+    if (!created)
+        return cs_error_no_memory(error);
+    created->announce = announce;
+    created->context = context;
+    cs_status status = reserve(created, graph, platform)
+                           ? find_routes(created, platform, deliveries, error)
+                           : cs_error_no_memory(error);
+    if (status != CS_OK) {
+        cs_network_destroy(created);
+        return status;
+    }
+    *network = created;
+    return CS_OK;
+}
+
+void cs_network_destroy(cs_network *network)
+{
+    if (!network)
+        return;
+    for (uint32_t i = 0; network->links && i < network->n_links; i++)
+        free(network->links[i].flows);
+    id_list *lists[] = {&network->spare, &network->changed, &network->component, &network->members};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        free(lists[i]->ids);
+    free(network->routes);
+    free(network->route_links);
+    free(network->links);
+    free(network->flows);
+    free(network->arrivals);
+    free(network);
+}
+
+void cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
+                      cs_link_record *links)
+{
+    const route *way = &network->routes[cls];
+    for (uint32_t i = 0; i < way->n; i++)
+        links[network->route_links[way->first + i]].bytes +=
+            network->graph->classes[cls].bytes * (int64_t)times;
+}
+
+/* ---- flows on links ---- */
+
+static const uint32_t *links_of(const cs_network *network, const flow *of, uint32_t *n)
+{
+    const route *way = &network->routes[of->cls];
+    *n = way->n_finite;
+    return network->route_links + way->first;
+}
+
+static bool push_flow(link_state *link, uint32_t id)
+{
+    if (link->head > 0 && link->head + link->n == link->capacity) { /* close up what has left */
+        memmove(link->flows, link->flows + link->head, link->n * sizeof(*link->flows));
+        link->head = 0;
+    }
+    if (!cs_vector_reserve((void **)&link->flows, &link->capacity,
+                           (uint64_t)link->head + link->n + 1, sizeof(*link->flows)))
+        return false;
+    link->flows[link->head + link->n++] = id;
+    return true;
+}
+
+/* Puts a flow on its links; fifo: at the end of their queues. */
+static bool enter(cs_network *network, uint32_t id)
+{
+    uint32_t n;
+    const uint32_t *links = links_of(network, &network->flows[id], &n);
+    for (uint32_t i = 0; i < n; i++) {
+        link_state *link = &network->links[links[i]];
+        if (link->n > 0)
+            network->flows[id].ahead++;
+        if (!push_flow(link, id))
+            return false;
+    }
+    return true;
+}
+
+static cs_status set_end(cs_network *network, uint32_t id, double rate, cs_time now)
+{
+    flow *of = &network->flows[id];
+    cs_time rest;
+    if (!cs_time_transfer(of->left, rate, &rest) || !cs_time_add(now, rest, &of->end))
+        return CS_OVERFLOW;
+    return network->announce(network->context, id, of->task, of->end) ? CS_OK : CS_NO_MEMORY;
+}
+
+cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_time now)
+{
+    if (network->spare.n == 0) {
+        if (!cs_vector_reserve((void **)&network->flows, &network->cap_flows,
+                               network->n_flows + UINT64_C(1), sizeof(*network->flows)) ||
+            !add(&network->spare, network->n_flows))
+            return CS_NO_MEMORY;
+        network->flows[network->n_flows++] = (flow){0};
+    }
+    uint32_t id = network->spare.ids[--network->spare.n];
+    network->flows[id] = (flow){.task = task,
+                                .cls = cls,
+                                .left = (double)network->graph->classes[cls].bytes,
+                                .since = now,
+                                .end = -1,
+                                .active = true};
+    if (!cs_vector_reserve((void **)&network->arrivals, &network->cap_arrivals,
+                           network->n_arrivals + UINT64_C(1), sizeof(*network->arrivals)))
+        return CS_NO_MEMORY;
+    network->arrivals[network->n_arrivals++] = (arrival){task, id};
+    return CS_OK;
+}
+
+/* ---- fifo: the oldest message has the link ---- */
+
+/* Gives a message that is first on all its links the links' time. */
+static cs_status grant(cs_network *network, uint32_t id, cs_time now)
+{
+    return set_end(network, id, network->routes[network->flows[id].cls].bandwidth, now);
+}
+
+static cs_status leave_queues(cs_network *network, uint32_t id, cs_time now)
+{
+    uint32_t n;
+    const uint32_t *links = links_of(network, &network->flows[id], &n);
+    for (uint32_t i = 0; i < n; i++) {
+        link_state *link = &network->links[links[i]];
+        link->head++;
+        if (--link->n == 0)
+            continue;
+        uint32_t first = link->flows[link->head];
+        if (--network->flows[first].ahead > 0)
+            continue;
+        cs_status status = grant(network, first, now);
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}
+
+static cs_status settle_fifo(cs_network *network, cs_time now)
+{
+    for (uint32_t i = 0; i < network->n_arrivals; i++) {
+        uint32_t id = network->arrivals[i].flow;
+        if (!enter(network, id))
+            return CS_NO_MEMORY;
+        cs_status status = network->flows[id].ahead == 0 ? grant(network, id, now) : CS_OK;
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}
+
+/* ---- count and max_min: all that are on a link share it ---- */
+
+/* Remembers the links of a flow as changed. */
+static bool note_change(cs_network *network, uint32_t id)
+{
+    uint32_t n;
+    const uint32_t *links = links_of(network, &network->flows[id], &n);
+    for (uint32_t i = 0; i < n; i++) {
+        link_state *link = &network->links[links[i]];
+        if (!link->changed && !add(&network->changed, links[i]))
+            return false;
+        link->changed = true;
+    }
+    return true;
+}
+
+static void leave_links(cs_network *network, uint32_t id)
+{
+    uint32_t n;
+    const uint32_t *links = links_of(network, &network->flows[id], &n);
+    for (uint32_t i = 0; i < n; i++) {
+        link_state *link = &network->links[links[i]];
+        uint32_t at = 0;
+        while (link->flows[at] != id)
+            at++;
+        link->flows[at] = link->flows[--link->n];
+    }
+}
+
+/* Collects the flows on the links of `component`, and with `spread` also the links of those flows,
+ * their flows, and so on: what a change can reach. */
+static bool collect(cs_network *network, bool spread)
+{
+    network->members.n = 0;
+    for (uint32_t i = 0; i < network->component.n; i++) {
+        const link_state *link = &network->links[network->component.ids[i]];
+        for (uint32_t f = 0; f < link->n; f++) {
+            flow *member = &network->flows[link->flows[f]];
+            if (member->mark == network->mark)
+                continue;
+            member->mark = network->mark;
+            if (!add(&network->members, link->flows[f]))
+                return false;
+            uint32_t n;
+            const uint32_t *links = links_of(network, member, &n);
+            for (uint32_t l = 0; spread && l < n; l++) {
+                link_state *reached = &network->links[links[l]];
+                if (reached->mark == network->mark)
+                    continue;
+                reached->mark = network->mark;
+                if (!add(&network->component, links[l]))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Every flow gets its narrowest link's bandwidth over the number of flows on it. */
+static void count_rates(cs_network *network)
+{
+    for (uint32_t i = 0; i < network->members.n; i++) {
+        flow *member = &network->flows[network->members.ids[i]];
+        uint32_t n;
+        const uint32_t *links = links_of(network, member, &n);
+        member->next_rate = INFINITY;
+        for (uint32_t l = 0; l < n; l++) {
+            const link_state *link = &network->links[links[l]];
+            member->next_rate = fmin(member->next_rate, link->bandwidth / link->n);
+        }
+    }
+}
+
+/* The link that gives the least to each of its flows that have no rate yet, or NULL. */
+static link_state *tightest(cs_network *network)
+{
+    link_state *least = NULL;
+    for (uint32_t i = 0; i < network->component.n; i++) {
+        link_state *link = &network->links[network->component.ids[i]];
+        if (link->unfixed > 0 &&
+            (!least || link->free / link->unfixed < least->free / least->unfixed))
+            least = link;
+    }
+    return least;
+}
+
+static void fix_rate(cs_network *network, flow *member, double rate)
+{
+    uint32_t n;
+    const uint32_t *links = links_of(network, member, &n);
+    member->next_rate = rate;
+    for (uint32_t l = 0; l < n; l++) {
+        link_state *link = &network->links[links[l]];
+        link->free = fmax(link->free - rate, 0);
+        link->unfixed--;
+    }
+}
+
+/* Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the tightest link fixes the
+ * rates of its flows, which leaves the others less to share among fewer. O(links^2) per component.
+ */
+static void max_min_rates(cs_network *network)
+{
+    for (uint32_t i = 0; i < network->component.n; i++) {
+        link_state *link = &network->links[network->component.ids[i]];
+        link->free = link->bandwidth;
+        link->unfixed = link->n;
+    }
+    for (uint32_t i = 0; i < network->members.n; i++)
+        network->flows[network->members.ids[i]].next_rate = -1;
+    for (link_state *link; (link = tightest(network));) {
+        double rate = link->free / link->unfixed;
+        for (uint32_t f = 0; f < link->n; f++) {
+            flow *member = &network->flows[link->flows[f]];
+            if (member->next_rate < 0)
+                fix_rate(network, member, rate);
+        }
+    }
+}
+
+static cs_status set_rates(cs_network *network, cs_time now)
+{
+    for (uint32_t i = 0; i < network->members.n; i++) {
+        uint32_t id = network->members.ids[i];
+        flow *member = &network->flows[id];
+        if (member->next_rate == member->rate)
+            continue;
+        member->left = fmax(member->left - member->rate * cs_time_seconds(now - member->since), 0);
+        member->since = now;
+        member->rate = member->next_rate;
+        cs_status status = set_end(network, id, member->rate, now);
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}
+
+static cs_status settle_around(cs_network *network, uint32_t link, cs_time now)
+{
+    bool max_min = network->sharing == CS_SHARING_MAX_MIN;
+    network->component.n = 0;
+    network->links[link].mark = network->mark;
+    if (!add(&network->component, link) || !collect(network, max_min))
+        return CS_NO_MEMORY;
+    if (max_min)
+        max_min_rates(network);
+    else
+        count_rates(network);
+    return set_rates(network, now);
+}
+
+static cs_status settle_shares(cs_network *network, cs_time now)
+{
+    for (uint32_t i = 0; i < network->n_arrivals; i++) {
+        uint32_t id = network->arrivals[i].flow;
+        if (!enter(network, id) || !note_change(network, id))
+            return CS_NO_MEMORY;
+    }
+    network->mark++;
+    for (uint32_t i = 0; i < network->changed.n; i++) {
+        uint32_t link = network->changed.ids[i];
+        network->links[link].changed = false;
+        if (network->links[link].mark == network->mark)
+            continue; /* in a component that was just done */
+        cs_status status = settle_around(network, link, now);
+        if (status != CS_OK)
+            return status;
+    }
+    network->changed.n = 0;
+    return CS_OK;
+}
+
+/* ---- both ---- */
+
+cs_status cs_network_end(cs_network *network, uint32_t id, uint32_t task, cs_time now, bool *ended)
+{
+    flow *of = &network->flows[id];
+    *ended = of->active && of->task == task && of->end == now;
+    if (!*ended)
+        return CS_OK;
+    of->active = false;
+    if (!add(&network->spare, id))
+        return CS_NO_MEMORY;
+    if (network->sharing == CS_SHARING_FIFO)
+        return leave_queues(network, id, now);
+    leave_links(network, id);
+    return note_change(network, id) ? CS_OK : CS_NO_MEMORY;
+}
+
+static int compare_arrivals(const void *left, const void *right)
+{
+    const arrival *a = left, *b = right;
+    return a->task < b->task ? -1 : a->task > b->task;
+}
+
+cs_status cs_network_settle(cs_network *network, cs_time now)
+{
+    if (network->n_arrivals == 0 && network->changed.n == 0)
+        return CS_OK;
+    qsort(network->arrivals, network->n_arrivals, sizeof(*network->arrivals), compare_arrivals);
+    cs_status status = network->sharing == CS_SHARING_FIFO ? settle_fifo(network, now)
+                                                           : settle_shares(network, now);
+    network->n_arrivals = 0;
+    return status;
+}

@@ -1,0 +1,49 @@
+/* Link sharing: which transfers' bytes are on the links, how fast each goes, when each ends.
+ *
+ * The engine asks per class of transfer whether it needs the network at all (a transfer that
+ * nobody can slow down is a plain delay), lets the others join when their latency is over, and
+ * takes them off when the end comes that the network announced. An announced end can be replaced by
+ * a later announcement: then the earlier event is stale and cs_network_end says so.
+ */
+#ifndef CS_ENGINE_NETWORK_H
+#define CS_ENGINE_NETWORK_H
+
+#include "sim/engine/event-queue.h"
+#include "sim/trace/trace.h"
+#include "topologies/platform.h"
+
+typedef struct cs_network cs_network;
+
+/* How a class of transfers spends its time. */
+typedef struct cs_delivery {
+    cs_time delay; /* the latencies; for a plain delay also the bytes */
+    bool competes; /* after the delay it joins the network */
+} cs_delivery;
+
+/* Announces: the bytes of `flow`, which stand for `task`, are through at `time`. False when memory
+ * runs out. */
+typedef bool cs_network_announce(void *context, uint32_t flow, uint32_t task, cs_time time);
+
+/* Finds the routes of all transfer classes. `deliveries`, one per class, is filled. */
+CS_MUST_CHECK cs_status cs_network_create(const cs_graph *graph, const cs_platform *platform,
+                                          cs_network_announce *announce, void *context,
+                                          cs_delivery *deliveries, cs_network **network,
+                                          cs_error *error);
+void cs_network_destroy(cs_network *network);
+
+/* Each returns CS_OK, CS_NO_MEMORY or CS_OVERFLOW. */
+CS_MUST_CHECK cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls,
+                                        cs_time now);
+
+/* Takes a flow off its links if it ends now indeed; *ended is false for a stale event. */
+CS_MUST_CHECK cs_status cs_network_end(cs_network *network, uint32_t flow, uint32_t task,
+                                       cs_time now, bool *ended);
+
+/* Once all that happens at `now` has happened: sets the rates. */
+CS_MUST_CHECK cs_status cs_network_settle(cs_network *network, cs_time now);
+
+/* Adds the bytes that a task of the class carries to its links. */
+void cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
+                      cs_link_record *links);
+
+#endif

@@ -1,0 +1,264 @@
+#include "sim/graph/builder.h"
+
+#include "sim/base/vector.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct edge {
+    uint32_t before, after;
+} edge;
+
+struct cs_builder {
+    cs_graph graph; /* its arrays grow here and move out at the end */
+    uint32_t cap_tasks, cap_predecessors, cap_classes, cap_effects, cap_residents, cap_slots;
+    uint32_t cap_groups, cap_group_devices;
+    edge *edges;
+    uint32_t cap_edges;
+    uint32_t *last_task; /* per device: end of its program so far */
+    cs_status status;    /* of the first failure */
+};
+
+static bool reserve_devices(cs_builder *builder, uint32_t n)
+{
+    cs_graph *graph = &builder->graph;
+    size_t count = n ? n : 1;
+    graph->first_task = malloc(count * sizeof(*graph->first_task));
+    graph->queues = calloc(count, sizeof(*graph->queues));
+    builder->last_task = malloc(count * sizeof(*builder->last_task));
+    if (!graph->first_task || !graph->queues || !builder->last_task)
+        return false;
+    memset(graph->first_task, 0xff, count * sizeof(*graph->first_task));
+    memset(builder->last_task, 0xff, count * sizeof(*builder->last_task));
+    return true;
+}
+
+cs_builder *cs_builder_create(uint32_t n_devices, uint32_t n_stages, uint32_t micro_batches,
+                              uint32_t n_batches)
+{
+    assert(micro_batches > 0);
+    cs_builder *builder = calloc(1, sizeof(*builder));
+    if (!builder)
+        return NULL;
+    builder->graph.n_devices = n_devices;
+    builder->graph.n_stages = n_stages;
+    builder->graph.micro_batches = micro_batches;
+    builder->graph.n_batches = n_batches;
+    if (!reserve_devices(builder, n_devices)) {
+        cs_builder_destroy(builder);
+        return NULL;
+    }
+    return builder;
+}
+
+void cs_builder_destroy(cs_builder *builder)
+{
+    if (!builder)
+        return;
+    cs_graph_finish(&builder->graph);
+    free(builder->edges);
+    free(builder->last_task);
+    free(builder);
+}
+
+/* Room for one more element; after a failure nothing is added any more. */
+static bool room(cs_builder *builder, void **data, uint32_t *capacity, uint32_t length, size_t size)
+{
+    if (builder->status != CS_OK)
+        return false;
+    if (!cs_vector_reserve(data, capacity, length + UINT64_C(1), size))
+        builder->status = CS_NO_MEMORY;
+    return builder->status == CS_OK;
+}
+
+#define ROOM(builder, array, capacity, length)                                                     \
+    room((builder), (void **)&(array), &(capacity), (length), sizeof(*(array)))
+
+void cs_builder_queue(cs_builder *builder, uint32_t device, cs_queue queue)
+{
+    assert(device < builder->graph.n_devices);
+    builder->graph.queues[device] = (uint8_t)queue;
+}
+
+void cs_builder_resident(cs_builder *builder, uint32_t device, cs_category category, int64_t bytes)
+{
+    cs_graph *graph = &builder->graph;
+    if (bytes == 0 || !ROOM(builder, graph->residents, builder->cap_residents, graph->n_residents))
+        return;
+    graph->residents[graph->n_residents++] = (cs_resident){bytes, device, (uint8_t)category};
+}
+
+uint32_t cs_builder_slot(cs_builder *builder, uint32_t stage, uint32_t device, int64_t bytes)
+{
+    cs_graph *graph = &builder->graph;
+    if (!ROOM(builder, graph->slots, builder->cap_slots, graph->n_slots))
+        return CS_NONE;
+    graph->slots[graph->n_slots] = (cs_slot){stage, device, bytes};
+    return graph->n_slots++;
+}
+
+uint32_t cs_builder_group(cs_builder *builder, const uint32_t *devices, uint32_t n)
+{
+    cs_graph *graph = &builder->graph;
+    uint32_t first = graph->n_group_devices;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!ROOM(builder, graph->group_devices, builder->cap_group_devices,
+                  graph->n_group_devices))
+            return CS_NONE;
+        graph->group_devices[graph->n_group_devices++] = devices[i];
+    }
+    if (!ROOM(builder, graph->groups, builder->cap_groups, graph->n_groups))
+        return CS_NONE;
+    graph->groups[graph->n_groups] = (cs_group){first, n};
+    return graph->n_groups++;
+}
+
+uint32_t cs_builder_class(cs_builder *builder, const cs_class *cls)
+{
+    cs_graph *graph = &builder->graph;
+    if (!ROOM(builder, graph->classes, builder->cap_classes, graph->n_classes))
+        return CS_NONE;
+    graph->classes[graph->n_classes] = *cls;
+    graph->classes[graph->n_classes].first_effect = graph->n_effects;
+    graph->classes[graph->n_classes].n_effects = 0;
+    return graph->n_classes++;
+}
+
+void cs_builder_effect(cs_builder *builder, cs_category category, uint32_t device, int64_t bytes,
+                       bool at_end)
+{
+    cs_graph *graph = &builder->graph;
+    if (bytes == 0 || !ROOM(builder, graph->effects, builder->cap_effects, graph->n_effects))
+        return;
+    graph->effects[graph->n_effects++] = (cs_effect){bytes, device, (uint8_t)category, at_end};
+    graph->classes[graph->n_classes - 1].n_effects++;
+}
+
+uint32_t cs_builder_compute(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t device,
+                            uint32_t slot, cs_time duration)
+{
+    return cs_builder_class(builder, &(cs_class){.kind = (uint8_t)kind,
+                                                 .origin = (uint8_t)kind,
+                                                 .stage = stage,
+                                                 .device = device,
+                                                 .peer = CS_NONE,
+                                                 .weights = slot,
+                                                 .duration = duration});
+}
+
+uint32_t cs_builder_transfer(cs_builder *builder, uint32_t stage, uint32_t from, uint32_t to,
+                             int64_t bytes, bool blocking)
+{
+    return cs_builder_class(builder, &(cs_class){.kind = CS_TRANSFER,
+                                                 .origin = CS_TRANSFER,
+                                                 .blocking = blocking,
+                                                 .stage = stage,
+                                                 .device = from,
+                                                 .peer = to,
+                                                 .weights = CS_NONE,
+                                                 .bytes = bytes});
+}
+
+/* Puts a compute task at the end of its device's program. */
+static void append_to_program(cs_builder *builder, uint32_t device, uint32_t task)
+{
+    cs_graph *graph = &builder->graph;
+    uint32_t last = builder->last_task[device];
+    if (last == CS_NONE)
+        graph->first_task[device] = task;
+    else
+        graph->tasks[last].next = task;
+    builder->last_task[device] = task;
+}
+
+uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item)
+{
+    cs_graph *graph = &builder->graph;
+    uint32_t task = graph->n_tasks;
+    /* one record more than there are tasks: the last one closes the list of successors */
+    if (!ROOM(builder, graph->tasks, builder->cap_tasks, task + 1) ||
+        !ROOM(builder, graph->n_predecessors, builder->cap_predecessors, task))
+        return CS_NONE;
+    const cs_class *of = &graph->classes[cls];
+    graph->tasks[task] = (cs_task){.cls = cls, .item = item, .next = CS_NONE};
+    graph->n_predecessors[task] = 0;
+    graph->n_tasks++;
+    if (cs_kind_group_of(of->kind) == CS_GROUP_COMPUTE)
+        append_to_program(builder, of->device, task);
+    return task;
+}
+
+void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after)
+{
+    cs_graph *graph = &builder->graph;
+    if (before == CS_NONE || after == CS_NONE ||
+        !ROOM(builder, builder->edges, builder->cap_edges, graph->n_edges))
+        return;
+    builder->edges[graph->n_edges++] = (edge){before, after};
+    graph->n_predecessors[after]++;
+}
+
+uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t group,
+                               int64_t bytes, uint32_t item)
+{
+    if (builder->status != CS_OK)
+        return CS_NONE;
+    cs_group ranks = builder->graph.groups[group];
+    assert(ranks.n >= 2);
+    uint32_t first = builder->graph.n_tasks;
+    for (uint32_t rank = 0; rank < ranks.n; rank++) {
+        uint32_t device = builder->graph.group_devices[ranks.first + rank];
+        uint32_t cls = cs_builder_class(builder, &(cs_class){.kind = (uint8_t)kind,
+                                                             .origin = (uint8_t)kind,
+                                                             .stage = stage,
+                                                             .device = device,
+                                                             .peer = group,
+                                                             .weights = CS_NONE,
+                                                             .bytes = bytes});
+        if (cls == CS_NONE || cs_builder_task(builder, cls, item) == CS_NONE)
+            return CS_NONE;
+    }
+    return first;
+}
+
+/* Lists the successors task by task, by counting: successors[first_successor ..] keep the order in
+ * which their edges were added. */
+static bool list_successors(cs_graph *graph, const edge *edges)
+{
+    graph->successors = malloc(((size_t)graph->n_edges + 1) * sizeof(*graph->successors));
+    if (!graph->successors)
+        return false;
+    cs_task *tasks = graph->tasks;
+    for (uint32_t i = 0; i <= graph->n_tasks; i++)
+        tasks[i].first_successor = 0;
+    for (uint32_t e = 0; e < graph->n_edges; e++)
+        tasks[edges[e].before].first_successor++;
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < graph->n_tasks; i++) {
+        end += tasks[i].first_successor;
+        tasks[i].first_successor = end;
+    }
+    tasks[graph->n_tasks].first_successor = end;
+    for (uint32_t e = graph->n_edges; e-- > 0;)
+        graph->successors[--tasks[edges[e].before].first_successor] = edges[e].after;
+    return true;
+}
+
+cs_status cs_builder_finish(cs_builder *builder, cs_graph *graph, cs_error *error)
+{
+    cs_graph *built = &builder->graph;
+    if (builder->status == CS_OK &&
+        (!ROOM(builder, built->tasks, builder->cap_tasks, built->n_tasks) ||
+         !list_successors(built, builder->edges)))
+        builder->status = CS_NO_MEMORY;
+    if (builder->status != CS_OK)
+        return cs_error_add(
+            error, builder->status,
+            "the task graph does not fit memory, or has 2^32 tasks or more (%u tasks, "
+            "%u edges so far)",
+            built->n_tasks, built->n_edges);
+    *graph = *built;
+    *built = (cs_graph){0};
+    return CS_OK;
+}

@@ -1,0 +1,236 @@
+#include "sim/graph/graph.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first id out of range, as a message. Everything later may index without looking. */
+static cs_status check_classes(const cs_graph *graph, cs_error *error)
+{
+    for (uint32_t i = 0; i < graph->n_classes; i++) {
+        const cs_class *cls = &graph->classes[i];
+        if (cls->kind >= CS_N_KINDS)
+            return cs_error_add(error, CS_INVALID, "task class %u: unknown kind %u", i, cls->kind);
+        cs_kind_group group = cs_kind_group_of(cls->kind);
+        uint32_t peers = group == CS_GROUP_COLLECTIVE ? graph->n_groups : graph->n_devices;
+        bool peer_fits = group == CS_GROUP_COMPUTE || cls->peer < peers;
+        bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
+                    cls->duration >= 0 && cls->bytes >= 0 &&
+                    (cls->weights == CS_NONE || cls->weights < graph->n_slots);
+        if (!fits)
+            return cs_error_add(error, CS_INVALID,
+                                "task class %u (%s, stage %u, device %u): a number is out of range",
+                                i, cs_kind_name(cls->kind), cls->stage, cls->device);
+    }
+    return CS_OK;
+}
+
+static cs_status check_edges(const cs_graph *graph, cs_error *error)
+{
+    uint64_t item_limit = (uint64_t)graph->micro_batches * graph->n_batches;
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        if (graph->tasks[task].cls >= graph->n_classes || graph->tasks[task].item >= item_limit)
+            return cs_error_add(error, CS_INVALID, "task %u: class or micro-batch out of range",
+                                task);
+    }
+    for (uint32_t e = 0; e < graph->n_edges; e++) {
+        if (graph->successors[e] >= graph->n_tasks)
+            return cs_error_add(error, CS_INVALID, "edge %u leads to task %u, there are %u", e,
+                                graph->successors[e], graph->n_tasks);
+    }
+    return CS_OK;
+}
+
+/* Everything that a device ever allocates must fit 64 bits, so that no sum in the engine can overflow. */
+static cs_status check_totals(const cs_graph *graph, int64_t *total, cs_error *error)
+{
+    for (uint32_t i = 0; i < graph->n_residents; i++) {
+        const cs_resident *resident = &graph->residents[i];
+        if (__builtin_add_overflow(total[resident->device], resident->bytes,
+                                   &total[resident->device]))
+            return cs_error_add(error, CS_OVERFLOW, "device %u: more than 2^63 bytes",
+                                resident->device);
+    }
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        for (uint32_t e = 0; e < cls->n_effects; e++) {
+            const cs_effect *effect = &graph->effects[cls->first_effect + e];
+            if (effect->bytes > 0 && __builtin_add_overflow(total[effect->device], effect->bytes,
+                                                            &total[effect->device]))
+                return cs_error_add(error, CS_OVERFLOW, "device %u: more than 2^63 bytes",
+                                    effect->device);
+        }
+    }
+    return CS_OK;
+}
+
+/* What all tasks together allocate and free of one category on one device must cancel out. */
+static cs_status check_balance(const cs_graph *graph, int64_t *balance, cs_error *error)
+{
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        for (uint32_t e = 0; e < cls->n_effects; e++) {
+            const cs_effect *effect = &graph->effects[cls->first_effect + e];
+            balance[effect->device * CS_N_CATEGORIES + effect->category] += effect->bytes;
+        }
+    }
+    for (uint32_t i = 0; i < graph->n_devices * CS_N_CATEGORIES; i++) {
+        if (balance[i] != 0)
+            return cs_error_add(
+                error, CS_INVALID, "device %u: %" PRId64 " bytes of %s remain after the last task",
+                i / CS_N_CATEGORIES, balance[i], cs_category_name(i % CS_N_CATEGORIES));
+    }
+    return CS_OK;
+}
+
+static cs_status check_memory(const cs_graph *graph, cs_error *error)
+{
+    for (uint32_t e = 0; e < graph->n_effects; e++) {
+        const cs_effect *effect = &graph->effects[e];
+        if (effect->device >= graph->n_devices || effect->category >= CS_N_CATEGORIES)
+            return cs_error_add(error, CS_INVALID, "memory effect %u: device or category unknown",
+                                e);
+    }
+    int64_t *balance = calloc((size_t)graph->n_devices * CS_N_CATEGORIES + 1, sizeof(*balance));
+    if (!balance)
+        return cs_error_no_memory(error);
+    cs_status status = check_totals(graph, balance, error);
+    memset(balance, 0, ((size_t)graph->n_devices * CS_N_CATEGORIES + 1) * sizeof(*balance));
+    if (status == CS_OK)
+        status = check_balance(graph, balance, error);
+    free(balance);
+    return status;
+}
+
+static cs_status check_collectives(const cs_graph *graph, cs_error *error)
+{
+    for (uint32_t task = 0; task < graph->n_tasks;) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        if (cs_kind_group_of(cls->kind) != CS_GROUP_COLLECTIVE) {
+            task++;
+            continue;
+        }
+        cs_group group = graph->groups[cls->peer];
+        for (uint32_t rank = 0; rank < group.n; rank++, task++) {
+            const cs_class *member = task < graph->n_tasks ? cs_graph_class(graph, task) : NULL;
+            if (group.n < 2 || !member || member->kind != cls->kind || member->peer != cls->peer ||
+                member->device != graph->group_devices[group.first + rank])
+                return cs_error_add(
+                    error, CS_INVALID,
+                    "task %u: the members of a collective must follow each other in "
+                    "order of rank",
+                    task);
+        }
+    }
+    return CS_OK;
+}
+
+typedef struct order_state {
+    uint32_t *waiting; /* per task: predecessors, by edge or program order, that are not done */
+    uint32_t *stack;
+} order_state;
+
+static bool follows_program(const cs_graph *graph, uint32_t task)
+{
+    const cs_class *cls = cs_graph_class(graph, task);
+    return graph->tasks[task].next != CS_NONE && graph->queues[cls->device] == CS_QUEUE_PROGRAM;
+}
+
+/* Kahn's algorithm over edges and program order; returns how many tasks could be ordered. */
+static uint32_t count_orderable(const cs_graph *graph, order_state *state)
+{
+    for (uint32_t task = 0; task < graph->n_tasks; task++)
+        state->waiting[task] = graph->n_predecessors[task];
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        if (follows_program(graph, task))
+            state->waiting[graph->tasks[task].next]++;
+    }
+    uint32_t depth = 0, done = 0;
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        if (state->waiting[task] == 0)
+            state->stack[depth++] = task;
+    }
+    while (depth > 0) {
+        uint32_t task = state->stack[--depth];
+        done++;
+        uint32_t end = graph->tasks[task + 1].first_successor;
+        for (uint32_t s = graph->tasks[task].first_successor; s < end; s++) {
+            if (--state->waiting[graph->successors[s]] == 0)
+                state->stack[depth++] = graph->successors[s];
+        }
+        uint32_t next = graph->tasks[task].next;
+        if (follows_program(graph, task) && --state->waiting[next] == 0)
+            state->stack[depth++] = next;
+    }
+    return done;
+}
+
+/* For every task that could not be ordered, one predecessor that could not be either. */
+static void find_blockers(const cs_graph *graph, const uint32_t *waiting, uint32_t *blocker)
+{
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        if (waiting[task] == 0)
+            continue;
+        uint32_t end = graph->tasks[task + 1].first_successor;
+        for (uint32_t s = graph->tasks[task].first_successor; s < end; s++)
+            blocker[graph->successors[s]] = task;
+        if (follows_program(graph, task))
+            blocker[graph->tasks[task].next] = task;
+    }
+}
+
+enum { CYCLE_SHOWN = 12 };
+
+/* Walks back from blocker to blocker until a task repeats: from there on the walk is a cycle. */
+static cs_status report_cycle(const cs_graph *graph, order_state *state, cs_error *error)
+{
+    uint32_t *blocker = state->stack; /* no longer needed as a stack */
+    find_blockers(graph, state->waiting, blocker);
+    uint32_t task = 0;
+    while (state->waiting[task] == 0)
+        task++;
+    for (; state->waiting[task] != 0; task = blocker[task])
+        state->waiting[task] = 0;
+    uint32_t shown[CYCLE_SHOWN], n = 0, length = 0, start = task;
+    do { /* against the direction of the edges */
+        if (n < CYCLE_SHOWN)
+            shown[n++] = task;
+        length++;
+        task = blocker[task];
+    } while (task != start);
+    char text[CYCLE_SHOWN * 96] = "", one[96];
+    size_t used = 0;
+    for (uint32_t i = n; i-- > 0;)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s -> ",
+                                 cs_graph_describe(graph, shown[i], one, sizeof(one)));
+    return cs_error_add(error, CS_INVALID,
+                        "deadlock: %u tasks wait for each other in a circle: %s%s%s", length,
+                        length > n ? "... -> " : "", text,
+                        cs_graph_describe(graph, shown[n - 1], one, sizeof(one)));
+}
+
+static cs_status check_order(const cs_graph *graph, cs_error *error)
+{
+    size_t bytes = ((size_t)graph->n_tasks + 1) * sizeof(uint32_t);
+    order_state state = {malloc(bytes), malloc(bytes)};
+    cs_status status = CS_OK;
+    if (!state.waiting || !state.stack)
+        status = cs_error_no_memory(error);
+    else if (count_orderable(graph, &state) < graph->n_tasks)
+        status = report_cycle(graph, &state, error);
+    free(state.waiting);
+    free(state.stack);
+    return status;
+}
+
+cs_status cs_graph_check(const cs_graph *graph, cs_error *error)
+{
+    cs_status (*const checks[])(const cs_graph *, cs_error *) = {
+        check_classes, check_edges, check_memory, check_collectives, check_order};
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+        cs_status status = checks[i](graph, error);
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}

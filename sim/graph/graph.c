@@ -1,0 +1,94 @@
+#include "sim/graph/graph.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+void cs_graph_finish(cs_graph *graph)
+{
+    free(graph->tasks);
+    free(graph->n_predecessors);
+    free(graph->successors);
+    free(graph->first_task);
+    free(graph->queues);
+    free(graph->classes);
+    free(graph->effects);
+    free(graph->residents);
+    free(graph->slots);
+    free(graph->groups);
+    free(graph->group_devices);
+    *graph = (cs_graph){0};
+}
+
+static const struct {
+    const char *name, *symbol;
+    cs_kind_group group;
+} kinds[] = {
+#define CS_KIND_ROW(name, text, symbol, group) {text, symbol, CS_GROUP_##group},
+    CS_KIND_MAP(CS_KIND_ROW)
+#undef CS_KIND_ROW
+};
+
+const char *cs_kind_name(cs_kind kind)
+{
+    return kinds[kind].name;
+}
+
+const char *cs_kind_symbol(cs_kind kind)
+{
+    return kinds[kind].symbol;
+}
+
+cs_kind_group cs_kind_group_of(cs_kind kind)
+{
+    return kinds[kind].group;
+}
+
+static const char *const categories[] = {
+#define CS_CATEGORY_ROW(name, text) text,
+    CS_CATEGORY_MAP(CS_CATEGORY_ROW)
+#undef CS_CATEGORY_ROW
+};
+
+const char *cs_category_name(cs_category category)
+{
+    return categories[category];
+}
+
+char *cs_graph_describe(const cs_graph *graph, uint32_t task, char *text, size_t size)
+{
+    const cs_class *cls = cs_graph_class(graph, task);
+    int used = snprintf(text, size, "%s%u.%u of stage %u on device %u", cs_kind_symbol(cls->kind),
+                        cs_graph_mini_batch(graph, task), cs_graph_micro_batch(graph, task),
+                        cls->stage, cls->device);
+    if (cls->kind == CS_TRANSFER && used > 0 && (size_t)used < size)
+        snprintf(text + used, size - (size_t)used, " to %u", cls->peer);
+    return text;
+}
+
+static bool print_task(const cs_graph *graph, uint32_t task, FILE *out)
+{
+    char text[96];
+    const cs_class *cls = cs_graph_class(graph, task);
+    fprintf(out, "%u: %s, %" PRId64 " ps, %" PRId64 " bytes", task,
+            cs_graph_describe(graph, task, text, sizeof(text)), cls->duration, cls->bytes);
+    for (uint32_t e = 0; e < cls->n_effects; e++) {
+        const cs_effect *effect = &graph->effects[cls->first_effect + e];
+        fprintf(out, ", %s %+" PRId64 " of %s on %u", effect->at_end ? "end" : "start",
+                effect->bytes, cs_category_name(effect->category), effect->device);
+    }
+    uint32_t end = graph->tasks[task + 1].first_successor;
+    for (uint32_t s = graph->tasks[task].first_successor; s < end; s++)
+        fprintf(out, " -> %u", graph->successors[s]);
+    return fputc('\n', out) != EOF;
+}
+
+bool cs_graph_print(const cs_graph *graph, FILE *out)
+{
+    fprintf(out, "%u tasks, %u edges, %u devices\n", graph->n_tasks, graph->n_edges,
+            graph->n_devices);
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        if (!print_task(graph, task, out))
+            return false;
+    }
+    return !ferror(out);
+}

@@ -1,0 +1,458 @@
+#include "sim/trace/h5.h"
+
+#include "sim/base/file.h"
+
+#include <errno.h>
+#include <hdf5.h>
+#include <hdf5_hl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK_ROWS = 1 << 16,       /* rows gathered at once; also the length of a chunk */
+    COMPRESSED_FROM = 1 << 12,  /* rows; shorter columns are stored as they are */
+    DEFLATE_LEVEL = 1,          /* the higher ones cost several times the time for a few percent */
+    MEMORY_INCREMENT = 1 << 20, /* bytes by which the file in memory grows */
+    NAME_BYTES = 64,
+    TEXT_BYTES = 1024,
+};
+
+struct cs_h5_file {
+    cs_file_draft draft;
+    const cs_progress *progress;
+    hid_t id; /* negative once closed */
+};
+
+/* A column on its way into a file. */
+typedef struct writer {
+    cs_h5_file *file;
+    const cs_h5_table *table;
+    const cs_h5_column *column;
+    hid_t group, memory_type, file_type, dataset;
+    size_t size; /* bytes of a value */
+} writer;
+
+static herr_t keep_innermost(unsigned int n, const H5E_error2_t *entry, void *data)
+{
+    if (n == 0)
+        snprintf(data, TEXT_BYTES, "%s", entry->desc ? entry->desc : "");
+    return 0;
+}
+
+/* One message for the failed call before, with what HDF5 has to say at the bottom of its stack. */
+static cs_status fail(const cs_h5_file *file, cs_error *error, const char *group, const char *name)
+{
+    char reason[TEXT_BYTES] = "";
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, reason);
+    return cs_error_add(error, CS_IO, "%s: cannot store %s%s%s: HDF5: %s", file->draft.path, group,
+                        *group && *name ? "/" : "", name, *reason ? reason : "failed");
+}
+
+/* Closes an id of any kind; one that was never opened is fine. What HDF5 said about a failure
+ * before is kept for the message: every call that succeeds forgets it. */
+static bool close_id(hid_t id)
+{
+    if (id < 0)
+        return true;
+    hid_t said = H5Eget_current_stack();
+    bool closed = H5Idec_ref(id) >= 0;
+    if (closed && said >= 0)
+        H5Eset_current_stack(said); /* which closes it */
+    else if (said >= 0)
+        H5Eclose_stack(said);
+    return closed;
+}
+
+/* ------------------------------------------------------------------------------------ attributes
+ */
+
+static bool set_attribute(hid_t object, const char *name, hid_t type, hsize_t count,
+                          const void *value)
+{
+    hid_t space = count > 0 ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
+    hid_t attribute =
+        space < 0 ? space : H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool done = attribute >= 0 && H5Awrite(attribute, type, value) >= 0;
+    done = close_id(attribute) && done;
+    return close_id(space) && done;
+}
+
+/* Of variable length: readers then give a string, not bytes, and there is no limit of 64 KiB. */
+static hid_t text_type(size_t length)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    if (type < 0)
+        return type;
+    if (H5Tset_size(type, length) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
+        (length == H5T_VARIABLE || H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0))
+        return type;
+    close_id(type);
+    return H5I_INVALID_HID;
+}
+
+static bool set_text(hid_t object, const char *name, const char *text)
+{
+    hid_t type = text_type(H5T_VARIABLE);
+    bool done = type >= 0 && set_attribute(object, name, type, 0, &text);
+    return close_id(type) && done;
+}
+
+cs_status cs_h5_set_text(cs_h5_file *file, const char *name, const char *text, cs_error *error)
+{
+    return set_text(file->id, name, text) ? CS_OK : fail(file, error, "", name);
+}
+
+static cs_status set_number(cs_h5_file *file, const char *name, hid_t type, const void *value,
+                            cs_error *error)
+{
+    return set_attribute(file->id, name, type, 0, value) ? CS_OK : fail(file, error, "", name);
+}
+
+cs_status cs_h5_set_int64(cs_h5_file *file, const char *name, int64_t value, cs_error *error)
+{
+    return set_number(file, name, H5T_NATIVE_INT64, &value, error);
+}
+
+cs_status cs_h5_set_uint64(cs_h5_file *file, const char *name, uint64_t value, cs_error *error)
+{
+    return set_number(file, name, H5T_NATIVE_UINT64, &value, error);
+}
+
+cs_status cs_h5_set_double(cs_h5_file *file, const char *name, double value, cs_error *error)
+{
+    return set_number(file, name, H5T_NATIVE_DOUBLE, &value, error);
+}
+
+/* "forward backward ...": what the values of a column stand for, as CF wants it. */
+static bool set_flags(hid_t dataset, const char *const *meanings)
+{
+    uint8_t values[UINT8_MAX];
+    char words[TEXT_BYTES] = "";
+    size_t used = 0;
+    hsize_t count = 0;
+    for (; meanings[count] && count < UINT8_MAX; count++) {
+        int added = snprintf(words + used, sizeof(words) - used, "%s%s", count > 0 ? " " : "",
+                             meanings[count]);
+        if (added < 0 || (size_t)added >= sizeof(words) - used)
+            return false;
+        used += (size_t)added;
+        values[count] = (uint8_t)count;
+    }
+    return set_attribute(dataset, "flag_values", H5T_NATIVE_UINT8, count, values) &&
+           set_text(dataset, "flag_meanings", words);
+}
+
+static bool describe(hid_t dataset, const cs_h5_column *column)
+{
+    static const uint32_t none = CS_H5_NONE;
+    if (!set_text(dataset, "units", column->units) ||
+        !set_text(dataset, "long_name", column->long_name))
+        return false;
+    if (column->optional && !set_attribute(dataset, "_FillValue", H5T_NATIVE_UINT32, 1, &none))
+        return false;
+    return !column->meanings || set_flags(dataset, column->meanings);
+}
+
+/* --------------------------------------------------------------------------------------- columns
+ */
+
+static size_t longest_text(const writer *w)
+{
+    size_t longest = 1; /* HDF5 has no strings of length 0 */
+    for (uint64_t row = 0; row < w->table->n_rows; row++) {
+        size_t length = strlen(w->column->get(w->table->source, row, w->column->which).text);
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+static bool choose_types(writer *w)
+{
+    switch (w->column->type) {
+    case CS_H5_INT64:
+        w->memory_type = H5Tcopy(H5T_NATIVE_INT64);
+        w->file_type = H5Tcopy(H5T_STD_I64LE);
+        break;
+    case CS_H5_UINT32:
+        w->memory_type = H5Tcopy(H5T_NATIVE_UINT32);
+        w->file_type = H5Tcopy(H5T_STD_U32LE);
+        break;
+    case CS_H5_UINT8:
+        w->memory_type = H5Tcopy(H5T_NATIVE_UINT8);
+        w->file_type = H5Tcopy(H5T_STD_U8LE);
+        break;
+    case CS_H5_DOUBLE:
+        w->memory_type = H5Tcopy(H5T_NATIVE_DOUBLE);
+        w->file_type = H5Tcopy(H5T_IEEE_F64LE);
+        break;
+    case CS_H5_TEXT:
+        w->memory_type = text_type(longest_text(w));
+        w->file_type = H5Tcopy(w->memory_type);
+        break;
+    }
+    w->size = w->memory_type < 0 ? 0 : H5Tget_size(w->memory_type);
+    return w->size > 0 && w->file_type >= 0;
+}
+
+static void put_text(char *to, const char *text, size_t size)
+{
+    size_t length = strlen(text);
+    memcpy(to, text, length);
+    memset(to + length, 0, size - length);
+}
+
+static void gather(const writer *w, uint64_t first, uint64_t count, void *block)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        cs_h5_value value = w->column->get(w->table->source, first + i, w->column->which);
+        switch (w->column->type) {
+        case CS_H5_INT64:
+            ((int64_t *)block)[i] = value.int64;
+            break;
+        case CS_H5_UINT32:
+            ((uint32_t *)block)[i] = value.uint32;
+            break;
+        case CS_H5_UINT8:
+            ((uint8_t *)block)[i] = value.uint8;
+            break;
+        case CS_H5_DOUBLE:
+            ((double *)block)[i] = value.float64;
+            break;
+        case CS_H5_TEXT:
+            put_text((char *)block + i * w->size, value.text, w->size);
+            break;
+        }
+    }
+}
+
+static bool write_block(const writer *w, hsize_t first, hsize_t count, const void *block)
+{
+    hid_t memory = H5Screate_simple(1, &count, NULL);
+    hid_t space = H5Dget_space(w->dataset);
+    bool done = memory >= 0 && space >= 0 &&
+                H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0 &&
+                H5Dwrite(w->dataset, w->memory_type, memory, space, H5P_DEFAULT, block) >= 0;
+    done = close_id(space) && done;
+    return close_id(memory) && done;
+}
+
+static cs_status write_rows(const writer *w, cs_error *error)
+{
+    uint64_t n_rows = w->table->n_rows;
+    uint64_t room = n_rows < BLOCK_ROWS ? n_rows : BLOCK_ROWS;
+    void *block = malloc(room > 0 ? room * w->size : 1);
+    if (!block)
+        return cs_error_no_memory(error);
+    cs_status status = CS_OK;
+    for (uint64_t first = 0; first < n_rows && status == CS_OK; first += room) {
+        uint64_t count = n_rows - first < room ? n_rows - first : room;
+        gather(w, first, count, block);
+        if (!write_block(w, first, count, block))
+            status = fail(w->file, error, w->table->group, w->column->name);
+        else if (!cs_progress_step(w->file->progress, "writing results", first + count, n_rows))
+            status = cs_error_add(error, CS_INTERRUPTED, "%s: interrupted, nothing was written",
+                                  w->file->draft.path);
+    }
+    free(block);
+    return status;
+}
+
+/* Times of creation would make equal results differ. */
+static hid_t creation_properties(uint64_t n_rows)
+{
+    hsize_t chunk = n_rows < BLOCK_ROWS ? n_rows : BLOCK_ROWS;
+    hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    if (properties < 0)
+        return properties;
+    bool done = H5Pset_obj_track_times(properties, false) >= 0;
+    if (n_rows >= COMPRESSED_FROM)
+        done = done && H5Pset_chunk(properties, 1, &chunk) >= 0 &&
+               H5Pset_shuffle(properties) >= 0 && H5Pset_deflate(properties, DEFLATE_LEVEL) >= 0;
+    if (done)
+        return properties;
+    close_id(properties);
+    return H5I_INVALID_HID;
+}
+
+static bool create_dataset(writer *w)
+{
+    hsize_t length = w->table->n_rows;
+    hid_t space = H5Screate_simple(1, &length, NULL);
+    hid_t properties = creation_properties(w->table->n_rows);
+    if (space >= 0 && properties >= 0)
+        w->dataset = H5Dcreate2(w->group, w->column->name, w->file_type, space, H5P_DEFAULT,
+                                properties, H5P_DEFAULT);
+    bool closed = close_id(properties);
+    return close_id(space) && closed && w->dataset >= 0;
+}
+
+/* The index becomes a scale; a column written after it refers to it. */
+static bool join_index(const writer *w)
+{
+    if (strcmp(w->column->name, w->table->index) == 0)
+        return H5DSset_scale(w->dataset, w->table->index) >= 0;
+    hid_t index = H5Dopen2(w->group, w->table->index, H5P_DEFAULT);
+    bool done = index >= 0 && H5DSattach_scale(w->dataset, index, 0) >= 0;
+    return close_id(index) && done;
+}
+
+static cs_status write_column(writer *w, cs_error *error)
+{
+    cs_status status = CS_OK;
+    w->memory_type = w->file_type = w->dataset = H5I_INVALID_HID;
+    if (!choose_types(w) || !create_dataset(w) || !describe(w->dataset, w->column) ||
+        !join_index(w))
+        status = fail(w->file, error, w->table->group, w->column->name);
+    else
+        status = write_rows(w, error);
+    bool closed = close_id(w->dataset);
+    closed = close_id(w->file_type) && closed;
+    closed = close_id(w->memory_type) && closed;
+    if (!closed && status == CS_OK)
+        status = fail(w->file, error, w->table->group, w->column->name);
+    return status;
+}
+
+/* Names come back in the order in which they were written, not sorted. */
+static hid_t create_group(hid_t file, const char *name)
+{
+    hid_t group = H5I_INVALID_HID;
+    hid_t properties = H5Pcreate(H5P_GROUP_CREATE);
+    if (properties >= 0 && H5Pset_obj_track_times(properties, false) >= 0 &&
+        H5Pset_link_creation_order(properties, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0)
+        group = H5Gcreate2(file, name, H5P_DEFAULT, properties, H5P_DEFAULT);
+    close_id(properties);
+    return group;
+}
+
+cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error *error)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    htri_t there = H5Lexists(file->id, table->group, H5P_DEFAULT);
+    writer w = {.file = file, .table = table, .group = there};
+    if (there >= 0)
+        w.group = there ? H5Gopen2(file->id, table->group, H5P_DEFAULT)
+                        : create_group(file->id, table->group);
+    if (w.group < 0)
+        return fail(file, error, table->group, "");
+    cs_status status = CS_OK;
+    for (w.column = table->columns; w.column->name && status == CS_OK; w.column++)
+        status = write_column(&w, error);
+    if (!close_id(w.group) && status == CS_OK)
+        status = fail(file, error, table->group, "");
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------- files
+ */
+
+/* In memory, nothing behind it. Closing also closes whatever a failure left open. */
+static hid_t access_properties(void)
+{
+    hid_t properties = H5Pcreate(H5P_FILE_ACCESS);
+    if (properties < 0 || (H5Pset_fapl_core(properties, MEMORY_INCREMENT, false) >= 0 &&
+                           H5Pset_fclose_degree(properties, H5F_CLOSE_STRONG) >= 0))
+        return properties;
+    close_id(properties);
+    return H5I_INVALID_HID;
+}
+
+static hid_t create_in_memory(const char *name)
+{
+    hid_t file = H5I_INVALID_HID;
+    hid_t access = access_properties();
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+    if (access >= 0 && creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
+        H5Pset_link_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0)
+        file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
+    close_id(creation);
+    close_id(access);
+    return file;
+}
+
+cs_status cs_h5_create(const char *path, const cs_progress *progress, cs_h5_file **file,
+                       cs_error *error)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    cs_h5_file *made = calloc(1, sizeof(*made));
+    if (!made)
+        return cs_error_no_memory(error);
+    made->id = H5I_INVALID_HID;
+    made->progress = progress;
+    cs_status status = cs_file_draft_begin(&made->draft, path, error);
+    if (status == CS_OK) {
+        /* HDF5 refuses to open one name twice; the temporary one is unique */
+        made->id = create_in_memory(made->draft.temporary);
+        if (made->id < 0)
+            status = fail(made, error, "", "the file");
+    }
+    if (status != CS_OK) {
+        cs_h5_destroy(made);
+        return status;
+    }
+    *file = made;
+    return CS_OK;
+}
+
+void cs_h5_destroy(cs_h5_file *file)
+{
+    if (!file)
+        return;
+    close_id(file->id);
+    cs_file_draft_drop(&file->draft);
+    free(file);
+}
+
+static cs_status take_image(cs_h5_file *file, void **image, size_t *size, cs_error *error)
+{
+    ssize_t length = -1;
+    if (H5Fflush(file->id, H5F_SCOPE_GLOBAL) >= 0)
+        length = H5Fget_file_image(file->id, NULL, 0);
+    if (length < 0)
+        return fail(file, error, "", "the file");
+    void *bytes = malloc((size_t)length);
+    if (!bytes)
+        return cs_error_no_memory(error);
+    ssize_t got = H5Fget_file_image(file->id, bytes, (size_t)length);
+    bool closed = close_id(file->id);
+    file->id = H5I_INVALID_HID;
+    if (got != length || !closed) {
+        free(bytes);
+        return fail(file, error, "", "the file");
+    }
+    *image = bytes;
+    *size = (size_t)length;
+    return CS_OK;
+}
+
+static cs_status write_image(const cs_file_draft *draft, const void *image, size_t size,
+                             cs_error *error)
+{
+    FILE *out = fopen(draft->temporary, "wb");
+    bool written = out && fwrite(image, 1, size, out) == size;
+    int code = errno;
+    if (out && fclose(out) != 0 && written) {
+        written = false;
+        code = errno;
+    }
+    char reason[128];
+    if (written)
+        return CS_OK;
+    if (strerror_r(code, reason, sizeof(reason)) != 0)
+        snprintf(reason, sizeof(reason), "error %d", code);
+    return cs_error_add(error, CS_IO, "%s: cannot write: %s", draft->path, reason);
+}
+
+cs_status cs_h5_commit(cs_h5_file *file, cs_error *error)
+{
+    void *image = NULL;
+    size_t size = 0;
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    cs_status status = take_image(file, &image, &size, error);
+    if (status != CS_OK)
+        return status;
+    status = write_image(&file->draft, image, size, error);
+    free(image);
+    return status == CS_OK ? cs_file_draft_commit(&file->draft, error) : status;
+}

@@ -1,0 +1,92 @@
+/* A checked layer over HDF5: tables of columns into a file that appears whole or not at all.
+ *
+ * A file is made of groups; a group is a table whose columns are one-dimensional datasets of equal
+ * length. One of them is the index: it is a dimension scale (netCDF-4 calls it a coordinate) and is
+ * attached to all others, so that h5py, pandas and xarray know what the rows are. Every column has
+ * the attributes `units` and `long_name`; one of coded values also `flag_values` and
+ * `flag_meanings` (CF conventions), one of ids that may be missing `_FillValue`.
+ *
+ * HDF5 works in memory here, and the finished file is written at once under a temporary name and
+ * renamed. A full disk so never reaches HDF5, which would try again at the end of the process; it
+ * costs the size of the compressed file in memory, twice for a moment. Nothing that depends on the
+ * time or on addresses is stored: equal tables give files that are equal byte by byte.
+ *
+ * HDF5 prints errors by itself; the functions here turn that off for the calling thread. A file is
+ * used by one thread at a time; several files in several threads need an HDF5 built thread-safe.
+ */
+#ifndef CS_TRACE_H5_H
+#define CS_TRACE_H5_H
+
+#include "sim/base/error.h"
+#include "sim/base/progress.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CS_H5_NONE UINT32_MAX /* no id, in columns that are `optional` */
+
+typedef enum cs_h5_type {
+    CS_H5_INT64,
+    CS_H5_UINT32,
+    CS_H5_UINT8,
+    CS_H5_DOUBLE,
+    CS_H5_TEXT, /* UTF-8, stored at the length of the longest, padded with NULs */
+} cs_h5_type;
+
+typedef union cs_h5_value {
+    int64_t int64;
+    uint32_t uint32;
+    uint8_t uint8;
+    double float64;
+    const char *text;
+} cs_h5_value;
+
+typedef struct cs_h5_column {
+    const char *name; /* NULL ends a table */
+    cs_h5_type type;
+    const char *units; /* "ps", "bytes"; "1" where there is none */
+    const char *long_name;
+    const char *const
+        *meanings; /* of CS_H5_UINT8: what 0, 1, ... stand for, ended by NULL; or NULL */
+    bool optional; /* CS_H5_UINT32: CS_H5_NONE stands for no value */
+    cs_h5_value (*get)(const void *source, uint64_t row, uint32_t which);
+    uint32_t which; /* handed to `get` */
+} cs_h5_column;
+
+typedef struct cs_h5_table {
+    const char *group; /* "tasks"; one that is there already gets more columns */
+    const char *index; /* the column that is the dimension scale: of this table, or there already */
+    const cs_h5_column *columns;
+    uint64_t n_rows;
+    const void *source;
+} cs_h5_table;
+
+typedef struct cs_h5_file cs_h5_file;
+
+/* Begins a file that will have the name `path`. Fails here, before the work, where it could not be
+ * written. `progress` may be NULL, and must live as long as the file. */
+CS_MUST_CHECK cs_status cs_h5_create(const char *path, const cs_progress *progress,
+                                     cs_h5_file **file, cs_error *error);
+
+/* Also drops what was not committed: no temporary file stays. Accepts NULL. */
+void cs_h5_destroy(cs_h5_file *file);
+
+/* Writes the file to the disk under its name. To be called once; then only cs_h5_destroy may
+ * follow. On failure an earlier file of that name is as it was. */
+CS_MUST_CHECK cs_status cs_h5_commit(cs_h5_file *file, cs_error *error);
+
+/* CS_IO, CS_NO_MEMORY, CS_INTERRUPTED. After a failure the file cannot be completed. */
+CS_MUST_CHECK cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table,
+                                          cs_error *error);
+
+/* Attributes of the file as a whole. */
+CS_MUST_CHECK cs_status cs_h5_set_text(cs_h5_file *file, const char *name, const char *text,
+                                       cs_error *error);
+CS_MUST_CHECK cs_status cs_h5_set_int64(cs_h5_file *file, const char *name, int64_t value,
+                                        cs_error *error);
+CS_MUST_CHECK cs_status cs_h5_set_uint64(cs_h5_file *file, const char *name, uint64_t value,
+                                         cs_error *error);
+CS_MUST_CHECK cs_status cs_h5_set_double(cs_h5_file *file, const char *name, double value,
+                                         cs_error *error);
+
+#endif

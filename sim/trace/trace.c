@@ -1,0 +1,50 @@
+#include "sim/trace/trace.h"
+
+#include "sim/base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void cs_trace_finish(cs_trace *trace)
+{
+    free(trace->spans);
+    free(trace->versions);
+    free(trace->samples);
+    free(trace->devices);
+    free(trace->links);
+    *trace = (cs_trace){0};
+}
+
+static uint64_t hash_number(int64_t number, uint64_t hash)
+{
+    return cs_hash_bytes(&number, sizeof(number), hash);
+}
+
+/* Member by member: the records have padding and pointers. */
+static uint64_t hash_device(const cs_device_record *record, uint64_t hash)
+{
+    hash = hash_number(record->peak, hash);
+    hash = hash_number(record->peak_time, hash);
+    hash = cs_hash_bytes(record->at_peak, sizeof(record->at_peak), hash);
+    hash = cs_hash_bytes(record->category_peak, sizeof(record->category_peak), hash);
+    hash = hash_number(record->out_of_memory, hash);
+    if (!record->out_of_memory)
+        return hash;
+    hash = hash_number(record->oom_time, hash);
+    hash = hash_number(record->oom_task, hash);
+    return cs_hash_bytes(record->at_oom, sizeof(record->at_oom), hash);
+}
+
+uint64_t cs_trace_hash(const cs_trace *trace)
+{
+    uint64_t hash = hash_number(trace->makespan, 0);
+    hash = cs_hash_bytes(trace->spans, trace->n_tasks * sizeof(*trace->spans), hash);
+    if (trace->versions)
+        hash = cs_hash_bytes(trace->versions, trace->n_tasks * sizeof(*trace->versions), hash);
+    hash = cs_hash_bytes(trace->samples, trace->n_samples * sizeof(*trace->samples), hash);
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        hash = hash_device(&trace->devices[i], hash);
+    for (uint32_t i = 0; i < trace->n_links; i++)
+        hash = hash_number(trace->links[i].bytes, hash);
+    return hash;
+}

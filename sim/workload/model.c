@@ -1,0 +1,151 @@
+#include "sim/workload/model.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+void cs_model_finish(cs_model *model)
+{
+    if (!model)
+        return;
+    cs_arena_finish(&model->arena);
+    *model = (cs_model){0};
+}
+
+static bool two_digits(const char *text, int low, int high, int *out)
+{
+    if (text[0] < '0' || text[0] > '9' || text[1] < '0' || text[1] > '9')
+        return false;
+    *out = (text[0] - '0') * 10 + (text[1] - '0');
+    return *out >= low && *out <= high;
+}
+
+static int days_of(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && leap ? 1 : 0);
+}
+
+bool cs_model_is_date(const char *text)
+{
+    int century, year, month, day;
+    /* From left to right: the NUL of a shorter text fails a check before anything behind it is read. */
+    return two_digits(text, 0, 99, &century) && two_digits(text + 2, 0, 99, &year) &&
+           text[4] == '-' && two_digits(text + 5, 1, 12, &month) && text[7] == '-' &&
+           two_digits(text + 8, 1, days_of(century * 100 + year, month), &day) && text[10] == '\0';
+}
+
+static bool layer_is_valid(const cs_layer *layer)
+{
+    return layer->forward >= 0 && layer->backward_input >= 0 && layer->backward_weight >= 0 &&
+           layer->update >= 0 && layer->weight_bytes >= 0 && layer->output_bytes >= 0 &&
+           layer->kept_bytes >= 0 && layer->workspace_bytes >= 0;
+}
+
+static bool fill_uniform(cs_model *model, const cs_layer *layer)
+{
+    for (uint32_t i = 0; i < model->n_layers; i++) {
+        char name[sizeof("layer4294967295")];
+        snprintf(name, sizeof(name), "layer%u", i);
+        model->layers[i] = *layer;
+        model->layers[i].name = cs_arena_copy(&model->arena, name);
+        if (!model->layers[i].name)
+            return false;
+    }
+    return true;
+}
+
+cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *layer, cs_model *model,
+                           cs_error *error)
+{
+    assert(layer_is_valid(layer));
+    if (n_layers == 0)
+        return cs_error_add(error, CS_INVALID, "a uniform model must have at least 1 layer");
+    cs_model made = {
+        .name = "uniform",
+        .input_bytes = layer->output_bytes,
+        .n_layers = n_layers,
+        .provenance = {.source = "synthetic",
+                       .hardware = "none",
+                       .date = "1970-01-01",
+                       .notes = "equal layers, as given; the date stands for none"},
+    };
+    cs_arena_init(&made.arena);
+    made.layers = cs_arena_alloc(&made.arena, n_layers, sizeof(*made.layers));
+    if (!made.layers || !fill_uniform(&made, layer)) {
+        cs_model_finish(&made);
+        return cs_error_no_memory(error);
+    }
+    *model = made;
+    return CS_OK;
+}
+
+/* Exact: int64_t times uint32_t always fits. */
+__extension__ typedef unsigned __int128 wide;
+
+typedef enum rounding { ROUND_NEAREST, ROUND_UP } rounding;
+
+/* From numbers for `batch` samples to numbers for `samples`; batch 0 leaves them as they are. */
+typedef struct scaling {
+    uint32_t samples, batch;
+} scaling;
+
+static bool scale(int64_t value, scaling by, rounding round, int64_t *out)
+{
+    assert(value >= 0);
+    wide scaled = (wide)value;
+    if (by.batch != 0)
+        scaled = (scaled * by.samples + (round == ROUND_UP ? by.batch - 1 : by.batch / 2)) / by.batch;
+    if (scaled > INT64_MAX)
+        return false;
+    *out = (int64_t)scaled;
+    return true;
+}
+
+static bool add_scaled(int64_t *sum, int64_t value, scaling by, rounding round)
+{
+    int64_t scaled;
+    return scale(value, by, round, &scaled) && !__builtin_add_overflow(*sum, scaled, sum);
+}
+
+static bool add_layer(cs_layer_sum *sum, const cs_layer *layer, scaling by)
+{
+    static const scaling as_is = {0, 0};
+    int64_t workspace;
+    if (!add_scaled(&sum->forward, layer->forward, by, ROUND_NEAREST) ||
+        !add_scaled(&sum->backward_input, layer->backward_input, by, ROUND_NEAREST) ||
+        !add_scaled(&sum->backward_weight, layer->backward_weight, by, ROUND_NEAREST) ||
+        !add_scaled(&sum->update, layer->update, as_is, ROUND_NEAREST) ||
+        !add_scaled(&sum->weight_bytes, layer->weight_bytes, as_is, ROUND_UP) ||
+        !add_scaled(&sum->kept_bytes, layer->kept_bytes, by, ROUND_UP) ||
+        !scale(layer->workspace_bytes, by, ROUND_UP, &workspace))
+        return false;
+    if (workspace > sum->workspace_bytes)
+        sum->workspace_bytes = workspace;
+    return true;
+}
+
+/* What flows between layer i-1 and layer i. */
+static int64_t boundary_bytes(const cs_model *model, uint32_t i)
+{
+    return i == 0 ? model->input_bytes : model->layers[i - 1].output_bytes;
+}
+
+cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint32_t samples,
+                       cs_layer_sum *sum, cs_error *error)
+{
+    assert(first <= end && end <= model->n_layers);
+    scaling by = {samples, model->batch_size};
+    cs_layer_sum made = {0};
+    bool fits = scale(boundary_bytes(model, first), by, ROUND_UP, &made.input_bytes) &&
+                scale(boundary_bytes(model, end), by, ROUND_UP, &made.output_bytes);
+    for (uint32_t i = first; fits && i < end; i++)
+        fits = add_layer(&made, &model->layers[i], by);
+    if (!fits)
+        return cs_error_add(error, CS_OVERFLOW,
+                            "model \"%s\": a sum over layers %u to %u for %u samples does not fit "
+                            "64 bits (2^63 ps are 106 days, 2^63 bytes are 8 EiB)",
+                            model->name, first, end, samples);
+    *sum = made;
+    return CS_OK;
+}

@@ -1,0 +1,391 @@
+#include "tests/random-graph.h"
+
+#include "sim/base/random.h"
+#include "sim/graph/builder.h"
+#include "topologies/topology.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_DEVICES = 6, MOST_TASKS = 40, MOST_CLASSES = 12 };
+
+typedef struct random_task {
+    uint32_t cls;
+    double rank;     /* edges lead from lower to higher rank */
+    double position; /* ids are given in this order; equal to rank where program order binds */
+    uint32_t id;
+} random_task;
+
+typedef struct generator {
+    gsl_rng *random;
+    cs_builder *builder;
+    uint32_t n_devices, n_stages, n_items, n_slots;
+    cs_queue queues[MOST_DEVICES];
+    uint32_t n_classes;
+    struct {
+        uint32_t closer; /* the class that frees what this one allocates, or CS_NONE */
+        bool is_closer;
+        bool in_program;
+    } classes[MOST_CLASSES + 1];
+    uint32_t n_tasks;
+    random_task tasks[MOST_TASKS + 1];
+} generator;
+
+static uint32_t below(generator *make, uint32_t n)
+{
+    return (uint32_t)gsl_rng_uniform_int(make->random, n);
+}
+
+static bool chance(generator *make, uint32_t percent)
+{
+    return below(make, 100) < percent;
+}
+
+#define PICK(make, array) ((array)[below((make), sizeof(array) / sizeof((array)[0]))])
+
+/* ---- Platform ---- */
+
+/* At 1e9 bytes/s a byte takes 1000 ps; from 4e12 on it takes nothing once rounded. */
+static double random_bandwidth(generator *make)
+{
+    static const double round[] = {1e9, 1e9, 2e9, 4e9, 1e12};
+    static const double odd[] = {3e9, 1.23456789e9, 7.7e8, 3e12, 4e12, INFINITY};
+    return chance(make, 70) ? PICK(make, round) : PICK(make, odd);
+}
+
+static cs_time random_latency(generator *make)
+{
+    static const cs_time latencies[] = {0, 0, 1, 500, 1000, 1000, 2000, 777, 1000000};
+    return PICK(make, latencies);
+}
+
+static void fill_params(generator *make, const cs_topology *topology, bool latency, char *params)
+{
+    for (const cs_field *field = topology->fields; field->name; field++) {
+        void *value = params + field->offset;
+        if (field->type == CS_FIELD_BANDWIDTH)
+            *(double *)value = random_bandwidth(make);
+        else if (field->type == CS_FIELD_TIME)
+            *(cs_time *)value = latency ? random_latency(make) : 0;
+        else
+            assert(false); /* a new type of parameter: say here what it may be */
+    }
+}
+
+static void vary_links(generator *make, cs_platform *platform)
+{
+    for (uint32_t link = 0; link < platform->n_links; link++) {
+        platform->links[link].bandwidth = random_bandwidth(make);
+        platform->links[link].latency = random_latency(make);
+    }
+}
+
+static void vary_devices(generator *make, cs_platform *platform)
+{
+    static const double speeds[] = {1, 2, 0.5, 3, 1.7};
+    const bool equal = chance(make, 50);
+    const bool unlimited = chance(make, 40);
+    for (uint32_t device = 0; device < platform->n_devices; device++) {
+        if (!equal)
+            platform->devices[device].speed = PICK(make, speeds);
+        if (!unlimited)
+            platform->devices[device].capacity = 20 + below(make, 400);
+    }
+}
+
+static cs_status make_platform(generator *make, cs_platform *platform, cs_error *error)
+{
+    static const double phis[] = {1, 1.5, 2, 3.3};
+    max_align_t params[8] = {0};
+    uint32_t n_topologies = 0;
+    while (cs_topologies[n_topologies])
+        n_topologies++;
+    const cs_topology *topology = cs_topologies[below(make, n_topologies)];
+    assert(topology->params_size <= sizeof(params));
+    fill_params(make, topology, chance(make, 60), (char *)params);
+    const cs_status status = topology->build(params, make->n_devices, platform, error);
+    if (status != CS_OK)
+        return status;
+    platform->sharing = below(make, CS_SHARING_MAX_MIN + 1);
+    platform->phi = PICK(make, phis);
+    if (chance(make, 30))
+        vary_links(make, platform);
+    vary_devices(make, platform);
+    return CS_OK;
+}
+
+/* ---- Classes ---- */
+
+static cs_class random_compute(generator *make)
+{
+    static const cs_kind kinds[] = {CS_FORWARD,         CS_BACKWARD,  CS_BACKWARD_INPUT,
+                                    CS_BACKWARD_WEIGHT, CS_RECOMPUTE, CS_UPDATE};
+    static const cs_time durations[] = {0, 0, 1, 1000, 1000, 1000, 2000, 2000, 3000, 6000};
+    const cs_kind kind = PICK(make, kinds);
+    cs_time duration = chance(make, 80) ? PICK(make, durations) : (cs_time)below(make, 10000);
+    if (below(make, 1000) == 0)
+        duration = CS_TIME_MAX / 2; /* two of them are too long */
+    const bool weights = make->n_slots > 0 && chance(make, 60);
+    return (cs_class){.kind = (uint8_t)kind,
+                      .origin = (uint8_t)kind,
+                      .priority = (int32_t)below(make, 4) - 2,
+                      .stage = below(make, make->n_stages),
+                      .device = below(make, make->n_devices),
+                      .peer = CS_NONE,
+                      .weights = weights ? below(make, make->n_slots) : CS_NONE,
+                      .duration = duration};
+}
+
+static cs_class random_transfer(generator *make)
+{
+    static const int64_t sizes[] = {0, 1, 1, 2, 3, 4, 6, 1000000};
+    const uint32_t from = below(make, make->n_devices);
+    uint32_t to = below(make, make->n_devices);
+    if (to == from && chance(make, 80)) /* to itself: rarely, as long as there are others */
+        to = (from + 1) % make->n_devices;
+    const bool weights = make->n_slots > 0 && chance(make, 20);
+    return (cs_class){.kind = CS_TRANSFER,
+                      .origin = CS_TRANSFER,
+                      .blocking = chance(make, 30),
+                      .stage = below(make, make->n_stages),
+                      .device = from,
+                      .peer = to,
+                      .weights = weights ? below(make, make->n_slots) : CS_NONE,
+                      .bytes = chance(make, 80) ? PICK(make, sizes) : (int64_t)below(make, 5000)};
+}
+
+static uint32_t add_class(generator *make)
+{
+    const cs_class cls = chance(make, 60) ? random_compute(make) : random_transfer(make);
+    const uint32_t id = cs_builder_class(make->builder, &cls);
+    assert(id == make->n_classes);
+    make->classes[id].closer = CS_NONE;
+    make->classes[id].in_program =
+        cls.kind != CS_TRANSFER && make->queues[cls.device] == CS_QUEUE_PROGRAM;
+    make->n_classes++;
+    return id;
+}
+
+/* What one class allocates at its start and frees at its end. */
+static void add_own_effects(generator *make)
+{
+    while (chance(make, 30)) {
+        const cs_category category = below(make, CS_N_CATEGORIES);
+        const uint32_t device = below(make, make->n_devices);
+        const int64_t bytes = 1 + below(make, 60);
+        cs_builder_effect(make->builder, category, device, bytes, false);
+        cs_builder_effect(make->builder, category, device, -bytes, true);
+    }
+}
+
+/* Two classes, the second of which frees what the first allocated. */
+static void add_pair(generator *make)
+{
+    const cs_category category = below(make, CS_N_CATEGORIES);
+    const uint32_t device = below(make, make->n_devices);
+    const int64_t bytes = 1 + below(make, 60);
+    const uint32_t opener = add_class(make);
+    add_own_effects(make);
+    cs_builder_effect(make->builder, category, device, bytes, chance(make, 40));
+    const uint32_t closer = add_class(make);
+    cs_builder_effect(make->builder, category, device, -bytes, chance(make, 60));
+    add_own_effects(make);
+    make->classes[opener].closer = closer;
+    make->classes[closer].is_closer = true;
+}
+
+static void make_classes(generator *make)
+{
+    const uint32_t wanted = 1 + below(make, MOST_CLASSES);
+    while (make->n_classes < wanted) {
+        if (chance(make, 35) && make->n_classes + 2 <= MOST_CLASSES) {
+            add_pair(make);
+        } else {
+            add_class(make);
+            add_own_effects(make);
+        }
+    }
+}
+
+/* ---- Tasks ---- */
+
+static void draw_task(generator *make, uint32_t cls, double rank)
+{
+    const bool in_order = make->classes[cls].in_program || chance(make, 70);
+    const double shift = in_order ? 0 : gsl_rng_uniform(make->random) - 0.5;
+    make->tasks[make->n_tasks++] =
+        (random_task){.cls = cls, .rank = rank, .position = rank + shift};
+}
+
+static int by_position(const void *a, const void *b)
+{
+    const random_task *left = a, *right = b;
+    return (left->position > right->position) - (left->position < right->position);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const random_task *left = a, *right = b;
+    return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+/* Draws tasks and adds them to the builder; then they stand by rank. */
+static void make_tasks(generator *make)
+{
+    const uint32_t wanted = 1 + below(make, chance(make, 40) ? 8 : MOST_TASKS);
+    while (make->n_tasks < wanted) {
+        const uint32_t cls = below(make, make->n_classes);
+        const uint32_t closer = make->classes[cls].closer;
+        if (make->classes[cls].is_closer || (closer != CS_NONE && make->n_tasks + 2 > MOST_TASKS))
+            continue;
+        const double rank = gsl_rng_uniform(make->random);
+        draw_task(make, cls, rank);
+        if (closer != CS_NONE)
+            draw_task(make, closer, rank + (1 - rank) * gsl_rng_uniform_pos(make->random));
+    }
+    qsort(make->tasks, make->n_tasks, sizeof(make->tasks[0]), by_position);
+    for (uint32_t i = 0; i < make->n_tasks; i++)
+        make->tasks[i].id =
+            cs_builder_task(make->builder, make->tasks[i].cls, below(make, make->n_items));
+    qsort(make->tasks, make->n_tasks, sizeof(make->tasks[0]), by_rank);
+}
+
+/* What closes must come after what opened: the k-th closer of a class waits for the k-th opener. By
+ * rank there are never fewer openers than closers before a task, so that this is no cycle. */
+static void tie_pairs(generator *make, uint32_t opener)
+{
+    const uint32_t closer = make->classes[opener].closer;
+    uint32_t opened = 0;
+    for (uint32_t i = 0; i < make->n_tasks; i++) {
+        if (make->tasks[i].cls != closer)
+            continue;
+        while (make->tasks[opened].cls != opener)
+            opened++;
+        cs_builder_edge(make->builder, make->tasks[opened++].id, make->tasks[i].id);
+    }
+}
+
+static void make_edges(generator *make)
+{
+    const uint32_t density = below(make, 70);
+    for (uint32_t i = 1; i < make->n_tasks; i++)
+        while (chance(make, density)) {
+            const uint32_t reach = chance(make, 50) && i > 4 ? 4 : i;
+            const uint32_t before = i - 1 - below(make, reach);
+            cs_builder_edge(make->builder, make->tasks[before].id, make->tasks[i].id);
+        }
+    for (uint32_t cls = 0; cls < make->n_classes; cls++)
+        if (make->classes[cls].closer != CS_NONE)
+            tie_pairs(make, cls);
+}
+
+/* ---- All together ---- */
+
+static void make_devices(generator *make)
+{
+    for (uint32_t device = 0; device < make->n_devices; device++) {
+        make->queues[device] = chance(make, 40) ? CS_QUEUE_PRIORITY : CS_QUEUE_PROGRAM;
+        cs_builder_queue(make->builder, device, make->queues[device]);
+        while (chance(make, 30))
+            cs_builder_resident(make->builder, device, below(make, CS_N_CATEGORIES),
+                                1 + below(make, 60));
+    }
+    make->n_slots = below(make, 4);
+    for (uint32_t slot = 0; slot < make->n_slots; slot++)
+        (void)cs_builder_slot(make->builder, below(make, make->n_stages),
+                              below(make, make->n_devices), 1 + below(make, 60));
+}
+
+static cs_status make_graph(generator *make, cs_graph *graph, cs_error *error)
+{
+    const uint32_t micro_batches = 1 + below(make, 3);
+    const uint32_t n_batches = 1 + below(make, 3);
+    make->n_stages = 1 + below(make, 3);
+    make->n_items = micro_batches * n_batches;
+    make->builder = cs_builder_create(make->n_devices, make->n_stages, micro_batches, n_batches);
+    if (!make->builder)
+        return cs_error_no_memory(error);
+    make_devices(make);
+    make_classes(make);
+    make_tasks(make);
+    make_edges(make);
+    const cs_status status = cs_builder_finish(make->builder, graph, error);
+    cs_builder_destroy(make->builder);
+    return status;
+}
+
+cs_status random_case_init(random_case *made, uint64_t seed, cs_error *error)
+{
+    generator make = {.random = cs_random_stream(seed, "random graph")};
+    if (!make.random)
+        return cs_error_no_memory(error);
+    *made = (random_case){0};
+    make.n_devices = 1 + below(&make, MOST_DEVICES);
+    made->options = (cs_engine_options){.record_memory = chance(&make, 80),
+                                        .record_versions = chance(&make, 80),
+                                        .stop_on_oom = chance(&make, 30)};
+    cs_status status = make_platform(&make, &made->platform, error);
+    if (status == CS_OK)
+        status = make_graph(&make, &made->graph, error);
+    if (status == CS_OK)
+        status = cs_graph_check(&made->graph, error);
+    if (status != CS_OK)
+        random_case_finish(made);
+    gsl_rng_free(make.random);
+    return status;
+}
+
+void random_case_finish(random_case *made)
+{
+    cs_graph_finish(&made->graph);
+    cs_platform_finish(&made->platform);
+}
+
+/* ---- Printing ---- */
+
+static const char *const sharings[] = {
+#define SHARING_TEXT(name, text) text,
+    CS_SHARING_MAP(SHARING_TEXT)
+#undef SHARING_TEXT
+};
+
+static void print_platform(const random_case *made, FILE *out)
+{
+    const cs_platform *platform = &made->platform;
+    fprintf(out, "%s, sharing %s, phi %g%s\n", platform->topology, sharings[platform->sharing],
+            platform->phi, made->options.stop_on_oom ? ", stops when out of memory" : "");
+    for (uint32_t i = 0; i < platform->n_devices; i++)
+        fprintf(out, "device %" PRIu32 ": speed %g, capacity %" PRId64 ", %s order\n", i,
+                platform->devices[i].speed, platform->devices[i].capacity,
+                made->graph.queues[i] == CS_QUEUE_PRIORITY ? "priority" : "program");
+    for (uint32_t i = 0; i < platform->n_links; i++)
+        fprintf(out, "link %" PRIu32 " %s: %.17g bytes/s, %" PRId64 " ps\n", i,
+                platform->links[i].name, platform->links[i].bandwidth, platform->links[i].latency);
+}
+
+/* What cs_graph_print does not show. */
+static void print_classes(const cs_graph *graph, FILE *out)
+{
+    for (uint32_t i = 0; i < graph->n_residents; i++)
+        fprintf(out, "resident on %" PRIu32 ": %" PRId64 " bytes of %s\n",
+                graph->residents[i].device, graph->residents[i].bytes,
+                cs_category_name(graph->residents[i].category));
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        fprintf(out, "%" PRIu32 ":%s", task, cls->blocking ? " blocking" : "");
+        if (graph->queues[cls->device] == CS_QUEUE_PRIORITY && cls->kind != CS_TRANSFER)
+            fprintf(out, " priority %" PRId32, cls->priority);
+        if (cls->weights != CS_NONE)
+            fprintf(out, " slot %" PRIu32, cls->weights);
+        fputc('\n', out);
+    }
+}
+
+void random_case_print(const random_case *made, FILE *out)
+{
+    print_platform(made, out);
+    print_classes(&made->graph, out);
+    (void)cs_graph_print(&made->graph, out);
+}

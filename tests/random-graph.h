@@ -1,0 +1,24 @@
+/* Small random runs to compare engines on: a graph, a platform and options, all from one seed.
+ *
+ * They are made so that much happens at the same picosecond (equal and zero durations, no latency,
+ * round bandwidths) in some and nothing does in others; with program and priority queues, blocking
+ * transfers, memory beyond the capacity, updates, all topologies and all sharings.
+ */
+#ifndef CS_TESTS_RANDOM_GRAPH_H
+#define CS_TESTS_RANDOM_GRAPH_H
+
+#include "sim/engine/engine.h"
+
+typedef struct random_case {
+    cs_graph graph; /* passes cs_graph_check */
+    cs_platform platform;
+    cs_engine_options options;
+} random_case;
+
+CS_MUST_CHECK cs_status random_case_init(random_case *made, uint64_t seed, cs_error *error);
+void random_case_finish(random_case *made);
+
+/* All of it as text, so that a failing case can be followed by hand. */
+void random_case_print(const random_case *made, FILE *out);
+
+#endif

@@ -1,0 +1,717 @@
+#include "tests/reference-engine.h"
+
+#include "sim/base/vector.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum task_state {
+    WAITING,    /* for predecessors */
+    READY,      /* for its device, or for step 2 */
+    RUNNING,    /* ends at `end`: compute, or a transfer whose end cannot change any more */
+    TRAVELLING, /* a transfer whose latency is over at `end`, then its bytes compete */
+    ARRIVED,    /* its latency is over; step 4 lets it onto its links */
+    COMPETING,  /* on its links; ends at `end` if nothing changes, or waits (NEVER) */
+    ENDED,
+} task_state;
+
+#define NEVER (-1)
+
+typedef struct task_record {
+    task_state state;
+    uint32_t waits_for; /* predecessors that have not ended */
+    uint32_t n_links;   /* of its route, those with finite bandwidth */
+    uint32_t *links;
+    cs_time latency;
+    double least;     /* smallest bandwidth of the route, bytes/s */
+    cs_time end;      /* see the states */
+    uint32_t arrival; /* fifo: who came to the links earlier has the lower number */
+    double left;      /* bytes at time `changed`, of a transfer whose rate varies */
+    double rate;      /* bytes/s since then */
+    cs_time changed;
+} task_record;
+
+typedef struct reference {
+    const cs_graph *graph;
+    const cs_platform *platform;
+    const cs_engine_options *options;
+    cs_error *error;
+    cs_time now;
+    task_record *tasks;
+    uint32_t *links;    /* the tasks' routes */
+    uint32_t *occupied; /* per device: by which task, or CS_NONE */
+    uint32_t *versions; /* per slot */
+    int64_t *live;      /* per device and category, bytes */
+    int64_t *sampled;   /* the same when the last instant was over */
+    uint32_t n_arrivals;
+    double *unshared; /* per link: what max_min has not given away yet */
+    cs_trace trace;
+} reference;
+
+static const cs_class *class_of(const reference *run, uint32_t task)
+{
+    return cs_graph_class(run->graph, task);
+}
+
+static bool is_transfer(const reference *run, uint32_t task)
+{
+    return cs_kind_group_of(class_of(run, task)->kind) == CS_GROUP_TRANSFER;
+}
+
+/* ---- Memory ---- */
+
+static void account(reference *run, uint32_t device, uint32_t task)
+{
+    cs_device_record *record = &run->trace.devices[device];
+    const int64_t *live = &run->live[device * CS_N_CATEGORIES];
+    int64_t total = 0;
+    for (int i = 0; i < CS_N_CATEGORIES; i++) {
+        total += live[i];
+        if (live[i] > record->category_peak[i])
+            record->category_peak[i] = live[i];
+    }
+    if (total > record->peak) {
+        record->peak = total;
+        record->peak_time = run->now;
+        memcpy(record->at_peak, live, sizeof(record->at_peak));
+    }
+    if (total > record->capacity && !record->out_of_memory) {
+        record->out_of_memory = true;
+        record->oom_time = run->now;
+        record->oom_task = task;
+        memcpy(record->at_oom, live, sizeof(record->at_oom));
+        run->trace.stopped = run->options->stop_on_oom;
+    }
+}
+
+static void account_all(reference *run, uint32_t task)
+{
+    for (uint32_t device = 0; device < run->graph->n_devices; device++)
+        account(run, device, task);
+}
+
+static void apply_residents(reference *run)
+{
+    for (uint32_t i = 0; i < run->graph->n_residents; i++) {
+        const cs_resident *resident = &run->graph->residents[i];
+        run->live[resident->device * CS_N_CATEGORIES + resident->category] += resident->bytes;
+    }
+    account_all(run, CS_NONE);
+}
+
+static void apply_effects(reference *run, uint32_t task, bool at_end)
+{
+    const cs_class *cls = class_of(run, task);
+    for (uint32_t i = 0; i < cls->n_effects; i++) {
+        const cs_effect *effect = &run->graph->effects[cls->first_effect + i];
+        if (effect->at_end == at_end)
+            run->live[effect->device * CS_N_CATEGORIES + effect->category] += effect->bytes;
+    }
+    account_all(run, task);
+}
+
+/* The instant is over: what is different now from when the last one was? */
+static cs_status take_samples(reference *run)
+{
+    if (!run->options->record_memory)
+        return CS_OK;
+    cs_trace *trace = &run->trace;
+    for (uint32_t i = 0; i < run->graph->n_devices * CS_N_CATEGORIES; i++) {
+        if (run->live[i] == run->sampled[i])
+            continue;
+        if (!cs_vector_reserve((void **)&trace->samples, &trace->cap_samples, trace->n_samples + 1u,
+                               sizeof(*trace->samples)))
+            return cs_error_no_memory(run->error);
+        trace->samples[trace->n_samples++] = (cs_memory_sample){.time = run->now,
+                                                                .bytes = run->live[i],
+                                                                .device = i / CS_N_CATEGORIES,
+                                                                .category = i % CS_N_CATEGORIES};
+        run->sampled[i] = run->live[i];
+    }
+    return CS_OK;
+}
+
+/* ---- Ends and starts of tasks ---- */
+
+static cs_status overflow(const reference *run, uint32_t task)
+{
+    char text[128];
+    return cs_error_add(run->error, CS_OVERFLOW, "%s ends after more than 2^63 ps",
+                        cs_graph_describe(run->graph, task, text, sizeof(text)));
+}
+
+static cs_status set_end(reference *run, uint32_t task, cs_time duration)
+{
+    cs_time end;
+    if (!cs_time_add(run->now, duration, &end))
+        return overflow(run, task);
+    run->tasks[task].end = end;
+    return CS_OK;
+}
+
+static void read_version(reference *run, uint32_t task)
+{
+    const cs_class *cls = class_of(run, task);
+    if (run->trace.versions && cls->weights != CS_NONE && cls->kind != CS_UPDATE)
+        run->trace.versions[task] = run->versions[cls->weights];
+}
+
+static void make_version(reference *run, uint32_t task)
+{
+    const cs_class *cls = class_of(run, task);
+    if (cls->weights == CS_NONE || cls->kind != CS_UPDATE)
+        return;
+    run->versions[cls->weights]++;
+    if (run->trace.versions)
+        run->trace.versions[task] = run->versions[cls->weights];
+}
+
+static void carry_bytes(reference *run, uint32_t task)
+{
+    const cs_class *cls = class_of(run, task);
+    if (!is_transfer(run, task))
+        return;
+    uint32_t *route = run->links + (size_t)run->graph->n_tasks * run->platform->longest_route;
+    const uint32_t length = run->platform->route(run->platform, cls->device, cls->peer, route);
+    for (uint32_t i = 0; i < length; i++)
+        run->trace.links[route[i]].bytes += cls->bytes;
+}
+
+static void release_successors(reference *run, uint32_t task)
+{
+    const cs_task *tasks = run->graph->tasks;
+    for (uint32_t i = tasks[task].first_successor; i < tasks[task + 1].first_successor; i++) {
+        task_record *successor = &run->tasks[run->graph->successors[i]];
+        if (--successor->waits_for == 0)
+            successor->state = READY;
+    }
+}
+
+static void end_task(reference *run, uint32_t task)
+{
+    run->tasks[task].state = ENDED;
+    run->trace.spans[task].end = run->now;
+    run->trace.makespan = run->now;
+    for (uint32_t device = 0; device < run->graph->n_devices; device++)
+        if (run->occupied[device] == task)
+            run->occupied[device] = CS_NONE;
+    apply_effects(run, task, true);
+    make_version(run, task);
+    carry_bytes(run, task);
+    release_successors(run, task);
+}
+
+static void begin_task(reference *run, uint32_t task)
+{
+    run->trace.spans[task].start = run->now;
+    read_version(run, task);
+    apply_effects(run, task, false);
+}
+
+static cs_status start_compute(reference *run, uint32_t task)
+{
+    const cs_class *cls = class_of(run, task);
+    cs_time duration;
+    if (!cs_time_at_speed(cls->duration, run->platform->devices[cls->device].speed, &duration))
+        return overflow(run, task);
+    run->tasks[task].state = RUNNING;
+    run->occupied[cls->device] = task;
+    begin_task(run, task);
+    return set_end(run, task, duration);
+}
+
+/* How long the bytes take once they move; not for rates that vary. */
+static cs_status bytes_time(const reference *run, uint32_t task, cs_time *time)
+{
+    const double bytes = (double)class_of(run, task)->bytes;
+    const double slowdown = run->platform->sharing == CS_SHARING_PHI ? run->platform->phi : 1;
+    if (!cs_time_transfer(bytes * slowdown, run->tasks[task].least, time))
+        return overflow(run, task);
+    return CS_OK;
+}
+
+static bool competes(const reference *run, uint32_t task)
+{
+    const cs_sharing sharing = run->platform->sharing;
+    return sharing != CS_SHARING_NONE && sharing != CS_SHARING_PHI &&
+           class_of(run, task)->bytes > 0 && run->tasks[task].n_links > 0;
+}
+
+static cs_status start_transfer(reference *run, uint32_t task)
+{
+    task_record *record = &run->tasks[task];
+    begin_task(run, task);
+    if (competes(run, task)) {
+        record->state = TRAVELLING;
+        return set_end(run, task, record->latency);
+    }
+    cs_time duration;
+    const cs_status status = bytes_time(run, task, &duration);
+    if (status != CS_OK)
+        return status;
+    if (!cs_time_add(duration, record->latency, &duration))
+        return overflow(run, task);
+    record->state = RUNNING;
+    return set_end(run, task, duration);
+}
+
+/* ---- Step 1 ---- */
+
+static void apply_ends(reference *run)
+{
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
+        task_record *record = &run->tasks[task];
+        if (record->end != run->now)
+            continue;
+        if (record->state == TRAVELLING) {
+            record->state = ARRIVED;
+            record->end = NEVER;
+        } else if (record->state == RUNNING || record->state == COMPETING) {
+            end_task(run, task);
+        }
+    }
+}
+
+/* ---- Step 2 ---- */
+
+/* The first transfer that may start at once, or CS_NONE. */
+static uint32_t choose_transfer(const reference *run)
+{
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++)
+        if (run->tasks[task].state == READY && is_transfer(run, task) &&
+            !class_of(run, task)->blocking)
+            return task;
+    return CS_NONE;
+}
+
+/* ---- Step 3 ---- */
+
+static bool is_idle(const reference *run, uint32_t device)
+{
+    return run->occupied[device] == CS_NONE;
+}
+
+/* The ready blocking transfer with the lowest id that starts or ends at the device, or CS_NONE. */
+static uint32_t first_blocking(const reference *run, uint32_t device)
+{
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
+        const cs_class *cls = class_of(run, task);
+        if (run->tasks[task].state == READY && is_transfer(run, task) && cls->blocking &&
+            (cls->device == device || cls->peer == device))
+            return task;
+    }
+    return CS_NONE;
+}
+
+/* In program order: the first that has not started, if it is ready. */
+static uint32_t choose_in_program(const reference *run, uint32_t device)
+{
+    uint32_t task = run->graph->first_task[device];
+    while (task != CS_NONE && run->tasks[task].state > READY)
+        task = run->graph->tasks[task].next;
+    return task != CS_NONE && run->tasks[task].state == READY ? task : CS_NONE;
+}
+
+static uint32_t choose_by_priority(const reference *run, uint32_t device)
+{
+    uint32_t best = CS_NONE;
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
+        const cs_class *cls = class_of(run, task);
+        if (run->tasks[task].state != READY || is_transfer(run, task) || cls->device != device)
+            continue;
+        if (best == CS_NONE || cls->priority > class_of(run, best)->priority)
+            best = task;
+    }
+    return best;
+}
+
+/* What an idle device starts, or CS_NONE. */
+static uint32_t choose_for_device(const reference *run, uint32_t device)
+{
+    const uint32_t blocking = first_blocking(run, device);
+    if (blocking != CS_NONE) {
+        const cs_class *cls = class_of(run, blocking);
+        const uint32_t other = cls->device == device ? cls->peer : cls->device;
+        return is_idle(run, other) && first_blocking(run, other) == blocking ? blocking : CS_NONE;
+    }
+    return run->graph->queues[device] == CS_QUEUE_PRIORITY ? choose_by_priority(run, device)
+                                                           : choose_in_program(run, device);
+}
+
+static uint32_t choose_for_any_device(const reference *run)
+{
+    for (uint32_t device = 0; device < run->graph->n_devices; device++) {
+        const uint32_t task = is_idle(run, device) ? choose_for_device(run, device) : CS_NONE;
+        if (task != CS_NONE)
+            return task;
+    }
+    return CS_NONE;
+}
+
+static cs_status start_on_devices(reference *run, uint32_t task)
+{
+    const cs_class *cls = class_of(run, task);
+    if (!is_transfer(run, task))
+        return start_compute(run, task);
+    run->occupied[cls->device] = task;
+    run->occupied[cls->peer] = task;
+    return start_transfer(run, task);
+}
+
+/* ---- Step 4 ---- */
+
+static void let_onto_links(reference *run)
+{
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
+        task_record *record = &run->tasks[task];
+        if (record->state != ARRIVED)
+            continue;
+        record->state = COMPETING;
+        record->arrival = run->n_arrivals++;
+        record->left = (double)class_of(run, task)->bytes;
+        record->rate = 0;
+        record->changed = run->now;
+    }
+}
+
+static bool uses(const reference *run, uint32_t task, uint32_t link)
+{
+    const task_record *record = &run->tasks[task];
+    if (record->state != COMPETING)
+        return false;
+    for (uint32_t i = 0; i < record->n_links; i++)
+        if (record->links[i] == link)
+            return true;
+    return false;
+}
+
+static bool is_first_on_its_links(const reference *run, uint32_t task)
+{
+    const task_record *record = &run->tasks[task];
+    for (uint32_t other = 0; other < run->graph->n_tasks; other++)
+        for (uint32_t i = 0; i < record->n_links; i++)
+            if (uses(run, other, record->links[i]) && run->tasks[other].arrival < record->arrival)
+                return false;
+    return true;
+}
+
+static cs_status serve_queues(reference *run)
+{
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
+        const task_record *record = &run->tasks[task];
+        if (record->state != COMPETING || record->end != NEVER || !is_first_on_its_links(run, task))
+            continue;
+        cs_time duration;
+        cs_status status = bytes_time(run, task, &duration);
+        if (status == CS_OK)
+            status = set_end(run, task, duration);
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}
+
+static cs_status set_rate(reference *run, uint32_t task, double rate)
+{
+    task_record *record = &run->tasks[task];
+    if (rate == record->rate)
+        return CS_OK;
+    record->left -= record->rate * cs_time_seconds(run->now - record->changed);
+    if (record->left < 0) /* its end was rounded up to a picosecond */
+        record->left = 0;
+    record->rate = rate;
+    record->changed = run->now;
+    cs_time duration;
+    if (!cs_time_transfer(record->left, rate, &duration))
+        return overflow(run, task);
+    return set_end(run, task, duration);
+}
+
+static uint32_t count_users(const reference *run, uint32_t link)
+{
+    uint32_t n = 0;
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++)
+        n += uses(run, task, link);
+    return n;
+}
+
+static cs_status share_by_count(reference *run)
+{
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
+        const task_record *record = &run->tasks[task];
+        if (record->state != COMPETING)
+            continue;
+        double rate = INFINITY;
+        for (uint32_t i = 0; i < record->n_links; i++) {
+            const uint32_t link = record->links[i];
+            rate = fmin(rate, run->platform->links[link].bandwidth / count_users(run, link));
+        }
+        const cs_status status = set_rate(run, task, rate);
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}
+
+/* The link on which an equal part for all transfers without a rate is smallest; CS_NONE when there
+ * are no such transfers left. `rates` are negative where there is none yet. */
+static uint32_t find_bottleneck(const reference *run, const double *rates, double *part)
+{
+    uint32_t bottleneck = CS_NONE;
+    *part = INFINITY;
+    for (uint32_t link = 0; link < run->platform->n_links; link++) {
+        uint32_t n = 0;
+        for (uint32_t task = 0; task < run->graph->n_tasks; task++)
+            n += rates[task] < 0 && uses(run, task, link);
+        if (n > 0 && run->unshared[link] / n < *part) {
+            *part = run->unshared[link] / n;
+            bottleneck = link;
+        }
+    }
+    return bottleneck;
+}
+
+/* Progressive filling: all rates grow together until a link is full; the transfers on it keep what
+ * they have, the others go on growing. */
+static void fill(reference *run, double *rates)
+{
+    for (uint32_t link = 0; link < run->platform->n_links; link++)
+        run->unshared[link] = run->platform->links[link].bandwidth;
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++)
+        rates[task] = -1;
+    double part;
+    for (;;) {
+        const uint32_t full = find_bottleneck(run, rates, &part);
+        if (full == CS_NONE)
+            return;
+        for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
+            if (rates[task] >= 0 || !uses(run, task, full))
+                continue;
+            rates[task] = part;
+            for (uint32_t i = 0; i < run->tasks[task].n_links; i++)
+                run->unshared[run->tasks[task].links[i]] -= part;
+        }
+    }
+}
+
+static cs_status share_fairly(reference *run)
+{
+    double *rates = calloc((size_t)run->graph->n_tasks + 1, sizeof(*rates));
+    if (!rates)
+        return cs_error_no_memory(run->error);
+    fill(run, rates);
+    cs_status status = CS_OK;
+    for (uint32_t task = 0; task < run->graph->n_tasks && status == CS_OK; task++)
+        if (run->tasks[task].state == COMPETING)
+            status = set_rate(run, task, rates[task]);
+    free(rates);
+    return status;
+}
+
+static cs_status share_links(reference *run)
+{
+    let_onto_links(run);
+    switch (run->platform->sharing) {
+    case CS_SHARING_FIFO:
+        return serve_queues(run);
+    case CS_SHARING_COUNT:
+        return share_by_count(run);
+    case CS_SHARING_MAX_MIN:
+        return share_fairly(run);
+    case CS_SHARING_NONE:
+    case CS_SHARING_PHI:
+        break; /* each transfer has its end since its start */
+    }
+    return CS_OK;
+}
+
+/* ---- Time ---- */
+
+/* Steps 1 to 4. After any start it goes back to 1, not only after one that took no time: a start
+ * lets nothing else begin or end, so that for all others going back finds what it had found. */
+static cs_status run_instant(reference *run)
+{
+    cs_status status = CS_OK;
+    while (status == CS_OK) {
+        apply_ends(run);
+        uint32_t task = choose_transfer(run);
+        if (task != CS_NONE) {
+            status = start_transfer(run, task);
+            continue;
+        }
+        task = choose_for_any_device(run);
+        if (task == CS_NONE)
+            return share_links(run);
+        status = start_on_devices(run, task);
+    }
+    return status;
+}
+
+/* NEVER when nothing is under way. It can be `now` again: a transfer that got its links in step 4
+ * and needs them for less than half a picosecond. */
+static cs_time next_end(const reference *run)
+{
+    cs_time next = NEVER;
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
+        const task_record *record = &run->tasks[task];
+        const bool under_way = record->state > READY && record->state < ENDED;
+        if (under_way && record->end != NEVER && (next == NEVER || record->end < next))
+            next = record->end;
+    }
+    return next;
+}
+
+/* Tasks under way are cut off where the run stopped. */
+static void cut_off(reference *run)
+{
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++)
+        if (run->tasks[task].state > READY && run->tasks[task].state < ENDED)
+            run->trace.spans[task].end = run->now;
+    run->trace.makespan = run->now;
+}
+
+static cs_status check_all_ended(const reference *run)
+{
+    char text[128];
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++)
+        if (run->tasks[task].state != ENDED)
+            return cs_error_add(run->error, CS_FAILED, "%s can never start",
+                                cs_graph_describe(run->graph, task, text, sizeof(text)));
+    return CS_OK;
+}
+
+static cs_status run_to_the_end(reference *run)
+{
+    apply_residents(run);
+    for (;;) {
+        cs_status status = run_instant(run);
+        if (status != CS_OK)
+            return status;
+        const cs_time next = next_end(run);
+        if (next == run->now)
+            continue;
+        status = take_samples(run);
+        if (status != CS_OK)
+            return status;
+        if (run->trace.stopped) {
+            cut_off(run);
+            return CS_OK;
+        }
+        if (next == NEVER)
+            return check_all_ended(run);
+        run->now = next;
+    }
+}
+
+/* ---- Setting up ---- */
+
+static void *allocate(size_t count, size_t size)
+{
+    return calloc(count > 0 ? count : 1, size); /* NULL means one thing only */
+}
+
+static bool allocate_trace(reference *run)
+{
+    cs_trace *trace = &run->trace;
+    trace->n_tasks = run->graph->n_tasks;
+    trace->n_devices = run->graph->n_devices;
+    trace->n_links = run->platform->n_links;
+    trace->spans = allocate(trace->n_tasks, sizeof(*trace->spans));
+    trace->devices = allocate(trace->n_devices, sizeof(*trace->devices));
+    trace->links = allocate(trace->n_links, sizeof(*trace->links));
+    if (run->options->record_versions)
+        trace->versions = allocate(trace->n_tasks, sizeof(*trace->versions));
+    return trace->spans && trace->devices && trace->links &&
+           (trace->versions || !run->options->record_versions);
+}
+
+static bool allocate_run(reference *run)
+{
+    const size_t n_cells = (size_t)run->graph->n_devices * CS_N_CATEGORIES;
+    /* one route more than there are tasks: scratch for carry_bytes */
+    const size_t n_routes = (size_t)run->graph->n_tasks + 1;
+    run->tasks = allocate(run->graph->n_tasks, sizeof(*run->tasks));
+    run->links = allocate(n_routes * run->platform->longest_route, sizeof(*run->links));
+    run->occupied = allocate(run->graph->n_devices, sizeof(*run->occupied));
+    run->versions = allocate(run->graph->n_slots, sizeof(*run->versions));
+    run->live = allocate(n_cells, sizeof(*run->live));
+    run->sampled = allocate(n_cells, sizeof(*run->sampled));
+    run->unshared = allocate(run->platform->n_links, sizeof(*run->unshared));
+    return run->tasks && run->links && run->occupied && run->versions && run->live &&
+           run->sampled && run->unshared && allocate_trace(run);
+}
+
+static cs_status find_route(reference *run, uint32_t task)
+{
+    task_record *record = &run->tasks[task];
+    const cs_class *cls = class_of(run, task);
+    record->links = run->links + (size_t)task * run->platform->longest_route;
+    const uint32_t length =
+        run->platform->route(run->platform, cls->device, cls->peer, record->links);
+    for (uint32_t i = 0; i < length; i++)
+        if (isfinite(run->platform->links[record->links[i]].bandwidth))
+            record->links[record->n_links++] = record->links[i];
+    return cs_platform_path(run->platform, cls->device, cls->peer, &record->latency, &record->least,
+                            run->error);
+}
+
+static cs_status set_up_tasks(reference *run)
+{
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
+        task_record *record = &run->tasks[task];
+        record->waits_for = run->graph->n_predecessors[task];
+        record->state = record->waits_for > 0 ? WAITING : READY;
+        record->end = NEVER;
+        run->trace.spans[task] = (cs_span){-1, -1};
+        if (run->trace.versions)
+            run->trace.versions[task] = CS_NONE;
+        const cs_status status = is_transfer(run, task) ? find_route(run, task) : CS_OK;
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}
+
+static cs_status set_up(reference *run)
+{
+    if (!allocate_run(run))
+        return cs_error_no_memory(run->error);
+    for (uint32_t device = 0; device < run->graph->n_devices; device++) {
+        run->occupied[device] = CS_NONE;
+        run->trace.devices[device].capacity = run->platform->devices[device].capacity;
+        run->trace.devices[device].oom_task = CS_NONE;
+    }
+    for (uint32_t link = 0; link < run->platform->n_links; link++)
+        run->trace.links[link] =
+            (cs_link_record){.name = run->platform->links[link].name,
+                             .bandwidth = run->platform->links[link].bandwidth};
+    return set_up_tasks(run);
+}
+
+static void finish(reference *run)
+{
+    free(run->tasks);
+    free(run->links);
+    free(run->occupied);
+    free(run->versions);
+    free(run->live);
+    free(run->sampled);
+    free(run->unshared);
+    cs_trace_finish(&run->trace);
+}
+
+cs_status reference_run(const cs_graph *graph, const cs_platform *platform,
+                        const cs_engine_options *options, cs_trace *trace, cs_error *error)
+{
+    reference run = {.graph = graph, .platform = platform, .options = options, .error = error};
+    cs_status status = set_up(&run);
+    if (status == CS_OK)
+        status = run_to_the_end(&run);
+    if (status == CS_OK) {
+        *trace = run.trace;
+        run.trace = (cs_trace){0};
+    }
+    finish(&run);
+    return status;
+}

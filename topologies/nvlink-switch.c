@@ -1,0 +1,88 @@
+/* GPUs around one non-blocking switch, as in a DGX-2 or HGX: device d has an up link to the switch
+ * (link 2d) and a down link from it (link 2d + 1). Every pair has the full bandwidth of both
+ * directions; messages meet only where they leave the same device or arrive at the same one.
+ *
+ * What measurements give is the latency of the whole way from device to device. It stands on the
+ * up link, and the down link has none: how it is split between them changes nothing, for every
+ * route has exactly one of each.
+ */
+#include "topologies/topology.h"
+
+#include <inttypes.h>
+
+typedef struct switch_params {
+    double bandwidth;
+    cs_time latency;
+} switch_params;
+
+static const cs_field fields[] = {
+    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(switch_params, bandwidth), .above_min = true,
+     .doc = "of a device to and from the switch, one way (all its NVLinks together)"},
+    {"latency", CS_FIELD_TIME, offsetof(switch_params, latency), .fallback = "0 s",
+     .doc = "from device to device, through the switch"},
+    {0}};
+
+static uint32_t up_link(uint32_t device)
+{
+    return 2 * device;
+}
+
+static uint32_t down_link(uint32_t device)
+{
+    return 2 * device + 1;
+}
+
+static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t target,
+                      uint32_t *links)
+{
+    (void)platform;
+    if (source == target)
+        return 0;
+    links[0] = up_link(source);
+    links[1] = down_link(target);
+    return 2;
+}
+
+static cs_status add_links(const switch_params *params, cs_platform *platform, cs_error *error)
+{
+    for (uint32_t device = 0; device < platform->n_devices; device++) {
+        cs_status status =
+            cs_platform_link(platform, up_link(device), params->bandwidth, params->latency, error,
+                             "gpu%" PRIu32 " to switch", device);
+        if (status != CS_OK)
+            return status;
+        status = cs_platform_link(platform, down_link(device), params->bandwidth, 0, error,
+                                  "switch to gpu%" PRIu32, device);
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}
+
+static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
+                       cs_error *error)
+{
+    cs_platform made;
+    cs_status status = cs_platform_init(&made, "nvlink_switch", n_devices, 2 * n_devices, error);
+    if (status != CS_OK)
+        return status;
+    status = add_links(params, &made, error);
+    if (status != CS_OK) {
+        cs_platform_finish(&made);
+        return status;
+    }
+    made.longest_route = 2;
+    made.route = route;
+    *platform = made;
+    return CS_OK;
+}
+
+const cs_topology cs_topology_nvlink_switch = {
+    .name = "nvlink_switch",
+    .summary = "a full crossbar: each device has an up and a down link to one switch",
+    .source = "Li et al., Evaluating Modern GPU Interconnect: PCIe, NVLink, NV-SLI, NVSwitch and "
+              "GPUDirect, IEEE TPDS 31(1), 2020",
+    .fields = fields,
+    .params_size = sizeof(switch_params),
+    .build = build,
+};

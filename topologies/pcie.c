@@ -1,0 +1,103 @@
+/* GPUs under one PCIe host bridge: device d has an up link (link 2d) and a down link (link 2d + 1),
+ * and what goes from one device to another crosses the bridge between them (link 2n), which all
+ * messages share, whatever their direction.
+ *
+ * The bridge is what makes PCIe differ from a switch: two pairs of devices that talk at the same
+ * time get half of it each. Unless said otherwise it has the bandwidth of one device's link. That
+ * is the cautious end: where GPUs sit in pairs below PCIe switches, one x16 link carries to the
+ * bridge what both of them send. Where measurements with several pairs at once show more, say so
+ * with `host_bandwidth`.
+ *
+ * The latency is that of the whole way from device to device and stands on the up link, of which
+ * every route has exactly one.
+ */
+#include "topologies/topology.h"
+
+#include <inttypes.h>
+
+typedef struct pcie_params {
+    double bandwidth;
+    double host_bandwidth; /* 0: as bandwidth */
+    cs_time latency;
+} pcie_params;
+
+static const cs_field fields[] = {
+    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(pcie_params, bandwidth), .above_min = true,
+     .doc = "of a device's link, one way"},
+    {"host_bandwidth", CS_FIELD_BANDWIDTH, offsetof(pcie_params, host_bandwidth), .fallback = "0",
+     .doc = "of the host bridge, shared by all messages between devices; 0: as bandwidth"},
+    {"latency", CS_FIELD_TIME, offsetof(pcie_params, latency), .fallback = "0 s",
+     .doc = "from device to device, through the host bridge"},
+    {0}};
+
+static uint32_t up_link(uint32_t device)
+{
+    return 2 * device;
+}
+
+static uint32_t down_link(uint32_t device)
+{
+    return 2 * device + 1;
+}
+
+static uint32_t bridge_link(const cs_platform *platform)
+{
+    return 2 * platform->n_devices;
+}
+
+static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t target,
+                      uint32_t *links)
+{
+    if (source == target)
+        return 0;
+    links[0] = up_link(source);
+    links[1] = bridge_link(platform);
+    links[2] = down_link(target);
+    return 3;
+}
+
+static cs_status add_links(const pcie_params *pcie, cs_platform *platform, cs_error *error)
+{
+    for (uint32_t device = 0; device < platform->n_devices; device++) {
+        cs_status status = cs_platform_link(platform, up_link(device), pcie->bandwidth,
+                                            pcie->latency, error, "gpu%" PRIu32 " to host", device);
+        if (status != CS_OK)
+            return status;
+        status = cs_platform_link(platform, down_link(device), pcie->bandwidth, 0, error,
+                                  "host to gpu%" PRIu32, device);
+        if (status != CS_OK)
+            return status;
+    }
+    const double host_bandwidth =
+        pcie->host_bandwidth == 0 ? pcie->bandwidth : pcie->host_bandwidth;
+    return cs_platform_link(platform, bridge_link(platform), host_bandwidth, 0, error,
+                            "host bridge");
+}
+
+static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
+                       cs_error *error)
+{
+    cs_platform made;
+    cs_status status = cs_platform_init(&made, "pcie", n_devices, 2 * n_devices + 1, error);
+    if (status != CS_OK)
+        return status;
+    status = add_links(params, &made, error);
+    if (status != CS_OK) {
+        cs_platform_finish(&made);
+        return status;
+    }
+    made.longest_route = 3;
+    made.route = route;
+    *platform = made;
+    return CS_OK;
+}
+
+const cs_topology cs_topology_pcie = {
+    .name = "pcie",
+    .summary = "devices under one PCIe host bridge that all their messages share",
+    .source = "Li et al., Evaluating Modern GPU Interconnect: PCIe, NVLink, NV-SLI, NVSwitch and "
+              "GPUDirect, IEEE TPDS 31(1), 2020",
+    .fields = fields,
+    .params_size = sizeof(pcie_params),
+    .build = build,
+};
