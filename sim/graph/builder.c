@@ -200,25 +200,33 @@ void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after)
 }
 
 uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t group,
-                               int64_t bytes, uint32_t item)
+                               int64_t bytes)
 {
     if (builder->status != CS_OK)
         return CS_NONE;
     cs_group ranks = builder->graph.groups[group];
+    uint32_t first = builder->graph.n_classes;
     assert(ranks.n >= 2);
+    for (uint32_t rank = 0; rank < ranks.n; rank++)
+        cs_builder_class(builder,
+                         &(cs_class){.kind = (uint8_t)kind,
+                                     .origin = (uint8_t)kind,
+                                     .stage = stage,
+                                     .device = builder->graph.group_devices[ranks.first + rank],
+                                     .peer = group,
+                                     .weights = CS_NONE,
+                                     .bytes = bytes});
+    return first;
+}
+
+uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t item)
+{
+    if (builder->status != CS_OK)
+        return CS_NONE;
     uint32_t first = builder->graph.n_tasks;
-    for (uint32_t rank = 0; rank < ranks.n; rank++) {
-        uint32_t device = builder->graph.group_devices[ranks.first + rank];
-        uint32_t cls = cs_builder_class(builder, &(cs_class){.kind = (uint8_t)kind,
-                                                             .origin = (uint8_t)kind,
-                                                             .stage = stage,
-                                                             .device = device,
-                                                             .peer = group,
-                                                             .weights = CS_NONE,
-                                                             .bytes = bytes});
-        if (cls == CS_NONE || cs_builder_task(builder, cls, item) == CS_NONE)
-            return CS_NONE;
-    }
+    cs_group ranks = builder->graph.groups[builder->graph.classes[collective].peer];
+    for (uint32_t rank = 0; rank < ranks.n; rank++)
+        cs_builder_task(builder, collective + rank, item);
     return first;
 }
 

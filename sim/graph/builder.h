@@ -37,11 +37,15 @@ uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item);
 /* `after` waits for the end of `before`. CS_NONE as `before` adds nothing. */
 void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after);
 
-/* Adds a collective: one member per rank of the group, with consecutive ids in rank order, and
- * returns the first. Member r waits for what rank r contributes; what follows a member may use the
- * result on that rank. Groups of one are not allowed. */
+/* Adds the classes of a collective over a group: one per rank, with consecutive ids in rank order;
+ * returns the first. Groups of one have nothing to communicate and are not allowed. */
 uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t group,
-                               int64_t bytes, uint32_t item);
+                               int64_t bytes);
+
+/* Adds one run of a collective, given its first class: a member task per rank, with consecutive ids
+ * in rank order; returns the first. Member r waits for what rank r contributes; what follows member
+ * r may use the result on that rank. */
+uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t item);
 
 /* Makes the graph. The builder is empty afterwards and must still be destroyed. */
 CS_MUST_CHECK cs_status cs_builder_finish(cs_builder *builder, cs_graph *graph, cs_error *error);

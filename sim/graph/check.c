@@ -41,7 +41,8 @@ static cs_status check_edges(const cs_graph *graph, cs_error *error)
     return CS_OK;
 }
 
-/* Everything that a device ever allocates must fit 64 bits, so that no sum in the engine can overflow. */
+/* Everything that a device ever allocates must fit 64 bits, so that no sum in the engine can
+ * overflow. */
 static cs_status check_totals(const cs_graph *graph, int64_t *total, cs_error *error)
 {
     for (uint32_t i = 0; i < graph->n_residents; i++) {

@@ -3,6 +3,7 @@
 #include "sim/graph/builder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What the tasks of the old graph became. A compute task or transfer is one new task. A member of a
  * collective is entered by its rank's first send and left by two tasks: what the rank received
@@ -15,7 +16,9 @@ typedef struct image {
 typedef struct lowering {
     const cs_graph *from;
     cs_builder *to;
-    image *images;    /* per old task */
+    image *images; /* per old task */
+    uint32_t
+        *rings; /* per old class of a collective's first member: its classes of sends, or CS_NONE */
     uint32_t *sends;  /* scratch: per rank, its send of the previous step */
     uint32_t *latest; /* scratch: per rank, its send of this step */
 } lowering;
@@ -53,7 +56,7 @@ static void copy_frame(lowering *l)
 
 /* Classes of the ring's sends: per rank one for chunks of the larger size and one for the smaller.
  */
-static uint32_t ring_classes(lowering *l, const cs_class *cls, cs_group ring)
+static uint32_t make_ring_classes(lowering *l, const cs_class *cls, cs_group ring)
 {
     const uint32_t *devices = l->from->group_devices + ring.first;
     uint32_t first = CS_NONE;
@@ -100,9 +103,11 @@ static uint32_t lower_ring(lowering *l, uint32_t member)
 {
     const cs_class *cls = cs_graph_class(l->from, member);
     cs_group ring = l->from->groups[cls->peer];
-    uint32_t classes = ring_classes(l, cls, ring);
+    uint32_t *classes = &l->rings[l->from->tasks[member].cls];
+    if (*classes == CS_NONE)
+        *classes = make_ring_classes(l, cls, ring);
     for (uint32_t step = 0; step < 2 * (ring.n - 1); step++)
-        ring_step(l, member, classes, ring, step, (uint32_t)(cls->bytes % ring.n));
+        ring_step(l, member, *classes, ring, step, (uint32_t)(cls->bytes % ring.n));
     for (uint32_t rank = 0; rank < ring.n; rank++) {
         image *of = &l->images[member + rank];
         of->exits[0] = l->sends[(rank + ring.n - 1) % ring.n];
@@ -151,10 +156,13 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_error *error)
     l->to = cs_builder_create(l->from->n_devices, l->from->n_stages, l->from->micro_batches,
                               l->from->n_batches);
     l->images = malloc(((size_t)l->from->n_tasks + 1) * sizeof(*l->images));
+    size_t ring_bytes = ((size_t)l->from->n_classes + 1) * sizeof(*l->rings);
+    l->rings = malloc(ring_bytes);
     l->sends = malloc(ranks * sizeof(*l->sends));
     l->latest = malloc(ranks * sizeof(*l->latest));
-    if (!l->to || !l->images || !l->sends || !l->latest)
+    if (!l->to || !l->images || !l->rings || !l->sends || !l->latest)
         return cs_error_no_memory(error);
+    memset(l->rings, 0xff, ring_bytes);
     copy_frame(l);
     lower_tasks(l);
     lower_edges(l);
@@ -172,6 +180,7 @@ cs_status cs_lower(cs_graph *graph, cs_graph *lowered, cs_error *error)
     cs_status status = lower_graph(&l, lowered, error);
     cs_builder_destroy(l.to);
     free(l.images);
+    free(l.rings);
     free(l.sends);
     free(l.latest);
     if (status == CS_OK)

@@ -64,8 +64,7 @@ static bool close_id(hid_t id)
     return closed;
 }
 
-/* ------------------------------------------------------------------------------------ attributes
- */
+/* ---- attributes ---- */
 
 static bool set_attribute(hid_t object, const char *name, hid_t type, hsize_t count,
                           const void *value)
@@ -78,14 +77,12 @@ static bool set_attribute(hid_t object, const char *name, hid_t type, hsize_t co
     return close_id(space) && done;
 }
 
-/* Of variable length: readers then give a string, not bytes, and there is no limit of 64 KiB. */
-static hid_t text_type(size_t length)
+/* Of variable length: an attribute then has no limit of 64 KiB, h5py gives a string, not bytes, and
+ * the netCDF library can read it (strings of fixed length crash it). */
+static hid_t text_type(void)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
-    if (type < 0)
-        return type;
-    if (H5Tset_size(type, length) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
-        (length == H5T_VARIABLE || H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0))
+    if (type < 0 || (H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0))
         return type;
     close_id(type);
     return H5I_INVALID_HID;
@@ -93,7 +90,7 @@ static hid_t text_type(size_t length)
 
 static bool set_text(hid_t object, const char *name, const char *text)
 {
-    hid_t type = text_type(H5T_VARIABLE);
+    hid_t type = text_type();
     bool done = type >= 0 && set_attribute(object, name, type, 0, &text);
     return close_id(type) && done;
 }
@@ -154,18 +151,7 @@ static bool describe(hid_t dataset, const cs_h5_column *column)
     return !column->meanings || set_flags(dataset, column->meanings);
 }
 
-/* --------------------------------------------------------------------------------------- columns
- */
-
-static size_t longest_text(const writer *w)
-{
-    size_t longest = 1; /* HDF5 has no strings of length 0 */
-    for (uint64_t row = 0; row < w->table->n_rows; row++) {
-        size_t length = strlen(w->column->get(w->table->source, row, w->column->which).text);
-        longest = length > longest ? length : longest;
-    }
-    return longest;
-}
+/* ---- columns ---- */
 
 static bool choose_types(writer *w)
 {
@@ -187,19 +173,12 @@ static bool choose_types(writer *w)
         w->file_type = H5Tcopy(H5T_IEEE_F64LE);
         break;
     case CS_H5_TEXT:
-        w->memory_type = text_type(longest_text(w));
+        w->memory_type = text_type();
         w->file_type = H5Tcopy(w->memory_type);
         break;
     }
     w->size = w->memory_type < 0 ? 0 : H5Tget_size(w->memory_type);
     return w->size > 0 && w->file_type >= 0;
-}
-
-static void put_text(char *to, const char *text, size_t size)
-{
-    size_t length = strlen(text);
-    memcpy(to, text, length);
-    memset(to + length, 0, size - length);
 }
 
 static void gather(const writer *w, uint64_t first, uint64_t count, void *block)
@@ -220,7 +199,7 @@ static void gather(const writer *w, uint64_t first, uint64_t count, void *block)
             ((double *)block)[i] = value.float64;
             break;
         case CS_H5_TEXT:
-            put_text((char *)block + i * w->size, value.text, w->size);
+            ((const char **)block)[i] = value.text;
             break;
         }
     }
@@ -344,8 +323,7 @@ cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error
     return status;
 }
 
-/* ----------------------------------------------------------------------------------------- files
- */
+/* ---- files ---- */
 
 /* In memory, nothing behind it. Closing also closes whatever a failure left open. */
 static hid_t access_properties(void)

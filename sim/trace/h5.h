@@ -30,7 +30,7 @@ typedef enum cs_h5_type {
     CS_H5_UINT32,
     CS_H5_UINT8,
     CS_H5_DOUBLE,
-    CS_H5_TEXT, /* UTF-8, stored at the length of the longest, padded with NULs */
+    CS_H5_TEXT, /* UTF-8 */
 } cs_h5_type;
 
 typedef union cs_h5_value {

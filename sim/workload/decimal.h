@@ -13,10 +13,13 @@ typedef enum cs_decimal_result {
     CS_DECIMAL_TOO_LARGE, /* does not fit int64_t */
 } cs_decimal_result;
 
-typedef enum cs_decimal_rounding { CS_DECIMAL_NEAREST /* halves up */, CS_DECIMAL_UP } cs_decimal_rounding;
+typedef enum cs_decimal_rounding {
+    CS_DECIMAL_NEAREST /* halves up */,
+    CS_DECIMAL_UP
+} cs_decimal_rounding;
 
-/* The `length` bytes of `text`, a number >= 0, times 10^shift (-100 <= shift <= 100), rounded once. On
- * failure *out is untouched. */
+/* The `length` bytes of `text`, a number >= 0, times 10^shift (-100 <= shift <= 100), rounded once.
+ * On failure *out is untouched. */
 cs_decimal_result cs_decimal_parse(const char *text, size_t length, int shift,
                                    cs_decimal_rounding rounding, int64_t *out);
 

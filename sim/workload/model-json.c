@@ -44,7 +44,8 @@ static const cs_field provenance_fields[] = {
      .doc = "anything else that a reader should know"},
     {0}};
 
-/* The fallbacks of the two backward parts and of `kept` only hold until what was left out is known. */
+/* The fallbacks of the two backward parts and of `kept` only hold until what was left out is known.
+ */
 static const cs_field layer_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_layer, name), .doc = "name, unique in the model"},
     {"forward", CS_FIELD_TIME, offsetof(cs_layer, forward), .doc = "forward pass"},
@@ -68,10 +69,10 @@ typedef struct whole_backward {
     cs_time backward;
 } whole_backward;
 
-static const cs_field whole_fields[] = {
-    {"backward", CS_FIELD_TIME, offsetof(whole_backward, backward), .fallback = "0",
-     .doc = "backward pass, where its two parts are not known"},
-    {0}};
+static const cs_field whole_fields[] = {{"backward", CS_FIELD_TIME,
+                                         offsetof(whole_backward, backward), .fallback = "0",
+                                         .doc = "backward pass, where its two parts are not known"},
+                                        {0}};
 
 /* The status of several checks is that of the first that failed. */
 static void note(cs_status *status, cs_status other)
@@ -169,10 +170,9 @@ static cs_status report_twins(const cs_layer *const *sorted, uint32_t count, con
         cs_json_place layer = {.up = layers, .index = (int)(sorted[i] - model->layers)};
         cs_json_place place = {.up = &layer, .key = "name"};
         char quoted[CS_TEXT_QUOTED_BYTES];
-        note(&status,
-             cs_json_invalid(&place, error, "must be unique (/layers/%d is called %s too)",
-                             (int)(sorted[i - 1] - model->layers),
-                             cs_text_quote(sorted[i]->name, quoted, sizeof(quoted))));
+        note(&status, cs_json_invalid(&place, error, "must be unique (/layers/%d is called %s too)",
+                                      (int)(sorted[i - 1] - model->layers),
+                                      cs_text_quote(sorted[i]->name, quoted, sizeof(quoted))));
     }
     return status;
 }
@@ -199,7 +199,8 @@ static cs_status read_each_layer(const cJSON *array, const cs_json_place *layers
     cs_status status = CS_OK;
     int64_t input = model->input_bytes;
     const cJSON *object;
-    cJSON_ArrayForEach(object, array) {
+    cJSON_ArrayForEach(object, array)
+    {
         cs_layer *layer = &model->layers[model->n_layers];
         cs_json_place place = {.up = layers, .index = (int)model->n_layers++};
         note(&status, read_layer(object, &place, input, &model->arena, layer, error));

@@ -29,7 +29,8 @@ static int days_of(int year, int month)
 bool cs_model_is_date(const char *text)
 {
     int century, year, month, day;
-    /* From left to right: the NUL of a shorter text fails a check before anything behind it is read. */
+    /* From left to right: the NUL of a shorter text fails a check before anything behind it is
+     * read. */
     return two_digits(text, 0, 99, &century) && two_digits(text + 2, 0, 99, &year) &&
            text[4] == '-' && two_digits(text + 5, 1, 12, &month) && text[7] == '-' &&
            two_digits(text + 8, 1, days_of(century * 100 + year, month), &day) && text[10] == '\0';
@@ -95,7 +96,8 @@ static bool scale(int64_t value, scaling by, rounding round, int64_t *out)
     assert(value >= 0);
     wide scaled = (wide)value;
     if (by.batch != 0)
-        scaled = (scaled * by.samples + (round == ROUND_UP ? by.batch - 1 : by.batch / 2)) / by.batch;
+        scaled =
+            (scaled * by.samples + (round == ROUND_UP ? by.batch - 1 : by.batch / 2)) / by.batch;
     if (scaled > INT64_MAX)
         return false;
     *out = (int64_t)scaled;

@@ -5,9 +5,9 @@
  * are for `batch_size` samples; weights do not depend on it.
  *
  * What is kept for backward is counted once per tensor, at the layer that reads it: kept_bytes
- * holds the layer's input, when its backward needs it, and whatever else it saves. A stage of layers
- * [first, end) therefore keeps the sum over its layers, the stage's input included, and a device
- * that has sent its last output away does not hold it any longer.
+ * holds the layer's input, when its backward needs it, and whatever else it saves. A stage of
+ * layers [first, end) therefore keeps the sum over its layers, the stage's input included, and a
+ * device that has sent its last output away does not hold it any longer.
  */
 #ifndef CS_WORKLOAD_MODEL_H
 #define CS_WORKLOAD_MODEL_H
@@ -42,8 +42,8 @@ typedef struct cs_provenance {
 
 typedef struct cs_model {
     const char *name;
-    uint32_t batch_size;  /* samples that times and activations are for; 0: per micro-batch, whatever its size */
-    int64_t input_bytes;  /* the input of layer 0 */
+    uint32_t batch_size; /* samples that times and activations are for; 0: any micro-batch */
+    int64_t input_bytes; /* the input of layer 0 */
     uint32_t n_layers;
     cs_layer *layers;
     cs_provenance provenance;
@@ -80,10 +80,10 @@ bool cs_model_is_date(const char *text);
 CS_MUST_CHECK cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *layer, cs_model *model,
                                          cs_error *error);
 
-/* Sums over [first, end) for micro-batches of `samples`: times, activations and workspace are scaled
- * linearly from model->batch_size (times to the nearest picosecond, halves up; bytes up), each layer by
- * itself; update and weights are not. With batch_size 0 all are taken as they are. An empty run has
- * the same bytes at both ends. CS_OVERFLOW when a sum does not fit. */
+/* Sums over [first, end) for micro-batches of `samples`: times, activations and workspace are
+ * scaled linearly from model->batch_size (times to the nearest picosecond, halves up; bytes up),
+ * each layer by itself; update and weights are not. With batch_size 0 all are taken as they are. An
+ * empty run has the same bytes at both ends. CS_OVERFLOW when a sum does not fit. */
 CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,
                                      uint32_t samples, cs_layer_sum *sum, cs_error *error);
 

@@ -33,7 +33,7 @@ typedef struct cs_pipedream_edge {
 
 /* Zeroed graphs can be finished. Spans point into the text, which must live as long. */
 typedef struct cs_pipedream_graph {
-    const char *file; /* for messages */
+    const char *file;         /* for messages */
     cs_pipedream_node *nodes; /* in the order of the file */
     uint32_t n_nodes, cap_nodes;
     cs_pipedream_edge *edges; /* by (from, to) */
@@ -46,7 +46,7 @@ CS_MUST_CHECK cs_status cs_pipedream_graph_read(const char *file, const char *te
 void cs_pipedream_graph_finish(cs_pipedream_graph *graph);
 
 /* Adds "file:line: message" and returns CS_INVALID. */
-cs_status cs_pipedream_invalid(const char *file, uint32_t line, cs_error *error,
-                               const char *format, ...) CS_PRINTF(4, 5);
+cs_status cs_pipedream_invalid(const char *file, uint32_t line, cs_error *error, const char *format,
+                               ...) CS_PRINTF(4, 5);
 
 #endif

@@ -20,8 +20,8 @@ typedef struct reader {
     cs_error *error;
 } reader;
 
-cs_status cs_pipedream_invalid(const char *file, uint32_t line, cs_error *error,
-                               const char *format, ...)
+cs_status cs_pipedream_invalid(const char *file, uint32_t line, cs_error *error, const char *format,
+                               ...)
 {
     char message[512];
     va_list arguments;
@@ -88,10 +88,14 @@ static bool part_last(span text, const char *word, span *before, span *after)
     return false;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
 static span trim_end(span text)
 {
-    while (text.length > 0 && strchr(" \t\r", text.start[text.length - 1]) != NULL &&
-           text.start[text.length - 1] != '\0')
+    while (text.length > 0 && is_blank(text.start[text.length - 1]))
         text.length--;
     return text;
 }
@@ -112,7 +116,7 @@ static bool is_text(span text)
 static bool is_id(span text)
 {
     for (size_t i = 0; i < text.length; i++)
-        if (text.start[i] == ' ' || text.start[i] == '\t')
+        if (is_blank(text.start[i]))
             return false;
     return text.length > 0;
 }
@@ -157,9 +161,8 @@ static cs_status bad_number(const reader *in, const struct metric *metric, span 
 static cs_status read_number(const reader *in, const struct metric *metric, span text, int64_t *out)
 {
     bool bytes = metric->unit == BYTES;
-    cs_decimal_result result =
-        cs_decimal_parse(text.start, text.length, bytes ? 0 : MS_TO_PS,
-                         bytes ? CS_DECIMAL_UP : CS_DECIMAL_NEAREST, out);
+    cs_decimal_result result = cs_decimal_parse(text.start, text.length, bytes ? 0 : MS_TO_PS,
+                                                bytes ? CS_DECIMAL_UP : CS_DECIMAL_NEAREST, out);
     return result == CS_DECIMAL_OK ? CS_OK : bad_number(in, metric, text, result);
 }
 
@@ -199,16 +202,15 @@ static cs_status read_metric(const reader *in, const struct metric *metric, span
     return read_number(in, metric, text, out);
 }
 
+/* Stops at the first error: what is wrong after a missing number would follow from it. */
 static cs_status read_metrics(const reader *in, span text, cs_pipedream_node *node)
 {
     cs_status status = CS_OK;
-    for (int i = 0; i < N_METRICS; i++) {
-        span item = text, rest = {text.start + text.length, 0};
+    for (int i = 0; status == CS_OK && i < N_METRICS; i++) {
+        span item = text, rest = skip(text, text.length);
         if (i < N_METRICS - 1)
             part_first(text, ", ", &item, &rest);
-        cs_status other = read_metric(in, &metrics[i], item, node);
-        if (status == CS_OK)
-            status = other;
+        status = read_metric(in, &metrics[i], item, node);
         text = rest;
     }
     return status;
@@ -235,7 +237,8 @@ static cs_status bad_line(const reader *in)
         "activation_size=BYTES, parameter_size=BYTES\") or an edge (a tab, then \"ID -- ID\")");
 }
 
-/* A description may hold the separator: the id ends at the first one, the numbers start at the last. */
+/* A description may hold the separator: the id ends at the first one, the numbers start at the
+ * last. */
 static cs_status read_node(const reader *in, span line)
 {
     cs_pipedream_graph *graph = in->graph;
@@ -334,16 +337,17 @@ static cs_status check_nodes(const cs_pipedream_graph *graph, const entry *entri
     char quoted[CS_TEXT_QUOTED_BYTES];
     for (uint32_t i = 1; i < graph->n_nodes; i++) {
         if (compare_ids(entries[i].id, entries[i - 1].id) == 0)
-            status = cs_pipedream_invalid(graph->file, graph->nodes[entries[i].node].line, error,
-                                          "node %s is already on line %u",
-                                          quote(entries[i].id, quoted),
-                                          graph->nodes[entries[i - 1].node].line);
+            status =
+                cs_pipedream_invalid(graph->file, graph->nodes[entries[i].node].line, error,
+                                     "node %s is already on line %u", quote(entries[i].id, quoted),
+                                     graph->nodes[entries[i - 1].node].line);
     }
     return status;
 }
 
 static cs_status resolve_end(const cs_pipedream_graph *graph, const entry *entries,
-                             const cs_pipedream_edge *edge, int end, uint32_t *node, cs_error *error)
+                             const cs_pipedream_edge *edge, int end, uint32_t *node,
+                             cs_error *error)
 {
     char quoted[CS_TEXT_QUOTED_BYTES];
     const entry *found =

@@ -1,0 +1,116 @@
+/* GPipe: all forwards, then all backwards in reverse, then the update. */
+#include "schedules/pipeline.h"
+
+static const char source[] = "Huang et al., GPipe, NeurIPS 2019 (arXiv 1811.06965), section 2";
+
+typedef struct gpipe_params {
+    uint32_t micro_batches;
+    bool recompute;
+} gpipe_params;
+
+static const cs_field fields[] = {
+    {"micro_batches", CS_FIELD_COUNT, offsetof(gpipe_params, micro_batches), .min = 1,
+     .max = 1 << 20, .doc = "micro-batches per mini-batch, M"},
+    {"recompute", CS_FIELD_BOOL, offsetof(gpipe_params, recompute), .fallback = "false",
+     .doc = "keep a stage's input only, and run its forward again before each backward"},
+    {0},
+};
+
+static uint32_t micro_batches(const void *params)
+{
+    return ((const gpipe_params *)params)->micro_batches;
+}
+
+static cs_pipeline_step order(uint32_t n_stages, uint32_t n_micros, uint32_t stage, uint32_t k)
+{
+    (void)n_stages;
+    (void)stage;
+    if (k < n_micros)
+        return (cs_pipeline_step){false, k};
+    return (cs_pipeline_step){true, 2 * n_micros - 1 - k};
+}
+
+static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
+                          cs_error *error)
+{
+    cs_pipeline_options options = {order, ((const gpipe_params *)params)->recompute};
+    return cs_pipeline_generate(job, &options, builder, error);
+}
+
+static uint32_t all_at_once(uint32_t n_stages, uint32_t n_micros, uint32_t stage)
+{
+    (void)n_stages;
+    (void)stage;
+    return n_micros;
+}
+
+/* Sum over the stages of F + B and of the messages between them; false when it does not fit. */
+static bool sum_of_stages(const cs_job *job, cs_time *sum)
+{
+    *sum = 0;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const cs_layer_sum *stage = &job->stages[s];
+        bool last = s + 1 == job->plan->n_stages;
+        cs_time message = 0;
+        if (!last && (!cs_time_transfer((double)stage->output_bytes, job->bandwidth, &message) ||
+                      !cs_time_add(message, job->latency, &message)))
+            return false;
+        cs_time parts[] = {cs_pipeline_time(job, s, stage->forward),
+                           cs_pipeline_time(job, s, stage->backward_input + stage->backward_weight),
+                           message, message};
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+            if (!cs_time_add(*sum, parts[i], sum))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* With stages of different length and messages of fixed time the last forward ends at
+ * sum F + (M - 1) max F + sum c: a flow shop of equal jobs with time lags. The backwards are
+ * another one, in the other direction, which starts there. */
+static cs_status add_flow_shop(const cs_job *job, const cs_pipeline_times *times, cs_forms *forms,
+                               cs_error *error)
+{
+    cs_time sum, rest, makespan;
+    if (!sum_of_stages(job, &sum) ||
+        !cs_time_mul(times->forward + times->backward, (int64_t)job->micro_batches - 1, &rest) ||
+        !cs_time_add(sum, rest, &rest) || !cs_time_mul(rest, job->iterations, &makespan))
+        return CS_OK; /* does not fit: no closed form */
+    return cs_forms_add(forms,
+                        &(cs_form){.figure = CS_FIGURE_MAKESPAN,
+                                   .device = CS_NONE,
+                                   .exact = makespan,
+                                   .formula = "sum(F + B + 2c) + (M - 1)(max F + max B)",
+                                   .source = "flow shop with time lags (schedules/README.md)",
+                                   .applies = times->update == 0 && !job->blocking,
+                                   .assumes = "messages that do not share links, no update"},
+                        error);
+}
+
+static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
+                              cs_error *error)
+{
+    if (((const gpipe_params *)params)->recompute)
+        return CS_OK; /* the paper gives orders of magnitude only */
+    cs_pipeline_times times;
+    cs_pipeline_times_of(job, &times);
+    cs_status status = cs_pipeline_add_forms(job, &times, source, forms, error);
+    if (status == CS_OK)
+        status = add_flow_shop(job, &times, forms, error);
+    if (status == CS_OK)
+        status = cs_pipeline_add_peaks(job, all_at_once, "M activations", source, forms, error);
+    return status;
+}
+
+const cs_schedule cs_schedule_gpipe = {
+    .name = "gpipe",
+    .summary = "synchronous pipeline: all forwards, then all backwards, then the update",
+    .source = source,
+    .fields = fields,
+    .params_size = sizeof(gpipe_params),
+    .layout = CS_LAYOUT_PIPELINE,
+    .micro_batches = micro_batches,
+    .generate = generate,
+    .closed_forms = closed_forms,
+};

@@ -1,0 +1,62 @@
+/* Pipelines with a fixed order: what gpipe, 1f1b and their kin share.
+ *
+ * Such a schedule is, per stage, a list of forwards and backwards of micro-batches; the rest
+ * follows: messages over the boundaries, recomputation before a backward, an update at the end of
+ * the mini-batch, what each holds in memory.
+ *
+ * Memory of stage s, per micro-batch: what its layers keep, from the start of the forward to
+ * the end of the backward; with recomputation only its input, and the rest from the start of the
+ * recomputation on. An activation on its way is a buffer at the sender until it is sent and at the
+ * receiver until the forward that reads it starts (then it counts as kept); a gradient, until the
+ * backward that reads it ends. Weights, gradients and optimizer states are there all the time.
+ */
+#ifndef CS_SCHEDULES_PIPELINE_H
+#define CS_SCHEDULES_PIPELINE_H
+
+#include "schedules/schedule.h"
+
+typedef struct cs_pipeline_step {
+    bool backward;
+    uint32_t micro_batch;
+} cs_pipeline_step;
+
+/* Step k = 0 .. 2M-1 of stage s = 0 .. P-1 in each mini-batch of M micro-batches. */
+typedef cs_pipeline_step cs_pipeline_order(uint32_t n_stages, uint32_t micro_batches,
+                                           uint32_t stage, uint32_t k);
+
+typedef struct cs_pipeline_options {
+    cs_pipeline_order *order;
+    bool
+        recompute; /* keep the stage's input only, and run the forward again before each backward */
+} cs_pipeline_options;
+
+/* Adds all tasks, in the order in which they would run if all took equal time. An order that
+ * deadlocks is CS_INVALID. */
+CS_MUST_CHECK cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *options,
+                                             cs_builder *builder, cs_error *error);
+
+/* Slowest stage's times; equal: all stages take these, and have the same activations. */
+typedef struct cs_pipeline_times {
+    cs_time forward, backward, update;
+    bool equal;
+    bool free_messages; /* no message takes time */
+} cs_pipeline_times;
+
+/* The time that work of `time` at speed 1 takes on the device of a stage; CS_TIME_MAX when it does
+ * not fit. */
+cs_time cs_pipeline_time(const cs_job *job, uint32_t stage, cs_time time);
+
+void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
+
+/* Adds the figures that GPipe and 1F1B share: makespan (M + P - 1)(f + b) per mini-batch and bubble
+ * fraction (P - 1)/(M + P - 1). */
+CS_MUST_CHECK cs_status cs_pipeline_add_forms(const cs_job *job, const cs_pipeline_times *times,
+                                              const char *source, cs_forms *forms, cs_error *error);
+
+/* Adds the peak of kept activations of every stage, at_once(P, M, s) micro-batches of them. */
+CS_MUST_CHECK cs_status cs_pipeline_add_peaks(const cs_job *job,
+                                              uint32_t (*at_once)(uint32_t, uint32_t, uint32_t),
+                                              const char *formula, const char *source,
+                                              cs_forms *forms, cs_error *error);
+
+#endif

@@ -1,0 +1,42 @@
+#include "schedules/plan/plan.h"
+
+#include <stdlib.h>
+
+void cs_plan_finish(cs_plan *plan)
+{
+    free(plan->stages);
+    free(plan->devices);
+    *plan = (cs_plan){0};
+}
+
+static cs_status reserve(cs_plan *plan, uint32_t n_stages, uint32_t n_devices, cs_error *error)
+{
+    *plan = (cs_plan){.n_stages = n_stages, .n_devices = n_devices};
+    plan->stages = calloc(n_stages, sizeof(*plan->stages));
+    plan->devices = calloc(n_devices, sizeof(*plan->devices));
+    if (plan->stages && plan->devices)
+        return CS_OK;
+    cs_plan_finish(plan);
+    return cs_error_no_memory(error);
+}
+
+cs_status cs_plan_pipeline(const uint32_t *cuts, uint32_t n_stages, cs_plan *plan, cs_error *error)
+{
+    cs_status status = reserve(plan, n_stages, n_stages, error);
+    for (uint32_t s = 0; s < n_stages && status == CS_OK; s++) {
+        plan->stages[s] = (cs_stage){cuts[s], cuts[s + 1], s, 1};
+        plan->devices[s] = s;
+    }
+    return status;
+}
+
+cs_status cs_plan_replicated(uint32_t n_layers, uint32_t n_devices, cs_plan *plan, cs_error *error)
+{
+    cs_status status = reserve(plan, 1, n_devices, error);
+    if (status != CS_OK)
+        return status;
+    plan->stages[0] = (cs_stage){0, n_layers, 0, n_devices};
+    for (uint32_t d = 0; d < n_devices; d++)
+        plan->devices[d] = d;
+    return CS_OK;
+}

@@ -1,0 +1,56 @@
+#include "schedules/schedule.h"
+
+#include "sim/base/vector.h"
+
+#include <stdlib.h>
+
+cs_status cs_forms_add(cs_forms *forms, const cs_form *form, cs_error *error)
+{
+    if (!cs_vector_reserve((void **)&forms->forms, &forms->capacity, forms->n + UINT64_C(1),
+                           sizeof(*forms->forms)))
+        return cs_error_no_memory(error);
+    forms->forms[forms->n++] = *form;
+    return CS_OK;
+}
+
+void cs_forms_finish(cs_forms *forms)
+{
+    free(forms->forms);
+    *forms = (cs_forms){0};
+}
+
+const char *cs_figure_key(cs_figure figure)
+{
+    static const char *const keys[CS_N_FIGURES] = {
+        [CS_FIGURE_MAKESPAN] = "makespan_s",
+        [CS_FIGURE_BUBBLE] = "bubble_fraction",
+        [CS_FIGURE_PEAK_ACTIVATIONS] = "peak_activation_bytes",
+    };
+    return keys[figure];
+}
+
+static cs_status generate(const cs_schedule *schedule, const cs_job *job, const void *params,
+                          cs_builder *builder, cs_graph *graph, cs_error *error)
+{
+    cs_status status = schedule->generate(job, params, builder, error);
+    if (status == CS_OK)
+        status = cs_builder_finish(builder, graph, error);
+    if (status != CS_OK)
+        return status;
+    status = cs_graph_check(graph, error);
+    if (status != CS_OK)
+        cs_graph_finish(graph);
+    return status;
+}
+
+cs_status cs_schedule_graph(const cs_schedule *schedule, const cs_job *job, const void *params,
+                            cs_graph *graph, cs_error *error)
+{
+    cs_builder *builder =
+        cs_builder_create(job->n_devices, job->plan->n_stages, job->micro_batches, job->iterations);
+    if (!builder)
+        return cs_error_no_memory(error);
+    cs_status status = generate(schedule, job, params, builder, graph, error);
+    cs_builder_destroy(builder);
+    return status;
+}

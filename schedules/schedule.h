@@ -1,0 +1,93 @@
+/* Schedules: how a training step is ordered. To add one: a file with a `const cs_schedule`, a line
+ * in registry.c, a scenario, a test. sequential.c is the shortest template.
+ *
+ * A schedule turns a job (model, plan, batch) and its own parameters into a task graph, and states
+ * the closed forms that its paper gives, so that they can be held against the simulation.
+ */
+#ifndef CS_SCHEDULES_SCHEDULE_H
+#define CS_SCHEDULES_SCHEDULE_H
+
+#include "schedules/plan/plan.h"
+#include "sim/base/field.h"
+#include "sim/graph/builder.h"
+
+/* What all schedules are given. */
+typedef struct cs_job {
+    const cs_model *model;
+    const cs_plan *plan;
+    const cs_layer_sum *stages; /* per stage of the plan: time and memory of one micro-batch */
+    uint32_t n_devices;
+    const double *speeds;   /* per device */
+    uint32_t micro_batches; /* per mini-batch and replica */
+    uint32_t micro_samples; /* per micro-batch; see cs_model_sum */
+    uint32_t iterations;    /* mini-batches */
+    double optimizer_ratio; /* bytes of optimizer states per byte of weights */
+    bool blocking;          /* transfers occupy the compute of both ends */
+    cs_time latency;        /* of a lone message between neighbouring devices, for closed forms */
+    double bandwidth;
+} cs_job;
+
+/* The shape of plan that a schedule runs. */
+typedef enum cs_layout {
+    CS_LAYOUT_SINGLE,     /* one stage on one device */
+    CS_LAYOUT_REPLICATED, /* one stage on all devices */
+    CS_LAYOUT_PIPELINE,   /* a stage per device */
+} cs_layout;
+
+/* Figures that a closed form can be stated for. */
+typedef enum cs_figure {
+    CS_FIGURE_MAKESPAN,         /* ps */
+    CS_FIGURE_BUBBLE,           /* fraction of device time */
+    CS_FIGURE_PEAK_ACTIVATIONS, /* bytes on one device */
+    CS_N_FIGURES
+} cs_figure;
+
+typedef struct cs_form {
+    cs_figure figure;
+    uint32_t device;     /* of a figure per device, else CS_NONE */
+    int64_t exact;       /* ps or bytes */
+    double fraction;     /* of CS_FIGURE_BUBBLE */
+    const char *formula; /* as the source writes it */
+    const char *source;
+    bool applies; /* its assumptions hold in this job; else it is a comparison, no prediction */
+    const char *assumes; /* for people */
+} cs_form;
+
+typedef struct cs_forms {
+    uint32_t n, capacity;
+    cs_form *forms;
+} cs_forms;
+
+typedef struct cs_schedule {
+    const char *name;
+    const char *summary; /* one line, for `sim list` */
+    const char *source;  /* paper, section */
+    const cs_field *fields;
+    size_t params_size; /* of the struct that `fields` fill */
+    cs_layout layout;
+    uint32_t (*micro_batches)(const void *params);
+    CS_MUST_CHECK cs_status (*generate)(const cs_job *job, const void *params, cs_builder *builder,
+                                        cs_error *error);
+    /* Adds its closed forms with cs_forms_add. */
+    CS_MUST_CHECK cs_status (*closed_forms)(const cs_job *job, const void *params, cs_forms *forms,
+                                            cs_error *error);
+} cs_schedule;
+
+/* All schedules, ended by NULL. */
+extern const cs_schedule *const cs_schedules[];
+
+/* The schedule of that name, or NULL. */
+const cs_schedule *cs_schedule_find(const char *name);
+
+CS_MUST_CHECK cs_status cs_forms_add(cs_forms *forms, const cs_form *form, cs_error *error);
+void cs_forms_finish(cs_forms *forms);
+
+/* The name of a figure as a key of results: "makespan_s", "bubble_fraction",
+ * "peak_activation_bytes". */
+const char *cs_figure_key(cs_figure figure);
+
+/* The task graph of a job: generates, and checks. */
+CS_MUST_CHECK cs_status cs_schedule_graph(const cs_schedule *schedule, const cs_job *job,
+                                          const void *params, cs_graph *graph, cs_error *error);
+
+#endif

@@ -1,0 +1,66 @@
+/* One device does everything: forward and backward of each micro-batch, then the update. */
+#include "schedules/pipeline.h"
+
+typedef struct sequential_params {
+    uint32_t micro_batches;
+} sequential_params;
+
+static const cs_field fields[] = {
+    {"micro_batches", CS_FIELD_COUNT, offsetof(sequential_params, micro_batches), .fallback = "1",
+     .min = 1, .max = 1 << 20, .doc = "micro-batches whose gradients are accumulated, M"},
+    {0},
+};
+
+static uint32_t micro_batches(const void *params)
+{
+    return ((const sequential_params *)params)->micro_batches;
+}
+
+static cs_pipeline_step order(uint32_t n_stages, uint32_t n_micros, uint32_t stage, uint32_t k)
+{
+    (void)n_stages;
+    (void)n_micros;
+    (void)stage;
+    return (cs_pipeline_step){k % 2 == 1, k / 2};
+}
+
+static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
+                          cs_error *error)
+{
+    (void)params;
+    return cs_pipeline_generate(job, &(cs_pipeline_options){order, false}, builder, error);
+}
+
+static uint32_t one_at_once(uint32_t n_stages, uint32_t n_micros, uint32_t stage)
+{
+    (void)n_stages;
+    (void)n_micros;
+    (void)stage;
+    return 1;
+}
+
+/* A pipeline of one stage: M (f + b) and no bubble. */
+static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
+                              cs_error *error)
+{
+    (void)params;
+    cs_pipeline_times times;
+    cs_pipeline_times_of(job, &times);
+    cs_status status = cs_pipeline_add_forms(job, &times, "one device", forms, error);
+    if (status == CS_OK)
+        status =
+            cs_pipeline_add_peaks(job, one_at_once, "1 activation", "one device", forms, error);
+    return status;
+}
+
+const cs_schedule cs_schedule_sequential = {
+    .name = "sequential",
+    .summary = "one device, forward and backward in turn",
+    .source = NULL,
+    .fields = fields,
+    .params_size = sizeof(sequential_params),
+    .layout = CS_LAYOUT_SINGLE,
+    .micro_batches = micro_batches,
+    .generate = generate,
+    .closed_forms = closed_forms,
+};

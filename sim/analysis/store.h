@@ -1,0 +1,13 @@
+/* Adds an analysis to a results file (sim/trace/results.h has the schema): where the time of the
+ * devices went, the critical path, and the figures of the whole run. */
+#ifndef CS_ANALYSIS_STORE_H
+#define CS_ANALYSIS_STORE_H
+
+#include "sim/analysis/analysis.h"
+#include "sim/trace/h5.h"
+
+/* After cs_results_write of the trace that was analysed, before cs_h5_commit. */
+CS_MUST_CHECK cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis,
+                                          cs_error *error);
+
+#endif

@@ -1,0 +1,280 @@
+#include "sim/base/field.h"
+
+#include "sim/base/number.h"
+#include "sim/base/text.h"
+#include "sim/base/time.h"
+#include "sim/base/units.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a type of field is to people, and for those that are numbers the largest that fits. */
+static const struct type {
+    const char *noun;
+    const char *hint; /* of quantities: how they are written */
+    cs_quantity quantity;
+    double largest;
+} types[] = {
+    [CS_FIELD_TIME] = {"time", ": a number of seconds or a text such as \"5 us\"", CS_QUANTITY_TIME,
+                       9223372},
+    [CS_FIELD_BYTES] = {"bytes", ": a number or a text such as \"16 GiB\"", CS_QUANTITY_BYTES,
+                        9223372036854774784.0},
+    [CS_FIELD_BANDWIDTH] = {"bandwidth", ": a number of bytes/s or a text such as \"12 GB/s\"",
+                            CS_QUANTITY_BANDWIDTH, DBL_MAX},
+    [CS_FIELD_FLOP_RATE] = {"flop rate", ": a number of flop/s or a text such as \"15 Tflop/s\"",
+                            CS_QUANTITY_FLOP_RATE, DBL_MAX},
+    [CS_FIELD_NUMBER] = {"a number", "", CS_QUANTITY_NUMBER, DBL_MAX},
+    [CS_FIELD_COUNT] = {"a whole number", "", CS_QUANTITY_NUMBER, UINT32_MAX},
+    [CS_FIELD_BOOL] = {"true or false", "", CS_QUANTITY_NUMBER, 0},
+    [CS_FIELD_CHOICE] = {"one of ", "", CS_QUANTITY_NUMBER, 0},
+    [CS_FIELD_TEXT] = {"text", "", CS_QUANTITY_NUMBER, 0},
+    [CS_FIELD_JSON] = {"any JSON value", "", CS_QUANTITY_NUMBER, 0},
+};
+
+enum { EXPECTED_BYTES = 512 };
+
+const cs_field *cs_field_find(const cs_field *table, const char *name)
+{
+    for (; table->name; table++) {
+        if (strcmp(table->name, name) == 0)
+            return table;
+    }
+    return NULL;
+}
+
+static bool is_numeric(const cs_field *field)
+{
+    return field->type <= CS_FIELD_COUNT;
+}
+
+static bool has_unit(const cs_field *field)
+{
+    return field->type <= CS_FIELD_FLOP_RATE;
+}
+
+/* A maximum of 0 is none, unless there are negative values below it. */
+static bool has_maximum(const cs_field *field)
+{
+    return field->max != 0 || field->min < 0;
+}
+
+static void format_bound(const cs_field *field, double bound, char text[CS_UNITS_TEXT_BYTES])
+{
+    if (has_unit(field) && bound != 0)
+        cs_units_format(bound, types[field->type].quantity, 9, text, CS_UNITS_TEXT_BYTES);
+    else
+        cs_number_format(bound, text, CS_UNITS_TEXT_BYTES);
+}
+
+/* ">= 0", "> 0 and <= 1", "from 1 to 8". */
+static char *describe_range(const cs_field *field, char *text, size_t size)
+{
+    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES];
+    format_bound(field, field->min, low);
+    format_bound(field, field->max, high);
+    if (!has_maximum(field))
+        snprintf(text, size, "%s %s", field->above_min ? ">" : ">=", low);
+    else if (field->above_min)
+        snprintf(text, size, "> %s and <= %s", low, high);
+    else
+        snprintf(text, size, "from %s to %s", low, high);
+    return text;
+}
+
+static void list_choices(const cs_field *field, char *text, size_t size)
+{
+    size_t end = (size_t)snprintf(text, size, "one of ");
+    for (size_t i = 0; field->choices[i] && end < size; i++)
+        end += (size_t)snprintf(text + end, size - end, "%s%s", i > 0 ? ", " : "",
+                                field->choices[i]);
+}
+
+char *cs_field_expected(const cs_field *field, char *text, size_t size)
+{
+    char range[2 * CS_UNITS_TEXT_BYTES + 16];
+    const char *noun = types[field->type].noun;
+    bool any = field->min == 0 && !has_maximum(field) && !field->above_min;
+    if (field->type == CS_FIELD_CHOICE)
+        list_choices(field, text, size);
+    else if (field->type == CS_FIELD_JSON && field->shape)
+        snprintf(text, size, "%s", field->shape);
+    else if (!is_numeric(field) || (has_unit(field) && any))
+        snprintf(text, size, "%s", noun);
+    else
+        snprintf(text, size, "%s %s", noun, describe_range(field, range, sizeof(range)));
+    return text;
+}
+
+static cs_status wrong_type(const cs_field *field, const cJSON *value, const cs_json_place *place,
+                            cs_error *error)
+{
+    char expected[EXPECTED_BYTES], got[CS_JSON_DESCRIBED_BYTES];
+    return cs_json_invalid(place, error, "must be %s%s (got %s)",
+                           cs_field_expected(field, expected, sizeof(expected)),
+                           types[field->type].hint, cs_json_describe(value, got, sizeof(got)));
+}
+
+static cs_status check_range(const cs_field *field, double number, const cJSON *value,
+                             const cs_json_place *place, cs_error *error)
+{
+    char range[2 * CS_UNITS_TEXT_BYTES + 16], got[CS_JSON_DESCRIBED_BYTES];
+    double largest = types[field->type].largest;
+    bool low = field->above_min ? number <= field->min : number < field->min;
+    if (low || (has_maximum(field) && number > field->max))
+        return cs_json_invalid(place, error, "must be %s (got %s)",
+                               describe_range(field, range, sizeof(range)),
+                               cs_json_describe(value, got, sizeof(got)));
+    if (number > largest) {
+        format_bound(field, largest, range);
+        return cs_json_invalid(place, error, "must be <= %s (got %s)", range,
+                               cs_json_describe(value, got, sizeof(got)));
+    }
+    return CS_OK;
+}
+
+/* The number of any numeric field, in SI base units, checked. */
+static cs_status read_number(const cs_field *field, const cJSON *value, const cs_json_place *place,
+                             double *number, cs_error *error)
+{
+    if (cJSON_IsNumber(value)) {
+        *number = value->valuedouble + 0.0; /* -0 becomes 0 */
+    } else if (cJSON_IsString(value) && has_unit(field)) {
+        cs_error unit_error;
+        cs_error_init(&unit_error);
+        cs_quantity quantity = types[field->type].quantity;
+        if (cs_units_parse(value->valuestring, quantity, number, &unit_error) != CS_OK)
+            return cs_json_invalid(place, error, "%s", unit_error.text);
+    } else {
+        return wrong_type(field, value, place, error);
+    }
+    if (field->type == CS_FIELD_COUNT && *number != floor(*number))
+        return wrong_type(field, value, place, error);
+    return check_range(field, *number, value, place, error);
+}
+
+static cs_status store_number(const cs_field *field, const cJSON *value, const cs_json_place *place,
+                              void *member, cs_error *error)
+{
+    double number;
+    cs_status status = read_number(field, value, place, &number, error);
+    if (status != CS_OK)
+        return status;
+    if (field->type == CS_FIELD_TIME) {
+        if (!cs_time_from_seconds(number, member))
+            return wrong_type(field, value, place, error);
+    } else if (field->type == CS_FIELD_BYTES) {
+        *(int64_t *)member = llround(number);
+    } else if (field->type == CS_FIELD_COUNT) {
+        *(uint32_t *)member = (uint32_t)number;
+    } else {
+        *(double *)member = number;
+    }
+    return CS_OK;
+}
+
+static cs_status store_choice(const cs_field *field, const cJSON *value, const cs_json_place *place,
+                              uint32_t *member, cs_error *error)
+{
+    if (!cJSON_IsString(value))
+        return wrong_type(field, value, place, error);
+    cs_guess guess;
+    cs_guess_init(&guess, value->valuestring);
+    for (uint32_t i = 0; field->choices[i]; i++) {
+        if (strcmp(field->choices[i], value->valuestring) == 0) {
+            *member = i;
+            return CS_OK;
+        }
+        cs_guess_add(&guess, field->choices[i]);
+    }
+    return cs_json_invalid(place, error, "unknown value %s", cs_guess_text(&guess));
+}
+
+static cs_status store_text(const cs_field *field, const cJSON *value, const cs_json_place *place,
+                            const char **member, cs_arena *arena, cs_error *error)
+{
+    if (!cJSON_IsString(value))
+        return wrong_type(field, value, place, error);
+    const char *copy = cs_arena_copy(arena, value->valuestring);
+    if (!copy)
+        return cs_error_no_memory(error);
+    *member = copy;
+    return CS_OK;
+}
+
+static cs_status store(const cs_field *field, const cJSON *value, const cs_json_place *place,
+                       void *member, cs_arena *arena, cs_error *error)
+{
+    switch (field->type) {
+    case CS_FIELD_BOOL:
+        if (!cJSON_IsBool(value))
+            return wrong_type(field, value, place, error);
+        *(bool *)member = cJSON_IsTrue(value);
+        return CS_OK;
+    case CS_FIELD_CHOICE:
+        return store_choice(field, value, place, member, error);
+    case CS_FIELD_TEXT:
+        return store_text(field, value, place, member, arena, error);
+    case CS_FIELD_JSON:
+        *(const cJSON **)member = value;
+        return CS_OK;
+    default:
+        return store_number(field, value, place, member, error);
+    }
+}
+
+/* As cJSON has it: the first child's `prev` is the last one. */
+static void append_child(cJSON *parent, cJSON *child)
+{
+    if (!parent->child) {
+        parent->child = child;
+    } else {
+        child->prev = parent->child->prev;
+        child->prev->next = child;
+    }
+    parent->child->prev = child;
+}
+
+/* Into the arena, so that a default needs no owner of its own. NULL when memory runs out. */
+static cJSON *copy_tree(const cJSON *from, cs_arena *arena)
+{
+    cJSON *copy = cs_arena_alloc(arena, 1, sizeof(*copy));
+    if (!copy)
+        return NULL;
+    copy->type = from->type;
+    copy->valueint = from->valueint;
+    copy->valuedouble = from->valuedouble;
+    copy->valuestring = from->valuestring ? cs_arena_copy(arena, from->valuestring) : NULL;
+    copy->string = from->string ? cs_arena_copy(arena, from->string) : NULL;
+    if (!copy->valuestring != !from->valuestring || !copy->string != !from->string)
+        return NULL;
+    for (const cJSON *child = from->child; child; child = child->next) {
+        cJSON *added = copy_tree(child, arena);
+        if (!added)
+            return NULL;
+        append_child(copy, added);
+    }
+    return copy;
+}
+
+/* The default as the value that a user would have written. An unreadable one is our mistake. */
+static cs_status parse_fallback(const cs_field *field, cJSON *value, cs_arena *arena)
+{
+    const char *text = field->fallback;
+    size_t length = strlen(text);
+    cJSON *parsed, *copy;
+    *value = (cJSON){.type = cJSON_String, .valuestring = (char *)text};
+    if (has_unit(field) || field->type == CS_FIELD_TEXT || field->type == CS_FIELD_CHOICE)
+        return CS_OK;
+    cs_status status = cs_json_parse("default", text, length, &parsed, NULL);
+    assert(status != CS_INVALID);
+    if (status != CS_OK)
+        return status;
+    copy = copy_tree(parsed, arena);
+    cJSON_Delete(parsed);
+    if (!copy)
+        return CS_NO_MEMORY;
+    *value = *copy;
+    return CS_OK;
+}

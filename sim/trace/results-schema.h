@@ -1,0 +1,11 @@
+/* What tells a results file from any other, for those who read and write one. */
+#ifndef CS_TRACE_RESULTS_SCHEMA_H
+#define CS_TRACE_RESULTS_SCHEMA_H
+
+#define CS_RESULTS_FORMAT "sim-results" /* root attribute `format` */
+
+/* Root attribute `schema_version`. Adding a column, a group or an attribute keeps the version;
+ * whatever a reader of this one would misunderstand makes a new one. */
+enum { CS_RESULTS_VERSION = 1 };
+
+#endif

@@ -1,0 +1,365 @@
+#include "sim/trace/results.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the getters of task columns look into. */
+typedef struct source {
+    const cs_graph *graph;
+    const cs_trace *trace;
+    const uint32_t *rows; /* the task of each row; NULL: all tasks */
+} source;
+
+static const char *const kind_names[] = {
+#define KIND_NAME(name, text, symbol, group) text,
+    CS_KIND_MAP(KIND_NAME)
+#undef KIND_NAME
+        NULL,
+};
+
+static const char *const category_names[] = {
+#define CATEGORY_NAME(name, text) text,
+    CS_CATEGORY_MAP(CATEGORY_NAME)
+#undef CATEGORY_NAME
+        NULL,
+};
+
+static const char *const no_yes[] = {"no", "yes", NULL};
+
+/* Members are found by their offset, so that one getter serves all columns of a type. */
+static int64_t int64_at(const void *record, uint32_t offset)
+{
+    int64_t value;
+    memcpy(&value, (const char *)record + offset, sizeof(value));
+    return value;
+}
+
+static uint32_t uint32_at(const void *record, uint32_t offset)
+{
+    uint32_t value;
+    memcpy(&value, (const char *)record + offset, sizeof(value));
+    return value;
+}
+
+static cs_h5_value row_number(const void *data, uint64_t row, uint32_t which)
+{
+    (void)data, (void)which;
+    return (cs_h5_value){.uint32 = (uint32_t)row};
+}
+
+/* ---- tasks and versions ---- */
+
+static uint32_t task_of(const source *from, uint64_t row)
+{
+    return from->rows ? from->rows[row] : (uint32_t)row;
+}
+
+static const cs_class *class_of(const source *from, uint64_t row)
+{
+    return cs_graph_class(from->graph, task_of(from, row));
+}
+
+static cs_h5_value task_id(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.uint32 = task_of(data, row)};
+}
+
+static cs_h5_value task_coded(const void *data, uint64_t row, uint32_t offset)
+{
+    return (cs_h5_value){.uint8 = ((const uint8_t *)class_of(data, row))[offset]};
+}
+
+static cs_h5_value task_uint32(const void *data, uint64_t row, uint32_t offset)
+{
+    return (cs_h5_value){.uint32 = uint32_at(class_of(data, row), offset)};
+}
+
+static cs_h5_value task_bytes(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.int64 = class_of(data, row)->bytes};
+}
+
+static cs_h5_value task_span(const void *data, uint64_t row, uint32_t offset)
+{
+    const source *from = data;
+    return (cs_h5_value){.int64 = int64_at(&from->trace->spans[task_of(from, row)], offset)};
+}
+
+static cs_h5_value task_mini_batch(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    const source *from = data;
+    return (cs_h5_value){.uint32 = cs_graph_mini_batch(from->graph, task_of(from, row))};
+}
+
+static cs_h5_value task_micro_batch(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    const source *from = data;
+    return (cs_h5_value){.uint32 = cs_graph_micro_batch(from->graph, task_of(from, row))};
+}
+
+static cs_h5_value task_version(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    const source *from = data;
+    return (cs_h5_value){.uint32 = from->trace->versions[task_of(from, row)]};
+}
+
+static const cs_h5_column task_columns[] = {
+    {"task", CS_H5_UINT32, "1", "id of the task", .get = task_id},
+    {"kind", CS_H5_UINT8, "1", "kind of task", kind_names, .get = task_coded,
+     .which = offsetof(cs_class, kind)},
+    {"origin", CS_H5_UINT8, "1", "what a transfer is part of, or the kind", kind_names,
+     .get = task_coded, .which = offsetof(cs_class, origin)},
+    {"device", CS_H5_UINT32, "1", "device that computes or sends", .get = task_uint32,
+     .which = offsetof(cs_class, device)},
+    {"peer", CS_H5_UINT32, "1", "device that receives a transfer", .optional = true,
+     .get = task_uint32, .which = offsetof(cs_class, peer)},
+    {"stage", CS_H5_UINT32, "1", "stage of the model", .optional = true, .get = task_uint32,
+     .which = offsetof(cs_class, stage)},
+    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = task_mini_batch},
+    {"micro_batch", CS_H5_UINT32, "1", "micro-batch of its mini-batch", .get = task_micro_batch},
+    {"start", CS_H5_INT64, "ps", "start, -1 if it never ran", .get = task_span,
+     .which = offsetof(cs_span, start)},
+    {"end", CS_H5_INT64, "ps", "end, -1 if it never ran", .get = task_span,
+     .which = offsetof(cs_span, end)},
+    {"bytes", CS_H5_INT64, "bytes", "size of a transfer", .get = task_bytes},
+    {0},
+};
+
+static const cs_h5_column version_columns[] = {
+    {"task", CS_H5_UINT32, "1", "id of the task", .get = task_id},
+    {"stage", CS_H5_UINT32, "1", "stage of the model", .optional = true, .get = task_uint32,
+     .which = offsetof(cs_class, stage)},
+    {"device", CS_H5_UINT32, "1", "device that computes", .get = task_uint32,
+     .which = offsetof(cs_class, device)},
+    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = task_mini_batch},
+    {"version", CS_H5_UINT32, "1", "version of the weights read (an update: made)",
+     .optional = true, .get = task_version},
+    {0},
+};
+
+/* ---- memory ---- */
+
+static cs_h5_value sample_int64(const void *data, uint64_t row, uint32_t offset)
+{
+    return (cs_h5_value){.int64 = int64_at((const cs_memory_sample *)data + row, offset)};
+}
+
+static cs_h5_value sample_device(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.uint32 = ((const cs_memory_sample *)data)[row].device};
+}
+
+static cs_h5_value sample_category(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.uint8 = (uint8_t)((const cs_memory_sample *)data)[row].category};
+}
+
+static const cs_h5_column memory_columns[] = {
+    {"sample", CS_H5_UINT32, "1", "number of the sample", .get = row_number},
+    {"time", CS_H5_INT64, "ps", "time of the change", .get = sample_int64,
+     .which = offsetof(cs_memory_sample, time)},
+    {"device", CS_H5_UINT32, "1", "device", .get = sample_device},
+    {"category", CS_H5_UINT8, "1", "what the memory holds", category_names, .get = sample_category},
+    {"bytes", CS_H5_INT64, "bytes", "live bytes from then on", .get = sample_int64,
+     .which = offsetof(cs_memory_sample, bytes)},
+    {0},
+};
+
+/* ---- links ---- */
+
+static cs_h5_value link_name(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.text = ((const cs_trace *)data)->links[row].name};
+}
+
+static cs_h5_value link_bandwidth(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.float64 = ((const cs_trace *)data)->links[row].bandwidth};
+}
+
+static cs_h5_value link_bytes(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.int64 = ((const cs_trace *)data)->links[row].bytes};
+}
+
+static cs_h5_value link_utilisation(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    const cs_trace *trace = data;
+    const cs_link_record *link = &trace->links[row];
+    double could = link->bandwidth * cs_time_seconds(trace->makespan);
+    return (cs_h5_value){.float64 = could > 0 ? (double)link->bytes / could : 0};
+}
+
+static const cs_h5_column link_columns[] = {
+    {"link", CS_H5_UINT32, "1", "number of the link", .get = row_number},
+    {"name", CS_H5_TEXT, "1", "name of the link", .get = link_name},
+    {"bandwidth", CS_H5_DOUBLE, "bytes/s", "bandwidth", .get = link_bandwidth},
+    {"bytes", CS_H5_INT64, "bytes", "bytes carried", .get = link_bytes},
+    {"utilisation", CS_H5_DOUBLE, "1", "share of what the link could have carried",
+     .get = link_utilisation},
+    {0},
+};
+
+/* ---- devices ---- */
+
+static cs_h5_value device_int64(const void *data, uint64_t row, uint32_t offset)
+{
+    return (cs_h5_value){.int64 = int64_at((const cs_device_record *)data + row, offset)};
+}
+
+static cs_h5_value device_oom(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.uint8 = ((const cs_device_record *)data)[row].out_of_memory};
+}
+
+/* The record says something about it only where there was one. */
+static cs_h5_value device_oom_time(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    const cs_device_record *device = (const cs_device_record *)data + row;
+    return (cs_h5_value){.int64 = device->out_of_memory ? device->oom_time : -1};
+}
+
+static cs_h5_value device_oom_task(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    const cs_device_record *device = (const cs_device_record *)data + row;
+    return (cs_h5_value){.uint32 = device->out_of_memory ? device->oom_task : CS_NONE};
+}
+
+static cs_h5_value device_at_oom(const void *data, uint64_t row, uint32_t category)
+{
+    const cs_device_record *device = (const cs_device_record *)data + row;
+    return (cs_h5_value){.int64 = device->out_of_memory ? device->at_oom[category] : 0};
+}
+
+#define BYTES_OF(member)                                                                           \
+    CS_H5_INT64, "bytes", .get = device_int64, .which = offsetof(cs_device_record, member)
+
+static const cs_h5_column device_columns[] = {
+    {"device", CS_H5_UINT32, "1", "number of the device", .get = row_number},
+    {"capacity", BYTES_OF(capacity), .long_name = "memory, the largest int64 when unlimited"},
+    {"peak", BYTES_OF(peak), .long_name = "most live bytes"},
+    {"peak_time", CS_H5_INT64, "ps", "when the peak is first reached", .get = device_int64,
+     .which = offsetof(cs_device_record, peak_time)},
+#define AT_PEAK(name, text)                                                                        \
+    {"at_peak_" text, BYTES_OF(at_peak[CS_MEMORY_##name]), .long_name = text " at the peak"},
+    CS_CATEGORY_MAP(AT_PEAK)
+#undef AT_PEAK
+#define PEAK(name, text)                                                                           \
+    {"peak_" text, BYTES_OF(category_peak[CS_MEMORY_##name]), .long_name = "most " text},
+        CS_CATEGORY_MAP(PEAK)
+#undef PEAK
+            {"out_of_memory", CS_H5_UINT8, "1", "whether the peak exceeds the capacity", no_yes,
+             .get = device_oom},
+    {"oom_time", CS_H5_INT64, "ps", "first allocation beyond the capacity, -1 without one",
+     .get = device_oom_time},
+    {"oom_task", CS_H5_UINT32, "1", "task that made it", .optional = true, .get = device_oom_task},
+#define AT_OOM(name, text)                                                                         \
+    {"at_oom_" text, CS_H5_INT64,          "bytes",                                                \
+     text " then",   .get = device_at_oom, .which = CS_MEMORY_##name},
+    CS_CATEGORY_MAP(AT_OOM)
+#undef AT_OOM
+        {0},
+};
+
+/* ---- the file ---- */
+
+static cs_status write_attributes(cs_h5_file *file, const cs_results_info *info,
+                                  const cs_graph *graph, const cs_trace *trace, cs_error *error)
+{
+    char hash[17];
+    snprintf(hash, sizeof(hash), "%016" PRIx64, cs_trace_hash(trace));
+    const char *const texts[][2] = {
+        {"format", CS_RESULTS_FORMAT},
+        {"name", info->name},
+        {"topology", info->topology},
+        {"schedule", info->schedule},
+        {"program_version", info->program_version},
+        {"scenario", info->scenario},
+        {"hash", hash},
+    };
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        {"schema_version", CS_RESULTS_VERSION},
+        {"makespan", trace->makespan},
+        {"mini_batches", graph->n_batches},
+        {"micro_batches", graph->micro_batches},
+        {"stopped", trace->stopped},
+    };
+    cs_status status = cs_h5_set_uint64(file, "seed", info->seed, error);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && status == CS_OK; i++)
+        status = cs_h5_set_text(file, texts[i][0], texts[i][1], error);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && status == CS_OK; i++)
+        status = cs_h5_set_int64(file, numbers[i].name, numbers[i].value, error);
+    return status;
+}
+
+/* The tasks that have a version, in order; *rows is the caller's to free. */
+static cs_status list_versioned(const cs_trace *trace, uint32_t **rows, uint32_t *n_rows,
+                                cs_error *error)
+{
+    uint32_t count = 0;
+    for (uint32_t task = 0; trace->versions && task < trace->n_tasks; task++)
+        count += trace->versions[task] != CS_NONE;
+    uint32_t *list = malloc(((size_t)count + 1) * sizeof(*list));
+    if (!list)
+        return cs_error_no_memory(error);
+    *rows = list;
+    *n_rows = count;
+    for (uint32_t task = 0; count > 0; task++) {
+        if (trace->versions[task] != CS_NONE) {
+            *list++ = task;
+            count--;
+        }
+    }
+    return CS_OK;
+}
+
+static cs_status write_versions(cs_h5_file *file, const cs_graph *graph, const cs_trace *trace,
+                                cs_error *error)
+{
+    uint32_t *rows = NULL;
+    uint32_t n_rows = 0;
+    cs_status status = list_versioned(trace, &rows, &n_rows, error);
+    if (status != CS_OK)
+        return status;
+    source from = {graph, trace, rows};
+    cs_h5_table table = {"versions", "task", version_columns, n_rows, &from};
+    status = cs_h5_write_table(file, &table, error);
+    free(rows);
+    return status;
+}
+
+cs_status cs_results_write(cs_h5_file *file, const cs_results_info *info, const cs_graph *graph,
+                           const cs_trace *trace, cs_error *error)
+{
+    const source all = {graph, trace, NULL};
+    const cs_h5_table tables[] = {
+        {"tasks", "task", task_columns, trace->n_tasks, &all},
+        {"memory", "sample", memory_columns, trace->samples ? trace->n_samples : 0, trace->samples},
+        {"links", "link", link_columns, trace->n_links, trace},
+        {"devices", "device", device_columns, trace->n_devices, trace->devices},
+    };
+    cs_status status = write_attributes(file, info, graph, trace, error);
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == CS_OK; i++)
+        status = cs_h5_write_table(file, &tables[i], error);
+    return status == CS_OK ? write_versions(file, graph, trace, error) : status;
+}

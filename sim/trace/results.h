@@ -1,0 +1,91 @@
+/* The results file: what a run was, and what happened in it.
+ *
+ * Schema version 1. Times are int64 picoseconds, sizes int64 bytes, ids uint32. The first column of
+ * each group is its index: the dimension scale of all others (h5.h).
+ *
+ * Attributes of the file
+ *   format               "sim-results"
+ *   schema_version       1
+ *   name, topology, schedule, program_version
+ *   scenario             the scenario with every default resolved, JSON
+ *   seed                 uint64
+ *   hash                 16 hexadecimal digits: two runs with the same hash gave the same results
+ *   makespan             ps, end of the last task
+ *   mini_batches, micro_batches (of each mini-batch)
+ *   stopped              1 when the run ended at the first out-of-memory, as asked, else 0
+ *   and, from the analysis: iteration_time_s, throughput_samples_per_s (0 when the batch size is
+ * not known), bubble_fraction
+ *
+ * /tasks            one row per task
+ *   task            0, 1, ...: the task's id
+ *   kind            coded: forward, backward, backward_input, ...
+ *   origin          coded the same: what a transfer is part of; of other tasks their kind
+ *   device          where it computes, or what it sends from
+ *   peer            what a transfer is received by; none (4294967295) of other tasks
+ *   stage, mini_batch, micro_batch
+ *   start, end      ps; -1 when the run was stopped before
+ *   bytes           moved by a transfer, else 0
+ * /memory           one row per change, ordered by time; no rows when it was not recorded
+ *   sample          0, 1, ...
+ *   time            ps
+ *   device
+ *   category        coded: weights, weight_versions, gradients, ...
+ *   bytes           live in this category on this device from `time` on
+ * /links            one row per link and direction
+ *   link            0, 1, ...
+ *   name            UTF-8
+ *   bandwidth       bytes/s, may be infinite
+ *   bytes           carried
+ *   utilisation     bytes / (bandwidth * makespan); above 1 where transfers ignore each other
+ * /devices          one row per device
+ *   device          0, 1, ...
+ *   capacity        bytes; 9223372036854775807 when unlimited
+ *   peak, peak_time largest sum over the categories, and when it is first reached
+ *   at_peak_<category>   what it is made of then
+ *   peak_<category>      of each category by itself
+ *   out_of_memory   coded: no, yes
+ *   oom_time        of the first allocation beyond the capacity, or -1
+ *   oom_task        that made it; none: what is resident from the start, or no such allocation
+ *   at_oom_<category>    live bytes then, 0 without one
+ *   and, from the analysis, where the time [0, makespan) went, ps: compute_<kind>, communication,
+ *   dependency, flush
+ * /versions         one row per task that reads or makes weights; no rows when not recorded
+ *   task
+ *   stage, device, mini_batch
+ *   version         that it read (an update: made)
+ * /critical_path    from the analysis: one row per step, in order of time
+ *   step            0, 1, ...
+ *   task            none: waiting that no task explains
+ *   start, end      ps
+ */
+#ifndef CS_TRACE_RESULTS_H
+#define CS_TRACE_RESULTS_H
+
+#include "sim/trace/h5.h"
+#include "sim/trace/results-schema.h"
+#include "sim/trace/trace.h"
+
+typedef struct cs_results_info {
+    const char *name, *topology, *schedule;
+    const char *scenario; /* resolved, JSON */
+    const char *program_version;
+    uint64_t seed;
+} cs_results_info;
+
+/* Writes everything but what is marked "from the analysis" into a new file, to be committed by the
+ * caller:
+ *
+ *     status = cs_h5_create(path, progress, &file, error);
+ *     if (status == CS_OK)
+ *         status = cs_results_write(file, &info, &graph, &trace, error);
+ *     if (status == CS_OK)
+ *         status = cs_analysis_store(file, &analysis, error);
+ *     if (status == CS_OK)
+ *         status = cs_h5_commit(file, error);
+ *     cs_h5_destroy(file);
+ */
+CS_MUST_CHECK cs_status cs_results_write(cs_h5_file *file, const cs_results_info *info,
+                                         const cs_graph *graph, const cs_trace *trace,
+                                         cs_error *error);
+
+#endif

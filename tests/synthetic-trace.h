@@ -1,0 +1,38 @@
+/* A graph and its trace made without the engine: a 1F1B pipeline of one stage per device.
+ *
+ * Per mini-batch, device d of P does min(P - 1 - d, M) forwards, then a forward and a backward in
+ * turn, then the backwards that are left, and one update. A transfer takes the same time between
+ * any two neighbours and waits for nobody. What the tests and pictures need, and simple enough to
+ * be followed by hand.
+ */
+#ifndef CS_TESTS_SYNTHETIC_TRACE_H
+#define CS_TESTS_SYNTHETIC_TRACE_H
+
+#include "sim/analysis/analysis.h"
+#include "sim/base/arena.h"
+#include "sim/trace/trace.h"
+
+typedef struct synthetic_options {
+    uint32_t devices, micro_batches, mini_batches;
+    cs_time forward, backward, update; /* ps; an update of 0: none */
+    cs_time transfer;                  /* ps; 0: no transfers */
+    cs_time skew;                /* device d takes (d % 3) * skew longer for each computation */
+    bool recompute;              /* a forward more right before each backward */
+    bool split;                  /* backward_input and backward_weight, half the time each */
+    int64_t weights, activation; /* bytes per device; per micro-batch */
+    int64_t capacity;            /* of each device; 0: unlimited */
+} synthetic_options;
+
+typedef struct synthetic_run {
+    cs_graph graph;
+    cs_trace trace;
+    cs_analysis analysis; /* sums by kind; idle time divided roughly, without gap or overlap; the
+                           * path is what device 0 does */
+    cs_arena names;       /* of the links */
+} synthetic_run;
+
+/* False when memory runs out or the graph does not pass its check; the run can be finished. */
+bool synthetic_run_init(synthetic_run *run, const synthetic_options *options);
+void synthetic_run_finish(synthetic_run *run);
+
+#endif

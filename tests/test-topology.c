@@ -1,0 +1,396 @@
+/* Platforms: links, routes and paths of every topology, against values derived by hand. */
+#include "topologies/topology.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST_PARAMS = 128 };
+
+/* Reads the parameters as a scenario would. */
+static cs_status read_params(const cs_topology *topology, const char *json, void *params,
+                             cs_error *error)
+{
+    cJSON *object = NULL;
+    assert_int_equal(cs_json_parse("test.json", json, strlen(json), &object, error), CS_OK);
+    assert_true(topology->params_size <= MOST_PARAMS);
+    const cs_json_place root = {.file = "test.json"};
+    const cs_field *const tables[] = {topology->fields, NULL};
+    void *const outs[] = {params};
+    cs_arena arena;
+    cs_arena_init(&arena);
+    const cs_status status = cs_field_read(object, &root, tables, outs, &arena, error);
+    cs_arena_finish(&arena);
+    cJSON_Delete(object);
+    return status;
+}
+
+static cs_platform build(const char *name, const char *json, uint32_t n_devices)
+{
+    _Alignas(max_align_t) char params[MOST_PARAMS] = {0};
+    cs_error error;
+    cs_error_init(&error);
+    const cs_topology *topology = cs_topology_find(name);
+    assert_non_null(topology);
+    if (read_params(topology, json, params, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    cs_platform platform;
+    if (topology->build(params, n_devices, &platform, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    return platform;
+}
+
+/* Parameters that every topology but the ideal one knows. */
+static const char *common_params(const char *topology)
+{
+    return strcmp(topology, "ideal") == 0 ? "{}"
+                                          : "{\"bandwidth\": \"8 GB/s\", \"latency\": \"1 us\"}";
+}
+
+/* "gpu0 to gpu1, gpu1 to gpu2" */
+static void route_text(const cs_platform *platform, uint32_t source, uint32_t target, char *text,
+                       size_t size)
+{
+    uint32_t links[64];
+    assert_true(platform->longest_route <= 64);
+    const uint32_t n = platform->route(platform, source, target, links);
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < n; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "",
+                                 platform->links[links[i]].name);
+}
+
+/* ---- Routes by hand ---- */
+
+typedef struct route_row {
+    const char *topology;
+    uint32_t n_devices, source, target;
+    const char *links;
+} route_row;
+
+static const route_row route_rows[] = {
+    {"ideal", 3, 0, 2, ""},
+    {"ring", 1, 0, 0, ""},
+    /* two devices: up is the only way there is */
+    {"ring", 2, 0, 1, "gpu0 to gpu1"},
+    {"ring", 2, 1, 0, "gpu1 to gpu0"},
+    {"ring", 3, 0, 1, "gpu0 to gpu1"},
+    {"ring", 3, 0, 2, "gpu0 to gpu2"},
+    {"ring", 3, 2, 0, "gpu2 to gpu0"},
+    /* opposite in a ring of four: a tie, so up, also around the end of the numbers */
+    {"ring", 4, 0, 2, "gpu0 to gpu1, gpu1 to gpu2"},
+    {"ring", 4, 2, 0, "gpu2 to gpu3, gpu3 to gpu0"},
+    {"ring", 4, 3, 1, "gpu3 to gpu0, gpu0 to gpu1"},
+    /* ring of five: two steps up, or two steps down instead of three up */
+    {"ring", 5, 4, 1, "gpu4 to gpu0, gpu0 to gpu1"},
+    {"ring", 5, 1, 4, "gpu1 to gpu0, gpu0 to gpu4"},
+    {"ring", 5, 3, 3, ""},
+    {"nvlink_switch", 4, 3, 1, "gpu3 to switch, switch to gpu1"},
+    {"nvlink_switch", 4, 2, 2, ""},
+    {"nvlink_switch", 1, 0, 0, ""},
+    {"pcie", 4, 0, 3, "gpu0 to host, host bridge, host to gpu3"},
+    {"pcie", 4, 1, 1, ""},
+    {"pcie", 1, 0, 0, ""},
+};
+
+static void test_routes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(route_rows) / sizeof(route_rows[0]); i++) {
+        const route_row *row = &route_rows[i];
+        char text[256];
+        cs_platform platform = build(row->topology, common_params(row->topology), row->n_devices);
+        route_text(&platform, row->source, row->target, text, sizeof(text));
+        if (strcmp(text, row->links) != 0)
+            fail_msg("%s of %" PRIu32 ", %" PRIu32 " to %" PRIu32 ": got \"%s\", not \"%s\"",
+                     row->topology, row->n_devices, row->source, row->target, text, row->links);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* ---- Routes of all pairs ---- */
+
+/* "gpu3 to switch" leads from gpu3 to the switch; a name without " to " stays where it is. */
+static void follow(const char *link, char *where, size_t size)
+{
+    const char *to = strstr(link, " to ");
+    if (!to)
+        return;
+    if (strlen(where) != (size_t)(to - link) || strncmp(where, link, strlen(where)) != 0)
+        fail_msg("link \"%s\" does not start at %s", link, where);
+    (void)snprintf(where, size, "%s", to + strlen(" to "));
+}
+
+static void check_pair(const cs_platform *platform, uint32_t source, uint32_t target)
+{
+    uint32_t links[64];
+    char where[32], wanted[32];
+    const uint32_t n = platform->route(platform, source, target, links);
+    assert_true(n <= platform->longest_route);
+    assert_true(source != target || n == 0);
+    (void)snprintf(where, sizeof(where), "gpu%" PRIu32, source);
+    (void)snprintf(wanted, sizeof(wanted), "gpu%" PRIu32, target);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true(links[i] < platform->n_links);
+        follow(platform->links[links[i]].name, where, sizeof(where));
+    }
+    if (platform->n_links > 0)
+        assert_string_equal(where, wanted);
+}
+
+static void test_all_pairs_are_connected(void **state)
+{
+    (void)state;
+    for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
+        for (uint32_t n = 1; n <= 9; n++) {
+            const char *name = (*topology)->name;
+            cs_platform platform = build(name, common_params(name), n);
+            assert_int_equal(platform.n_devices, n);
+            assert_string_equal(platform.topology, name);
+            for (uint32_t pair = 0; pair < n * n; pair++)
+                check_pair(&platform, pair / n, pair % n);
+            cs_platform_finish(&platform);
+        }
+}
+
+/* No route of a ring is longer than the other way around, and the longest is as long as promised.
+ */
+static void test_ring_takes_the_shorter_way(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= 9; n++) {
+        cs_platform platform = build("ring", common_params("ring"), n);
+        uint32_t links[64], longest = 0;
+        for (uint32_t pair = 0; pair < n * n; pair++) {
+            const uint32_t gap = abs((int)(pair / n) - (int)(pair % n));
+            const uint32_t shorter = gap < n - gap ? gap : n - gap;
+            const uint32_t length = platform.route(&platform, pair / n, pair % n, links);
+            assert_int_equal(length, shorter);
+            longest = length > longest ? length : longest;
+        }
+        assert_int_equal(platform.longest_route, longest);
+        cs_platform_finish(&platform);
+    }
+}
+
+typedef struct count_row {
+    const char *topology;
+    uint32_t n_devices, n_links;
+} count_row;
+
+static void test_number_of_links(void **state)
+{
+    (void)state;
+    static const count_row rows[] = {
+        {"ideal", 4, 0}, {"ring", 1, 0},          {"ring", 2, 2},
+        {"ring", 3, 6},  {"nvlink_switch", 4, 8}, {"pcie", 4, 9},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        cs_platform platform =
+            build(rows[i].topology, common_params(rows[i].topology), rows[i].n_devices);
+        assert_int_equal(platform.n_links, rows[i].n_links);
+        for (uint32_t link = 0; link < platform.n_links; link++)
+            assert_non_null(platform.links[link].name);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* ---- Paths ---- */
+
+typedef struct path_row {
+    const char *topology, *params;
+    uint32_t n_devices, source, target;
+    cs_time latency;  /* ps */
+    double bandwidth; /* bytes/s */
+} path_row;
+
+static const path_row path_rows[] = {
+    {"ideal", "{}", 4, 0, 3, 0, INFINITY},
+    /* every link of a ring adds its latency: two of 2 us */
+    {"ring", "{\"bandwidth\": \"25 GB/s\", \"latency\": \"2 us\"}", 4, 0, 2, 4000000, 25e9},
+    {"ring", "{\"bandwidth\": 1e9}", 4, 0, 1, 0, 1e9},
+    {"ring", "{\"bandwidth\": 1e9}", 4, 2, 2, 0, INFINITY},
+    /* a switch's latency is that of the whole way: 3 us once, not twice */
+    {"nvlink_switch", "{\"bandwidth\": \"150 GB/s\", \"latency\": \"3 us\"}", 4, 1, 2, 3000000,
+     150e9},
+    {"pcie", "{\"bandwidth\": \"12 GB/s\", \"latency\": \"5 us\"}", 4, 1, 2, 5000000, 12e9},
+    {"pcie", "{\"bandwidth\": \"12 GB/s\", \"host_bandwidth\": \"9 GB/s\"}", 4, 0, 1, 0, 9e9},
+    {"pcie", "{\"bandwidth\": \"12 GB/s\", \"host_bandwidth\": \"48 GB/s\"}", 4, 0, 1, 0, 12e9},
+};
+
+static void test_paths(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(path_rows) / sizeof(path_rows[0]); i++) {
+        const path_row *row = &path_rows[i];
+        cs_platform platform = build(row->topology, row->params, row->n_devices);
+        cs_time latency = -1;
+        double bandwidth = -1;
+        assert_int_equal(
+            cs_platform_path(&platform, row->source, row->target, &latency, &bandwidth, NULL),
+            CS_OK);
+        if (latency != row->latency || bandwidth != row->bandwidth)
+            fail_msg("row %zu, %s: got %" PRId64 " ps and %g bytes/s, not %" PRId64 " and %g", i,
+                     row->topology, latency, bandwidth, row->latency, row->bandwidth);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* Two links of 2^62 ps make 2^63, one more than fits. */
+static void test_path_overflow(void **state)
+{
+    (void)state;
+    cs_platform platform = build("ring", "{\"bandwidth\": 1}", 4);
+    for (uint32_t link = 0; link < platform.n_links; link++)
+        platform.links[link].latency = INT64_C(1) << 62;
+    cs_error error;
+    cs_error_init(&error);
+    cs_time latency = -1;
+    double bandwidth = -1;
+    assert_int_equal(cs_platform_path(&platform, 0, 1, &latency, &bandwidth, &error), CS_OK);
+    assert_int_equal(latency, INT64_C(1) << 62);
+    latency = -1;
+    assert_int_equal(cs_platform_path(&platform, 0, 2, &latency, &bandwidth, &error), CS_OVERFLOW);
+    assert_int_equal(latency, -1);
+    assert_non_null(strstr(error.text, "link \"gpu1 to gpu2\""));
+    cs_platform_finish(&platform);
+}
+
+/* ---- Errors ---- */
+
+static void test_defaults_of_a_platform(void **state)
+{
+    (void)state;
+    cs_platform platform = build("nvlink_switch", "{\"bandwidth\": 1}", 2);
+    assert_int_equal(platform.sharing, CS_SHARING_NONE);
+    assert_true(platform.phi == 1);
+    assert_true(platform.devices[1].speed == 1);
+    assert_true(platform.devices[1].capacity == INT64_MAX);
+    cs_platform_finish(&platform);
+    assert_null(platform.devices);
+    cs_platform_finish(&platform); /* zeroed: nothing to do */
+    cs_platform_finish(NULL);
+}
+
+static void test_wrong_numbers_of_devices(void **state)
+{
+    (void)state;
+    static const uint32_t wrong[] = {0, (1 << 24) + 1, UINT32_MAX};
+    _Alignas(max_align_t) char params[MOST_PARAMS] = {0};
+    for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+            cs_error error;
+            cs_error_init(&error);
+            cs_platform platform;
+            assert_int_equal((*topology)->build(params, wrong[i], &platform, &error), CS_INVALID);
+            assert_non_null(strstr(error.text, (*topology)->name));
+            assert_non_null(strstr(error.text, "number of devices must be from 1 to 16777216"));
+        }
+}
+
+typedef struct params_row {
+    const char *topology, *params, *message; /* a part of it */
+} params_row;
+
+static void test_wrong_params(void **state)
+{
+    (void)state;
+    static const params_row rows[] = {
+        {"ring", "{}", "bandwidth"},
+        {"ring", "{\"bandwidth\": 0}", "/bandwidth"},
+        {"ring", "{\"bandwidth\": -1}", "/bandwidth"},
+        {"ring", "{\"bandwidth\": 1, \"latency\": -1}", "/latency"},
+        {"ring", "{\"bandwidth\": \"1 us\"}", "/bandwidth"},
+        {"nvlink_switch", "{\"bandwidth\": 0}", "/bandwidth"},
+        {"pcie", "{\"bandwidth\": 0}", "/bandwidth"},
+        {"pcie", "{\"bandwidth\": 1, \"host_bandwidth\": -1}", "/host_bandwidth"},
+        {"ideal", "{\"bandwidth\": 1}", "bandwidth"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        _Alignas(max_align_t) char params[MOST_PARAMS] = {0};
+        cs_error error;
+        cs_error_init(&error);
+        const cs_topology *topology = cs_topology_find(rows[i].topology);
+        const cs_status status = read_params(topology, rows[i].params, params, &error);
+        if (status != CS_INVALID || !strstr(error.text, rows[i].message))
+            fail_msg("%s %s: %s, \"%s\"", rows[i].topology, rows[i].params, cs_status_name(status),
+                     error.text);
+    }
+}
+
+/* What no scenario can ask for, but a file of foreign measurements may. */
+static void test_wrong_links(void **state)
+{
+    (void)state;
+    static const struct {
+        double bandwidth;
+        cs_time latency;
+        const char *message;
+    } rows[] = {
+        {0, 0, "link \"a 7\": bandwidth must be > 0 bytes/s (got 0)"},
+        {-2, 0, "link \"a 7\": bandwidth must be > 0 bytes/s (got -2)"},
+        {NAN, 0, "link \"a 7\": bandwidth must be > 0 bytes/s (got "},
+        {1, -5, "link \"a 7\": latency must be >= 0 (got -5 ps)"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        cs_platform platform;
+        cs_error error;
+        cs_error_init(&error);
+        assert_int_equal(cs_platform_init(&platform, "test", 1, 1, &error), CS_OK);
+        assert_int_equal(
+            cs_platform_link(&platform, 0, rows[i].bandwidth, rows[i].latency, &error, "a %d", 7),
+            CS_INVALID);
+        if (!strstr(error.text, rows[i].message))
+            fail_msg("got \"%s\", not \"%s\"", error.text, rows[i].message);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* ---- Registry ---- */
+
+static void test_registry(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ideal", "ring", "nvlink_switch", "pcie"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const cs_topology *topology = cs_topology_find(names[i]);
+        assert_non_null(topology);
+        assert_string_equal(topology->name, names[i]);
+    }
+    assert_null(cs_topology_find("Ring"));
+    assert_null(cs_topology_find(""));
+    for (const cs_topology *const *topology = cs_topologies; *topology; topology++) {
+        assert_ptr_equal(cs_topology_find((*topology)->name), *topology);
+        assert_non_null((*topology)->summary);
+        for (const cs_field *field = (*topology)->fields; field->name; field++) {
+            assert_non_null(field->doc);
+            assert_true(field->offset < (*topology)->params_size);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_all_pairs_are_connected),
+        cmocka_unit_test(test_ring_takes_the_shorter_way),
+        cmocka_unit_test(test_number_of_links),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_path_overflow),
+        cmocka_unit_test(test_defaults_of_a_platform),
+        cmocka_unit_test(test_wrong_numbers_of_devices),
+        cmocka_unit_test(test_wrong_params),
+        cmocka_unit_test(test_wrong_links),
+        cmocka_unit_test(test_registry),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
