@@ -236,7 +236,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
                         .formula = "M(f + b) + 2(N - 1)(latency + m/(N bandwidth)) per mini-batch, "
                                    "and its update",
                         .source = source,
-                        .applies = ((const dp_params *)params)->bucket == 0 && equal_speeds(job),
+                        .applies = ((const dp_params *)params)->bucket == 0 && equal_speeds(job) &&
+                                   job->equal_messages,
                         .assumes = "one bucket, speed 1, ring messages that do not share links"};
         cs_status status = cs_forms_add(forms, &form, error);
         if (status != CS_OK)

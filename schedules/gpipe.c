@@ -77,15 +77,16 @@ static cs_status add_flow_shop(const cs_job *job, const cs_pipeline_times *times
         !cs_time_mul(times->forward + times->backward, (int64_t)job->micro_batches - 1, &rest) ||
         !cs_time_add(sum, rest, &rest) || !cs_time_mul(rest, job->iterations, &makespan))
         return CS_OK; /* does not fit: no closed form */
-    return cs_forms_add(forms,
-                        &(cs_form){.figure = CS_FIGURE_MAKESPAN,
-                                   .device = CS_NONE,
-                                   .exact = makespan,
-                                   .formula = "sum(F + B + 2c) + (M - 1)(max F + max B)",
-                                   .source = "flow shop with time lags (schedules/README.md)",
-                                   .applies = times->update == 0 && !job->blocking,
-                                   .assumes = "messages that do not share links, no update"},
-                        error);
+    return cs_forms_add(
+        forms,
+        &(cs_form){.figure = CS_FIGURE_MAKESPAN,
+                   .device = CS_NONE,
+                   .exact = makespan,
+                   .formula = "sum(F + B + 2c) + (M - 1)(max F + max B)",
+                   .source = "flow shop with time lags (schedules/README.md)",
+                   .applies = times->update == 0 && !job->blocking && job->equal_messages,
+                   .assumes = "messages that do not share links, no update"},
+        error);
 }
 
 static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,

@@ -23,8 +23,10 @@ typedef struct cs_job {
     uint32_t iterations;    /* mini-batches */
     double optimizer_ratio; /* bytes of optimizer states per byte of weights */
     bool blocking;          /* transfers occupy the compute of both ends */
-    cs_time latency;        /* of a lone message between neighbouring devices, for closed forms */
+    /* A lone message between neighbouring devices, for planners and closed forms: */
+    cs_time latency;
     double bandwidth;
+    bool equal_messages; /* it is the same for all neighbours */
 } cs_job;
 
 /* The shape of plan that a schedule runs. */

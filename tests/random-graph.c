@@ -125,8 +125,8 @@ static cs_class random_compute(generator *make)
     static const cs_time durations[] = {0, 0, 1, 1000, 1000, 1000, 2000, 2000, 3000, 6000};
     const cs_kind kind = PICK(make, kinds);
     cs_time duration = chance(make, 80) ? PICK(make, durations) : (cs_time)below(make, 10000);
-    if (below(make, 1000) == 0)
-        duration = CS_TIME_MAX / 2; /* two of them are too long */
+    if (below(make, 500) == 0)
+        duration = CS_TIME_MAX / 4; /* some of them are too long, one by itself is not */
     const bool weights = make->n_slots > 0 && chance(make, 60);
     return (cs_class){.kind = (uint8_t)kind,
                       .origin = (uint8_t)kind,

@@ -38,6 +38,7 @@ typedef struct reference {
     const cs_engine_options *options;
     cs_error *error;
     cs_time now;
+    bool stop; /* when this instant is over */
     task_record *tasks;
     uint32_t *links;    /* the tasks' routes */
     uint32_t *occupied; /* per device: by which task, or CS_NONE */
@@ -81,7 +82,7 @@ static void account(reference *run, uint32_t device, uint32_t task)
         record->oom_time = run->now;
         record->oom_task = task;
         memcpy(record->at_oom, live, sizeof(record->at_oom));
-        run->trace.stopped = run->options->stop_on_oom;
+        run->stop = run->options->stop_on_oom;
     }
 }
 
@@ -535,15 +536,16 @@ static cs_status run_instant(reference *run)
     cs_status status = CS_OK;
     while (status == CS_OK) {
         apply_ends(run);
-        uint32_t task = choose_transfer(run);
-        if (task != CS_NONE) {
+        bool started = false;
+        uint32_t task;
+        for (; status == CS_OK && (task = choose_transfer(run)) != CS_NONE; started = true)
             status = start_transfer(run, task);
+        if (started)
             continue;
-        }
-        task = choose_for_any_device(run);
-        if (task == CS_NONE)
+        for (; status == CS_OK && (task = choose_for_any_device(run)) != CS_NONE; started = true)
+            status = start_on_devices(run, task);
+        if (!started && status == CS_OK)
             return share_links(run);
-        status = start_on_devices(run, task);
     }
     return status;
 }
@@ -569,6 +571,7 @@ static void cut_off(reference *run)
         if (run->tasks[task].state > READY && run->tasks[task].state < ENDED)
             run->trace.spans[task].end = run->now;
     run->trace.makespan = run->now;
+    run->trace.stopped = true;
 }
 
 static cs_status check_all_ended(const reference *run)
@@ -594,12 +597,12 @@ static cs_status run_to_the_end(reference *run)
         status = take_samples(run);
         if (status != CS_OK)
             return status;
-        if (run->trace.stopped) {
+        if (next == NEVER)
+            return check_all_ended(run);
+        if (run->stop) {
             cut_off(run);
             return CS_OK;
         }
-        if (next == NEVER)
-            return check_all_ended(run);
         run->now = next;
     }
 }

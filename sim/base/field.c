@@ -5,6 +5,7 @@
 #include "sim/base/time.h"
 #include "sim/base/units.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -87,8 +88,8 @@ static void list_choices(const cs_field *field, char *text, size_t size)
 {
     size_t end = (size_t)snprintf(text, size, "one of ");
     for (size_t i = 0; field->choices[i] && end < size; i++)
-        end += (size_t)snprintf(text + end, size - end, "%s%s", i > 0 ? ", " : "",
-                                field->choices[i]);
+        end +=
+            (size_t)snprintf(text + end, size - end, "%s%s", i > 0 ? ", " : "", field->choices[i]);
 }
 
 char *cs_field_expected(const cs_field *field, char *text, size_t size)
@@ -258,23 +259,151 @@ static cJSON *copy_tree(const cJSON *from, cs_arena *arena)
     return copy;
 }
 
-/* The default as the value that a user would have written. An unreadable one is our mistake. */
-static cs_status parse_fallback(const cs_field *field, cJSON *value, cs_arena *arena)
+static cJSON *parse_into_arena(const char *text, cs_arena *arena)
 {
-    const char *text = field->fallback;
-    size_t length = strlen(text);
-    cJSON *parsed, *copy;
-    *value = (cJSON){.type = cJSON_String, .valuestring = (char *)text};
-    if (has_unit(field) || field->type == CS_FIELD_TEXT || field->type == CS_FIELD_CHOICE)
-        return CS_OK;
-    cs_status status = cs_json_parse("default", text, length, &parsed, NULL);
-    assert(status != CS_INVALID);
+    cJSON *parsed;
+    cs_status status = cs_json_parse("default", text, strlen(text), &parsed, NULL);
+    assert(status != CS_INVALID); /* a default in a table that nobody can read is our mistake */
     if (status != CS_OK)
-        return status;
-    copy = copy_tree(parsed, arena);
+        return NULL;
+    cJSON *copy = copy_tree(parsed, arena);
     cJSON_Delete(parsed);
-    if (!copy)
-        return CS_NO_MEMORY;
-    *value = *copy;
-    return CS_OK;
+    return copy;
+}
+
+/* The default as the value that a user would have written; NULL when memory runs out. */
+static const cJSON *default_value(const cs_field *field, cs_arena *arena)
+{
+    if (!has_unit(field) && field->type != CS_FIELD_TEXT && field->type != CS_FIELD_CHOICE)
+        return parse_into_arena(field->fallback, arena);
+    cJSON *value = cs_arena_alloc(arena, 1, sizeof(*value));
+    if (value) {
+        value->type = cJSON_String;
+        value->valuestring = cs_arena_copy(arena, field->fallback);
+    }
+    return value && value->valuestring ? value : NULL;
+}
+
+static cs_status missing_key(const cs_field *field, const cs_json_place *object, cs_error *error)
+{
+    char expected[EXPECTED_BYTES];
+    return cs_json_invalid(object, error, "missing key \"%s\": must be %s%s", field->name,
+                           cs_field_expected(field, expected, sizeof(expected)),
+                           types[field->type].hint);
+}
+
+/* Members that may be left out become NULL. */
+static bool leave_out(const cs_field *field, void *member)
+{
+    if (*field->fallback != '\0')
+        return false;
+    if (field->type == CS_FIELD_TEXT)
+        *(const char **)member = NULL;
+    else if (field->type == CS_FIELD_JSON)
+        *(const cJSON **)member = NULL;
+    return field->type == CS_FIELD_TEXT || field->type == CS_FIELD_JSON;
+}
+
+static cs_status read_field(const cs_field *field, const cJSON *object,
+                            const cs_json_place *object_place, void *out, cs_arena *arena,
+                            cs_error *error)
+{
+    cs_json_place place = {.up = object_place, .key = field->name};
+    void *member = (char *)out + field->offset;
+    const cJSON *value = cs_json_member(object, field->name);
+    if (!value) {
+        if (!field->fallback)
+            return missing_key(field, object_place, error);
+        if (leave_out(field, member))
+            return CS_OK;
+        value = default_value(field, arena);
+    }
+    if (!value)
+        return cs_error_no_memory(error);
+    return store(field, value, &place, member, arena, error);
+}
+
+static cs_status check_known(const cJSON *key, const cs_field *const tables[],
+                             const cs_json_place *object, cs_error *error)
+{
+    for (size_t t = 0; tables[t]; t++) {
+        if (cs_field_find(tables[t], key->string))
+            return CS_OK;
+    }
+    cs_guess guess;
+    cs_guess_init(&guess, key->string);
+    for (size_t t = 0; tables[t]; t++) {
+        for (const cs_field *field = tables[t]; field->name; field++)
+            cs_guess_add(&guess, field->name);
+    }
+    return cs_json_invalid(object, error, "unknown key %s", cs_guess_text(&guess));
+}
+
+static cs_status first_of(cs_status first, cs_status later)
+{
+    return first != CS_OK ? first : later;
+}
+
+cs_status cs_field_read(const cJSON *object, const cs_json_place *place,
+                        const cs_field *const tables[], void *const outs[], cs_arena *arena,
+                        cs_error *error)
+{
+    char got[CS_JSON_DESCRIBED_BYTES];
+    cs_status status = CS_OK;
+    if (object && !cJSON_IsObject(object))
+        return cs_json_invalid(place, error, "must be an object (got %s)",
+                               cs_json_describe(object, got, sizeof(got)));
+    for (const cJSON *key = object ? object->child : NULL; key; key = key->next)
+        status = first_of(status, check_known(key, tables, place, error));
+    for (size_t t = 0; tables[t]; t++) {
+        for (const cs_field *field = tables[t]; field->name; field++)
+            status = first_of(status, read_field(field, object, place, outs[t], arena, error));
+    }
+    return status;
+}
+
+/* NULL when memory runs out. */
+static cJSON *write_value(const cs_field *field, const void *member)
+{
+    switch (field->type) {
+    case CS_FIELD_TIME:
+        return cJSON_CreateNumber(cs_time_seconds(*(const cs_time *)member));
+    case CS_FIELD_BYTES:
+        return cJSON_CreateNumber((double)*(const int64_t *)member);
+    case CS_FIELD_COUNT:
+        return cJSON_CreateNumber(*(const uint32_t *)member);
+    case CS_FIELD_BOOL:
+        return cJSON_CreateBool(*(const bool *)member);
+    case CS_FIELD_CHOICE:
+        return cJSON_CreateString(field->choices[*(const uint32_t *)member]);
+    case CS_FIELD_TEXT:
+        return cJSON_CreateString(*(const char *const *)member);
+    case CS_FIELD_JSON:
+        return cJSON_Duplicate(*(const cJSON *const *)member, true);
+    default:
+        return cJSON_CreateNumber(*(const double *)member);
+    }
+}
+
+/* A text or a document that is NULL was left out, and is left out again. */
+static bool is_left_out(const cs_field *field, const void *member)
+{
+    if (field->type == CS_FIELD_TEXT)
+        return !*(const char *const *)member;
+    return field->type == CS_FIELD_JSON && !*(const cJSON *const *)member;
+}
+
+bool cs_field_write(const cs_field *table, const void *in, cJSON *object)
+{
+    for (const cs_field *field = table; field->name; field++) {
+        const void *member = (const char *)in + field->offset;
+        if (is_left_out(field, member))
+            continue;
+        cJSON *value = write_value(field, member);
+        if (!value || !cJSON_AddItemToObject(object, field->name, value)) {
+            cJSON_Delete(value);
+            return false;
+        }
+    }
+    return true;
 }

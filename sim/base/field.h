@@ -21,7 +21,7 @@
 
 typedef enum cs_field_type {
     CS_FIELD_TIME,      /* cs_time */
-    CS_FIELD_BYTES,     /* int64_t */
+    CS_FIELD_BYTES,     /* int64_t; rounded to the nearest byte ("1.1 GiB") */
     CS_FIELD_BANDWIDTH, /* double, bytes/s */
     CS_FIELD_FLOP_RATE, /* double, flop/s */
     CS_FIELD_NUMBER,    /* double */
@@ -29,28 +29,30 @@ typedef enum cs_field_type {
     CS_FIELD_BOOL,      /* bool */
     CS_FIELD_CHOICE,    /* uint32_t, the position of one of `choices` */
     CS_FIELD_TEXT,      /* const char *, in the arena */
-    CS_FIELD_JSON,      /* const cJSON *, as it stands in the document (which must live on): for values that
-                         * have a reader of their own; any JSON type */
+    CS_FIELD_JSON, /* const cJSON *, as it stands in the document (which must live on): for values
+                    * that have a reader of their own; any JSON type */
 } cs_field_type;
 
 typedef struct cs_field {
     const char *name; /* NULL ends a table */
     cs_field_type type;
-    size_t offset;          /* of the member in the struct that is filled */
-    const char *fallback;   /* the default, as a user would write it; NULL: required. For TEXT and JSON, ""
-                             * leaves the member NULL when the key is missing */
-    double min, max;        /* inclusive, in SI base units; both 0: the type's own range (>= 0) */
-    bool above_min;         /* the minimum itself is excluded */
+    size_t offset;        /* of the member in the struct that is filled */
+    const char *fallback; /* the default, as a user would write it (a TEXT or CHOICE without
+                           * quotes); NULL: required. For TEXT and JSON, "" leaves the member NULL
+                           * when the key is missing */
+    double min, max; /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
+    bool above_min;  /* the minimum itself is excluded */
     const char *const *choices; /* of CS_FIELD_CHOICE, ended by NULL */
-    const char *doc;        /* one line, for people */
-    const char *shape;      /* of CS_FIELD_JSON: what it looks like, for people ("[first, ...]") */
+    const char *doc;            /* one line, for people */
+    const char *shape; /* of CS_FIELD_JSON: what it looks like, for people ("[first, ...]") */
 } cs_field;
 
-/* Reads the members of `object` into `out`. Unknown keys, wrong types, values out of range and missing
- * required keys each add a message, and reading goes on, so that several are reported in one go.
- * With several tables (ended by NULL) an object is read into several structs, `outs` in step with
- * them, and a key is known when one of the tables has it. Quantities are taken as numbers in SI base units or as texts
- * with a unit. `object` may be NULL: then all defaults. */
+/* Reads the members of `object` into `out`. Unknown keys, wrong types, values out of range and
+ * missing required keys each add a message, and reading goes on, so that several are reported in
+ * one go; `outs` are then filled in part. With several tables (ended by NULL) an object is read
+ * into several structs, `outs` in step with them, and a key is known when one of the tables has it.
+ * Quantities are taken as numbers in SI base units or as texts with a unit. `object` may be NULL:
+ * then all defaults. */
 CS_MUST_CHECK cs_status cs_field_read(const cJSON *object, const cs_json_place *place,
                                       const cs_field *const tables[], void *const outs[],
                                       cs_arena *arena, cs_error *error);

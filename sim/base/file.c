@@ -79,7 +79,7 @@ static cs_status read_all(int fd, const char *path, size_t limit, char **text, s
 
 cs_status cs_file_read(const char *path, size_t limit, char **text, size_t *length, cs_error *error)
 {
-    int fd;
+    int fd = -1;
     char *bytes = NULL;
     size_t count = 0;
     cs_status status = open_input(path, &fd, error);
@@ -109,10 +109,13 @@ static bool is_direct(const cs_file_draft *draft)
     return strcmp(draft->path, draft->temporary) == 0;
 }
 
-/* Where the bytes end up: behind a link, the file that it names is replaced, not the link. */
+/* Where the bytes end up: behind a link, the file that it names is replaced, not the link. Other
+ * paths stay as the user knows them. */
 static char *final_path(const char *path)
 {
-    char *resolved = realpath(path, NULL);
+    struct stat info;
+    bool link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+    char *resolved = link ? realpath(path, NULL) : NULL;
     return resolved ? resolved : strdup(path);
 }
 

@@ -2,7 +2,9 @@
  *
  * A result is written under a temporary name in the folder of the final one, flushed to the disk
  * and renamed: a reader sees the earlier file or the complete new one, never a part, whatever
- * happens in between (full disk, SIGKILL).
+ * happens in between (full disk, SIGKILL). A link is followed: the file behind it is replaced. The
+ * new file has the permissions of any new file (the umask), not those of the earlier one. What
+ * exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is written in place.
  */
 #ifndef CS_BASE_FILE_H
 #define CS_BASE_FILE_H
@@ -12,20 +14,25 @@
 #include <stddef.h>
 
 /* Reads a file of at most `limit` bytes. *text is NUL-terminated (the NUL not counted in *length)
- * and the caller's to free(). Errors name the path: not there, a folder, unreadable, too large. */
+ * and the caller's to free(). Errors name the path: CS_INVALID when it is not there, a folder,
+ * unreadable or too large, CS_IO when reading fails half-way. */
 CS_MUST_CHECK cs_status cs_file_read(const char *path, size_t limit, char **text, size_t *length,
                                      cs_error *error);
 
 typedef struct cs_file_draft {
     char *path;      /* the final name */
-    char *temporary; /* the name to write to, in the same folder */
+    char *temporary; /* the name to write to, in the same folder; of a device, its own name */
 } cs_file_draft;
 
-/* Creates the temporary file, empty, so that an unwritable folder is known before the work starts. */
-CS_MUST_CHECK cs_status cs_file_draft_begin(cs_file_draft *draft, const char *path, cs_error *error);
+/* Creates the temporary file, empty, so that an unwritable folder is known before the work starts.
+ */
+CS_MUST_CHECK cs_status cs_file_draft_begin(cs_file_draft *draft, const char *path,
+                                            cs_error *error);
 
-/* Flushes the temporary file to the disk and gives it the final name. The draft is finished either way;
- * on failure the temporary file is gone and the earlier file is untouched. */
+/* Flushes the temporary file to the disk and gives it the final name. The draft is finished either
+ * way; on failure the temporary file is gone and the earlier file is untouched, except when
+ * flushing the folder afterwards is what failed: then the new file is there, though perhaps not
+ * after a power cut. */
 CS_MUST_CHECK cs_status cs_file_draft_commit(cs_file_draft *draft, cs_error *error);
 
 /* Removes the temporary file. Accepts a draft that was committed, dropped or zeroed. */

@@ -56,6 +56,11 @@ static cs_status fail(checker *c, const char *where, const char *format, ...)
     return cs_error_add(c->error, CS_INVALID, "%s:%zu:%zu: %s", c->name, line, column, message);
 }
 
+static bool goes_on(const checker *c, const char *at)
+{
+    return at < c->end && (unsigned char)*at > ' ' && !strchr(",:[]{}\"", *at);
+}
+
 /* Says what stands at `where` (a word, or else one character) and what should. */
 static cs_status unexpected(checker *c, const char *where, const char *expected)
 {
@@ -63,8 +68,7 @@ static cs_status unexpected(checker *c, const char *where, const char *expected)
     size_t length = 0;
     if (where == c->end)
         return fail(c, where, "the text ends too early; expected %s", expected);
-    while (length < sizeof(word) - 1 && where + length < c->end && where[length] > ' ' &&
-           !strchr(",:[]{}\"", where[length])) {
+    while (length < sizeof(word) - 1 && goes_on(c, where + length)) {
         word[length] = where[length];
         length++;
     }
@@ -79,8 +83,7 @@ static cs_status unexpected(checker *c, const char *where, const char *expected)
 
 static void skip_space(checker *c)
 {
-    while (c->at < c->end &&
-           (*c->at == ' ' || *c->at == '\n' || *c->at == '\t' || *c->at == '\r'))
+    while (c->at < c->end && (*c->at == ' ' || *c->at == '\n' || *c->at == '\t' || *c->at == '\r'))
         c->at++;
 }
 
@@ -158,8 +161,9 @@ static cs_status check_escape(checker *c, bool keep)
     if (c->at[1] != '\0')
         found = strchr(letters, c->at[1]);
     if (!found)
-        return fail(c, c->at, "unknown escape in a string; known: \\\" \\\\ \\/ \\b \\f \\n \\r \\t "
-                              "\\uXXXX");
+        return fail(c, c->at,
+                    "unknown escape in a string; known: \\\" \\\\ \\/ \\b \\f \\n \\r \\t "
+                    "\\uXXXX");
     c->at += 2;
     return keep ? keep_bytes(c, &meanings[found - letters], 1) : CS_OK;
 }
@@ -267,6 +271,8 @@ static cs_status check_duplicates(checker *c, uint32_t first)
 static cs_status check_key(checker *c)
 {
     skip_space(c);
+    if (c->at < c->end && *c->at == '}') /* not after "{": that was an empty object */
+        return fail(c, c->at, "no comma may stand before \"}\"");
     if (c->at == c->end || *c->at != '"')
         return unexpected(c, c->at, "a key in double quotes");
     if (!cs_vector_reserve((void **)&c->keys, &c->cap_keys, (uint64_t)c->n_keys + 1, sizeof(key)))
@@ -310,6 +316,9 @@ static cs_status check_array(checker *c, int depth)
     if (take(c, ']'))
         return CS_OK;
     do {
+        skip_space(c);
+        if (c->at < c->end && *c->at == ']')
+            return fail(c, c->at, "no comma may stand before \"]\"");
         cs_status status = check_value(c, depth);
         if (status != CS_OK)
             return status;

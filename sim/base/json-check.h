@@ -1,5 +1,6 @@
 /* The strict checker behind cs_json_parse: says whether text is JSON as sim/base/json.h wants it,
- * and where not. One pass, and a sort of the keys of each object; nothing of it outlives the call. */
+ * and where not. One pass, and a sort of the keys of each object; nothing of it outlives the call.
+ */
 #ifndef CS_BASE_JSON_CHECK_H
 #define CS_BASE_JSON_CHECK_H
 

@@ -178,9 +178,8 @@ static cs_status put(const setter *s, cJSON *parent, cJSON *child, cJSON *value)
 cs_status cs_json_set(cJSON *root, const char *pointer, const char *text, const char *origin,
                       cs_error *error)
 {
-    setter s = {
-        .origin = origin, .pointer = pointer, .error = error, .rest = pointer, .depth = 1};
-    cJSON *value = NULL, *parent, *child;
+    setter s = {.origin = origin, .pointer = pointer, .error = error, .rest = pointer, .depth = 1};
+    cJSON *value = NULL, *parent = NULL, *child = NULL;
     cs_status status = check_pointer(&s);
     if (status != CS_OK)
         return status;

@@ -1,14 +1,14 @@
 /* Strict JSON on top of cJSON.
  *
- * cJSON by itself takes "01", turns 1e999 into infinity, keeps duplicate keys, looks keys up without
- * case and saturates integers. A checker of our own runs over the text first and refuses whatever
- * RFC 8259 refuses, and also: duplicate keys in one object (compared after unescaping), text that is
- * not UTF-8, a NUL or half a surrogate pair in a string, numbers that are too large for a double or
- * longer than CS_NUMBER_LONGEST characters, nesting deeper than CS_JSON_DEPTH. A byte order mark in
- * front is skipped; the value may be of any type. Such errors name file, line and column, both from
- * 1, the column in characters (UTF-8 code points). What is wrong with the meaning of a value is named
- * by file and JSON pointer (RFC 6901). The work is O(n log n) at worst (keys are sorted), whatever
- * the text.
+ * cJSON by itself takes "01", turns 1e999 into infinity, keeps duplicate keys, looks keys up
+ * without case and saturates integers. A checker of our own runs over the text first and refuses
+ * whatever RFC 8259 refuses, and also: duplicate keys in one object (compared after unescaping),
+ * text that is not UTF-8, a NUL or half a surrogate pair in a string, numbers that are too large
+ * for a double or longer than CS_NUMBER_LONGEST characters, nesting deeper than CS_JSON_DEPTH. A
+ * byte order mark in front is skipped; the value may be of any type. Such errors name file, line
+ * and column, both from 1, the column in characters (UTF-8 code points). What is wrong with the
+ * meaning of a value is named by file and JSON pointer (RFC 6901). The work is O(n log n) at worst
+ * (keys are sorted), whatever the text.
  */
 #ifndef CS_BASE_JSON_H
 #define CS_BASE_JSON_H
@@ -50,8 +50,8 @@ char *cs_json_pointer(const cs_json_place *place, char *text, size_t size);
 /* "an object", "a string", ...: what a value is, for messages. */
 const char *cs_json_kind(const cJSON *value);
 
-/* A scalar as it is written (a long text cut off), else the kind: for messages "must be ... (got %s)".
- * Returns `text`, which CS_JSON_DESCRIBED_BYTES are enough for. */
+/* A scalar as it is written (a long text cut off), else the kind: for messages "must be ... (got
+ * %s)". Returns `text`, which CS_JSON_DESCRIBED_BYTES are enough for. */
 char *cs_json_describe(const cJSON *value, char *text, size_t size);
 
 enum { CS_JSON_DESCRIBED_BYTES = 80 };
@@ -67,8 +67,8 @@ CS_MUST_CHECK cs_status cs_json_set(cJSON *root, const char *pointer, const char
                                     const char *origin, cs_error *error);
 
 /* The document as indented text, ended by a newline; the caller frees it. NULL when memory runs
- * out. Numbers print so that reading them back gives the same double, whole ones up to 2^53 without an
- * exponent; what is no number (NaN, infinite) prints as null. */
+ * out. Numbers print so that reading them back gives the same double, whole ones up to 2^53 without
+ * an exponent; what is no number (NaN, infinite) prints as null. */
 char *cs_json_print(const cJSON *root);
 
 #endif

@@ -22,12 +22,12 @@ bool cs_number_parse(const char *text, size_t length, double *out);
 
 enum { CS_NUMBER_LONGEST = 63 }; /* bytes; cJSON has the same limit, silently */
 
-/* The shortest text that reads back as the same double; whole numbers up to 2^53 without an
- * exponent. "nan", "inf" and "-inf" for the rest. Returns `text`. */
+/* Writes as many digits (15 to 17, without trailing zeros) as reading back the same double takes;
+ * whole numbers up to 2^53 without an exponent; "nan", "inf" and "-inf". Returns `text`. */
 char *cs_number_format(double value, char *text, size_t size);
 
-/* Makes the calling thread use the C locale until the matching leave, around calls of libraries that
- * use the locale. Leaving also when entering failed for lack of memory is right. */
+/* Makes the calling thread use the C locale until the matching leave, around calls of libraries
+ * that use the locale. Leaving also when entering failed for lack of memory is right. */
 typedef struct cs_number_locale {
     locale_t c, before;
 } cs_number_locale;

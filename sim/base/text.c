@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static size_t character_length(unsigned char lead)
 {
@@ -119,13 +120,16 @@ static unsigned int smaller(unsigned int a, unsigned int b)
     return a < b ? a : b;
 }
 
-/* Edit distance (Levenshtein) in halves, row by row. Words beyond LONGEST_WORD are far away. */
+/* Edit distance (Levenshtein) in halves, row by row. Words beyond LONGEST_WORD are far away, those
+ * that differ by case alone close, however long. */
 static unsigned int edit_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
     unsigned int row[LONGEST_WORD + 1];
     if (n > LONGEST_WORD || m > LONGEST_WORD)
         return UINT_MAX;
+    if (strcasecmp(a, b) == 0)
+        return 1;
     for (size_t j = 0; j <= m; j++)
         row[j] = (unsigned int)(2 * j);
     for (size_t i = 1; i <= n; i++) {

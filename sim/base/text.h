@@ -21,10 +21,10 @@ size_t cs_text_character(const char *text, size_t length);
 /* What an unknown word may have been meant to be. Give it every known word, then print:
  *
  *     cs_guess guess;
- *     cs_guess_init(&guess, "fofi");
+ *     cs_guess_init(&guess, "fif");
  *     for (...) cs_guess_add(&guess, names[i]);
  *     ... "unknown sharing %s", cs_guess_text(&guess)
- *         -> unknown sharing "fofi"; did you mean "fifo"? known: none, fifo, phi
+ *         -> unknown sharing "fif"; did you mean "fifo"? known: none, fifo, phi
  */
 typedef struct cs_guess {
     const char *word;

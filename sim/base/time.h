@@ -45,7 +45,8 @@ bool cs_time_transfer(double bytes, double rate, cs_time *out);
 /* time * factor, to the nearest picosecond; exact for factor 1. False when it does not fit. */
 bool cs_time_scale(cs_time time, double factor, cs_time *out);
 
-/* time / speed, to the nearest picosecond; exact for speed 1. speed > 0. False when it does not fit. */
+/* time / speed, to the nearest picosecond; exact for speed 1. speed > 0. False when it does not
+ * fit. */
 bool cs_time_at_speed(cs_time time, double speed, cs_time *out);
 
 #endif

@@ -29,7 +29,7 @@ typedef struct unit {
 
 /* Each ended by a NULL name; the shown ones in rising order. */
 static const unit time_units[] = {
-    {"ps", 1, 1e12, true}, {"ns", 1, 1e9, true},  {"us", 1, 1e6, true},  {"ms", 1, 1e3, true},
+    {"ps", 1, 1e12, true}, {"ns", 1, 1e9, true}, {"us", 1, 1e6, true}, {"ms", 1, 1e3, true},
     {"s", 1, 1, true},     {"min", 60, 1, true}, {"h", 3600, 1, true}, {0},
 };
 static const unit bytes_units[] = {DECIMAL("B", 1, true), BINARY("B", 1), {0}};
@@ -78,8 +78,16 @@ static cs_status not_a_number(const char *text, const unit *units, cs_error *err
     cs_text_quote(text, quoted, sizeof(quoted));
     if (!units->name)
         return cs_error_add(error, CS_INVALID, "must be a number (got %s)", quoted);
-    return cs_error_add(error, CS_INVALID, "must be a number and a unit such as \"%s\" (got %s)",
+    return cs_error_add(error, CS_INVALID, "must be a number and a unit such as \"5 %s\" (got %s)",
                         units[3].name, quoted);
+}
+
+static cs_status too_large(const char *text, cs_error *error)
+{
+    char quoted[CS_TEXT_QUOTED_BYTES];
+    return cs_error_add(error, CS_INVALID,
+                        "must be a number that fits a double, of at most %d characters (got %s)",
+                        CS_NUMBER_LONGEST, cs_text_quote(text, quoted, sizeof(quoted)));
 }
 
 cs_status cs_units_parse(const char *text, cs_quantity quantity, double *out, cs_error *error)
@@ -97,15 +105,9 @@ cs_status cs_units_parse(const char *text, cs_quantity quantity, double *out, cs
     if (!found)
         return unknown_unit(units, name, error);
     double value;
-    bool fits = cs_number_parse(text, digits, &value);
-    if (fits)
-        value = value * found->times / found->over;
-    if (!fits || !isfinite(value)) {
-        char quoted[CS_TEXT_QUOTED_BYTES];
-        return cs_error_add(error, CS_INVALID, "number too large or too long: %s",
-                            cs_text_quote(text, quoted, sizeof(quoted)));
-    }
-    *out = value + 0.0; /* -0 becomes 0 */
+    if (!cs_number_parse(text, digits, &value) || !isfinite(value * found->times))
+        return too_large(text, error);
+    *out = value * found->times / found->over + 0.0; /* -0 becomes 0 */
     return CS_OK;
 }
 

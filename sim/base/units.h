@@ -5,7 +5,7 @@
  *   bytes       "16 GiB", "1 GB", "512 B", "3 kB". A plain number is bytes.
  *   bandwidth   "150 GB/s", "12.5 GiB/s"; bits as "100 Gbit/s". A plain number is bytes/s.
  *   flop rate   "15.7 Tflop/s". A plain number is flop/s.
- * One number, white space or none, one unit. The text must hold nothing else.
+ * One number as JSON writes them, blanks or none, one unit. The text must hold nothing else.
  */
 #ifndef CS_BASE_UNITS_H
 #define CS_BASE_UNITS_H
@@ -24,14 +24,14 @@ typedef enum cs_quantity {
 } cs_quantity;
 
 /* Reads text into SI base units. On failure *out is untouched and `error` gets one message, without
- * a place, that says what is wrong and lists the known units: "unknown unit \"gb\"; known: B, kB, ...".
- * NaN, infinities ("inf"), hexadecimal numbers and numbers beyond a double are refused. */
+ * a place, that says what is wrong and lists the known units: "unknown unit \"gb\"; known: B, kB,
+ * ...". NaN, infinities ("inf"), hexadecimal numbers and numbers beyond a double are refused. */
 CS_MUST_CHECK cs_status cs_units_parse(const char *text, cs_quantity quantity, double *out,
                                        cs_error *error);
 
 /* For people: 1.5e-3 s -> "1.5 ms", 16e9 bytes -> "16 GB", 12.5e9 bytes/s -> "12.5 GB/s", with
- * `digits` significant digits (trailing zeros dropped). Writes at most `size` bytes into `text` and
- * returns it. */
+ * `digits` significant digits (1 to 17; trailing zeros dropped). Writes at most `size` bytes into
+ * `text` and returns it. */
 char *cs_units_format(double value, cs_quantity quantity, int digits, char *text, size_t size);
 
 enum { CS_UNITS_TEXT_BYTES = 40 }; /* enough for any formatted quantity */

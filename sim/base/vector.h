@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 /* Makes room for `need` elements, growing by half at least; false, with the array as it was, when
- * memory runs out or `need` exceeds UINT32_MAX - 1 (ids are 32 bits wide, the last one is "none"). */
+ * memory runs out or `need` exceeds UINT32_MAX - 1 (ids are 32 bits wide, the last one is "none").
+ */
 bool cs_vector_grow(void **data, uint32_t *capacity, uint64_t need, size_t size);
 
 static inline bool cs_vector_reserve(void **data, uint32_t *capacity, uint64_t need, size_t size)

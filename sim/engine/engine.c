@@ -191,17 +191,34 @@ static cs_status make_ready(engine *e, uint32_t task)
     return status == CS_OK ? call_device(e, peer) : status;
 }
 
+/* A device is idle again. If it holds up a blocking transfer, so is perhaps the other end's turn. */
+static cs_status free_device(engine *e, uint32_t device)
+{
+    e->devices[device].busy = false;
+    cs_status status = call_device(e, device);
+    uint32_t blocked = ready_first(&e->blocking[device]);
+    if (status != CS_OK || blocked == CS_NONE)
+        return status;
+    const cs_class *cls = cs_graph_class(e->graph, blocked);
+    status = call_device(e, cls->device);
+    return status == CS_OK ? call_device(e, cls->peer) : status;
+}
+
 static cs_status free_devices(engine *e, uint32_t task, const run_class *cls)
 {
     if (cls->transfer && !cls->blocking)
         return CS_OK;
-    e->devices[cls->device].busy = false;
-    cs_status status = call_device(e, cls->device);
+    cs_status status = free_device(e, cls->device);
     if (status != CS_OK || !cls->transfer)
         return status;
-    uint32_t peer = cs_graph_class(e->graph, task)->peer;
-    e->devices[peer].busy = false;
-    return call_device(e, peer);
+    return free_device(e, cs_graph_class(e->graph, task)->peer);
+}
+
+static void make_version(engine *e, uint32_t task, uint32_t slot)
+{
+    e->slot_version[slot]++;
+    if (e->versions)
+        e->versions[task] = e->slot_version[slot];
 }
 
 static cs_status end_task(engine *e, uint32_t task)
@@ -214,7 +231,7 @@ static cs_status end_task(engine *e, uint32_t task)
     if (status != CS_OK)
         return status;
     if (cls->update)
-        e->slot_version[cls->slot]++;
+        make_version(e, task, cls->slot);
     status = free_devices(e, task, cls);
     const cs_task *record = &e->graph->tasks[task];
     uint32_t end = record[1].first_successor;
@@ -228,8 +245,8 @@ static cs_status end_task(engine *e, uint32_t task)
 
 static inline void record_version(engine *e, uint32_t task, const run_class *cls)
 {
-    if (e->versions && cls->slot != CS_NONE)
-        e->versions[task] = e->slot_version[cls->slot] + (cls->update ? 1 : 0);
+    if (e->versions && cls->slot != CS_NONE && !cls->update)
+        e->versions[task] = e->slot_version[cls->slot];
 }
 
 static cs_status begin_compute(engine *e, uint32_t task)
@@ -247,6 +264,7 @@ static cs_status begin_transfer(engine *e, uint32_t task)
 {
     const run_class *cls = class_of(e, task);
     e->spans[task].start = e->now;
+    record_version(e, task, cls);
     cs_status status = apply_effects(e, cls->first_effect, cls->n_start, task);
     if (status != CS_OK)
         return status;
@@ -386,7 +404,7 @@ static cs_status run_events(engine *e)
     while (status == CS_OK) {
         status = run_instant(e);
         const cs_event *next = cs_event_queue_first(&e->events);
-        if (status != CS_OK || !next || must_stop(e))
+        if (status != CS_OK || !next || (must_stop(e) && next->time > e->now))
             break;
         e->now = next->time;
         if (++instants % PROGRESS_INSTANTS == 0 &&
@@ -398,20 +416,24 @@ static cs_status run_events(engine *e)
 
 /* ---- before and after ---- */
 
-/* Splits a class's effects into those at its start and those at its end. */
+/* Splits a class's effects into those at its start and those at its end. The order in which devices
+ * start matters where the start of a computation changes another device's memory. */
 static void split_effects(engine *e, const cs_class *cls, run_class *run)
 {
-    const cs_effect *effects = e->graph->effects + cls->first_effect;
-    cs_effect *out = e->effects + cls->first_effect;
+    uint32_t end = cls->first_effect + cls->n_effects, out = cls->first_effect;
     run->first_effect = cls->first_effect;
-    for (uint32_t i = 0; i < cls->n_effects; i++) {
-        if (!effects[i].at_end)
-            out[run->n_start++] = effects[i];
+    for (uint32_t i = cls->first_effect; i < end; i++) {
+        if (e->graph->effects[i].at_end)
+            continue;
+        e->effects[out++] = e->graph->effects[i];
+        e->order_devices |= !run->transfer && e->graph->effects[i].device != cls->device;
     }
-    for (uint32_t i = 0; i < cls->n_effects; i++) {
-        if (effects[i].at_end)
-            out[run->n_start + run->n_end++] = effects[i];
+    run->n_start = (uint16_t)(out - cls->first_effect);
+    for (uint32_t i = cls->first_effect; i < end; i++) {
+        if (e->graph->effects[i].at_end)
+            e->effects[out++] = e->graph->effects[i];
     }
+    run->n_end = (uint16_t)(end - cls->first_effect - run->n_start);
 }
 
 static cs_status prepare_class(engine *e, const cs_class *cls, const cs_delivery *delivery,
@@ -479,7 +501,8 @@ static cs_status prepare(engine *e, cs_error *error)
         status = prepare_classes(e, error);
     if (status != CS_OK)
         return status;
-    memcpy(e->waiting, graph->n_predecessors, (size_t)graph->n_tasks * sizeof(*e->waiting));
+    if (graph->n_tasks > 0)
+        memcpy(e->waiting, graph->n_predecessors, (size_t)graph->n_tasks * sizeof(*e->waiting));
     memset(e->spans, 0xff, (size_t)graph->n_tasks * sizeof(*e->spans)); /* (-1, -1) */
     if (e->versions)
         memset(e->versions, 0xff, (size_t)graph->n_tasks * sizeof(*e->versions));

@@ -3,27 +3,31 @@
  * Time moves from event to event. At one instant t:
  *   1. Everything that ends at t is applied, in order of task id: memory is freed, versions are
  *      made, successors become ready.
- *   2. Transfers that became ready start, lower id first (blocking ones wait for step 3). One that
- *      takes no time at all ends at t: back to 1.
+ *   2. Transfers that became ready start, lower id first (blocking ones wait for step 3). When all
+ *      of them have started and one took no time at all, it ends at t: back to 1.
  *   3. Every idle device, in order of its number, starts what its queue gives: a ready blocking
  *      transfer if there is one (the one with the lowest id, as soon as its other end is idle and
- * has none lower; until then the device starts no compute), else compute. A started task that takes
- * no time ends at t: back to 1.
- *   4. The network sets the rates of the transfers on its links; time moves on.
- * So what starts at t sees everything that ends at t, and the result depends on nothing but the
- * graph and the platform.
+ *      has none lower; until then the device starts no compute), else compute. When all have
+ *      started and a task took no time, it ends at t: back to 1.
+ *   4. The network gives links and sets rates. A transfer that needs less than half a picosecond
+ *      from here ends at t: back to 1. Else time moves on, and the instant is over.
+ * So what starts at t sees everything that ended at t before it, and the result depends on nothing
+ * but the graph and the platform.
  *
  * Durations. A compute task takes its duration over its device's speed, to the nearest picosecond.
  * A transfer spends the sum of its route's latencies, and then its bytes compete on the links of
  * the route. Links of infinite bandwidth are never contended; a transfer with no bytes, or with
  * none but such links, ends when its latency is over. Otherwise, with b the smallest bandwidth of
- * the route: none, phi   bytes take bytes / b, or bytes * phi / b fifo        the transfer joins
- * the queues of all its links at once (those of one instant in order of id), and when it is first
- * in all of them holds them for bytes / b count, max_min   it has a rate (platform.h). When its
- * rate changes, and only then, what is left is reduced by (old rate) * (time since its last
- * change), and its end is set anew to left / (new rate) from now. Rates change in step 4 only, once
- * per instant. A span of a transfer starts when it becomes ready (blocking: when it starts) and so
- * includes the time spent waiting for links.
+ * the route:
+ *   none            bytes take bytes / b
+ *   phi             bytes take bytes * phi / b
+ *   fifo            the transfer joins the queues of all its links at once (those of one instant in
+ *                   order of id), and when it is first in all of them holds them for bytes / b
+ *   count, max_min  it has a rate (platform.h). When its rate changes, and only then, what is left
+ *                   is reduced by (old rate) * (time since its last change), not below 0, and its
+ *                   end is set anew to left / (new rate) from now.
+ * Links are given, and rates changed, in step 4 only. The span of a transfer starts when it becomes
+ * ready (blocking: when it starts) and so includes the time spent waiting for links.
  *
  * Memory. A task's effects are applied together at its start or its end; peaks and capacities are
  * compared with the device's total after that. What is resident counts from time 0. With

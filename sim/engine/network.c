@@ -58,6 +58,7 @@ struct cs_network {
     arrival *arrivals;
     uint32_t n_arrivals, cap_arrivals;
     id_list changed;   /* links whose flows changed since the last settling */
+    id_list first;     /* fifo: flows that became first on all their links since then */
     id_list component; /* links of the component that a walk found */
     id_list members;   /* flows of it */
 };
@@ -107,6 +108,8 @@ static bool find_route(cs_network *network, const cs_platform *platform, const c
                            (uint64_t)way->first + platform->longest_route,
                            sizeof(*network->route_links)))
         return false;
+    if (platform->longest_route == 0)
+        return true; /* a platform without links */
     uint32_t *links = network->route_links + way->first;
     way->n = platform->route(platform, cls->device, cls->peer, links);
     network->n_route_links += way->n;
@@ -179,7 +182,8 @@ void cs_network_destroy(cs_network *network)
         return;
     for (uint32_t i = 0; network->links && i < network->n_links; i++)
         free(network->links[i].flows);
-    id_list *lists[] = {&network->spare, &network->changed, &network->component, &network->members};
+    id_list *lists[] = {&network->spare, &network->changed, &network->first, &network->component,
+                        &network->members};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         free(lists[i]->ids);
     free(network->routes);
@@ -270,13 +274,7 @@ cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_t
 
 /* ---- fifo: the oldest message has the link ---- */
 
-/* Gives a message that is first on all its links the links' time. */
-static cs_status grant(cs_network *network, uint32_t id, cs_time now)
-{
-    return set_end(network, id, network->routes[network->flows[id].cls].bandwidth, now);
-}
-
-static cs_status leave_queues(cs_network *network, uint32_t id, cs_time now)
+static bool leave_queues(cs_network *network, uint32_t id)
 {
     uint32_t n;
     const uint32_t *links = links_of(network, &network->flows[id], &n);
@@ -286,26 +284,26 @@ static cs_status leave_queues(cs_network *network, uint32_t id, cs_time now)
         if (--link->n == 0)
             continue;
         uint32_t first = link->flows[link->head];
-        if (--network->flows[first].ahead > 0)
-            continue;
-        cs_status status = grant(network, first, now);
-        if (status != CS_OK)
-            return status;
+        if (--network->flows[first].ahead == 0 && !add(&network->first, first))
+            return false;
     }
-    return CS_OK;
+    return true;
 }
 
 static cs_status settle_fifo(cs_network *network, cs_time now)
 {
     for (uint32_t i = 0; i < network->n_arrivals; i++) {
         uint32_t id = network->arrivals[i].flow;
-        if (!enter(network, id))
+        if (!enter(network, id) || (network->flows[id].ahead == 0 && !add(&network->first, id)))
             return CS_NO_MEMORY;
-        cs_status status = network->flows[id].ahead == 0 ? grant(network, id, now) : CS_OK;
-        if (status != CS_OK)
-            return status;
     }
-    return CS_OK;
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < network->first.n && status == CS_OK; i++) {
+        uint32_t id = network->first.ids[i];
+        status = set_end(network, id, network->routes[network->flows[id].cls].bandwidth, now);
+    }
+    network->first.n = 0;
+    return status;
 }
 
 /* ---- count and max_min: all that are on a link share it ---- */
@@ -492,7 +490,7 @@ cs_status cs_network_end(cs_network *network, uint32_t id, uint32_t task, cs_tim
     if (!add(&network->spare, id))
         return CS_NO_MEMORY;
     if (network->sharing == CS_SHARING_FIFO)
-        return leave_queues(network, id, now);
+        return leave_queues(network, id) ? CS_OK : CS_NO_MEMORY;
     leave_links(network, id);
     return note_change(network, id) ? CS_OK : CS_NO_MEMORY;
 }
@@ -505,9 +503,10 @@ static int compare_arrivals(const void *left, const void *right)
 
 cs_status cs_network_settle(cs_network *network, cs_time now)
 {
-    if (network->n_arrivals == 0 && network->changed.n == 0)
+    if (network->n_arrivals == 0 && network->changed.n == 0 && network->first.n == 0)
         return CS_OK;
-    qsort(network->arrivals, network->n_arrivals, sizeof(*network->arrivals), compare_arrivals);
+    if (network->n_arrivals > 1)
+        qsort(network->arrivals, network->n_arrivals, sizeof(*network->arrivals), compare_arrivals);
     cs_status status = network->sharing == CS_SHARING_FIFO ? settle_fifo(network, now)
                                                            : settle_shares(network, now);
     network->n_arrivals = 0;

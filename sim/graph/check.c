@@ -16,7 +16,9 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
         bool peer_fits = group == CS_GROUP_COMPUTE || cls->peer < peers;
         bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
                     cls->duration >= 0 && cls->bytes >= 0 &&
-                    (cls->weights == CS_NONE || cls->weights < graph->n_slots);
+                    (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
+                    cls->first_effect <= graph->n_effects && cls->n_effects <= UINT16_MAX &&
+                    cls->n_effects <= graph->n_effects - cls->first_effect;
         if (!fits)
             return cs_error_add(error, CS_INVALID,
                                 "task class %u (%s, stage %u, device %u): a number is out of range",
@@ -86,6 +88,13 @@ static cs_status check_balance(const cs_graph *graph, int64_t *balance, cs_error
 
 static cs_status check_memory(const cs_graph *graph, cs_error *error)
 {
+    for (uint32_t i = 0; i < graph->n_residents; i++) {
+        const cs_resident *resident = &graph->residents[i];
+        if (resident->device >= graph->n_devices || resident->category >= CS_N_CATEGORIES ||
+            resident->bytes < 0)
+            return cs_error_add(error, CS_INVALID,
+                                "resident bytes %u: device, category or size out of range", i);
+    }
     for (uint32_t e = 0; e < graph->n_effects; e++) {
         const cs_effect *effect = &graph->effects[e];
         if (effect->device >= graph->n_devices || effect->category >= CS_N_CATEGORIES)
@@ -101,6 +110,20 @@ static cs_status check_memory(const cs_graph *graph, cs_error *error)
         status = check_balance(graph, balance, error);
     free(balance);
     return status;
+}
+
+static cs_status check_groups(const cs_graph *graph, cs_error *error)
+{
+    for (uint32_t g = 0; g < graph->n_groups; g++) {
+        cs_group group = graph->groups[g];
+        bool fits = group.first <= graph->n_group_devices &&
+                    group.n <= graph->n_group_devices - group.first;
+        for (uint32_t rank = 0; fits && rank < group.n; rank++)
+            fits = graph->group_devices[group.first + rank] < graph->n_devices;
+        if (!fits)
+            return cs_error_add(error, CS_INVALID, "group %u: a device is out of range", g);
+    }
+    return CS_OK;
 }
 
 static cs_status check_collectives(const cs_graph *graph, cs_error *error)
@@ -126,51 +149,53 @@ static cs_status check_collectives(const cs_graph *graph, cs_error *error)
     return CS_OK;
 }
 
-typedef struct order_state {
-    uint32_t *waiting; /* per task: predecessors, by edge or program order, that are not done */
-    uint32_t *stack;
-} order_state;
-
 static bool follows_program(const cs_graph *graph, uint32_t task)
 {
     const cs_class *cls = cs_graph_class(graph, task);
     return graph->tasks[task].next != CS_NONE && graph->queues[cls->device] == CS_QUEUE_PROGRAM;
 }
 
-/* Kahn's algorithm over edges and program order; returns how many tasks could be ordered. */
-static uint32_t count_orderable(const cs_graph *graph, order_state *state)
+/* Counts for every task the predecessors, by edge or program order. */
+static void count_predecessors(const cs_graph *graph, uint32_t *waiting)
 {
     for (uint32_t task = 0; task < graph->n_tasks; task++)
-        state->waiting[task] = graph->n_predecessors[task];
+        waiting[task] = graph->n_predecessors[task];
     for (uint32_t task = 0; task < graph->n_tasks; task++) {
         if (follows_program(graph, task))
-            state->waiting[graph->tasks[task].next]++;
+            waiting[graph->tasks[task].next]++;
     }
-    uint32_t depth = 0, done = 0;
-    for (uint32_t task = 0; task < graph->n_tasks; task++) {
-        if (state->waiting[task] == 0)
-            state->stack[depth++] = task;
-    }
-    while (depth > 0) {
-        uint32_t task = state->stack[--depth];
-        done++;
-        uint32_t end = graph->tasks[task + 1].first_successor;
-        for (uint32_t s = graph->tasks[task].first_successor; s < end; s++) {
-            if (--state->waiting[graph->successors[s]] == 0)
-                state->stack[depth++] = graph->successors[s];
-        }
-        uint32_t next = graph->tasks[task].next;
-        if (follows_program(graph, task) && --state->waiting[next] == 0)
-            state->stack[depth++] = next;
-    }
-    return done;
 }
 
-/* For every task that could not be ordered, one predecessor that could not be either. */
-static void find_blockers(const cs_graph *graph, const uint32_t *waiting, uint32_t *blocker)
+/* Kahn's algorithm over edges and program order. */
+uint32_t cs_graph_order(const cs_graph *graph, uint32_t *rank, uint32_t *waiting, uint32_t *stack)
+{
+    count_predecessors(graph, waiting);
+    uint32_t depth = 0, ranked = 0;
+    for (uint32_t task = graph->n_tasks; task-- > 0;) {
+        rank[task] = CS_NONE;
+        if (waiting[task] == 0)
+            stack[depth++] = task;
+    }
+    while (depth > 0) {
+        uint32_t task = stack[--depth];
+        rank[task] = ranked++;
+        uint32_t end = graph->tasks[task + 1].first_successor;
+        for (uint32_t s = graph->tasks[task].first_successor; s < end; s++) {
+            if (--waiting[graph->successors[s]] == 0)
+                stack[depth++] = graph->successors[s];
+        }
+        uint32_t next = graph->tasks[task].next;
+        if (follows_program(graph, task) && --waiting[next] == 0)
+            stack[depth++] = next;
+    }
+    return ranked;
+}
+
+/* For every task without a rank, a predecessor that has none either. */
+static void find_blockers(const cs_graph *graph, const uint32_t *rank, uint32_t *blocker)
 {
     for (uint32_t task = 0; task < graph->n_tasks; task++) {
-        if (waiting[task] == 0)
+        if (rank[task] != CS_NONE)
             continue;
         uint32_t end = graph->tasks[task + 1].first_successor;
         for (uint32_t s = graph->tasks[task].first_successor; s < end; s++)
@@ -180,18 +205,17 @@ static void find_blockers(const cs_graph *graph, const uint32_t *waiting, uint32
     }
 }
 
-enum { CYCLE_SHOWN = 12 };
+enum { CYCLE_SHOWN = 12, DESCRIPTION_BYTES = 96 };
 
-/* Walks back from blocker to blocker until a task repeats: from there on the walk is a cycle. */
-static cs_status report_cycle(const cs_graph *graph, order_state *state, cs_error *error)
+/* Walks back from blocker to blocker until a task repeats: from there on the walk is a circle. */
+static cs_status report_circle(const cs_graph *graph, uint32_t *rank, const uint32_t *blocker,
+                               cs_error *error)
 {
-    uint32_t *blocker = state->stack; /* no longer needed as a stack */
-    find_blockers(graph, state->waiting, blocker);
     uint32_t task = 0;
-    while (state->waiting[task] == 0)
+    while (rank[task] != CS_NONE)
         task++;
-    for (; state->waiting[task] != 0; task = blocker[task])
-        state->waiting[task] = 0;
+    for (; rank[task] == CS_NONE; task = blocker[task])
+        rank[task] = 0;
     uint32_t shown[CYCLE_SHOWN], n = 0, length = 0, start = task;
     do { /* against the direction of the edges */
         if (n < CYCLE_SHOWN)
@@ -199,7 +223,7 @@ static cs_status report_cycle(const cs_graph *graph, order_state *state, cs_erro
         length++;
         task = blocker[task];
     } while (task != start);
-    char text[CYCLE_SHOWN * 96] = "", one[96];
+    char text[(CYCLE_SHOWN + 1) * (DESCRIPTION_BYTES + 4)], one[DESCRIPTION_BYTES];
     size_t used = 0;
     for (uint32_t i = n; i-- > 0;)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s -> ",
@@ -212,22 +236,24 @@ static cs_status report_cycle(const cs_graph *graph, order_state *state, cs_erro
 
 static cs_status check_order(const cs_graph *graph, cs_error *error)
 {
-    size_t bytes = ((size_t)graph->n_tasks + 1) * sizeof(uint32_t);
-    order_state state = {malloc(bytes), malloc(bytes)};
+    size_t n = (size_t)graph->n_tasks + 1;
+    uint32_t *rank = malloc(3 * n * sizeof(*rank));
+    if (!rank)
+        return cs_error_no_memory(error);
+    uint32_t *waiting = rank + n, *stack = waiting + n;
     cs_status status = CS_OK;
-    if (!state.waiting || !state.stack)
-        status = cs_error_no_memory(error);
-    else if (count_orderable(graph, &state) < graph->n_tasks)
-        status = report_cycle(graph, &state, error);
-    free(state.waiting);
-    free(state.stack);
+    if (cs_graph_order(graph, rank, waiting, stack) < graph->n_tasks) {
+        find_blockers(graph, rank, stack);
+        status = report_circle(graph, rank, stack, error);
+    }
+    free(rank);
     return status;
 }
 
 cs_status cs_graph_check(const cs_graph *graph, cs_error *error)
 {
     cs_status (*const checks[])(const cs_graph *, cs_error *) = {
-        check_classes, check_edges, check_memory, check_collectives, check_order};
+        check_classes, check_edges, check_memory, check_groups, check_collectives, check_order};
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
         cs_status status = checks[i](graph, error);
         if (status != CS_OK)

@@ -8,7 +8,8 @@
  * next.
  *
  * Order. A task starts when all its predecessors have ended. Compute tasks of a device also obey
- * the device's queue: CS_QUEUE_PROGRAM   strictly in the order in which they were added
+ * the device's queue:
+ *   CS_QUEUE_PROGRAM   strictly in the order in which they were added
  *   CS_QUEUE_PRIORITY  any that is ready: higher priority of the class first, then the lower id
  * An edge that program order implies may be left out. Transfers do not queue on a device unless
  * their class is blocking: then they start when both ends are free of compute, before any compute
@@ -170,7 +171,12 @@ const char *cs_category_name(cs_category category);
  * A cycle is shown: "F0.1 on device 2 -> ...". CS_INVALID. */
 CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
 
-/* "F1.3 stage 2 on device 2": kind, mini-batch and micro-batch, where. Returns `text`. */
+/* Numbers the tasks so that every edge and every program leads from a lower rank to a higher one.
+ * Returns how many tasks have a rank; the others (rank CS_NONE) are on circles or after them.
+ * `waiting` and `stack` are scratch for n_tasks ids each. */
+uint32_t cs_graph_order(const cs_graph *graph, uint32_t *rank, uint32_t *waiting, uint32_t *stack);
+
+/* "F1.3 of stage 2 on device 2": kind, mini-batch and micro-batch, where. Returns `text`. */
 char *cs_graph_describe(const cs_graph *graph, uint32_t task, char *text, size_t size);
 
 /* The whole graph as text, one task a line with its successors; false when writing failed. */

@@ -46,12 +46,12 @@ typedef struct cs_trace {
     uint32_t n_tasks, n_devices, n_links, n_samples, cap_samples;
     cs_time makespan;   /* end of the last task */
     cs_span *spans;     /* per task */
-    uint32_t *versions; /* per task: version read (an update: made), CS_NONE without a slot; NULL
-                           when not recorded */
+    uint32_t *versions; /* per task with a slot: the version that it read; an update: that it made,
+                         * CS_NONE if it did not end; NULL when not recorded */
     cs_memory_sample *samples; /* by time; NULL when not recorded */
     cs_device_record *devices;
     cs_link_record *links;
-    bool stopped; /* at the first out-of-memory, as asked: later tasks did not run (spans -1, -1) */
+    bool stopped; /* at the first out-of-memory, as asked: some tasks did not run to their end */
 } cs_trace;
 
 /* Zeroed traces can be finished. */

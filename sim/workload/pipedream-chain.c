@@ -82,14 +82,17 @@ static const cs_pipedream_edge *open_edge(const cs_pipedream_chain *a, const uin
     return &a->graph->edges[a->in_edges[a->first_in[node] + i]];
 }
 
-/* Whoever walks back along such edges as often as there are nodes is on a cycle. */
-static cs_status report_cycle(const cs_pipedream_chain *a, const uint32_t *missing, cs_error *error)
+/* Whoever walks back along such edges comes to a node for the second time: it is on a cycle. */
+static cs_status report_cycle(cs_pipedream_chain *a, const uint32_t *missing, cs_error *error)
 {
+    uint32_t *seen = alloc_ids(a, a->graph->n_nodes);
+    if (!seen)
+        return cs_error_no_memory(error);
     uint32_t node = 0;
     while (missing[node] == 0)
         node++;
-    for (uint32_t i = 0; i < a->graph->n_nodes; i++)
-        node = open_edge(a, missing, node)->from;
+    for (; !seen[node]; node = open_edge(a, missing, node)->from)
+        seen[node] = 1;
     return cs_pipedream_invalid(a->graph->file, open_edge(a, missing, node)->line, error,
                                 "this edge is part of a cycle: must not lead back to its start");
 }

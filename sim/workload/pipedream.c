@@ -37,14 +37,22 @@ static bool add_activation(const cs_pipedream_chain *a, uint32_t node, cs_model 
            (a->roles[node] != CS_PIPEDREAM_INPUT || add(&model->input_bytes, bytes));
 }
 
+static const cs_pipedream_node *first_node(const cs_pipedream_chain *a, uint32_t layer)
+{
+    return &a->graph->nodes[a->core[layer == 0 ? 0 : a->layer_end[layer - 1]]];
+}
+
+static const cs_pipedream_node *last_node(const cs_pipedream_chain *a, uint32_t layer)
+{
+    return &a->graph->nodes[a->core[a->layer_end[layer] - 1]];
+}
+
 /* What leaves a layer: the activation of its last node, which is an articulation point. Only the
  * last layer may hand on several, those of all outputs. */
 static bool add_outputs(const cs_pipedream_chain *a, cs_model *model)
 {
-    for (uint32_t i = 0; i < a->n_layers; i++) {
-        uint32_t last = a->core[a->layer_end[i] - 1];
-        model->layers[i].output_bytes = a->graph->nodes[last].output_bytes;
-    }
+    for (uint32_t i = 0; i < a->n_layers; i++)
+        model->layers[i].output_bytes = last_node(a, i)->output_bytes;
     int64_t *out = &model->layers[a->n_layers - 1].output_bytes;
     bool fits = true;
     for (uint32_t p = 0; fits && p + 1 < a->n_core; p++)
@@ -68,7 +76,7 @@ static cs_status fill_layers(const cs_pipedream_chain *a, cs_model *model, cs_er
     return CS_OK;
 }
 
-/* "node2 Conv2d" for a single node, "node7 to node9 (3 nodes)" for several. Ids are unique and have
+/* "node2 Conv2d", or "node7 to node9 (3 nodes)" for a stretch of several. Ids are unique and have
  * no spaces, and what is taken of the description no parenthesis, so names are unique too. */
 static const char *name_node(const cs_pipedream_node *node, cs_arena *arena)
 {
@@ -96,26 +104,23 @@ static const char *name_group(const cs_pipedream_group *group, cs_arena *arena)
     return name;
 }
 
-static const char *copy_id(const cs_pipedream_chain *a, uint32_t node, cs_arena *arena)
-{
-    const cs_pipedream_span *id = &a->graph->nodes[node].id;
-    return cs_arena_copy_length(arena, id->start, id->length);
-}
-
 static bool find_ends(const cs_pipedream_chain *a, cs_pipedream_group *group, cs_arena *arena)
 {
-    uint32_t begin = group->layer == 0 ? 0 : a->layer_end[group->layer - 1];
-    group->first = copy_id(a, a->core[begin], arena);
-    group->last = copy_id(a, a->core[a->layer_end[group->layer] - 1], arena);
+    const cs_pipedream_span *first = &first_node(a, group->layer)->id;
+    const cs_pipedream_span *last = &last_node(a, group->layer)->id;
+    group->first = cs_arena_copy_length(arena, first->start, first->length);
+    group->last = cs_arena_copy_length(arena, last->start, last->length);
     return group->first && group->last;
 }
 
+/* NULL when memory runs out. What joined a single node does not change its name. */
 static const char *name_layer(const cs_pipedream_chain *a, cs_pipedream_group *group,
                               cs_arena *arena)
 {
-    if (group->n_nodes == 1)
-        return name_node(&a->graph->nodes[a->core[a->layer_end[group->layer] - 1]], arena);
-    return find_ends(a, group, arena) ? name_group(group, arena) : NULL;
+    const cs_pipedream_node *last = last_node(a, group->layer);
+    if (!find_ends(a, group, arena))
+        return NULL;
+    return first_node(a, group->layer) == last ? name_node(last, arena) : name_group(group, arena);
 }
 
 /* Names the layers and lists those that stand for several nodes. */

@@ -6,8 +6,8 @@
  *
  * The graph is linearised: between two articulation points (nodes through which every path from
  * the inputs to the outputs leads) all nodes become one layer, which ends with the second of them.
- * Every edge then starts in the layer where it ends or at the end of the layer before, so that one
- * tensor crosses each boundary.
+ * What a layer reads is then its own or ends the layer before: one activation crosses each
+ * boundary.
  *
  * Inputs are the nodes without incoming edges; those whose description starts with "Input" are
  * input nodes: they hold data loading, their times are left out and they belong to no layer, but

@@ -1,0 +1,40 @@
+/* Runs gnuplot on one of the programs plots/NAME.gp.
+ *
+ * A job is a temporary folder with the data that the program draws and parameters.gp, which says in
+ * plain assignments what a program needs to know besides. gnuplot is started without a shell and
+ * without the user's own start-up files.
+ *
+ * The programs are looked for in the folder that the environment variable SIM_PLOTS_DIR names, else
+ * where they were installed.
+ */
+#ifndef CS_PLOTS_GNUPLOT_H
+#define CS_PLOTS_GNUPLOT_H
+
+#include "sim/base/error.h"
+
+#include <stdio.h>
+
+typedef struct cs_gnuplot {
+    char *folder;     /* of the data; ends without a slash */
+    FILE *parameters; /* "parameters.gp" in it */
+} cs_gnuplot;
+
+CS_MUST_CHECK cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error);
+
+/* Also removes the folder and what is in it. Accepts a zeroed job. */
+void cs_gnuplot_finish(cs_gnuplot *job);
+
+/* A data file of the job, open for writing; cs_gnuplot_close ends it. */
+CS_MUST_CHECK cs_status cs_gnuplot_open(const cs_gnuplot *job, const char *name, FILE **out,
+                                        cs_error *error);
+CS_MUST_CHECK cs_status cs_gnuplot_close(FILE *out, const char *name, cs_error *error);
+
+/* Defines a variable of the program. Whether writing worked is said by cs_gnuplot_run. */
+void cs_gnuplot_text(cs_gnuplot *job, const char *name, const char *text);
+void cs_gnuplot_number(cs_gnuplot *job, const char *name, double value);
+
+/* Runs `program` ("timeline.gp") and waits for it. CS_FAILED when gnuplot is missing or fails, with
+ * the first line of what it said. */
+CS_MUST_CHECK cs_status cs_gnuplot_run(cs_gnuplot *job, const char *program, cs_error *error);
+
+#endif

@@ -1,0 +1,404 @@
+#include "plots/sheet.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Up to so many devices get a panel each; more get a bar each, and one panel for the fullest. */
+enum { MAX_PANELS = 8, MAX_CATEGORIES = 16 };
+
+enum { PANEL_HEIGHT = 120, HEADING = 20, BARS_HEIGHT = 320, WORST_HEIGHT = 260 };
+
+static const int64_t unlimited = INT64_MAX; /* as a capacity */
+
+/* A point of a panel: the categories' bytes from a time on, each on top of those before. */
+typedef struct level {
+    cs_time time;
+    int64_t upto[MAX_CATEGORIES];
+} level;
+
+typedef struct memory {
+    cs_sheet *sheet;
+    const char *const *categories;
+    uint32_t n_categories;
+    /* per sample */
+    const int64_t *time, *bytes;
+    const uint32_t *device, *category;
+    uint64_t n_samples;
+    /* per device */
+    const int64_t *capacity, *peak, *peak_time, *oom_time;
+    const uint32_t *out_of_memory;
+    const int64_t *at_peak[MAX_CATEGORIES];
+    uint64_t n_devices;
+    const cs_byte_unit *unit;
+    double highest; /* of the vertical axes, in units */
+    double time_unit;
+    bool used[MAX_CATEGORIES];
+    uint32_t n_panels;
+    bool bars;
+} memory;
+
+/* ---- reading ---- */
+
+static cs_status read_samples(memory *m, cs_error *error)
+{
+    const cs_reader_column columns[] = {{"memory/time", CS_READER_INT64, &m->time},
+                                        {"memory/bytes", CS_READER_INT64, &m->bytes},
+                                        {"memory/device", CS_READER_UINT32, &m->device},
+                                        {"memory/category", CS_READER_UINT32, &m->category}};
+    cs_reader *reader = m->sheet->reader;
+    cs_status status = cs_reader_read(reader, columns, 4, &m->n_samples, error);
+    if (status == CS_OK)
+        status =
+            cs_reader_meanings(reader, "memory/category", &m->categories, &m->n_categories, error);
+    if (status == CS_OK && m->n_categories > MAX_CATEGORIES)
+        status = cs_error_add(error, CS_INVALID, "%s: memory/category: has more than %d meanings",
+                              reader->path, MAX_CATEGORIES);
+    if (status == CS_OK && m->n_samples == 0)
+        status =
+            cs_error_add(error, CS_INVALID,
+                         "%s: memory: has no samples; the run did not record them", reader->path);
+    return status;
+}
+
+static cs_status read_devices(memory *m, cs_error *error)
+{
+    char names[MAX_CATEGORIES][64];
+    cs_reader_column columns[5 + MAX_CATEGORIES] = {
+        {"devices/capacity", CS_READER_INT64, &m->capacity},
+        {"devices/peak", CS_READER_INT64, &m->peak},
+        {"devices/peak_time", CS_READER_INT64, &m->peak_time},
+        {"devices/oom_time", CS_READER_INT64, &m->oom_time},
+        {"devices/out_of_memory", CS_READER_UINT32, &m->out_of_memory},
+    };
+    for (uint32_t c = 0; c < m->n_categories; c++) {
+        snprintf(names[c], sizeof(names[c]), "devices/at_peak_%s", m->categories[c]);
+        columns[5 + c] = (cs_reader_column){names[c], CS_READER_INT64, &m->at_peak[c]};
+    }
+    return cs_reader_read(m->sheet->reader, columns, 5 + m->n_categories, &m->n_devices, error);
+}
+
+/* ---- scale and legend ---- */
+
+static bool is_shown(const memory *m, uint32_t device)
+{
+    return device >= m->sheet->first_device &&
+           device - m->sheet->first_device < m->sheet->n_devices && device < m->n_devices;
+}
+
+/* Capacities far above all peaks would press everything to the ground: they are named in the
+ * headings instead. */
+static void choose_scale(memory *m)
+{
+    int64_t peak = 1, capacity = 0;
+    for (uint32_t d = m->sheet->first_device; is_shown(m, d); d++) {
+        peak = m->peak[d] > peak ? m->peak[d] : peak;
+        if (m->capacity[d] != unlimited && m->capacity[d] > capacity)
+            capacity = m->capacity[d];
+    }
+    double top = (double)peak * 1.15;
+    if ((double)capacity <= 3 * (double)peak && (double)capacity * 1.08 > top)
+        top = (double)capacity * 1.08;
+    m->unit = cs_byte_unit_of((int64_t)(top / 1.15));
+    m->highest = top / m->unit->bytes;
+}
+
+static void write_legend(memory *m)
+{
+    cs_legend_entry entries[MAX_CATEGORIES];
+    uint32_t n = 0;
+    for (uint64_t i = 0; i < m->n_samples; i++) {
+        if (m->category[i] < m->n_categories && is_shown(m, m->device[i]) && m->bytes[i] > 0)
+            m->used[m->category[i]] = true;
+    }
+    for (uint32_t c = 0; c < m->n_categories; c++) {
+        uint32_t colour = cs_style_of(m->categories[c])->colour;
+        if (m->used[c])
+            entries[n++] = (cs_legend_entry){m->categories[c], colour, colour};
+    }
+    cs_sheet_legend(m->sheet, entries, n, "circle: peak; dashed line: capacity");
+}
+
+/* ---- panels ---- */
+
+static void write_level(const memory *m, FILE *out, const level *at, cs_time time)
+{
+    fprintf(out, "%.15g", (double)time / m->time_unit);
+    for (uint32_t c = 0; c < m->n_categories; c++) {
+        if (m->used[c])
+            fprintf(out, " %.9g", (double)at->upto[c] / m->unit->bytes);
+    }
+    fputc('\n', out);
+}
+
+static int64_t total_of(const memory *m, const level *at)
+{
+    return at->upto[m->n_categories - 1];
+}
+
+/* Of the levels that begin within half a point only the first, the lowest, the highest and the last
+ * are drawn: what is seen is the same, and millions of samples stay a few thousand. */
+typedef struct thinner {
+    level first, lowest, highest, last;
+    int64_t cell;
+    bool filling;
+} thinner;
+
+static void flush_cell(const memory *m, FILE *out, thinner *t)
+{
+    if (!t->filling)
+        return;
+    const level *low = &t->lowest, *high = &t->highest;
+    bool low_first = low->time <= high->time;
+    write_level(m, out, &t->first, t->first.time);
+    write_level(m, out, low_first ? low : high, low_first ? low->time : high->time);
+    write_level(m, out, low_first ? high : low, low_first ? high->time : low->time);
+    write_level(m, out, &t->last, t->last.time);
+    t->filling = false;
+}
+
+static void add_level(const memory *m, FILE *out, thinner *t, const level *at)
+{
+    const cs_sheet *sheet = m->sheet;
+    double scale = 2 * (sheet->width - sheet->left - sheet->right);
+    double place = (double)(at->time - sheet->from) / (double)(sheet->until - sheet->from);
+    int64_t cell = (int64_t)(place * scale);
+    if (t->filling && cell != t->cell)
+        flush_cell(m, out, t);
+    if (!t->filling) {
+        *t = (thinner){*at, *at, *at, *at, cell, true};
+        return;
+    }
+    if (total_of(m, at) < total_of(m, &t->lowest))
+        t->lowest = *at;
+    if (total_of(m, at) > total_of(m, &t->highest))
+        t->highest = *at;
+    t->last = *at;
+}
+
+static void stack(const memory *m, const int64_t *live, cs_time time, level *at)
+{
+    int64_t sum = 0;
+    for (uint32_t c = 0; c < m->n_categories; c++)
+        at->upto[c] = sum += live[c];
+    at->time = time < m->sheet->from ? m->sheet->from : time;
+}
+
+/* All samples of one instant make one level. What was before the range counts at its start. */
+static void write_levels(const memory *m, FILE *out, uint32_t device)
+{
+    int64_t live[MAX_CATEGORIES] = {0};
+    level at = {0};
+    thinner t = {0};
+    cs_time time = 0;
+    for (uint64_t i = 0; i < m->n_samples && m->time[i] <= m->sheet->until; i++) {
+        if (m->device[i] != device || m->category[i] >= m->n_categories)
+            continue;
+        if (m->time[i] != time && m->time[i] > m->sheet->from) {
+            stack(m, live, time, &at);
+            add_level(m, out, &t, &at);
+        }
+        time = m->time[i];
+        live[m->category[i]] = m->bytes[i];
+    }
+    stack(m, live, time, &at);
+    add_level(m, out, &t, &at);
+    flush_cell(m, out, &t);
+    write_level(m, out, &at, m->sheet->until);
+}
+
+static cs_status write_panel_data(const memory *m, uint32_t panel, uint32_t device, cs_error *error)
+{
+    char name[32];
+    FILE *out;
+    snprintf(name, sizeof(name), "panel-%u.dat", panel);
+    cs_status status = cs_gnuplot_open(m->sheet->job, name, &out, error);
+    if (status != CS_OK)
+        return status;
+    write_levels(m, out, device);
+    return cs_gnuplot_close(out, name, error);
+}
+
+/* "device 3: peak 12.3 GiB at 4.56 ms, capacity 16 GiB" */
+static void write_heading(memory *m, uint32_t device, double y, const char *what)
+{
+    char text[256], bytes[64], time[64];
+    uint32_t colour = CS_COLOUR_TEXT;
+    int used = snprintf(text, sizeof(text), "%sdevice %u: peak %s at %s", what, device,
+                        cs_sheet_bytes(m->peak[device], bytes, sizeof(bytes)),
+                        cs_sheet_time(m->peak_time[device], time, sizeof(time)));
+    if (m->capacity[device] != unlimited)
+        used += snprintf(text + used, sizeof(text) - (size_t)used, ", capacity %s",
+                         cs_sheet_bytes(m->capacity[device], bytes, sizeof(bytes)));
+    if (m->out_of_memory[device]) {
+        colour = CS_COLOUR_BAD;
+        snprintf(text + used, sizeof(text) - (size_t)used, ", OUT OF MEMORY from %s on",
+                 cs_sheet_time(m->oom_time[device], time, sizeof(time)));
+    }
+    cs_sheet_text(m->sheet, m->sheet->left, y, colour, text);
+}
+
+static double in_bytes_unit(const memory *m, int64_t bytes)
+{
+    return (double)bytes / m->unit->bytes;
+}
+
+/* Panel, its upper and lower edge, its capacity (0: none), its peak: for gnuplot, one line each. */
+static void write_place(memory *m, FILE *out, uint32_t device, double top, double bottom)
+{
+    double peak_time = (double)m->peak_time[device] / m->time_unit;
+    fprintf(out, "%.2f %.2f %.9g %.15g %.9g\n", top, bottom,
+            m->capacity[device] == unlimited ? 0 : in_bytes_unit(m, m->capacity[device]), peak_time,
+            in_bytes_unit(m, m->peak[device]));
+}
+
+static cs_status write_panels(memory *m, const uint32_t *devices, double top, double bottom,
+                              cs_error *error)
+{
+    FILE *out;
+    double height = (bottom - top) / m->n_panels;
+    cs_status status = cs_gnuplot_open(m->sheet->job, "panels.dat", &out, error);
+    if (status != CS_OK)
+        return status;
+    for (uint32_t i = 0; i < m->n_panels && status == CS_OK; i++) {
+        double upper = top + i * height;
+        write_heading(m, devices[i], upper + HEADING / 2., m->bars ? "the fullest one, " : "");
+        write_place(m, out, devices[i], upper + HEADING, upper + height - 6);
+        status = write_panel_data(m, i, devices[i], error);
+    }
+    cs_status closed = cs_gnuplot_close(out, "panels.dat", error);
+    return status == CS_OK ? closed : status;
+}
+
+/* ---- bars ---- */
+
+static void write_bar(const memory *m, FILE *out, uint32_t device)
+{
+    int64_t sum = 0;
+    uint32_t x = device - m->sheet->first_device;
+    for (uint32_t c = 0; c < m->n_categories; c++) {
+        int64_t bytes = m->at_peak[c][device];
+        if (bytes > 0)
+            fprintf(out, "%.6g %.6g %.9g %.9g %u\n", x + 0.1, x + 0.9, in_bytes_unit(m, sum),
+                    in_bytes_unit(m, sum + bytes), cs_style_of(m->categories[c])->colour);
+        sum += bytes;
+    }
+}
+
+static cs_status write_bars(memory *m, cs_error *error)
+{
+    FILE *bars = NULL, *capacities = NULL;
+    cs_status status = cs_gnuplot_open(m->sheet->job, "bars.dat", &bars, error);
+    if (status == CS_OK)
+        status = cs_gnuplot_open(m->sheet->job, "capacities.dat", &capacities, error);
+    for (uint32_t d = m->sheet->first_device; status == CS_OK && is_shown(m, d); d++) {
+        write_bar(m, bars, d);
+        if (m->capacity[d] != unlimited)
+            fprintf(capacities, "%u %.9g 1\n", d - m->sheet->first_device,
+                    in_bytes_unit(m, m->capacity[d]));
+    }
+    cs_status closed = bars ? cs_gnuplot_close(bars, "bars.dat", error) : CS_OK;
+    status = status == CS_OK ? closed : status;
+    closed = capacities ? cs_gnuplot_close(capacities, "capacities.dat", error) : CS_OK;
+    return status == CS_OK ? closed : status;
+}
+
+/* The one with the largest peak for its capacity; with none, the largest peak. */
+static uint32_t fullest(const memory *m)
+{
+    uint32_t best = m->sheet->first_device;
+    double most = -1;
+    for (uint32_t d = m->sheet->first_device; is_shown(m, d); d++) {
+        double full = (double)m->peak[d] / (double)m->capacity[d];
+        if (full > most) {
+            most = full;
+            best = d;
+        }
+    }
+    return best;
+}
+
+/* ---- the plot ---- */
+
+/* The smallest of 1, 2, 5, 10, ... units of the axis that leaves 24 points between its numbers. */
+static double tick_step(double highest, double height)
+{
+    double least = highest * 24 / fmax(height, 1);
+    double power = pow(10, floor(log10(least)));
+    double digit = least / power;
+    return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+}
+
+static void write_parameters(memory *m, double bars_bottom)
+{
+    const cs_sheet *sheet = m->sheet;
+    double top = m->bars ? bars_bottom + CS_SHEET_AXIS : sheet->top;
+    double panel = (sheet->height - sheet->bottom - top) / m->n_panels - HEADING;
+    double place = m->sheet->width - m->sheet->left - m->sheet->right;
+    char colours[MAX_CATEGORIES * 9 + 1] = "";
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < m->n_categories; c++) {
+        if (m->used[c])
+            snprintf(colours + 9 * n++, 10, "0x%06X ", cs_style_of(m->categories[c])->colour);
+    }
+    cs_gnuplot_text(m->sheet->job, "colours", colours);
+    cs_gnuplot_text(m->sheet->job, "byte_unit", m->unit->name);
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"from", (double)m->sheet->from / m->time_unit},
+        {"until", (double)m->sheet->until / m->time_unit},
+        {"highest", m->highest},
+        {"n_layers", n},
+        {"n_panels", m->n_panels},
+        {"bars_bottom", bars_bottom},
+        {"bars_step", tick_step(m->highest, bars_bottom - sheet->top)},
+        {"panel_step", tick_step(m->highest, panel)},
+        {"tick_step", ceil(24. * m->sheet->n_devices / place)},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        cs_gnuplot_number(m->sheet->job, numbers[i].name, numbers[i].value);
+}
+
+/* Few devices: panels below each other. Many: the bars above, one panel below. */
+static cs_status lay_out(memory *m, double *bars_bottom, cs_error *error)
+{
+    cs_sheet *sheet = m->sheet;
+    uint32_t devices[MAX_PANELS];
+    m->bars = sheet->n_devices > MAX_PANELS;
+    m->n_panels = m->bars ? 1 : sheet->n_devices;
+    double content = m->bars ? BARS_HEIGHT + WORST_HEIGHT : m->n_panels * PANEL_HEIGHT;
+    if (sheet->height == 0)
+        sheet->height = ceil(sheet->top + content + sheet->bottom);
+    double bottom = sheet->height - sheet->bottom, top = sheet->top;
+    *bars_bottom = 0;
+    if (m->bars) {
+        double below = sheet->top + (bottom - sheet->top) * BARS_HEIGHT / content;
+        *bars_bottom = below - CS_SHEET_AXIS;
+        top = below;
+    }
+    for (uint32_t i = 0; i < m->n_panels; i++)
+        devices[i] = m->bars ? fullest(m) : sheet->first_device + i;
+    cs_status status = m->bars ? write_bars(m, error) : CS_OK;
+    return status == CS_OK ? write_panels(m, devices, top, bottom, error) : status;
+}
+
+cs_status cs_plot_memory(cs_sheet *sheet, const char *output, cs_error *error)
+{
+    memory m = {.sheet = sheet};
+    double bars_bottom = 0;
+    cs_status status = read_samples(&m, error);
+    if (status == CS_OK)
+        status = read_devices(&m, error);
+    if (status != CS_OK)
+        return status;
+    m.time_unit = cs_sheet_time_unit(sheet);
+    choose_scale(&m);
+    write_legend(&m);
+    status = lay_out(&m, &bars_bottom, error);
+    if (status != CS_OK)
+        return status;
+    write_parameters(&m, bars_bottom);
+    return cs_sheet_draw(sheet, output, "memory.gp", error);
+}

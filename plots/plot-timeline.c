@@ -1,0 +1,358 @@
+#include "plots/sheet.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_KINDS = 256 };
+
+/* In points: what is narrower is drawn together with its neighbours, and what gets a white outline.
+ */
+static const double sliver = 0.5, outlined = 3;
+
+typedef struct task_columns {
+    const uint32_t *kind, *origin, *device, *peer, *mini_batch, *micro_batch;
+    const int64_t *start, *end;
+    uint64_t n;
+    const char *const *kinds;
+    uint32_t n_kinds;
+} task_columns;
+
+typedef enum lane { LANE_COMPUTE, LANE_UP, LANE_DOWN, N_LANES } lane;
+
+typedef struct box {
+    cs_time start, end; /* cut to what is shown */
+    uint32_t device, number;
+    uint8_t lane;
+    uint8_t kind;
+    bool odd;
+} box;
+
+typedef struct timeline {
+    cs_sheet *sheet;
+    task_columns tasks;
+    box *boxes;
+    size_t n_boxes;
+    bool shown[MAX_KINDS];
+    bool transfers, several_batches;
+    double unit;                          /* ps */
+    double scale;                         /* points per ps */
+    double row_height;                    /* points */
+    double top[N_LANES], bottom[N_LANES]; /* shares of a row */
+    double label_size;                    /* points; 0: no labels fit */
+    FILE *wide, *narrow, *labels;
+    uint32_t n_wide, n_narrow, n_labels;
+} timeline;
+
+/* ---- boxes ---- */
+
+static cs_status read_tasks(cs_reader *reader, task_columns *t, cs_error *error)
+{
+    const cs_reader_column columns[] = {
+        {"tasks/kind", CS_READER_UINT32, &t->kind},
+        {"tasks/origin", CS_READER_UINT32, &t->origin},
+        {"tasks/device", CS_READER_UINT32, &t->device},
+        {"tasks/peer", CS_READER_UINT32, &t->peer},
+        {"tasks/mini_batch", CS_READER_UINT32, &t->mini_batch},
+        {"tasks/micro_batch", CS_READER_UINT32, &t->micro_batch},
+        {"tasks/start", CS_READER_INT64, &t->start},
+        {"tasks/end", CS_READER_INT64, &t->end},
+    };
+    cs_status status =
+        cs_reader_read(reader, columns, sizeof(columns) / sizeof(columns[0]), &t->n, error);
+    if (status == CS_OK)
+        status = cs_reader_meanings(reader, "tasks/kind", &t->kinds, &t->n_kinds, error);
+    if (status == CS_OK && t->n_kinds > MAX_KINDS)
+        status = cs_error_add(error, CS_INVALID, "%s: tasks/kind: has more than %d meanings",
+                              reader->path, MAX_KINDS);
+    return status;
+}
+
+/* Transfers are shown at their sender, in one lane towards higher device numbers and one towards
+ * lower ones; those of a collective in its colour. */
+static bool make_box(const timeline *t, uint64_t i, box *made)
+{
+    const task_columns *tasks = &t->tasks;
+    const cs_sheet *sheet = t->sheet;
+    uint32_t kind = tasks->kind[i], device = tasks->device[i];
+    if (tasks->end[i] <= sheet->from || tasks->start[i] >= sheet->until ||
+        tasks->end[i] <= tasks->start[i] || tasks->start[i] < 0)
+        return false;
+    if (device < sheet->first_device || device - sheet->first_device >= sheet->n_devices ||
+        kind >= tasks->n_kinds || tasks->origin[i] >= tasks->n_kinds)
+        return false;
+    bool moves = cs_style_of(tasks->kinds[kind])->moves;
+    *made = (box){
+        .start = tasks->start[i] > sheet->from ? tasks->start[i] : sheet->from,
+        .end = tasks->end[i] < sheet->until ? tasks->end[i] : sheet->until,
+        .device = device - sheet->first_device,
+        .number =
+            t->sheet->reader->micro_batches > 1 ? tasks->micro_batch[i] : tasks->mini_batch[i],
+        .lane = !moves                    ? LANE_COMPUTE
+                : tasks->peer[i] > device ? LANE_DOWN
+                                          : LANE_UP,
+        .kind = (uint8_t)(moves ? tasks->origin[i] : kind),
+        .odd = !moves && tasks->mini_batch[i] % 2 == 1,
+    };
+    return true;
+}
+
+static int compare_boxes(const void *a, const void *b)
+{
+    const box *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->lane != y->lane)
+        return x->lane < y->lane ? -1 : 1;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+static cs_status collect_boxes(timeline *t, cs_error *error)
+{
+    size_t count = 0;
+    box made;
+    for (uint64_t i = 0; i < t->tasks.n; i++)
+        count += make_box(t, i, &made);
+    t->boxes = malloc((count + 1) * sizeof(*t->boxes));
+    if (!t->boxes)
+        return cs_error_no_memory(error);
+    for (uint64_t i = 0; i < t->tasks.n; i++) {
+        if (!make_box(t, i, &made))
+            continue;
+        t->boxes[t->n_boxes++] = made;
+        t->shown[made.kind] = true;
+        t->transfers = t->transfers || made.lane != LANE_COMPUTE;
+        t->several_batches = t->several_batches || made.odd;
+    }
+    qsort(t->boxes, t->n_boxes, sizeof(*t->boxes), compare_boxes);
+    return CS_OK;
+}
+
+/* ---- lay-out ---- */
+
+static void write_legend(timeline *t)
+{
+    cs_legend_entry entries[MAX_KINDS + 1];
+    uint32_t n = 0;
+    char note[128];
+    for (uint32_t kind = 0; kind < t->tasks.n_kinds; kind++) {
+        if (!t->shown[kind])
+            continue;
+        const cs_style *style = cs_style_of(t->tasks.kinds[kind]);
+        bool two = t->several_batches && !style->moves;
+        entries[n++] = (cs_legend_entry){t->tasks.kinds[kind], style->colour,
+                                         two ? cs_colour_shade(style->colour) : style->colour};
+    }
+    entries[n++] = (cs_legend_entry){"idle", CS_COLOUR_IDLE, CS_COLOUR_IDLE};
+    snprintf(note, sizeof(note), "%s%s",
+             t->several_batches ? "light, dark: even, odd mini-batches; " : "",
+             t->sheet->reader->micro_batches > 1 ? "numbers: micro-batches"
+                                                 : "numbers: mini-batches");
+    cs_sheet_legend(t->sheet, entries, n, note);
+}
+
+/* Few devices get tall rows, many get rows that still hold their number, hundreds get what is left.
+ */
+static double choose_row_height(uint32_t n)
+{
+    double height = fmin(42, fmax(13, 420. / n));
+    return n * height > 2400 ? fmax(2400. / n, 2) : height;
+}
+
+static void lay_out(timeline *t)
+{
+    cs_sheet *sheet = t->sheet;
+    if (sheet->height == 0)
+        sheet->height = ceil(sheet->top + sheet->bottom +
+                             sheet->n_devices * choose_row_height(sheet->n_devices));
+    double height = fmax(sheet->height - sheet->top - sheet->bottom, 1);
+    t->row_height = height / sheet->n_devices;
+    t->scale =
+        fmax(sheet->width - sheet->left - sheet->right, 1) / (double)(sheet->until - sheet->from);
+    bool two_lanes = t->row_height >= 20;
+    t->top[LANE_COMPUTE] = 0.05;
+    t->bottom[LANE_COMPUTE] = t->transfers ? 0.69 : 0.92;
+    t->top[LANE_UP] = 0.72;
+    t->bottom[LANE_UP] = two_lanes ? 0.81 : 0.92;
+    t->top[LANE_DOWN] = two_lanes ? 0.83 : 0.72;
+    t->bottom[LANE_DOWN] = 0.92;
+    double room = (t->bottom[LANE_COMPUTE] - t->top[LANE_COMPUTE]) * t->row_height;
+    t->label_size = fmin(CS_SHEET_FONT, room * 0.85);
+    if (t->label_size < 6)
+        t->label_size = 0;
+}
+
+/* ---- data ---- */
+
+static uint32_t colour_of(const timeline *t, const box *b)
+{
+    uint32_t colour = cs_style_of(t->tasks.kinds[b->kind])->colour;
+    return b->odd ? cs_colour_shade(colour) : colour;
+}
+
+static double in_units(const timeline *t, cs_time time)
+{
+    return (double)time / t->unit;
+}
+
+static void write_box(timeline *t, const box *b)
+{
+    bool wide = (double)(b->end - b->start) * t->scale >= outlined;
+    fprintf(wide ? t->wide : t->narrow, "%.15g %.15g %.6g %.6g %u\n", in_units(t, b->start),
+            in_units(t, b->end), b->device + t->top[b->lane], b->device + t->bottom[b->lane],
+            colour_of(t, b));
+    *(wide ? &t->n_wide : &t->n_narrow) += 1;
+}
+
+static void write_label(timeline *t, const box *b)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%u", b->number);
+    double room = (double)(b->end - b->start) * t->scale;
+    if (b->lane != LANE_COMPUTE || t->label_size == 0 ||
+        cs_sheet_text_width(text, t->label_size) + 2 > room)
+        return;
+    double middle = b->device + (t->top[LANE_COMPUTE] + t->bottom[LANE_COMPUTE]) / 2;
+    fprintf(t->labels, "%.15g %.6g \"%s\" %u\n",
+            in_units(t, b->start) + in_units(t, b->end - b->start) / 2, middle, text,
+            cs_colour_on(colour_of(t, b)));
+    t->n_labels++;
+}
+
+/* Boxes narrower than half a point that begin in the same half of a point: drawn as one, as wide as
+ * they are together, in the colour that takes most of it. So thousands stay a bounded number, and
+ * the share of idle time that is seen stays right. Neighbours of one colour become one box. */
+typedef struct gathering {
+    box pending; /* a box that may still grow; end 0: none */
+    bool filling;
+    int64_t cell;
+    box first;
+    cs_time latest, total, of_kind[2 * MAX_KINDS];
+} gathering;
+
+static void flush_pending(timeline *t, gathering *g)
+{
+    if (g->pending.end > 0)
+        write_box(t, &g->pending);
+    g->pending.end = 0;
+}
+
+static bool same_looks(const box *a, const box *b)
+{
+    return a->device == b->device && a->lane == b->lane && a->kind == b->kind && a->odd == b->odd;
+}
+
+static void close_cell(timeline *t, gathering *g)
+{
+    if (!g->filling)
+        return;
+    box made = g->first;
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < 2 * t->tasks.n_kinds; i++)
+        most = g->of_kind[i] > g->of_kind[most] ? i : most;
+    made.kind = (uint8_t)(most / 2);
+    made.odd = most % 2;
+    made.end = made.start + g->total < g->latest ? made.start + g->total : g->latest;
+    g->filling = false;
+    double gap = (double)(made.start - g->pending.end) * t->scale;
+    if (g->pending.end > 0 && same_looks(&g->pending, &made) && gap < sliver / 4) {
+        g->pending.end = made.end > g->pending.end ? made.end : g->pending.end;
+        return;
+    }
+    flush_pending(t, g);
+    g->pending = made;
+}
+
+static void add_sliver(timeline *t, gathering *g, const box *b)
+{
+    int64_t cell = (int64_t)((double)(b->start - t->sheet->from) * t->scale / sliver);
+    if (g->filling && (cell != g->cell || b->device != g->first.device || b->lane != g->first.lane))
+        close_cell(t, g);
+    if (!g->filling) {
+        g->filling = true;
+        g->cell = cell;
+        g->first = *b;
+        g->latest = g->total = 0;
+        memset(g->of_kind, 0, 2 * t->tasks.n_kinds * sizeof(g->of_kind[0]));
+    }
+    g->latest = b->end > g->latest ? b->end : g->latest;
+    g->total += b->end - b->start;
+    g->of_kind[2 * b->kind + b->odd] += b->end - b->start;
+}
+
+static void write_boxes(timeline *t)
+{
+    gathering g = {0};
+    for (size_t i = 0; i < t->n_boxes; i++) {
+        const box *b = &t->boxes[i];
+        if ((double)(b->end - b->start) * t->scale < sliver) {
+            add_sliver(t, &g, b);
+            continue;
+        }
+        close_cell(t, &g);
+        flush_pending(t, &g);
+        write_box(t, b);
+        write_label(t, b);
+    }
+    close_cell(t, &g);
+    flush_pending(t, &g);
+}
+
+static cs_status write_data(timeline *t, cs_error *error)
+{
+    static const char *const names[] = {"wide.dat", "narrow.dat", "labels.dat"};
+    FILE **files[] = {&t->wide, &t->narrow, &t->labels};
+    cs_status status = CS_OK;
+    for (int i = 0; i < 3 && status == CS_OK; i++)
+        status = cs_gnuplot_open(t->sheet->job, names[i], files[i], error);
+    if (status == CS_OK)
+        write_boxes(t);
+    for (int i = 0; i < 3; i++) {
+        cs_status closed = *files[i] ? cs_gnuplot_close(*files[i], names[i], error) : CS_OK;
+        status = status == CS_OK ? closed : status;
+    }
+    return status;
+}
+
+static void write_parameters(timeline *t)
+{
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"from", in_units(t, t->sheet->from)},
+        {"until", in_units(t, t->sheet->until)},
+        {"lane_top", t->top[LANE_COMPUTE]},
+        {"lane_bottom", t->bottom[LANE_COMPUTE]},
+        {"tick_step", ceil((CS_SHEET_FONT + 1) / t->row_height)},
+        {"label_size", t->label_size},
+        {"idle_colour", CS_COLOUR_IDLE},
+        {"n_wide", t->n_wide},
+        {"n_narrow", t->n_narrow},
+        {"n_labels", t->n_labels},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        cs_gnuplot_number(t->sheet->job, numbers[i].name, numbers[i].value);
+}
+
+cs_status cs_plot_timeline(cs_sheet *sheet, const char *output, cs_error *error)
+{
+    timeline t = {.sheet = sheet};
+    cs_status status = read_tasks(sheet->reader, &t.tasks, error);
+    if (status == CS_OK)
+        status = collect_boxes(&t, error);
+    if (status == CS_OK) {
+        t.unit = cs_sheet_time_unit(sheet);
+        write_legend(&t);
+        lay_out(&t);
+        status = write_data(&t, error);
+    }
+    free(t.boxes);
+    if (status != CS_OK)
+        return status;
+    write_parameters(&t);
+    return cs_sheet_draw(sheet, output, "timeline.gp", error);
+}

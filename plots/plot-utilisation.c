@@ -1,0 +1,287 @@
+#include "plots/sheet.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_USES = 32,
+    HEADING = 20,
+    VALUE_WIDTH = 48,      /* room for "100.0 %" behind a bar */
+    LINK_ROW = 20,         /* least height of a link's row */
+    LINK_NAME_WIDTH = 150, /* longer names are cut */
+    LEAST_LINKS_WIDTH = 160,
+};
+
+typedef struct link_use {
+    uint32_t index;
+    double share;
+} link_use;
+
+typedef struct utilisation {
+    cs_sheet *sheet;
+    const char *uses[MAX_USES]; /* of a device's time: kinds of computation first */
+    const int64_t *times[MAX_USES];
+    uint32_t n_uses, n_compute;
+    uint64_t n_devices;
+    const char *const *names;
+    const double *shares; /* of a link's capacity */
+    uint64_t n_all_links;
+    link_use *links;  /* the most used first */
+    uint32_t n_links; /* that are shown */
+    double row_height, links_left, devices_right;
+} utilisation;
+
+static const char compute_prefix[] = "compute_";
+static const char *const waits[] = {"communication", "dependency", "flush"};
+
+enum { N_WAITS = sizeof(waits) / sizeof(waits[0]) };
+
+/* ---- reading ---- */
+
+static cs_status read_devices(utilisation *u, cs_error *error)
+{
+    cs_reader *reader = u->sheet->reader;
+    const char *const *kinds = NULL;
+    uint32_t n = 0;
+    cs_status status = cs_reader_names(reader, "devices", compute_prefix, &kinds, &n, error);
+    if (status != CS_OK)
+        return status;
+    if (n == 0 || n > MAX_USES - N_WAITS)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: devices: must have 1 to %d columns compute_<kind>; was the run "
+                            "analysed?",
+                            reader->path, MAX_USES - N_WAITS);
+    char names[MAX_USES][80];
+    cs_reader_column columns[MAX_USES];
+    for (uint32_t i = 0; i < n + N_WAITS; i++) {
+        const char *column = i < n ? kinds[i] : waits[i - n];
+        u->uses[i] = i < n ? kinds[i] + strlen(compute_prefix) : column;
+        snprintf(names[i], sizeof(names[i]), "devices/%s", column);
+        columns[i] = (cs_reader_column){names[i], CS_READER_INT64, &u->times[i]};
+    }
+    u->n_compute = n;
+    u->n_uses = n + N_WAITS;
+    return cs_reader_read(reader, columns, u->n_uses, &u->n_devices, error);
+}
+
+static int compare_links(const void *a, const void *b)
+{
+    const link_use *x = a, *y = b;
+    if (x->share != y->share)
+        return x->share > y->share ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static cs_status read_links(utilisation *u, cs_error *error)
+{
+    const cs_reader_column columns[] = {{"links/name", CS_READER_TEXT, &u->names},
+                                        {"links/utilisation", CS_READER_DOUBLE, &u->shares}};
+    cs_status status = cs_reader_read(u->sheet->reader, columns, 2, &u->n_all_links, error);
+    if (status != CS_OK)
+        return status;
+    u->links = calloc(u->n_all_links + 1, sizeof(*u->links));
+    if (!u->links)
+        return cs_error_no_memory(error);
+    for (uint64_t i = 0; i < u->n_all_links; i++)
+        u->links[i] = (link_use){(uint32_t)i, isfinite(u->shares[i]) ? u->shares[i] : 0};
+    qsort(u->links, u->n_all_links, sizeof(*u->links), compare_links);
+    return CS_OK;
+}
+
+/* ---- lay-out ---- */
+
+static bool is_used(const utilisation *u, uint32_t use)
+{
+    for (uint32_t i = 0; i < u->sheet->n_devices; i++) {
+        if (u->times[use][u->sheet->first_device + i] > 0)
+            return true;
+    }
+    return false;
+}
+
+static void write_legend(const utilisation *u)
+{
+    static const char *const texts[] = {"communication (exposed)", "dependency (waiting)",
+                                        "flush (waiting)"};
+    cs_legend_entry entries[MAX_USES];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < u->n_uses; i++) {
+        uint32_t colour = cs_style_of(u->uses[i])->colour;
+        if (is_used(u, i))
+            entries[n++] = (cs_legend_entry){
+                i < u->n_compute ? u->uses[i] : texts[i - u->n_compute], colour, colour};
+    }
+    cs_sheet_legend(u->sheet, entries, n, NULL);
+}
+
+static double choose_row_height(uint32_t n)
+{
+    double height = fmin(34, fmax(14, 420. / n));
+    return n * height > 2400 ? fmax(2400. / n, 2) : height;
+}
+
+/* "a very long na..." */
+static void shown_name(const char *name, char *text, size_t size)
+{
+    size_t most = 0;
+    snprintf(text, size, "%s", name);
+    if (cs_sheet_text_width(text, CS_SHEET_FONT) <= LINK_NAME_WIDTH)
+        return;
+    while (cs_sheet_text_width(text, CS_SHEET_FONT) > LINK_NAME_WIDTH - 16) {
+        for (most = strlen(text) - 1; ((unsigned char)text[most] & 0xC0) == 0x80;)
+            most--;
+        text[most] = '\0';
+    }
+    snprintf(text + most, size - most, "...");
+}
+
+static double names_width(const utilisation *u)
+{
+    char text[256];
+    double widest = 0;
+    for (uint32_t i = 0; i < u->n_links; i++) {
+        shown_name(u->names[u->links[i].index], text, sizeof(text));
+        widest = fmax(widest, cs_sheet_text_width(text, CS_SHEET_FONT));
+    }
+    return widest;
+}
+
+static void lay_out(utilisation *u)
+{
+    cs_sheet *sheet = u->sheet;
+    sheet->top += HEADING;
+    sheet->right = CS_SHEET_MARGIN + VALUE_WIDTH;
+    if (sheet->height == 0) {
+        double rows = sheet->n_devices * choose_row_height(sheet->n_devices);
+        double links = fmin((double)u->n_all_links, 8) * LINK_ROW;
+        sheet->height = ceil(sheet->top + sheet->bottom + fmax(rows, links));
+    }
+    double height = fmax(sheet->height - sheet->top - sheet->bottom, 1);
+    u->row_height = height / sheet->n_devices;
+    double fit = fmax(floor(height / LINK_ROW), 1);
+    u->n_links = (uint32_t)fmin((double)u->n_all_links, fit);
+    double right = sheet->width - sheet->right;
+    u->links_left = u->devices_right = right;
+    if (u->n_links == 0)
+        return;
+    double panel = fmax(LEAST_LINKS_WIDTH, 0.22 * sheet->width);
+    u->links_left = right - panel;
+    u->devices_right = u->links_left - names_width(u) - 16 - VALUE_WIDTH;
+}
+
+static void write_headings(const utilisation *u)
+{
+    char text[128];
+    double y = u->sheet->top - HEADING / 2.;
+    cs_sheet_text(u->sheet, u->sheet->left, y, CS_COLOUR_TEXT,
+                  "time of each device; figures: computing");
+    if (u->n_links == 0)
+        return;
+    if (u->n_links < u->n_all_links)
+        snprintf(text, sizeof(text), "the %u most used of %" PRIu64 " links", u->n_links,
+                 u->n_all_links);
+    else
+        snprintf(text, sizeof(text), "links, the most used first");
+    cs_sheet_text(u->sheet, u->links_left, y, CS_COLOUR_TEXT, text);
+}
+
+/* ---- data ---- */
+
+static void write_device(const utilisation *u, FILE *bars, FILE *values, uint32_t row)
+{
+    uint32_t device = u->sheet->first_device + row;
+    double whole = 0, sum = 0, compute = 0;
+    for (uint32_t i = 0; i < u->n_uses; i++)
+        whole += (double)u->times[i][device];
+    whole = whole > 0 ? whole : 1;
+    for (uint32_t i = 0; i < u->n_uses; i++) {
+        double share = 100 * (double)u->times[i][device] / whole;
+        if (share > 0)
+            fprintf(bars, "%.9g %.9g %.6g %.6g %u\n", sum, sum + share, row + 0.08, row + 0.92,
+                    cs_style_of(u->uses[i])->colour);
+        sum += share;
+        compute += i < u->n_compute ? share : 0;
+    }
+    if (u->row_height >= CS_SHEET_FONT + 1)
+        fprintf(values, "100 %.6g \"%.1f %%\"\n", row + 0.5, compute);
+}
+
+static cs_status write_devices(const utilisation *u, cs_error *error)
+{
+    FILE *bars = NULL, *values = NULL;
+    cs_status status = cs_gnuplot_open(u->sheet->job, "bars.dat", &bars, error);
+    if (status == CS_OK)
+        status = cs_gnuplot_open(u->sheet->job, "values.dat", &values, error);
+    for (uint32_t row = 0; row < u->sheet->n_devices && status == CS_OK; row++)
+        write_device(u, bars, values, row);
+    cs_status closed = bars ? cs_gnuplot_close(bars, "bars.dat", error) : CS_OK;
+    status = status == CS_OK ? closed : status;
+    closed = values ? cs_gnuplot_close(values, "values.dat", error) : CS_OK;
+    return status == CS_OK ? closed : status;
+}
+
+static cs_status write_links(const utilisation *u, cs_error *error)
+{
+    FILE *out;
+    cs_status status = cs_gnuplot_open(u->sheet->job, "links.dat", &out, error);
+    if (status != CS_OK)
+        return status;
+    double height = u->sheet->height - u->sheet->top - u->sheet->bottom;
+    double row = fmin(height / u->n_links, 2 * LINK_ROW);
+    for (uint32_t i = 0; i < u->n_links; i++) {
+        char name[256];
+        double share = 100 * u->links[i].share;
+        shown_name(u->names[u->links[i].index], name, sizeof(name));
+        fprintf(out, "%.9g %.6g %.6g \"%.3g %%\" ", share, i * row / height,
+                (i + 0.8) * row / height, share);
+        cs_sheet_quote(out, name);
+        fputc('\n', out);
+    }
+    return cs_gnuplot_close(out, "links.dat", error);
+}
+
+static cs_status write_data(const utilisation *u, cs_error *error)
+{
+    double most = u->n_links > 0 ? 100 * u->links[0].share : 0;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"tick_step", ceil((CS_SHEET_FONT + 1) / u->row_height)},
+        {"devices_right", u->devices_right},
+        {"links_left", u->links_left},
+        {"links_right", u->sheet->width - u->sheet->right},
+        {"n_links", u->n_links},
+        {"highest", fmax(100, most)},
+        {"bar_colour", cs_style_of("transfer")->colour},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        cs_gnuplot_number(u->sheet->job, numbers[i].name, numbers[i].value);
+    write_headings(u);
+    cs_status status = write_devices(u, error);
+    if (status == CS_OK && u->n_links > 0)
+        status = write_links(u, error);
+    return status;
+}
+
+cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *error)
+{
+    utilisation u = {.sheet = sheet};
+    const cs_plot_options *options = sheet->options;
+    if (options->from > 0 || options->until > 0 || options->n_mini_batches > 0)
+        return cs_error_add(error, CS_USAGE,
+                            "utilisation: is of the whole run; takes no time range and no "
+                            "mini-batches");
+    cs_status status = read_devices(&u, error);
+    if (status == CS_OK)
+        status = read_links(&u, error);
+    if (status == CS_OK) {
+        write_legend(&u);
+        lay_out(&u);
+        status = write_data(&u, error);
+    }
+    free(u.links);
+    return status == CS_OK ? cs_sheet_draw(sheet, output, "utilisation.gp", error) : status;
+}

@@ -1,0 +1,367 @@
+#include "plots/reader.h"
+
+#include "sim/trace/results-schema.h"
+
+#include <errno.h>
+#include <hdf5.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { REASON_BYTES = 512 };
+
+static herr_t keep_innermost(unsigned int n, const H5E_error2_t *entry, void *data)
+{
+    if (n == 0)
+        snprintf(data, REASON_BYTES, "%s", entry->desc ? entry->desc : "");
+    return 0;
+}
+
+/* One message about a column, an attribute or (with the name "") the file, with HDF5's own words.
+ */
+static cs_status fail(const cs_reader *reader, cs_error *error, const char *name, const char *what)
+{
+    char reason[REASON_BYTES] = "";
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, reason);
+    return cs_error_add(error, CS_INVALID, "%s: %s%s%s%s%s", reader->path, name, *name ? ": " : "",
+                        what, *reason ? ": " : "", reason);
+}
+
+/* ---- attributes ---- */
+
+/* The value as text in the arena, NULL when there is none of that type. */
+static const char *read_text(cs_reader *reader, hid_t object, const char *name)
+{
+    char *text = NULL;
+    const char *copy = NULL;
+    hid_t attribute = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
+    hid_t type = attribute < 0 ? attribute : H5Aget_type(attribute);
+    if (type >= 0 && H5Tis_variable_str(type) > 0 && H5Aread(attribute, type, &text) >= 0 && text) {
+        copy = cs_arena_copy(&reader->arena, text);
+        H5free_memory(text);
+    }
+    if (type >= 0)
+        H5Tclose(type);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    return copy;
+}
+
+static bool is_number(hid_t attribute)
+{
+    hid_t type = H5Aget_type(attribute);
+    hid_t space = H5Aget_space(attribute);
+    H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+    bool single = space >= 0 && H5Sget_simple_extent_npoints(space) == 1;
+    if (type >= 0)
+        H5Tclose(type);
+    if (space >= 0)
+        H5Sclose(space);
+    return single && (class == H5T_INTEGER || class == H5T_FLOAT);
+}
+
+static bool read_number(const cs_reader *reader, const char *name, hid_t type, void *out)
+{
+    hid_t file = reader->file;
+    hid_t attribute = H5Aexists(file, name) > 0 ? H5Aopen(file, name, H5P_DEFAULT) : -1;
+    if (attribute < 0)
+        return false;
+    bool done = is_number(attribute) && H5Aread(attribute, type, out) >= 0;
+    H5Aclose(attribute);
+    return done;
+}
+
+/* ---- opening ---- */
+
+static cs_status open_file(cs_reader *reader, cs_error *error)
+{
+    struct stat info;
+    if (stat(reader->path, &info) != 0) {
+        char reason[128];
+        if (strerror_r(errno, reason, sizeof(reason)) != 0)
+            snprintf(reason, sizeof(reason), "no such file");
+        return cs_error_add(error, CS_INVALID, "%s: cannot read: %s", reader->path, reason);
+    }
+    if (!S_ISREG(info.st_mode))
+        return cs_error_add(error, CS_INVALID, "%s: not a file; must be a results file",
+                            reader->path);
+    htri_t known = H5Fis_hdf5(reader->path);
+    if (known == 0)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: not an HDF5 file; must be a results file, as `sim run -o` "
+                            "writes them",
+                            reader->path);
+    if (known > 0)
+        reader->file = H5Fopen(reader->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    return reader->file < 0 ? fail(reader, error, "", "cannot open") : CS_OK;
+}
+
+static cs_status check_schema(cs_reader *reader, cs_error *error)
+{
+    int64_t version = 0;
+    const char *format = read_text(reader, reader->file, "format");
+    if (!format || strcmp(format, CS_RESULTS_FORMAT) != 0)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: not a results file; its attribute \"format\" must be "
+                            "\"" CS_RESULTS_FORMAT "\" (got %.80s)",
+                            reader->path, format ? format : "none");
+    if (!read_number(reader, "schema_version", H5T_NATIVE_INT64, &version))
+        return cs_error_add(error, CS_INVALID, "%s: has no attribute \"schema_version\"",
+                            reader->path);
+    if (version > CS_RESULTS_VERSION)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: written by a newer version: its schema is version %" PRId64
+                            ", this program reads up to %d",
+                            reader->path, version, CS_RESULTS_VERSION);
+    if (version < 1)
+        return cs_error_add(error, CS_INVALID, "%s: schema_version: must be >= 1 (got %" PRId64 ")",
+                            reader->path, version);
+    return CS_OK;
+}
+
+static cs_status read_attributes(cs_reader *reader, cs_error *error)
+{
+    const struct {
+        const char *name;
+        const char **out;
+    } texts[] = {
+        {"name", &reader->name}, {"topology", &reader->topology}, {"schedule", &reader->schedule}};
+    const struct {
+        const char *name;
+        double *out;
+    } figures[] = {{"iteration_time_s", &reader->iteration_time},
+                   {"throughput_samples_per_s", &reader->throughput},
+                   {"bubble_fraction", &reader->bubble_fraction}};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        *texts[i].out = read_text(reader, reader->file, texts[i].name);
+        if (!*texts[i].out)
+            return fail(reader, error, texts[i].name, "missing, must be a text");
+    }
+    for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+        if (!read_number(reader, figures[i].name, H5T_NATIVE_DOUBLE, figures[i].out))
+            *figures[i].out = NAN;
+    }
+    if (!read_number(reader, "makespan", H5T_NATIVE_INT64, &reader->makespan) ||
+        reader->makespan < 0)
+        return fail(reader, error, "makespan", "missing, must be a time >= 0");
+    if (!read_number(reader, "micro_batches", H5T_NATIVE_UINT32, &reader->micro_batches))
+        return fail(reader, error, "micro_batches", "missing, must be a number");
+    return CS_OK;
+}
+
+cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    *reader = (cs_reader){.path = path, .file = H5I_INVALID_HID};
+    cs_arena_init(&reader->arena);
+    cs_status status = open_file(reader, error);
+    if (status == CS_OK)
+        status = check_schema(reader, error);
+    if (status == CS_OK)
+        status = read_attributes(reader, error);
+    if (status != CS_OK)
+        cs_reader_finish(reader);
+    return status;
+}
+
+void cs_reader_finish(cs_reader *reader)
+{
+    if (reader->file >= 0)
+        H5Fclose(reader->file);
+    reader->file = H5I_INVALID_HID;
+    cs_arena_finish(&reader->arena);
+}
+
+/* ---- columns ---- */
+
+static hid_t memory_type(cs_reader_type type)
+{
+    switch (type) {
+    case CS_READER_UINT32:
+        return H5Tcopy(H5T_NATIVE_UINT32);
+    case CS_READER_DOUBLE:
+        return H5Tcopy(H5T_NATIVE_DOUBLE);
+    case CS_READER_TEXT:
+        break;
+    default:
+        return H5Tcopy(H5T_NATIVE_INT64);
+    }
+    hid_t text = H5Tcopy(H5T_C_S1);
+    if (text < 0 || (H5Tset_size(text, H5T_VARIABLE) >= 0 && H5Tset_cset(text, H5T_CSET_UTF8) >= 0))
+        return text;
+    H5Tclose(text);
+    return H5I_INVALID_HID;
+}
+
+static hssize_t length_of(hid_t dataset)
+{
+    hid_t space = H5Dget_space(dataset);
+    if (space < 0)
+        return -1;
+    hssize_t length =
+        H5Sget_simple_extent_ndims(space) == 1 ? H5Sget_simple_extent_npoints(space) : -1;
+    H5Sclose(space);
+    return length;
+}
+
+/* Copies texts from HDF5's memory into the arena. */
+static bool adopt_texts(cs_reader *reader, char **texts, hssize_t n)
+{
+    bool done = true;
+    for (hssize_t i = 0; i < n; i++) {
+        char *from = texts[i];
+        texts[i] = done ? cs_arena_copy(&reader->arena, from ? from : "") : NULL;
+        done = texts[i];
+        H5free_memory(from);
+    }
+    return done;
+}
+
+static cs_status read_rows(cs_reader *reader, hid_t dataset, const cs_reader_column *column,
+                           hssize_t n, cs_error *error)
+{
+    const size_t size = column->type == CS_READER_UINT32 ? 4 : 8;
+    void *rows = cs_arena_alloc(&reader->arena, (size_t)n, size);
+    hid_t type = memory_type(column->type);
+    if (!rows || type < 0) {
+        if (type >= 0)
+            H5Tclose(type);
+        return cs_error_no_memory(error);
+    }
+    cs_status status = CS_OK;
+    if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) < 0)
+        status = fail(reader, error, column->name, "cannot read");
+    else if (column->type == CS_READER_TEXT && !adopt_texts(reader, rows, n))
+        status = cs_error_no_memory(error);
+    H5Tclose(type);
+    if (status == CS_OK)
+        memcpy(column->out, &rows, sizeof(rows));
+    return status;
+}
+
+static cs_status read_column(cs_reader *reader, const cs_reader_column *column, hssize_t *length,
+                             cs_error *error)
+{
+    hid_t dataset = H5Dopen2(reader->file, column->name, H5P_DEFAULT);
+    if (dataset < 0)
+        return fail(reader, error, column->name, "cannot read this column");
+    hssize_t n = length_of(dataset);
+    cs_status status;
+    if (n < 0 || (*length >= 0 && n != *length))
+        status = cs_error_add(error, CS_INVALID,
+                              "%s: %s: must be a column as long as the others of its group",
+                              reader->path, column->name);
+    else
+        status = read_rows(reader, dataset, column, n, error);
+    H5Dclose(dataset);
+    *length = n;
+    return status;
+}
+
+cs_status cs_reader_read(cs_reader *reader, const cs_reader_column *columns, size_t n,
+                         uint64_t *n_rows, cs_error *error)
+{
+    hssize_t length = -1;
+    for (size_t i = 0; i < n; i++) {
+        cs_status status = read_column(reader, &columns[i], &length, error);
+        if (status != CS_OK)
+            return status;
+    }
+    *n_rows = (uint64_t)length;
+    return CS_OK;
+}
+
+/* ---- names ---- */
+
+static uint32_t count_words(const char *text)
+{
+    uint32_t n = 0;
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        text += strcspn(text, " ");
+        n++;
+    }
+    return n;
+}
+
+static bool split(cs_reader *reader, const char *text, const char ***words, uint32_t *n)
+{
+    *n = count_words(text);
+    *words = cs_arena_alloc(&reader->arena, *n, sizeof(**words));
+    for (uint32_t i = 0; *words && i < *n; i++) {
+        text += strspn(text, " ");
+        size_t length = strcspn(text, " ");
+        (*words)[i] = cs_arena_copy_length(&reader->arena, text, length);
+        if (!(*words)[i])
+            return false;
+        text += length;
+    }
+    return *words;
+}
+
+cs_status cs_reader_meanings(cs_reader *reader, const char *column, const char *const **meanings,
+                             uint32_t *n, cs_error *error)
+{
+    hid_t dataset = H5Dopen2(reader->file, column, H5P_DEFAULT);
+    if (dataset < 0)
+        return fail(reader, error, column, "cannot read this column");
+    const char *text = read_text(reader, dataset, "flag_meanings");
+    H5Dclose(dataset);
+    if (!text)
+        return fail(reader, error, column, "has no attribute \"flag_meanings\"");
+    const char **words;
+    if (!split(reader, text, &words, n))
+        return cs_error_no_memory(error);
+    *meanings = words;
+    return CS_OK;
+}
+
+typedef struct name_list {
+    cs_reader *reader;
+    const char *prefix;
+    const char **names;
+    uint32_t n;
+} name_list;
+
+static herr_t take_name(hid_t group, const char *name, const H5L_info_t *info, void *data)
+{
+    (void)group, (void)info;
+    name_list *list = data;
+    if (strncmp(name, list->prefix, strlen(list->prefix)) != 0)
+        return 0;
+    list->names[list->n] = cs_arena_copy(&list->reader->arena, name);
+    return list->names[list->n++] ? 0 : -1;
+}
+
+static cs_status list_names(name_list *list, hid_t group, cs_error *error)
+{
+    H5G_info_t info;
+    if (H5Gget_info(group, &info) < 0)
+        return fail(list->reader, error, "", "cannot list the columns of a group");
+    list->names = cs_arena_alloc(&list->reader->arena, info.nlinks, sizeof(*list->names));
+    if (!list->names)
+        return cs_error_no_memory(error);
+    /* files from elsewhere may not have kept the order of creation */
+    if (H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, take_name, list) >= 0)
+        return CS_OK;
+    list->n = 0;
+    if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, take_name, list) >= 0)
+        return CS_OK;
+    return fail(list->reader, error, "", "cannot list the columns of a group");
+}
+
+cs_status cs_reader_names(cs_reader *reader, const char *group, const char *prefix,
+                          const char *const **names, uint32_t *n, cs_error *error)
+{
+    name_list list = {reader, prefix, NULL, 0};
+    hid_t id = H5Gopen2(reader->file, group, H5P_DEFAULT);
+    if (id < 0)
+        return fail(reader, error, group, "cannot read this group");
+    cs_status status = list_names(&list, id, error);
+    H5Gclose(id);
+    *names = list.names;
+    *n = list.n;
+    return status;
+}

@@ -1,0 +1,59 @@
+/* Reads results files (sim/trace/results.h has the schema).
+ *
+ * A reader takes whole columns, converted to the type that is asked for; what it hands out lives as
+ * long as the reader. Messages tell a file that is not there from one that is not HDF5, one that
+ * was cut off, one of another program, and one of a newer version of this one.
+ */
+#ifndef CS_PLOTS_READER_H
+#define CS_PLOTS_READER_H
+
+#include "sim/base/arena.h"
+#include "sim/base/error.h"
+#include "sim/base/time.h"
+
+#include <stdint.h>
+
+typedef struct cs_reader {
+    const char *path;
+    const char *name, *topology, *schedule;
+    cs_time makespan;
+    uint32_t micro_batches; /* of each mini-batch */
+    /* of the analysis; NaN where the file has none */
+    double iteration_time; /* s */
+    double throughput;     /* samples/s, 0: the batch size is not known */
+    double bubble_fraction;
+    int64_t file; /* HDF5's id */
+    cs_arena arena;
+} cs_reader;
+
+/* CS_INVALID, CS_NO_MEMORY; `reader` is then finished already. */
+CS_MUST_CHECK cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error);
+void cs_reader_finish(cs_reader *reader);
+
+typedef enum cs_reader_type {
+    CS_READER_INT64,
+    CS_READER_UINT32,
+    CS_READER_DOUBLE,
+    CS_READER_TEXT, /* const char * each */
+} cs_reader_type;
+
+typedef struct cs_reader_column {
+    const char *name; /* "tasks/start" */
+    cs_reader_type type;
+    void *out; /* address of the pointer that is set: const int64_t **, ... */
+} cs_reader_column;
+
+/* Reads `n` columns of one group, all of the same length *n_rows. */
+CS_MUST_CHECK cs_status cs_reader_read(cs_reader *reader, const cs_reader_column *columns, size_t n,
+                                       uint64_t *n_rows, cs_error *error);
+
+/* What the values 0, 1, ... of a coded column stand for. */
+CS_MUST_CHECK cs_status cs_reader_meanings(cs_reader *reader, const char *column,
+                                           const char *const **meanings, uint32_t *n,
+                                           cs_error *error);
+
+/* The columns of a group whose names begin with `prefix`, in the order of the file. */
+CS_MUST_CHECK cs_status cs_reader_names(cs_reader *reader, const char *group, const char *prefix,
+                                        const char *const **names, uint32_t *n, cs_error *error);
+
+#endif

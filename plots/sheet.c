@@ -1,0 +1,367 @@
+#include "plots/sheet.h"
+
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    DEFAULT_WIDTH = 1200,
+    TITLE_TOP = 52, /* room for title and subtitle */
+    LEGEND_LINE = 18,
+    SWATCH = 11,
+    SWATCH_GAP = 5,
+    ENTRY_GAP = 18,
+    TITLE_BYTES = 120, /* of a name in the title; longer ones are cut */
+};
+
+/* Wide characters of the usual sans-serif fonts; a digit is 0.64 em wide in DejaVu Sans, the widest
+ * of them. */
+static const double character_width = 0.64;
+
+/* Okabe and Ito's colours, which people with any kind of colour blindness tell apart ("Color
+ * universal design", 2008). Waiting is grey everywhere. */
+static const cs_style styles[] = {
+    {"forward", 0x56B4E9, false},
+    {"backward", 0xE69F00, false},
+    {"backward_input", 0xD55E00, false},
+    {"backward_weight", 0x009E73, false},
+    {"recompute", 0xF0E442, false},
+    {"update", 0xCC79A7, false},
+    {"transfer", 0x0072B2, true},
+    {"all_reduce", 0x000000, true},
+    {"communication", 0x0072B2, true},
+    {"dependency", 0xB8B8B8, false},
+    {"flush", CS_COLOUR_IDLE, false},
+    {"weights", 0x0072B2, false},
+    {"weight_versions", 0x56B4E9, false},
+    {"gradients", 0x009E73, false},
+    {"optimizer_states", 0xCC79A7, false},
+    {"activations", 0xE69F00, false},
+    {"communication_buffers", 0xD55E00, false},
+    {"workspace", 0xF0E442, false},
+};
+
+const cs_style *cs_style_of(const char *word)
+{
+    static const cs_style unknown = {"", 0x808080, false};
+    for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++) {
+        if (strcmp(styles[i].word, word) == 0)
+            return &styles[i];
+    }
+    return &unknown;
+}
+
+static uint32_t part(uint32_t colour, int shift)
+{
+    return colour >> shift & 0xff;
+}
+
+uint32_t cs_colour_shade(uint32_t colour)
+{
+    uint32_t red = part(colour, 16) * 7 / 10, green = part(colour, 8) * 7 / 10;
+    return red << 16 | green << 8 | part(colour, 0) * 7 / 10;
+}
+
+/* Relative luminance, roughly (ITU-R BT.601). */
+uint32_t cs_colour_on(uint32_t colour)
+{
+    uint32_t light = 299 * part(colour, 16) + 587 * part(colour, 8) + 114 * part(colour, 0);
+    return light > 115000 ? 0x000000 : 0xFFFFFF;
+}
+
+/* ---- what is shown ---- */
+
+static cs_status count_devices(cs_reader *reader, uint32_t *n, cs_error *error)
+{
+    const uint32_t *numbers;
+    uint64_t rows = 0;
+    const cs_reader_column column = {"devices/device", CS_READER_UINT32, &numbers};
+    cs_status status = cs_reader_read(reader, &column, 1, &rows, error);
+    if (status == CS_OK && (rows == 0 || rows > UINT32_MAX))
+        status = cs_error_add(error, CS_INVALID, "%s: devices: has no rows", reader->path);
+    *n = (uint32_t)rows;
+    return status;
+}
+
+static cs_status choose_devices(cs_sheet *sheet, cs_error *error)
+{
+    uint32_t n = 0;
+    cs_status status = count_devices(sheet->reader, &n, error);
+    if (status != CS_OK)
+        return status;
+    uint32_t first = sheet->options->first_device, count = sheet->options->n_devices;
+    if (first >= n || count > n - first)
+        return cs_error_add(
+            error, CS_USAGE, "devices %u to %" PRIu64 ": must be among 0 to %u, as %s has them",
+            first, (uint64_t)first + (count ? count - 1 : 0), n - 1, sheet->reader->path);
+    sheet->first_device = first;
+    sheet->n_devices = count ? count : n - first;
+    return CS_OK;
+}
+
+/* From the start of the first to the end of the last of the chosen mini-batches. */
+static cs_status choose_mini_batches(cs_sheet *sheet, cs_error *error)
+{
+    const uint32_t *batches = NULL;
+    const int64_t *starts = NULL, *ends = NULL;
+    const cs_reader_column columns[] = {{"tasks/mini_batch", CS_READER_UINT32, &batches},
+                                        {"tasks/start", CS_READER_INT64, &starts},
+                                        {"tasks/end", CS_READER_INT64, &ends}};
+    uint64_t n = 0;
+    cs_status status = cs_reader_read(sheet->reader, columns, 3, &n, error);
+    if (status != CS_OK)
+        return status;
+    uint32_t first = sheet->options->first_mini_batch, count = sheet->options->n_mini_batches;
+    cs_time from = CS_TIME_MAX, until = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        if (batches[i] < first || batches[i] - first >= count || starts[i] < 0)
+            continue;
+        from = starts[i] < from ? starts[i] : from;
+        until = ends[i] > until ? ends[i] : until;
+    }
+    if (from >= until)
+        return cs_error_add(error, CS_USAGE, "mini-batches %u to %" PRIu64 ": %s has none of them",
+                            first, (uint64_t)first + count - 1, sheet->reader->path);
+    sheet->from = from;
+    sheet->until = until;
+    return CS_OK;
+}
+
+static cs_status choose_time(cs_sheet *sheet, cs_error *error)
+{
+    const cs_plot_options *options = sheet->options;
+    cs_time from = 0, until = CS_TIME_MAX;
+    sheet->from = 0;
+    sheet->until = sheet->reader->makespan > 0 ? sheet->reader->makespan : 1;
+    if (options->n_mini_batches > 0) {
+        cs_status status = choose_mini_batches(sheet, error);
+        if (status != CS_OK)
+            return status;
+    }
+    if (!cs_time_from_seconds(options->from, &from) ||
+        (options->until > 0 && !cs_time_from_seconds(options->until, &until)))
+        return cs_error_add(error, CS_USAGE, "time range: must be >= 0 s and < 2^63 ps");
+    sheet->from = from > sheet->from ? from : sheet->from;
+    sheet->until = until < sheet->until ? until : sheet->until;
+    if (sheet->from < sheet->until)
+        return CS_OK;
+    return cs_error_add(error, CS_USAGE,
+                        "time range: nothing is between %g s and %g s; %s ends at %g s",
+                        options->from, options->until, sheet->reader->path,
+                        cs_time_seconds(sheet->reader->makespan));
+}
+
+/* ---- texts and legend ---- */
+
+double cs_sheet_text_width(const char *text, double size)
+{
+    size_t characters = 0;
+    for (const char *at = text; *at; at++)
+        characters += ((unsigned char)*at & 0xC0) != 0x80;
+    return (double)characters * character_width * size;
+}
+
+/* gnuplot has no escape for a quote in a data file. */
+void cs_sheet_quote(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const char *at = text; *at; at++) {
+        bool plain = *at != '"' && *at != '\\' && (unsigned char)*at >= ' ';
+        fputc(plain ? *at : '\'', out);
+    }
+    fputc('"', out);
+}
+
+void cs_sheet_text(cs_sheet *sheet, double x, double y, uint32_t colour, const char *text)
+{
+    fprintf(sheet->texts, "%.2f %.2f ", x, y);
+    cs_sheet_quote(sheet->texts, text);
+    fprintf(sheet->texts, " %u\n", colour);
+}
+
+void cs_sheet_box(cs_sheet *sheet, double left, double right, double top, double bottom,
+                  uint32_t colour)
+{
+    fprintf(sheet->swatches, "%.2f %.2f %.2f %.2f %u\n", left, right, top, bottom, colour);
+}
+
+static void legend_words(const char *text, char *words, size_t size)
+{
+    snprintf(words, size, "%s", text);
+    for (char *at = words; *at; at++) {
+        if (*at == '_')
+            *at = ' ';
+    }
+}
+
+/* One entry at (x, y) of its middle; returns the place of the next. */
+static double legend_entry(cs_sheet *sheet, const cs_legend_entry *entry, double x, double y)
+{
+    char words[64];
+    double middle = x + SWATCH, end = middle + (entry->other != entry->colour ? SWATCH : 0);
+    legend_words(entry->text, words, sizeof(words));
+    cs_sheet_box(sheet, x, middle, y - SWATCH / 2., y + SWATCH / 2., entry->colour);
+    if (end > middle)
+        cs_sheet_box(sheet, middle, end, y - SWATCH / 2., y + SWATCH / 2., entry->other);
+    cs_sheet_text(sheet, end + SWATCH_GAP, y, CS_COLOUR_TEXT, words);
+    return end + SWATCH_GAP + cs_sheet_text_width(words, CS_SHEET_FONT) + ENTRY_GAP;
+}
+
+void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n, const char *note)
+{
+    double x = CS_SHEET_MARGIN, y = sheet->top + LEGEND_LINE / 2.;
+    for (uint32_t i = 0; i < n + (note != NULL); i++) {
+        const char *text = i < n ? entries[i].text : note;
+        double end = x + 2 * SWATCH + SWATCH_GAP + cs_sheet_text_width(text, CS_SHEET_FONT);
+        if (end > sheet->width - CS_SHEET_MARGIN && x > CS_SHEET_MARGIN) {
+            x = CS_SHEET_MARGIN;
+            y += LEGEND_LINE;
+        }
+        if (i < n)
+            x = legend_entry(sheet, &entries[i], x, y);
+        else
+            cs_sheet_text(sheet, x, y, CS_COLOUR_TEXT, note);
+    }
+    sheet->top = y + LEGEND_LINE / 2. + 8;
+}
+
+static void write_title(cs_sheet *sheet)
+{
+    const cs_reader *reader = sheet->reader;
+    char title[4 * TITLE_BYTES], number[CS_UNITS_TEXT_BYTES];
+    snprintf(title, sizeof(title), "%.*s", TITLE_BYTES, reader->name);
+    cs_gnuplot_text(sheet->job, "heading", title);
+    int used = snprintf(title, sizeof(title), "%.*s on %.*s, ", TITLE_BYTES, reader->schedule,
+                        TITLE_BYTES, reader->topology);
+    size_t size = sizeof(title) - (size_t)used;
+    char *end = title + used;
+    used = snprintf(end, size, "makespan %s",
+                    cs_units_format(cs_time_seconds(reader->makespan), CS_QUANTITY_TIME, 4, number,
+                                    sizeof(number)));
+    end += used, size -= (size_t)used;
+    if (isfinite(reader->iteration_time)) {
+        used = snprintf(
+            end, size, ", iteration %s",
+            cs_units_format(reader->iteration_time, CS_QUANTITY_TIME, 4, number, sizeof(number)));
+        end += used, size -= (size_t)used;
+    }
+    if (reader->throughput > 0) {
+        used = snprintf(end, size, ", %.4g samples/s", reader->throughput);
+        end += used, size -= (size_t)used;
+    }
+    if (isfinite(reader->bubble_fraction))
+        snprintf(end, size, ", bubble %.1f %%", 100 * reader->bubble_fraction);
+    cs_gnuplot_text(sheet->job, "subheading", title);
+}
+
+/* ---- units ---- */
+
+static const struct {
+    const char *name;
+    double picoseconds;
+} time_units[] = {{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}, {"ps", 1}};
+
+double cs_sheet_time_unit(cs_sheet *sheet)
+{
+    size_t i = 0;
+    while ((double)(sheet->until - sheet->from) < time_units[i].picoseconds)
+        i++;
+    cs_gnuplot_text(sheet->job, "time_unit", time_units[i].name);
+    return time_units[i].picoseconds;
+}
+
+const cs_byte_unit *cs_byte_unit_of(int64_t bytes)
+{
+    static const cs_byte_unit units[] = {{"PiB", 0x1p50}, {"TiB", 0x1p40}, {"GiB", 0x1p30},
+                                         {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"bytes", 1}};
+    size_t i = 0;
+    while (i + 1 < sizeof(units) / sizeof(units[0]) && (double)bytes < units[i].bytes)
+        i++;
+    return &units[i];
+}
+
+char *cs_sheet_bytes(int64_t bytes, char *text, size_t size)
+{
+    const cs_byte_unit *unit = cs_byte_unit_of(bytes);
+    snprintf(text, size, "%.4g %s", (double)bytes / unit->bytes, unit->name);
+    return text;
+}
+
+char *cs_sheet_time(cs_time time, char *text, size_t size)
+{
+    return cs_units_format(cs_time_seconds(time), CS_QUANTITY_TIME, 4, text, size);
+}
+
+/* ---- the sheet ---- */
+
+cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
+                        cs_gnuplot *job, cs_error *error)
+{
+    *sheet = (cs_sheet){
+        .options = options,
+        .reader = reader,
+        .job = job,
+        .width = options->width ? options->width : DEFAULT_WIDTH,
+        .height = options->height,
+        .left = 62,
+        .right = CS_SHEET_MARGIN,
+        .top = TITLE_TOP,
+        .bottom = CS_SHEET_AXIS,
+    };
+    cs_status status = choose_devices(sheet, error);
+    if (status == CS_OK)
+        status = choose_time(sheet, error);
+    if (status == CS_OK)
+        status = cs_gnuplot_open(job, "texts.dat", &sheet->texts, error);
+    if (status == CS_OK)
+        status = cs_gnuplot_open(job, "swatches.dat", &sheet->swatches, error);
+    if (status == CS_OK)
+        write_title(sheet);
+    return status;
+}
+
+static cs_status close_files(cs_sheet *sheet, cs_error *error)
+{
+    FILE *texts = sheet->texts, *swatches = sheet->swatches;
+    sheet->texts = sheet->swatches = NULL;
+    cs_status status = cs_gnuplot_close(texts, "texts.dat", error);
+    cs_status other = cs_gnuplot_close(swatches, "swatches.dat", error);
+    return status != CS_OK ? status : other;
+}
+
+void cs_sheet_finish(cs_sheet *sheet)
+{
+    if (sheet->texts)
+        fclose(sheet->texts);
+    if (sheet->swatches)
+        fclose(sheet->swatches);
+    sheet->texts = sheet->swatches = NULL;
+}
+
+cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program, cs_error *error)
+{
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"sheet_width", sheet->width},
+        {"sheet_height", sheet->height},
+        {"font_size", CS_SHEET_FONT},
+        {"area_left", sheet->left},
+        {"area_right", sheet->width - sheet->right},
+        {"area_top", sheet->top},
+        {"area_bottom", sheet->height - sheet->bottom},
+        {"first_device", sheet->first_device},
+        {"n_devices", sheet->n_devices},
+    };
+    cs_status status = close_files(sheet, error);
+    if (status != CS_OK)
+        return status;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_text(sheet->job, "output", output);
+    return cs_gnuplot_run(sheet->job, program, error);
+}

@@ -1,0 +1,101 @@
+/* The sheet that a plot is drawn on: what is shown, its size and margins, title, legend and
+ * colours.
+ *
+ * Positions are in points from the upper left corner (pixels of PNG and SVG). All that is text or
+ * legend is placed here, in numbers that gnuplot only draws: texts.dat and swatches.dat of the job,
+ * with frame.gp. A kind of plot adds its own data files and program.
+ */
+#ifndef CS_PLOTS_SHEET_H
+#define CS_PLOTS_SHEET_H
+
+#include "plots/gnuplot.h"
+#include "plots/plot.h"
+#include "plots/reader.h"
+
+#include <stdbool.h>
+
+typedef struct cs_sheet {
+    const cs_plot_options *options;
+    cs_reader *reader;
+    cs_gnuplot *job;
+    uint32_t first_device, n_devices; /* that are shown */
+    cs_time from, until;              /* that are shown */
+    double width, height;             /* height 0: the kind chooses */
+    double left, right, top, bottom;  /* margins around the drawing area */
+    FILE *texts, *swatches;
+} cs_sheet;
+
+enum {
+    CS_SHEET_FONT = 11,   /* of all text that has no size of its own */
+    CS_SHEET_AXIS = 48,   /* height of the numbers and the name of a horizontal axis */
+    CS_SHEET_MARGIN = 18, /* on a side without an axis */
+};
+
+#define CS_COLOUR_IDLE 0xE6E6E6u
+#define CS_COLOUR_TEXT 0x202020u
+#define CS_COLOUR_BAD  0xB00020u
+
+/* How a word of the results file (kind, category, use of time) is drawn. Unknown ones get grey. */
+typedef struct cs_style {
+    const char *word;
+    uint32_t colour; /* 0xRRGGBB */
+    bool moves;      /* bytes are moved, nothing is computed */
+} cs_style;
+
+const cs_style *cs_style_of(const char *word);
+
+/* A darker shade of a colour; black or white, whichever is seen better on it. */
+uint32_t cs_colour_shade(uint32_t colour);
+uint32_t cs_colour_on(uint32_t colour);
+
+/* Chooses devices, time and size from the options, and begins title and legend. A sheet that was
+ * begun is to be finished, also after a failure. */
+CS_MUST_CHECK cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options,
+                                      cs_reader *reader, cs_gnuplot *job, cs_error *error);
+void cs_sheet_finish(cs_sheet *sheet);
+
+typedef struct cs_legend_entry {
+    const char *text;       /* underscores become spaces */
+    uint32_t colour, other; /* equal: one swatch of one colour */
+} cs_legend_entry;
+
+/* Puts the legend below the title, as many lines as it takes, and moves the top margin below it.
+ * `note` may be NULL. */
+void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n, const char *note);
+
+void cs_sheet_text(cs_sheet *sheet, double x, double y, uint32_t colour, const char *text);
+void cs_sheet_box(cs_sheet *sheet, double left, double right, double top, double bottom,
+                  uint32_t colour);
+
+/* Writes a text as one field of a data file. */
+void cs_sheet_quote(FILE *out, const char *text);
+
+/* An upper bound of the width of a text in points, at a font of `size` points. */
+double cs_sheet_text_width(const char *text, double size);
+
+/* The unit of a time axis over the sheet's range: its picoseconds; its name is set for gnuplot. */
+double cs_sheet_time_unit(cs_sheet *sheet);
+
+/* 1 KiB, 1 MiB, ...: the largest that is not above `bytes`. */
+typedef struct cs_byte_unit {
+    const char *name;
+    double bytes;
+} cs_byte_unit;
+
+const cs_byte_unit *cs_byte_unit_of(int64_t bytes);
+
+/* "12.3 GiB" */
+char *cs_sheet_bytes(int64_t bytes, char *text, size_t size);
+
+/* "4.56 ms" */
+char *cs_sheet_time(cs_time time, char *text, size_t size);
+
+/* Tells gnuplot the size and the margins, and runs `program`. */
+CS_MUST_CHECK cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program,
+                                      cs_error *error);
+
+/* The kinds (plot-timeline.c, ...): fill the sheet and the job, and draw. */
+typedef cs_status cs_sheet_function(cs_sheet *sheet, const char *output, cs_error *error);
+cs_sheet_function cs_plot_timeline, cs_plot_memory, cs_plot_utilisation;
+
+#endif

@@ -1,0 +1,426 @@
+#include "sim/analysis/analysis.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is looked up again and again: predecessors, each device's tasks in the order in which they
+ * ran, when each mini-batch ended. */
+typedef struct study {
+    const cs_graph *graph;
+    const cs_trace *trace;
+    uint32_t *first_predecessor; /* n_tasks + 1 */
+    uint32_t *predecessors;
+    uint32_t *rank;           /* orders tasks that ran in no time at one instant */
+    uint32_t *first_occupant; /* n_devices + 1 */
+    uint32_t *occupants;      /* per device, by time: compute tasks and blocking transfers */
+    cs_time
+        *batch_end; /* per mini-batch: end of its compute, no earlier than that of those before */
+    bool *flushed;  /* per mini-batch: all its work ended before that of later ones started */
+} study;
+
+/* ---- building the study ---- */
+
+static bool occupies(const cs_class *cls)
+{
+    return cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE || cls->blocking;
+}
+
+static bool list_predecessors(study *s)
+{
+    const cs_graph *graph = s->graph;
+    s->first_predecessor = calloc((size_t)graph->n_tasks + 2, sizeof(*s->first_predecessor));
+    s->predecessors = malloc(((size_t)graph->n_edges + 1) * sizeof(*s->predecessors));
+    if (!s->first_predecessor || !s->predecessors)
+        return false;
+    uint32_t *end = s->first_predecessor + 1; /* becomes first_predecessor of the next task */
+    for (uint32_t task = 1; task < graph->n_tasks; task++)
+        end[task] = end[task - 1] + graph->n_predecessors[task - 1];
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        uint32_t last = graph->tasks[task + 1].first_successor;
+        for (uint32_t e = graph->tasks[task].first_successor; e < last; e++)
+            s->predecessors[end[graph->successors[e]]++] = task;
+    }
+    return true;
+}
+
+static bool rank_tasks(study *s)
+{
+    size_t n = (size_t)s->graph->n_tasks + 1;
+    s->rank = malloc(3 * n * sizeof(*s->rank)); /* with scratch behind it */
+    if (!s->rank)
+        return false;
+    cs_graph_order(s->graph, s->rank, s->rank + n, s->rank + 2 * n);
+    return true;
+}
+
+typedef struct occupant {
+    cs_span span;
+    uint32_t device, task, rank;
+} occupant;
+
+static int compare_times(cs_time a, cs_time b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_occupants(const void *left, const void *right)
+{
+    const occupant *a = left, *b = right;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    if (a->span.start != b->span.start)
+        return compare_times(a->span.start, b->span.start);
+    if (a->span.end != b->span.end)
+        return compare_times(a->span.end, b->span.end);
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static uint32_t gather_occupants(const study *s, occupant *out)
+{
+    uint32_t n = 0;
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        if (!occupies(cls) || s->trace->spans[task].start < 0)
+            continue;
+        out[n++] = (occupant){s->trace->spans[task], cls->device, task, s->rank[task]};
+        if (cls->blocking && cls->peer != cls->device)
+            out[n++] = (occupant){s->trace->spans[task], cls->peer, task, s->rank[task]};
+    }
+    return n;
+}
+
+static bool list_occupants(study *s)
+{
+    uint32_t n_devices = s->graph->n_devices;
+    occupant *all = malloc((2 * (size_t)s->graph->n_tasks + 1) * sizeof(*all));
+    s->occupants = malloc((2 * (size_t)s->graph->n_tasks + 1) * sizeof(*s->occupants));
+    s->first_occupant = calloc((size_t)n_devices + 1, sizeof(*s->first_occupant));
+    if (!all || !s->occupants || !s->first_occupant) {
+        free(all);
+        return false;
+    }
+    uint32_t n = gather_occupants(s, all), at = 0;
+    qsort(all, n, sizeof(*all), compare_occupants);
+    for (uint32_t device = 0; device < n_devices; device++) {
+        s->first_occupant[device] = at;
+        for (; at < n && all[at].device == device; at++)
+            s->occupants[at] = all[at].task;
+    }
+    s->first_occupant[n_devices] = n;
+    free(all);
+    return true;
+}
+
+/* When the work of each mini-batch ran. Updates are not counted as work: they follow the flush. */
+typedef struct batch_work {
+    cs_time *start, *end;
+} batch_work;
+
+static void note_batch(study *s, batch_work *work, uint32_t task)
+{
+    const cs_class *cls = cs_graph_class(s->graph, task);
+    cs_span span = s->trace->spans[task];
+    uint32_t batch = cs_graph_mini_batch(s->graph, task);
+    if (cs_kind_group_of(cls->kind) != CS_GROUP_COMPUTE || span.start < 0)
+        return;
+    if (span.end > s->batch_end[batch])
+        s->batch_end[batch] = span.end;
+    if (cls->kind == CS_UPDATE)
+        return;
+    if (span.end > work->end[batch])
+        work->end[batch] = span.end;
+    if (span.start < work->start[batch])
+        work->start[batch] = span.start;
+}
+
+/* A mini-batch is flushed when no work of a later one started before its own, and that of those
+ * before it, had ended. */
+static void find_flushes(study *s, batch_work *work)
+{
+    uint32_t n = s->graph->n_batches;
+    for (uint32_t b = 1; b < n; b++) {
+        if (s->batch_end[b] < s->batch_end[b - 1])
+            s->batch_end[b] = s->batch_end[b - 1];
+        if (work->end[b] < work->end[b - 1])
+            work->end[b] = work->end[b - 1];
+    }
+    for (uint32_t b = n; b-- > 0;) {
+        s->flushed[b] = work->end[b] <= work->start[b + 1];
+        if (work->start[b + 1] < work->start[b])
+            work->start[b] = work->start[b + 1];
+    }
+}
+
+static bool find_batches(study *s)
+{
+    size_t n = (size_t)s->graph->n_batches + 1;
+    s->batch_end = calloc(n, sizeof(*s->batch_end));
+    s->flushed = calloc(n, sizeof(*s->flushed));
+    batch_work work = {malloc(n * sizeof(*work.start)), calloc(n, sizeof(*work.end))};
+    bool complete = s->batch_end && s->flushed && work.start && work.end;
+    for (size_t b = 0; complete && b < n; b++)
+        work.start[b] = CS_TIME_MAX;
+    for (uint32_t task = 0; complete && task < s->graph->n_tasks; task++)
+        note_batch(s, &work, task);
+    if (complete)
+        find_flushes(s, &work);
+    free(work.start);
+    free(work.end);
+    return complete;
+}
+
+static bool study_init(study *s, const cs_graph *graph, const cs_trace *trace)
+{
+    *s = (study){.graph = graph, .trace = trace};
+    return list_predecessors(s) && rank_tasks(s) && list_occupants(s) && find_batches(s);
+}
+
+static void study_finish(study *s)
+{
+    free(s->first_predecessor);
+    free(s->predecessors);
+    free(s->rank);
+    free(s->first_occupant);
+    free(s->occupants);
+    free(s->batch_end);
+    free(s->flushed);
+}
+
+/* ---- where time went ---- */
+
+/* The predecessor by edge that ended last (the lowest id among equals), or CS_NONE. */
+static uint32_t latest_predecessor(const study *s, uint32_t task)
+{
+    uint32_t latest = CS_NONE;
+    for (uint32_t p = s->first_predecessor[task]; p < s->first_predecessor[task + 1]; p++) {
+        uint32_t candidate = s->predecessors[p];
+        if (latest == CS_NONE || s->trace->spans[candidate].end > s->trace->spans[latest].end)
+            latest = candidate;
+    }
+    return latest;
+}
+
+static bool is_transfer(const study *s, uint32_t task)
+{
+    return cs_graph_class(s->graph, task)->kind == CS_TRANSFER;
+}
+
+/* Divides the idle time [from, start of task) by walking back through what the task waited for. */
+static void explain_wait(const study *s, uint32_t task, cs_time from, cs_time_use *use)
+{
+    cs_time until = s->trace->spans[task].start;
+    while (until > from) {
+        task = latest_predecessor(s, task);
+        if (task == CS_NONE || !is_transfer(s, task))
+            break;
+        cs_span span = s->trace->spans[task];
+        if (span.end < until) { /* ready, and yet it did not start: waiting for a device */
+            cs_time ready = span.end > from ? span.end : from;
+            use->dependency += until - ready;
+            until = ready;
+        }
+        cs_time start = span.start > from ? span.start : from;
+        if (start < until) {
+            use->communication += until - start;
+            until = start;
+        }
+    }
+    use->dependency += until - from;
+}
+
+/* The idle time of a device before `task`; `before` ran on it before, or is CS_NONE. */
+static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time from,
+                        cs_time_use *use)
+{
+    cs_time until = s->trace->spans[task].start;
+    uint32_t batch = cs_graph_mini_batch(s->graph, task);
+    if (before != CS_NONE && cs_graph_mini_batch(s->graph, before) < batch &&
+        s->flushed[batch - 1]) {
+        cs_time flush = s->batch_end[batch - 1] < until ? s->batch_end[batch - 1] : until;
+        if (flush > from) {
+            use->flush += flush - from;
+            from = flush;
+        }
+    }
+    explain_wait(s, task, from, use);
+}
+
+static void explain_device(const study *s, uint32_t device, cs_time_use *use)
+{
+    cs_time now = 0;
+    uint32_t before = CS_NONE;
+    for (uint32_t i = s->first_occupant[device]; i < s->first_occupant[device + 1]; i++) {
+        uint32_t task = s->occupants[i];
+        cs_span span = s->trace->spans[task];
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        if (span.start > now)
+            explain_gap(s, before, task, now, use);
+        if (cls->kind == CS_TRANSFER)
+            use->communication += span.end - span.start;
+        else
+            use->compute[cls->kind] += span.end - span.start;
+        now = span.end;
+        before = task;
+    }
+    use->flush += s->trace->makespan - now;
+}
+
+/* ---- the critical path ---- */
+
+/* The task before `task` on one of the devices that it occupies, with the latest end; or CS_NONE.
+ */
+static uint32_t occupant_before(const study *s, uint32_t task)
+{
+    const cs_class *cls = cs_graph_class(s->graph, task);
+    uint32_t devices[2] = {cls->device, cls->blocking ? cls->peer : cls->device};
+    uint32_t latest = CS_NONE;
+    for (uint32_t d = 0; occupies(cls) && d < 2; d++) {
+        uint32_t low = s->first_occupant[devices[d]], high = s->first_occupant[devices[d] + 1];
+        while (low < high) { /* the place of `task` in the device's order */
+            uint32_t middle = low + (high - low) / 2, other = s->occupants[middle];
+            occupant a = {s->trace->spans[other], 0, other, s->rank[other]};
+            occupant b = {s->trace->spans[task], 0, task, s->rank[task]};
+            if (compare_occupants(&a, &b) < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low == s->first_occupant[devices[d]])
+            continue;
+        uint32_t before = s->occupants[low - 1];
+        if (latest == CS_NONE || s->trace->spans[before].end > s->trace->spans[latest].end)
+            latest = before;
+    }
+    return latest;
+}
+
+/* What `task` waited for last: a predecessor by edge, or the device. */
+static uint32_t cause(const study *s, uint32_t task)
+{
+    uint32_t edge = latest_predecessor(s, task), device = occupant_before(s, task);
+    if (edge == CS_NONE || device == CS_NONE)
+        return edge == CS_NONE ? device : edge;
+    return s->trace->spans[device].end > s->trace->spans[edge].end ? device : edge;
+}
+
+static uint32_t last_task(const study *s)
+{
+    uint32_t last = CS_NONE;
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
+        cs_span span = s->trace->spans[task];
+        if (span.start >= 0 && (last == CS_NONE || span.end > s->trace->spans[last].end))
+            last = task;
+    }
+    return last;
+}
+
+/* Steps as they are found, from the end of the path; with no room they are only counted. */
+typedef struct path_walk {
+    cs_path_step *steps;
+    uint32_t room, n;
+} path_walk;
+
+static void add_step(path_walk *walk, uint32_t task, cs_time start, cs_time end)
+{
+    walk->n++;
+    if (walk->n <= walk->room)
+        walk->steps[walk->room - walk->n] = (cs_path_step){task, start, end};
+}
+
+/* From the task that ended last back to time 0. */
+static uint32_t walk_path(const study *s, cs_path_step *steps, uint32_t room)
+{
+    path_walk walk = {steps, room, 0};
+    cs_time from = s->trace->makespan;
+    for (uint32_t task = last_task(s); task != CS_NONE; task = cause(s, task)) {
+        cs_span span = s->trace->spans[task];
+        if (span.end < from)
+            add_step(&walk, CS_NONE, span.end, from);
+        add_step(&walk, task, span.start, span.end);
+        from = span.start;
+    }
+    if (from > 0)
+        add_step(&walk, CS_NONE, 0, from);
+    return walk.n;
+}
+
+static void sum_path(const study *s, cs_analysis *analysis)
+{
+    for (uint32_t i = 0; i < analysis->n_steps; i++) {
+        const cs_path_step *step = &analysis->steps[i];
+        cs_time time = step->end - step->start;
+        if (step->task == CS_NONE)
+            analysis->path.dependency += time;
+        else if (is_transfer(s, step->task))
+            analysis->path.communication += time;
+        else
+            analysis->path.compute[cs_graph_class(s->graph, step->task)->kind] += time;
+    }
+}
+
+/* ---- the figures ---- */
+
+/* Idle over all time, both exact as long as they are below 2^53 ps. */
+static double bubble_of(const cs_analysis *analysis)
+{
+    __int128 all = (__int128)analysis->makespan * analysis->n_devices, idle = all;
+    for (uint32_t d = 0; d < analysis->n_devices; d++) {
+        for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
+            idle -= analysis->devices[d].compute[kind];
+    }
+    return all > 0 ? (double)idle / (double)all : 0;
+}
+
+static void find_rates(const study *s, uint32_t batch_size, cs_analysis *analysis)
+{
+    uint32_t n = s->graph->n_batches;
+    if (s->trace->stopped || n == 0)
+        return;
+    cs_time first = n > 1 ? s->batch_end[0] : 0;
+    double batches = n > 1 ? n - 1 : 1;
+    analysis->iteration_time = cs_time_seconds(s->batch_end[n - 1] - first) / batches;
+    if (analysis->iteration_time > 0)
+        analysis->throughput = batch_size / analysis->iteration_time;
+}
+
+static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
+{
+    const cs_graph *graph = s->graph;
+    *analysis = (cs_analysis){.n_devices = graph->n_devices, .makespan = s->trace->makespan};
+    if (!study_init(s, graph, s->trace))
+        return false;
+    analysis->devices = calloc((size_t)graph->n_devices + 1, sizeof(*analysis->devices));
+    analysis->n_steps = walk_path(s, NULL, 0);
+    analysis->steps = calloc((size_t)analysis->n_steps + 1, sizeof(*analysis->steps));
+    if (!analysis->devices || !analysis->steps)
+        return false;
+    for (uint32_t device = 0; device < graph->n_devices; device++)
+        explain_device(s, device, &analysis->devices[device]);
+    walk_path(s, analysis->steps, analysis->n_steps);
+    sum_path(s, analysis);
+    analysis->bubble_fraction = bubble_of(analysis);
+    find_rates(s, batch_size, analysis);
+    return true;
+}
+
+void cs_analysis_finish(cs_analysis *analysis)
+{
+    free(analysis->devices);
+    free(analysis->steps);
+    *analysis = (cs_analysis){0};
+}
+
+cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batch_size,
+                     cs_analysis *analysis, cs_error *error)
+{
+    cs_analysis made;
+    study s = {.graph = graph, .trace = trace};
+    bool complete = analyse(&s, batch_size, &made);
+    study_finish(&s);
+    if (!complete) {
+        cs_analysis_finish(&made);
+        return cs_error_no_memory(error);
+    }
+    *analysis = made;
+    return CS_OK;
+}

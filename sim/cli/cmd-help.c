@@ -1,0 +1,70 @@
+#include "sim/cli/command.h"
+
+#include <string.h>
+
+static const cs_option no_options[] = {{0}};
+
+static cs_status run_help(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    if (arguments->n_words == 0) {
+        cs_command_print_usage(context->out);
+        return CS_OK;
+    }
+    const cs_command *command = cs_command_find(arguments->words[0]);
+    if (!command)
+        return cs_error_add(error, CS_USAGE, "help: unknown command \"%s\" (sim help lists them)",
+                            arguments->words[0]);
+    cs_command_print_help(command, context->out);
+    return CS_OK;
+}
+
+const cs_command cs_command_help = {
+    .name = "help",
+    .words = "[COMMAND]",
+    .max_words = 1,
+    .summary = "explain a command",
+    .doc = "Prints the commands, or the help of one.",
+    .options = no_options,
+    .run = run_help,
+};
+
+static const char *const shells[] = {"bash", NULL};
+
+static cs_status run_completion(const cs_context *context, const cs_arguments *arguments,
+                                cs_error *error)
+{
+    if (strcmp(arguments->words[0], "bash") != 0)
+        return cs_error_add(error, CS_USAGE, "completion: unknown shell \"%s\"; known: bash",
+                            arguments->words[0]);
+    cs_document_bash(context->out);
+    return CS_OK;
+}
+
+const cs_command cs_command_completion = {
+    .name = "completion",
+    .words = "bash",
+    .min_words = 1,
+    .max_words = 1,
+    .choices = shells,
+    .summary = "print completion code for a shell",
+    .doc = "Prints code that completes the arguments of sim: `source <(sim completion bash)`.",
+    .options = no_options,
+    .run = run_completion,
+};
+
+static cs_status run_man(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    (void)arguments;
+    (void)error;
+    cs_document_man(context->out);
+    return CS_OK;
+}
+
+const cs_command cs_command_man = {
+    .name = "man",
+    .words = "",
+    .summary = "print the manual page",
+    .doc = "Prints the manual page sim(1) in roff: `sim man | man -l -`.",
+    .options = no_options,
+    .run = run_man,
+};

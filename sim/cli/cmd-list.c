@@ -1,0 +1,189 @@
+#include "sim/base/units.h"
+#include "sim/cli/command.h"
+#include "sim/cli/scenario-option.h"
+
+#include <string.h>
+
+static const cs_option options[] = {
+    {"json", 0, NULL, "Print one JSON object", false, NULL},
+    {0},
+};
+
+/* Something with a name, a source and parameters. */
+typedef struct entry {
+    const char *name, *summary, *source;
+    const cs_field *fields;
+} entry;
+
+static bool schedule_at(size_t i, entry *out)
+{
+    const cs_schedule *at = cs_schedules[i];
+    if (at)
+        *out = (entry){at->name, at->summary, at->source, at->fields};
+    return at != NULL;
+}
+
+static bool topology_at(size_t i, entry *out)
+{
+    const cs_topology *at = cs_topologies[i];
+    if (at)
+        *out = (entry){at->name, at->summary, at->source, at->fields};
+    return at != NULL;
+}
+
+static bool model_at(size_t i, entry *out)
+{
+    const entry entries[] = {
+        {"file", "layers from a file (scenarios/model-format.md), as `sim import` writes it", NULL,
+         cs_scenario_model_fields},
+        {"uniform", "a chain of equal layers", NULL, cs_scenario_uniform_fields},
+    };
+    if (i < sizeof(entries) / sizeof(entries[0]))
+        *out = entries[i];
+    return i < sizeof(entries) / sizeof(entries[0]);
+}
+
+static bool section_at(size_t i, entry *out)
+{
+    const entry entries[] = {
+        {"scenario", "the whole file", NULL, cs_scenario_fields},
+        {"platform", "keys of every topology", NULL, cs_scenario_platform_fields},
+        {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
+    };
+    if (i < sizeof(entries) / sizeof(entries[0]))
+        *out = entries[i];
+    return i < sizeof(entries) / sizeof(entries[0]);
+}
+
+static const struct {
+    const char *name;
+    bool (*at)(size_t i, entry *out);
+} sections[] = {
+    {"schedules", schedule_at},
+    {"topologies", topology_at},
+    {"models", model_at},
+    {"sections", section_at},
+};
+
+enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
+
+static const char *const section_names[] = {"schedules", "topologies", "models", "sections", NULL};
+
+static void print_field(const cs_field *field, FILE *out)
+{
+    char expected[160];
+    cs_field_expected(field, expected, sizeof(expected));
+    fprintf(out, "      %-24s %s", field->name, expected);
+    if (!field->fallback)
+        fputs("; required", out);
+    else if (*field->fallback)
+        fprintf(out, "; default %s", field->fallback);
+    fprintf(out, "\n      %-24s   %s\n", "", field->doc);
+}
+
+static void print_section(size_t section, FILE *out)
+{
+    entry one;
+    fprintf(out, "%s\n", sections[section].name);
+    for (size_t i = 0; sections[section].at(i, &one); i++) {
+        fprintf(out, "  %s: %s\n", one.name, one.summary);
+        if (one.source)
+            fprintf(out, "      source: %s\n", one.source);
+        for (const cs_field *field = one.fields; field->name; field++)
+            print_field(field, out);
+    }
+}
+
+static bool add_field(cJSON *list, const cs_field *field)
+{
+    char expected[160];
+    cJSON *object = cJSON_CreateObject();
+    if (!object || !cJSON_AddItemToArray(list, object)) {
+        cJSON_Delete(object);
+        return false;
+    }
+    return cJSON_AddStringToObject(object, "name", field->name) &&
+           cJSON_AddStringToObject(object, "expected",
+                                   cs_field_expected(field, expected, sizeof(expected))) &&
+           cJSON_AddBoolToObject(object, "required", !field->fallback) &&
+           cJSON_AddStringToObject(object, "default", field->fallback ? field->fallback : "") &&
+           cJSON_AddStringToObject(object, "doc", field->doc);
+}
+
+static bool add_entry(cJSON *list, const entry *one)
+{
+    cJSON *object = cJSON_CreateObject();
+    if (!object || !cJSON_AddItemToArray(list, object)) {
+        cJSON_Delete(object);
+        return false;
+    }
+    bool complete = cJSON_AddStringToObject(object, "name", one->name) &&
+                    cJSON_AddStringToObject(object, "summary", one->summary) &&
+                    cJSON_AddStringToObject(object, "source", one->source ? one->source : "");
+    cJSON *fields = complete ? cJSON_AddArrayToObject(object, "parameters") : NULL;
+    for (const cs_field *field = one->fields; fields && field->name; field++) {
+        if (!add_field(fields, field))
+            return false;
+    }
+    return fields != NULL;
+}
+
+static bool add_section(cJSON *root, size_t section)
+{
+    entry one;
+    cJSON *list = cJSON_AddArrayToObject(root, sections[section].name);
+    for (size_t i = 0; list && sections[section].at(i, &one); i++) {
+        if (!add_entry(list, &one))
+            return false;
+    }
+    return list != NULL;
+}
+
+static bool chosen(const cs_arguments *arguments, size_t section)
+{
+    return arguments->n_words == 0 || strcmp(arguments->words[0], sections[section].name) == 0;
+}
+
+static cJSON *list_json(const cs_arguments *arguments)
+{
+    cJSON *root = cJSON_CreateObject();
+    for (size_t s = 0; root && s < N_SECTIONS; s++) {
+        if (chosen(arguments, s) && !add_section(root, s)) {
+            cJSON_Delete(root);
+            return NULL;
+        }
+    }
+    return root;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    bool known = false;
+    for (size_t s = 0; s < N_SECTIONS; s++)
+        known |= chosen(arguments, s);
+    if (!known)
+        return cs_error_add(error, CS_USAGE,
+                            "list: unknown \"%s\"; known: schedules, topologies, models, sections",
+                            arguments->words[0]);
+    if (cs_arguments_flag(arguments, "json"))
+        return cs_print_json(list_json(arguments), context->out, error);
+    for (size_t s = 0; s < N_SECTIONS; s++) {
+        if (chosen(arguments, s))
+            print_section(s, context->out);
+    }
+    return CS_OK;
+}
+
+const cs_command cs_command_list = {
+    .name = "list",
+    .words = "[schedules|topologies|models|sections]",
+    .min_words = 0,
+    .max_words = 1,
+    .choices = section_names,
+    .summary = "list what scenarios can name, with parameters",
+    .doc = "Lists schedules, topologies, kinds of models and the other sections of a scenario, "
+           "each with "
+           "its parameters, their units, ranges and defaults, and its source.",
+    .options = options,
+    .run = run,
+};

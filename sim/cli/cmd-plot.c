@@ -1,0 +1,106 @@
+#include "plots/plot.h"
+#include "sim/base/units.h"
+#include "sim/cli/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kinds[] = {"timeline", "memory", "utilisation", NULL};
+
+static const cs_option options[] = {
+    {"kind", 'k', "KIND", "What to draw", false, kinds},
+    {"output", 'o', "FILE", "Picture: .svg, .png or .pdf (default: INPUT-KIND.svg)", false, NULL},
+    {"first-device", 0, "N", "First device to show (default: 0)", false, NULL},
+    {"devices", 0, "N", "How many devices to show (default: all)", false, NULL},
+    {"first-mini-batch", 0, "N", "First mini-batch to show (default: 0)", false, NULL},
+    {"mini-batches", 0, "N", "How many mini-batches to show (default: all)", false, NULL},
+    {"from", 0, "TIME", "Show the time from here on, like \"1.5 ms\"", false, NULL},
+    {"until", 0, "TIME", "Show the time until here", false, NULL},
+    {"width", 0, "N", "Pixels, or points of PDF (default: chosen)", false, NULL},
+    {"height", 0, "N", "Pixels, or points of PDF (default: chosen)", false, NULL},
+    {0},
+};
+
+static cs_status read_counts(const cs_arguments *arguments, cs_plot_options *how, cs_error *error)
+{
+    const struct {
+        const char *name;
+        uint32_t *value;
+    } counts[] = {
+        {"first-device", &how->first_device},
+        {"devices", &how->n_devices},
+        {"first-mini-batch", &how->first_mini_batch},
+        {"mini-batches", &how->n_mini_batches},
+        {"width", &how->width},
+        {"height", &how->height},
+    };
+    cs_status status = CS_OK;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && status == CS_OK; i++)
+        status = cs_arguments_count(arguments, counts[i].name, 0, counts[i].value, error);
+    return status;
+}
+
+static cs_status read_time(const cs_arguments *arguments, const char *option, double *out,
+                           cs_error *error)
+{
+    const char *text = cs_arguments_value(arguments, option);
+    *out = 0;
+    if (!text)
+        return CS_OK;
+    cs_error reason;
+    cs_error_init(&reason);
+    if (cs_units_parse(text, CS_QUANTITY_TIME, out, &reason) == CS_OK)
+        return CS_OK;
+    return cs_error_add(error, CS_USAGE, "plot: --%s: %s", option, reason.text);
+}
+
+/* "INPUT-KIND.svg" next to the current folder's files; allocated. */
+static char *output_name(const char *input, const char *kind)
+{
+    const char *slash = strrchr(input, '/');
+    const char *name = slash ? slash + 1 : input;
+    const char *dot = strrchr(name, '.');
+    size_t stem = dot ? (size_t)(dot - name) : strlen(name);
+    size_t bytes = stem + strlen(kind) + sizeof("-.svg");
+    char *out = malloc(bytes);
+    if (out)
+        snprintf(out, bytes, "%.*s-%s.svg", (int)stem, name, kind);
+    return out;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    const char *kind = cs_arguments_value(arguments, "kind");
+    cs_plot_options how = {.kind = kind ? kind : "timeline", .input = arguments->words[0]};
+    cs_status status = read_counts(arguments, &how, error);
+    if (status == CS_OK)
+        status = read_time(arguments, "from", &how.from, error);
+    if (status == CS_OK)
+        status = read_time(arguments, "until", &how.until, error);
+    if (status != CS_OK)
+        return status;
+    const char *given = cs_arguments_value(arguments, "output");
+    char *output = given ? strdup(given) : output_name(how.input, how.kind);
+    if (!output)
+        return cs_error_no_memory(error);
+    how.output = output;
+    status = cs_plot_draw(&how, error);
+    if (status == CS_OK)
+        cs_log_write(&context->log, CS_LOG_INFO, "wrote %s", output);
+    free(output);
+    return status;
+}
+
+const cs_command cs_command_plot = {
+    .name = "plot",
+    .words = "RESULTS.h5",
+    .min_words = 1,
+    .max_words = 1,
+    .summary = "draw results",
+    .doc = "Draws a results file with gnuplot. timeline: what each device does when. memory: what "
+           "its memory "
+           "holds over time. utilisation: what the time of devices went to, and how busy the links "
+           "are.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,92 @@
+/* Commands of the program `sim`: tables that parse the command line, and that help, completion and
+ * the manual page are made from.
+ *
+ * To add a command: a file cmd-NAME.c with a `const cs_command`, and a line in commands.c.
+ */
+#ifndef CS_CLI_COMMAND_H
+#define CS_CLI_COMMAND_H
+
+#include "sim/base/error.h"
+#include "sim/base/log.h"
+#include "sim/base/progress.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+typedef struct cs_option {
+    const char *name;           /* of --name; NULL ends a table */
+    char letter;                /* of -x, or 0 */
+    const char *argument;       /* "FILE.h5", or NULL for a flag */
+    const char *doc;            /* one sentence, without a full stop */
+    bool repeats;               /* may be given several times; else the last one counts */
+    const char *const *choices; /* words that completion offers, ended by NULL; or NULL */
+} cs_option;
+
+enum { CS_OPTIONS_MAX = 24 }; /* of one command, the common ones included; checked by a test */
+
+/* What the command line said. */
+typedef struct cs_arguments {
+    const struct cs_command *command;
+    const char *const *words; /* without options */
+    size_t n_words;
+    struct {
+        const char **values;
+        size_t n;
+    } options[CS_OPTIONS_MAX]; /* in step with the command's table; a flag's value is "" */
+} cs_arguments;
+
+/* What commands need from the program. */
+typedef struct cs_context {
+    FILE *out;
+    cs_log log;
+    const cs_progress *progress;
+} cs_context;
+
+typedef struct cs_command {
+    const char *name;
+    const char *words; /* the arguments that are no options: "SCENARIO.json" */
+    size_t min_words, max_words;
+    const char *const *choices; /* for the first word, ended by NULL; or NULL */
+    const char *summary;        /* one line */
+    const char *doc;            /* paragraphs, separated by blank lines */
+    const cs_option *options;
+    cs_status (*run)(const cs_context *context, const cs_arguments *arguments, cs_error *error);
+} cs_command;
+
+/* All commands, ended by NULL. */
+extern const cs_command *const cs_commands[];
+
+const cs_command *cs_command_find(const char *name);
+
+/* Options that every command takes: help, log-level. */
+extern const cs_option cs_common_options[];
+
+/* Option number i of a command, the common ones after its own; NULL behind the last. */
+const cs_option *cs_command_option(const cs_command *command, size_t i);
+
+/* Parses what follows the command's name; arguments are released with cs_arguments_finish. CS_USAGE
+ * with one message. */
+CS_MUST_CHECK cs_status cs_command_parse(const cs_command *command, int argc, char **argv,
+                                         cs_arguments *arguments, cs_error *error);
+void cs_arguments_finish(cs_arguments *arguments);
+
+/* The last value of an option, or NULL; all of them. */
+const char *cs_arguments_value(const cs_arguments *arguments, const char *option);
+size_t cs_arguments_values(const cs_arguments *arguments, const char *option,
+                           const char *const **values);
+bool cs_arguments_flag(const cs_arguments *arguments, const char *option);
+
+/* A whole number from an option's value, or `fallback` without one. */
+CS_MUST_CHECK cs_status cs_arguments_count(const cs_arguments *arguments, const char *option,
+                                           uint32_t fallback, uint32_t *out, cs_error *error);
+
+/* Help texts. */
+void cs_command_print_usage(FILE *out);
+void cs_command_print_help(const cs_command *command, FILE *out);
+
+/* The manual page sim(1), and completion for bash. */
+void cs_document_man(FILE *out);
+void cs_document_bash(FILE *out);
+
+#endif

@@ -1,0 +1,148 @@
+#include "sim/cli/command.h"
+
+#include "version.h"
+
+/* Text for roff: hyphens as they are typed, and no line may begin with a control character. */
+static void print_roff(const char *text, FILE *out)
+{
+    for (const char *at = text; *at; at++) {
+        bool line_starts = at == text || at[-1] == '\n';
+        if (line_starts && (*at == '.' || *at == '\''))
+            fputs("\\&", out);
+        if (*at == '-') {
+            fputs("\\-", out);
+        } else if (*at == '\\') {
+            fputs("\\e", out);
+        } else if (*at == '\n' && at[1] == '\n') {
+            fputs("\n.PP\n", out);
+            at++;
+        } else {
+            fputc(*at, out);
+        }
+    }
+}
+
+static void print_option_roff(const cs_option *option, FILE *out)
+{
+    fputs(".TP\n.BR ", out);
+    if (option->letter)
+        fprintf(out, "\\-%c \", \" ", option->letter);
+    fputs("\\-\\-", out);
+    print_roff(option->name, out);
+    if (option->argument)
+        fprintf(out, " \" \\fI%s\\fR\"", option->argument);
+    fputc('\n', out);
+    print_roff(option->doc, out);
+    for (size_t i = 0; option->choices && option->choices[i]; i++)
+        fprintf(out, "%s%s", i ? ", " : ": ", option->choices[i]);
+    fputs(option->repeats ? " (may be repeated).\n" : ".\n", out);
+}
+
+static void print_command_roff(const cs_command *command, FILE *out)
+{
+    fprintf(out, ".SS \"sim %s [\\fIOPTION\\fR]... %s\"\n", command->name, command->words);
+    print_roff(command->doc, out);
+    fputc('\n', out);
+    for (const cs_option *option = command->options; option->name; option++)
+        print_option_roff(option, out);
+}
+
+static void print_statuses(FILE *out)
+{
+    static const struct {
+        int code;
+        const char *doc;
+    } rows[] = {
+        {0, "Done."},
+        {1, "The run failed."},
+        {2, "Wrong use of the command line."},
+        {3, "Bad input file; the message names file and place. Nothing was written."},
+        {4, "A requested limit or comparison did not hold, for example with --fail-on-oom."},
+        {130, "Interrupted."},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fprintf(out, ".TP\n.B %d\n", rows[i].code);
+        print_roff(rows[i].doc, out);
+        fputc('\n', out);
+    }
+}
+
+void cs_document_man(FILE *out)
+{
+    fprintf(out, ".TH SIM 1 \"\" \"sim %s\" \"User Commands\"\n", SIM_VERSION);
+    fputs(".SH NAME\nsim \\- simulate training schedules of deep networks on clusters\n"
+          ".SH SYNOPSIS\n.B sim\n.I COMMAND\n.RI [ ARGUMENT ]...\n"
+          ".SH DESCRIPTION\n"
+          "A discrete\\-event simulator for schedules and memory in deep\\-learning training: it "
+          "runs a\n"
+          "model, on a platform, under a schedule, and reports throughput, idle time and its "
+          "causes,\n"
+          "memory over time, and the version of the weights that each step read.\n"
+          ".SH COMMANDS\n",
+          out);
+    for (size_t i = 0; cs_commands[i]; i++)
+        print_command_roff(cs_commands[i], out);
+    fputs(".SH COMMON OPTIONS\n", out);
+    for (const cs_option *option = cs_common_options; option->name; option++)
+        print_option_roff(option, out);
+    fputs(".SH EXIT STATUS\n", out);
+    print_statuses(out);
+    fputs(".SH ENVIRONMENT\n.TP\n.B SIM_PLOTS_DIR\n"
+          "Folder of the gnuplot programs that\n.B sim plot\nuses, instead of the installed one.\n"
+          ".SH EXAMPLES\n.nf\n"
+          "sim run scenarios/vgg16\\-gpipe.json \\-o vgg16.h5\n"
+          "sim plot vgg16.h5 \\-\\-kind timeline \\-o vgg16.svg\n"
+          "sim run scenarios/vgg16\\-gpipe.json \\-\\-set /schedule/micro_batches=16 "
+          "\\-\\-json\n.fi\n",
+          out);
+}
+
+static void print_words(const char *const *words, FILE *out)
+{
+    for (size_t i = 0; words && words[i]; i++)
+        fprintf(out, "%s%s", i ? " " : "", words[i]);
+}
+
+static void print_command_bash(const cs_command *command, FILE *out)
+{
+    const cs_option *option;
+    fprintf(out, "    %s)\n        case $previous in\n", command->name);
+    for (size_t i = 0; (option = cs_command_option(command, i)); i++) {
+        if (!option->choices)
+            continue;
+        fprintf(out, "        --%s) words=\"", option->name);
+        print_words(option->choices, out);
+        fputs("\" ;;\n", out);
+    }
+    fputs("        *) [[ $current == -* ]] && words=\"", out);
+    for (size_t i = 0; (option = cs_command_option(command, i)); i++)
+        fprintf(out, "%s--%s", i ? " " : "", option->name);
+    fputs("\"", out);
+    if (command->choices) {
+        fputs(" || words=\"", out);
+        print_words(command->choices, out);
+        fputs("\"", out);
+    }
+    fputs(" ;;\n        esac ;;\n", out);
+}
+
+void cs_document_bash(FILE *out)
+{
+    fputs("# bash completion for sim; made by `sim completion bash`\n"
+          "_sim()\n{\n"
+          "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} "
+          "words=\"\"\n"
+          "    if [[ $COMP_CWORD -eq 1 ]]; then\n        words=\"--help --version",
+          out);
+    for (size_t i = 0; cs_commands[i]; i++)
+        fprintf(out, " %s", cs_commands[i]->name);
+    fputs("\"\n    else\n    case ${COMP_WORDS[1]} in\n", out);
+    for (size_t i = 0; cs_commands[i]; i++)
+        print_command_bash(cs_commands[i], out);
+    fputs("    esac\n    fi\n"
+          "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+          "    [[ -z $words || ${#COMPREPLY[@]} -eq 0 ]] && COMPREPLY=($(compgen -f -- "
+          "\"$current\"))\n"
+          "}\ncomplete -o filenames -F _sim sim\n",
+          out);
+}

@@ -1,0 +1,73 @@
+#include "sim/cli/command.h"
+#include "sim/cli/terminal.h"
+#include "version.h"
+
+#include <string.h>
+
+static cs_status set_level(const cs_arguments *arguments, cs_log *log, cs_error *error)
+{
+    const char *level = cs_arguments_value(arguments, "log-level");
+    if (!level || cs_log_level_parse(level, &log->level))
+        return CS_OK;
+    return cs_error_add(error, CS_USAGE,
+                        "unknown log level \"%s\"; known: error, warning, info, debug", level);
+}
+
+/* A result that did not arrive is a failure: standard output may be a full disk. */
+static cs_status flush(FILE *out, cs_error *error)
+{
+    return fflush(out) == 0 && !ferror(out)
+               ? CS_OK
+               : cs_error_add(error, CS_IO, "standard output: cannot write");
+}
+
+static cs_status run_command(const cs_command *command, int argc, char **argv, cs_context *context,
+                             cs_error *error)
+{
+    cs_arguments arguments;
+    cs_status status = cs_command_parse(command, argc, argv, &arguments, error);
+    if (status != CS_OK)
+        return status;
+    status = set_level(&arguments, &context->log, error);
+    if (status == CS_OK && cs_arguments_flag(&arguments, "help"))
+        cs_command_print_help(command, context->out);
+    else if (status == CS_OK)
+        status = command->run(context, &arguments, error);
+    cs_arguments_finish(&arguments);
+    return status;
+}
+
+static cs_status run_program(int argc, char **argv, cs_context *context, cs_error *error)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    if (strcmp(name, "--version") == 0) {
+        fprintf(context->out, "sim %s\n", SIM_VERSION);
+        return CS_OK;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    const cs_command *command = cs_command_find(name);
+    if (command)
+        return run_command(command, argc - 1, argv + 1, context, error);
+    if (argc < 2)
+        return cs_error_add(error, CS_USAGE, "a command is missing (sim --help lists them)");
+    return cs_error_add(error, CS_USAGE, "unknown command \"%s\" (sim --help lists them)", name);
+}
+
+int main(int argc, char **argv)
+{
+    cs_terminal terminal;
+    cs_terminal_init(&terminal);
+    cs_progress progress = cs_terminal_progress(&terminal);
+    cs_context context = {.out = stdout, .log = {stderr, CS_LOG_INFO}, .progress = &progress};
+    cs_error error;
+    cs_error_init(&error);
+    cs_status status = run_program(argc, argv, &context, &error);
+    cs_status flushed = flush(stdout, &error);
+    if (status == CS_OK)
+        status = flushed;
+    cs_terminal_clear(&terminal);
+    if (status != CS_OK)
+        cs_log_error(&context.log, &error);
+    return cs_status_exit_code(status);
+}

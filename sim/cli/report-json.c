@@ -1,0 +1,172 @@
+#include "sim/cli/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static double seconds(cs_time time)
+{
+    return cs_time_seconds(time);
+}
+
+static bool add_number(cJSON *object, const char *key, double value)
+{
+    return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
+                           : cJSON_AddNullToObject(object, key) != NULL;
+}
+
+static bool add_time_use(cJSON *object, const cs_time_use *use)
+{
+    cJSON *compute = cJSON_AddObjectToObject(object, "compute_s");
+    for (uint32_t kind = 0; compute && kind < CS_N_KINDS; kind++) {
+        if (cs_kind_group_of(kind) == CS_GROUP_COMPUTE &&
+            !add_number(compute, cs_kind_name(kind), seconds(use->compute[kind])))
+            return false;
+    }
+    return compute && add_number(object, "communication_s", seconds(use->communication)) &&
+           add_number(object, "dependency_s", seconds(use->dependency)) &&
+           add_number(object, "flush_s", seconds(use->flush));
+}
+
+static bool add_categories(cJSON *object, const char *key, const int64_t *bytes)
+{
+    cJSON *categories = cJSON_AddObjectToObject(object, key);
+    for (uint32_t c = 0; categories && c < CS_N_CATEGORIES; c++) {
+        if (!add_number(categories, cs_category_name(c), (double)bytes[c]))
+            return false;
+    }
+    return categories != NULL;
+}
+
+static bool add_oom(cJSON *object, const cs_graph *graph, const cs_device_record *record)
+{
+    char task[96] = "what is resident from the start";
+    if (!record->out_of_memory)
+        return cJSON_AddNullToObject(object, "out_of_memory") != NULL;
+    if (record->oom_task != CS_NONE)
+        cs_graph_describe(graph, record->oom_task, task, sizeof(task));
+    cJSON *oom = cJSON_AddObjectToObject(object, "out_of_memory");
+    return oom && add_number(oom, "time_s", seconds(record->oom_time)) &&
+           cJSON_AddStringToObject(oom, "task", task) &&
+           add_categories(oom, "memory_bytes", record->at_oom);
+}
+
+static bool add_device(cJSON *list, const cs_simulation *simulation, uint32_t device)
+{
+    const cs_device_record *record = &simulation->trace.devices[device];
+    cJSON *object = cJSON_CreateObject();
+    if (!object || !cJSON_AddItemToArray(list, object)) {
+        cJSON_Delete(object);
+        return false;
+    }
+    double capacity = record->capacity == INT64_MAX ? INFINITY : (double)record->capacity;
+    return add_number(object, "device", device) && add_number(object, "capacity_bytes", capacity) &&
+           add_number(object, "peak_memory_bytes", (double)record->peak) &&
+           add_number(object, "peak_time_s", seconds(record->peak_time)) &&
+           add_categories(object, "at_peak_bytes", record->at_peak) &&
+           add_categories(object, "category_peak_bytes", record->category_peak) &&
+           add_number(object, "peak_activation_bytes",
+                      (double)record->category_peak[CS_MEMORY_ACTIVATIONS]) &&
+           add_time_use(object, &simulation->analysis.devices[device]) &&
+           add_oom(object, &simulation->graph, record);
+}
+
+static bool add_devices(cJSON *root, const cs_simulation *simulation)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "devices");
+    for (uint32_t d = 0; list && d < simulation->trace.n_devices; d++) {
+        if (!add_device(list, simulation, d))
+            return false;
+    }
+    return list != NULL;
+}
+
+static bool add_links(cJSON *root, const cs_trace *trace)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "links");
+    for (uint32_t l = 0; list && l < trace->n_links; l++) {
+        const cs_link_record *record = &trace->links[l];
+        double capacity = record->bandwidth * seconds(trace->makespan);
+        cJSON *object = cJSON_CreateObject();
+        if (!object || !cJSON_AddItemToArray(list, object)) {
+            cJSON_Delete(object);
+            return false;
+        }
+        if (!cJSON_AddStringToObject(object, "name", record->name) ||
+            !add_number(object, "bandwidth_bytes_per_s", record->bandwidth) ||
+            !add_number(object, "carried_bytes", (double)record->bytes) ||
+            !add_number(object, "utilisation_fraction",
+                        capacity > 0 ? (double)record->bytes / capacity : 0))
+            return false;
+    }
+    return list != NULL;
+}
+
+static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
+{
+    double unit = form->figure == CS_FIGURE_MAKESPAN ? (double)CS_PS_PER_SEC : 1;
+    double closed = cs_form_value(form), simulated = cs_simulation_figure(simulation, form);
+    cJSON *object = cJSON_CreateObject();
+    if (!object || !cJSON_AddItemToArray(list, object)) {
+        cJSON_Delete(object);
+        return false;
+    }
+    if (form->device != CS_NONE && !add_number(object, "device", form->device))
+        return false;
+    return cJSON_AddStringToObject(object, "figure", cs_figure_key(form->figure)) &&
+           add_number(object, "closed_form", closed / unit) &&
+           add_number(object, "simulated", simulated / unit) &&
+           add_number(object, "difference", (simulated - closed) / unit) &&
+           cJSON_AddBoolToObject(object, "applies", form->applies) &&
+           cJSON_AddStringToObject(object, "formula", form->formula) &&
+           cJSON_AddStringToObject(object, "assumes", form->assumes) &&
+           cJSON_AddStringToObject(object, "source", form->source);
+}
+
+static bool add_forms(cJSON *root, const cs_simulation *simulation)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "closed_forms");
+    for (uint32_t f = 0; list && f < simulation->forms.n; f++) {
+        if (!add_form(list, simulation, &simulation->forms.forms[f]))
+            return false;
+    }
+    return list != NULL;
+}
+
+static bool add_critical_path(cJSON *root, const cs_analysis *analysis)
+{
+    cJSON *path = cJSON_AddObjectToObject(root, "critical_path");
+    return path && add_number(path, "steps", analysis->n_steps) &&
+           add_time_use(path, &analysis->path);
+}
+
+static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    const cs_analysis *analysis = &simulation->analysis;
+    char hash[17];
+    snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
+    return cJSON_AddStringToObject(root, "name", scenario->name) &&
+           cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
+           cJSON_AddStringToObject(root, "topology", scenario->platform.topology) &&
+           add_number(root, "batch_size_samples", scenario->batch_size) &&
+           add_number(root, "micro_batches", scenario->job.micro_batches) &&
+           add_number(root, "iterations", scenario->job.iterations) &&
+           add_number(root, "tasks", simulation->graph.n_tasks) &&
+           add_number(root, "makespan_s", seconds(simulation->trace.makespan)) &&
+           add_number(root, "iteration_time_s", analysis->iteration_time) &&
+           add_number(root, "throughput_samples_per_s", analysis->throughput) &&
+           add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
+           cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
+           cJSON_AddBoolToObject(root, "stopped", simulation->trace.stopped) &&
+           cJSON_AddStringToObject(root, "hash", hash) && add_forms(root, simulation) &&
+           add_critical_path(root, analysis) && add_devices(root, simulation) &&
+           add_links(root, &simulation->trace);
+}
+
+cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    cJSON *root = cJSON_CreateObject();
+    if (root && fill(root, scenario, simulation))
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}

@@ -1,0 +1,20 @@
+/* What the commands that read a scenario share: its file and --set. */
+#ifndef CS_CLI_SCENARIO_OPTION_H
+#define CS_CLI_SCENARIO_OPTION_H
+
+#include "sim/cli/command.h"
+#include "sim/scenario/scenario.h"
+
+#define CS_OPTION_SET                                                                              \
+    {                                                                                              \
+        "set", 's', "/json/pointer=VALUE", "Change the scenario before it is read", true, NULL     \
+    }
+
+/* Loads the scenario that the first word names, with the changes of --set. */
+CS_MUST_CHECK cs_status cs_scenario_from(const cs_arguments *arguments, cs_scenario *scenario,
+                                         cs_error *error);
+
+/* Prints a JSON value, and frees it. NULL stands for memory that ran out. */
+CS_MUST_CHECK cs_status cs_print_json(cJSON *root, FILE *out, cs_error *error);
+
+#endif

@@ -1,0 +1,90 @@
+#include "sim/cli/simulate.h"
+
+#include "sim/engine/engine.h"
+#include "sim/lower/lower.h"
+
+void cs_simulation_finish(cs_simulation *simulation)
+{
+    cs_graph_finish(&simulation->graph);
+    cs_trace_finish(&simulation->trace);
+    cs_analysis_finish(&simulation->analysis);
+    cs_forms_finish(&simulation->forms);
+    *simulation = (cs_simulation){0};
+}
+
+static cs_status make_graph(const cs_scenario *scenario, cs_graph *graph, cs_error *error)
+{
+    cs_graph logical = {0};
+    cs_status status =
+        cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params, &logical, error);
+    if (status == CS_OK)
+        status = cs_lower(&logical, graph, error);
+    cs_graph_finish(&logical);
+    return status;
+}
+
+static cs_status run(const cs_scenario *scenario, const cs_simulation_options *options,
+                     cs_simulation *simulation, cs_error *error)
+{
+    cs_status status = make_graph(scenario, &simulation->graph, error);
+    if (status == CS_OK && !cs_progress_step(options->progress, "simulating", 0, 1))
+        status = cs_error_add(error, CS_INTERRUPTED, "interrupted before the simulation began");
+    if (status != CS_OK)
+        return status;
+    cs_engine_options engine = {.record_memory = true,
+                                .record_versions = true,
+                                .stop_on_oom = options->stop_on_oom,
+                                .progress = options->progress};
+    status =
+        cs_engine_run(&simulation->graph, &scenario->platform, &engine, &simulation->trace, error);
+    if (status == CS_OK)
+        status = cs_analyse(&simulation->graph, &simulation->trace, scenario->batch_size,
+                            &simulation->analysis, error);
+    if (status == CS_OK)
+        status = scenario->schedule->closed_forms(&scenario->job, scenario->params,
+                                                  &simulation->forms, error);
+    return status;
+}
+
+cs_status cs_simulate(const cs_scenario *scenario, const cs_simulation_options *options,
+                      cs_simulation *simulation, cs_error *error)
+{
+    cs_simulation made = {0};
+    cs_status status = run(scenario, options, &made, error);
+    if (status != CS_OK) {
+        cs_simulation_finish(&made);
+        return status;
+    }
+    made.hash = cs_trace_hash(&made.trace);
+    *simulation = made;
+    return CS_OK;
+}
+
+double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form)
+{
+    switch (form->figure) {
+    case CS_FIGURE_MAKESPAN:
+        return (double)simulation->trace.makespan;
+    case CS_FIGURE_BUBBLE:
+        return simulation->analysis.bubble_fraction;
+    case CS_FIGURE_PEAK_ACTIVATIONS:
+        return (double)simulation->trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS];
+    case CS_N_FIGURES:
+        break;
+    }
+    return 0;
+}
+
+double cs_form_value(const cs_form *form)
+{
+    return form->figure == CS_FIGURE_BUBBLE ? form->fraction : (double)form->exact;
+}
+
+bool cs_simulation_out_of_memory(const cs_simulation *simulation)
+{
+    for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {
+        if (simulation->trace.devices[d].out_of_memory)
+            return true;
+    }
+    return false;
+}

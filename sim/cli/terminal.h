@@ -1,0 +1,27 @@
+/* Progress on a terminal, and Ctrl-C. */
+#ifndef CS_CLI_TERMINAL_H
+#define CS_CLI_TERMINAL_H
+
+#include "sim/base/progress.h"
+
+#include <time.h>
+
+typedef struct cs_terminal {
+    bool shows;              /* standard error is a terminal */
+    bool shown;              /* a line of progress is on it */
+    struct timespec started; /* of the work that is going on */
+    struct timespec latest;  /* when the line was last written */
+    const char *what;
+} cs_terminal;
+
+/* From now on the first Ctrl-C (or SIGTERM) asks the work to stop, the second one kills the
+ * program. */
+void cs_terminal_init(cs_terminal *terminal);
+
+/* Progress that writes to it. */
+cs_progress cs_terminal_progress(cs_terminal *terminal);
+
+/* Wipes the line of progress. */
+void cs_terminal_clear(cs_terminal *terminal);
+
+#endif

@@ -1,0 +1,84 @@
+#include "sim/scenario/sections.h"
+
+#include "sim/base/file.h"
+
+#include <stdlib.h>
+
+const cs_optimizer cs_optimizers[] = {{"sgd", 0}, {"momentum", 1}, {"adam", 2}};
+
+static const char *const optimizer_names[] = {"sgd", "momentum", "adam", NULL};
+
+const cs_field cs_scenario_model_fields[] = {
+    {"file", CS_FIELD_TEXT, offsetof(cs_model_section, file), .fallback = "",
+     .doc = "model file (scenarios/model-format.md), relative to the scenario"},
+    {"uniform", CS_FIELD_JSON, offsetof(cs_model_section, uniform), .fallback = "",
+     .doc = "a chain of equal layers instead of a file", .shape = "{uniform}"},
+    {"batch_size", CS_FIELD_COUNT, offsetof(cs_model_section, batch_size), .fallback = "0",
+     .doc = "samples per mini-batch; times and activations scale linearly from the model's own; 0: "
+            "so that a micro-batch is what the model was made for"},
+    {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
+     .choices = optimizer_names,
+     .doc = "states kept besides weights and gradients: none, one or two times the weights"},
+    {0},
+};
+
+const cs_field cs_scenario_uniform_fields[] = {
+    {"layers", CS_FIELD_COUNT, offsetof(cs_uniform_section, layers), .min = 1, .max = 1 << 20,
+     .doc = "layers in the chain"},
+    {"forward", CS_FIELD_TIME, offsetof(cs_uniform_section, forward),
+     .doc = "of a layer, per micro-batch"},
+    {"backward", CS_FIELD_TIME, offsetof(cs_uniform_section, backward),
+     .doc = "of a layer, per micro-batch"},
+    {"update", CS_FIELD_TIME, offsetof(cs_uniform_section, update), .fallback = "0 s",
+     .doc = "of a layer's weights, per mini-batch"},
+    {"weights", CS_FIELD_BYTES, offsetof(cs_uniform_section, weights), .fallback = "0 B",
+     .doc = "of a layer"},
+    {"activation", CS_FIELD_BYTES, offsetof(cs_uniform_section, activation), .fallback = "0 B",
+     .doc = "what a layer hands on, and what it keeps for its backward, per micro-batch"},
+    {"workspace", CS_FIELD_BYTES, offsetof(cs_uniform_section, workspace), .fallback = "0 B",
+     .doc = "what a layer needs while it computes"},
+    {0},
+};
+
+static cs_status read_uniform(cs_draft *draft, const cs_json_place *model, cs_error *error)
+{
+    cs_json_place place = {.up = model, .key = "uniform"};
+    cs_uniform_section *uniform = &draft->uniform;
+    cs_status status = cs_field_read(draft->model.uniform, &place,
+                                     (const cs_field *const[]){cs_scenario_uniform_fields, NULL},
+                                     (void *const[]){uniform}, &draft->scenario->arena, error);
+    if (status != CS_OK)
+        return status;
+    cs_layer layer = {.forward = uniform->forward,
+                      .backward_input = uniform->backward / 2,
+                      .backward_weight = uniform->backward - uniform->backward / 2,
+                      .update = uniform->update,
+                      .weight_bytes = uniform->weights,
+                      .output_bytes = uniform->activation,
+                      .kept_bytes = uniform->activation,
+                      .workspace_bytes = uniform->workspace};
+    return cs_model_uniform(uniform->layers, &layer, &draft->scenario->model, error);
+}
+
+static cs_status load_file(cs_draft *draft, cs_error *error)
+{
+    char *path = cs_file_relative(draft->path, draft->model.file);
+    if (!path)
+        return cs_error_no_memory(error);
+    cs_status status = cs_model_load(path, &draft->scenario->model, error);
+    free(path);
+    return status;
+}
+
+cs_status cs_draft_read_model(cs_draft *draft, cs_error *error)
+{
+    cs_json_place place = {.up = &draft->root, .key = "model"};
+    cs_status status = cs_field_read(
+        draft->top.model, &place, (const cs_field *const[]){cs_scenario_model_fields, NULL},
+        (void *const[]){&draft->model}, &draft->scenario->arena, error);
+    if (status != CS_OK)
+        return status;
+    if (!draft->model.file == !draft->model.uniform)
+        return cs_json_invalid(&place, error, "must have either \"file\" or \"uniform\"");
+    return draft->model.uniform ? read_uniform(draft, &place, error) : load_file(draft, error);
+}

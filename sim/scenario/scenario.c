@@ -1,0 +1,122 @@
+#include "sim/scenario/scenario.h"
+
+#include "sim/base/file.h"
+#include "sim/scenario/sections.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCHEMA_VERSION = 1 };
+
+const cs_field cs_scenario_fields[] = {
+    {"schema_version", CS_FIELD_COUNT, offsetof(cs_top_section, schema_version),
+     .min = SCHEMA_VERSION, .max = SCHEMA_VERSION, .doc = "version of this format"},
+    {"name", CS_FIELD_TEXT, offsetof(cs_top_section, name), .fallback = "",
+     .doc = "of the results and pictures; the file's name when not given"},
+    {"model", CS_FIELD_JSON, offsetof(cs_top_section, model), .doc = "what is trained",
+     .shape = "{model}"},
+    {"platform", CS_FIELD_JSON, offsetof(cs_top_section, platform), .doc = "on what",
+     .shape = "{platform} or the name of a topology"},
+    {"schedule", CS_FIELD_JSON, offsetof(cs_top_section, schedule), .doc = "in which order",
+     .shape = "{schedule}"},
+    {"iterations", CS_FIELD_COUNT, offsetof(cs_top_section, iterations), .fallback = "1", .min = 1,
+     .max = 1 << 20, .doc = "mini-batches to simulate"},
+    {"seed", CS_FIELD_NUMBER, offsetof(cs_top_section, seed), .fallback = "1",
+     .max = 9007199254740992.0, .doc = "of the random streams"},
+    {0},
+};
+
+void cs_scenario_finish(cs_scenario *scenario)
+{
+    cs_model_finish(&scenario->model);
+    cs_platform_finish(&scenario->platform);
+    cs_plan_finish(&scenario->plan);
+    cs_arena_finish(&scenario->arena);
+    free(scenario->resolved);
+    *scenario = (cs_scenario){0};
+}
+
+/* "folder/vgg16-gpipe.json" -> "vgg16-gpipe" */
+static const char *name_of_file(cs_arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return cs_arena_copy_length(arena, name,
+                                dot && dot != name ? (size_t)(dot - name) : strlen(name));
+}
+
+/* Reads all sections, whatever is wrong with the others, so that one run reports everything. */
+static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *error)
+{
+    cs_status status =
+        cs_field_read(root, &draft->root, (const cs_field *const[]){cs_scenario_fields, NULL},
+                      (void *const[]){&draft->top}, &draft->scenario->arena, error);
+    if (status != CS_OK && !(cJSON_IsObject(root)))
+        return status;
+    cs_status (*const readers[])(cs_draft *, cs_error *) = {
+        cs_draft_read_model, cs_draft_read_platform, cs_draft_read_schedule};
+    const cJSON *sections[] = {draft->top.model, draft->top.platform, draft->top.schedule};
+    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
+        cs_status section = sections[i] ? readers[i](draft, error) : CS_OK;
+        if (status == CS_OK)
+            status = section;
+    }
+    return status;
+}
+
+static cs_status build(cs_draft *draft, cs_error *error)
+{
+    cs_status (*const builders[])(cs_draft *, cs_error *) = {
+        cs_draft_build_platform, cs_draft_view_platform, cs_draft_build_plan, cs_draft_build_job};
+    for (size_t i = 0; i < sizeof(builders) / sizeof(builders[0]); i++) {
+        cs_status status = builders[i](draft, error);
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}
+
+static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
+{
+    cs_scenario *scenario = draft->scenario;
+    cs_status status = read_sections(draft, root, error);
+    if (status == CS_OK)
+        status = build(draft, error);
+    if (status != CS_OK)
+        return status;
+    scenario->name =
+        draft->top.name ? draft->top.name : name_of_file(&scenario->arena, draft->path);
+    scenario->seed = (uint64_t)draft->top.seed;
+    scenario->schedule = draft->schedule.kind;
+    scenario->params = draft->schedule.params;
+    scenario->resolved = scenario->name ? cs_draft_resolved(draft) : NULL;
+    return scenario->resolved ? CS_OK : cs_error_no_memory(error);
+}
+
+cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *scenario,
+                           cs_error *error)
+{
+    *scenario = (cs_scenario){0};
+    cs_arena_init(&scenario->arena);
+    cs_draft draft = {.path = path, .root = {.file = path}, .scenario = scenario};
+    cs_status status = read_into(&draft, root, error);
+    if (status != CS_OK)
+        cs_scenario_finish(scenario);
+    return status;
+}
+
+cs_status cs_scenario_load(const char *path, const cs_override *overrides, size_t n_overrides,
+                           cs_scenario *scenario, cs_error *error)
+{
+    cJSON *root;
+    cs_status status = cs_json_load(path, &root, error);
+    if (status != CS_OK)
+        return status;
+    for (size_t i = 0; i < n_overrides && status == CS_OK; i++)
+        status = cs_json_set(root, overrides[i].pointer, overrides[i].value, "--set", error);
+    if (status == CS_OK)
+        status = cs_scenario_read(root, path, scenario, error);
+    cJSON_Delete(root);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* Scenarios: what a user asks to be simulated.
+ *
+ * scenario.json names a model, a platform and a schedule (format: scenarios/README.md). Loading it
+ * resolves every default and builds the values that the simulation starts from: model, platform,
+ * plan, job. Errors in the file are reported several in one go, each with file and JSON pointer.
+ */
+#ifndef CS_SCENARIO_SCENARIO_H
+#define CS_SCENARIO_SCENARIO_H
+
+#include "schedules/schedule.h"
+#include "topologies/topology.h"
+
+typedef struct cs_scenario {
+    cs_arena arena;
+    const char *name;
+    uint64_t seed;
+    uint32_t batch_size; /* samples per mini-batch */
+    const cs_schedule *schedule;
+    void *params; /* of the schedule */
+    cs_model model;
+    cs_platform platform;
+    cs_plan plan;
+    cs_job job;
+    char *resolved; /* the scenario with every default written out, JSON text */
+} cs_scenario;
+
+/* One change to the file before it is read, from `--set /json/pointer=VALUE`. */
+typedef struct cs_override {
+    const char *pointer, *value;
+} cs_override;
+
+/* Zeroed scenarios can be finished. */
+void cs_scenario_finish(cs_scenario *scenario);
+
+CS_MUST_CHECK cs_status cs_scenario_load(const char *path, const cs_override *overrides,
+                                         size_t n_overrides, cs_scenario *scenario,
+                                         cs_error *error);
+
+/* The same from a parsed document, which stays the caller's. Paths in it are relative to the folder
+ * of `path`. */
+CS_MUST_CHECK cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *scenario,
+                                         cs_error *error);
+
+/* The fields of each section, for `sim list` and the documentation; ended by {0}. */
+extern const cs_field cs_scenario_fields[];
+extern const cs_field cs_scenario_model_fields[];
+extern const cs_field cs_scenario_uniform_fields[];
+extern const cs_field cs_scenario_platform_fields[];
+extern const cs_field cs_scenario_schedule_fields[];
+
+#endif

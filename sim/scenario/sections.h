@@ -1,0 +1,84 @@
+/* The sections of a scenario as they stand in the file, before anything is built from them.
+ * Internal to sim/scenario. */
+#ifndef CS_SCENARIO_SECTIONS_H
+#define CS_SCENARIO_SECTIONS_H
+
+#include "sim/scenario/scenario.h"
+
+typedef struct cs_top_section {
+    uint32_t schema_version;
+    const char *name;
+    const cJSON *model, *platform, *schedule;
+    uint32_t iterations;
+    double seed;
+} cs_top_section;
+
+typedef struct cs_model_section {
+    const char *file;
+    const cJSON *uniform;
+    uint32_t batch_size; /* 0: so that a micro-batch is what the model was made for */
+    uint32_t optimizer;  /* position in cs_optimizers */
+} cs_model_section;
+
+typedef struct cs_uniform_section {
+    uint32_t layers;
+    cs_time forward, backward, update;
+    int64_t weights, activation, workspace;
+} cs_uniform_section;
+
+typedef struct cs_platform_section {
+    const char *topology;
+    uint32_t devices; /* 0: as many as the schedule needs */
+    const cJSON *memory, *speed;
+    uint32_t sharing; /* position in its choices */
+    const cJSON *phi;
+    bool blocking;
+    cs_sharing shared;  /* what `sharing` and `phi` say together */
+    double coefficient; /* phi, or 1 */
+    const cs_topology *kind;
+    void *params; /* of the topology */
+} cs_platform_section;
+
+typedef struct cs_schedule_section {
+    const char *kind_name;
+    const cJSON *partition;
+    bool partition_communication;
+    const cs_schedule *kind;
+    void *params; /* of the schedule */
+} cs_schedule_section;
+
+/* A scenario while it is read. */
+typedef struct cs_draft {
+    const char *path;
+    cs_json_place root;
+    cs_top_section top;
+    cs_model_section model;
+    cs_uniform_section uniform;
+    cs_platform_section platform;
+    cs_schedule_section schedule;
+    cs_scenario *scenario; /* what is built */
+} cs_draft;
+
+typedef struct cs_optimizer {
+    const char *name;
+    double state_ratio; /* bytes of states per byte of float32 weights */
+} cs_optimizer;
+
+/* In step with the choices of the field "optimizer". */
+extern const cs_optimizer cs_optimizers[];
+
+/* Each reads its section, and loads or builds nothing that is large. */
+CS_MUST_CHECK cs_status cs_draft_read_model(cs_draft *draft, cs_error *error);
+CS_MUST_CHECK cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error);
+CS_MUST_CHECK cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error);
+
+/* Each builds its part of the scenario, in this order. */
+CS_MUST_CHECK cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error);
+CS_MUST_CHECK cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error);
+CS_MUST_CHECK cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error);
+CS_MUST_CHECK cs_status cs_draft_build_job(cs_draft *draft, cs_error *error);
+
+/* The scenario with all defaults; NULL when memory runs out. */
+char *cs_draft_resolved(const cs_draft *draft);
+
+#endif

@@ -1,0 +1,615 @@
+/* The small modules that everything else stands on: arena, vector, time, hash, random streams,
+ * numbers and words as text, errors, log. */
+#include "sim/base/arena.h"
+#include "sim/base/hash.h"
+#include "sim/base/log.h"
+#include "sim/base/number.h"
+#include "sim/base/random.h"
+#include "sim/base/text.h"
+#include "sim/base/time.h"
+#include "sim/base/vector.h"
+#include "tests/expect.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdalign.h>
+#include <stdlib.h>
+
+static void arena_gives_zeroed_aligned_memory(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 3, 8, 17, 4096, 16384, 16385, 70000, 1 << 20, 5};
+    cs_arena arena;
+    cs_arena_init(&arena);
+    for (int round = 0; round < 20; round++) {
+        for (size_t i = 0; i < ROWS(sizes); i++) {
+            unsigned char *piece = cs_arena_alloc(&arena, sizes[i], 1);
+            assert_non_null(piece);
+            assert_int_equal((uintptr_t)piece % alignof(max_align_t), 0);
+            for (size_t b = 0; b < sizes[i]; b++)
+                assert_int_equal(piece[b], 0);
+            memset(piece, 0xff, sizes[i]); /* a piece that overlaps a later one would show */
+        }
+    }
+    cs_arena_finish(&arena);
+    cs_arena_finish(&arena); /* twice is once */
+    cs_arena_finish(NULL);
+}
+
+static void arena_refuses_sizes_that_overflow(void **state)
+{
+    (void)state;
+    cs_arena arena;
+    cs_arena_init(&arena);
+    assert_null(cs_arena_alloc(&arena, SIZE_MAX, 2));
+    assert_null(cs_arena_alloc(&arena, SIZE_MAX, 1));
+    assert_null(cs_arena_alloc(&arena, SIZE_MAX / 2 + 1, 2));
+    assert_null(cs_arena_copy_length(&arena, "", SIZE_MAX));
+    assert_non_null(cs_arena_alloc(&arena, 0, SIZE_MAX));
+    cs_arena_finish(&arena);
+}
+
+static void arena_copies_texts(void **state)
+{
+    (void)state;
+    cs_arena arena;
+    cs_arena_init(&arena);
+    expect_text("whole", "layer", cs_arena_copy(&arena, "layer"));
+    expect_text("part", "lay", cs_arena_copy_length(&arena, "layer", 3));
+    expect_text("empty", "", cs_arena_copy(&arena, ""));
+    expect_text("nothing", "", cs_arena_copy_length(&arena, NULL, 0));
+    cs_arena_finish(&arena);
+}
+
+static void vector_grows_and_keeps_its_elements(void **state)
+{
+    (void)state;
+    uint64_t *numbers = NULL;
+    uint32_t count = 0, capacity = 0, growths = 0;
+    while (count < 100000) {
+        const uint32_t before = capacity;
+        assert_true(
+            cs_vector_reserve((void **)&numbers, &capacity, (uint64_t)count + 1, sizeof(*numbers)));
+        growths += capacity != before;
+        numbers[count] = count * UINT64_C(7);
+        count++;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(numbers[i], i * UINT64_C(7));
+    /* by half from 8 on: 8 * 1.5^24 = 134684 is the first to reach 100000, a few more for rounding
+     */
+    assert_in_range(growths, 20, 30);
+    free(numbers);
+}
+
+static void vector_refuses_too_many_elements(void **state)
+{
+    (void)state;
+    char *bytes = NULL;
+    uint32_t capacity = 0;
+    assert_true(cs_vector_reserve((void **)&bytes, &capacity, 1, 1));
+    const char *const before = bytes;
+    const uint32_t capacity_before = capacity;
+    assert_false(cs_vector_reserve((void **)&bytes, &capacity, UINT32_MAX, 1));
+    assert_false(cs_vector_reserve((void **)&bytes, &capacity, UINT64_MAX, 1));
+    assert_false(cs_vector_reserve((void **)&bytes, &capacity, 100, SIZE_MAX / 2));
+    assert_ptr_equal(bytes, before);
+    assert_int_equal(capacity, capacity_before);
+    free(bytes);
+}
+
+/* 2^63 ps = 9223372.036854775808 s; the largest double below 2^63 is 2^63 - 1024. */
+static const struct {
+    const char *name;
+    double seconds;
+    bool fits;
+    cs_time time;
+} seconds_rows[] = {
+    {"zero", 0, true, 0},
+    {"one second", 1, true, CS_PS_PER_SEC},
+    {"one picosecond", 1e-12, true, 1},
+    {"rounds down", 1.4e-12, true, 1},
+    {"rounds up", 1.6e-12, true, 2},
+    {"ten days", 864000, true, INT64_C(864000) * CS_PS_PER_SEC},
+    {"too large", 9223373, false, 0},
+    {"infinite", INFINITY, false, 0},
+    {"negative", -1e-12, false, 0},
+    {"no number", NAN, false, 0},
+};
+
+static void time_reads_seconds(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(seconds_rows); i++) {
+        cs_time time = -5;
+        bool fits = cs_time_from_seconds(seconds_rows[i].seconds, &time);
+        expect_int(seconds_rows[i].name, seconds_rows[i].fits, fits);
+        expect_int(seconds_rows[i].name, fits ? seconds_rows[i].time : -5, time);
+    }
+    expect_double("back to seconds", 1.5, cs_time_seconds(INT64_C(1500000000000)));
+}
+
+/* bytes * 10^12 / rate */
+static const struct {
+    const char *name;
+    double bytes, rate;
+    bool fits;
+    cs_time time;
+} transfer_rows[] = {
+    {"1 GB at 1 GB/s", 1e9, 1e9, true, CS_PS_PER_SEC},
+    {"1 byte at 3 GB/s is 333.3 ps", 1, 3e9, true, 333},
+    {"2 bytes at 3 GB/s are 666.7 ps", 2, 3e9, true, 667},
+    {"nothing at rate 0", 0, 0, true, 0},
+    {"something at rate 0", 1, 0, false, 0},
+    {"unlimited rate", 1e18, INFINITY, true, 0},
+    {"too long", 1e9, 1, false, 0},
+};
+
+static void time_of_transfers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(transfer_rows); i++) {
+        cs_time time = -5;
+        bool fits = cs_time_transfer(transfer_rows[i].bytes, transfer_rows[i].rate, &time);
+        expect_int(transfer_rows[i].name, transfer_rows[i].fits, fits);
+        expect_int(transfer_rows[i].name, fits ? transfer_rows[i].time : -5, time);
+    }
+}
+
+static void time_never_wraps(void **state)
+{
+    (void)state;
+    cs_time time = -5;
+    assert_false(cs_time_add(CS_TIME_MAX, 1, &time));
+    assert_false(cs_time_mul(CS_TIME_MAX / 2 + 1, 2, &time));
+    assert_false(cs_time_scale(CS_TIME_MAX, 1.5, &time));
+    assert_false(cs_time_scale(1, -1, &time));
+    assert_false(cs_time_at_speed(CS_TIME_MAX, 0.5, &time));
+    expect_int("untouched", -5, time);
+    assert_true(cs_time_add(CS_TIME_MAX - 1, 1, &time));
+    expect_int("sum", CS_TIME_MAX, time);
+    assert_true(cs_time_mul(3, 4, &time));
+    expect_int("product", 12, time);
+    assert_true(cs_time_scale(CS_TIME_MAX, 1, &time)); /* 2^63 - 1 is no double */
+    expect_int("times one", CS_TIME_MAX, time);
+    assert_true(cs_time_scale(3, 0.5, &time)); /* 1.5 */
+    expect_int("times one half", 2, time);
+    assert_true(cs_time_at_speed(CS_TIME_MAX, 1, &time));
+    expect_int("at speed one", CS_TIME_MAX, time);
+    assert_true(cs_time_at_speed(10, 4, &time)); /* 2.5 */
+    expect_int("at speed four", 3, time);
+}
+
+/* Values of XXH64 from an implementation in Python written from its specification, itself checked
+ * against the published 0xef46db3751d8e999 of nothing; "abc" and the fox are well-known as well. */
+static const struct {
+    const char *text;
+    uint64_t seed, hash;
+} hash_rows[] = {
+    {"", 0, UINT64_C(0xef46db3751d8e999)},
+    {"abc", 0, UINT64_C(0x44bc2cf5ad770999)},
+    {"The quick brown fox jumps over the lazy dog", 0, UINT64_C(0x0b242d361fda71bc)},
+    {"The quick brown fox jumps over the lazy dog", 7, UINT64_C(0x73229526fb86a735)},
+};
+
+static void hash_is_xxh64(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(hash_rows); i++) {
+        const char *text = hash_rows[i].text;
+        expect_bits(text, hash_rows[i].hash, cs_hash_bytes(text, strlen(text), hash_rows[i].seed));
+    }
+    expect_bits("no bytes", hash_rows[0].hash, cs_hash_bytes(NULL, 0, 0));
+}
+
+/* From implementations of XXH64, splitmix64 and xoshiro256** in Python, written from the papers and
+ * checked against published values: splitmix64 of 1234567 begins with 6457827717110365317,
+ * xoshiro256** from the state 1, 2, 3, 4 with 11520, 0, 1509978240. */
+static const struct {
+    uint64_t seed;
+    const char *name;
+    uint64_t first[3];
+    double uniform; /* (first[0] >> 11) / 2^53 */
+} stream_rows[] = {
+    {0,
+     "",
+     {UINT64_C(0x54f974e046153163), UINT64_C(0x9faebd21ef115145), UINT64_C(0xdfc423efba30d8d3)},
+     0.3319314048331605},
+    {1,
+     "jitter",
+     {UINT64_C(0x204ebe62effd4e69), UINT64_C(0x789704c06a28f3e1), UINT64_C(0x7cf8e74906526c96)},
+     0.12620153346505447},
+    {UINT64_MAX,
+     "stragglers",
+     {UINT64_C(0x34979414ef8d921a), UINT64_C(0x54e0f0eb9650db59), UINT64_C(0x4960aa7e8baf7b93)},
+     0.2054379035103493},
+};
+
+static void random_streams_match_the_reference(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(stream_rows); i++) {
+        gsl_rng *stream = cs_random_stream(stream_rows[i].seed, stream_rows[i].name);
+        assert_non_null(stream);
+        gsl_rng *copy = gsl_rng_clone(stream);
+        for (size_t n = 0; n < ROWS(stream_rows[i].first); n++)
+            expect_bits(stream_rows[i].name, stream_rows[i].first[n], gsl_rng_get(stream));
+        expect_double(stream_rows[i].name, stream_rows[i].uniform, gsl_rng_uniform(copy));
+        gsl_rng_free(copy);
+        gsl_rng_free(stream);
+    }
+}
+
+static void random_streams_differ_by_seed_and_name(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t seed;
+        const char *name;
+    } rows[] = {{0, "a"}, {1, "a"}, {0, "b"}, {0, "ab"}, {0, ""}};
+    uint64_t first[ROWS(rows)];
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        gsl_rng *stream = cs_random_stream(rows[i].seed, rows[i].name);
+        assert_non_null(stream);
+        first[i] = gsl_rng_get(stream);
+        for (size_t j = 0; j < i; j++)
+            assert_true(first[i] != first[j]);
+        gsl_rng_free(stream);
+    }
+}
+
+/* Mean and variance of a uniform variable are 1/2 and 1/12; over n = 10^5 draws the mean has a
+ * deviation of sqrt(1/12n) = 0.0009, so 0.005 is beyond five of them. */
+static void random_numbers_are_uniform(void **state)
+{
+    (void)state;
+    enum { DRAWS = 100000 };
+    gsl_rng *stream = cs_random_stream(42, "uniform");
+    double sum = 0, squares = 0;
+    assert_non_null(stream);
+    for (int i = 0; i < DRAWS; i++) {
+        double x = gsl_rng_uniform(stream);
+        assert_true(x >= 0 && x < 1);
+        sum += x;
+        squares += (x - 0.5) * (x - 0.5);
+    }
+    assert_true(fabs(sum / DRAWS - 0.5) < 0.005);
+    assert_true(fabs(squares / DRAWS - 1.0 / 12) < 0.005);
+    for (int i = 0; i < 1000; i++)
+        assert_true(gsl_rng_uniform_int(stream, 7) < 7);
+    gsl_rng_free(stream);
+}
+
+static const struct {
+    const char *text;
+    size_t length; /* of the number in front */
+} scan_rows[] = {
+    {"", 0},      {"0", 1},    {"-0", 2},   {"10", 2},  {"1.5", 3}, {"-1.5e3", 6},
+    {"1E+10", 5}, {"2e-7", 4}, {"5 us", 1}, {"5us", 1}, {"0x1", 1}, {"-", 0},
+    {"+1", 0},    {"01", 0},   {"-01", 0},  {".5", 0},  {"1.", 0},  {"1.e5", 0},
+    {"1e", 0},    {"1e+", 0},  {"nan", 0},  {"inf", 0}, {" 1", 0},
+};
+
+static void number_scans(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(scan_rows); i++) {
+        const char *text = scan_rows[i].text;
+        expect_int(text, (int64_t)scan_rows[i].length, (int64_t)cs_number_scan(text, strlen(text)));
+    }
+}
+
+/* 0.1 and 1/3 need 1 and 16 digits, the rest 17; 2^53 = 9007199254740992. */
+static const struct {
+    double value;
+    const char *text;
+} number_rows[] = {
+    {0, "0"},
+    {-0.0, "-0"},
+    {7, "7"},
+    {-7, "-7"},
+    {0.1, "0.1"},
+    {1.0 / 3, "0.3333333333333333"},
+    {0.1 + 0.2, "0.30000000000000004"},
+    {1e15, "1000000000000000"},
+    {9007199254740991.0, "9007199254740991"},
+    {9007199254740992.0, "9007199254740992"},
+    {-9007199254740992.0, "-9007199254740992"},
+    {1e16, "1e+16"},
+    {1e300, "1e+300"},
+    {1.7976931348623157e308, "1.7976931348623157e+308"},
+    {5e-324, "4.94065645841247e-324"},
+    {INFINITY, "inf"},
+    {-INFINITY, "-inf"},
+    {NAN, "nan"},
+};
+
+static void numbers_format_and_read_back(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(number_rows); i++) {
+        char text[CS_NUMBER_TEXT_BYTES];
+        double value = number_rows[i].value, again = 0;
+        expect_text(number_rows[i].text, number_rows[i].text,
+                    cs_number_format(value, text, sizeof(text)));
+        bool read = cs_number_parse(text, strlen(text), &again);
+        expect_int(text, isfinite(value), read);
+        if (read)
+            expect_double(text, value, again);
+    }
+}
+
+/* A run over random bit patterns: whatever double comes out of a result reads back as itself. */
+static void any_double_reads_back(void **state)
+{
+    (void)state;
+    gsl_rng *stream = cs_random_stream(1, "doubles");
+    assert_non_null(stream);
+    for (int i = 0; i < 20000; i++) {
+        char text[CS_NUMBER_TEXT_BYTES];
+        uint64_t bits = gsl_rng_get(stream);
+        double value, again = 0;
+        memcpy(&value, &bits, sizeof(value));
+        if (!isfinite(value))
+            continue;
+        cs_number_format(value, text, sizeof(text));
+        assert_true(cs_number_parse(text, strlen(text), &again));
+        expect_double(text, value, again);
+    }
+    gsl_rng_free(stream);
+}
+
+/* Runs where a locale with a decimal comma is installed. */
+static void numbers_do_not_depend_on_the_locale(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8"};
+    size_t i = 0;
+    while (i < ROWS(names) && !setlocale(LC_NUMERIC, names[i]))
+        i++;
+    if (i == ROWS(names))
+        skip();
+    char text[CS_NUMBER_TEXT_BYTES];
+    double value = 0;
+    assert_true(cs_number_parse("1.5", 3, &value));
+    expect_double("read", 1.5, value);
+    expect_text("written", "1.5", cs_number_format(1.5, text, sizeof(text)));
+    snprintf(text, sizeof(text), "%.1f", 1.5);
+    expect_text("the caller's locale is as before", "1,5", text);
+    setlocale(LC_NUMERIC, "C");
+}
+
+static void a_number_must_be_all_of_the_text(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "1 ", "1x", "1e999", "-1e999", "nan", "1,5"};
+    for (size_t i = 0; i < ROWS(texts); i++) {
+        double value = 42;
+        expect_int(texts[i], false, cs_number_parse(texts[i], strlen(texts[i]), &value));
+        expect_double(texts[i], 42, value);
+    }
+}
+
+/* RFC 3629 and table 3-7 of the Unicode standard: the first and last of each row, and their
+ * neighbours outside. */
+static const struct {
+    const char *name, *bytes;
+    size_t length; /* of the character in front, 0 when it is none */
+} utf8_rows[] = {
+    {"U+0041", "A", 1},
+    {"U+007F", "\x7f", 1},
+    {"U+0080", "\xc2\x80", 2},
+    {"U+07FF", "\xdf\xbf", 2},
+    {"U+0800", "\xe0\xa0\x80", 3},
+    {"U+D7FF", "\xed\x9f\xbf", 3},
+    {"U+E000", "\xee\x80\x80", 3},
+    {"U+FFFF", "\xef\xbf\xbf", 3},
+    {"U+10000", "\xf0\x90\x80\x80", 4},
+    {"U+10FFFF", "\xf4\x8f\xbf\xbf", 4},
+    {"nothing", "", 0},
+    {"U+007F, overlong", "\xc1\xbf", 0},
+    {"U+07FF, overlong", "\xe0\x9f\xbf", 0},
+    {"U+FFFF, overlong", "\xf0\x8f\xbf\xbf", 0},
+    {"U+D800, a surrogate", "\xed\xa0\x80", 0},
+    {"U+DFFF, a surrogate", "\xed\xbf\xbf", 0},
+    {"U+110000", "\xf4\x90\x80\x80", 0},
+    {"lead byte f5", "\xf5\x80\x80\x80", 0},
+    {"lead byte ff", "\xff", 0},
+    {"no lead byte", "\x80", 0},
+    {"two bytes, cut off", "\xc2", 0},
+    {"three bytes, cut off", "\xe2\x82", 0},
+    {"four bytes, cut off", "\xf0\x90\x80", 0},
+    {"second byte no continuation", "\xe2(\x80", 0},
+};
+
+static void characters_are_well_formed_utf8(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(utf8_rows); i++) {
+        const char *bytes = utf8_rows[i].bytes;
+        expect_int(utf8_rows[i].name, (int64_t)utf8_rows[i].length,
+                   (int64_t)cs_text_character(bytes, strlen(bytes)));
+    }
+}
+
+static const struct {
+    const char *text, *quoted, *shown;
+    size_t size;
+} quote_rows[] = {
+    {"fifo", "\"fifo\"", "fifo", 80},
+    {"", "\"\"", "", 80},
+    {"a\"b\\c", "\"a\\\"b\\\\c\"", "a\"b\\c", 80},
+    {"a\nb\tc\x7f", "\"a\\nb\\u0009c\\u007f\"", "a\\nb\\u0009c\\u007f", 80},
+    {"\x1b[31m", "\"\\u001b[31m\"", "\\u001b[31m", 80},
+    {"\xc3\xa9\xff", "\"\xc3\xa9\\xff\"", "\xc3\xa9\\xff", 80},
+    {"123456789", "\"123456789\"", "123456789", 12},
+    {"1234567890", "\"123456...\"", "1234567890", 12}, /* 9 bytes between the quotes */
+    {"123456789012", "\"123456...\"", "12345678...", 12},
+    {"12345\xc3\xa9"
+     "89a",
+     "\"12345...\"",
+     "12345\xc3\xa9"
+     "89a",
+     12}, /* no half characters */
+};
+
+static void texts_are_quoted(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(quote_rows); i++) {
+        char out[80];
+        expect_text(quote_rows[i].text, quote_rows[i].quoted,
+                    cs_text_quote(quote_rows[i].text, out, quote_rows[i].size));
+        expect_text(quote_rows[i].text, quote_rows[i].shown,
+                    cs_text_show(quote_rows[i].text, out, quote_rows[i].size));
+    }
+}
+
+static const struct {
+    const char *word, *text;
+} guess_rows[] = {
+    {"fofi", "\"fofi\"; known: none, fifo, phi, max_min"}, /* two of four letters differ */
+    {"fif", "\"fif\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},
+    {"FIFO", "\"FIFO\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},
+    {"Fifo", "\"Fifo\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},
+    {"maxmin", "\"maxmin\"; did you mean \"max_min\"? known: none, fifo, phi, max_min"},
+    {"max-min", "\"max-min\"; did you mean \"max_min\"? known: none, fifo, phi, max_min"},
+    {"tree", "\"tree\"; known: none, fifo, phi, max_min"},
+    {"", "\"\"; known: none, fifo, phi, max_min"},
+    {"no\nne", "\"no\\nne\"; did you mean \"none\"? known: none, fifo, phi, max_min"},
+};
+
+static void guesses_what_was_meant(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"none", "fifo", "phi", "max_min"};
+    for (size_t i = 0; i < ROWS(guess_rows); i++) {
+        cs_guess guess;
+        cs_guess_init(&guess, guess_rows[i].word);
+        for (size_t k = 0; k < ROWS(known); k++)
+            cs_guess_add(&guess, known[k]);
+        expect_text(guess_rows[i].word, guess_rows[i].text, cs_guess_text(&guess));
+    }
+}
+
+static void long_lists_of_words_are_cut(void **state)
+{
+    (void)state;
+    char word[200];
+    memset(word, 'w', sizeof(word) - 1);
+    word[sizeof(word) - 1] = '\0';
+    cs_guess guess;
+    cs_guess_init(&guess, word);
+    for (int i = 0; i < 10; i++)
+        cs_guess_add(&guess, word);
+    const char *text = cs_guess_text(&guess);
+    expect_text("cut", "...", text + strlen(text) - 3);
+    expect_text("cut once", "w, ...", text + strlen(text) - 6);
+}
+
+static void errors_collect_messages(void **state)
+{
+    (void)state;
+    cs_error error;
+    cs_error_init(&error);
+    expect_int("first", CS_INVALID, cs_error_add(&error, CS_INVALID, "a: %d", 1));
+    expect_int("second", CS_IO, cs_error_add(&error, CS_IO, "b"));
+    expect_error("both", CS_INVALID, "a: 1\nb", error.status, &error);
+    expect_int("count", 2, error.count);
+    expect_int("no record", CS_NO_MEMORY, cs_error_no_memory(NULL));
+}
+
+static void errors_count_what_does_not_fit(void **state)
+{
+    (void)state;
+    char message[1001];
+    memset(message, 'm', 1000);
+    message[1000] = '\0';
+    cs_error error;
+    cs_error_init(&error);
+    for (int i = 0; i < 6; i++)
+        cs_error_add(&error, CS_INVALID, "%s", message);
+    expect_int("count", 6, error.count);
+    expect_int("stored", 4, error.stored); /* 4 * 1000 and 3 newlines; a fifth passes 4096 */
+    expect_int("text", 4003, (int64_t)strlen(error.text));
+}
+
+static char *log_text(cs_log_level limit)
+{
+    char *text = NULL;
+    size_t length;
+    cs_error error;
+    cs_log log = {.out = open_memstream(&text, &length), .level = limit};
+    assert_non_null(log.out);
+    cs_error_init(&error);
+    cs_error_add(&error, CS_INVALID, "s.json: /a: wrong");
+    cs_error_add(&error, CS_INVALID, "s.json: /b: wrong");
+    error.count++; /* one that did not fit */
+    cs_log_error(&log, &error);
+    cs_log_write(&log, CS_LOG_WARNING, "slow %s", "disk");
+    cs_log_write(&log, CS_LOG_INFO, "wrote %d files", 3);
+    cs_log_write(&log, CS_LOG_DEBUG, "seed %d", 1);
+    fclose(log.out);
+    return text;
+}
+
+static void log_writes_up_to_its_level(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "sim: error: s.json: /a: wrong\nsim: error: s.json: /b: wrong\nsim: error: and 1 more\n",
+        "sim: warning: slow disk\n",
+        "sim: wrote 3 files\n",
+        "sim: debug: seed 1\n",
+    };
+    char expected[512] = "";
+    for (size_t level = 0; level < ROWS(lines); level++) {
+        char *text = log_text((cs_log_level)level);
+        strncat(expected, lines[level], sizeof(expected) - strlen(expected) - 1);
+        expect_text("log", expected, text);
+        free(text);
+    }
+}
+
+static void log_levels_have_names(void **state)
+{
+    (void)state;
+    cs_log_level level = CS_LOG_INFO;
+    assert_true(cs_log_level_parse("debug", &level));
+    expect_int("debug", CS_LOG_DEBUG, level);
+    assert_false(cs_log_level_parse("Debug", &level));
+    assert_false(cs_log_level_parse("", &level));
+    expect_int("untouched", CS_LOG_DEBUG, level);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_gives_zeroed_aligned_memory),
+        cmocka_unit_test(arena_refuses_sizes_that_overflow),
+        cmocka_unit_test(arena_copies_texts),
+        cmocka_unit_test(vector_grows_and_keeps_its_elements),
+        cmocka_unit_test(vector_refuses_too_many_elements),
+        cmocka_unit_test(time_reads_seconds),
+        cmocka_unit_test(time_of_transfers),
+        cmocka_unit_test(time_never_wraps),
+        cmocka_unit_test(hash_is_xxh64),
+        cmocka_unit_test(random_streams_match_the_reference),
+        cmocka_unit_test(random_streams_differ_by_seed_and_name),
+        cmocka_unit_test(random_numbers_are_uniform),
+        cmocka_unit_test(number_scans),
+        cmocka_unit_test(numbers_format_and_read_back),
+        cmocka_unit_test(any_double_reads_back),
+        cmocka_unit_test(numbers_do_not_depend_on_the_locale),
+        cmocka_unit_test(a_number_must_be_all_of_the_text),
+        cmocka_unit_test(characters_are_well_formed_utf8),
+        cmocka_unit_test(texts_are_quoted),
+        cmocka_unit_test(guesses_what_was_meant),
+        cmocka_unit_test(long_lists_of_words_are_cut),
+        cmocka_unit_test(errors_collect_messages),
+        cmocka_unit_test(errors_count_what_does_not_fit),
+        cmocka_unit_test(log_writes_up_to_its_level),
+        cmocka_unit_test(log_levels_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

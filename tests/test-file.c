@@ -1,0 +1,441 @@
+/* Files: read whole, replaced whole or not at all. Works in a folder of its own under $TMPDIR or
+ * /tmp, which it removes. */
+#define _XOPEN_SOURCE 700 /* mkdtemp, nftw */
+
+#include "sim/base/file.h"
+#include "tests/expect.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096, LIMIT = 1 << 20 };
+
+/* The group's folder, which is also the current one while the tests run. */
+static int enter_folder(void **state)
+{
+    const char *base = getenv("TMPDIR");
+    char *folder = malloc(PATH_BYTES);
+    if (!folder)
+        return -1;
+    snprintf(folder, PATH_BYTES, "%s/test-file.XXXXXX", base ? base : "/tmp");
+    if (!mkdtemp(folder) || chdir(folder) != 0) {
+        free(folder);
+        return -1;
+    }
+    umask(022);
+    *state = folder;
+    return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
+{
+    (void)info;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static int leave_folder(void **state)
+{
+    char *folder = *state;
+    int failed = chdir("/");
+    failed |= nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    free(folder);
+    return failed;
+}
+
+static int count_entries(const char *folder)
+{
+    int count = 0;
+    DIR *open = opendir(folder);
+    assert_non_null(open);
+    while (readdir(open))
+        count++;
+    closedir(open);
+    return count - 2; /* without . and .. */
+}
+
+static void expect_content(const char *path, const char *expected)
+{
+    char *text = NULL;
+    size_t length = 0;
+    cs_error error;
+    cs_error_init(&error);
+    cs_status status = cs_file_read(path, LIMIT, &text, &length, &error);
+    expect_error(path, CS_OK, "", status, &error);
+    expect_int(path, (int64_t)strlen(expected), (int64_t)length);
+    expect_text(path, expected, text);
+    free(text);
+}
+
+static void put(const char *path, const char *text)
+{
+    cs_error error;
+    cs_error_init(&error);
+    cs_status status = cs_file_write(path, text, strlen(text), &error);
+    expect_error(path, CS_OK, "", status, &error);
+}
+
+static void what_is_written_reads_back(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("plain", 0777), 0);
+    put("plain/a", "first");
+    expect_content("plain/a", "first");
+    put("plain/a", "");
+    expect_content("plain/a", "");
+    put("plain/a", "second, longer than the first");
+    expect_content("plain/a", "second, longer than the first");
+    expect_int("nothing is left over", 1, count_entries("plain"));
+}
+
+static void large_and_binary_files_read_back(void **state)
+{
+    (void)state;
+    enum { BYTES = 300000 };
+    char *bytes = malloc(BYTES), *read = NULL;
+    size_t length = 0;
+    assert_non_null(bytes);
+    for (int i = 0; i < BYTES; i++)
+        bytes[i] = (char)(i % 251);
+    assert_int_equal(cs_file_write("large", bytes, BYTES, NULL), CS_OK);
+    assert_int_equal(cs_file_read("large", BYTES, &read, &length, NULL), CS_OK);
+    expect_int("length", BYTES, (int64_t)length);
+    assert_memory_equal(bytes, read, BYTES);
+    assert_int_equal(read[BYTES], '\0');
+    free(read);
+    free(bytes);
+}
+
+static void names_with_and_without_folder(void **state)
+{
+    char path[PATH_BYTES + 16];
+    put("bare", "1");
+    put("./dotted", "2");
+    snprintf(path, sizeof(path), "%s/absolute", (const char *)*state);
+    put(path, "3");
+    expect_content("bare", "1");
+    expect_content("dotted", "2");
+    expect_content("absolute", "3");
+}
+
+static void long_names_fit(void **state)
+{
+    (void)state;
+    char name[256];
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    put(name, "longest name that Linux has");
+    expect_content(name, "longest name that Linux has");
+}
+
+static const struct {
+    const char *path, *message;
+    size_t limit;
+} unreadable[] = {
+    {"missing", "missing: cannot read: No such file or directory", LIMIT},
+    {"", ": cannot read: No such file or directory", LIMIT},
+    {".", ".: is a folder; must be a file", LIMIT},
+    {"five/x", "five/x: cannot read: Not a directory", LIMIT},
+    {"five", "five: too large; must be at most 4 bytes", 4},
+    {"/dev/zero", "/dev/zero: too large; must be at most 100000 bytes", 100000},
+};
+
+static void refuses_to_read(void **state)
+{
+    (void)state;
+    put("five", "12345");
+    for (size_t i = 0; i < ROWS(unreadable); i++) {
+        char *text = NULL;
+        size_t length = 42;
+        cs_error error;
+        cs_error_init(&error);
+        cs_status status =
+            cs_file_read(unreadable[i].path, unreadable[i].limit, &text, &length, &error);
+        expect_error(unreadable[i].path, CS_INVALID, unreadable[i].message, status, &error);
+        assert_null(text);
+        expect_int(unreadable[i].path, 42, (int64_t)length);
+    }
+}
+
+static void reads_up_to_the_limit(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t length = 0;
+    put("five", "12345");
+    assert_int_equal(cs_file_read("five", 5, &text, &length, NULL), CS_OK);
+    expect_int("length", 5, (int64_t)length);
+    free(text);
+}
+
+static const struct {
+    const char *path, *message;
+} unwritable[] = {
+    {"none/x", "none/x: cannot create: No such file or directory"},
+    {".", ".: is a folder; must be the name of a file"},
+    {"/", "/: is a folder; must be the name of a file"},
+    {"none/", "none/: must be the name of a file"},
+    {"", "\"\": must be the name of a file"},
+    {"five/x", "five/x: cannot create: Not a directory"},
+};
+
+static void refuses_to_write(void **state)
+{
+    (void)state;
+    put("five", "12345");
+    int before = count_entries(".");
+    for (size_t i = 0; i < ROWS(unwritable); i++) {
+        cs_error error;
+        cs_file_draft draft;
+        cs_error_init(&error);
+        cs_status status = cs_file_write(unwritable[i].path, "x", 1, &error);
+        expect_error(unwritable[i].path, CS_IO, unwritable[i].message, status, &error);
+        expect_int(unwritable[i].path, CS_IO,
+                   cs_file_draft_begin(&draft, unwritable[i].path, NULL));
+        cs_file_draft_drop(&draft);
+    }
+    expect_int("nothing is left over", before, count_entries("."));
+}
+
+/* Root may write anywhere, so these rows say something only for others. */
+static void respects_write_protection(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip();
+    put("protected", "old");
+    assert_int_equal(chmod("protected", 0444), 0);
+    assert_int_equal(mkdir("closed", 0555), 0);
+    cs_error error;
+    cs_error_init(&error);
+    cs_status status = cs_file_write("protected", "new", 3, &error);
+    expect_error("file", CS_IO, "protected: cannot write: Permission denied", status, &error);
+    expect_content("protected", "old");
+    cs_error_init(&error);
+    status = cs_file_write("closed/a", "new", 3, &error);
+    expect_error("folder", CS_IO, "closed/a: cannot create: Permission denied", status, &error);
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_mode & 07777;
+}
+
+static void new_files_have_usual_permissions(void **state)
+{
+    (void)state;
+    put("usual", "");
+    expect_int("umask 022", 0644, mode_of("usual"));
+    umask(027);
+    put("usual", "");
+    expect_int("umask 027", 0640, mode_of("usual"));
+    umask(022);
+}
+
+static void a_draft_shows_only_when_committed(void **state)
+{
+    (void)state;
+    cs_file_draft draft;
+    assert_int_equal(mkdir("draft", 0777), 0);
+    put("draft/a", "old");
+    assert_int_equal(cs_file_draft_begin(&draft, "draft/a", NULL), CS_OK);
+    expect_text("path", "draft/a", draft.path);
+    assert_memory_equal(draft.temporary, "draft/.a.", strlen("draft/.a."));
+    expect_int("length", (int64_t)strlen("draft/.a.XXXXXX"), (int64_t)strlen(draft.temporary));
+    FILE *out = fopen(draft.temporary, "w");
+    assert_non_null(out);
+    fputs("new", out);
+    fclose(out);
+    expect_content("draft/a", "old");
+    assert_int_equal(cs_file_draft_commit(&draft, NULL), CS_OK);
+    expect_content("draft/a", "new");
+    cs_file_draft_drop(&draft); /* after a commit it does nothing */
+    expect_int("entries", 1, count_entries("draft"));
+}
+
+static void a_dropped_draft_leaves_nothing(void **state)
+{
+    (void)state;
+    cs_file_draft draft, none = {0};
+    assert_int_equal(mkdir("dropped", 0777), 0);
+    assert_int_equal(cs_file_draft_begin(&draft, "dropped/a", NULL), CS_OK);
+    expect_int("while it is open", 1, count_entries("dropped"));
+    cs_file_draft_drop(&draft);
+    cs_file_draft_drop(&draft);
+    cs_file_draft_drop(&none);
+    cs_file_draft_drop(NULL);
+    expect_int("afterwards", 0, count_entries("dropped"));
+}
+
+static void a_draft_that_vanished_is_an_error(void **state)
+{
+    (void)state;
+    cs_file_draft draft;
+    cs_error error;
+    cs_error_init(&error);
+    put("kept", "old");
+    assert_int_equal(cs_file_draft_begin(&draft, "kept", NULL), CS_OK);
+    assert_int_equal(unlink(draft.temporary), 0);
+    cs_status status = cs_file_draft_commit(&draft, &error);
+    expect_error("vanished", CS_IO, "kept: cannot open to flush: No such file or directory", status,
+                 &error);
+    expect_content("kept", "old");
+}
+
+static void a_name_taken_by_a_folder_meanwhile_is_an_error(void **state)
+{
+    (void)state;
+    cs_file_draft draft;
+    cs_error error;
+    cs_error_init(&error);
+    int before = count_entries(".");
+    assert_int_equal(cs_file_draft_begin(&draft, "taken", NULL), CS_OK);
+    assert_int_equal(mkdir("taken", 0777), 0);
+    cs_status status = cs_file_draft_commit(&draft, &error);
+    expect_error("taken", CS_IO,
+                 "taken: cannot rename the finished file to this name: Is a directory", status,
+                 &error);
+    expect_int("the temporary file is gone", before + 1, count_entries("."));
+}
+
+static void two_drafts_of_one_file_do_not_meet(void **state)
+{
+    (void)state;
+    cs_file_draft one, two;
+    assert_int_equal(cs_file_draft_begin(&one, "twice", NULL), CS_OK);
+    assert_int_equal(cs_file_draft_begin(&two, "twice", NULL), CS_OK);
+    assert_string_not_equal(one.temporary, two.temporary);
+    assert_int_equal(cs_file_draft_commit(&one, NULL), CS_OK);
+    assert_int_equal(cs_file_draft_commit(&two, NULL), CS_OK);
+    expect_content("twice", "");
+}
+
+static void a_link_stays_and_its_file_is_replaced(void **state)
+{
+    (void)state;
+    struct stat info;
+    assert_int_equal(mkdir("behind", 0777), 0);
+    put("behind/file", "old");
+    assert_int_equal(symlink("behind/file", "link"), 0);
+    put("link", "new");
+    expect_content("behind/file", "new");
+    assert_int_equal(lstat("link", &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    expect_int("entries", 1, count_entries("behind"));
+}
+
+static void devices_are_written_in_place(void **state)
+{
+    (void)state;
+    struct stat info;
+    cs_file_draft draft;
+    put("/dev/null", "gone");
+    assert_int_equal(stat("/dev/null", &info), 0);
+    assert_true(S_ISCHR(info.st_mode));
+    assert_int_equal(cs_file_draft_begin(&draft, "/dev/null", NULL), CS_OK);
+    expect_text("temporary", "/dev/null", draft.temporary);
+    cs_file_draft_drop(&draft);
+    assert_int_equal(stat("/dev/null", &info), 0);
+}
+
+static void a_full_device_is_an_error(void **state)
+{
+    (void)state;
+    cs_error error;
+    cs_error_init(&error);
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    cs_status status = cs_file_write("/dev/full", "x", 1, &error);
+    expect_error("full", CS_IO, "/dev/full: cannot write: No space left on device", status, &error);
+}
+
+/* Opened for reading and writing, a pipe does not wait for the other side. */
+static void pipes_are_written_in_place(void **state)
+{
+    (void)state;
+    char text[8] = "";
+    struct stat info;
+    assert_int_equal(mkfifo("pipe", 0666), 0);
+    int fd = open("pipe", O_RDWR);
+    assert_true(fd >= 0);
+    put("pipe", "through");
+    assert_int_equal(read(fd, text, sizeof(text) - 1), 7);
+    expect_text("pipe", "through", text);
+    close(fd);
+    assert_int_equal(stat("pipe", &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+}
+
+static void minus_is_standard_output(void **state)
+{
+    (void)state;
+    fflush(stdout);
+    int saved = dup(STDOUT_FILENO);
+    int fd = open("captured", O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    assert_true(saved >= 0 && fd >= 0);
+    assert_true(dup2(fd, STDOUT_FILENO) >= 0);
+    cs_status status = cs_file_write("-", "out", 3, NULL);
+    assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+    close(saved);
+    close(fd);
+    expect_int("status", CS_OK, status);
+    expect_content("captured", "out");
+}
+
+static const struct {
+    const char *from, *name, *path;
+} relatives[] = {
+    {"s.json", "m.json", "m.json"},
+    {"dir/s.json", "m.json", "dir/m.json"},
+    {"dir/s.json", "../m.json", "dir/../m.json"},
+    {"/abs/s.json", "models/m.json", "/abs/models/m.json"},
+    {"/s.json", "m.json", "/m.json"},
+    {"dir/s.json", "/abs/m.json", "/abs/m.json"},
+    {"dir/s.json", "", "dir/"},
+    {"-", "m.json", "m.json"},
+};
+
+static void names_are_relative_to_the_file(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(relatives); i++) {
+        char *path = cs_file_relative(relatives[i].from, relatives[i].name);
+        assert_non_null(path);
+        expect_text(relatives[i].from, relatives[i].path, path);
+        free(path);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(large_and_binary_files_read_back),
+        cmocka_unit_test(names_with_and_without_folder),
+        cmocka_unit_test(long_names_fit),
+        cmocka_unit_test(refuses_to_read),
+        cmocka_unit_test(reads_up_to_the_limit),
+        cmocka_unit_test(refuses_to_write),
+        cmocka_unit_test(respects_write_protection),
+        cmocka_unit_test(new_files_have_usual_permissions),
+        cmocka_unit_test(a_draft_shows_only_when_committed),
+        cmocka_unit_test(a_dropped_draft_leaves_nothing),
+        cmocka_unit_test(a_draft_that_vanished_is_an_error),
+        cmocka_unit_test(a_name_taken_by_a_folder_meanwhile_is_an_error),
+        cmocka_unit_test(two_drafts_of_one_file_do_not_meet),
+        cmocka_unit_test(a_link_stays_and_its_file_is_replaced),
+        cmocka_unit_test(devices_are_written_in_place),
+        cmocka_unit_test(a_full_device_is_an_error),
+        cmocka_unit_test(pipes_are_written_in_place),
+        cmocka_unit_test(minus_is_standard_output),
+        cmocka_unit_test(names_are_relative_to_the_file),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
