@@ -1,7 +1,6 @@
 # Title, legend and free texts: a plot of the whole sheet whose axes count points.
 
 set label 1 heading at 18, 20 left font font(font_size + 4) textcolor rgb text_colour
-set label 2 subheading at 18, 40 left textcolor rgb 0x505050
 set margins 0, 0, 0, 0
 set lmargin at screen 0
 set rmargin at screen 1
@@ -14,7 +13,6 @@ unset border
 plot folder.'/swatches.dat' using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable, \
      folder.'/texts.dat' using 1:2:3:4 with labels left textcolor rgb variable
 unset label 1
-unset label 2
 set border 1 lc rgb line_colour lw 1
 set tics nomirror out scale 0.5 textcolor rgb text_colour
 set xtics nomirror

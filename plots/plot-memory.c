@@ -97,7 +97,7 @@ static void choose_scale(memory *m)
             capacity = m->capacity[d];
     }
     double top = (double)peak * 1.15;
-    if ((double)capacity <= 3 * (double)peak && (double)capacity * 1.08 > top)
+    if ((double)capacity <= 2 * (double)peak && (double)capacity * 1.08 > top)
         top = (double)capacity * 1.08;
     m->unit = cs_byte_unit_of((int64_t)(top / 1.15));
     m->highest = top / m->unit->bytes;
@@ -105,7 +105,7 @@ static void choose_scale(memory *m)
 
 static void write_legend(memory *m)
 {
-    cs_legend_entry entries[MAX_CATEGORIES];
+    cs_legend_entry entries[MAX_CATEGORIES + 1];
     uint32_t n = 0;
     for (uint64_t i = 0; i < m->n_samples; i++) {
         if (m->category[i] < m->n_categories && is_shown(m, m->device[i]) && m->bytes[i] > 0)
@@ -116,7 +116,8 @@ static void write_legend(memory *m)
         if (m->used[c])
             entries[n++] = (cs_legend_entry){m->categories[c], colour, colour};
     }
-    cs_sheet_legend(m->sheet, entries, n, "circle: peak; dashed line: capacity");
+    entries[n++] = (cs_legend_entry){.text = "circle: peak; dashed line: capacity"};
+    cs_sheet_legend(m->sheet, entries, n);
 }
 
 /* ---- panels ---- */

@@ -26,7 +26,9 @@ typedef struct box {
     uint32_t device, number;
     uint8_t lane;
     uint8_t kind;
-    bool odd;
+    bool odd;      /* mini-batch */
+    bool numbered; /* the number says something: an update belongs to no micro-batch */
+    bool gathered; /* stands for several */
 } box;
 
 typedef struct timeline {
@@ -35,14 +37,14 @@ typedef struct timeline {
     box *boxes;
     size_t n_boxes;
     bool shown[MAX_KINDS];
-    bool transfers, several_batches;
+    bool transfers, several_batches, dense;
+    double cell;                          /* points in which slivers are gathered */
     double unit;                          /* ps */
     double scale;                         /* points per ps */
     double row_height;                    /* points */
     double top[N_LANES], bottom[N_LANES]; /* shares of a row */
     double label_size;                    /* points; 0: no labels fit */
     FILE *wide, *narrow, *labels;
-    uint32_t n_wide, n_narrow, n_labels;
 } timeline;
 
 /* ---- boxes ---- */
@@ -87,15 +89,20 @@ static bool make_box(const timeline *t, uint64_t i, box *made)
         .start = tasks->start[i] > sheet->from ? tasks->start[i] : sheet->from,
         .end = tasks->end[i] < sheet->until ? tasks->end[i] : sheet->until,
         .device = device - sheet->first_device,
-        .number =
-            t->sheet->reader->micro_batches > 1 ? tasks->micro_batch[i] : tasks->mini_batch[i],
+        .number = sheet->reader->micro_batches > 1 ? tasks->micro_batch[i] : tasks->mini_batch[i],
         .lane = !moves                    ? LANE_COMPUTE
                 : tasks->peer[i] > device ? LANE_DOWN
                                           : LANE_UP,
         .kind = (uint8_t)(moves ? tasks->origin[i] : kind),
         .odd = !moves && tasks->mini_batch[i] % 2 == 1,
+        .numbered = sheet->reader->micro_batches == 1 || strcmp(tasks->kinds[kind], "update") != 0,
     };
     return true;
+}
+
+static bool is_sliver(const timeline *t, const box *b)
+{
+    return (double)(b->end - b->start) * t->scale < sliver;
 }
 
 static int compare_boxes(const void *a, const void *b)
@@ -126,6 +133,7 @@ static cs_status collect_boxes(timeline *t, cs_error *error)
         t->shown[made.kind] = true;
         t->transfers = t->transfers || made.lane != LANE_COMPUTE;
         t->several_batches = t->several_batches || made.odd;
+        t->dense = t->dense || is_sliver(t, &made);
     }
     qsort(t->boxes, t->n_boxes, sizeof(*t->boxes), compare_boxes);
     return CS_OK;
@@ -135,9 +143,8 @@ static cs_status collect_boxes(timeline *t, cs_error *error)
 
 static void write_legend(timeline *t)
 {
-    cs_legend_entry entries[MAX_KINDS + 1];
+    cs_legend_entry entries[MAX_KINDS + 4];
     uint32_t n = 0;
-    char note[128];
     for (uint32_t kind = 0; kind < t->tasks.n_kinds; kind++) {
         if (!t->shown[kind])
             continue;
@@ -147,11 +154,14 @@ static void write_legend(timeline *t)
                                          two ? cs_colour_shade(style->colour) : style->colour};
     }
     entries[n++] = (cs_legend_entry){"idle", CS_COLOUR_IDLE, CS_COLOUR_IDLE};
-    snprintf(note, sizeof(note), "%s%s",
-             t->several_batches ? "light, dark: even, odd mini-batches; " : "",
-             t->sheet->reader->micro_batches > 1 ? "numbers: micro-batches"
-                                                 : "numbers: mini-batches");
-    cs_sheet_legend(t->sheet, entries, n, note);
+    if (t->several_batches)
+        entries[n++] = (cs_legend_entry){.text = "light, dark: even, odd mini-batches"};
+    bool micro = t->sheet->reader->micro_batches > 1;
+    entries[n++] =
+        (cs_legend_entry){.text = micro ? "numbers: micro-batches" : "numbers: mini-batches"};
+    if (t->dense)
+        entries[n++] = (cs_legend_entry){.text = "where too thin to be seen, heights are shares"};
+    cs_sheet_legend(t->sheet, entries, n);
 }
 
 /* Few devices get tall rows, many get rows that still hold their number, hundreds get what is left.
@@ -170,8 +180,7 @@ static void lay_out(timeline *t)
                              sheet->n_devices * choose_row_height(sheet->n_devices));
     double height = fmax(sheet->height - sheet->top - sheet->bottom, 1);
     t->row_height = height / sheet->n_devices;
-    t->scale =
-        fmax(sheet->width - sheet->left - sheet->right, 1) / (double)(sheet->until - sheet->from);
+    t->cell = fmax(2, sheet->n_devices / 12.);
     bool two_lanes = t->row_height >= 20;
     t->top[LANE_COMPUTE] = 0.05;
     t->bottom[LANE_COMPUTE] = t->transfers ? 0.69 : 0.92;
@@ -198,13 +207,17 @@ static double in_units(const timeline *t, cs_time time)
     return (double)time / t->unit;
 }
 
-static void write_box(timeline *t, const box *b)
+static void write_rectangle(timeline *t, const box *b, double top, double bottom)
 {
     bool wide = (double)(b->end - b->start) * t->scale >= outlined;
-    fprintf(wide ? t->wide : t->narrow, "%.15g %.15g %.6g %.6g %u\n", in_units(t, b->start),
-            in_units(t, b->end), b->device + t->top[b->lane], b->device + t->bottom[b->lane],
+    fprintf(wide && !b->gathered ? t->wide : t->narrow, "%.15g %.15g %.6g %.6g %u\n",
+            in_units(t, b->start), in_units(t, b->end), b->device + top, b->device + bottom,
             colour_of(t, b));
-    *(wide ? &t->n_wide : &t->n_narrow) += 1;
+}
+
+static void write_box(timeline *t, const box *b)
+{
+    write_rectangle(t, b, t->top[b->lane], t->bottom[b->lane]);
 }
 
 static void write_label(timeline *t, const box *b)
@@ -212,75 +225,66 @@ static void write_label(timeline *t, const box *b)
     char text[16];
     snprintf(text, sizeof(text), "%u", b->number);
     double room = (double)(b->end - b->start) * t->scale;
-    if (b->lane != LANE_COMPUTE || t->label_size == 0 ||
+    if (b->lane != LANE_COMPUTE || t->label_size == 0 || !b->numbered ||
         cs_sheet_text_width(text, t->label_size) + 2 > room)
         return;
     double middle = b->device + (t->top[LANE_COMPUTE] + t->bottom[LANE_COMPUTE]) / 2;
     fprintf(t->labels, "%.15g %.6g \"%s\" %u\n",
             in_units(t, b->start) + in_units(t, b->end - b->start) / 2, middle, text,
             cs_colour_on(colour_of(t, b)));
-    t->n_labels++;
 }
 
-/* Boxes narrower than half a point that begin in the same half of a point: drawn as one, as wide as
- * they are together, in the colour that takes most of it. So thousands stay a bounded number, and
- * the share of idle time that is seen stays right. Neighbours of one colour become one box. */
+/* Boxes narrower than half a point that begin in the same cell of a few points. They are drawn over the
+ * time that they span: each kind as high as its share of that time, so that idle time stays seen. So
+ * millions of boxes become a bounded number. */
 typedef struct gathering {
-    box pending; /* a box that may still grow; end 0: none */
-    bool filling;
+    box span; /* of the boxes so far, looking like the first */
+    uint32_t n_boxes;
     int64_t cell;
-    box first;
-    cs_time latest, total, of_kind[2 * MAX_KINDS];
+    cs_time of_looks[2 * MAX_KINDS]; /* 2 * kind + odd */
 } gathering;
 
-static void flush_pending(timeline *t, gathering *g)
+static void write_shares(timeline *t, const gathering *g)
 {
-    if (g->pending.end > 0)
-        write_box(t, &g->pending);
-    g->pending.end = 0;
-}
-
-static bool same_looks(const box *a, const box *b)
-{
-    return a->device == b->device && a->lane == b->lane && a->kind == b->kind && a->odd == b->odd;
+    double bottom = t->bottom[g->span.lane];
+    double height = bottom - t->top[g->span.lane], all = (double)(g->span.end - g->span.start);
+    for (uint32_t i = 0; i < 2 * t->tasks.n_kinds; i++)
+        all = fmax(all, (double)g->of_looks[i]); /* transfers may overlap */
+    for (uint32_t i = 0; i < 2 * t->tasks.n_kinds; i++) {
+        box shown = g->span;
+        double share = fmin((double)g->of_looks[i] / all * height, bottom - t->top[shown.lane]);
+        if (share <= 0)
+            continue;
+        shown.kind = (uint8_t)(i / 2);
+        shown.odd = i % 2;
+        write_rectangle(t, &shown, bottom - share, bottom);
+        bottom -= share;
+    }
 }
 
 static void close_cell(timeline *t, gathering *g)
 {
-    if (!g->filling)
-        return;
-    box made = g->first;
-    uint32_t most = 0;
-    for (uint32_t i = 1; i < 2 * t->tasks.n_kinds; i++)
-        most = g->of_kind[i] > g->of_kind[most] ? i : most;
-    made.kind = (uint8_t)(most / 2);
-    made.odd = most % 2;
-    made.end = made.start + g->total < g->latest ? made.start + g->total : g->latest;
-    g->filling = false;
-    double gap = (double)(made.start - g->pending.end) * t->scale;
-    if (g->pending.end > 0 && same_looks(&g->pending, &made) && gap < sliver / 4) {
-        g->pending.end = made.end > g->pending.end ? made.end : g->pending.end;
-        return;
-    }
-    flush_pending(t, g);
-    g->pending = made;
+    if (g->n_boxes == 1)
+        write_box(t, &g->span);
+    else if (g->n_boxes > 1)
+        write_shares(t, g);
+    g->n_boxes = 0;
 }
 
 static void add_sliver(timeline *t, gathering *g, const box *b)
 {
-    int64_t cell = (int64_t)((double)(b->start - t->sheet->from) * t->scale / sliver);
-    if (g->filling && (cell != g->cell || b->device != g->first.device || b->lane != g->first.lane))
+    int64_t cell = (int64_t)((double)(b->start - t->sheet->from) * t->scale / t->cell);
+    if (g->n_boxes > 0 &&
+        (cell != g->cell || b->device != g->span.device || b->lane != g->span.lane))
         close_cell(t, g);
-    if (!g->filling) {
-        g->filling = true;
+    if (g->n_boxes++ == 0) {
+        g->span = *b;
+        g->span.gathered = true;
         g->cell = cell;
-        g->first = *b;
-        g->latest = g->total = 0;
-        memset(g->of_kind, 0, 2 * t->tasks.n_kinds * sizeof(g->of_kind[0]));
+        memset(g->of_looks, 0, 2 * t->tasks.n_kinds * sizeof(g->of_looks[0]));
     }
-    g->latest = b->end > g->latest ? b->end : g->latest;
-    g->total += b->end - b->start;
-    g->of_kind[2 * b->kind + b->odd] += b->end - b->start;
+    g->span.end = b->end > g->span.end ? b->end : g->span.end;
+    g->of_looks[2 * b->kind + b->odd] += b->end - b->start;
 }
 
 static void write_boxes(timeline *t)
@@ -288,17 +292,15 @@ static void write_boxes(timeline *t)
     gathering g = {0};
     for (size_t i = 0; i < t->n_boxes; i++) {
         const box *b = &t->boxes[i];
-        if ((double)(b->end - b->start) * t->scale < sliver) {
+        if (is_sliver(t, b)) {
             add_sliver(t, &g, b);
             continue;
         }
         close_cell(t, &g);
-        flush_pending(t, &g);
         write_box(t, b);
         write_label(t, b);
     }
     close_cell(t, &g);
-    flush_pending(t, &g);
 }
 
 static cs_status write_data(timeline *t, cs_error *error)
@@ -330,9 +332,6 @@ static void write_parameters(timeline *t)
         {"tick_step", ceil((CS_SHEET_FONT + 1) / t->row_height)},
         {"label_size", t->label_size},
         {"idle_colour", CS_COLOUR_IDLE},
-        {"n_wide", t->n_wide},
-        {"n_narrow", t->n_narrow},
-        {"n_labels", t->n_labels},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(t->sheet->job, numbers[i].name, numbers[i].value);
@@ -340,7 +339,9 @@ static void write_parameters(timeline *t)
 
 cs_status cs_plot_timeline(cs_sheet *sheet, const char *output, cs_error *error)
 {
-    timeline t = {.sheet = sheet};
+    timeline t = {.sheet = sheet,
+                  .scale = fmax(sheet->width - sheet->left - sheet->right, 1) /
+                           (double)(sheet->until - sheet->from)};
     cs_status status = read_tasks(sheet->reader, &t.tasks, error);
     if (status == CS_OK)
         status = collect_boxes(&t, error);

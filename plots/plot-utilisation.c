@@ -113,7 +113,7 @@ static void write_legend(const utilisation *u)
             entries[n++] = (cs_legend_entry){
                 i < u->n_compute ? u->uses[i] : texts[i - u->n_compute], colour, colour};
     }
-    cs_sheet_legend(u->sheet, entries, n, NULL);
+    cs_sheet_legend(u->sheet, entries, n);
 }
 
 static double choose_row_height(uint32_t n)

@@ -9,7 +9,7 @@
 
 enum {
     DEFAULT_WIDTH = 1200,
-    TITLE_TOP = 52, /* room for title and subtitle */
+    SUBTITLE = 40, /* middle of the first line below the title */
     LEGEND_LINE = 18,
     SWATCH = 11,
     SWATCH_GAP = 5,
@@ -31,7 +31,7 @@ static const cs_style styles[] = {
     {"recompute", 0xF0E442, false},
     {"update", 0xCC79A7, false},
     {"transfer", 0x0072B2, true},
-    {"all_reduce", 0x000000, true},
+    {"all_reduce", 0x101010, true},
     {"communication", 0x0072B2, true},
     {"dependency", 0xB8B8B8, false},
     {"flush", CS_COLOUR_IDLE, false},
@@ -197,64 +197,103 @@ static void legend_words(const char *text, char *words, size_t size)
     }
 }
 
-/* One entry at (x, y) of its middle; returns the place of the next. */
-static double legend_entry(cs_sheet *sheet, const cs_legend_entry *entry, double x, double y)
+static double swatch_width(const cs_legend_entry *entry)
 {
-    char words[64];
-    double middle = x + SWATCH, end = middle + (entry->other != entry->colour ? SWATCH : 0);
-    legend_words(entry->text, words, sizeof(words));
-    cs_sheet_box(sheet, x, middle, y - SWATCH / 2., y + SWATCH / 2., entry->colour);
-    if (end > middle)
-        cs_sheet_box(sheet, middle, end, y - SWATCH / 2., y + SWATCH / 2., entry->other);
-    cs_sheet_text(sheet, end + SWATCH_GAP, y, CS_COLOUR_TEXT, words);
-    return end + SWATCH_GAP + cs_sheet_text_width(words, CS_SHEET_FONT) + ENTRY_GAP;
+    if (entry->colour == 0 && entry->other == 0)
+        return 0;
+    return (entry->other != entry->colour ? 2 : 1) * SWATCH + SWATCH_GAP;
 }
 
-void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n, const char *note)
+/* One entry, with the middle of its left side at (x, y). */
+static void legend_entry(cs_sheet *sheet, const cs_legend_entry *entry, double x, double y)
+{
+    char words[64];
+    double middle = x + SWATCH, top = y - SWATCH / 2., bottom = y + SWATCH / 2.;
+    legend_words(entry->text, words, sizeof(words));
+    if (swatch_width(entry) > 0)
+        cs_sheet_box(sheet, x, middle, top, bottom, entry->colour);
+    if (entry->other != entry->colour)
+        cs_sheet_box(sheet, middle, middle + SWATCH, top, bottom, entry->other);
+    cs_sheet_text(sheet, x + swatch_width(entry), y, CS_COLOUR_TEXT, words);
+}
+
+void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n)
 {
     double x = CS_SHEET_MARGIN, y = sheet->top + LEGEND_LINE / 2.;
-    for (uint32_t i = 0; i < n + (note != NULL); i++) {
-        const char *text = i < n ? entries[i].text : note;
-        double end = x + 2 * SWATCH + SWATCH_GAP + cs_sheet_text_width(text, CS_SHEET_FONT);
-        if (end > sheet->width - CS_SHEET_MARGIN && x > CS_SHEET_MARGIN) {
+    for (uint32_t i = 0; i < n; i++) {
+        double width =
+            swatch_width(&entries[i]) + cs_sheet_text_width(entries[i].text, CS_SHEET_FONT);
+        if (x + width > sheet->width - CS_SHEET_MARGIN && x > CS_SHEET_MARGIN) {
             x = CS_SHEET_MARGIN;
             y += LEGEND_LINE;
         }
-        if (i < n)
-            x = legend_entry(sheet, &entries[i], x, y);
-        else
-            cs_sheet_text(sheet, x, y, CS_COLOUR_TEXT, note);
+        legend_entry(sheet, &entries[i], x, y);
+        x += width + ENTRY_GAP;
     }
     sheet->top = y + LEGEND_LINE / 2. + 8;
+}
+
+/* Longer ones end in "...". */
+static void shorten(char *text, double size, double room)
+{
+    size_t length = strlen(text);
+    if (cs_sheet_text_width(text, size) <= room)
+        return;
+    while (length > 3 && cs_sheet_text_width(text, size) > room) {
+        do
+            length--;
+        while (((unsigned char)text[length] & 0xC0) == 0x80);
+        text[length] = '\0';
+    }
+    memcpy(text + length - 3, "...", 4);
+}
+
+/* Adds a part to the line below the title, or begins another line. */
+static void add_part(cs_sheet *sheet, char *line, size_t size, const char *part)
+{
+    double room = sheet->width - 2 * CS_SHEET_MARGIN;
+    if (*line &&
+        cs_sheet_text_width(line, CS_SHEET_FONT) + cs_sheet_text_width(part, CS_SHEET_FONT) >
+            room) {
+        cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
+        sheet->top += LEGEND_LINE;
+        *line = '\0';
+    }
+    size_t used = strlen(line);
+    snprintf(line + used, size - used, "%s%s", *line ? ", " : "", part);
+}
+
+static void add_time(cs_sheet *sheet, char *line, size_t size, const char *name, double seconds)
+{
+    char part[64], number[CS_UNITS_TEXT_BYTES];
+    snprintf(part, sizeof(part), "%s %s", name,
+             cs_units_format(seconds, CS_QUANTITY_TIME, 4, number, sizeof(number)));
+    add_part(sheet, line, size, part);
 }
 
 static void write_title(cs_sheet *sheet)
 {
     const cs_reader *reader = sheet->reader;
-    char title[4 * TITLE_BYTES], number[CS_UNITS_TEXT_BYTES];
-    snprintf(title, sizeof(title), "%.*s", TITLE_BYTES, reader->name);
-    cs_gnuplot_text(sheet->job, "heading", title);
-    int used = snprintf(title, sizeof(title), "%.*s on %.*s, ", TITLE_BYTES, reader->schedule,
-                        TITLE_BYTES, reader->topology);
-    size_t size = sizeof(title) - (size_t)used;
-    char *end = title + used;
-    used = snprintf(end, size, "makespan %s",
-                    cs_units_format(cs_time_seconds(reader->makespan), CS_QUANTITY_TIME, 4, number,
-                                    sizeof(number)));
-    end += used, size -= (size_t)used;
-    if (isfinite(reader->iteration_time)) {
-        used = snprintf(
-            end, size, ", iteration %s",
-            cs_units_format(reader->iteration_time, CS_QUANTITY_TIME, 4, number, sizeof(number)));
-        end += used, size -= (size_t)used;
-    }
-    if (reader->throughput > 0) {
-        used = snprintf(end, size, ", %.4g samples/s", reader->throughput);
-        end += used, size -= (size_t)used;
-    }
+    char part[3 * TITLE_BYTES], line[8 * TITLE_BYTES] = "";
+    double room = sheet->width - 2 * CS_SHEET_MARGIN;
+    snprintf(part, sizeof(part), "%.*s", TITLE_BYTES, reader->name);
+    shorten(part, CS_SHEET_FONT + 4, room);
+    cs_gnuplot_text(sheet->job, "heading", part);
+    snprintf(part, sizeof(part), "%.*s on %.*s", TITLE_BYTES, reader->schedule, TITLE_BYTES,
+             reader->topology);
+    shorten(part, CS_SHEET_FONT, room);
+    add_part(sheet, line, sizeof(line), part);
+    add_time(sheet, line, sizeof(line), "makespan", cs_time_seconds(reader->makespan));
+    if (isfinite(reader->iteration_time))
+        add_time(sheet, line, sizeof(line), "iteration", reader->iteration_time);
+    snprintf(part, sizeof(part), "%.4g samples/s", reader->throughput);
+    if (reader->throughput > 0)
+        add_part(sheet, line, sizeof(line), part);
+    snprintf(part, sizeof(part), "bubble %.1f %%", 100 * reader->bubble_fraction);
     if (isfinite(reader->bubble_fraction))
-        snprintf(end, size, ", bubble %.1f %%", 100 * reader->bubble_fraction);
-    cs_gnuplot_text(sheet->job, "subheading", title);
+        add_part(sheet, line, sizeof(line), part);
+    cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
+    sheet->top += LEGEND_LINE - 6;
 }
 
 /* ---- units ---- */
@@ -308,7 +347,7 @@ cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_read
         .height = options->height,
         .left = 62,
         .right = CS_SHEET_MARGIN,
-        .top = TITLE_TOP,
+        .top = SUBTITLE,
         .bottom = CS_SHEET_AXIS,
     };
     cs_status status = choose_devices(sheet, error);

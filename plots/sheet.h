@@ -31,9 +31,10 @@ enum {
     CS_SHEET_MARGIN = 18, /* on a side without an axis */
 };
 
-#define CS_COLOUR_IDLE 0xE6E6E6u
-#define CS_COLOUR_TEXT 0x202020u
-#define CS_COLOUR_BAD  0xB00020u
+#define CS_COLOUR_IDLE     0xE6E6E6u
+#define CS_COLOUR_TEXT     0x202020u
+#define CS_COLOUR_SUBTITLE 0x505050u
+#define CS_COLOUR_BAD      0xB00020u
 
 /* How a word of the results file (kind, category, use of time) is drawn. Unknown ones get grey. */
 typedef struct cs_style {
@@ -55,13 +56,13 @@ CS_MUST_CHECK cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *op
 void cs_sheet_finish(cs_sheet *sheet);
 
 typedef struct cs_legend_entry {
-    const char *text;       /* underscores become spaces */
-    uint32_t colour, other; /* equal: one swatch of one colour */
+    const char *text; /* underscores become spaces */
+    uint32_t colour,
+        other; /* equal: one swatch of one colour; both 0: a remark, without a swatch */
 } cs_legend_entry;
 
-/* Puts the legend below the title, as many lines as it takes, and moves the top margin below it.
- * `note` may be NULL. */
-void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n, const char *note);
+/* Puts the legend below the title, as many lines as it takes, and moves the top margin below it. */
+void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n);
 
 void cs_sheet_text(cs_sheet *sheet, double x, double y, uint32_t colour, const char *text);
 void cs_sheet_box(cs_sheet *sheet, double left, double right, double top, double bottom,

@@ -181,9 +181,10 @@ static void carry_bytes(reference *run, uint32_t task)
 
 static void release_successors(reference *run, uint32_t task)
 {
-    const cs_task *tasks = run->graph->tasks;
-    for (uint32_t i = tasks[task].first_successor; i < tasks[task + 1].first_successor; i++) {
-        task_record *successor = &run->tasks[run->graph->successors[i]];
+    uint32_t n;
+    const uint32_t *successors = cs_graph_successors(run->graph, task, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        task_record *successor = &run->tasks[successors[i]];
         if (--successor->waits_for == 0)
             successor->state = READY;
     }

@@ -274,14 +274,18 @@ static void sample_memory(pipeline *p, int64_t (*live)[CS_N_CATEGORIES])
         add_sample(trace, 0, d, CS_MEMORY_OPTIMIZER, live[d][CS_MEMORY_OPTIMIZER]);
         note_peak(&trace->devices[d], live[d], 0);
     }
+    int64_t sum = 0; /* of the changes of one instant and device */
     for (uint32_t i = 0; i < p->n_changes; i++) {
         const change *at = &p->changes[i];
         live[at->device][CS_MEMORY_ACTIVATIONS] += at->bytes;
         note_peak(&trace->devices[at->device], live[at->device], at->time);
+        sum += at->bytes;
         if (i + 1 < p->n_changes && at[1].time == at->time && at[1].device == at->device)
             continue;
-        add_sample(trace, at->time, at->device, CS_MEMORY_ACTIVATIONS,
-                   live[at->device][CS_MEMORY_ACTIVATIONS]);
+        if (sum != 0)
+            add_sample(trace, at->time, at->device, CS_MEMORY_ACTIVATIONS,
+                       live[at->device][CS_MEMORY_ACTIVATIONS]);
+        sum = 0;
     }
 }
 

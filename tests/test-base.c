@@ -534,6 +534,28 @@ static void errors_count_what_does_not_fit(void **state)
     expect_int("text", 4003, (int64_t)strlen(error.text));
 }
 
+/* The exit codes are what scripts rely on. */
+static const struct {
+    cs_status status;
+    const char *name;
+    int exit_code;
+} status_rows[] = {
+    {CS_OK, "OK", 0},           {CS_FAILED, "FAILED", 1},     {CS_NO_MEMORY, "NO_MEMORY", 1},
+    {CS_IO, "IO", 1},           {CS_OVERFLOW, "OVERFLOW", 1}, {CS_USAGE, "USAGE", 2},
+    {CS_INVALID, "INVALID", 3}, {CS_LIMIT, "LIMIT", 4},       {CS_INTERRUPTED, "INTERRUPTED", 130},
+};
+
+static void statuses_have_names_and_exit_codes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(status_rows); i++) {
+        cs_status status = status_rows[i].status;
+        expect_text("name", status_rows[i].name, cs_status_name(status));
+        expect_int(status_rows[i].name, status_rows[i].exit_code, cs_status_exit_code(status));
+        assert_true(strlen(cs_status_describe(status)) > 0);
+    }
+}
+
 static char *log_text(cs_log_level limit)
 {
     char *text = NULL;
@@ -608,6 +630,7 @@ int main(void)
         cmocka_unit_test(long_lists_of_words_are_cut),
         cmocka_unit_test(errors_collect_messages),
         cmocka_unit_test(errors_count_what_does_not_fit),
+        cmocka_unit_test(statuses_have_names_and_exit_codes),
         cmocka_unit_test(log_writes_up_to_its_level),
         cmocka_unit_test(log_levels_have_names),
     };

@@ -8,7 +8,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -356,6 +358,29 @@ static void a_full_device_is_an_error(void **state)
     expect_error("full", CS_IO, "/dev/full: cannot write: No space left on device", status, &error);
 }
 
+/* The limit stands for a full disk: the second half of the file cannot be written. */
+static void a_file_that_cannot_be_completed_leaves_the_earlier_one(void **state)
+{
+    (void)state;
+    struct rlimit before, small;
+    char bytes[20000] = "";
+    cs_error error;
+    cs_error_init(&error);
+    assert_int_equal(mkdir("full", 0777), 0);
+    put("full/a", "old");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 10000;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    cs_status status = cs_file_write("full/a", bytes, sizeof(bytes), &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    expect_error("full", CS_IO, "full/a: cannot write: File too large", status, &error);
+    expect_content("full/a", "old");
+    expect_int("nothing is left over", 1, count_entries("full"));
+}
+
 /* Opened for reading and writing, a pipe does not wait for the other side. */
 static void pipes_are_written_in_place(void **state)
 {
@@ -433,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_link_stays_and_its_file_is_replaced),
         cmocka_unit_test(devices_are_written_in_place),
         cmocka_unit_test(a_full_device_is_an_error),
+        cmocka_unit_test(a_file_that_cannot_be_completed_leaves_the_earlier_one),
         cmocka_unit_test(pipes_are_written_in_place),
         cmocka_unit_test(minus_is_standard_output),
         cmocka_unit_test(names_are_relative_to_the_file),

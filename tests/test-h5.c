@@ -463,9 +463,12 @@ static void fail_by_permission(const char *path)
 {
     cs_error error;
     cs_error_init(&error);
-    if (geteuid() == 0 && seteuid(65534) != 0) /* root may write everywhere */
+    uid_t user = geteuid();
+    if (user == 0 && seteuid(65534) != 0) /* root may write everywhere */
         _Exit(9);
     cs_status status = write_file(path, 10, NULL, &error);
+    if (seteuid(user) != 0)
+        _Exit(7);
     if (status != CS_IO || !strstr(error.text, "a.h5: cannot create: Permission denied"))
         _Exit(8);
 }

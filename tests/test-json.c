@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
@@ -203,7 +204,7 @@ static void refuses_the_rest_and_says_where(void **state)
     }
 }
 
-/* `before` and `after` around as many `bracket` as said. */
+/* As many containers within each other. */
 static cs_status parse_nested(int depth, char bracket, char closing, cs_error *error)
 {
     char text[8 * (CS_JSON_DEPTH + 2)] = "";
@@ -370,6 +371,29 @@ static cJSON *parse(const char *text)
     if (cs_json_parse("s.json", text, strlen(text), &root, &error) != CS_OK)
         fail_msg("%s", error.text);
     return root;
+}
+
+static void files_are_loaded(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\": 1,}";
+    char path[] = "/tmp/test-json.XXXXXX", message[128];
+    cJSON *root = NULL;
+    cs_error error;
+    cs_error_init(&error);
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (int)strlen(text));
+    cs_status status = cs_json_load(path, &root, &error);
+    snprintf(message, sizeof(message), "%s:1:9: no comma may stand before \"}\"", path);
+    expect_error("broken", CS_INVALID, message, status, &error);
+    assert_int_equal(pwrite(fd, " ", 1, 7), 1); /* in place of the comma */
+    assert_int_equal(cs_json_load(path, &root, NULL), CS_OK);
+    expect_double("a", 1, cs_json_member(root, "a")->valuedouble);
+    cJSON_Delete(root);
+    close(fd);
+    unlink(path);
+    expect_int("missing", CS_INVALID, cs_json_load(path, &root, NULL));
 }
 
 static void members_are_found_by_exact_key(void **state)
@@ -606,6 +630,7 @@ int main(void)
         cmocka_unit_test(nests_up_to_the_limit),
         cmocka_unit_test(large_texts_take_linear_time),
         cmocka_unit_test(cut_texts_are_refused),
+        cmocka_unit_test(files_are_loaded),
         cmocka_unit_test(members_are_found_by_exact_key),
         cmocka_unit_test(values_are_described),
         cmocka_unit_test(places_are_pointers),

@@ -36,9 +36,10 @@ static bool list_predecessors(study *s)
     for (uint32_t task = 1; task < graph->n_tasks; task++)
         end[task] = end[task - 1] + graph->n_predecessors[task - 1];
     for (uint32_t task = 0; task < graph->n_tasks; task++) {
-        uint32_t last = graph->tasks[task + 1].first_successor;
-        for (uint32_t e = graph->tasks[task].first_successor; e < last; e++)
-            s->predecessors[end[graph->successors[e]]++] = task;
+        uint32_t n;
+        const uint32_t *successors = cs_graph_successors(graph, task, &n);
+        for (uint32_t i = 0; i < n; i++)
+            s->predecessors[end[successors[i]]++] = task;
     }
     return true;
 }

@@ -158,7 +158,7 @@ static cs_status read_number(const cs_field *field, const cJSON *value, const cs
 static cs_status store_number(const cs_field *field, const cJSON *value, const cs_json_place *place,
                               void *member, cs_error *error)
 {
-    double number;
+    double number = 0;
     cs_status status = read_number(field, value, place, &number, error);
     if (status != CS_OK)
         return status;

@@ -1,5 +1,6 @@
 #include "sim/engine/engine.h"
 
+#include "sim/base/vector.h"
 #include "sim/engine/event-queue.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/network.h"
@@ -134,13 +135,13 @@ static cs_status push_event(engine *e, uint32_t what, uint32_t task, cs_time del
     cs_time time;
     if (!cs_time_add(e->now, delay, &time))
         return CS_OVERFLOW;
-    return cs_event_queue_push(&e->events, (cs_event){what, task, time}) ? CS_OK : CS_NO_MEMORY;
+    return cs_event_queue_push(&e->events, (cs_event){time, task, what}) ? CS_OK : CS_NO_MEMORY;
 }
 
 static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time time)
 {
     engine *e = context;
-    return cs_event_queue_push(&e->events, (cs_event){FLOW + flow, task, time});
+    return cs_event_queue_push(&e->events, (cs_event){time, task, FLOW + flow});
 }
 
 /* ---- starting and ending ---- */
@@ -233,12 +234,11 @@ static cs_status end_task(engine *e, uint32_t task)
     if (cls->update)
         make_version(e, task, cls->slot);
     status = free_devices(e, task, cls);
-    const cs_task *record = &e->graph->tasks[task];
-    uint32_t end = record[1].first_successor;
-    for (uint32_t s = record->first_successor; s < end && status == CS_OK; s++) {
-        uint32_t successor = e->graph->successors[s];
-        if (--e->waiting[successor] == 0)
-            status = make_ready(e, successor);
+    uint32_t n;
+    const uint32_t *successors = cs_graph_successors(e->graph, task, &n);
+    for (uint32_t s = 0; s < n && status == CS_OK; s++) {
+        if (--e->waiting[successors[s]] == 0)
+            status = make_ready(e, successors[s]);
     }
     return status;
 }
@@ -290,8 +290,7 @@ static cs_status apply_event(engine *e, cs_event event)
 
 static cs_status end_all(engine *e)
 {
-    const cs_event *first;
-    while ((first = cs_event_queue_first(&e->events)) && first->time == e->now) {
+    while (cs_event_queue_more_at(&e->events, e->now)) {
         cs_status status = apply_event(e, cs_event_queue_pop(&e->events));
         if (status != CS_OK)
             return status;
@@ -367,12 +366,6 @@ static cs_status start_devices(engine *e)
     return status;
 }
 
-static bool anything_now(engine *e)
-{
-    const cs_event *first = cs_event_queue_first(&e->events);
-    return first && first->time == e->now;
-}
-
 static cs_status run_instant(engine *e)
 {
     cs_status status;
@@ -382,7 +375,7 @@ static cs_status run_instant(engine *e)
             status = start_transfers(e);
         if (status == CS_OK)
             status = start_devices(e);
-    } while (status == CS_OK && anything_now(e));
+    } while (status == CS_OK && cs_event_queue_more_at(&e->events, e->now));
     return status == CS_OK ? cs_network_settle(e->network, e->now) : status;
 }
 
@@ -403,10 +396,10 @@ static cs_status run_events(engine *e)
     uint32_t instants = 0;
     while (status == CS_OK) {
         status = run_instant(e);
-        const cs_event *next = cs_event_queue_first(&e->events);
-        if (status != CS_OK || !next || (must_stop(e) && next->time > e->now))
+        cs_time next = cs_event_queue_time(&e->events);
+        if (status != CS_OK || next < 0 || (must_stop(e) && next > e->now))
             break;
-        e->now = next->time;
+        e->now = next;
         if (++instants % PROGRESS_INSTANTS == 0 &&
             !cs_progress_step(e->options.progress, "simulating", e->n_ended, e->graph->n_tasks))
             status = CS_INTERRUPTED;
@@ -631,6 +624,7 @@ cs_status cs_engine_run(const cs_graph *graph, const cs_platform *platform,
 {
     assert(graph->n_devices <= platform->n_devices);
     engine e = {.graph = graph, .platform = platform, .options = *options};
+    cs_event_queue_init(&e.events);
     cs_status status = prepare(&e, error);
     if (status == CS_OK) {
         status = run_events(&e);

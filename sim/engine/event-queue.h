@@ -1,119 +1,132 @@
-/* The event queue: a 4-ary heap of 16-byte events under one total order, (time, task, what).
+/* The event queue: a tournament over the events that are outstanding, in one total order:
+ * (time, task, slot).
  *
- * Two choices make it fast. An event compares as one 128-bit integer, without branches. And a pop
- * leaves a hole at the root which the next push fills and sifts down: most events are replaced by
- * the one that they cause, so one walk through the heap serves both. See tests/bench-queue for
- * figures.
+ * Every outstanding event sits in a slot, a leaf of a complete 4-ary tree whose nodes hold the least
+ * key below them; the root is the next event. Events compare as one 128-bit integer, without
+ * branches, and a push or a pop walks a path that is known from the slot. A pop leaves its slot as a
+ * hole, and the next push goes there: an event is mostly replaced by the one that it causes, and one
+ * walk serves both.
+ *
+ * Against heaps of the same 16-byte keys this halves the time of the whole engine at a thousand
+ * outstanding events, and gains a little at eight; CONTRIBUTING.md has the figures.
  */
 #ifndef CS_ENGINE_EVENT_QUEUE_H
 #define CS_ENGINE_EVENT_QUEUE_H
 
 #include "sim/base/time.h"
-#include "sim/base/vector.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 typedef struct cs_event {
-    uint32_t what; /* for the engine */
-    uint32_t task;
     cs_time time; /* >= 0 */
+    uint32_t task;
+    uint32_t what; /* for the engine */
 } cs_event;
 
+__extension__ typedef unsigned __int128 cs_event_key; /* time, task, slot, from the top */
+
 typedef struct cs_event_queue {
-    cs_event *events;
-    uint32_t n, capacity; /* n counts the hole */
-    bool hole;            /* the root was popped and nothing took its place yet */
+    cs_event_key
+        *nodes;      /* the root is 1, slot s is leaf `capacity` + s, the parent of i is i / 4 */
+    uint32_t *what;  /* per slot */
+    uint32_t *spare; /* slots without an event */
+    uint32_t n_spare;
+    uint32_t capacity; /* slots, a power of 4; 0 before the first push */
+    uint32_t hole; /* the slot that was popped last if nothing took it yet, or CS_EVENT_NO_HOLE */
 } cs_event_queue;
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the order of an event's members assumes a little-endian machine"
-#endif
+#define CS_EVENT_NO_HOLE UINT32_MAX
+#define CS_EVENT_NO_KEY  (~(cs_event_key)0)
 
-static inline unsigned __int128 cs_event_key(const cs_event *event)
+static inline cs_time cs_event_key_time(cs_event_key key)
 {
-    unsigned __int128 key;
-    memcpy(&key, event, sizeof(key));
-    return key;
+    return (cs_time)(uint64_t)(key >> 64);
 }
 
-static inline void cs_event_queue_finish(cs_event_queue *queue)
+void cs_event_queue_init(cs_event_queue *queue);
+void cs_event_queue_finish(cs_event_queue *queue);
+
+/* Four times the slots; false when memory runs out. */
+bool cs_event_queue_grow(cs_event_queue *queue);
+
+static inline cs_event_key cs_event_queue_least(cs_event_key a, cs_event_key b)
 {
-    free(queue->events);
-    *queue = (cs_event_queue){0};
+    return a < b ? a : b;
 }
 
-/* Moves `event` down from `at` to its place. */
-static inline void cs_event_queue_sift_down(cs_event_queue *queue, uint32_t at, cs_event event)
+/* Puts a key into a leaf and renews the nodes above it; with `early`, only as far as they change. */
+static inline void cs_event_queue_set(cs_event_queue *queue, uint32_t slot, cs_event_key key,
+                                      bool early)
 {
-    cs_event *events = queue->events;
-    unsigned __int128 key = cs_event_key(&event);
-    for (;;) {
-        uint64_t first = 4 * (uint64_t)at + 1;
-        if (first >= queue->n)
+    cs_event_key *nodes = queue->nodes;
+    uint32_t i = queue->capacity + slot;
+    nodes[i] = key;
+    while (i > 1) {
+        key = cs_event_queue_least(cs_event_queue_least(key, nodes[i ^ 1]),
+                                   cs_event_queue_least(nodes[i ^ 2], nodes[i ^ 3]));
+        i >>= 2;
+        if (early && nodes[i] == key)
             break;
-        uint64_t end = first + 4 < queue->n ? first + 4 : queue->n;
-        uint64_t least = first;
-        unsigned __int128 least_key = cs_event_key(&events[first]);
-        for (uint64_t child = first + 1; child < end; child++) {
-            unsigned __int128 child_key = cs_event_key(&events[child]);
-            bool less = child_key < least_key;
-            least = less ? child : least;
-            least_key = less ? child_key : least_key;
-        }
-        if (least_key >= key)
-            break;
-        events[at] = events[least];
-        at = (uint32_t)least;
+        nodes[i] = key;
     }
-    events[at] = event;
 }
 
 static inline void cs_event_queue_close_hole(cs_event_queue *queue)
 {
-    if (!queue->hole)
+    if (queue->hole == CS_EVENT_NO_HOLE)
         return;
-    queue->hole = false;
-    if (--queue->n > 0)
-        cs_event_queue_sift_down(queue, 0, queue->events[queue->n]);
+    cs_event_queue_set(queue, queue->hole, CS_EVENT_NO_KEY, false);
+    queue->spare[queue->n_spare++] = queue->hole;
+    queue->hole = CS_EVENT_NO_HOLE;
 }
 
-/* The first event, or NULL. */
-static inline const cs_event *cs_event_queue_first(cs_event_queue *queue)
+/* The time of the next event, or -1 when there is none. */
+static inline cs_time cs_event_queue_time(cs_event_queue *queue)
 {
     cs_event_queue_close_hole(queue);
-    return queue->n > 0 ? queue->events : NULL;
+    if (queue->capacity == 0 || queue->nodes[1] == CS_EVENT_NO_KEY)
+        return -1;
+    return cs_event_key_time(queue->nodes[1]);
 }
 
-/* Takes the first event; the queue must not be empty. */
+/* Whether the next event is at `now`, the time of the one popped last: looks along the path of the
+ * hole without filling it. */
+static inline bool cs_event_queue_more_at(cs_event_queue *queue, cs_time now)
+{
+    if (queue->hole == CS_EVENT_NO_HOLE)
+        return queue->capacity > 0 && cs_event_key_time(queue->nodes[1]) == now &&
+               queue->nodes[1] != CS_EVENT_NO_KEY;
+    const cs_event_key *nodes = queue->nodes;
+    bool more = false;
+    for (uint32_t i = queue->capacity + queue->hole; i > 1; i >>= 2)
+        more |= cs_event_key_time(nodes[i ^ 1]) == now || cs_event_key_time(nodes[i ^ 2]) == now ||
+                cs_event_key_time(nodes[i ^ 3]) == now;
+    if (more)
+        cs_event_queue_close_hole(queue);
+    return more;
+}
+
+/* Takes the next event; there must be one, and no hole (after cs_event_queue_time, or
+ * cs_event_queue_more_at that said yes). */
 static inline cs_event cs_event_queue_pop(cs_event_queue *queue)
 {
-    cs_event_queue_close_hole(queue);
-    queue->hole = true;
-    return queue->events[0];
+    cs_event_key key = queue->nodes[1];
+    queue->hole = (uint32_t)key;
+    return (cs_event){cs_event_key_time(key), (uint32_t)(key >> 32), queue->what[queue->hole]};
 }
 
 /* False when memory runs out. */
 static inline bool cs_event_queue_push(cs_event_queue *queue, cs_event event)
 {
-    if (queue->hole) {
-        queue->hole = false;
-        cs_event_queue_sift_down(queue, 0, event);
-        return true;
-    }
-    if (!cs_vector_reserve((void **)&queue->events, &queue->capacity, queue->n + UINT64_C(1),
-                           sizeof(event)))
+    bool hole = queue->hole != CS_EVENT_NO_HOLE;
+    if (!hole && queue->n_spare == 0 && !cs_event_queue_grow(queue))
         return false;
-    uint32_t at = queue->n++;
-    unsigned __int128 key = cs_event_key(&event);
-    while (at > 0) {
-        uint32_t parent = (at - 1) / 4;
-        if (cs_event_key(&queue->events[parent]) <= key)
-            break;
-        queue->events[at] = queue->events[parent];
-        at = parent;
-    }
-    queue->events[at] = event;
+    uint32_t slot = hole ? queue->hole : queue->spare[--queue->n_spare];
+    queue->hole = CS_EVENT_NO_HOLE;
+    queue->what[slot] = event.what;
+    cs_event_key key = (cs_event_key)(uint64_t)event.time << 64 | (uint64_t)event.task << 32 | slot;
+    cs_event_queue_set(queue, slot, key, !hole);
     return true;
 }
 

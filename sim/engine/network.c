@@ -1,5 +1,7 @@
 #include "sim/engine/network.h"
 
+#include "sim/base/vector.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

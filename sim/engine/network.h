@@ -8,7 +8,6 @@
 #ifndef CS_ENGINE_NETWORK_H
 #define CS_ENGINE_NETWORK_H
 
-#include "sim/engine/event-queue.h"
 #include "sim/trace/trace.h"
 #include "topologies/platform.h"
 

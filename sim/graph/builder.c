@@ -176,12 +176,13 @@ uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item)
 {
     cs_graph *graph = &builder->graph;
     uint32_t task = graph->n_tasks;
-    /* one record more than there are tasks: the last one closes the list of successors */
-    if (!ROOM(builder, graph->tasks, builder->cap_tasks, task + 1) ||
+    if (task == CS_LIST && builder->status == CS_OK)
+        builder->status = CS_NO_MEMORY; /* ids are used up */
+    if (!ROOM(builder, graph->tasks, builder->cap_tasks, task) ||
         !ROOM(builder, graph->n_predecessors, builder->cap_predecessors, task))
         return CS_NONE;
     const cs_class *of = &graph->classes[cls];
-    graph->tasks[task] = (cs_task){.cls = cls, .item = item, .next = CS_NONE};
+    graph->tasks[task] = (cs_task){cls, item, CS_NONE, CS_NONE};
     graph->n_predecessors[task] = 0;
     graph->n_tasks++;
     if (cs_kind_group_of(of->kind) == CS_GROUP_COMPUTE)
@@ -230,42 +231,59 @@ uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t i
     return first;
 }
 
-/* Lists the successors task by task, by counting: successors[first_successor ..] keep the order in
- * which their edges were added. */
-static bool list_successors(cs_graph *graph, const edge *edges)
+/* Counts the successors of each task, in the place where they will be named. */
+static void count_successors(cs_graph *graph, const edge *edges)
 {
-    graph->successors = malloc(((size_t)graph->n_edges + 1) * sizeof(*graph->successors));
-    if (!graph->successors)
-        return false;
-    cs_task *tasks = graph->tasks;
-    for (uint32_t i = 0; i <= graph->n_tasks; i++)
-        tasks[i].first_successor = 0;
+    for (uint32_t i = 0; i < graph->n_tasks; i++)
+        graph->tasks[i].successor = 0;
     for (uint32_t e = 0; e < graph->n_edges; e++)
-        tasks[edges[e].before].first_successor++;
-    uint32_t end = 0;
+        graph->tasks[edges[e].before].successor++;
+}
+
+/* Gives every task with several successors a place for its list; false when they do not fit. */
+static bool place_lists(cs_graph *graph)
+{
+    uint64_t n = 0;
     for (uint32_t i = 0; i < graph->n_tasks; i++) {
-        end += tasks[i].first_successor;
-        tasks[i].first_successor = end;
+        uint32_t count = graph->tasks[i].successor;
+        graph->tasks[i].successor = count < 2 ? CS_NONE : CS_LIST + (uint32_t)n;
+        n += count < 2 ? 0 : count + UINT64_C(1);
+        if (n >= CS_NONE - CS_LIST)
+            return false;
     }
-    tasks[graph->n_tasks].first_successor = end;
-    for (uint32_t e = graph->n_edges; e-- > 0;)
-        graph->successors[--tasks[edges[e].before].first_successor] = edges[e].after;
-    return true;
+    graph->n_listed = (uint32_t)n;
+    graph->listed = calloc(n + 1, sizeof(*graph->listed));
+    return graph->listed != NULL;
+}
+
+static void list_successors(cs_graph *graph, const edge *edges)
+{
+    for (uint32_t e = 0; e < graph->n_edges; e++) {
+        uint32_t *successor = &graph->tasks[edges[e].before].successor;
+        if (*successor == CS_NONE) {
+            *successor = edges[e].after;
+            continue;
+        }
+        uint32_t *list = &graph->listed[*successor - CS_LIST];
+        list[++list[0]] = edges[e].after;
+    }
 }
 
 cs_status cs_builder_finish(cs_builder *builder, cs_graph *graph, cs_error *error)
 {
     cs_graph *built = &builder->graph;
-    if (builder->status == CS_OK &&
-        (!ROOM(builder, built->tasks, builder->cap_tasks, built->n_tasks) ||
-         !list_successors(built, builder->edges)))
-        builder->status = CS_NO_MEMORY;
+    if (builder->status == CS_OK) {
+        count_successors(built, builder->edges);
+        if (!place_lists(built))
+            builder->status = CS_NO_MEMORY;
+    }
     if (builder->status != CS_OK)
         return cs_error_add(
             error, builder->status,
-            "the task graph does not fit memory, or has 2^32 tasks or more (%u tasks, "
+            "the task graph does not fit memory, or has 2^31 tasks or more (%u tasks, "
             "%u edges so far)",
             built->n_tasks, built->n_edges);
+    list_successors(built, builder->edges);
     *graph = *built;
     *built = (cs_graph){0};
     return CS_OK;

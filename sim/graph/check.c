@@ -35,10 +35,15 @@ static cs_status check_edges(const cs_graph *graph, cs_error *error)
             return cs_error_add(error, CS_INVALID, "task %u: class or micro-batch out of range",
                                 task);
     }
-    for (uint32_t e = 0; e < graph->n_edges; e++) {
-        if (graph->successors[e] >= graph->n_tasks)
-            return cs_error_add(error, CS_INVALID, "edge %u leads to task %u, there are %u", e,
-                                graph->successors[e], graph->n_tasks);
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        uint32_t n;
+        const uint32_t *successors = cs_graph_successors(graph, task, &n);
+        for (uint32_t s = 0; s < n; s++) {
+            if (successors[s] >= graph->n_tasks)
+                return cs_error_add(error, CS_INVALID,
+                                    "an edge leads from task %u to task %u, there are %u", task,
+                                    successors[s], graph->n_tasks);
+        }
     }
     return CS_OK;
 }
@@ -179,10 +184,11 @@ uint32_t cs_graph_order(const cs_graph *graph, uint32_t *rank, uint32_t *waiting
     while (depth > 0) {
         uint32_t task = stack[--depth];
         rank[task] = ranked++;
-        uint32_t end = graph->tasks[task + 1].first_successor;
-        for (uint32_t s = graph->tasks[task].first_successor; s < end; s++) {
-            if (--waiting[graph->successors[s]] == 0)
-                stack[depth++] = graph->successors[s];
+        uint32_t n;
+        const uint32_t *successors = cs_graph_successors(graph, task, &n);
+        for (uint32_t s = 0; s < n; s++) {
+            if (--waiting[successors[s]] == 0)
+                stack[depth++] = successors[s];
         }
         uint32_t next = graph->tasks[task].next;
         if (follows_program(graph, task) && --waiting[next] == 0)
@@ -197,9 +203,10 @@ static void find_blockers(const cs_graph *graph, const uint32_t *rank, uint32_t 
     for (uint32_t task = 0; task < graph->n_tasks; task++) {
         if (rank[task] != CS_NONE)
             continue;
-        uint32_t end = graph->tasks[task + 1].first_successor;
-        for (uint32_t s = graph->tasks[task].first_successor; s < end; s++)
-            blocker[graph->successors[s]] = task;
+        uint32_t n;
+        const uint32_t *successors = cs_graph_successors(graph, task, &n);
+        for (uint32_t s = 0; s < n; s++)
+            blocker[successors[s]] = task;
         if (follows_program(graph, task))
             blocker[graph->tasks[task].next] = task;
     }

@@ -7,7 +7,7 @@ void cs_graph_finish(cs_graph *graph)
 {
     free(graph->tasks);
     free(graph->n_predecessors);
-    free(graph->successors);
+    free(graph->listed);
     free(graph->first_task);
     free(graph->queues);
     free(graph->classes);
@@ -76,9 +76,10 @@ static bool print_task(const cs_graph *graph, uint32_t task, FILE *out)
         fprintf(out, ", %s %+" PRId64 " of %s on %u", effect->at_end ? "end" : "start",
                 effect->bytes, cs_category_name(effect->category), effect->device);
     }
-    uint32_t end = graph->tasks[task + 1].first_successor;
-    for (uint32_t s = graph->tasks[task].first_successor; s < end; s++)
-        fprintf(out, " -> %u", graph->successors[s]);
+    uint32_t n;
+    const uint32_t *successors = cs_graph_successors(graph, task, &n);
+    for (uint32_t s = 0; s < n; s++)
+        fprintf(out, " -> %u", successors[s]);
     return fputc('\n', out) != EOF;
 }
 

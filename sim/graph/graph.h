@@ -4,8 +4,8 @@
  * a collective (lower.h turns collectives into transfers before the engine runs). Most of what
  * there is to say about a task it shares with thousands of others: forwards of stage 3 all take the
  * same time on the same device. That is said once, in a class. A task itself is 16 bytes: its
- * class, which micro-batch it is for, where its successors are listed, and what its device computes
- * next.
+ * class, which micro-batch it is for, its successor (or where several are listed), and what its
+ * device computes next.
  *
  * Order. A task starts when all its predecessors have ended. Compute tasks of a device also obey
  * the device's queue:
@@ -35,7 +35,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define CS_NONE UINT32_MAX /* no id */
+#define CS_NONE UINT32_MAX           /* no id */
+#define CS_LIST UINT32_C(0x80000000) /* ids of tasks are below */
 
 /* name, text, symbol in prints, group */
 #define CS_KIND_MAP(X)                                                                             \
@@ -102,9 +103,9 @@ typedef struct cs_class {
 
 typedef struct cs_task {
     uint32_t cls;
-    uint32_t item;            /* mini-batch * micro_batches + micro-batch */
-    uint32_t first_successor; /* its successors end where the next task's begin */
-    uint32_t next;            /* what its device computes next in program order, or CS_NONE */
+    uint32_t item;      /* mini-batch * micro_batches + micro-batch */
+    uint32_t successor; /* the only one; or CS_LIST + where its list stands; or CS_NONE */
+    uint32_t next;      /* what its device computes next in program order, or CS_NONE */
 } cs_task;
 
 typedef struct cs_resident {
@@ -127,10 +128,10 @@ typedef struct cs_graph {
     uint32_t micro_batches; /* per mini-batch, >= 1 */
     uint32_t n_batches;     /* mini-batches */
 
-    uint32_t n_tasks, n_edges;
-    cs_task *tasks;           /* n_tasks + 1, the last one closing the list of successors */
+    uint32_t n_tasks, n_edges, n_listed;
+    cs_task *tasks;
     uint32_t *n_predecessors; /* per task */
-    uint32_t *successors;     /* n_edges */
+    uint32_t *listed;         /* of tasks with several successors: their number, then the ids */
     uint32_t *first_task;     /* per device: head of its program, or CS_NONE */
     uint8_t *queues;          /* per device: cs_queue */
 
@@ -149,6 +150,19 @@ void cs_graph_finish(cs_graph *graph);
 static inline const cs_class *cs_graph_class(const cs_graph *graph, uint32_t task)
 {
     return &graph->classes[graph->tasks[task].cls];
+}
+
+/* The successors of a task, in the order in which their edges were added. */
+static inline const uint32_t *cs_graph_successors(const cs_graph *graph, uint32_t task, uint32_t *n)
+{
+    const uint32_t *successor = &graph->tasks[task].successor;
+    if (*successor < CS_LIST || *successor == CS_NONE) {
+        *n = *successor != CS_NONE;
+        return successor;
+    }
+    const uint32_t *list = &graph->listed[*successor - CS_LIST];
+    *n = list[0];
+    return list + 1;
 }
 
 static inline uint32_t cs_graph_mini_batch(const cs_graph *graph, uint32_t task)

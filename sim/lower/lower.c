@@ -133,9 +133,10 @@ static void lower_edges(lowering *l)
 {
     for (uint32_t task = 0; task < l->from->n_tasks; task++) {
         const image *before = &l->images[task];
-        uint32_t end = l->from->tasks[task + 1].first_successor;
-        for (uint32_t s = l->from->tasks[task].first_successor; s < end; s++) {
-            uint32_t entry = l->images[l->from->successors[s]].entry;
+        uint32_t n;
+        const uint32_t *successors = cs_graph_successors(l->from, task, &n);
+        for (uint32_t s = 0; s < n; s++) {
+            uint32_t entry = l->images[successors[s]].entry;
             cs_builder_edge(l->to, before->exits[0], entry);
             cs_builder_edge(l->to, before->exits[1], entry);
         }

@@ -1,0 +1,45 @@
+#include "sim/engine/event-queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 64, LARGEST_CAPACITY = 1 << 30 };
+
+void cs_event_queue_init(cs_event_queue *queue)
+{
+    *queue = (cs_event_queue){.hole = CS_EVENT_NO_HOLE};
+}
+
+void cs_event_queue_finish(cs_event_queue *queue)
+{
+    free(queue->nodes);
+    free(queue->what);
+    free(queue->spare);
+    cs_event_queue_init(queue);
+}
+
+/* Leaves keep their slots; the nodes above are made anew. Only called when no slot is spare. */
+bool cs_event_queue_grow(cs_event_queue *queue)
+{
+    uint32_t old = queue->capacity, capacity = old ? 4 * old : FIRST_CAPACITY;
+    if (old >= LARGEST_CAPACITY)
+        return false;
+    cs_event_queue grown = {.capacity = capacity, .hole = CS_EVENT_NO_HOLE};
+    grown.nodes = malloc(2 * (size_t)capacity * sizeof(*grown.nodes));
+    grown.what = malloc((size_t)capacity * sizeof(*grown.what));
+    grown.spare = malloc((size_t)capacity * sizeof(*grown.spare));
+    if (!grown.nodes || !grown.what || !grown.spare) {
+        cs_event_queue_finish(&grown);
+        return false;
+    }
+    memset(grown.nodes, 0xff, 2 * (size_t)capacity * sizeof(*grown.nodes));
+    for (uint32_t slot = 0; slot < old; slot++) {
+        grown.what[slot] = queue->what[slot];
+        cs_event_queue_set(&grown, slot, queue->nodes[old + slot], true);
+    }
+    for (uint32_t slot = capacity; slot-- > old;)
+        grown.spare[grown.n_spare++] = slot;
+    cs_event_queue_finish(queue);
+    *queue = grown;
+    return true;
+}

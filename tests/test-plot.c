@@ -1,0 +1,545 @@
+/* Plots: what the reader refuses, what gnuplot is given, and that pictures are whole. */
+#include "plots/plot.h"
+#include "plots/reader.h"
+#include "sim/analysis/store.h"
+#include "sim/trace/results.h"
+
+#include "tests/expect.h"
+#include "tests/synthetic-trace.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH = 512 };
+
+static const synthetic_options four = {
+    .devices = 4,
+    .micro_batches = 8,
+    .mini_batches = 2,
+    .forward = 1000000000,
+    .backward = 2000000000,
+    .update = 500000000,
+    .transfer = 200000000,
+    .weights = 1 << 30,
+    .activation = 300 << 20,
+    .capacity = INT64_C(4) << 30,
+};
+
+/* ---- a folder with a "data" folder that gnuplot's jobs go to, and a results file ---- */
+
+static const char *in(void *const *state, const char *name)
+{
+    static char paths[4][PATH]; /* good for four calls */
+    static int next;
+    char *path = paths[next++ % 4];
+    snprintf(path, PATH, "%s/%s", (const char *)*state, name);
+    return path;
+}
+
+static void write_results(const char *path, const synthetic_options *options, int64_t schema,
+                          const char *format)
+{
+    synthetic_run run;
+    cs_error error;
+    cs_h5_file *file = NULL;
+    const cs_results_info info = {"a_name", "chain", "one_f_one_b", "{}", "0.0.0", 1};
+    cs_error_init(&error);
+    assert_true(synthetic_run_init(&run, options));
+    cs_status status = cs_h5_create(path, NULL, &file, &error);
+    if (status == CS_OK && schema == 1 && !format) {
+        status = cs_results_write(file, &info, &run.graph, &run.trace, &error);
+        if (status == CS_OK)
+            status = cs_analysis_store(file, &run.analysis, &error);
+    }
+    if (status == CS_OK && format)
+        status = cs_h5_set_text(file, "format", format, &error);
+    if (status == CS_OK && format)
+        status = cs_h5_set_int64(file, "schema_version", schema, &error);
+    if (status == CS_OK)
+        status = cs_h5_commit(file, &error);
+    cs_h5_destroy(file);
+    synthetic_run_finish(&run);
+    expect_error(path, CS_OK, "", status, &error);
+}
+
+static int enter_folder(void **state)
+{
+    char *folder = strdup("/tmp/test-plot-XXXXXX");
+    *state = folder;
+    if (!folder || !mkdtemp(folder) || mkdir(in(state, "data"), 0700) != 0)
+        return -1;
+    setenv("TMPDIR", in(state, "data"), 1);
+    write_results(in(state, "run.h5"), &four, 1, NULL);
+    return 0;
+}
+
+static int leave_folder(void **state)
+{
+    char command[PATH];
+    unsetenv("TMPDIR");
+    snprintf(command, sizeof(command), "rm -r %s", (const char *)*state);
+    int result = system(command);
+    free(*state);
+    return result;
+}
+
+static int count_files(const char *folder)
+{
+    int n = 0;
+    DIR *list = opendir(folder);
+    assert_non_null(list);
+    for (struct dirent *entry; (entry = readdir(list));)
+        n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(list);
+    return n;
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static char *slurp(const char *path, size_t *length)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("%s: not there", path);
+    fseek(file, 0, SEEK_END);
+    *length = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = calloc(*length + 1, 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *length, file), *length);
+    fclose(file);
+    return bytes;
+}
+
+static void need_gnuplot(void)
+{
+    if (system("gnuplot --version >/dev/null 2>&1") != 0) {
+        print_message("skipped: there is no gnuplot here\n");
+        skip();
+    }
+}
+
+/* ---- the reader ---- */
+
+static void expect_refused(const char *row, const char *path, const char *message)
+{
+    cs_reader reader;
+    cs_error error;
+    cs_error_init(&error);
+    cs_status status = cs_reader_init(&reader, path, &error);
+    expect_int(row, CS_INVALID, status);
+    if (strncmp(error.text, path, strlen(path)) != 0 || !strstr(error.text, message))
+        fail_msg("%s:\nexpected: %s: ...%s...\n     got: %s", row, path, message, error.text);
+}
+
+static void test_reader_refuses(void **state)
+{
+    expect_refused("missing", in(state, "none.h5"), "cannot read: No such file or directory");
+    expect_refused("a folder", in(state, "data"), "not a file");
+    write_text(in(state, "text.h5"), "{\"schema_version\": 1}");
+    expect_refused("text", in(state, "text.h5"), "not an HDF5 file; must be a results file");
+    write_text(in(state, "empty.h5"), "");
+    expect_refused("empty", in(state, "empty.h5"), "not an HDF5 file");
+    write_results(in(state, "bare.h5"), &four, 0, NULL);
+    expect_refused("no format", in(state, "bare.h5"), "not a results file; its attribute");
+    write_results(in(state, "other.h5"), &four, 1, "keras-weights");
+    expect_refused("other format", in(state, "other.h5"), "(got keras-weights)");
+    write_results(in(state, "new.h5"), &four, 2, "sim-results");
+    expect_refused(
+        "newer", in(state, "new.h5"),
+        "written by a newer version: its schema is version 2, this program reads up to 1");
+    write_results(in(state, "zero.h5"), &four, 0, "sim-results");
+    expect_refused("version 0", in(state, "zero.h5"), "must be >= 1 (got 0)");
+    write_results(in(state, "hollow.h5"), &four, 1, "sim-results");
+    expect_refused("no name", in(state, "hollow.h5"), "name: missing, must be a text");
+}
+
+static void test_reader_refuses_cut_off_files(void **state)
+{
+    size_t length;
+    char path[PATH];
+    snprintf(path, sizeof(path), "%s", in(state, "cut.h5"));
+    char *bytes = slurp(in(state, "run.h5"), &length);
+    for (size_t part = 1; part < 20; part++) {
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        fwrite(bytes, 1, length * part / 20, file);
+        fclose(file);
+        expect_refused("cut off", path, "cannot open: truncated file");
+    }
+    free(bytes);
+}
+
+static void test_reader_names_columns(void **state)
+{
+    cs_reader reader;
+    cs_error error;
+    const int64_t *values;
+    uint64_t n = 0;
+    char expected[PATH];
+    cs_error_init(&error);
+    assert_int_equal(cs_reader_init(&reader, in(state, "run.h5"), &error), CS_OK);
+    expect_text("name", "a_name", reader.name);
+    const cs_reader_column missing = {"tasks/colour", CS_READER_INT64, &values};
+    assert_int_equal(cs_reader_read(&reader, &missing, 1, &n, &error), CS_INVALID);
+    snprintf(expected, sizeof(expected),
+             "%s: tasks/colour: cannot read this column: ", in(state, "run.h5"));
+    assert_int_equal(strncmp(error.text, expected, strlen(expected)), 0);
+    cs_error_init(&error);
+    const cs_reader_column uneven[] = {{"tasks/start", CS_READER_INT64, &values},
+                                       {"devices/peak", CS_READER_INT64, &values}};
+    assert_int_equal(cs_reader_read(&reader, uneven, 2, &n, &error), CS_INVALID);
+    assert_non_null(strstr(error.text, "must be a column as long as the others of its group"));
+    cs_reader_finish(&reader);
+}
+
+/* ---- options ---- */
+
+static void test_options(void **state)
+{
+    const char *input = in(state, "run.h5");
+    const struct {
+        const char *name;
+        cs_plot_options options;
+        const char *message;
+    } rows[] = {
+        {"kind", {.kind = "timelime", .output = "a.svg"}, "did you mean \"timeline\"?"},
+        {"ending", {.kind = "timeline", .output = "a.jpg"}, "a.jpg: the name must end in .svg"},
+        {"no ending", {.kind = "timeline", .output = "b.svg/a"}, "the name must end in .svg"},
+        {"small", {.kind = "memory", .output = "a.svg", .width = 20}, "width: must be 200 to"},
+        {"large", {.kind = "memory", .output = "a.svg", .height = 90000}, "height: must be 200"},
+        {"device",
+         {.kind = "memory", .output = "a.svg", .first_device = 4},
+         "devices 4 to 4: must be among 0 to 3"},
+        {"devices",
+         {.kind = "memory", .output = "a.svg", .first_device = 1, .n_devices = 4},
+         "devices 1 to 4: must be among 0 to 3"},
+        {"mini-batch",
+         {.kind = "timeline", .output = "a.svg", .first_mini_batch = 2, .n_mini_batches = 1},
+         "mini-batches 2 to 2: "},
+        {"time",
+         {.kind = "timeline", .output = "a.svg", .from = 2, .until = 3},
+         "time range: nothing is between 2 s and 3 s"},
+        {"negative",
+         {.kind = "timeline", .output = "a.svg", .from = -1},
+         "time range: must be >= 0 s"},
+        {"time of use",
+         {.kind = "utilisation", .output = "a.svg", .until = 0.01},
+         "utilisation: is of the whole run"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_error error;
+        cs_plot_options options = rows[i].options;
+        char output[PATH];
+        snprintf(output, sizeof(output), "%s/%s", (const char *)*state, options.output);
+        options.input = input;
+        options.output = strcmp(rows[i].name, "ending") == 0 ? "a.jpg" : output;
+        cs_error_init(&error);
+        expect_int(rows[i].name, CS_USAGE, cs_plot_draw(&options, &error));
+        if (!strstr(error.text, rows[i].message))
+            fail_msg("%s:\nexpected: ...%s...\n     got: %s", rows[i].name, rows[i].message,
+                     error.text);
+    }
+    expect_int("files", 2, count_files(*state)); /* data, run.h5 */
+    expect_int("temporary files", 0, count_files(in(state, "data")));
+}
+
+static void test_kinds_are_listed(void **state)
+{
+    (void)state;
+    const cs_plot_kind *kinds = cs_plot_kinds();
+    expect_text("first", "timeline", kinds[0].name);
+    expect_text("second", "memory", kinds[1].name);
+    expect_text("third", "utilisation", kinds[2].name);
+    assert_null(kinds[3].name);
+}
+
+/* ---- pictures ---- */
+
+static void check_picture(const char *path, const char *format)
+{
+    static const struct {
+        const char *format, *begins, *ends;
+    } rows[] = {{"svg", "<?xml ", "</svg>"},
+                {"png", "\x89PNG\r\n\x1a\n", "IEND"},
+                {"pdf", "%PDF-", "%%EOF"}};
+    size_t length;
+    char *bytes = slurp(path, &length);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        if (strcmp(rows[i].format, format) != 0)
+            continue;
+        assert_true(length > 1000);
+        assert_memory_equal(bytes, rows[i].begins, strlen(rows[i].begins));
+        /* the end mark is followed by at most a checksum or a newline */
+        bool ended = false;
+        size_t size = strlen(rows[i].ends);
+        for (size_t back = size; back <= size + 8; back++)
+            ended = ended || memcmp(bytes + length - back, rows[i].ends, size) == 0;
+        if (!ended)
+            fail_msg("%s: not complete", path);
+    }
+    free(bytes);
+}
+
+static void check_xml(const char *path)
+{
+    char command[PATH];
+    if (system("xmllint --version >/dev/null 2>&1") != 0)
+        return;
+    snprintf(command, sizeof(command), "xmllint --noout --nonet %s", path);
+    expect_int(path, 0, system(command));
+}
+
+static void draw_all(void **state, const char *results)
+{
+    static const char *const formats[] = {"svg", "png", "pdf"};
+    for (const cs_plot_kind *kind = cs_plot_kinds(); kind->name; kind++) {
+        for (size_t f = 0; f < ROWS(formats); f++) {
+            char output[PATH];
+            cs_error error;
+            snprintf(output, sizeof(output), "%s/%s.%s", (const char *)*state, kind->name,
+                     formats[f]);
+            const cs_plot_options options = {
+                .kind = kind->name, .input = results, .output = output};
+            cs_error_init(&error);
+            expect_error(output, CS_OK, "", cs_plot_draw(&options, &error), &error);
+            check_picture(output, formats[f]);
+            if (f == 0)
+                check_xml(output);
+        }
+    }
+    expect_int("data, run.h5 and 9 pictures", 11, count_files(*state));
+    expect_int("temporary files", 0, count_files(in(state, "data")));
+}
+
+static void test_pictures_of_4_devices(void **state)
+{
+    need_gnuplot();
+    draw_all(state, in(state, "run.h5"));
+}
+
+static void test_pictures_of_64_devices(void **state)
+{
+    synthetic_options options = four;
+    need_gnuplot();
+    options.devices = 64;
+    options.micro_batches = 32;
+    options.recompute = options.split = true;
+    write_results(in(state, "run.h5"), &options, 1, NULL);
+    draw_all(state, in(state, "run.h5"));
+}
+
+/* One device, no transfers, links, capacity or analysis of note. */
+static void test_pictures_of_1_device(void **state)
+{
+    synthetic_options options = four;
+    need_gnuplot();
+    options.devices = options.micro_batches = options.mini_batches = 1;
+    options.transfer = options.capacity = 0;
+    write_results(in(state, "run.h5"), &options, 1, NULL);
+    draw_all(state, in(state, "run.h5"));
+}
+
+static void test_part_of_a_run(void **state)
+{
+    char output[PATH];
+    snprintf(output, sizeof(output), "%s", in(state, "part.svg"));
+    const cs_plot_options rows[] = {
+        {.kind = "timeline", .first_device = 1, .n_devices = 2, .from = 0.01, .until = 0.02},
+        {.kind = "timeline",
+         .first_mini_batch = 1,
+         .n_mini_batches = 1,
+         .width = 400,
+         .height = 300},
+        {.kind = "memory", .first_device = 3, .from = 0.01, .until = 0.0100001},
+        {.kind = "utilisation", .first_device = 1, .n_devices = 1, .width = 500, .height = 200},
+    };
+    need_gnuplot();
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_error error;
+        cs_plot_options options = rows[i];
+        options.input = in(state, "run.h5");
+        options.output = output;
+        cs_error_init(&error);
+        expect_error(options.kind, CS_OK, "", cs_plot_draw(&options, &error), &error);
+        check_picture(output, "svg");
+        check_xml(output);
+    }
+}
+
+/* ---- what gnuplot is given ---- */
+
+/* Puts a program of the test's own in the place of the timeline's: it hands out the data as "picture". */
+static char *capture(void **state, const synthetic_options *synthetic, const char *file)
+{
+    char program[PATH], earlier[PATH] = "";
+    cs_error error;
+    size_t length;
+    const char *programs = getenv("SIM_PLOTS_DIR");
+    snprintf(earlier, sizeof(earlier), "%s", programs ? programs : "");
+    write_results(in(state, "run.h5"), synthetic, 1, NULL);
+    snprintf(program, sizeof(program),
+             "system(sprintf(\"cat '%%s/%s' > '%%s'\", folder, output))\n", file);
+    write_text(in(state, "timeline.gp"), program);
+    setenv("SIM_PLOTS_DIR", *state, 1);
+    char input[PATH], output[PATH];
+    snprintf(input, sizeof(input), "%s", in(state, "run.h5"));
+    snprintf(output, sizeof(output), "%s", in(state, "picture.svg"));
+    const cs_plot_options options = {.kind = "timeline", .input = input, .output = output};
+    cs_error_init(&error);
+    cs_status status = cs_plot_draw(&options, &error);
+    if (*earlier)
+        setenv("SIM_PLOTS_DIR", earlier, 1);
+    else
+        unsetenv("SIM_PLOTS_DIR");
+    expect_error(file, CS_OK, "", status, &error);
+    return slurp(output, &length);
+}
+
+/* Forward 10, backward 20, transfers 5 ps, no updates:
+ *   device 0: F0 0-10, F1 10-20, B0 50-70, B1 80-100; device 1: F0 15-25, B0 25-45, F1 45-55, B1 55-75
+ * in ps, as the whole run is below 1 ns. Rows are 42 points high; computations take 0.05 to 0.69 of one,
+ * transfers to lower numbers 0.72 to 0.81, to higher ones 0.83 to 0.92. 1120 points for 100 ps: all boxes are
+ * wide. Forward is 56B4E9 = 5682409, backward E69F00 = 15113984, transfers 0072B2 = 29362. */
+static void test_boxes_of_two_by_two(void **state)
+{
+    static const synthetic_options two_by_two = {
+        .devices = 2,
+        .micro_batches = 2,
+        .mini_batches = 1,
+        .forward = 10,
+        .backward = 20,
+        .transfer = 5,
+        .activation = 100,
+    };
+    need_gnuplot();
+    char *boxes = capture(state, &two_by_two, "wide.dat");
+    expect_text("wide.dat",
+                "0 10 0.05 0.69 5682409\n"
+                "10 20 0.05 0.69 5682409\n"
+                "50 70 0.05 0.69 15113984\n"
+                "80 100 0.05 0.69 15113984\n"
+                "10 15 0.83 0.92 29362\n"
+                "20 25 0.83 0.92 29362\n"
+                "15 25 1.05 1.69 5682409\n"
+                "25 45 1.05 1.69 15113984\n"
+                "45 55 1.05 1.69 5682409\n"
+                "55 75 1.05 1.69 15113984\n"
+                "45 50 1.72 1.81 29362\n"
+                "75 80 1.72 1.81 29362\n",
+                boxes);
+    free(boxes);
+    /* black on both colours */
+    char *labels = capture(state, &two_by_two, "labels.dat");
+    expect_text("labels.dat",
+                "5 0.37 \"0\" 0\n"
+                "15 0.37 \"1\" 0\n"
+                "60 0.37 \"0\" 0\n"
+                "90 0.37 \"1\" 0\n"
+                "20 1.37 \"0\" 0\n"
+                "35 1.37 \"0\" 0\n"
+                "50 1.37 \"1\" 0\n"
+                "65 1.37 \"1\" 0\n",
+                labels);
+    free(labels);
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+/* 8 devices, 40,000 tasks each, on 1120 points: what is narrower than half a point is drawn together, so
+ * there is at most one box per half point and lane, and no label fits. */
+static void test_many_boxes_are_merged(void **state)
+{
+    synthetic_options options = four;
+    need_gnuplot();
+    options.devices = 8;
+    options.micro_batches = 2000;
+    options.mini_batches = 5;
+    char *boxes = capture(state, &options, "narrow.dat");
+    size_t n = count_lines(boxes);
+    if (n < 1000 || n > 8 * 3 * 2 * 1120)
+        fail_msg("%zu boxes", n);
+    free(boxes);
+}
+
+/* ---- failures of gnuplot ---- */
+
+static void expect_failure(void **state, const char *row, const char *message)
+{
+    size_t length;
+    cs_error error;
+    char output[PATH], input[PATH];
+    snprintf(output, sizeof(output), "%s", in(state, "picture.svg"));
+    snprintf(input, sizeof(input), "%s", in(state, "run.h5"));
+    const cs_plot_options options = {.kind = "timeline", .input = input, .output = output};
+    write_text(output, "the earlier one");
+    int before = count_files(*state);
+    cs_error_init(&error);
+    expect_int(row, CS_FAILED, cs_plot_draw(&options, &error));
+    if (!strstr(error.text, message))
+        fail_msg("%s:\nexpected: ...%s...\n     got: %s", row, message, error.text);
+    char *text = slurp(output, &length);
+    expect_text(row, "the earlier one", text);
+    free(text);
+    expect_int(row, before, count_files(*state));
+    expect_int(row, 0, count_files(in(state, "data")));
+}
+
+static void test_gnuplot_is_missing(void **state)
+{
+    char path[8192];
+    snprintf(path, sizeof(path), "%s", getenv("PATH"));
+    setenv("PATH", "/nonexistent", 1);
+    cs_error error;
+    cs_error_init(&error);
+    expect_failure(state, "missing", "gnuplot: not found; plots need gnuplot 5.4 or later");
+    setenv("PATH", path, 1);
+}
+
+static void test_gnuplot_fails(void **state)
+{
+    char earlier[PATH];
+    const char *programs = getenv("SIM_PLOTS_DIR");
+    need_gnuplot();
+    snprintf(earlier, sizeof(earlier), "%s", programs ? programs : "");
+    setenv("SIM_PLOTS_DIR", *state, 1);
+    expect_failure(state, "no program", "timeline.gp: cannot read; SIM_PLOTS_DIR can name");
+    write_text(in(state, "timeline.gp"), "x = 1\nplot nonsense(\n");
+    expect_failure(state, "wrong program", "gnuplot: timeline.gp: \"");
+    write_text(in(state, "timeline.gp"), "exit status 3\n");
+    expect_failure(state, "silent", "gnuplot: timeline.gp: failed");
+    if (*earlier)
+        setenv("SIM_PLOTS_DIR", earlier, 1);
+    else
+        unsetenv("SIM_PLOTS_DIR");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, enter_folder, leave_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_reader_refuses),         TEST(test_reader_refuses_cut_off_files),
+        TEST(test_reader_names_columns),   TEST(test_options),
+        TEST(test_kinds_are_listed),       TEST(test_pictures_of_4_devices),
+        TEST(test_pictures_of_64_devices), TEST(test_pictures_of_1_device),
+        TEST(test_part_of_a_run),          TEST(test_boxes_of_two_by_two),
+        TEST(test_many_boxes_are_merged),  TEST(test_gnuplot_is_missing),
+        TEST(test_gnuplot_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
