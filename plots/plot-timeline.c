@@ -105,6 +105,18 @@ static bool is_sliver(const timeline *t, const box *b)
     return (double)(b->end - b->start) * t->scale < sliver;
 }
 
+/* The sheet is divided into cells of a few points, in which slivers are drawn together. */
+static int64_t cell_of(const timeline *t, const box *b)
+{
+    return (int64_t)((double)(b->start - t->sheet->from) * t->scale / t->cell);
+}
+
+static bool share_cell(const timeline *t, const box *a, const box *b)
+{
+    return is_sliver(t, a) && is_sliver(t, b) && a->device == b->device && a->lane == b->lane &&
+           cell_of(t, a) == cell_of(t, b);
+}
+
 static int compare_boxes(const void *a, const void *b)
 {
     const box *x = a, *y = b;
@@ -133,9 +145,10 @@ static cs_status collect_boxes(timeline *t, cs_error *error)
         t->shown[made.kind] = true;
         t->transfers = t->transfers || made.lane != LANE_COMPUTE;
         t->several_batches = t->several_batches || made.odd;
-        t->dense = t->dense || is_sliver(t, &made);
     }
     qsort(t->boxes, t->n_boxes, sizeof(*t->boxes), compare_boxes);
+    for (size_t i = 1; i < t->n_boxes && !t->dense; i++)
+        t->dense = share_cell(t, &t->boxes[i - 1], &t->boxes[i]);
     return CS_OK;
 }
 
@@ -180,7 +193,6 @@ static void lay_out(timeline *t)
                              sheet->n_devices * choose_row_height(sheet->n_devices));
     double height = fmax(sheet->height - sheet->top - sheet->bottom, 1);
     t->row_height = height / sheet->n_devices;
-    t->cell = fmax(2, sheet->n_devices / 12.);
     bool two_lanes = t->row_height >= 20;
     t->top[LANE_COMPUTE] = 0.05;
     t->bottom[LANE_COMPUTE] = t->transfers ? 0.69 : 0.92;
@@ -240,7 +252,6 @@ static void write_label(timeline *t, const box *b)
 typedef struct gathering {
     box span; /* of the boxes so far, looking like the first */
     uint32_t n_boxes;
-    int64_t cell;
     cs_time of_looks[2 * MAX_KINDS]; /* 2 * kind + odd */
 } gathering;
 
@@ -273,14 +284,12 @@ static void close_cell(timeline *t, gathering *g)
 
 static void add_sliver(timeline *t, gathering *g, const box *b)
 {
-    int64_t cell = (int64_t)((double)(b->start - t->sheet->from) * t->scale / t->cell);
-    if (g->n_boxes > 0 &&
-        (cell != g->cell || b->device != g->span.device || b->lane != g->span.lane))
+    if (g->n_boxes > 0 && (cell_of(t, b) != cell_of(t, &g->span) || b->device != g->span.device ||
+                           b->lane != g->span.lane))
         close_cell(t, g);
     if (g->n_boxes++ == 0) {
         g->span = *b;
         g->span.gathered = true;
-        g->cell = cell;
         memset(g->of_looks, 0, 2 * t->tasks.n_kinds * sizeof(g->of_looks[0]));
     }
     g->span.end = b->end > g->span.end ? b->end : g->span.end;
@@ -341,7 +350,8 @@ cs_status cs_plot_timeline(cs_sheet *sheet, const char *output, cs_error *error)
 {
     timeline t = {.sheet = sheet,
                   .scale = fmax(sheet->width - sheet->left - sheet->right, 1) /
-                           (double)(sheet->until - sheet->from)};
+                           (double)(sheet->until - sheet->from),
+                  .cell = fmax(2, sheet->n_devices / 12.)};
     cs_status status = read_tasks(sheet->reader, &t.tasks, error);
     if (status == CS_OK)
         status = collect_boxes(&t, error);

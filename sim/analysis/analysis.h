@@ -1,11 +1,14 @@
 /* Figures computed from a trace.
  *
  * Where a device's time went. [0, makespan) of every device is divided, without gap or overlap,
- * into compute        by kind of task communication  blocked by a blocking transfer, or idle while
- * what the next task waited for was on its way (exposed communication) dependency     idle while
- * what the next task waited for was still being computed elsewhere, the pipeline's filling included
- *   flush          idle between two mini-batches until every device has ended the earlier one,
- *                  and after the device's last task
+ * into
+ *   compute        by kind of task
+ *   communication  blocked by a blocking transfer, or idle while what the next task waited for was
+ *                  on its way (exposed communication)
+ *   dependency     idle while what the next task waited for was still being computed elsewhere, the
+ *                  pipeline's filling included
+ *   flush          idle between two mini-batches until every device has ended the earlier one, if no
+ *                  work of the later one started before; and after the device's last task
  * For an idle gap before a task, the chain of predecessors that ended last is walked back: where it
  * runs through transfers it is communication, from the first computation on it is dependency.
  *

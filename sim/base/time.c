@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+/* Above it neighbouring doubles are whole picoseconds, or further apart. */
+static const double exact = 9007199254740992.0;
+
 /* The largest double below 2^63: anything up to it converts to int64_t without overflow. */
 static const double largest = 9223372036854774784.0;
 
@@ -13,9 +16,19 @@ static bool from_picoseconds(double picoseconds, cs_time *out)
     return true;
 }
 
+/* The product is rounded to a double first, which from 2^51 ps on can lead to the wrong side of a
+ * half; what it lost decides then. So what cs_time_seconds gives always comes back the same. */
 bool cs_time_from_seconds(double seconds, cs_time *out)
 {
-    return from_picoseconds(seconds * (double)CS_PS_PER_SEC, out);
+    cs_time time;
+    if (!from_picoseconds(seconds * (double)CS_PS_PER_SEC, &time))
+        return false;
+    if ((double)time < exact) {
+        double lost = fma(seconds, (double)CS_PS_PER_SEC, -(double)time);
+        time += (lost >= 0.5) - (lost < -0.5);
+    }
+    *out = time;
+    return true;
 }
 
 double cs_time_seconds(cs_time time)

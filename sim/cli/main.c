@@ -2,6 +2,7 @@
 #include "sim/cli/terminal.h"
 #include "version.h"
 
+#include <gsl/gsl_errno.h>
 #include <string.h>
 
 static cs_status set_level(const cs_arguments *arguments, cs_log *log, cs_error *error)
@@ -56,6 +57,7 @@ static cs_status run_program(int argc, char **argv, cs_context *context, cs_erro
 
 int main(int argc, char **argv)
 {
+    gsl_set_error_handler_off(); /* it would abort; our calls check */
     cs_terminal terminal;
     cs_terminal_init(&terminal);
     cs_progress progress = cs_terminal_progress(&terminal);

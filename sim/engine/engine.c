@@ -249,9 +249,24 @@ static inline void record_version(engine *e, uint32_t task, const run_class *cls
         e->versions[task] = e->slot_version[cls->slot];
 }
 
+/* What will be looked at when this task ends: by then it is in the cache. */
+static inline void prefetch_after(const engine *e, uint32_t task)
+{
+    const cs_task *record = &e->graph->tasks[task];
+    uint32_t after[] = {record->next, record->successor};
+    for (size_t i = 0; i < 2; i++) {
+        if (after[i] >= CS_LIST)
+            continue;
+        __builtin_prefetch(&e->graph->tasks[after[i]]);
+        __builtin_prefetch(&e->waiting[after[i]]);
+        __builtin_prefetch(&e->spans[after[i]], 1);
+    }
+}
+
 static cs_status begin_compute(engine *e, uint32_t task)
 {
     const run_class *cls = class_of(e, task);
+    prefetch_after(e, task);
     e->devices[cls->device].busy = true;
     e->spans[task].start = e->now;
     record_version(e, task, cls);
@@ -263,6 +278,7 @@ static cs_status begin_compute(engine *e, uint32_t task)
 static cs_status begin_transfer(engine *e, uint32_t task)
 {
     const run_class *cls = class_of(e, task);
+    prefetch_after(e, task);
     e->spans[task].start = e->now;
     record_version(e, task, cls);
     cs_status status = apply_effects(e, cls->first_effect, cls->n_start, task);

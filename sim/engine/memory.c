@@ -119,6 +119,17 @@ static int compare_samples(const void *left, const void *right)
     return 0;
 }
 
+/* Most instants have few samples, in order already. */
+static void sort_instant(cs_memory_sample *samples, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        if (compare_samples(&samples[i - 1], &samples[i]) > 0) {
+            qsort(samples, n, sizeof(*samples), compare_samples);
+            return;
+        }
+    }
+}
+
 bool cs_memory_settle_samples(cs_memory *memory)
 {
     cs_memory_sample *samples = memory->samples;
@@ -129,7 +140,7 @@ bool cs_memory_settle_samples(cs_memory *memory)
     for (uint32_t first = 0, end; first < memory->n_samples; first = end) {
         for (end = first + 1; end < memory->n_samples && samples[end].time == samples[first].time;)
             end++;
-        qsort(samples + first, end - first, sizeof(*samples), compare_samples);
+        sort_instant(samples + first, end - first);
         for (uint32_t i = first; i < end; i++) {
             int64_t *value = &before[samples[i].device * CS_N_CATEGORIES + samples[i].category];
             if (samples[i].bytes == *value)

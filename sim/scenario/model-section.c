@@ -12,7 +12,9 @@ const cs_field cs_scenario_model_fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(cs_model_section, file), .fallback = "",
      .doc = "model file (scenarios/model-format.md), relative to the scenario"},
     {"uniform", CS_FIELD_JSON, offsetof(cs_model_section, uniform), .fallback = "",
-     .doc = "a chain of equal layers instead of a file", .shape = "{uniform}"},
+     .doc = "instead of a file: a chain of equal layers", .shape = "{uniform}"},
+    {"inline", CS_FIELD_JSON, offsetof(cs_model_section, in_place), .fallback = "",
+     .doc = "instead of a file: what would stand in it", .shape = "{model file}"},
     {"batch_size", CS_FIELD_COUNT, offsetof(cs_model_section, batch_size), .fallback = "0",
      .doc = "samples per mini-batch; times and activations scale linearly from the model's own; 0: "
             "so that a micro-batch is what the model was made for"},
@@ -60,6 +62,12 @@ static cs_status read_uniform(cs_draft *draft, const cs_json_place *model, cs_er
     return cs_model_uniform(uniform->layers, &layer, &draft->scenario->model, error);
 }
 
+static cs_status read_inline(cs_draft *draft, const cs_json_place *model, cs_error *error)
+{
+    cs_json_place place = {.up = model, .key = "inline"};
+    return cs_model_read(draft->model.in_place, &place, &draft->scenario->model, error);
+}
+
 static cs_status load_file(cs_draft *draft, cs_error *error)
 {
     char *path = cs_file_relative(draft->path, draft->model.file);
@@ -78,7 +86,11 @@ cs_status cs_draft_read_model(cs_draft *draft, cs_error *error)
         (void *const[]){&draft->model}, &draft->scenario->arena, error);
     if (status != CS_OK)
         return status;
-    if (!draft->model.file == !draft->model.uniform)
-        return cs_json_invalid(&place, error, "must have either \"file\" or \"uniform\"");
-    return draft->model.uniform ? read_uniform(draft, &place, error) : load_file(draft, error);
+    const cs_model_section *model = &draft->model;
+    if ((model->file != NULL) + (model->uniform != NULL) + (model->in_place != NULL) != 1)
+        return cs_json_invalid(&place, error,
+                               "must have one of \"file\", \"uniform\" and \"inline\"");
+    if (model->uniform)
+        return read_uniform(draft, &place, error);
+    return model->in_place ? read_inline(draft, &place, error) : load_file(draft, error);
 }

@@ -1,6 +1,7 @@
 #include "sim/scenario/sections.h"
 
-#include <math.h>
+#include "sim/base/text.h"
+
 #include <string.h>
 
 static const char *const sharing_names[] = {"none", "fifo", "phi", "max_min", NULL};
@@ -12,12 +13,11 @@ const cs_field cs_scenario_platform_fields[] = {
      .doc = "one of `sim list topologies`"},
     {"devices", CS_FIELD_COUNT, offsetof(cs_platform_section, devices), .fallback = "0",
      .max = 1 << 20, .doc = "GPUs; 0: as many as the schedule needs, one per layer for a pipeline"},
-    {"memory", CS_FIELD_JSON, offsetof(cs_platform_section, memory), .fallback = "",
-     .doc = "of a device, or a list with one entry per device; unlimited when not given",
+    {"memory", CS_FIELD_JSON, offsetof(cs_platform_section, memory), .fallback = "\"unlimited\"",
+     .doc = "of a device, or a list with one entry per device",
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
-    {"speed", CS_FIELD_JSON, offsetof(cs_platform_section, speed), .fallback = "",
-     .doc = "factor by which a device is faster than the model's times say, or a list; 1 when not "
-            "given",
+    {"speed", CS_FIELD_JSON, offsetof(cs_platform_section, speed), .fallback = "1",
+     .doc = "factor by which a device is faster than the model's times say, or a list",
      .shape = "number or [number, ...]"},
     {"sharing", CS_FIELD_CHOICE, offsetof(cs_platform_section, sharing), .fallback = "fifo",
      .choices = sharing_names, .doc = "how transfers share links"},
@@ -37,11 +37,17 @@ typedef struct device_value {
 } device_value;
 
 static const cs_field memory_field[] = {
-    {"memory", CS_FIELD_BYTES, offsetof(device_value, memory), .above_min = true}, {0}};
+    {"memory", CS_FIELD_BYTES, offsetof(device_value, memory), .min = 1}, {0}};
 static const cs_field speed_field[] = {
     {"speed", CS_FIELD_NUMBER, offsetof(device_value, speed), .above_min = true}, {0}};
 
-/* Reads one value as the only member of an object, so that the field tables do all checking. */
+static bool is_unlimited(const cJSON *value)
+{
+    return cJSON_IsString(value) && strcmp(value->valuestring, "unlimited") == 0;
+}
+
+/* Reads one value as if it were a member of the object around it (or of the list), so that the
+ * field tables do all checking. */
 static cs_status read_value(const cJSON *value, const cs_field *field, const cs_json_place *place,
                             cs_arena *arena, device_value *out, cs_error *error)
 {
@@ -53,17 +59,32 @@ static cs_status read_value(const cJSON *value, const cs_field *field, const cs_
                          (void *const[]){out}, arena, error);
 }
 
-static bool is_unlimited(const cJSON *value)
-{
-    return cJSON_IsString(value) && strcmp(value->valuestring, "unlimited") == 0;
-}
-
 static void set_device(cs_device *device, const cs_field *field, const device_value *value)
 {
     if (field == memory_field)
         device->capacity = value->memory;
     else
         device->speed = value->speed;
+}
+
+/* Gives each device its entry of the list. */
+static cs_status set_each(cs_draft *draft, const cJSON *list, const cs_field *field,
+                          const cs_json_place *place, cs_error *error)
+{
+    cs_platform *platform = &draft->scenario->platform;
+    cs_status status = CS_OK;
+    const cJSON *element = list->child;
+    if ((uint32_t)cJSON_GetArraySize(list) != platform->n_devices)
+        return cs_json_invalid(place, error, "must have one entry for each of %u devices (got %d)",
+                               platform->n_devices, cJSON_GetArraySize(list));
+    for (uint32_t d = 0; d < platform->n_devices; d++, element = element->next) {
+        device_value value;
+        cs_json_place at = {.up = place, .index = (int)d};
+        cs_status one = read_value(element, field, &at, &draft->scenario->arena, &value, error);
+        set_device(&platform->devices[d], field, &value);
+        status = status == CS_OK ? one : status;
+    }
+    return status;
 }
 
 /* Gives each device its entry of the list, or all of them the one value. */
@@ -73,24 +94,12 @@ static cs_status set_devices(cs_draft *draft, const cJSON *value, const cs_field
     cs_platform *platform = &draft->scenario->platform;
     cs_json_place section = {.up = &draft->root, .key = "platform"};
     cs_json_place place = {.up = &section, .key = field->name};
-    bool list = cJSON_IsArray(value);
-    if (!value)
-        return CS_OK;
-    if (list && (uint32_t)cJSON_GetArraySize(value) != platform->n_devices)
-        return cs_json_invalid(&place, error, "must have one entry for each of %u devices (got %d)",
-                               platform->n_devices, cJSON_GetArraySize(value));
-    cs_status status = CS_OK;
-    const cJSON *element = list ? value->child : value;
-    for (uint32_t d = 0; d < platform->n_devices && status == CS_OK; d++) {
-        device_value read = {.memory = INT64_MAX, .speed = 1};
-        cs_json_place at = {.up = &place, .index = (int)d};
-        if (field != memory_field || !is_unlimited(element))
-            status = read_value(element, field, list ? &at : &section, &draft->scenario->arena,
-                                &read, error);
+    device_value read;
+    if (cJSON_IsArray(value))
+        return set_each(draft, value, field, &place, error);
+    cs_status status = read_value(value, field, &place, &draft->scenario->arena, &read, error);
+    for (uint32_t d = 0; d < platform->n_devices; d++)
         set_device(&platform->devices[d], field, &read);
-        if (list)
-            element = element->next;
-    }
     return status;
 }
 
@@ -120,11 +129,11 @@ static cs_status find_topology(cs_platform_section *section, const cs_json_place
     section->kind = cs_topology_find(name);
     if (section->kind)
         return CS_OK;
-    char known[256] = "";
-    for (size_t i = 0, used = 0; cs_topologies[i] && used < sizeof(known); i++)
-        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-                                 cs_topologies[i]->name);
-    return cs_json_invalid(place, error, "unknown topology \"%s\"; known: %s", name, known);
+    cs_guess guess;
+    cs_guess_init(&guess, name);
+    for (size_t i = 0; cs_topologies[i]; i++)
+        cs_guess_add(&guess, cs_topologies[i]->name);
+    return cs_json_invalid(place, error, "unknown topology %s", cs_guess_text(&guess));
 }
 
 /* Which topology it is has to be known before the section's keys can be. */

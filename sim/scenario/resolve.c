@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+/* The resolved scenario needs no other file: models and plans that came from one stand in it, so
+ * that it can be run from anywhere, and later, whatever became of the files. */
+
 /* Adds the fields of a table, and then those of a second one if there is one. */
 static cJSON *add_section(cJSON *root, const char *key, const cs_field *table, const void *values,
                           const cs_field *more, const void *more_values)
@@ -14,14 +17,16 @@ static cJSON *add_section(cJSON *root, const char *key, const cs_field *table, c
 
 static bool add_model(const cs_draft *draft, cJSON *root)
 {
+    const cs_scenario *scenario = draft->scenario;
     cs_model_section section = draft->model;
-    section.uniform = NULL;
-    section.batch_size = draft->scenario->batch_size;
+    section.file = NULL;
+    section.uniform = section.in_place = NULL;
+    section.batch_size = scenario->batch_size;
     cJSON *model = add_section(root, "model", cs_scenario_model_fields, &section, NULL, NULL);
-    if (!model)
-        return false;
-    return !draft->model.uniform ||
-           add_section(model, "uniform", cs_scenario_uniform_fields, &draft->uniform, NULL, NULL);
+    if (model && draft->model.uniform)
+        return add_section(model, "uniform", cs_scenario_uniform_fields, &draft->uniform, NULL,
+                           NULL);
+    return model && cJSON_AddItemToObject(model, "inline", cs_model_json(&scenario->model));
 }
 
 static bool add_platform(const cs_draft *draft, cJSON *root)
@@ -32,10 +37,21 @@ static bool add_platform(const cs_draft *draft, cJSON *root)
                        section.kind->fields, section.params);
 }
 
+/* A plan from a file can have any device in any stage, which a list of cuts cannot say. */
 static bool add_schedule(const cs_draft *draft, cJSON *root)
 {
-    return add_section(root, "schedule", cs_scenario_schedule_fields, &draft->schedule,
-                       draft->schedule.kind->fields, draft->schedule.params);
+    const cs_scenario *scenario = draft->scenario;
+    cs_schedule_section section = draft->schedule;
+    bool plan = cJSON_IsObject(section.partition);
+    if (plan || section.kind->layout != CS_LAYOUT_PIPELINE)
+        section.partition = NULL;
+    cJSON *schedule = add_section(root, "schedule", cs_scenario_schedule_fields, &section,
+                                  section.kind->fields, section.params);
+    if (!schedule || !plan)
+        return schedule;
+    cJSON *partition = cJSON_AddObjectToObject(schedule, "partition");
+    return partition && cJSON_AddItemToObject(partition, "inline",
+                                              cs_plan_json(&scenario->plan, &scenario->model));
 }
 
 char *cs_draft_resolved(const cs_draft *draft)

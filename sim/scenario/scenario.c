@@ -21,8 +21,8 @@ const cs_field cs_scenario_fields[] = {
      .shape = "{schedule}"},
     {"iterations", CS_FIELD_COUNT, offsetof(cs_top_section, iterations), .fallback = "1", .min = 1,
      .max = 1 << 20, .doc = "mini-batches to simulate"},
-    {"seed", CS_FIELD_NUMBER, offsetof(cs_top_section, seed), .fallback = "1",
-     .max = 9007199254740992.0, .doc = "of the random streams"},
+    {"seed", CS_FIELD_COUNT, offsetof(cs_top_section, seed), .fallback = "1",
+     .doc = "of the random streams"},
     {0},
 };
 
@@ -46,6 +46,15 @@ static const char *name_of_file(cs_arena *arena, const char *path)
                                 dot && dot != name ? (size_t)(dot - name) : strlen(name));
 }
 
+/* A results file is called after it. */
+static cs_status check_name(const cs_draft *draft, cs_error *error)
+{
+    cs_json_place place = {.up = &draft->root, .key = "name"};
+    if (draft->top.name && *draft->top.name == '\0')
+        return cs_json_invalid(&place, error, "must not be empty");
+    return CS_OK;
+}
+
 /* Reads all sections, whatever is wrong with the others, so that one run reports everything. */
 static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *error)
 {
@@ -54,6 +63,8 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
                       (void *const[]){&draft->top}, &draft->scenario->arena, error);
     if (status != CS_OK && !(cJSON_IsObject(root)))
         return status;
+    if (status == CS_OK)
+        status = check_name(draft, error);
     cs_status (*const readers[])(cs_draft *, cs_error *) = {
         cs_draft_read_model, cs_draft_read_platform, cs_draft_read_schedule};
     const cJSON *sections[] = {draft->top.model, draft->top.platform, draft->top.schedule};
@@ -87,7 +98,7 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
         return status;
     scenario->name =
         draft->top.name ? draft->top.name : name_of_file(&scenario->arena, draft->path);
-    scenario->seed = (uint64_t)draft->top.seed;
+    scenario->seed = draft->top.seed;
     scenario->schedule = draft->schedule.kind;
     scenario->params = draft->schedule.params;
     scenario->resolved = scenario->name ? cs_draft_resolved(draft) : NULL;

@@ -10,12 +10,12 @@ typedef struct cs_top_section {
     const char *name;
     const cJSON *model, *platform, *schedule;
     uint32_t iterations;
-    double seed;
+    uint32_t seed;
 } cs_top_section;
 
 typedef struct cs_model_section {
     const char *file;
-    const cJSON *uniform;
+    const cJSON *uniform, *in_place;
     uint32_t batch_size; /* 0: so that a micro-batch is what the model was made for */
     uint32_t optimizer;  /* position in cs_optimizers */
 } cs_model_section;
@@ -41,7 +41,7 @@ typedef struct cs_platform_section {
 
 typedef struct cs_schedule_section {
     const char *kind_name;
-    const cJSON *partition;
+    const cJSON *partition; /* also of schedules without one, for which it means nothing */
     bool partition_communication;
     const cs_schedule *kind;
     void *params; /* of the schedule */

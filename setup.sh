@@ -1,0 +1,168 @@
+#!/bin/sh
+# Sets sim up on a fresh machine, and then does one thing with it:
+#
+#   ./setup.sh                      install what is missing, and build
+#   ./setup.sh run [SCENARIO.json]  ... and simulate a scenario, with two pictures (in out/)
+#   ./setup.sh test                 ... and run the whole test suite
+#
+# On Debian 12 and Ubuntu 22.04 or newer, packages are installed with apt-get, as root or with a
+# sudo that asks for no password. Elsewhere, or without root, what is there is used, and what is
+# missing is named. It asks nothing, and can be run again at any time.
+set -eu
+cd "$(dirname "$0")"
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$@"; exit 1; }
+show() { printf '+ %s\n' "$*" >&2; "$@"; }
+
+# ---- what is needed: package, what it is, a command that succeeds when it is there ----
+
+has() { command -v "$1" >/dev/null 2>&1; }
+has_library() { pkg-config --exists "$1" 2>/dev/null; }
+has_module() { python3 -c "import $1" 2>/dev/null; }
+
+has_compiler()
+{
+    for compiler in ${CC:-cc gcc clang}; do
+        if echo '#include <stdio.h>' | "$compiler" -E - >/dev/null 2>&1; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+has_hdf5() { has_library hdf5 || has_library hdf5-serial || has h5cc; }
+
+build_needs='
+gcc              | a C17 compiler (gcc or clang)  | has_compiler
+libc6-dev        | the C library and its headers  | has_compiler
+meson            | meson 0.61 or newer            | has meson
+ninja-build      | ninja                          | has ninja
+pkg-config       | pkg-config                     | has pkg-config
+libgsl-dev       | GNU Scientific Library         | has_library gsl
+libcjson-dev     | cJSON                          | has_library libcjson
+libhdf5-dev      | HDF5, with its high-level part | has_hdf5
+libxxhash-dev    | xxHash                         | has_library libxxhash
+'
+picture_needs='
+gnuplot-nox      | gnuplot, which draws pictures  | has gnuplot
+'
+test_needs='
+libcmocka-dev    | cmocka, for unit tests         | has_library cmocka
+python3          | Python 3                       | has python3
+binutils         | nm                             | has nm
+git              | git                            | has git
+hdf5-tools       | h5dump and its kin             | has h5dump
+python3-h5py     | h5py, a second reader of HDF5  | has_module h5py
+'
+# tests that need these are skipped without them
+test_extras='
+libxml2-utils    | xmllint, for SVG               | has xmllint
+man-db           | man, for the manual page       | has man
+groff-base       | groff, for the manual page     | has groff
+'
+
+# Prints the packages, or with "what" the descriptions, of those rows of $1 that are missing.
+missing()
+{
+    echo "$1" | while IFS='|' read -r package what test; do
+        if [ -n "$test" ] && ! eval "$test"; then
+            [ "${2:-package}" = what ] && echo "  $what" || echo "$package"
+        fi
+    done
+}
+
+# ---- installing ----
+
+as_root()
+{
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo -n "$@"
+    fi
+}
+
+can_install()
+{
+    has apt-get && { [ "$(id -u)" -eq 0 ] || { has sudo && sudo -n true 2>/dev/null; }; }
+}
+
+apt()
+{
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" >&2
+}
+
+# Installs what is missing of the rows $1 (without which it ends) and $2 (without which it goes on).
+provide()
+{
+    packages=$(echo $(missing "$1") $(missing "$2"))
+    [ -n "$packages" ] || return 0
+    if can_install; then
+        say "installing $packages"
+        apt update || say "apt-get update failed; trying with the lists that are there"
+        apt install --no-install-recommends $packages || say "apt-get install failed"
+    fi
+    packages=$(echo $(missing "$2"))
+    [ -z "$packages" ] || say "going on without $packages: some tests are skipped"
+    packages=$(echo $(missing "$1"))
+    [ -n "$packages" ] || return 0
+    say "missing, and cannot be installed from here:"
+    missing "$1" what >&2
+    die "on Debian or Ubuntu: sudo apt-get install $packages"
+}
+
+# ---- building ----
+
+configure()
+{
+    if [ ! -f build/build.ninja ]; then
+        show meson setup build "$@"
+    elif [ $# -gt 0 ] && ! meson introspect --buildoptions build | tr '{' '\n' |
+        grep '"name": "tests"' | grep -q '"value": "enabled"'; then
+        show meson setup --reconfigure build "$@"
+    fi
+}
+
+build()
+{
+    configure "$@"
+    show ninja -C build
+    PATH=$PWD/build/sim/cli:$PATH
+    SIM_PLOTS_DIR=$PWD/plots
+    export PATH SIM_PLOTS_DIR
+}
+
+run()
+{
+    scenario=${1:-scenarios/resnet50-1f1b.json}
+    [ -f "$scenario" ] || die "$scenario: no such scenario"
+    provide "$build_needs$picture_needs" ''
+    build
+    name=$(basename "$scenario" .json)
+    mkdir -p out
+    show sim run "$scenario" -o "out/$name.h5"
+    show sim plot "out/$name.h5" --kind timeline -o "out/$name-timeline.svg"
+    show sim plot "out/$name.h5" --kind memory -o "out/$name-memory.svg"
+}
+
+run_tests()
+{
+    provide "$build_needs$picture_needs$test_needs" "$test_extras"
+    build -Dtests=enabled
+    show meson test -C build --print-errorlogs
+}
+
+usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
+
+case ${1-build}:$# in
+build:0)
+    provide "$build_needs" "$picture_needs"
+    build
+    say "the program is build/sim/cli/sim"
+    ;;
+run:1 | run:2) shift && run "$@" ;;
+test:1) run_tests ;;
+-h:1 | --help:1) usage ;;
+*) usage >&2 && exit 2 ;;
+esac
