@@ -4,6 +4,7 @@
 #include "sim/engine/event-queue.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/network.h"
+#include "sim/engine/versions.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ typedef struct run_class {
     uint32_t first_effect; /* in engine.effects: those at the start, then those at the end */
     uint16_t n_start, n_end;
     bool transfer, blocking, competes, update;
+    bool policy; /* it has one */
 } run_class;
 
 /* A set of ready tasks from which the least key is taken. */
@@ -46,8 +48,9 @@ typedef struct engine {
     cs_effect *effects;
     uint32_t *waiting; /* per task: predecessors that have not ended */
     cs_span *spans;
-    uint32_t *versions;     /* per task, or NULL */
-    uint32_t *slot_version; /* per slot: updates that ended */
+    uint32_t *versions; /* per task: what it read or made */
+    cs_versions *weights;
+    cs_error *error; /* for what only the discoverer can say */
     device_state *devices;
     ready_heap *compute;  /* per device: ready tasks of a priority queue */
     ready_heap *blocking; /* per device: ready blocking transfers that it sends or receives */
@@ -215,11 +218,12 @@ static cs_status free_devices(engine *e, uint32_t task, const run_class *cls)
     return free_device(e, cs_graph_class(e->graph, task)->peer);
 }
 
-static void make_version(engine *e, uint32_t task, uint32_t slot)
+/* The version that a task read is no longer needed by it; an update's is made. */
+static cs_status end_version(engine *e, uint32_t task, const run_class *cls)
 {
-    e->slot_version[slot]++;
-    if (e->versions)
-        e->versions[task] = e->slot_version[slot];
+    if (cls->update)
+        return cs_versions_update(e->weights, cls->slot, task, e->now, &e->versions[task]);
+    return cs_versions_drop(e->weights, task, e->versions[task], e->now);
 }
 
 static cs_status end_task(engine *e, uint32_t task)
@@ -231,9 +235,10 @@ static cs_status end_task(engine *e, uint32_t task)
     cs_status status = apply_effects(e, cls->first_effect + cls->n_start, cls->n_end, task);
     if (status != CS_OK)
         return status;
-    if (cls->update)
-        make_version(e, task, cls->slot);
-    status = free_devices(e, task, cls);
+    if (cls->update || cls->policy)
+        status = end_version(e, task, cls);
+    if (status == CS_OK)
+        status = free_devices(e, task, cls);
     uint32_t n;
     const uint32_t *successors = cs_graph_successors(e->graph, task, &n);
     for (uint32_t s = 0; s < n && status == CS_OK; s++) {
@@ -243,10 +248,12 @@ static cs_status end_task(engine *e, uint32_t task)
     return status;
 }
 
-static inline void record_version(engine *e, uint32_t task, const run_class *cls)
+/* Chooses the version that a task reads. */
+static inline cs_status begin_version(engine *e, uint32_t task, const run_class *cls)
 {
-    if (e->versions && cls->slot != CS_NONE && !cls->update)
-        e->versions[task] = e->slot_version[cls->slot];
+    if (cls->slot == CS_NONE || cls->update)
+        return CS_OK;
+    return cs_versions_read(e->weights, task, e->now, &e->versions[task], e->error);
 }
 
 /* What will be looked at when this task ends: by then it is in the cache. */
@@ -269,8 +276,9 @@ static cs_status begin_compute(engine *e, uint32_t task)
     prefetch_after(e, task);
     e->devices[cls->device].busy = true;
     e->spans[task].start = e->now;
-    record_version(e, task, cls);
-    cs_status status = apply_effects(e, cls->first_effect, cls->n_start, task);
+    cs_status status = begin_version(e, task, cls);
+    if (status == CS_OK)
+        status = apply_effects(e, cls->first_effect, cls->n_start, task);
     return status == CS_OK ? push_event(e, TASK_ENDS, task, cls->duration) : status;
 }
 
@@ -280,8 +288,9 @@ static cs_status begin_transfer(engine *e, uint32_t task)
     const run_class *cls = class_of(e, task);
     prefetch_after(e, task);
     e->spans[task].start = e->now;
-    record_version(e, task, cls);
-    cs_status status = apply_effects(e, cls->first_effect, cls->n_start, task);
+    cs_status status = begin_version(e, task, cls);
+    if (status == CS_OK)
+        status = apply_effects(e, cls->first_effect, cls->n_start, task);
     if (status != CS_OK)
         return status;
     if (cls->competes && cls->duration == 0)
@@ -454,7 +463,8 @@ static cs_status prepare_class(engine *e, const cs_class *cls, const cs_delivery
                        .transfer = transfer,
                        .blocking = cls->blocking,
                        .competes = transfer && delivery->competes,
-                       .update = cls->kind == CS_UPDATE && cls->weights != CS_NONE};
+                       .update = cls->kind == CS_UPDATE && cls->weights != CS_NONE,
+                       .policy = cls->policy != CS_NONE};
     split_effects(e, cls, run);
     if (transfer) {
         run->duration = delivery->delay;
@@ -489,14 +499,12 @@ static bool reserve(engine *e)
     e->effects = calloc((size_t)graph->n_effects + 1, sizeof(*e->effects));
     e->waiting = malloc(tasks * sizeof(*e->waiting));
     e->spans = malloc(tasks * sizeof(*e->spans));
-    e->slot_version = calloc((size_t)graph->n_slots + 1, sizeof(*e->slot_version));
     e->devices = calloc(devices, sizeof(*e->devices));
     e->compute = calloc(devices, sizeof(*e->compute));
     e->blocking = calloc(devices, sizeof(*e->blocking));
-    if (e->options.record_versions)
-        e->versions = malloc(tasks * sizeof(*e->versions));
-    return e->classes && e->effects && e->waiting && e->spans && e->slot_version && e->devices &&
-           e->compute && e->blocking && (e->versions || !e->options.record_versions);
+    e->versions = malloc(tasks * sizeof(*e->versions));
+    return e->classes && e->effects && e->waiting && e->spans && e->versions && e->devices &&
+           e->compute && e->blocking;
 }
 
 static cs_status prepare(engine *e, cs_error *error)
@@ -507,14 +515,15 @@ static cs_status prepare(engine *e, cs_error *error)
     cs_status status =
         cs_memory_init(&e->memory, graph, e->platform, e->options.record_memory, error);
     if (status == CS_OK)
+        status = cs_versions_create(graph, &e->memory, &e->weights, error);
+    if (status == CS_OK)
         status = prepare_classes(e, error);
     if (status != CS_OK)
         return status;
     if (graph->n_tasks > 0)
         memcpy(e->waiting, graph->n_predecessors, (size_t)graph->n_tasks * sizeof(*e->waiting));
     memset(e->spans, 0xff, (size_t)graph->n_tasks * sizeof(*e->spans)); /* (-1, -1) */
-    if (e->versions)
-        memset(e->versions, 0xff, (size_t)graph->n_tasks * sizeof(*e->versions));
+    memset(e->versions, 0xff, (size_t)graph->n_tasks * sizeof(*e->versions));
     for (uint32_t device = 0; device < graph->n_devices; device++) {
         e->devices[device].head = graph->first_task[device];
         cs_status called = call_device(e, device);
@@ -536,7 +545,7 @@ static void release(engine *e)
     free(e->waiting);
     free(e->spans);
     free(e->versions);
-    free(e->slot_version);
+    cs_versions_destroy(e->weights);
     free(e->devices);
     free(e->compute);
     free(e->blocking);
@@ -587,6 +596,7 @@ static cs_status hand_over(engine *e, cs_trace *trace, cs_error *error)
     bool stopped = must_stop(e) && e->n_ended < e->graph->n_tasks;
     cs_trace made = {.n_tasks = e->graph->n_tasks,
                      .n_devices = e->graph->n_devices,
+                     .n_slots = e->graph->n_slots,
                      .makespan = stopped ? e->now : e->last_end,
                      .stopped = stopped};
     if (!collect_links(e, &made) || !cs_memory_settle_samples(&e->memory)) {
@@ -596,13 +606,16 @@ static cs_status hand_over(engine *e, cs_trace *trace, cs_error *error)
     if (made.stopped)
         cut_off(e);
     made.spans = e->spans;
-    made.versions = e->versions;
+    made.slots = cs_versions_take_records(e->weights);
+    if (e->options.record_versions) {
+        made.versions = e->versions;
+        e->versions = NULL;
+    }
     made.devices = e->memory.records;
     made.samples = e->memory.samples;
     made.n_samples = e->memory.n_samples;
     made.cap_samples = e->memory.cap_samples;
     e->spans = NULL;
-    e->versions = NULL;
     e->memory.records = NULL;
     e->memory.samples = NULL;
     *trace = made;
@@ -626,6 +639,8 @@ static cs_status report_stuck(const engine *e, cs_error *error)
 
 static cs_status report(const engine *e, cs_status status, cs_error *error)
 {
+    if (status == CS_FAILED)
+        return status; /* has been said */
     if (status == CS_OVERFLOW)
         return cs_error_add(error, status, "simulated time exceeds 2^63 ps (106 days)");
     if (status == CS_INTERRUPTED)
@@ -639,7 +654,7 @@ cs_status cs_engine_run(const cs_graph *graph, const cs_platform *platform,
                         const cs_engine_options *options, cs_trace *trace, cs_error *error)
 {
     assert(graph->n_devices <= platform->n_devices);
-    engine e = {.graph = graph, .platform = platform, .options = *options};
+    engine e = {.graph = graph, .platform = platform, .options = *options, .error = error};
     cs_event_queue_init(&e.events);
     cs_status status = prepare(&e, error);
     if (status == CS_OK) {

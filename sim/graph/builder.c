@@ -13,6 +13,7 @@ typedef struct edge {
 struct cs_builder {
     cs_graph graph; /* its arrays grow here and move out at the end */
     uint32_t cap_tasks, cap_predecessors, cap_classes, cap_effects, cap_residents, cap_slots;
+    uint32_t cap_policies;
     uint32_t cap_groups, cap_group_devices;
     edge *edges;
     uint32_t cap_edges;
@@ -94,8 +95,36 @@ uint32_t cs_builder_slot(cs_builder *builder, uint32_t stage, uint32_t device, i
     cs_graph *graph = &builder->graph;
     if (!ROOM(builder, graph->slots, builder->cap_slots, graph->n_slots))
         return CS_NONE;
-    graph->slots[graph->n_slots] = (cs_slot){stage, device, bytes};
+    graph->slots[graph->n_slots] = (cs_slot){stage, device, bytes, 1, graph->n_slots};
     return graph->n_slots++;
+}
+
+void cs_builder_retain(cs_builder *builder, uint32_t slot, uint32_t newest, uint32_t behind)
+{
+    if (builder->status != CS_OK)
+        return;
+    builder->graph.slots[slot].newest = newest;
+    builder->graph.slots[slot].behind = behind;
+}
+
+uint32_t cs_builder_register(cs_builder *builder)
+{
+    return builder->graph.n_registers++;
+}
+
+uint32_t cs_builder_policy(cs_builder *builder, const cs_policy *policy)
+{
+    cs_graph *graph = &builder->graph;
+    if (!ROOM(builder, graph->policies, builder->cap_policies, graph->n_policies))
+        return CS_NONE;
+    graph->policies[graph->n_policies] = *policy;
+    return graph->n_policies++;
+}
+
+void cs_builder_set_policy(cs_builder *builder, uint32_t cls, uint32_t policy)
+{
+    if (builder->status == CS_OK)
+        builder->graph.classes[cls].policy = policy;
 }
 
 uint32_t cs_builder_group(cs_builder *builder, const uint32_t *devices, uint32_t n)
@@ -144,6 +173,7 @@ uint32_t cs_builder_compute(cs_builder *builder, cs_kind kind, uint32_t stage, u
                                                  .device = device,
                                                  .peer = CS_NONE,
                                                  .weights = slot,
+                                                 .policy = CS_NONE,
                                                  .duration = duration});
 }
 
@@ -157,6 +187,7 @@ uint32_t cs_builder_transfer(cs_builder *builder, uint32_t stage, uint32_t from,
                                                  .device = from,
                                                  .peer = to,
                                                  .weights = CS_NONE,
+                                                 .policy = CS_NONE,
                                                  .bytes = bytes});
 }
 
@@ -216,6 +247,7 @@ uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage
                                      .device = builder->graph.group_devices[ranks.first + rank],
                                      .peer = group,
                                      .weights = CS_NONE,
+                                     .policy = CS_NONE,
                                      .bytes = bytes});
     return first;
 }

@@ -17,6 +17,8 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
         bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
                     cls->duration >= 0 && cls->bytes >= 0 &&
                     (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
+                    (cls->policy == CS_NONE ||
+                     (cls->policy < graph->n_policies && cls->weights != CS_NONE)) &&
                     cls->first_effect <= graph->n_effects && cls->n_effects <= UINT16_MAX &&
                     cls->n_effects <= graph->n_effects - cls->first_effect;
         if (!fits)
@@ -115,6 +117,32 @@ static cs_status check_memory(const cs_graph *graph, cs_error *error)
         status = check_balance(graph, balance, error);
     free(balance);
     return status;
+}
+
+static bool policy_fits(const cs_graph *graph, const cs_policy *policy)
+{
+    bool reads = (policy->read == CS_READ_CURRENT && policy->slot < graph->n_slots) ||
+                 (policy->read == CS_READ_LAG && policy->lag >= 1) ||
+                 (policy->read == CS_READ_REGISTER && policy->reads < graph->n_registers);
+    return reads && (policy->writes == CS_NONE || policy->writes < graph->n_registers) &&
+           policy->first_held <= graph->n_slots &&
+           policy->n_held <= graph->n_slots - policy->first_held;
+}
+
+static cs_status check_versions(const cs_graph *graph, cs_error *error)
+{
+    for (uint32_t i = 0; i < graph->n_slots; i++) {
+        const cs_slot *slot = &graph->slots[i];
+        if (slot->stage >= graph->n_stages || slot->device >= graph->n_devices || slot->bytes < 0 ||
+            slot->newest < 1 || slot->behind >= graph->n_slots)
+            return cs_error_add(error, CS_INVALID, "weights slot %u: a number is out of range", i);
+    }
+    for (uint32_t i = 0; i < graph->n_policies; i++) {
+        if (!policy_fits(graph, &graph->policies[i]))
+            return cs_error_add(error, CS_INVALID, "version policy %u: a number is out of range",
+                                i);
+    }
+    return CS_OK;
 }
 
 static cs_status check_groups(const cs_graph *graph, cs_error *error)
@@ -260,7 +288,8 @@ static cs_status check_order(const cs_graph *graph, cs_error *error)
 cs_status cs_graph_check(const cs_graph *graph, cs_error *error)
 {
     cs_status (*const checks[])(const cs_graph *, cs_error *) = {
-        check_classes, check_edges, check_memory, check_groups, check_collectives, check_order};
+        check_classes, check_edges,       check_memory, check_versions,
+        check_groups,  check_collectives, check_order};
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
         cs_status status = checks[i](graph, error);
         if (status != CS_OK)

@@ -41,8 +41,15 @@ static void copy_frame(lowering *l)
     for (uint32_t i = 0; i < from->n_residents; i++)
         cs_builder_resident(l->to, from->residents[i].device, from->residents[i].category,
                             from->residents[i].bytes);
-    for (uint32_t i = 0; i < from->n_slots; i++)
-        cs_builder_slot(l->to, from->slots[i].stage, from->slots[i].device, from->slots[i].bytes);
+    for (uint32_t i = 0; i < from->n_slots; i++) {
+        const cs_slot *slot = &from->slots[i];
+        uint32_t id = cs_builder_slot(l->to, slot->stage, slot->device, slot->bytes);
+        cs_builder_retain(l->to, id, slot->newest, slot->behind);
+    }
+    for (uint32_t i = 0; i < from->n_policies; i++)
+        cs_builder_policy(l->to, &from->policies[i]);
+    for (uint32_t i = 0; i < from->n_registers; i++)
+        cs_builder_register(l->to);
     for (uint32_t i = 0; i < from->n_groups; i++)
         cs_builder_group(l->to, from->group_devices + from->groups[i].first, from->groups[i].n);
     for (uint32_t i = 0; i < from->n_classes; i++) {
@@ -68,6 +75,7 @@ static uint32_t make_ring_classes(lowering *l, const cs_class *cls, cs_group rin
                              .device = devices[rank],
                              .peer = devices[(rank + 1) % ring.n],
                              .weights = CS_NONE,
+                             .policy = CS_NONE,
                              .bytes = cls->bytes / ring.n + larger};
             uint32_t id = cs_builder_class(l->to, &send);
             first = first == CS_NONE ? id : first;
