@@ -464,7 +464,7 @@ static cs_status prepare_class(engine *e, const cs_class *cls, const cs_delivery
                        .blocking = cls->blocking,
                        .competes = transfer && delivery->competes,
                        .update = cls->kind == CS_UPDATE && cls->weights != CS_NONE,
-                       .policy = cls->policy != CS_NONE};
+                       .policy = cls->policy != 0};
     split_effects(e, cls, run);
     if (transfer) {
         run->duration = delivery->delay;

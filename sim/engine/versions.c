@@ -176,11 +176,11 @@ cs_status cs_versions_read(cs_versions *versions, uint32_t task, cs_time now, ui
                            cs_error *error)
 {
     const cs_class *cls = cs_graph_class(versions->graph, task);
-    if (cls->policy == CS_NONE) {
+    if (cls->policy == 0) {
         *version = versions->slots[cls->weights].current;
         return CS_OK;
     }
-    const cs_policy *policy = &versions->graph->policies[cls->policy];
+    const cs_policy *policy = &versions->graph->policies[cls->policy - 1];
     *version = choose(versions, policy, task, now);
     if (!is_alive(versions, cls->weights, *version))
         return refuse(versions, task, cls->weights, *version, error);
@@ -197,7 +197,7 @@ cs_status cs_versions_read(cs_versions *versions, uint32_t task, cs_time now, ui
 cs_status cs_versions_drop(cs_versions *versions, uint32_t task, uint32_t version, cs_time now)
 {
     const cs_class *cls = cs_graph_class(versions->graph, task);
-    if (cls->policy == CS_NONE || !versions->graph->policies[cls->policy].drops)
+    if (cls->policy == 0 || !versions->graph->policies[cls->policy - 1].drops)
         return CS_OK;
     slot_state *state = &versions->slots[cls->weights];
     uint32_t at = find_hold(state, version);

@@ -124,7 +124,7 @@ uint32_t cs_builder_policy(cs_builder *builder, const cs_policy *policy)
 void cs_builder_set_policy(cs_builder *builder, uint32_t cls, uint32_t policy)
 {
     if (builder->status == CS_OK)
-        builder->graph.classes[cls].policy = policy;
+        builder->graph.classes[cls].policy = policy + 1;
 }
 
 uint32_t cs_builder_group(cs_builder *builder, const uint32_t *devices, uint32_t n)
@@ -173,7 +173,6 @@ uint32_t cs_builder_compute(cs_builder *builder, cs_kind kind, uint32_t stage, u
                                                  .device = device,
                                                  .peer = CS_NONE,
                                                  .weights = slot,
-                                                 .policy = CS_NONE,
                                                  .duration = duration});
 }
 
@@ -187,7 +186,6 @@ uint32_t cs_builder_transfer(cs_builder *builder, uint32_t stage, uint32_t from,
                                                  .device = from,
                                                  .peer = to,
                                                  .weights = CS_NONE,
-                                                 .policy = CS_NONE,
                                                  .bytes = bytes});
 }
 
@@ -247,7 +245,6 @@ uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage
                                      .device = builder->graph.group_devices[ranks.first + rank],
                                      .peer = group,
                                      .weights = CS_NONE,
-                                     .policy = CS_NONE,
                                      .bytes = bytes});
     return first;
 }

@@ -14,13 +14,13 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
         cs_kind_group group = cs_kind_group_of(cls->kind);
         uint32_t peers = group == CS_GROUP_COLLECTIVE ? graph->n_groups : graph->n_devices;
         bool peer_fits = group == CS_GROUP_COMPUTE || cls->peer < peers;
-        bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
-                    cls->duration >= 0 && cls->bytes >= 0 &&
-                    (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
-                    (cls->policy == CS_NONE ||
-                     (cls->policy < graph->n_policies && cls->weights != CS_NONE)) &&
-                    cls->first_effect <= graph->n_effects && cls->n_effects <= UINT16_MAX &&
-                    cls->n_effects <= graph->n_effects - cls->first_effect;
+        bool fits =
+            cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
+            cls->duration >= 0 && cls->bytes >= 0 &&
+            (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
+            (cls->policy == 0 || (cls->policy <= graph->n_policies && cls->weights != CS_NONE)) &&
+            cls->first_effect <= graph->n_effects && cls->n_effects <= UINT16_MAX &&
+            cls->n_effects <= graph->n_effects - cls->first_effect;
         if (!fits)
             return cs_error_add(error, CS_INVALID,
                                 "task class %u (%s, stage %u, device %u): a number is out of range",

@@ -98,7 +98,7 @@ typedef struct cs_class {
     uint32_t device;  /* where it computes, sends from, or is a rank */
     uint32_t peer;    /* receiver of a transfer, group of a collective, else CS_NONE */
     uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
-    uint32_t policy;  /* how the version is chosen; CS_NONE: the current one, nothing is held */
+    uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1 */
     int64_t bytes;    /* of a transfer; of the whole vector of a collective */

@@ -75,7 +75,6 @@ static uint32_t make_ring_classes(lowering *l, const cs_class *cls, cs_group rin
                              .device = devices[rank],
                              .peer = devices[(rank + 1) % ring.n],
                              .weights = CS_NONE,
-                             .policy = CS_NONE,
                              .bytes = cls->bytes / ring.n + larger};
             uint32_t id = cs_builder_class(l->to, &send);
             first = first == CS_NONE ? id : first;
