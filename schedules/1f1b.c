@@ -1,6 +1,6 @@
 /* 1F1B with a flush (PipeDream-Flush, DAPPLE): min(P - s, M) forwards to warm up, then a backward
  * and a forward in turn, then the remaining backwards, then the update. */
-#include "schedules/pipeline.h"
+#include "schedules/order-1f1b.h"
 
 static const char source[] =
     "Narayanan et al., ICML 2021 (arXiv 2006.09503), section 3.2; Fan et al., DAPPLE, PPoPP 2021";
@@ -23,28 +23,11 @@ static uint32_t micro_batches(const void *params)
     return ((const params_1f1b *)params)->micro_batches;
 }
 
-static uint32_t warm_up(uint32_t n_stages, uint32_t n_micros, uint32_t stage)
-{
-    return n_stages - stage < n_micros ? n_stages - stage : n_micros;
-}
-
-static cs_pipeline_step order(uint32_t n_stages, uint32_t n_micros, uint32_t stage, uint32_t k)
-{
-    uint32_t first = warm_up(n_stages, n_micros, stage);
-    if (k < first)
-        return (cs_pipeline_step){false, k};
-    uint32_t after = k - first, pairs = n_micros - first;
-    if (after >= 2 * pairs)
-        return (cs_pipeline_step){true, after - pairs};
-    if (after % 2 == 0)
-        return (cs_pipeline_step){true, after / 2};
-    return (cs_pipeline_step){false, first + after / 2};
-}
-
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    cs_pipeline_options options = {order, ((const params_1f1b *)params)->recompute};
+    cs_pipeline_options options = {.order = cs_order_1f1b,
+                                   .recompute = ((const params_1f1b *)params)->recompute};
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
@@ -57,8 +40,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     cs_pipeline_times_of(job, &times);
     cs_status status = cs_pipeline_add_forms(job, &times, source, forms, error);
     if (status == CS_OK)
-        status =
-            cs_pipeline_add_peaks(job, warm_up, "min(P - s, M) activations", source, forms, error);
+        status = cs_pipeline_add_peaks(job, cs_order_1f1b_warm_up, "min(P - s, M) activations",
+                                       source, forms, error);
     return status;
 }
 

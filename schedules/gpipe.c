@@ -33,7 +33,8 @@ static cs_pipeline_step order(uint32_t n_stages, uint32_t n_micros, uint32_t sta
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    cs_pipeline_options options = {order, ((const gpipe_params *)params)->recompute};
+    cs_pipeline_options options = {.order = order,
+                                   .recompute = ((const gpipe_params *)params)->recompute};
     return cs_pipeline_generate(job, &options, builder, error);
 }
 

@@ -20,14 +20,28 @@ typedef struct cs_pipeline_step {
     uint32_t micro_batch;
 } cs_pipeline_step;
 
-/* Step k = 0 .. 2M-1 of stage s = 0 .. P-1 in each mini-batch of M micro-batches. */
-typedef cs_pipeline_step cs_pipeline_order(uint32_t n_stages, uint32_t micro_batches,
-                                           uint32_t stage, uint32_t k);
+/* Step k = 0 .. 2M-1 of stage s = 0 .. P-1, over M micro-batches: those of one mini-batch, or of the
+ * whole run where mini-batches flow into each other. */
+typedef cs_pipeline_step cs_pipeline_order(uint32_t n_stages, uint32_t n_micros, uint32_t stage,
+                                           uint32_t k);
+
+/* Policies of one stage's classes, by which they choose the version of the weights that they read;
+ * CS_NONE: the current one. */
+typedef struct cs_stage_policies {
+    uint32_t forward, backward;
+} cs_stage_policies;
 
 typedef struct cs_pipeline_options {
     cs_pipeline_order *order;
     bool
         recompute; /* keep the stage's input only, and run the forward again before each backward */
+    bool continuous; /* no flush: `order` runs over all micro-batches; updates come after every
+                      * micro_batches-th backward of a stage all the same */
+    /* Makes the policies of a stage, or is NULL. slots[s] holds the weights of stage s, and slots
+     * are numbered in order of stages. */
+    void (*policies)(const cs_job *job, const void *params, cs_builder *builder,
+                     const uint32_t *slots, uint32_t stage, cs_stage_policies *made);
+    const void *params; /* of the schedule, for `policies` */
 } cs_pipeline_options;
 
 /* Adds all tasks, in the order in which they would run if all took equal time. An order that

@@ -3,10 +3,16 @@
 #include <string.h>
 
 extern const cs_schedule cs_schedule_sequential, cs_schedule_dp, cs_schedule_gpipe,
-    cs_schedule_1f1b;
+    cs_schedule_1f1b, cs_schedule_pipedream, cs_schedule_pipedream_2bw;
 
 const cs_schedule *const cs_schedules[] = {
-    &cs_schedule_sequential, &cs_schedule_dp, &cs_schedule_gpipe, &cs_schedule_1f1b, NULL,
+    &cs_schedule_sequential,
+    &cs_schedule_dp,
+    &cs_schedule_gpipe,
+    &cs_schedule_1f1b,
+    &cs_schedule_pipedream,
+    &cs_schedule_pipedream_2bw,
+    NULL,
 };
 
 const cs_schedule *cs_schedule_find(const char *name)

@@ -40,14 +40,16 @@ typedef enum cs_layout {
 typedef enum cs_figure {
     CS_FIGURE_MAKESPAN,         /* ps */
     CS_FIGURE_BUBBLE,           /* fraction of device time */
+    CS_FIGURE_ITERATION_TIME,   /* ps */
     CS_FIGURE_PEAK_ACTIVATIONS, /* bytes on one device */
+    CS_FIGURE_PEAK_VERSIONS,    /* of the weights of one device, alive at once */
     CS_N_FIGURES
 } cs_figure;
 
 typedef struct cs_form {
     cs_figure figure;
     uint32_t device;     /* of a figure per device, else CS_NONE */
-    int64_t exact;       /* ps or bytes */
+    int64_t exact;       /* ps, bytes or a number */
     double fraction;     /* of CS_FIGURE_BUBBLE */
     const char *formula; /* as the source writes it */
     const char *source;

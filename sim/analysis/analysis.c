@@ -377,9 +377,9 @@ static void find_rates(const study *s, uint32_t batch_size, cs_analysis *analysi
     uint32_t n = s->graph->n_batches;
     if (s->trace->stopped || n == 0)
         return;
-    cs_time first = n > 1 ? s->batch_end[0] : 0;
-    double batches = n > 1 ? n - 1 : 1;
-    analysis->iteration_time = cs_time_seconds(s->batch_end[n - 1] - first) / batches;
+    uint32_t first = n / 4, last = n - 1 - n / 4;
+    cs_time time = n > 1 ? s->batch_end[last] - s->batch_end[first] : s->batch_end[0];
+    analysis->iteration_time = cs_time_seconds(time) / (n > 1 ? last - first : 1);
     if (analysis->iteration_time > 0)
         analysis->throughput = batch_size / analysis->iteration_time;
 }

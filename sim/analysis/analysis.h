@@ -33,7 +33,8 @@ typedef struct cs_path_step {
 typedef struct cs_analysis {
     uint32_t n_devices, n_steps;
     cs_time makespan;
-    double iteration_time;  /* s: mean distance of the ends of successive mini-batches; of the only
+    double iteration_time;  /* s: mean distance of the ends of successive mini-batches, from four on
+                             * in the middle half of the run, where it is steady; of the only
                              * one, its  end */
     double throughput;      /* samples/s, 0 when the batch size is not known */
     double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */

@@ -103,7 +103,8 @@ static bool add_links(cJSON *root, const cs_trace *trace)
 
 static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
 {
-    double unit = form->figure == CS_FIGURE_MAKESPAN ? (double)CS_PS_PER_SEC : 1;
+    bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME;
+    double unit = time ? (double)CS_PS_PER_SEC : 1;
     double closed = cs_form_value(form), simulated = cs_simulation_figure(simulation, form);
     cJSON *object = cJSON_CreateObject();
     if (!object || !cJSON_AddItemToArray(list, object)) {

@@ -39,7 +39,10 @@ static text figure_text(cs_figure figure, double value)
 {
     switch (figure) {
     case CS_FIGURE_MAKESPAN:
+    case CS_FIGURE_ITERATION_TIME:
         return time_text(value);
+    case CS_FIGURE_PEAK_VERSIONS:
+        return number_text(value, "%.0f");
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return bytes_text(value);
     case CS_FIGURE_BUBBLE:
@@ -54,7 +57,9 @@ static const char *figure_label(cs_figure figure)
     static const char *const labels[CS_N_FIGURES] = {
         [CS_FIGURE_MAKESPAN] = "makespan",
         [CS_FIGURE_BUBBLE] = "bubble fraction",
+        [CS_FIGURE_ITERATION_TIME] = "iteration time",
         [CS_FIGURE_PEAK_ACTIVATIONS] = "peak activations",
+        [CS_FIGURE_PEAK_VERSIONS] = "peak versions",
     };
     return labels[figure];
 }
