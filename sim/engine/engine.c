@@ -20,7 +20,9 @@ typedef struct run_class {
     uint32_t slot;
     uint32_t first_effect; /* in engine.effects: those at the start, then those at the end */
     uint16_t n_start, n_end;
-    bool transfer, blocking, competes, update;
+    bool transfer, blocking, competes;
+    bool update; /* of kind CS_UPDATE: records the version that it makes */
+    bool makes;  /* makes a version at its end */
     bool policy; /* it has one */
 } run_class;
 
@@ -221,9 +223,15 @@ static cs_status free_devices(engine *e, uint32_t task, const run_class *cls)
 /* The version that a task read is no longer needed by it; an update's is made. */
 static cs_status end_version(engine *e, uint32_t task, const run_class *cls)
 {
+    cs_status status = CS_OK;
+    uint32_t made = CS_NONE;
+    if (!cls->update)
+        status = cs_versions_drop(e->weights, task, e->versions[task], e->now);
+    if (status == CS_OK && cls->makes)
+        status = cs_versions_update(e->weights, cls->slot, task, e->now, &made);
     if (cls->update)
-        return cs_versions_update(e->weights, cls->slot, task, e->now, &e->versions[task]);
-    return cs_versions_drop(e->weights, task, e->versions[task], e->now);
+        e->versions[task] = made;
+    return status;
 }
 
 static cs_status end_task(engine *e, uint32_t task)
@@ -235,7 +243,7 @@ static cs_status end_task(engine *e, uint32_t task)
     cs_status status = apply_effects(e, cls->first_effect + cls->n_start, cls->n_end, task);
     if (status != CS_OK)
         return status;
-    if (cls->update || cls->policy)
+    if (cls->makes || cls->policy)
         status = end_version(e, task, cls);
     if (status == CS_OK)
         status = free_devices(e, task, cls);
@@ -464,6 +472,7 @@ static cs_status prepare_class(engine *e, const cs_class *cls, const cs_delivery
                        .blocking = cls->blocking,
                        .competes = transfer && delivery->competes,
                        .update = cls->kind == CS_UPDATE && cls->weights != CS_NONE,
+                       .makes = cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE),
                        .policy = cls->policy != 0};
     split_effects(e, cls, run);
     if (transfer) {

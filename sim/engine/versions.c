@@ -182,7 +182,7 @@ cs_status cs_versions_read(cs_versions *versions, uint32_t task, cs_time now, ui
     }
     const cs_policy *policy = &versions->graph->policies[cls->policy - 1];
     *version = choose(versions, policy, task, now);
-    if (!is_alive(versions, cls->weights, *version))
+    if (!policy->notional && !is_alive(versions, cls->weights, *version))
         return refuse(versions, task, cls->weights, *version, error);
     if (policy->writes != CS_NONE)
         *register_cell(versions, policy, policy->writes, task) = *version;

@@ -22,7 +22,7 @@
  * of the task. What is resident from the start of the run (weights) is listed apart.
  *
  * Weights. A slot is one stage's weights on one device. Its current version counts the updates that
- * ended; a class of kind CS_UPDATE makes a new one at its end. A task whose class names a slot reads
+ * ended; a class of kind CS_UPDATE, or another that `updates`, makes a new one at its end. A task whose class names a slot reads
  * a version at its start, and that is recorded. Which one, the class's policy says, or without a
  * policy it is the slot's current one. A version lives while it is current or held, or while the
  * slot retains it; what lives besides the current one is memory of the category weight_versions.
@@ -93,6 +93,7 @@ typedef struct cs_class {
     uint8_t kind;     /* cs_kind */
     uint8_t origin;   /* cs_kind of what a transfer was lowered from; else equal to kind */
     bool blocking;    /* a transfer that occupies the compute of both ends */
+    bool updates;     /* makes a new version of its weights at its end; always so of CS_UPDATE */
     int32_t priority; /* of a device with CS_QUEUE_PRIORITY; higher first */
     uint32_t stage;
     uint32_t device;  /* where it computes, sends from, or is a rank */
