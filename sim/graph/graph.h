@@ -140,6 +140,7 @@ typedef struct cs_policy {
     bool strict;     /* CURRENT: an update that ends at the very instant is not seen */
     bool drops;      /* at its end one hold of its slot on the version that it read is gone */
     bool by_batch;   /* `writes` and `reads` go by mini-batch, not by item */
+    bool notional;   /* the version is recorded only: it need not be there, and nothing holds it */
     uint32_t slot;   /* of CURRENT: its own, or one whose version counts as complete */
     uint32_t lag;    /* of LAG, >= 1 */
     uint32_t reads;  /* of REGISTER */
