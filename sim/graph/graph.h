@@ -22,10 +22,11 @@
  * of the task. What is resident from the start of the run (weights) is listed apart.
  *
  * Weights. A slot is one stage's weights on one device. Its current version counts the updates that
- * ended; a class of kind CS_UPDATE, or another that `updates`, makes a new one at its end. A task whose class names a slot reads
- * a version at its start, and that is recorded. Which one, the class's policy says, or without a
- * policy it is the slot's current one. A version lives while it is current or held, or while the
- * slot retains it; what lives besides the current one is memory of the category weight_versions.
+ * ended; a class of kind CS_UPDATE, or another that `updates`, makes a new one at its end. A task
+ * whose class names a slot reads a version at its start, and that is recorded. Which one, the
+ * class's policy says, or without a policy it is the slot's current one. A version lives while it is
+ * current or held, or while the slot retains it; what lives besides the current one is memory of the
+ * category weight_versions.
  */
 #ifndef CS_GRAPH_GRAPH_H
 #define CS_GRAPH_GRAPH_H
