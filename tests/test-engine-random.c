@@ -109,6 +109,19 @@ static verdict compare_versions(const cs_trace *fast, const cs_trace *slow, char
     return EQUAL;
 }
 
+static verdict compare_slots(const cs_trace *fast, const cs_trace *slow, char *text)
+{
+    for (uint32_t i = 0; i < fast->n_slots; i++) {
+        const cs_slot_record a = fast->slots[i], b = slow->slots[i];
+        if (a.made != b.made || a.peak_live != b.peak_live)
+            return different(text,
+                             "slot %" PRIu32 ": engine made %" PRIu32 " versions, at most %" PRIu32
+                             " alive, reference %" PRIu32 " and %" PRIu32,
+                             i, a.made, a.peak_live, b.made, b.peak_live);
+    }
+    return EQUAL;
+}
+
 static verdict compare_samples(const cs_trace *fast, const cs_trace *slow, char *text)
 {
     for (uint32_t i = 0; i < fast->n_samples && i < slow->n_samples; i++) {
@@ -185,8 +198,8 @@ static verdict compare_links(const cs_trace *fast, const cs_trace *slow, char *t
 static verdict compare_totals(const cs_trace *fast, const cs_trace *slow, char *text)
 {
     if (fast->n_tasks != slow->n_tasks || fast->n_devices != slow->n_devices ||
-        fast->n_links != slow->n_links)
-        return different(text, "the traces differ in the number of tasks, devices or links");
+        fast->n_links != slow->n_links || fast->n_slots != slow->n_slots)
+        return different(text, "the traces differ in the number of tasks, devices, links or slots");
     if (fast->stopped != slow->stopped)
         return different(text, "engine %s, reference %s", fast->stopped ? "stopped" : "ran on",
                          slow->stopped ? "stopped" : "ran on");
@@ -199,8 +212,8 @@ static verdict compare_totals(const cs_trace *fast, const cs_trace *slow, char *
 static verdict compare_traces(const cs_trace *fast, const cs_trace *slow, char *text)
 {
     verdict (*const parts[])(const cs_trace *, const cs_trace *, char *) = {
-        compare_spans, compare_totals, compare_versions, compare_samples,
-        compare_peaks, compare_oom,    compare_links,
+        compare_spans,   compare_totals, compare_versions, compare_slots,
+        compare_samples, compare_peaks,  compare_oom,      compare_links,
     };
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (parts[i](fast, slow, text) != EQUAL)
