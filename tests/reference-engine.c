@@ -220,7 +220,7 @@ static cs_status read_version(reference *run, uint32_t task)
                             version);
     if (policy->writes != CS_NONE)
         *register_of(run, policy, policy->writes, task) = version;
-    for (uint32_t i = 0; i < policy->n_held; i++) {
+    for (uint32_t i = 0; i < policy->n_held && !policy->notional; i++) {
         ++*holds_on(run, policy->first_held + i, version);
         recount(run, policy->first_held + i, task);
     }
@@ -231,7 +231,7 @@ static void drop_version(reference *run, uint32_t task)
 {
     const cs_class *cls = class_of(run, task);
     const cs_policy *policy = policy_of(run, task);
-    if (!policy || !policy->drops || cls->kind == CS_UPDATE)
+    if (!policy || !policy->drops || policy->notional || cls->kind == CS_UPDATE)
         return;
     uint32_t *holds = holds_on(run, cls->weights, run->task_versions[task]);
     *holds -= *holds > 0;
