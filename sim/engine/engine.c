@@ -443,7 +443,8 @@ static cs_status run_events(engine *e)
 /* ---- before and after ---- */
 
 /* Splits a class's effects into those at its start and those at its end. The order in which devices
- * start matters where the start of a computation changes another device's memory. */
+ * start matters where the start of a computation changes another device's memory, or which versions
+ * others find. */
 static void split_effects(engine *e, const cs_class *cls, run_class *run)
 {
     uint32_t end = cls->first_effect + cls->n_effects, out = cls->first_effect;
@@ -475,6 +476,7 @@ static cs_status prepare_class(engine *e, const cs_class *cls, const cs_delivery
                        .makes = cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE),
                        .policy = cls->policy != 0};
     split_effects(e, cls, run);
+    e->order_devices |= run->policy;
     if (transfer) {
         run->duration = delivery->delay;
         e->order_devices |= cls->blocking;

@@ -13,6 +13,7 @@ typedef struct hold {
 typedef struct slot_state {
     uint32_t current;
     uint32_t live;   /* versions alive, the current one included */
+    uint32_t before; /* current when the instant `updated` began */
     cs_time updated; /* when the current version was made; -1 for the initial one */
     hold *holds;     /* by version, rising; few */
     uint32_t n_holds, cap_holds;
@@ -153,7 +154,7 @@ static uint32_t choose(const cs_versions *versions, const cs_policy *policy, uin
     uint32_t batch = cs_graph_mini_batch(versions->graph, task);
     switch (policy->read) {
     case CS_READ_CURRENT:
-        return state->current - (policy->strict && state->updated == now ? 1 : 0);
+        return policy->strict && state->updated == now ? state->before : state->current;
     case CS_READ_LAG:
         return batch + 1 > policy->lag ? batch + 1 - policy->lag : 0;
     default:
@@ -215,6 +216,8 @@ cs_status cs_versions_update(cs_versions *versions, uint32_t slot, uint32_t task
                              uint32_t *version)
 {
     slot_state *state = &versions->slots[slot];
+    if (state->updated != now)
+        state->before = state->current;
     *version = ++state->current;
     state->updated = now;
     versions->records[slot].made = state->current;

@@ -135,7 +135,8 @@ typedef enum cs_read {
 } cs_read;
 
 /* How a task chooses the version that it reads, and what it makes others keep. A register holds one
- * version per item, or per mini-batch. */
+ * version per item, or per mini-batch: all policies that name it use it in the same way. An update
+ * reads nothing and has no policy. */
 typedef struct cs_policy {
     uint8_t read;    /* cs_read */
     bool strict;     /* CURRENT: an update that ends at the very instant is not seen */
