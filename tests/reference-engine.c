@@ -159,7 +159,8 @@ static bool is_alive(const reference *run, uint32_t slot, uint32_t version)
     const uint32_t current = run->versions[slot];
     if (version > current)
         return false;
-    const bool retained = current - version < of->newest || version >= run->versions[of->behind];
+    const uint32_t behind = run->versions[of->behind], from = behind < current ? behind : current;
+    const bool retained = version >= from || from - version < of->newest;
     return version == current || retained || *holds_on(run, slot, version) > 0;
 }
 

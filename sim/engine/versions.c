@@ -78,10 +78,10 @@ void cs_versions_destroy(cs_versions *versions)
 static uint32_t oldest_retained(const cs_versions *versions, uint32_t slot)
 {
     const cs_slot *of = &versions->graph->slots[slot];
-    uint32_t current = versions->slots[slot].current;
-    uint32_t newest = current + 1 > of->newest ? current + 1 - of->newest : 0;
-    uint32_t behind = versions->slots[of->behind].current;
-    return behind < newest ? behind : newest;
+    uint32_t from = versions->slots[slot].current, behind = versions->slots[of->behind].current;
+    if (behind < from)
+        from = behind;
+    return from + 1 > of->newest ? from + 1 - of->newest : 0;
 }
 
 /* Counts what lives, and gives memory the difference. */

@@ -123,8 +123,8 @@ typedef struct cs_slot {
     uint32_t stage, device;
     int64_t bytes;   /* of one version */
     uint32_t newest; /* it retains its newest so many versions, >= 1 */
-    uint32_t behind; /* and all from the current version of this slot on, itself or one that is
-                       * updated later: what is newest there may still be asked for here */
+    uint32_t behind; /* as seen from this slot, itself or one that is updated later: what is among
+                      * the newest there may still be asked for here, and all after it is kept */
 } cs_slot;
 
 typedef enum cs_read {
