@@ -89,11 +89,11 @@ static cs_status end_version(cs_engine *e, uint32_t task, const cs_run_class *cl
 {
     cs_status status = CS_OK;
     uint32_t made = CS_NONE;
-    if (!cls->update)
+    if (cls->policy)
         status = cs_versions_drop(e->weights, task, e->versions[task], e->now);
     if (status == CS_OK && cls->makes)
         status = cs_versions_update(e->weights, cls->slot, task, e->now, &made);
-    if (cls->update)
+    if (cls->update && e->versions)
         e->versions[task] = made;
     return status;
 }
@@ -123,9 +123,12 @@ static cs_status end_task(cs_engine *e, uint32_t task)
 /* Chooses the version that a task reads. */
 static inline cs_status begin_version(cs_engine *e, uint32_t task, const cs_run_class *cls)
 {
-    if (cls->slot == CS_NONE || cls->update)
+    if (!e->versions || cls->slot == CS_NONE || cls->update)
         return CS_OK;
-    return cs_versions_read(e->weights, task, e->now, &e->versions[task], e->error);
+    if (cls->policy)
+        return cs_versions_read(e->weights, task, e->now, &e->versions[task], e->error);
+    e->versions[task] = e->current[cls->slot];
+    return CS_OK;
 }
 
 /* What will be looked at when this task ends: by then it is in the cache. */

@@ -83,9 +83,10 @@ static bool reserve(cs_engine *e)
     e->devices = calloc(devices, sizeof(*e->devices));
     e->compute = calloc(devices, sizeof(*e->compute));
     e->blocking = calloc(devices, sizeof(*e->blocking));
-    e->versions = malloc(tasks * sizeof(*e->versions));
-    return e->classes && e->effects && e->waiting && e->spans && e->versions && e->devices &&
-           e->compute && e->blocking;
+    bool versions = e->options.record_versions || graph->n_policies > 0;
+    e->versions = versions ? malloc(tasks * sizeof(*e->versions)) : NULL;
+    return e->classes && e->effects && e->waiting && e->spans && (e->versions || !versions) &&
+           e->devices && e->compute && e->blocking;
 }
 
 cs_status cs_engine_prepare(cs_engine *e, cs_error *error)
@@ -102,10 +103,12 @@ cs_status cs_engine_prepare(cs_engine *e, cs_error *error)
         status = prepare_classes(e, error);
     if (status != CS_OK)
         return status;
+    e->current = cs_versions_current(e->weights);
     if (graph->n_tasks > 0)
         memcpy(e->waiting, graph->n_predecessors, (size_t)graph->n_tasks * sizeof(*e->waiting));
     memset(e->spans, 0xff, (size_t)graph->n_tasks * sizeof(*e->spans)); /* (-1, -1) */
-    memset(e->versions, 0xff, (size_t)graph->n_tasks * sizeof(*e->versions));
+    if (e->versions)
+        memset(e->versions, 0xff, (size_t)graph->n_tasks * sizeof(*e->versions));
     for (uint32_t device = 0; device < graph->n_devices; device++) {
         e->devices[device].head = graph->first_task[device];
         if (!cs_engine_call(e, device))

@@ -40,9 +40,10 @@ typedef struct cs_engine {
     cs_effect *effects;
     uint32_t *waiting; /* per task: predecessors that have not ended */
     cs_span *spans;
-    uint32_t *versions; /* per task: what it read or made */
+    uint32_t *versions; /* per task: what it read or made; NULL when nobody asks */
     cs_versions *weights;
-    cs_error *error; /* for what only the discoverer can say */
+    const uint32_t *current; /* per slot: the current version */
+    cs_error *error;         /* for what only the discoverer can say */
     cs_device_state *devices;
     cs_ready_set *compute;  /* per device: ready tasks of a priority queue */
     cs_ready_set *blocking; /* per device: ready blocking transfers that it sends or receives */
