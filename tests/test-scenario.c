@@ -71,8 +71,10 @@ static const struct {
      "/model: must have one of \"file\", \"uniform\" and \"inline\""},
     {"model twice", "/model/file", "m.json",
      "/model: must have one of \"file\", \"uniform\" and \"inline\""},
+    {"less than no layers", "/model/uniform/layers", "-1",
+     "/model/uniform/layers: must be from 0 to 1048576 (got -1)"},
     {"no layers", "/model/uniform/layers", "0",
-     "/model/uniform/layers: must be from 1 to 1048576 (got 0)"},
+     "/platform/devices: must be given for the schedule \"gpipe\" if /model/uniform/layers is not"},
     {"layers as text", "/model/uniform/layers", "\"4\"",
      "/model/uniform/layers: must be a whole number from 1 to 1048576 (got \"4\")"},
     {"negative time", "/model/uniform/forward", "-1",
@@ -257,12 +259,12 @@ static const struct {
      "s.json: missing key \"platform\": must be {platform} or the name of a topology\n"
      "s.json: missing key \"schedule\": must be {schedule}"},
     {"several errors in one go",
-     "{\"schema_version\": 3, \"model\": {\"uniform\": {\"layers\": 0}}, \"platform\": {}, "
+     "{\"schema_version\": 3, \"model\": {\"uniform\": {\"layers\": -1}}, \"platform\": {}, "
      "\"schedule\": {\"kind\": \"dp\", \"bucket\": -1}, \"sed\": 1}",
      "s.json: unknown key \"sed\"; did you mean \"seed\"? known: schema_version, name, model, "
      "platform, schedule, iterations, seed\n"
      "s.json: /schema_version: must be from 1 to 1 (got 3)\n"
-     "s.json: /model/uniform/layers: must be from 1 to 1048576 (got 0)\n"
+     "s.json: /model/uniform/layers: must be from 0 to 1048576 (got -1)\n"
      "s.json: /model/uniform: missing key \"forward\": must be time: a number of seconds or a text "
      "such as \"5 us\"\n"
      "s.json: /model/uniform: missing key \"backward\": must be time: a number of seconds or a "
