@@ -76,7 +76,7 @@ static const struct {
     {"no layers", "/model/uniform/layers", "0",
      "/platform/devices: must be given for the schedule \"gpipe\" if /model/uniform/layers is not"},
     {"layers as text", "/model/uniform/layers", "\"4\"",
-     "/model/uniform/layers: must be a whole number from 1 to 1048576 (got \"4\")"},
+     "/model/uniform/layers: must be a whole number from 0 to 1048576 (got \"4\")"},
     {"negative time", "/model/uniform/forward", "-1",
      "/model/uniform/forward: must be >= 0 (got -1)"},
     {"negative time with a unit", "/model/uniform/forward", "-1 ps",
