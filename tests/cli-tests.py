@@ -166,6 +166,7 @@ class Status(Case):
         self.assertTrue(stopped['stopped'])
         # seven micro-batches of 1 GB beside weights and gradients: the eighth begins at 7 s
         self.assertEqual(stopped['makespan_s'], 7)
+        self.assertIsNone(stopped['iteration_time_s'])
         self.assertEqual(stopped['devices'][0]['out_of_memory']['time_s'], 7)
         self.expect(run('run', *small, '--json', '--stop-on-oom', '--fail-on-oom'), 4)
 
