@@ -2,17 +2,28 @@
 
 #include <math.h>
 
-/* Marks the links of a route as taken; false when one of them was already. */
-static bool take_links(const cs_platform *platform, uint32_t from, uint32_t to, uint32_t *route,
-                       bool *taken)
+/* A lone message on a route, and whether it has all its links for itself. */
+typedef struct message {
+    cs_time latency;
+    double bandwidth;
+    bool alone;
+} message;
+
+/* Follows the route and marks its links as taken; false when the latencies do not fit. */
+static bool follow(const cs_platform *platform, uint32_t from, uint32_t to, uint32_t *route,
+                   bool *taken, message *out)
 {
-    bool all_free = true;
+    *out = (message){.bandwidth = INFINITY, .alone = true};
     uint32_t n = platform->route(platform, from, to, route);
     for (uint32_t i = 0; i < n; i++) {
-        all_free &= !taken[route[i]];
+        const cs_link *link = &platform->links[route[i]];
+        if (!cs_time_add(out->latency, link->latency, &out->latency))
+            return false;
+        out->bandwidth = fmin(out->bandwidth, link->bandwidth);
+        out->alone &= !taken[route[i]];
         taken[route[i]] = true;
     }
-    return all_free;
+    return true;
 }
 
 /* Transfers that can slow each other down. */
@@ -32,21 +43,18 @@ static cs_status measure_messages(cs_scenario *scenario, cs_error *error)
     uint32_t *route = cs_arena_alloc(arena, platform->longest_route, sizeof(*route));
     if (!taken || !route)
         return cs_error_no_memory(error);
-    job->bandwidth = INFINITY;
+    message first = {.bandwidth = INFINITY}, one;
     job->equal_messages = true;
     for (uint32_t d = 0; job->n_devices > 1 && d < job->n_devices; d++) {
-        uint32_t next = (d + 1) % job->n_devices;
-        cs_time latency;
-        double bandwidth;
-        cs_status status = cs_platform_path(platform, d, next, &latency, &bandwidth, error);
-        if (status != CS_OK)
-            return status;
-        job->equal_messages &= d == 0 || (latency == job->latency && bandwidth == job->bandwidth);
-        job->equal_messages &= take_links(platform, d, next, route, taken) || !competes(platform);
-        job->latency = latency;
-        job->bandwidth = bandwidth;
+        if (!follow(platform, d, (d + 1) % job->n_devices, route, taken, &one))
+            return cs_error_add(error, CS_OVERFLOW,
+                                "the latencies from device %u on exceed 2^63 ps", d);
+        first = d == 0 ? one : first;
+        job->equal_messages &= one.latency == first.latency && one.bandwidth == first.bandwidth &&
+                               (one.alone || !competes(platform));
     }
-    job->bandwidth /= platform->phi;
+    job->latency = first.latency;
+    job->bandwidth = first.bandwidth / platform->phi;
     return CS_OK;
 }
 

@@ -3,8 +3,8 @@
  * One 1F1B step of P stages and M micro-batches, a stage per device, in four modes: on the platform
  * ideal and on nvlink_switch with latency, without and with a record of memory and versions. A task
  * is a forward, a backward or a message; there are 2 P M + 2 (P - 1) M of them. Stage times are
- * drawn from a fixed seed, so every run on every machine prints the same hashes: a speed-up that
- * changes one of them changed the answers.
+ * drawn from a fixed seed, so every run prints the same hashes, whatever the compiler: a speed-up
+ * that changes one of them changed the answers.
  *
  *     bench-engine [PxM]...      without cases: 8x64 64x512 256x2048
  *
