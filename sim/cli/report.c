@@ -69,6 +69,8 @@ static const char *figure_label(cs_figure figure)
 /* "equal", or by how much the simulation is above the closed form. */
 static text difference_text(double simulated, double closed)
 {
+    if (isnan(simulated))
+        return number_text(0, "-");
     if (simulated == closed)
         return number_text(0, "equal");
     return closed != 0 ? number_text(100 * (simulated / closed - 1), "%+.3g %%")
