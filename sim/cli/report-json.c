@@ -232,6 +232,7 @@ static bool add_difference(cJSON *root, const cs_simulation *simulation)
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_analysis *analysis = &simulation->analysis;
+    bool stopped = simulation->trace.stopped; /* then no mini-batch need have ended */
     char hash[17];
     snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
     return cJSON_AddStringToObject(root, "name", scenario->name) &&
@@ -242,11 +243,11 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "iterations", scenario->job.iterations) &&
            add_number(root, "tasks", simulation->graph.n_tasks) &&
            add_number(root, "makespan_s", seconds(simulation->trace.makespan)) &&
-           add_number(root, "iteration_time_s", analysis->iteration_time) &&
-           add_number(root, "throughput_samples_per_s", analysis->throughput) &&
+           add_number(root, "iteration_time_s", stopped ? NAN : analysis->iteration_time) &&
+           add_number(root, "throughput_samples_per_s", stopped ? NAN : analysis->throughput) &&
            add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
            cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
-           cJSON_AddBoolToObject(root, "stopped", simulation->trace.stopped) &&
+           cJSON_AddBoolToObject(root, "stopped", stopped) &&
            cJSON_AddStringToObject(root, "hash", hash) && add_forms(root, simulation) &&
            add_critical_path(root, analysis) && add_devices(root, simulation) &&
            add_links(root, &simulation->trace) && add_weights(root, &analysis->staleness) &&
