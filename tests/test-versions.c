@@ -298,10 +298,46 @@ static void test_scenes(void **state)
         run(&scenes[i]);
 }
 
+/* A notional version is not held, and an update reads none. */
+static void test_refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        cs_kind kind;
+        cs_policy policy;
+    } rows[] = {
+        {CS_FORWARD, {.read = CS_READ_CURRENT, .writes = CS_NONE, .notional = true, .n_held = 1}},
+        {CS_FORWARD, {.read = CS_READ_CURRENT, .writes = CS_NONE, .notional = true, .drops = true}},
+        {CS_FORWARD, {.read = CS_READ_CURRENT, .writes = 0}},
+        {CS_FORWARD, {.read = CS_READ_CURRENT, .slot = 1, .writes = CS_NONE}},
+        {CS_FORWARD, {.read = CS_READ_LAG, .writes = CS_NONE}},
+        {CS_FORWARD, {.read = CS_READ_REGISTER, .writes = CS_NONE}},
+        {CS_FORWARD, {.read = CS_READ_CURRENT, .writes = CS_NONE, .first_held = 1, .n_held = 1}},
+        {CS_UPDATE, {.read = CS_READ_CURRENT, .writes = CS_NONE}},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        cs_graph graph;
+        cs_error error;
+        cs_error_init(&error);
+        cs_builder *builder = cs_builder_create(1, 1, 1, 1);
+        assert_non_null(builder);
+        const uint32_t slot = cs_builder_slot(builder, 0, 0, VERSION_BYTES);
+        const uint32_t cls = cs_builder_compute(builder, rows[i].kind, 0, 0, slot, 1);
+        cs_builder_set_policy(builder, cls, cs_builder_policy(builder, &rows[i].policy));
+        (void)cs_builder_task(builder, cls, 0);
+        assert_int_equal(cs_builder_finish(builder, &graph, &error), CS_OK);
+        if (cs_graph_check(&graph, &error) != CS_INVALID)
+            fail_msg("row %zu was not refused", i);
+        cs_graph_finish(&graph);
+        cs_builder_destroy(builder);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scenes),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,8 @@ static const char *figure_label(cs_figure figure)
  * rounding. */
 static text comparison_text(cs_figure figure, double simulated, double closed)
 {
+    if (isnan(simulated))
+        return number_text(0, "-");
     double difference = simulated - closed;
     if (fabs(difference) <= 1e-12 * fabs(closed))
         return number_text(0, "equal");

@@ -3,6 +3,8 @@
 #include "sim/engine/engine.h"
 #include "sim/lower/lower.h"
 
+#include <math.h>
+
 void cs_simulation_finish(cs_simulation *simulation)
 {
     cs_graph_finish(&simulation->graph);
@@ -72,6 +74,12 @@ static uint32_t most_versions(const cs_simulation *simulation, uint32_t device)
     return most;
 }
 
+/* NaN when the run did not get that far. */
+static double steady_value(const cs_steady *figure)
+{
+    return figure->value == CS_STALENESS_NONE ? (double)NAN : (double)figure->value;
+}
+
 double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form)
 {
     switch (form->figure) {
@@ -84,7 +92,7 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
     case CS_FIGURE_PEAK_VERSIONS:
         return most_versions(simulation, form->device);
     case CS_FIGURE_VERSION_DIFFERENCE:
-        return (double)simulation->analysis.staleness.version_difference.value;
+        return steady_value(&simulation->analysis.staleness.version_difference);
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return (double)simulation->trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS];
     case CS_N_FIGURES:
