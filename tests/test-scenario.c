@@ -36,6 +36,7 @@ static cs_status read_text(const char *text, const cs_override *overrides, size_
 
 /* ---- what is refused, and how ---- */
 
+#define SCHEDULES   "sequential, dp, gpipe, 1f1b, pipedream, pipedream_2bw, nf1b"
 #define TOPOLOGIES  "ideal, ring, nvlink_switch, pcie"
 #define RING(more)  "{\"topology\": \"ring\", \"devices\": 4, \"bandwidth\": \"1 GB/s\"" more "}"
 #define IDEAL(more) "{\"topology\": \"ideal\", \"devices\": 4" more "}"
@@ -175,13 +176,11 @@ static const struct {
      "an object)"},
     /* the schedule */
     {"schedule a text", "/schedule", "gpipe", "/schedule: must be an object (got \"gpipe\")"},
-    {"no kind", "/schedule", "{}",
-     "/schedule: missing key \"kind\": must be one of sequential, dp, gpipe, 1f1b"},
+    {"no kind", "/schedule", "{}", "/schedule: missing key \"kind\": must be one of " SCHEDULES},
     {"kind a list", "/schedule", "{\"kind\": []}",
-     "/schedule/kind: must be one of sequential, dp, gpipe, 1f1b (got an array)"},
+     "/schedule/kind: must be one of " SCHEDULES " (got an array)"},
     {"unknown kind", "/schedule", "{\"kind\": \"gpip\"}",
-     "/schedule/kind: unknown schedule \"gpip\"; did you mean \"gpipe\"? known: sequential, dp, "
-     "gpipe, 1f1b"},
+     "/schedule/kind: unknown schedule \"gpip\"; did you mean \"gpipe\"? known: " SCHEDULES},
     {"no micro-batches", "/schedule", "{\"kind\": \"1f1b\"}",
      "/schedule: missing key \"micro_batches\": must be a whole number from 1 to 1048576"},
     {"key of another schedule", "/schedule", "{\"kind\": \"dp\", \"recompute\": true}",

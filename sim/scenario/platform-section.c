@@ -220,8 +220,9 @@ static cs_status settle_devices(cs_draft *draft, cs_error *error)
         section->devices = devices_needed(draft);
     if (section->devices > 0)
         return CS_OK;
+    bool needs_layers = draft->model.uniform && kind->layout == CS_LAYOUT_PIPELINE;
     return cs_json_invalid(&devices, error, "must be given for the schedule \"%s\"%s", kind->name,
-                           draft->model.uniform ? " if /model/uniform/layers is not" : "");
+                           needs_layers ? " if /model/uniform/layers is not" : "");
 }
 
 /* A uniform model with a layer for each device. */
