@@ -138,6 +138,67 @@ bool slow_run_init(slow_run *run, const slow_case *of)
     return true;
 }
 
+/* ---- versions that a worker has to have ---- */
+
+static uint32_t updates_until(const slow_run *run, uint32_t worker, uint32_t now)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < run->of.mini_batches; k++)
+        n += slow_backward(run, worker, k)->start + run->of.backward <= now;
+    return n;
+}
+
+/* Is the version still to be used on the worker by what has been started with it? */
+static bool is_promised(const slow_run *run, uint32_t worker, uint32_t version, uint32_t now)
+{
+    const slow_case *of = &run->of;
+    for (uint32_t k = 0; k < of->mini_batches; k++) {
+        const slow_task *chosen = slow_backward(run, of->workers - 1, k);
+        if (chosen->version == version && chosen->start <= now &&
+            slow_backward(run, worker, k)->start + of->backward > now)
+            return true;
+        for (uint32_t n = 0; n < of->micro_batches; n++) {
+            chosen = slow_forward(run, 0, k, n);
+            if (chosen->version == version && chosen->start <= now &&
+                slow_forward(run, worker, k, n)->start + of->forward > now)
+                return true;
+        }
+    }
+    return false;
+}
+
+uint32_t slow_peak_versions(const slow_run *run, uint32_t worker)
+{
+    const uint32_t end = slow_backward(run, 0, run->of.mini_batches - 1)->start + run->of.backward;
+    uint32_t peak = 0;
+    for (uint32_t now = 0; now <= end; now++) {
+        const uint32_t own = updates_until(run, worker, now);
+        const uint32_t complete = updates_until(run, 0, now);
+        uint32_t alive = 0;
+        for (uint32_t version = 0; version <= own; version++)
+            alive += version + run->of.strict >= complete || version == own ||
+                     is_promised(run, worker, version, now);
+        peak = alive > peak ? alive : peak;
+    }
+    return peak;
+}
+
+uint32_t slow_peak_activations(const slow_run *run, uint32_t worker)
+{
+    const slow_case *of = &run->of;
+    const uint32_t end = slow_backward(run, 0, of->mini_batches - 1)->start + of->backward;
+    uint32_t peak = 0;
+    for (uint32_t now = 0; now <= end; now++) {
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < of->mini_batches; k++)
+            for (uint32_t n = 0; n < of->micro_batches; n++)
+                kept += slow_forward(run, worker, k, n)->start <= now &&
+                        slow_backward(run, worker, k)->start + of->backward > now;
+        peak = kept > peak ? kept : peak;
+    }
+    return peak;
+}
+
 void slow_run_finish(slow_run *run)
 {
     free(run->forwards);

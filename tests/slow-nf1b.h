@@ -39,4 +39,12 @@ void slow_run_finish(slow_run *run);
 slow_task *slow_forward(const slow_run *run, uint32_t worker, uint32_t batch, uint32_t micro);
 slow_task *slow_backward(const slow_run *run, uint32_t worker, uint32_t batch);
 
+/* With SLOW_FIRST_WORKER: most versions that a worker has to have at one time point, once all has
+ * ended and started that does so then. */
+uint32_t slow_peak_versions(const slow_run *run, uint32_t worker);
+
+/* Most micro-batches whose forward on the worker has started and whose mini-batch's backward there
+ * has not ended. */
+uint32_t slow_peak_activations(const slow_run *run, uint32_t worker);
+
 #endif

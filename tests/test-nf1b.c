@@ -72,6 +72,18 @@ static void compare_task(const cs_simulation *fast, const slow_run *slow, uint32
              fast->trace.spans[task].start, fast->trace.versions[task], start, other->version);
 }
 
+/* Micro-batches of 7 bytes, and versions of the weights. */
+static void compare_peaks(const cs_simulation *fast, const slow_run *slow)
+{
+    for (uint32_t w = 0; w < slow->of.workers; w++) {
+        expect_int("activations", 7 * slow_peak_activations(slow, w),
+                   fast->trace.devices[w].category_peak[CS_MEMORY_ACTIVATIONS]);
+        if (slow->of.version_at == SLOW_FIRST_WORKER)
+            expect_int("versions alive", slow_peak_versions(slow, w),
+                       fast->trace.slots[w].peak_live);
+    }
+}
+
 static void compare(const slow_case *of)
 {
     slow_run slow;
@@ -83,6 +95,7 @@ static void compare(const slow_case *of)
         computed += cs_graph_class(&fast.simulation.graph, task)->kind != CS_TRANSFER;
     }
     assert_int_equal(computed, of->workers * of->mini_batches * (of->micro_batches + 1));
+    compare_peaks(&fast.simulation, &slow);
     slow_run_finish(&slow);
     scenario_run_finish(&fast);
 }
@@ -168,6 +181,9 @@ static void test_figure_7a(void **state)
     (void)state;
     scenario_run run = simulate(&(slow_case){4, 2, 32, 1, 1, 0, SLOW_FIRST_WORKER, false});
     const cs_staleness *found = &run.simulation.analysis.staleness;
+    static const uint32_t alive[] = {2, 2, 3, 4}; /* what schedules/nf1b.md says */
+    for (uint32_t w = 0; w < 4; w++)
+        expect_int("versions alive", alive[w], found->slots[w].peak_versions);
     expect_steady(&run, 2);
     expect_read(&run, CS_BACKWARD, 2, 0, 1);
     expect_read(&run, CS_BACKWARD, 3, 0, 2);

@@ -277,6 +277,17 @@ static const scene scenes[] = {
      {{.read = CS_READ_CURRENT, .lag = 1, .writes = CS_NONE, .strict = true}},
      .rows = {F(0, 0, 0), U(0, 0), U(0, 2), U(1, 0), U(1, 2), U(1, 4), F(1, 0, 1)},
      .status = CS_FAILED},
+    /* At 10 device 1 is free first (task 0 ends before task 1), and yet device 0 starts first: it
+     * notes what device 1 reads. */
+    {"noted by the device before",
+     2,
+     {{.newest = 1, .behind = 0}, {.newest = 1, .behind = 1}},
+     1,
+     {{.read = CS_READ_CURRENT, .lag = 1, .writes = 0},
+      {.read = CS_READ_REGISTER, .lag = 1, .writes = CS_NONE}},
+     .rows = {F(1, 2, 0), F(0, 2, 0), F(0, 0, 1), F(1, 0, 2)},
+     .versions = {0, 0, 0, 0},
+     .peak_live = {1, 1}},
     /* What device 0 notes at 0 device 1 reads at 0; it holds version 0 on both slots, and never
      * drops it: one version besides the current one on each from the first update on. */
     {"noted and held at one instant",
