@@ -1,6 +1,6 @@
 /* Networks of the zoo: parameters and multiply-accumulates against published numbers, chains, and
  * what users get wrong. */
-#include "sim/workload/network-model.h"
+#include "sim/workload/net-model.h"
 #include "sim/workload/zoo/zoo.h"
 
 #include "tests/expect.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* A network by its name, with parameters as JSON text. */
-static cs_status build(const char *name, const char *json, cs_network *net, cs_error *error)
+static cs_status build(const char *name, const char *json, cs_net *net, cs_error *error)
 {
     const cs_zoo_entry *entry;
     cJSON *params;
@@ -23,7 +23,7 @@ static cs_status build(const char *name, const char *json, cs_network *net, cs_e
     return status;
 }
 
-static void must_build(const char *name, const char *json, cs_network *net)
+static void must_build(const char *name, const char *json, cs_net *net)
 {
     cs_error error;
     if (build(name, json, net, &error) != CS_OK)
@@ -60,15 +60,15 @@ static void test_totals(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ROWS(totals); i++) {
-        cs_network net;
+        cs_net net;
         must_build(totals[i].name, totals[i].params, &net);
-        expect_int(totals[i].name, totals[i].parameters, cs_network_parameters(&net));
-        double gmac = cs_network_macs(&net) / 1e9;
+        expect_int(totals[i].name, totals[i].parameters, cs_net_parameters(&net));
+        double gmac = cs_net_macs(&net) / 1e9;
         print_message("  %-12s %-22s %11" PRId64 " parameters, %.3f GMAC\n", totals[i].name,
                       totals[i].params, totals[i].parameters, gmac);
         if (totals[i].gmac > 0 && fabs(gmac / totals[i].gmac - 1) > 0.005)
             fail_msg("%s: expected %.3f GMAC, got %.3f", totals[i].name, totals[i].gmac, gmac);
-        cs_network_finish(&net);
+        cs_net_finish(&net);
     }
 }
 

@@ -36,7 +36,7 @@ static const struct simple {
 
 /* An operator with what all rules need. */
 typedef struct subject {
-    const cs_network *net;
+    const cs_net *net;
     const cs_op *op;
     const cs_tensor_info *in, *out;
     double batch, width;
@@ -44,8 +44,7 @@ typedef struct subject {
     bool needs_gradient;
 } subject;
 
-int64_t cs_tensor_bytes(const cs_network *net, cs_tensor tensor, uint32_t batch,
-                        cs_precision precision)
+int64_t cs_tensor_bytes(const cs_net *net, cs_tensor tensor, uint32_t batch, cs_precision precision)
 {
     const cs_tensor_info *info = cs_net_tensor(net, tensor);
     int64_t width = info->element == CS_ELEMENT_INT64     ? INDEX
@@ -249,7 +248,7 @@ static void count_launches(cs_pass_cost *pass)
         pass->launches = 1;
 }
 
-void cs_op_cost_of(const cs_network *net, const cs_op *op, uint32_t batch, cs_precision precision,
+void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precision precision,
                    cs_op_cost *cost)
 {
     subject s = {.net = net,

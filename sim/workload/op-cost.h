@@ -30,7 +30,7 @@
 #ifndef CS_WORKLOAD_OP_COST_H
 #define CS_WORKLOAD_OP_COST_H
 
-#include "sim/workload/network.h"
+#include "sim/workload/net.h"
 #include "sim/workload/precision.h"
 
 /* One of the three passes over an operator. */
@@ -52,13 +52,13 @@ typedef struct cs_op_cost {
 } cs_op_cost;
 
 /* For a batch of 1 to CS_BATCH_MAX samples. */
-void cs_op_cost_of(const cs_network *net, const cs_op *op, uint32_t batch, cs_precision precision,
+void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precision precision,
                    cs_op_cost *cost);
 
 enum { CS_BATCH_MAX = 1 << 20 };
 
 /* Of a tensor, for a batch. */
-int64_t cs_tensor_bytes(const cs_network *net, cs_tensor tensor, uint32_t batch,
+int64_t cs_tensor_bytes(const cs_net *net, cs_tensor tensor, uint32_t batch,
                         cs_precision precision);
 
 /* True for a 3 x 3 convolution in two dimensions that a Winograd transform can compute. */

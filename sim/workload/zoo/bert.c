@@ -19,7 +19,7 @@ static const cs_field fields[] = {
     {0},
 };
 
-static cs_tensor attend(cs_network *net, const cs_bert *p, cs_tensor x)
+static cs_tensor attend(cs_net *net, const cs_bert *p, cs_tensor x)
 {
     const cs_linear same = {.out = p->hidden, .bias = true};
     uint32_t mark = cs_net_enter(net, "attention");
@@ -35,7 +35,7 @@ static cs_tensor attend(cs_network *net, const cs_bert *p, cs_tensor x)
     return y;
 }
 
-static cs_tensor add_mlp(cs_network *net, const cs_bert *p, cs_tensor x)
+static cs_tensor add_mlp(cs_net *net, const cs_bert *p, cs_tensor x)
 {
     uint32_t inner = p->intermediate ? p->intermediate : 4 * p->hidden;
     uint32_t mark = cs_net_enter(net, "output");
@@ -48,7 +48,7 @@ static cs_tensor add_mlp(cs_network *net, const cs_bert *p, cs_tensor x)
     return y;
 }
 
-void cs_bert_build(cs_network *net, const cs_bert *p)
+void cs_bert_build(cs_net *net, const cs_bert *p)
 {
     if (!cs_net_check_heads(net, p->hidden, p->heads))
         return;
@@ -71,7 +71,7 @@ void cs_bert_build(cs_network *net, const cs_bert *p)
     cs_net_cross_entropy(net, "loss", cs_net_tanh(net, "activation", x));
 }
 
-static void build(cs_network *net, const void *variant, const void *params)
+static void build(cs_net *net, const void *variant, const void *params)
 {
     (void)variant;
     cs_bert_build(net, params);

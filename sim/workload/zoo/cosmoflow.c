@@ -25,7 +25,7 @@ static const struct {
 
 static const uint32_t dense[] = {2048, 256};
 
-static void build(cs_network *net, const void *variant, const void *params)
+static void build(cs_net *net, const void *variant, const void *params)
 {
     (void)variant;
     const cosmoflow_params *p = params;
@@ -37,7 +37,7 @@ static void build(cs_network *net, const void *variant, const void *params)
             &(cs_conv){.out = convs[i].width, .kernel = 3, .stride = convs[i].stride, .pad = 1});
         x = cs_net_leaky_relu(net, "relu", x);
         if (p->size >= convs[i].pools_from)
-            x = cs_net_avg_pool(net, "pool", x, &(cs_pool){.kernel = 3, .stride = 2, .pad = 1});
+            x = cs_net_avg_pool(net, "pool", x, &(cs_window){.kernel = 3, .stride = 2, .pad = 1});
     }
     x = cs_net_flatten(net, "flatten", x);
     for (uint32_t i = 0; i < sizeof(dense) / sizeof(dense[0]); i++) {

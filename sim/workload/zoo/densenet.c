@@ -11,8 +11,7 @@ static const uint32_t blocks[] = {6, 12, 24, 16};
 
 enum { N_BLOCKS = sizeof(blocks) / sizeof(blocks[0]) };
 
-static cs_tensor norm_relu_conv(cs_network *net, const char *number, cs_tensor x,
-                                const cs_conv *conv)
+static cs_tensor norm_relu_conv(cs_net *net, const char *number, cs_tensor x, const cs_conv *conv)
 {
     char norm[16], relu[16], name[16];
     snprintf(norm, sizeof(norm), "norm%s", number);
@@ -21,7 +20,7 @@ static cs_tensor norm_relu_conv(cs_network *net, const char *number, cs_tensor x
     return cs_net_conv(net, name, cs_net_relu(net, relu, cs_net_batch_norm(net, norm, x)), conv);
 }
 
-static cs_tensor add_dense_layer(cs_network *net, uint32_t i, cs_tensor x)
+static cs_tensor add_dense_layer(cs_net *net, uint32_t i, cs_tensor x)
 {
     char name[24];
     snprintf(name, sizeof(name), "denselayer%u", i);
@@ -33,7 +32,7 @@ static cs_tensor add_dense_layer(cs_network *net, uint32_t i, cs_tensor x)
     return x;
 }
 
-static void build(cs_network *net, const void *variant, const void *params)
+static void build(cs_net *net, const void *variant, const void *params)
 {
     (void)variant;
     const cs_image_params *p = params;
@@ -42,7 +41,7 @@ static void build(cs_network *net, const void *variant, const void *params)
     cs_net_block(net, "stem");
     x = cs_net_conv(net, "conv0", x, &(cs_conv){.out = STEM, .kernel = 7, .stride = 2, .pad = 3});
     x = cs_net_relu(net, "relu0", cs_net_batch_norm(net, "norm0", x));
-    x = cs_net_max_pool(net, "pool0", x, &(cs_pool){.kernel = 3, .stride = 2, .pad = 1});
+    x = cs_net_max_pool(net, "pool0", x, &(cs_window){.kernel = 3, .stride = 2, .pad = 1});
     for (uint32_t b = 0; b < N_BLOCKS; b++) {
         cs_net_block(net, "denseblock%u", b + 1);
         for (uint32_t i = 1; i <= blocks[b]; i++)
@@ -53,7 +52,7 @@ static void build(cs_network *net, const void *variant, const void *params)
         cs_net_block(net, "transition%u", b + 1);
         channels /= 2;
         x = norm_relu_conv(net, "", x, &(cs_conv){.out = channels, .kernel = 1});
-        x = cs_net_avg_pool(net, "pool", x, &(cs_pool){.kernel = 2});
+        x = cs_net_avg_pool(net, "pool", x, &(cs_window){.kernel = 2});
     }
     cs_net_block(net, "head");
     x = cs_net_relu(net, "relu5", cs_net_batch_norm(net, "norm5", x));

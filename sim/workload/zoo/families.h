@@ -2,7 +2,7 @@
 #ifndef CS_WORKLOAD_FAMILIES_H
 #define CS_WORKLOAD_FAMILIES_H
 
-#include "sim/workload/network.h"
+#include "sim/workload/net.h"
 
 /* Decoder with layer norms in front, learned positions and GELU (GPT-2). */
 typedef struct cs_gpt {
@@ -36,13 +36,13 @@ typedef struct cs_vit {
     uint32_t kernel;
 } cs_vit;
 
-void cs_gpt_build(cs_network *net, const cs_gpt *gpt);
-void cs_llama_build(cs_network *net, const cs_llama *llama);
-void cs_bert_build(cs_network *net, const cs_bert *bert);
-void cs_vit_build(cs_network *net, const cs_vit *vit);
+void cs_gpt_build(cs_net *net, const cs_gpt *gpt);
+void cs_llama_build(cs_net *net, const cs_llama *llama);
+void cs_bert_build(cs_net *net, const cs_bert *bert);
+void cs_vit_build(cs_net *net, const cs_vit *vit);
 
 /* Checks that heads divide the hidden size; else the network fails. */
-bool cs_net_check_heads(cs_network *net, uint32_t hidden, uint32_t heads);
+bool cs_net_check_heads(cs_net *net, uint32_t hidden, uint32_t heads);
 
 /* "flash", "math", ended by NULL: the choices of `kernel`. */
 extern const char *const cs_attention_kernels[];

@@ -17,7 +17,7 @@ static const cs_field fields[] = {
     {0},
 };
 
-static cs_tensor attend(cs_network *net, const cs_gpt *p, cs_tensor x)
+static cs_tensor attend(cs_net *net, const cs_gpt *p, cs_tensor x)
 {
     uint32_t mark = cs_net_enter(net, "attn");
     x = cs_net_linear(net, "c_attn", x, &(cs_linear){.out = 3 * p->hidden, .bias = true});
@@ -33,7 +33,7 @@ static cs_tensor attend(cs_network *net, const cs_gpt *p, cs_tensor x)
     return x;
 }
 
-static cs_tensor add_mlp(cs_network *net, const cs_gpt *p, cs_tensor x)
+static cs_tensor add_mlp(cs_net *net, const cs_gpt *p, cs_tensor x)
 {
     uint32_t inner = p->intermediate ? p->intermediate : 4 * p->hidden;
     uint32_t mark = cs_net_enter(net, "mlp");
@@ -45,7 +45,7 @@ static cs_tensor add_mlp(cs_network *net, const cs_gpt *p, cs_tensor x)
     return x;
 }
 
-void cs_gpt_build(cs_network *net, const cs_gpt *p)
+void cs_gpt_build(cs_net *net, const cs_gpt *p)
 {
     uint32_t positions = p->positions ? p->positions : p->sequence;
     if (!cs_net_check_heads(net, p->hidden, p->heads))
@@ -68,7 +68,7 @@ void cs_gpt_build(cs_network *net, const cs_gpt *p)
     cs_net_cross_entropy(net, "loss", x);
 }
 
-static void build(cs_network *net, const void *variant, const void *params)
+static void build(cs_net *net, const void *variant, const void *params)
 {
     (void)variant;
     cs_gpt_build(net, params);

@@ -25,6 +25,6 @@ typedef struct cs_image_params {
 extern const cs_field cs_image_fields[];
 
 /* Three channels of image x image pixels. */
-cs_tensor cs_net_picture(cs_network *net, const cs_image_params *params);
+cs_tensor cs_net_picture(cs_net *net, const cs_image_params *params);
 
 #endif

@@ -121,7 +121,7 @@ static const step stem[] = {
 };
 
 /* Convolution, batch norm, ReLU. */
-static cs_tensor add_conv(cs_network *net, const step *s, cs_tensor x)
+static cs_tensor add_conv(cs_net *net, const step *s, cs_tensor x)
 {
     uint32_t mark = cs_net_enter(net, s->name);
     cs_conv conv = {.out = s->out, .kernels = {s->height, s->width}, .stride = s->stride};
@@ -133,7 +133,7 @@ static cs_tensor add_conv(cs_network *net, const step *s, cs_tensor x)
     return x;
 }
 
-static cs_tensor add_split(cs_network *net, const step *s, cs_tensor x)
+static cs_tensor add_split(cs_net *net, const step *s, cs_tensor x)
 {
     uint32_t mark = cs_net_enter(net, s->name);
     const cs_tensor halves[] = {
@@ -145,9 +145,9 @@ static cs_tensor add_split(cs_network *net, const step *s, cs_tensor x)
     return x;
 }
 
-static cs_tensor add_step(cs_network *net, const step *s, cs_tensor x)
+static cs_tensor add_step(cs_net *net, const step *s, cs_tensor x)
 {
-    const cs_pool pool = {s->height, s->stride, s->valid ? 0 : s->height / 2};
+    const cs_window pool = {s->height, s->stride, s->valid ? 0 : s->height / 2};
     switch (s->kind) {
     case AVERAGE:
         return cs_net_avg_pool(net, s->name, x, &pool);
@@ -160,7 +160,7 @@ static cs_tensor add_step(cs_network *net, const step *s, cs_tensor x)
     }
 }
 
-static cs_tensor add_module(cs_network *net, const module *m, cs_tensor x)
+static cs_tensor add_module(cs_net *net, const module *m, cs_tensor x)
 {
     cs_tensor parts[BRANCHES_MAX];
     uint32_t n = 0;
@@ -172,10 +172,10 @@ static cs_tensor add_module(cs_network *net, const module *m, cs_tensor x)
     return cs_net_concat(net, "concat", parts, n);
 }
 
-static void add_auxiliary(cs_network *net, cs_tensor x, uint32_t classes)
+static void add_auxiliary(cs_net *net, cs_tensor x, uint32_t classes)
 {
     cs_net_block(net, "AuxLogits");
-    x = cs_net_avg_pool(net, "pool", x, &(cs_pool){.kernel = 5, .stride = 3});
+    x = cs_net_avg_pool(net, "pool", x, &(cs_window){.kernel = 5, .stride = 3});
     x = add_conv(net, &(step){"conv0", 128, 1, 1}, x);
     x = add_conv(net, &(step){"conv1", 768, 5, 5, .valid = true}, x);
     x = cs_net_flatten(net, "flatten", cs_net_adaptive_pool(net, "avgpool", x, 1));
@@ -183,7 +183,7 @@ static void add_auxiliary(cs_network *net, cs_tensor x, uint32_t classes)
     cs_net_cross_entropy(net, "loss", x);
 }
 
-static void build(cs_network *net, const void *variant, const void *params)
+static void build(cs_net *net, const void *variant, const void *params)
 {
     (void)variant;
     const inception_params *p = params;

@@ -22,7 +22,7 @@ static const cs_field fields[] = {
     {0},
 };
 
-static cs_tensor attend(cs_network *net, const cs_llama *p, cs_tensor x)
+static cs_tensor attend(cs_net *net, const cs_llama *p, cs_tensor x)
 {
     uint32_t head = p->head ? p->head : p->hidden / p->heads;
     uint32_t mark = cs_net_enter(net, "self_attn");
@@ -40,7 +40,7 @@ static cs_tensor attend(cs_network *net, const cs_llama *p, cs_tensor x)
     return x;
 }
 
-static cs_tensor add_mlp(cs_network *net, const cs_llama *p, cs_tensor x)
+static cs_tensor add_mlp(cs_net *net, const cs_llama *p, cs_tensor x)
 {
     uint32_t mark = cs_net_enter(net, "mlp");
     const cs_linear inner = {.out = p->intermediate};
@@ -51,7 +51,7 @@ static cs_tensor add_mlp(cs_network *net, const cs_llama *p, cs_tensor x)
     return x;
 }
 
-void cs_llama_build(cs_network *net, const cs_llama *p)
+void cs_llama_build(cs_net *net, const cs_llama *p)
 {
     if (p->head == 0 && !cs_net_check_heads(net, p->hidden, p->heads))
         return;
@@ -75,7 +75,7 @@ void cs_llama_build(cs_network *net, const cs_llama *p)
     cs_net_cross_entropy(net, "loss", x);
 }
 
-static void build(cs_network *net, const void *variant, const void *params)
+static void build(cs_net *net, const void *variant, const void *params)
 {
     (void)variant;
     cs_llama_build(net, params);

@@ -30,7 +30,7 @@ const cs_field cs_image_fields[] = {
     {0},
 };
 
-cs_tensor cs_net_picture(cs_network *net, const cs_image_params *params)
+cs_tensor cs_net_picture(cs_net *net, const cs_image_params *params)
 {
     return cs_net_image(net, 3, (cs_space){2, {params->image, params->image}});
 }
@@ -50,10 +50,10 @@ cs_status cs_zoo_find(const char *name, const cs_zoo_entry **entry, cs_error *er
 }
 
 cs_status cs_zoo_build(const cs_zoo_entry *entry, const cJSON *params, const cs_json_place *place,
-                       cs_network *net, cs_error *error)
+                       cs_net *net, cs_error *error)
 {
-    cs_network made;
-    cs_network_begin(&made, entry->name, error);
+    cs_net made;
+    cs_net_begin(&made, entry->name, error);
     void *values = cs_arena_alloc(&made.arena, 1, entry->params_size);
     cs_status status =
         values ? cs_field_read(params, place, (const cs_field *const[]){entry->fields, NULL},
@@ -61,10 +61,10 @@ cs_status cs_zoo_build(const cs_zoo_entry *entry, const cJSON *params, const cs_
                : cs_error_no_memory(error);
     if (status == CS_OK) {
         entry->build(&made, entry->variant, values);
-        status = cs_network_end(&made);
+        status = cs_net_end(&made);
     }
     if (status != CS_OK) {
-        cs_network_finish(&made);
+        cs_net_finish(&made);
         return status;
     }
     *net = made;

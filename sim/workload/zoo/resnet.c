@@ -7,13 +7,13 @@ typedef struct resnet {
     bool bottleneck; /* three convolutions, the last four times as wide; else two */
 } resnet;
 
-static cs_tensor conv_norm(cs_network *net, const char *conv_name, const char *norm_name,
-                           cs_tensor x, const cs_conv *conv)
+static cs_tensor conv_norm(cs_net *net, const char *conv_name, const char *norm_name, cs_tensor x,
+                           const cs_conv *conv)
 {
     return cs_net_batch_norm(net, norm_name, cs_net_conv(net, conv_name, x, conv));
 }
 
-static cs_tensor add_block(cs_network *net, const resnet *kind, cs_tensor x, uint32_t width,
+static cs_tensor add_block(cs_net *net, const resnet *kind, cs_tensor x, uint32_t width,
                            uint32_t stride, bool project)
 {
     cs_tensor y, shortcut = x;
@@ -36,7 +36,7 @@ static cs_tensor add_block(cs_network *net, const resnet *kind, cs_tensor x, uin
     return cs_net_relu(net, "relu", cs_net_add_to(net, "add", y, shortcut));
 }
 
-static void build(cs_network *net, const void *variant, const void *params)
+static void build(cs_net *net, const void *variant, const void *params)
 {
     const resnet *kind = variant;
     const cs_image_params *p = params;
@@ -45,7 +45,7 @@ static void build(cs_network *net, const void *variant, const void *params)
     x = conv_norm(net, "conv1", "bn1", x,
                   &(cs_conv){.out = 64, .kernel = 7, .stride = 2, .pad = 3});
     x = cs_net_relu(net, "relu", x);
-    x = cs_net_max_pool(net, "maxpool", x, &(cs_pool){.kernel = 3, .stride = 2, .pad = 1});
+    x = cs_net_max_pool(net, "maxpool", x, &(cs_window){.kernel = 3, .stride = 2, .pad = 1});
     for (uint32_t stage = 0, width = 64; stage < 4; stage++, width *= 2) {
         for (uint32_t i = 0; i < kind->blocks[stage]; i++) {
             uint32_t stride = stage > 0 && i == 0 ? 2 : 1;

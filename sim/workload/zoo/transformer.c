@@ -5,7 +5,7 @@
 const char *const cs_attention_kernels[] = {
     [CS_ATTENTION_FLASH] = "flash", [CS_ATTENTION_MATH] = "math", NULL};
 
-bool cs_net_check_heads(cs_network *net, uint32_t hidden, uint32_t heads)
+bool cs_net_check_heads(cs_net *net, uint32_t hidden, uint32_t heads)
 {
     if (heads > 0 && hidden % heads == 0)
         return true;
@@ -13,7 +13,7 @@ bool cs_net_check_heads(cs_network *net, uint32_t hidden, uint32_t heads)
     return false;
 }
 
-cs_tensor cs_net_positions(cs_network *net, const char *name, cs_tensor x, uint32_t positions)
+cs_tensor cs_net_positions(cs_net *net, const char *name, cs_tensor x, uint32_t positions)
 {
     if (x == CS_NO_TENSOR)
         return x;

@@ -38,6 +38,6 @@ enum { CS_DIM_MAX = 1 << 20 };
     }
 
 /* x plus the first rows of a learned table of positions. */
-cs_tensor cs_net_positions(cs_network *net, const char *name, cs_tensor x, uint32_t positions);
+cs_tensor cs_net_positions(cs_net *net, const char *name, cs_tensor x, uint32_t positions);
 
 #endif

@@ -7,7 +7,7 @@ static const struct {
     uint32_t width, convs;
 } stages[] = {{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}}; /* configuration D */
 
-static cs_tensor add_stage(cs_network *net, cs_tensor x, uint32_t width, uint32_t convs)
+static cs_tensor add_stage(cs_net *net, cs_tensor x, uint32_t width, uint32_t convs)
 {
     char name[16];
     for (uint32_t i = 1; i <= convs; i++) {
@@ -17,17 +17,17 @@ static cs_tensor add_stage(cs_network *net, cs_tensor x, uint32_t width, uint32_
         snprintf(name, sizeof(name), "relu%u", i);
         x = cs_net_relu(net, name, x);
     }
-    return cs_net_max_pool(net, "pool", x, &(cs_pool){.kernel = 2});
+    return cs_net_max_pool(net, "pool", x, &(cs_window){.kernel = 2});
 }
 
-static cs_tensor add_dense(cs_network *net, cs_tensor x, const char *name)
+static cs_tensor add_dense(cs_net *net, cs_tensor x, const char *name)
 {
     cs_net_block(net, "%s", name);
     x = cs_net_linear(net, "linear", x, &(cs_linear){.out = 4096, .bias = true});
     return cs_net_dropout(net, "dropout", cs_net_relu(net, "relu", x), 0.5);
 }
 
-static void build(cs_network *net, const void *variant, const void *params)
+static void build(cs_net *net, const void *variant, const void *params)
 {
     (void)variant;
     const cs_image_params *p = params;

@@ -20,7 +20,7 @@ static const cs_field fields[] = {
     {0},
 };
 
-static cs_tensor attend(cs_network *net, const cs_vit *p, cs_tensor x)
+static cs_tensor attend(cs_net *net, const cs_vit *p, cs_tensor x)
 {
     uint32_t mark = cs_net_enter(net, "self_attention");
     x = cs_net_linear(net, "in_proj", x, &(cs_linear){.out = 3 * p->hidden, .bias = true});
@@ -37,7 +37,7 @@ static cs_tensor attend(cs_network *net, const cs_vit *p, cs_tensor x)
     return x;
 }
 
-static cs_tensor add_mlp(cs_network *net, const cs_vit *p, cs_tensor x)
+static cs_tensor add_mlp(cs_net *net, const cs_vit *p, cs_tensor x)
 {
     uint32_t inner = p->intermediate ? p->intermediate : 4 * p->hidden;
     uint32_t mark = cs_net_enter(net, "mlp");
@@ -49,7 +49,7 @@ static cs_tensor add_mlp(cs_network *net, const cs_vit *p, cs_tensor x)
     return x;
 }
 
-static cs_tensor embed(cs_network *net, const cs_vit *p)
+static cs_tensor embed(cs_net *net, const cs_vit *p)
 {
     cs_net_block(net, "embedding");
     cs_tensor x = cs_net_image(net, p->channels, (cs_space){2, {p->image, p->image}});
@@ -61,7 +61,7 @@ static cs_tensor embed(cs_network *net, const cs_vit *p)
     return cs_net_dropout(net, "dropout", x, p->dropout);
 }
 
-void cs_vit_build(cs_network *net, const cs_vit *p)
+void cs_vit_build(cs_net *net, const cs_vit *p)
 {
     if (!cs_net_check_heads(net, p->hidden, p->heads))
         return;
@@ -79,7 +79,7 @@ void cs_vit_build(cs_network *net, const cs_vit *p)
     cs_net_cross_entropy(net, "loss", x);
 }
 
-static void build(cs_network *net, const void *variant, const void *params)
+static void build(cs_net *net, const void *variant, const void *params)
 {
     (void)variant;
     cs_vit_build(net, params);

@@ -1,4 +1,4 @@
-#include "sim/workload/device.h"
+#include "sim/workload/accelerator.h"
 
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -10,9 +10,9 @@
 
 enum { SCHEMA_VERSION = 1 };
 
-const char *const cs_device_group_names[] = {"conv", "winograd",    "linear", "attention",
-                                             "norm", "elementwise", "pool",   "embedding",
-                                             "loss", NULL};
+const char *const cs_accelerator_group_names[] = {"conv", "winograd",    "linear", "attention",
+                                                  "norm", "elementwise", "pool",   "embedding",
+                                                  "loss", NULL};
 
 /* ---- reading ---- */
 
@@ -22,12 +22,12 @@ typedef struct document {
 } document;
 
 static const cs_field head_fields[] = {
-    {"name", CS_FIELD_TEXT, offsetof(cs_device, name), .doc = "what scenarios call it"},
-    {"title", CS_FIELD_TEXT, offsetof(cs_device, title), .doc = "vendor, product, form"},
-    {"memory", CS_FIELD_BYTES, offsetof(cs_device, memory), .doc = "capacity"},
-    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_device, bandwidth), .above_min = true,
+    {"name", CS_FIELD_TEXT, offsetof(cs_accelerator, name), .doc = "what scenarios call it"},
+    {"title", CS_FIELD_TEXT, offsetof(cs_accelerator, title), .doc = "vendor, product, form"},
+    {"memory", CS_FIELD_BYTES, offsetof(cs_accelerator, memory), .doc = "capacity"},
+    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_accelerator, bandwidth), .above_min = true,
      .doc = "of its memory, peak"},
-    {"launch", CS_FIELD_TIME, offsetof(cs_device, launch), .fallback = "0",
+    {"launch", CS_FIELD_TIME, offsetof(cs_accelerator, launch), .fallback = "0",
      .doc = "from the start of one kernel to that of the next, when both are empty"},
     {0}};
 
@@ -45,10 +45,11 @@ static const cs_field document_fields[] = {
     {0}};
 
 static const cs_field source_fields[] = {
-    {"peaks", CS_FIELD_TEXT, offsetof(cs_device, peak_source), .doc = "of the peaks"},
-    {"bandwidth", CS_FIELD_TEXT, offsetof(cs_device, bandwidth_source), .doc = "of the bandwidth"},
-    {"memory", CS_FIELD_TEXT, offsetof(cs_device, memory_source), .doc = "of the capacity"},
-    {"launch", CS_FIELD_TEXT, offsetof(cs_device, launch_source), .doc = "of the launch time"},
+    {"peaks", CS_FIELD_TEXT, offsetof(cs_accelerator, peak_source), .doc = "of the peaks"},
+    {"bandwidth", CS_FIELD_TEXT, offsetof(cs_accelerator, bandwidth_source),
+     .doc = "of the bandwidth"},
+    {"memory", CS_FIELD_TEXT, offsetof(cs_accelerator, memory_source), .doc = "of the capacity"},
+    {"launch", CS_FIELD_TEXT, offsetof(cs_accelerator, launch_source), .doc = "of the launch time"},
     {0}};
 
 static const cs_field efficiency_fields[] = {
@@ -76,40 +77,40 @@ static cs_status read_object(const cJSON *object, const cs_json_place *up, const
                          (void *const[]){out}, arena, error);
 }
 
-static cs_status read_peaks(const cJSON *object, const cs_json_place *up, cs_device *device,
+static cs_status read_peaks(const cJSON *object, const cs_json_place *up, cs_accelerator *device,
                             cs_error *error)
 {
     cs_field table[CS_N_PRECISIONS + 1] = {{0}};
     for (int p = 0; p < CS_N_PRECISIONS; p++)
         table[p] = (cs_field){cs_precision_names[p], CS_FIELD_FLOP_RATE,
-                              offsetof(cs_device, peaks) + (size_t)p * sizeof(double),
+                              offsetof(cs_accelerator, peaks) + (size_t)p * sizeof(double),
                               .fallback = "0", .doc = "dense matrix products"};
     table[CS_PRECISION_FP32].fallback = NULL;
     table[CS_PRECISION_FP32].above_min = true;
     return read_object(object, up, "peaks", table, device, &device->arena, error);
 }
 
-static cs_status read_efficiencies(const cJSON *object, const cs_json_place *up, cs_device *device,
-                                   cs_error *error)
+static cs_status read_efficiencies(const cJSON *object, const cs_json_place *up,
+                                   cs_accelerator *device, cs_error *error)
 {
-    const cJSON *groups[CS_N_DEVICE_GROUPS] = {NULL};
-    cs_field table[CS_N_DEVICE_GROUPS + 1] = {{0}};
+    const cJSON *groups[CS_N_ACCELERATOR_GROUPS] = {NULL};
+    cs_field table[CS_N_ACCELERATOR_GROUPS + 1] = {{0}};
     cs_json_place place = {.up = up, .key = "efficiency"};
-    for (int g = 0; g < CS_N_DEVICE_GROUPS; g++)
+    for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
         table[g] =
-            (cs_field){cs_device_group_names[g], CS_FIELD_JSON, (size_t)g * sizeof(groups[0]),
+            (cs_field){cs_accelerator_group_names[g], CS_FIELD_JSON, (size_t)g * sizeof(groups[0]),
                        .doc = "of this group", .shape = "{\"compute\", \"memory\", \"source\"}"};
     cs_status status = read_object(object, up, "efficiency", table, groups, &device->arena, error);
-    for (int g = 0; g < CS_N_DEVICE_GROUPS; g++)
-        note(&status, read_object(groups[g], &place, cs_device_group_names[g], efficiency_fields,
-                                  &device->groups[g], &device->arena, error));
+    for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
+        note(&status, read_object(groups[g], &place, cs_accelerator_group_names[g],
+                                  efficiency_fields, &device->groups[g], &device->arena, error));
     return status;
 }
 
-cs_status cs_device_read(const cJSON *root, const cs_json_place *place, cs_device *device,
-                         cs_error *error)
+cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_accelerator *device,
+                              cs_error *error)
 {
-    cs_device made = {0};
+    cs_accelerator made = {0};
     document parts = {0};
     cs_arena_init(&made.arena);
     cs_status status =
@@ -120,14 +121,15 @@ cs_status cs_device_read(const cJSON *root, const cs_json_place *place, cs_devic
     note(&status,
          read_object(parts.sources, place, "sources", source_fields, &made, &made.arena, error));
     if (status != CS_OK) {
-        cs_device_finish(&made);
+        cs_accelerator_finish(&made);
         return status;
     }
     *device = made;
     return CS_OK;
 }
 
-static cs_status load_file(const char *name, const char *from, cs_device *device, cs_error *error)
+static cs_status load_file(const char *name, const char *from, cs_accelerator *device,
+                           cs_error *error)
 {
     cJSON *root;
     char *path = from ? cs_file_relative(from, name) : strdup(name);
@@ -135,25 +137,26 @@ static cs_status load_file(const char *name, const char *from, cs_device *device
         return cs_error_no_memory(error);
     cs_status status = cs_json_load(path, &root, error);
     if (status == CS_OK) {
-        status = cs_device_read(root, &(cs_json_place){.file = path}, device, error);
+        status = cs_accelerator_read(root, &(cs_json_place){.file = path}, device, error);
         cJSON_Delete(root);
     }
     free(path);
     return status;
 }
 
-static cs_status load_text(const cs_device_text *text, cs_device *device, cs_error *error)
+static cs_status load_text(const cs_accelerator_text *text, cs_accelerator *device, cs_error *error)
 {
     cJSON *root;
     cs_status status = cs_json_parse(text->name, text->json, strlen(text->json), &root, error);
     if (status != CS_OK)
         return status;
-    status = cs_device_read(root, &(cs_json_place){.file = text->name}, device, error);
+    status = cs_accelerator_read(root, &(cs_json_place){.file = text->name}, device, error);
     cJSON_Delete(root);
     return status;
 }
 
-cs_status cs_device_load(const char *name, const char *from, cs_device *device, cs_error *error)
+cs_status cs_accelerator_load(const char *name, const char *from, cs_accelerator *device,
+                              cs_error *error)
 {
     static const char extension[] = ".json";
     size_t length = strlen(name), cut = strlen(extension);
@@ -161,7 +164,7 @@ cs_status cs_device_load(const char *name, const char *from, cs_device *device, 
         return load_file(name, from, device, error);
     cs_guess guess;
     cs_guess_init(&guess, name);
-    for (const cs_device_text *text = cs_devices; text->name; text++) {
+    for (const cs_accelerator_text *text = cs_accelerators; text->name; text++) {
         if (strcmp(text->name, name) == 0)
             return load_text(text, device, error);
         cs_guess_add(&guess, text->name);
@@ -170,27 +173,28 @@ cs_status cs_device_load(const char *name, const char *from, cs_device *device, 
                         cs_guess_text(&guess));
 }
 
-void cs_device_finish(cs_device *device)
+void cs_accelerator_finish(cs_accelerator *device)
 {
     if (!device)
         return;
     cs_arena_finish(&device->arena);
-    *device = (cs_device){0};
+    *device = (cs_accelerator){0};
 }
 
 /* ---- times ---- */
 
-void cs_device_none(cs_device *device)
+void cs_accelerator_none(cs_accelerator *device)
 {
-    *device = (cs_device){.name = "none", .title = "none", .bandwidth = INFINITY};
+    *device = (cs_accelerator){.name = "none", .title = "none", .bandwidth = INFINITY};
     cs_arena_init(&device->arena);
     for (int p = 0; p < CS_N_PRECISIONS; p++)
         device->peaks[p] = INFINITY;
-    for (int g = 0; g < CS_N_DEVICE_GROUPS; g++)
+    for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
         device->groups[g] = (cs_efficiency){1, 1, "none"};
 }
 
-cs_status cs_device_check(const cs_device *device, cs_precision precision, cs_error *error)
+cs_status cs_accelerator_check(const cs_accelerator *device, cs_precision precision,
+                               cs_error *error)
 {
     char known[64] = "";
     if (device->peaks[precision] > 0)
@@ -206,20 +210,20 @@ cs_status cs_device_check(const cs_device *device, cs_precision precision, cs_er
                         cs_precision_names[precision], known);
 }
 
-static cs_device_group group_of(const cs_op *op, cs_precision precision)
+static cs_accelerator_group group_of(const cs_op *op, cs_precision precision)
 {
     if (precision == CS_PRECISION_FP32 && cs_op_is_winograd(op))
         return CS_GROUP_WINOGRAD;
-    for (int g = 0; g < CS_N_DEVICE_GROUPS; g++)
-        if (strcmp(cs_op_kind_group(op->kind), cs_device_group_names[g]) == 0)
-            return (cs_device_group)g;
+    for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
+        if (strcmp(cs_op_kind_group(op->kind), cs_accelerator_group_names[g]) == 0)
+            return (cs_accelerator_group)g;
     return CS_GROUP_ELEMENTWISE;
 }
 
-double cs_device_seconds(const cs_device *device, const cs_op *op, const cs_pass_cost *pass,
-                         cs_precision precision)
+double cs_accelerator_seconds(const cs_accelerator *device, const cs_op *op,
+                              const cs_pass_cost *pass, cs_precision precision)
 {
-    cs_device_group group = group_of(op, precision);
+    cs_accelerator_group group = group_of(op, precision);
     const cs_efficiency *reached = &device->groups[group];
     double peak = device->peaks[group <= CS_GROUP_ATTENTION ? precision : CS_PRECISION_FP32];
     double computing = pass->flop / (peak * reached->compute);
@@ -227,7 +231,7 @@ double cs_device_seconds(const cs_device *device, const cs_op *op, const cs_pass
     return pass->launches * cs_time_seconds(device->launch) + fmax(computing, moving);
 }
 
-double cs_device_update_seconds(const cs_device *device, double bytes)
+double cs_accelerator_update_seconds(const cs_accelerator *device, double bytes)
 {
     double reached = device->groups[CS_GROUP_ELEMENTWISE].memory;
     return cs_time_seconds(device->launch) + bytes / (device->bandwidth * reached);

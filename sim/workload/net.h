@@ -8,7 +8,7 @@
  *
  * The order of the calls is the order of execution. Every call infers the shape of its result; the
  * first one that fails writes the error, every later one does nothing and returns CS_NO_TENSOR, and
- * cs_network_end passes the status on: definitions need no checks of their own.
+ * cs_net_end passes the status on: definitions need no checks of their own.
  *
  * Shapes are per sample: the batch is no part of them. An image is (channels, space...), a sequence
  * is (tokens, features). A tensor has a storage: an operator that works in place and a view have
@@ -17,8 +17,8 @@
  * Operators have names, unique in the network: "layer1.0.conv1" is "conv1" within the scope
  * "layer1.0". A block (cs_net_block) is a scope that is one layer of the coarse chain.
  */
-#ifndef CS_WORKLOAD_NETWORK_H
-#define CS_WORKLOAD_NETWORK_H
+#ifndef CS_WORKLOAD_NET_H
+#define CS_WORKLOAD_NET_H
 
 #include "sim/base/arena.h"
 #include "sim/base/error.h"
@@ -106,9 +106,9 @@ typedef struct cs_conv {
     bool bias;
 } cs_conv;
 
-typedef struct cs_pool {
+typedef struct cs_window {
     uint32_t kernel, stride, pad; /* stride 0: the kernel */
-} cs_pool;
+} cs_window;
 
 typedef struct cs_linear {
     uint32_t out;
@@ -140,7 +140,7 @@ typedef struct cs_op {
     cs_attention attention;
 } cs_op;
 
-typedef struct cs_network {
+typedef struct cs_net {
     const char *name;
     cs_arena arena;
     cs_op *ops;
@@ -156,89 +156,89 @@ typedef struct cs_network {
     char scope[128];
     cs_status status;
     cs_error *error;
-} cs_network;
+} cs_net;
 
 /* ---- life cycle ---- */
 
 /* Starts a network; `error` gets the first error of what follows. Zeroed networks can be finished.
  */
-void cs_network_begin(cs_network *net, const char *name, cs_error *error);
+void cs_net_begin(cs_net *net, const char *name, cs_error *error);
 
 /* The status of all that was built; the last operator is the network's output. */
-CS_MUST_CHECK cs_status cs_network_end(cs_network *net);
-void cs_network_finish(cs_network *net);
+CS_MUST_CHECK cs_status cs_net_end(cs_net *net);
+void cs_net_finish(cs_net *net);
 
 /* Makes the network fail: for parameters that do not fit each other. */
-void cs_net_fail(cs_network *net, const char *format, ...) CS_PRINTF(2, 3);
+void cs_net_fail(cs_net *net, const char *format, ...) CS_PRINTF(2, 3);
 
 /* ---- names ---- */
 
 /* Starts the block of that name; the scope is the block until the next one. */
-void cs_net_block(cs_network *net, const char *format, ...) CS_PRINTF(2, 3);
+void cs_net_block(cs_net *net, const char *format, ...) CS_PRINTF(2, 3);
 
 /* A scope within the present one; leaving takes what entering gave. */
-uint32_t cs_net_enter(cs_network *net, const char *name);
-void cs_net_leave(cs_network *net, uint32_t entered);
+uint32_t cs_net_enter(cs_net *net, const char *name);
+void cs_net_leave(cs_net *net, uint32_t entered);
 
 /* ---- inputs ---- */
 
-cs_tensor cs_net_image(cs_network *net, uint32_t channels, cs_space space);
-cs_tensor cs_net_token_ids(cs_network *net, uint32_t tokens);
+cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_space space);
+cs_tensor cs_net_token_ids(cs_net *net, uint32_t tokens);
 
 /* ---- operators ---- */
 
-cs_tensor cs_net_conv(cs_network *net, const char *name, cs_tensor x, const cs_conv *conv);
-cs_tensor cs_net_linear(cs_network *net, const char *name, cs_tensor x, const cs_linear *linear);
-cs_tensor cs_net_batch_norm(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_layer_norm(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_rms_norm(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_max_pool(cs_network *net, const char *name, cs_tensor x, const cs_pool *pool);
-cs_tensor cs_net_avg_pool(cs_network *net, const char *name, cs_tensor x, const cs_pool *pool);
-cs_tensor cs_net_adaptive_pool(cs_network *net, const char *name, cs_tensor x, uint32_t size);
-cs_tensor cs_net_relu(cs_network *net, const char *name, cs_tensor x); /* in place */
-cs_tensor cs_net_leaky_relu(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_gelu(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_silu(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_tanh(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_softmax(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_rotary(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_copy(cs_network *net, const char *name, cs_tensor x); /* made contiguous */
-cs_tensor cs_net_mul(cs_network *net, const char *name, cs_tensor a, cs_tensor b);
-cs_tensor cs_net_add(cs_network *net, const char *name, cs_tensor a, cs_tensor b);
+cs_tensor cs_net_conv(cs_net *net, const char *name, cs_tensor x, const cs_conv *conv);
+cs_tensor cs_net_linear(cs_net *net, const char *name, cs_tensor x, const cs_linear *linear);
+cs_tensor cs_net_batch_norm(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_layer_norm(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_rms_norm(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_max_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool);
+cs_tensor cs_net_avg_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool);
+cs_tensor cs_net_adaptive_pool(cs_net *net, const char *name, cs_tensor x, uint32_t size);
+cs_tensor cs_net_relu(cs_net *net, const char *name, cs_tensor x); /* in place */
+cs_tensor cs_net_leaky_relu(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_gelu(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_silu(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_tanh(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_softmax(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_rotary(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_copy(cs_net *net, const char *name, cs_tensor x); /* made contiguous */
+cs_tensor cs_net_mul(cs_net *net, const char *name, cs_tensor a, cs_tensor b);
+cs_tensor cs_net_add(cs_net *net, const char *name, cs_tensor a, cs_tensor b);
 
 /* a += b, as residual networks have it. */
-cs_tensor cs_net_add_to(cs_network *net, const char *name, cs_tensor a, cs_tensor b);
+cs_tensor cs_net_add_to(cs_net *net, const char *name, cs_tensor a, cs_tensor b);
 
 /* Nothing is done, and no operator made, for a probability of 0. */
-cs_tensor cs_net_dropout(cs_network *net, const char *name, cs_tensor x, double probability);
-cs_tensor cs_net_concat(cs_network *net, const char *name, const cs_tensor *parts, uint32_t n);
-cs_tensor cs_net_embedding(cs_network *net, const char *name, cs_tensor ids, uint32_t rows,
+cs_tensor cs_net_dropout(cs_net *net, const char *name, cs_tensor x, double probability);
+cs_tensor cs_net_concat(cs_net *net, const char *name, const cs_tensor *parts, uint32_t n);
+cs_tensor cs_net_embedding(cs_net *net, const char *name, cs_tensor ids, uint32_t rows,
                            uint32_t features);
 
 /* x + a learned parameter of x's shape; x + rows of a learned table of so many parameters; a
  * learned first token in front of the others. */
-cs_tensor cs_net_add_learned(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_add_table(cs_network *net, const char *name, cs_tensor x, int64_t parameters);
-cs_tensor cs_net_first_token(cs_network *net, const char *name, cs_tensor x);
+cs_tensor cs_net_add_learned(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_add_table(cs_net *net, const char *name, cs_tensor x, int64_t parameters);
+cs_tensor cs_net_first_token(cs_net *net, const char *name, cs_tensor x);
 
 /* queries, keys and values are (tokens, features). */
-cs_tensor cs_net_attention(cs_network *net, const char *name, const cs_tensor qkv[3],
+cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3],
                            const cs_attention *attention);
 
 /* Views: (channels, space...) as features, or as tokens of `channels` features; some of the
  * features; token number 0 alone (what keeps it keeps all tokens: they are one storage). */
-cs_tensor cs_net_flatten(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_tokens(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_features(cs_network *net, const char *name, cs_tensor x, uint32_t features);
-cs_tensor cs_net_take_first(cs_network *net, const char *name, cs_tensor x);
+cs_tensor cs_net_flatten(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_tokens(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_features(cs_net *net, const char *name, cs_tensor x, uint32_t features);
+cs_tensor cs_net_take_first(cs_net *net, const char *name, cs_tensor x);
 
 /* Losses, with a mean over all that is predicted. */
-cs_tensor cs_net_cross_entropy(cs_network *net, const char *name, cs_tensor x);
-cs_tensor cs_net_squared_error(cs_network *net, const char *name, cs_tensor x);
+cs_tensor cs_net_cross_entropy(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_squared_error(cs_net *net, const char *name, cs_tensor x);
 
 /* ---- what was built ---- */
 
-const cs_tensor_info *cs_net_tensor(const cs_network *net, cs_tensor tensor);
+const cs_tensor_info *cs_net_tensor(const cs_net *net, cs_tensor tensor);
 const char *cs_op_kind_name(cs_op_kind kind);
 const char *cs_op_kind_group(cs_op_kind kind);
 

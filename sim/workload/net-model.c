@@ -1,4 +1,4 @@
-#include "sim/workload/network-model.h"
+#include "sim/workload/net-model.h"
 
 #include "sim/workload/articulation.h"
 
@@ -10,7 +10,7 @@ const char *const cs_granularity_names[] = {"layer", "block", NULL};
 
 /* ---- layers ---- */
 
-static bool is_side_loss(const cs_network *net, uint32_t p)
+static bool is_side_loss(const cs_net *net, uint32_t p)
 {
     cs_op_kind kind = net->ops[p].kind;
     return p + 1 < net->n_ops && (kind == CS_OP_CROSS_ENTROPY || kind == CS_OP_SQUARED_ERROR);
@@ -25,7 +25,7 @@ static bool reads_input(const cs_op *op, const uint32_t *writer)
 }
 
 /* The position of the last operator that reads what the one at p writes. */
-static uint32_t last_reader(const cs_network *net, uint32_t p)
+static uint32_t last_reader(const cs_net *net, uint32_t p)
 {
     uint32_t reader = cs_net_tensor(net, net->ops[p].output)->last_reader;
     if (reader != CS_NO_TENSOR)
@@ -33,7 +33,7 @@ static uint32_t last_reader(const cs_network *net, uint32_t p)
     return is_side_loss(net, p) ? p : net->n_ops;
 }
 
-static cs_status find_ends(const cs_network *net, uint32_t *ends, uint32_t *n_ends, cs_error *error)
+static cs_status find_ends(const cs_net *net, uint32_t *ends, uint32_t *n_ends, cs_error *error)
 {
     uint32_t n = net->n_ops, last_fed = 0;
     uint32_t *readers = calloc(n, sizeof(*readers));
@@ -54,7 +54,7 @@ static cs_status find_ends(const cs_network *net, uint32_t *ends, uint32_t *n_en
     return status;
 }
 
-static bool only_views(const cs_network *net, uint32_t first, uint32_t end)
+static bool only_views(const cs_net *net, uint32_t first, uint32_t end)
 {
     bool only = true;
     for (uint32_t p = first; p < end; p++)
@@ -63,7 +63,7 @@ static bool only_views(const cs_network *net, uint32_t first, uint32_t end)
 }
 
 /* Views at the end have no layer behind them: they join the one before. */
-static uint32_t join_views(const cs_network *net, uint32_t *ends, uint32_t n)
+static uint32_t join_views(const cs_net *net, uint32_t *ends, uint32_t n)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -79,7 +79,7 @@ static uint32_t join_views(const cs_network *net, uint32_t *ends, uint32_t n)
 }
 
 /* Keeps the ends behind which another block starts. */
-static uint32_t join_blocks(const cs_network *net, uint32_t *ends, uint32_t n)
+static uint32_t join_blocks(const cs_net *net, uint32_t *ends, uint32_t n)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -88,7 +88,7 @@ static uint32_t join_blocks(const cs_network *net, uint32_t *ends, uint32_t n)
     return kept;
 }
 
-static const char *name_layer(const cs_network *net, const cs_network_layer *layer,
+static const char *name_layer(const cs_net *net, const cs_net_layer *layer,
                               cs_granularity granularity, cs_arena *arena)
 {
     static const char format[] = "%s to %s";
@@ -107,8 +107,8 @@ static const char *name_layer(const cs_network *net, const cs_network_layer *lay
     return name;
 }
 
-static cs_status make_layers(const cs_network *net, cs_granularity granularity,
-                             cs_network_chain *chain, cs_error *error)
+static cs_status make_layers(const cs_net *net, cs_granularity granularity, cs_net_chain *chain,
+                             cs_error *error)
 {
     uint32_t n = 0;
     uint32_t *ends = cs_arena_alloc(&chain->arena, net->n_ops, sizeof(*ends));
@@ -122,7 +122,7 @@ static cs_status make_layers(const cs_network *net, cs_granularity granularity,
     if (!chain->layers)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < n; i++) {
-        cs_network_layer *layer = &chain->layers[i];
+        cs_net_layer *layer = &chain->layers[i];
         layer->first = i > 0 ? ends[i - 1] : 0;
         layer->end = ends[i];
         layer->name = name_layer(net, layer, granularity, &chain->arena);
@@ -140,10 +140,10 @@ static bool add(int64_t *sum, int64_t value)
     return !__builtin_add_overflow(*sum, value, sum);
 }
 
-static bool add_op(const cs_network_options *how, const cs_op *op, const cs_op_cost *cost,
-                   cs_network_layer *layer)
+static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
+                   cs_net_layer *layer)
 {
-    const cs_device *device = how->device;
+    const cs_accelerator *device = how->device;
     layer->macs += cost->macs;
     layer->forward_flop += cost->forward.flop;
     layer->input_flop += cost->backward_input.flop;
@@ -151,9 +151,11 @@ static bool add_op(const cs_network_options *how, const cs_op *op, const cs_op_c
     layer->forward_bytes += cost->forward.bytes;
     layer->input_bytes += cost->backward_input.bytes;
     layer->weight_bytes += cost->backward_weight.bytes;
-    layer->forward += cs_device_seconds(device, op, &cost->forward, how->precision);
-    layer->backward_input += cs_device_seconds(device, op, &cost->backward_input, how->precision);
-    layer->backward_weight += cs_device_seconds(device, op, &cost->backward_weight, how->precision);
+    layer->forward += cs_accelerator_seconds(device, op, &cost->forward, how->precision);
+    layer->backward_input +=
+        cs_accelerator_seconds(device, op, &cost->backward_input, how->precision);
+    layer->backward_weight +=
+        cs_accelerator_seconds(device, op, &cost->backward_weight, how->precision);
     if (cost->workspace_bytes > layer->workspace_bytes)
         layer->workspace_bytes = cost->workspace_bytes;
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
@@ -167,8 +169,8 @@ typedef struct storage {
     bool used, kept;
 } storage;
 
-static void visit_op(const cs_network *net, const cs_network_options *how, const cs_op *op,
-                     uint32_t layer, const cs_op_cost *cost, storage *storages)
+static void visit_op(const cs_net *net, const cs_net_options *how, const cs_op *op, uint32_t layer,
+                     const cs_op_cost *cost, storage *storages)
 {
     for (uint32_t i = 0; i <= op->n_inputs; i++) {
         bool is_output = i == op->n_inputs;
@@ -183,12 +185,12 @@ static void visit_op(const cs_network *net, const cs_network_options *how, const
     }
 }
 
-static bool cost_layers(const cs_network *net, const cs_network_options *how,
-                        cs_network_chain *chain, storage *storages)
+static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
+                        storage *storages)
 {
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
-        cs_network_layer *layer = &chain->layers[i];
+        cs_net_layer *layer = &chain->layers[i];
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
@@ -205,18 +207,17 @@ static bool cost_layers(const cs_network *net, const cs_network_options *how,
     return fits;
 }
 
-static cs_status check_options(const cs_network *net, const cs_network_options *how,
-                               cs_error *error)
+static cs_status check_options(const cs_net *net, const cs_net_options *how, cs_error *error)
 {
     if (how->batch_size < 1 || how->batch_size > CS_BATCH_MAX)
         return cs_error_add(error, CS_INVALID,
                             "%s: the batch size must be from 1 to %d samples (got %u)", net->name,
                             CS_BATCH_MAX, how->batch_size);
-    return cs_device_check(how->device, how->precision, error);
+    return cs_accelerator_check(how->device, how->precision, error);
 }
 
-static cs_status make_chain(const cs_network *net, const cs_network_options *how,
-                            cs_network_chain *chain, cs_error *error)
+static cs_status make_chain(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
+                            cs_error *error)
 {
     cs_status status = check_options(net, how, error);
     if (status == CS_OK)
@@ -233,36 +234,36 @@ static cs_status make_chain(const cs_network *net, const cs_network_options *how
                                net->name);
 }
 
-cs_status cs_network_chain_find(const cs_network *net, const cs_network_options *options,
-                                cs_network_chain *chain, cs_error *error)
+cs_status cs_net_chain_find(const cs_net *net, const cs_net_options *options, cs_net_chain *chain,
+                            cs_error *error)
 {
-    cs_network_chain made = {0};
+    cs_net_chain made = {0};
     cs_arena_init(&made.arena);
     cs_status status = make_chain(net, options, &made, error);
     if (status != CS_OK) {
-        cs_network_chain_finish(&made);
+        cs_net_chain_finish(&made);
         return status;
     }
     *chain = made;
     return CS_OK;
 }
 
-void cs_network_chain_finish(cs_network_chain *chain)
+void cs_net_chain_finish(cs_net_chain *chain)
 {
     if (!chain)
         return;
     cs_arena_finish(&chain->arena);
-    *chain = (cs_network_chain){0};
+    *chain = (cs_net_chain){0};
 }
 
 /* ---- the model ---- */
 
-static cs_status describe(const cs_network *net, const cs_network_options *how, cs_model *model,
+static cs_status describe(const cs_net *net, const cs_net_options *how, cs_model *model,
                           cs_error *error)
 {
     char text[512];
     cs_arena *arena = &model->arena;
-    const cs_device *device = how->device;
+    const cs_accelerator *device = how->device;
     model->name = cs_arena_copy(arena, net->name);
     model->batch_size = how->batch_size;
     model->precision = how->precision;
@@ -284,13 +285,13 @@ static cs_status describe(const cs_network *net, const cs_network_options *how, 
     return CS_OK;
 }
 
-static bool fill_layer(const cs_network_options *how, const cs_network_layer *from, cs_layer *to,
+static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_layer *to,
                        cs_arena *arena)
 {
     int64_t parameters = from->weights + from->biases;
     double update =
         (double)parameters * cs_precision_update_bytes(how->precision, how->optimizer_states);
-    double seconds = parameters > 0 ? cs_device_update_seconds(how->device, update) : 0;
+    double seconds = parameters > 0 ? cs_accelerator_update_seconds(how->device, update) : 0;
     *to = (cs_layer){
         .name = cs_arena_copy(arena, from->name),
         .output_bytes = from->written_bytes,
@@ -307,8 +308,8 @@ static bool fill_layer(const cs_network_options *how, const cs_network_layer *fr
            cs_time_from_seconds(seconds, &to->update);
 }
 
-static cs_status fill_model(const cs_network *net, const cs_network_options *how,
-                            const cs_network_chain *chain, cs_model *model, cs_error *error)
+static cs_status fill_model(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+                            cs_model *model, cs_error *error)
 {
     cs_status status = describe(net, how, model, error);
     if (status != CS_OK)
@@ -328,17 +329,17 @@ static cs_status fill_model(const cs_network *net, const cs_network_options *how
     return CS_OK;
 }
 
-cs_status cs_network_model(const cs_network *net, const cs_network_options *options,
-                           cs_model *model, cs_error *error)
+cs_status cs_net_model(const cs_net *net, const cs_net_options *options, cs_model *model,
+                       cs_error *error)
 {
-    cs_network_chain chain;
+    cs_net_chain chain;
     cs_model made = {0};
-    cs_status status = cs_network_chain_find(net, options, &chain, error);
+    cs_status status = cs_net_chain_find(net, options, &chain, error);
     if (status != CS_OK)
         return status;
     cs_arena_init(&made.arena);
     status = fill_model(net, options, &chain, &made, error);
-    cs_network_chain_finish(&chain);
+    cs_net_chain_finish(&chain);
     if (status != CS_OK) {
         cs_model_finish(&made);
         return status;
@@ -349,7 +350,7 @@ cs_status cs_network_model(const cs_network *net, const cs_network_options *opti
 
 /* ---- totals ---- */
 
-int64_t cs_network_parameters(const cs_network *net)
+int64_t cs_net_parameters(const cs_net *net)
 {
     int64_t sum = 0;
     for (uint32_t p = 0; p < net->n_ops; p++)
@@ -357,7 +358,7 @@ int64_t cs_network_parameters(const cs_network *net)
     return sum;
 }
 
-double cs_network_macs(const cs_network *net)
+double cs_net_macs(const cs_net *net)
 {
     double sum = 0;
     for (uint32_t p = 0; p < net->n_ops; p++) {

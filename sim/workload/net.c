@@ -1,8 +1,8 @@
-#include "sim/workload/network.h"
+#include "sim/workload/net.h"
 
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
-#include "sim/workload/network-build.h"
+#include "sim/workload/net-build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +10,16 @@
 
 /* ---- life cycle ---- */
 
-void cs_network_begin(cs_network *net, const char *name, cs_error *error)
+void cs_net_begin(cs_net *net, const char *name, cs_error *error)
 {
-    *net = (cs_network){.error = error};
+    *net = (cs_net){.error = error};
     cs_arena_init(&net->arena);
     net->name = cs_arena_copy(&net->arena, name);
     if (!net->name)
         net->status = cs_error_no_memory(error);
 }
 
-void cs_network_finish(cs_network *net)
+void cs_net_finish(cs_net *net)
 {
     if (!net)
         return;
@@ -27,10 +27,10 @@ void cs_network_finish(cs_network *net)
     free(net->tensors);
     free(net->blocks);
     cs_arena_finish(&net->arena);
-    *net = (cs_network){0};
+    *net = (cs_net){0};
 }
 
-cs_status cs_network_end(cs_network *net)
+cs_status cs_net_end(cs_net *net)
 {
     if (net->status == CS_OK && net->n_ops == 0)
         cs_net_fail(net, "a network must have at least one operator");
@@ -38,7 +38,7 @@ cs_status cs_network_end(cs_network *net)
     return net->status;
 }
 
-void cs_net_fail(cs_network *net, const char *format, ...)
+void cs_net_fail(cs_net *net, const char *format, ...)
 {
     char text[512];
     va_list arguments;
@@ -50,7 +50,7 @@ void cs_net_fail(cs_network *net, const char *format, ...)
     net->status = cs_error_add(net->error, CS_INVALID, "%s: %s", net->name, text);
 }
 
-static void out_of_memory(cs_network *net)
+static void out_of_memory(cs_net *net)
 {
     if (net->status == CS_OK)
         net->status = cs_error_no_memory(net->error);
@@ -58,7 +58,7 @@ static void out_of_memory(cs_network *net)
 
 /* ---- names ---- */
 
-void cs_net_block(cs_network *net, const char *format, ...)
+void cs_net_block(cs_net *net, const char *format, ...)
 {
     va_list arguments;
     if (net->status != CS_OK)
@@ -75,19 +75,19 @@ void cs_net_block(cs_network *net, const char *format, ...)
     net->blocks[net->n_blocks++] = name;
 }
 
-uint32_t cs_net_enter(cs_network *net, const char *name)
+uint32_t cs_net_enter(cs_net *net, const char *name)
 {
     size_t length = strlen(net->scope);
     snprintf(net->scope + length, sizeof(net->scope) - length, "%s%s", length > 0 ? "." : "", name);
     return (uint32_t)length;
 }
 
-void cs_net_leave(cs_network *net, uint32_t entered)
+void cs_net_leave(cs_net *net, uint32_t entered)
 {
     net->scope[entered] = '\0';
 }
 
-static const char *full_name(cs_network *net, const char *name)
+static const char *full_name(cs_net *net, const char *name)
 {
     char text[sizeof(net->scope) + 64];
     snprintf(text, sizeof(text), "%s%s%s", net->scope, net->scope[0] ? "." : "", name);
@@ -96,7 +96,7 @@ static const char *full_name(cs_network *net, const char *name)
 
 /* ---- tensors ---- */
 
-const cs_tensor_info *cs_net_tensor(const cs_network *net, cs_tensor tensor)
+const cs_tensor_info *cs_net_tensor(const cs_net *net, cs_tensor tensor)
 {
     return &net->tensors[tensor];
 }
@@ -113,7 +113,7 @@ static bool count_elements(const cs_shape *shape, int64_t *elements)
     return true;
 }
 
-static cs_tensor add_tensor(cs_network *net, const char *name, const cs_shape *shape,
+static cs_tensor add_tensor(cs_net *net, const char *name, const cs_shape *shape,
                             cs_element element)
 {
     cs_tensor_info info = {
@@ -136,7 +136,7 @@ static cs_tensor add_tensor(cs_network *net, const char *name, const cs_shape *s
     return net->n_tensors++;
 }
 
-static cs_tensor add_input(cs_network *net, const cs_shape *shape, cs_element element)
+static cs_tensor add_input(cs_net *net, const cs_shape *shape, cs_element element)
 {
     cs_tensor x = add_tensor(net, "input", shape, element);
     if (x == CS_NO_TENSOR)
@@ -147,7 +147,7 @@ static cs_tensor add_input(cs_network *net, const cs_shape *shape, cs_element el
     return x;
 }
 
-cs_tensor cs_net_image(cs_network *net, uint32_t channels, cs_space space)
+cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_space space)
 {
     cs_shape shape = {1 + space.rank, {channels}};
     for (uint32_t i = 0; i < space.rank; i++)
@@ -155,7 +155,7 @@ cs_tensor cs_net_image(cs_network *net, uint32_t channels, cs_space space)
     return add_input(net, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-cs_tensor cs_net_token_ids(cs_network *net, uint32_t tokens)
+cs_tensor cs_net_token_ids(cs_net *net, uint32_t tokens)
 {
     cs_shape shape = {1, {tokens}};
     return add_input(net, &shape, CS_ELEMENT_INT64);
@@ -171,7 +171,7 @@ cs_op cs_net_op(cs_op_kind kind, const cs_tensor *inputs, uint32_t n_inputs)
     return op;
 }
 
-bool cs_net_usable(const cs_network *net, const cs_tensor *inputs, uint32_t n_inputs)
+bool cs_net_usable(const cs_net *net, const cs_tensor *inputs, uint32_t n_inputs)
 {
     bool usable = net->status == CS_OK && n_inputs <= CS_OP_INPUTS_MAX;
     for (uint32_t i = 0; usable && i < n_inputs; i++)
@@ -179,7 +179,7 @@ bool cs_net_usable(const cs_network *net, const cs_tensor *inputs, uint32_t n_in
     return usable;
 }
 
-static void link_op(cs_network *net, const cs_op *op)
+static void link_op(cs_net *net, const cs_op *op)
 {
     cs_tensor_info *out = &net->tensors[op->output];
     bool shares = op->in_place || op->kind == CS_OP_VIEW;
@@ -192,7 +192,7 @@ static void link_op(cs_network *net, const cs_op *op)
         out->storage = net->tensors[op->inputs[0]].storage;
 }
 
-cs_tensor cs_net_add_op(cs_network *net, const char *name, cs_op *op, const cs_shape *shape,
+cs_tensor cs_net_add_op(cs_net *net, const char *name, cs_op *op, const cs_shape *shape,
                         cs_element element)
 {
     op->output = add_tensor(net, name, shape, element);

@@ -1,10 +1,10 @@
-#include "sim/workload/network-build.h"
+#include "sim/workload/net-build.h"
 
 #include <math.h>
 #include <stdio.h>
 
 /* The full name of what is being made, for messages. */
-static void fail_at(cs_network *net, const char *name, const char *what)
+static void fail_at(cs_net *net, const char *name, const char *what)
 {
     cs_net_fail(net, "layer %s%s%s %s", net->scope, net->scope[0] ? "." : "", name, what);
 }
@@ -24,7 +24,7 @@ static cs_space or_else(uint32_t rank, const uint32_t values[CS_SPACE_MAX], uint
     return space;
 }
 
-static void out_of_pixels(cs_network *net, const char *name, const cs_op *op, const cs_shape *in)
+static void out_of_pixels(cs_net *net, const char *name, const cs_op *op, const cs_shape *in)
 {
     char space[CS_SHAPE_TEXT_BYTES], kernel[CS_SHAPE_TEXT_BYTES], text[256];
     cs_shape pixels = {in->rank - 1, {0}}, window = {op->kernel.rank, {0}};
@@ -41,7 +41,7 @@ static void out_of_pixels(cs_network *net, const char *name, const cs_op *op, co
 }
 
 /* Slides the kernel over space; the channels become `out`. */
-static cs_tensor add_window(cs_network *net, const char *name, cs_op *op, uint32_t out)
+static cs_tensor add_window(cs_net *net, const char *name, cs_op *op, uint32_t out)
 {
     const cs_shape in = cs_net_tensor(net, op->inputs[0])->shape;
     cs_shape shape = {in.rank, {out}};
@@ -56,7 +56,7 @@ static cs_tensor add_window(cs_network *net, const char *name, cs_op *op, uint32
     return cs_net_add_op(net, name, op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-static bool has_space(cs_network *net, const char *name, cs_tensor x)
+static bool has_space(cs_net *net, const char *name, cs_tensor x)
 {
     if (cs_net_tensor(net, x)->shape.rank >= 2)
         return true;
@@ -64,7 +64,7 @@ static bool has_space(cs_network *net, const char *name, cs_tensor x)
     return false;
 }
 
-cs_tensor cs_net_conv(cs_network *net, const char *name, cs_tensor x, const cs_conv *conv)
+cs_tensor cs_net_conv(cs_net *net, const char *name, cs_tensor x, const cs_conv *conv)
 {
     if (!cs_net_usable(net, &x, 1) || !has_space(net, name, x))
         return CS_NO_TENSOR;
@@ -86,8 +86,8 @@ cs_tensor cs_net_conv(cs_network *net, const char *name, cs_tensor x, const cs_c
     return add_window(net, name, &op, conv->out);
 }
 
-static cs_tensor add_pool(cs_network *net, const char *name, cs_op_kind kind, cs_tensor x,
-                          const cs_pool *pool)
+static cs_tensor add_pool(cs_net *net, const char *name, cs_op_kind kind, cs_tensor x,
+                          const cs_window *pool)
 {
     if (!cs_net_usable(net, &x, 1) || !has_space(net, name, x))
         return CS_NO_TENSOR;
@@ -100,17 +100,17 @@ static cs_tensor add_pool(cs_network *net, const char *name, cs_op_kind kind, cs
     return add_window(net, name, &op, in->dims[0]);
 }
 
-cs_tensor cs_net_max_pool(cs_network *net, const char *name, cs_tensor x, const cs_pool *pool)
+cs_tensor cs_net_max_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool)
 {
     return add_pool(net, name, CS_OP_MAX_POOL, x, pool);
 }
 
-cs_tensor cs_net_avg_pool(cs_network *net, const char *name, cs_tensor x, const cs_pool *pool)
+cs_tensor cs_net_avg_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool)
 {
     return add_pool(net, name, CS_OP_AVG_POOL, x, pool);
 }
 
-cs_tensor cs_net_adaptive_pool(cs_network *net, const char *name, cs_tensor x, uint32_t size)
+cs_tensor cs_net_adaptive_pool(cs_net *net, const char *name, cs_tensor x, uint32_t size)
 {
     if (!cs_net_usable(net, &x, 1) || !has_space(net, name, x))
         return CS_NO_TENSOR;
@@ -123,7 +123,7 @@ cs_tensor cs_net_adaptive_pool(cs_network *net, const char *name, cs_tensor x, u
 
 /* ---- operators that keep the shape ---- */
 
-static cs_tensor add_alike(cs_network *net, const char *name, cs_op_kind kind, cs_tensor x,
+static cs_tensor add_alike(cs_net *net, const char *name, cs_op_kind kind, cs_tensor x,
                            bool in_place)
 {
     if (!cs_net_usable(net, &x, 1))
@@ -134,54 +134,53 @@ static cs_tensor add_alike(cs_network *net, const char *name, cs_op_kind kind, c
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-cs_tensor cs_net_relu(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_relu(cs_net *net, const char *name, cs_tensor x)
 {
     return add_alike(net, name, CS_OP_RELU, x, true);
 }
 
-cs_tensor cs_net_leaky_relu(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_leaky_relu(cs_net *net, const char *name, cs_tensor x)
 {
     return add_alike(net, name, CS_OP_RELU, x, true);
 }
 
-cs_tensor cs_net_gelu(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_gelu(cs_net *net, const char *name, cs_tensor x)
 {
     return add_alike(net, name, CS_OP_GELU, x, false);
 }
 
-cs_tensor cs_net_silu(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_silu(cs_net *net, const char *name, cs_tensor x)
 {
     return add_alike(net, name, CS_OP_SILU, x, false);
 }
 
-cs_tensor cs_net_tanh(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_tanh(cs_net *net, const char *name, cs_tensor x)
 {
     return add_alike(net, name, CS_OP_TANH, x, false);
 }
 
-cs_tensor cs_net_softmax(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_softmax(cs_net *net, const char *name, cs_tensor x)
 {
     return add_alike(net, name, CS_OP_SOFTMAX, x, false);
 }
 
-cs_tensor cs_net_rotary(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_rotary(cs_net *net, const char *name, cs_tensor x)
 {
     return add_alike(net, name, CS_OP_ROTARY, x, false);
 }
 
-cs_tensor cs_net_copy(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_copy(cs_net *net, const char *name, cs_tensor x)
 {
     return add_alike(net, name, CS_OP_COPY, x, false);
 }
 
-cs_tensor cs_net_dropout(cs_network *net, const char *name, cs_tensor x, double probability)
+cs_tensor cs_net_dropout(cs_net *net, const char *name, cs_tensor x, double probability)
 {
     return probability > 0 ? add_alike(net, name, CS_OP_DROPOUT, x, false) : x;
 }
 
 /* A scale, and a shift where `shift`, per channel of an image or per feature of a sequence. */
-static cs_tensor add_norm(cs_network *net, const char *name, cs_op_kind kind, cs_tensor x,
-                          bool shift)
+static cs_tensor add_norm(cs_net *net, const char *name, cs_op_kind kind, cs_tensor x, bool shift)
 {
     if (!cs_net_usable(net, &x, 1))
         return CS_NO_TENSOR;
@@ -192,17 +191,17 @@ static cs_tensor add_norm(cs_network *net, const char *name, cs_op_kind kind, cs
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-cs_tensor cs_net_batch_norm(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_batch_norm(cs_net *net, const char *name, cs_tensor x)
 {
     return add_norm(net, name, CS_OP_BATCH_NORM, x, true);
 }
 
-cs_tensor cs_net_layer_norm(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_layer_norm(cs_net *net, const char *name, cs_tensor x)
 {
     return add_norm(net, name, CS_OP_LAYER_NORM, x, true);
 }
 
-cs_tensor cs_net_rms_norm(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_rms_norm(cs_net *net, const char *name, cs_tensor x)
 {
     return add_norm(net, name, CS_OP_RMS_NORM, x, false);
 }
@@ -217,8 +216,8 @@ static bool same_shape(const cs_shape *a, const cs_shape *b, uint32_t from)
     return same;
 }
 
-static cs_tensor add_pair(cs_network *net, const char *name, cs_op_kind kind, cs_tensor a,
-                          cs_tensor b, bool in_place)
+static cs_tensor add_pair(cs_net *net, const char *name, cs_op_kind kind, cs_tensor a, cs_tensor b,
+                          bool in_place)
 {
     const cs_tensor inputs[] = {a, b};
     if (!cs_net_usable(net, inputs, 2))
@@ -233,22 +232,22 @@ static cs_tensor add_pair(cs_network *net, const char *name, cs_op_kind kind, cs
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-cs_tensor cs_net_mul(cs_network *net, const char *name, cs_tensor a, cs_tensor b)
+cs_tensor cs_net_mul(cs_net *net, const char *name, cs_tensor a, cs_tensor b)
 {
     return add_pair(net, name, CS_OP_MUL, a, b, false);
 }
 
-cs_tensor cs_net_add(cs_network *net, const char *name, cs_tensor a, cs_tensor b)
+cs_tensor cs_net_add(cs_net *net, const char *name, cs_tensor a, cs_tensor b)
 {
     return add_pair(net, name, CS_OP_ADD, a, b, false);
 }
 
-cs_tensor cs_net_add_to(cs_network *net, const char *name, cs_tensor a, cs_tensor b)
+cs_tensor cs_net_add_to(cs_net *net, const char *name, cs_tensor a, cs_tensor b)
 {
     return add_pair(net, name, CS_OP_ADD, a, b, true);
 }
 
-cs_tensor cs_net_concat(cs_network *net, const char *name, const cs_tensor *parts, uint32_t n)
+cs_tensor cs_net_concat(cs_net *net, const char *name, const cs_tensor *parts, uint32_t n)
 {
     if (!cs_net_usable(net, parts, n))
         return CS_NO_TENSOR;
@@ -267,7 +266,7 @@ cs_tensor cs_net_concat(cs_network *net, const char *name, const cs_tensor *part
 
 /* ---- with learned parameters ---- */
 
-cs_tensor cs_net_linear(cs_network *net, const char *name, cs_tensor x, const cs_linear *linear)
+cs_tensor cs_net_linear(cs_net *net, const char *name, cs_tensor x, const cs_linear *linear)
 {
     if (!cs_net_usable(net, &x, 1))
         return CS_NO_TENSOR;
@@ -281,7 +280,7 @@ cs_tensor cs_net_linear(cs_network *net, const char *name, cs_tensor x, const cs
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-cs_tensor cs_net_embedding(cs_network *net, const char *name, cs_tensor ids, uint32_t rows,
+cs_tensor cs_net_embedding(cs_net *net, const char *name, cs_tensor ids, uint32_t rows,
                            uint32_t features)
 {
     if (!cs_net_usable(net, &ids, 1))
@@ -292,7 +291,7 @@ cs_tensor cs_net_embedding(cs_network *net, const char *name, cs_tensor ids, uin
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-cs_tensor cs_net_add_table(cs_network *net, const char *name, cs_tensor x, int64_t parameters)
+cs_tensor cs_net_add_table(cs_net *net, const char *name, cs_tensor x, int64_t parameters)
 {
     if (!cs_net_usable(net, &x, 1))
         return CS_NO_TENSOR;
@@ -302,12 +301,12 @@ cs_tensor cs_net_add_table(cs_network *net, const char *name, cs_tensor x, int64
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-cs_tensor cs_net_add_learned(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_add_learned(cs_net *net, const char *name, cs_tensor x)
 {
     return x == CS_NO_TENSOR ? x : cs_net_add_table(net, name, x, cs_net_tensor(net, x)->elements);
 }
 
-cs_tensor cs_net_first_token(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_first_token(cs_net *net, const char *name, cs_tensor x)
 {
     if (!cs_net_usable(net, &x, 1))
         return CS_NO_TENSOR;
@@ -318,7 +317,7 @@ cs_tensor cs_net_first_token(cs_network *net, const char *name, cs_tensor x)
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-cs_tensor cs_net_attention(cs_network *net, const char *name, const cs_tensor qkv[3],
+cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3],
                            const cs_attention *attention)
 {
     if (!cs_net_usable(net, qkv, 3))
@@ -344,13 +343,13 @@ cs_tensor cs_net_attention(cs_network *net, const char *name, const cs_tensor qk
 
 /* ---- views ---- */
 
-static cs_tensor add_view(cs_network *net, const char *name, cs_tensor x, const cs_shape *shape)
+static cs_tensor add_view(cs_net *net, const char *name, cs_tensor x, const cs_shape *shape)
 {
     cs_op op = cs_net_op(CS_OP_VIEW, &x, 1);
     return cs_net_add_op(net, name, &op, shape, CS_ELEMENT_ACTIVATION);
 }
 
-cs_tensor cs_net_flatten(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_flatten(cs_net *net, const char *name, cs_tensor x)
 {
     if (!cs_net_usable(net, &x, 1))
         return CS_NO_TENSOR;
@@ -362,7 +361,7 @@ cs_tensor cs_net_flatten(cs_network *net, const char *name, cs_tensor x)
     return add_view(net, name, x, &(cs_shape){1, {(uint32_t)info->elements}});
 }
 
-cs_tensor cs_net_tokens(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_tokens(cs_net *net, const char *name, cs_tensor x)
 {
     if (!cs_net_usable(net, &x, 1))
         return CS_NO_TENSOR;
@@ -372,14 +371,14 @@ cs_tensor cs_net_tokens(cs_network *net, const char *name, cs_tensor x)
                     &(cs_shape){2, {(uint32_t)(info->elements / channels), channels}});
 }
 
-cs_tensor cs_net_features(cs_network *net, const char *name, cs_tensor x, uint32_t features)
+cs_tensor cs_net_features(cs_net *net, const char *name, cs_tensor x, uint32_t features)
 {
     if (!cs_net_usable(net, &x, 1))
         return CS_NO_TENSOR;
     return add_view(net, name, x, &(cs_shape){2, {cs_net_tensor(net, x)->shape.dims[0], features}});
 }
 
-cs_tensor cs_net_take_first(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_take_first(cs_net *net, const char *name, cs_tensor x)
 {
     if (!cs_net_usable(net, &x, 1))
         return CS_NO_TENSOR;
@@ -388,7 +387,7 @@ cs_tensor cs_net_take_first(cs_network *net, const char *name, cs_tensor x)
 
 /* ---- losses ---- */
 
-static cs_tensor add_loss(cs_network *net, const char *name, cs_op_kind kind, cs_tensor x)
+static cs_tensor add_loss(cs_net *net, const char *name, cs_op_kind kind, cs_tensor x)
 {
     if (!cs_net_usable(net, &x, 1))
         return CS_NO_TENSOR;
@@ -396,12 +395,12 @@ static cs_tensor add_loss(cs_network *net, const char *name, cs_op_kind kind, cs
     return cs_net_add_op(net, name, &op, &(cs_shape){1, {1}}, CS_ELEMENT_FLOAT32);
 }
 
-cs_tensor cs_net_cross_entropy(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_cross_entropy(cs_net *net, const char *name, cs_tensor x)
 {
     return add_loss(net, name, CS_OP_CROSS_ENTROPY, x);
 }
 
-cs_tensor cs_net_squared_error(cs_network *net, const char *name, cs_tensor x)
+cs_tensor cs_net_squared_error(cs_net *net, const char *name, cs_tensor x)
 {
     return add_loss(net, name, CS_OP_SQUARED_ERROR, x);
 }
