@@ -78,12 +78,20 @@ static uint32_t join_views(const cs_net *net, uint32_t *ends, uint32_t n)
     return kept;
 }
 
+/* The block of the first operator from p on that is no view. */
+static uint32_t block_from(const cs_net *net, uint32_t p)
+{
+    while (p + 1 < net->n_ops && net->ops[p].kind == CS_OP_VIEW)
+        p++;
+    return net->ops[p].block;
+}
+
 /* Keeps the ends behind which another block starts. */
 static uint32_t join_blocks(const cs_net *net, uint32_t *ends, uint32_t n)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (i + 1 == n || net->ops[ends[i]].block != net->ops[ends[i] - 1].block)
+        if (i + 1 == n || block_from(net, ends[i]) != net->ops[ends[i] - 1].block)
             ends[kept++] = ends[i];
     return kept;
 }
@@ -96,8 +104,8 @@ static const char *name_layer(const cs_net *net, const cs_net_layer *layer,
     while (first + 1 < layer->end && net->ops[first].kind == CS_OP_VIEW)
         first++;
     const cs_op *a = &net->ops[first], *b = &net->ops[layer->end - 1];
-    if (granularity == CS_GRANULARITY_BLOCK && a->block == b->block)
-        return cs_arena_copy(arena, net->blocks[a->block]);
+    if (granularity == CS_GRANULARITY_BLOCK)
+        return cs_arena_copy(arena, net->blocks[b->block]);
     if (a == b)
         return cs_arena_copy(arena, a->name);
     size_t size = strlen(a->name) + strlen(b->name) + sizeof(format);
