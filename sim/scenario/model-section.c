@@ -97,12 +97,29 @@ static cs_status refuse_workload(const cs_draft *draft, const cs_json_place *mod
     return status;
 }
 
+/* Finds what is wrong with the device while the place is known. */
+static cs_status check_device(const cs_workload *workload, const cs_json_place *model,
+                              cs_error *error)
+{
+    cs_json_place place = {.up = model, .key = "device"};
+    cs_accelerator device = {0};
+    cs_error why;
+    cs_error_init(&why);
+    if (!workload->device)
+        return cs_json_invalid(&place, error,
+                               "must be given for a named model: one of `sim list devices`");
+    cs_status status = cs_accelerator_load(workload->device, workload->from, &device, &why);
+    if (status == CS_OK)
+        status = cs_accelerator_check(&device, (cs_precision)workload->precision, &why);
+    cs_accelerator_finish(&device);
+    return status == CS_OK ? CS_OK : cs_json_invalid(&place, error, "%s", why.text);
+}
+
 /* The network is built at once, so that what is wrong with it is reported with everything else; its
  * times wait until the size of a micro-batch is known. */
 static cs_status read_named(cs_draft *draft, const cs_json_place *model, cs_error *error)
 {
     cs_json_place batch = {.up = model, .key = "batch_size"};
-    cs_json_place device = {.up = model, .key = "device"};
     cs_workload *workload = &draft->model.workload;
     cs_status status = CS_OK;
     workload->from = draft->path;
@@ -110,10 +127,10 @@ static cs_status read_named(cs_draft *draft, const cs_json_place *model, cs_erro
     if (draft->model.batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",
                                  cs_json_member(draft->top.model, "batch_size") ? "0" : "none");
-    if (!workload->device)
-        status = cs_json_invalid(&device, error,
-                                 "must be given for a named model: one of `sim list devices`");
+    cs_status device = check_device(workload, model, error);
     cs_status network = cs_workload_network(workload, model, &draft->model.net, error);
+    if (status == CS_OK)
+        status = device;
     return status == CS_OK ? network : status;
 }
 
