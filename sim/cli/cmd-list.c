@@ -132,7 +132,8 @@ static void print_section(size_t section, FILE *out)
     entry one;
     fprintf(out, "%s\n", sections[section].name);
     for (size_t i = 0; sections[section].at(i, &one); i++) {
-        fprintf(out, "  %s: %s\n", one.name, one.summary);
+        int used = fprintf(out, "  %s: ", one.name);
+        cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one.summary);
         if (one.source) {
             fputs("      ", out);
             cs_wrap(out, 6, 6, CS_WRAP_REPORT, one.source);
