@@ -195,8 +195,8 @@ cs_tensor cs_net_rms_norm(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_max_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool);
 cs_tensor cs_net_avg_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool);
 cs_tensor cs_net_adaptive_pool(cs_net *net, const char *name, cs_tensor x, uint32_t size);
-cs_tensor cs_net_relu(cs_net *net, const char *name, cs_tensor x); /* in place */
-cs_tensor cs_net_leaky_relu(cs_net *net, const char *name, cs_tensor x);
+cs_tensor cs_net_relu(cs_net *net, const char *name, cs_tensor x);       /* in place */
+cs_tensor cs_net_leaky_relu(cs_net *net, const char *name, cs_tensor x); /* in place */
 cs_tensor cs_net_gelu(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_silu(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_tanh(cs_net *net, const char *name, cs_tensor x);
