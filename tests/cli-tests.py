@@ -185,6 +185,44 @@ class Status(Case):
         self.expect_files('graph.txt')
 
 
+    def test_model(self):
+        write('t5.json', {'model_type': 't5'})
+        rows = [('resnet18', '--batch', '2', '-d', 'v100', '-g', 'block'), ('resnet51',),
+                ('vgg16', '--image', '20'), ('resnet50', '--batch', '0'),
+                ('gpt', '-p', 'heads=7'), ('vit_b16', '-p', 'head=3'), ('vgg16', '-p', 'image'),
+                ('vgg16', '-d', 'v10'), ('vgg16', '-d', 'v100', '--precision', 'bf16'),
+                ('vgg16', '--precision', 'fp8'), ('vgg16', '-o', 'm.json'), ('t5.json',)]
+        self.expect_golden('model', ''.join(shown('model', *row) for row in rows))
+        self.expect_files('t5.json')
+
+    def test_model_file(self):
+        """A model that is written runs; measured layers take the place of estimates."""
+        words = ['model', 'resnet18', '-b', '2', '-d', 't4', '--date', '2026-11-21']
+        self.expect(run(*words, '-o', 'm.json'), 0)
+        model = json.loads(read('m.json'))
+        self.assertEqual({layer['timing'] for layer in model['layers']}, {'estimated'})
+        self.expect(run('check', 'tiny.json', '-s', '/model={"file": "m.json"}'), 0)
+        measured = model['layers'][1]['name']
+        model['layers'] = [dict(model['layers'][1], forward=1)]
+        write('measured.json', model)
+        self.expect(run(*words, '-m', 'measured.json', '-o', 'm.json'), 0)
+        model = json.loads(read('m.json'))
+        self.assertEqual([layer['name'] for layer in model['layers']
+                          if layer['timing'] == 'measured'], [measured])
+        self.assertIn('1 of 23 layers measured', model['provenance']['notes'])
+        self.expect_files('m.json', 'measured.json')
+
+    def test_import_torch(self):
+        corpus = os.path.join(ROOT, 'tests', 'fuzz', 'corpus', 'torch')
+        words = ['import', 'torch', '--date', '2026-11-21', '-o', 'm.json']
+        done = run(*words, os.path.join(corpus, 'modules.json.gz'))
+        self.expect(done, 0)
+        self.assertIn('a chain of 1 modules', done.stderr)
+        self.expect(run(*words, os.path.join(corpus, 'no-shapes.json')), 3, 'record_shapes=True')
+        self.expect(run(*words, os.path.join(corpus, 'cut-off.gz')), 3, 'cut off')
+        self.expect_files('m.json')
+
+
 class Output(Case):
     def test_json_is_one_object(self):
         done = run('run', 'tiny.json', '--json')
@@ -380,12 +418,15 @@ class Documentation(Case):
         listed = json.loads(run('list', '--json').stdout)
         headings = {('sections', 'scenario'): 'The file', ('sections', 'platform'): 'Platform',
                     ('sections', 'schedule'): 'Schedule', ('models', 'file'): 'Model',
-                    ('models', 'uniform'): 'uniform: a chain of equal layers'}
+                    ('models', 'uniform'): 'uniform: a chain of equal layers',
+                    ('models', 'name'): 'name: a model from its architecture'}
         for group in ('topologies', 'schedules'):
             for entry in listed[group]:
                 headings[group, entry['name']] = entry['name']
         for group, entries in listed.items():
             for entry in entries:
+                if group in ('models', 'devices') and (group, entry['name']) not in headings:
+                    continue  # networks and devices, which the program itself tells
                 heading = headings[group, entry['name']]
                 rows = self.tables.get(heading, {})
                 expected = {p['name']: 'required' if p['required'] else

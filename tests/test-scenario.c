@@ -69,9 +69,9 @@ static const struct {
     /* the model */
     {"model a list", "/model", "[]", "/model: must be an object (got an array)"},
     {"model empty", "/model", "{}",
-     "/model: must have one of \"file\", \"uniform\" and \"inline\""},
+     "/model: must have one of \"file\", \"name\", \"uniform\" and \"inline\""},
     {"model twice", "/model/file", "m.json",
-     "/model: must have one of \"file\", \"uniform\" and \"inline\""},
+     "/model: must have one of \"file\", \"name\", \"uniform\" and \"inline\""},
     {"less than no layers", "/model/uniform/layers", "-1",
      "/model/uniform/layers: must be from 0 to 1048576 (got -1)"},
     {"no layers", "/model/uniform/layers", "0",

@@ -2,6 +2,7 @@
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
 #include "sim/workload/pipedream.h"
+#include "sim/workload/torch-trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static const cs_option options[] = {
     {0},
 };
 
-static const char *const formats[] = {"pipedream", NULL};
+static const char *const formats[] = {"pipedream", "torch", NULL};
 
 static cs_status write_model(const cs_model *model, const char *path, cs_error *error)
 {
@@ -48,11 +49,11 @@ static void tell(const cs_log *log, const cs_model *model, const cs_pipedream_re
     }
 }
 
-/* What the file does not say, and a model has to. */
-static cs_status require_options(const cs_arguments *arguments, cs_error *error)
+/* What the file does not say, and a model has to: a trace tells its batch. */
+static cs_status require_options(const cs_arguments *arguments, bool batch, cs_error *error)
 {
     static const char *const required[] = {"batch", "date"};
-    for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
+    for (size_t i = batch ? 0 : 1; i < sizeof(required) / sizeof(required[0]); i++) {
         if (!cs_arguments_flag(arguments, required[i]))
             return cs_error_add(error, CS_USAGE,
                                 "import: --%s is missing: the profile does not say it",
@@ -61,34 +62,62 @@ static cs_status require_options(const cs_arguments *arguments, cs_error *error)
     return CS_OK;
 }
 
-static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+static cs_status import_pipedream(const cs_log *log, const char *path, const char *output,
+                                  const cs_pipedream_options *how, cs_error *error)
 {
-    if (strcmp(arguments->words[0], "pipedream") != 0)
-        return cs_error_add(error, CS_USAGE, "import: unknown format \"%s\"; known: pipedream",
-                            arguments->words[0]);
-    cs_pipedream_options how = {.name = cs_arguments_value(arguments, "name"),
-                                .hardware = cs_arguments_value(arguments, "hardware"),
-                                .date = cs_arguments_value(arguments, "date")};
-    cs_status status = require_options(arguments, error);
-    if (status == CS_OK)
-        status = cs_arguments_count(arguments, "batch", 0, &how.batch_size, error);
-    if (status != CS_OK)
-        return status;
-    const char *output = cs_arguments_value(arguments, "output");
     cs_model model = {0};
     cs_pipedream_report report;
-    status = cs_pipedream_load(arguments->words[1], &how, &model, &report, error);
+    cs_status status = cs_pipedream_load(path, how, &model, &report, error);
     if (status == CS_OK)
-        status = write_model(&model, output ? output : "-", error);
+        status = write_model(&model, output, error);
     if (status == CS_OK)
-        tell(&context->log, &model, &report);
+        tell(log, &model, &report);
     cs_model_finish(&model);
     return status;
 }
 
+static cs_status import_torch(const cs_log *log, const char *path, const char *output,
+                              const cs_pipedream_options *how, cs_error *error)
+{
+    const cs_torch_options options_of = {how->name, how->batch_size, how->hardware, how->date};
+    cs_model model = {0};
+    cs_torch_report report;
+    cs_status status = cs_torch_load(path, &options_of, &model, &report, error);
+    if (status == CS_OK)
+        status = write_model(&model, output, error);
+    if (status == CS_OK)
+        cs_log_write(
+            log, CS_LOG_INFO, "%s: %u operators and %u kernels in %u steps made a chain of %u %s",
+            path, report.n_operators, report.n_kernels, report.n_steps, report.n_layers,
+            report.modules ? "modules" : "operators (record with with_stack=True for modules)");
+    cs_model_finish(&model);
+    return status;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    const char *format = arguments->words[0], *path = arguments->words[1];
+    const char *output = cs_arguments_value(arguments, "output");
+    bool torch = strcmp(format, "torch") == 0;
+    if (!torch && strcmp(format, "pipedream") != 0)
+        return cs_error_add(error, CS_USAGE,
+                            "import: unknown format \"%s\"; known: pipedream, torch", format);
+    cs_pipedream_options how = {.name = cs_arguments_value(arguments, "name"),
+                                .hardware = cs_arguments_value(arguments, "hardware"),
+                                .date = cs_arguments_value(arguments, "date")};
+    cs_status status = require_options(arguments, !torch, error);
+    if (status == CS_OK)
+        status = cs_arguments_count(arguments, "batch", 0, &how.batch_size, error);
+    if (status != CS_OK)
+        return status;
+    output = output ? output : "-";
+    return torch ? import_torch(&context->log, path, output, &how, error)
+                 : import_pipedream(&context->log, path, output, &how, error);
+}
+
 const cs_command cs_command_import = {
     .name = "import",
-    .words = "pipedream GRAPH.txt",
+    .words = "pipedream GRAPH.txt | torch TRACE.json[.gz]",
     .min_words = 2,
     .max_words = 2,
     .choices = formats,
@@ -97,7 +126,9 @@ const cs_command cs_command_import = {
            "Branches "
            "become a chain: between two nodes through which every path leads, all nodes become one "
            "layer; "
-           "which ones is said on standard error.",
+           "which ones is said on standard error.\n\n"
+           "A trace of PyTorch's profiler, recorded over a training step with record_shapes=True "
+           "and best with_stack=True, becomes a chain of its modules with their measured times.",
     .options = options,
     .run = run,
 };

@@ -3,6 +3,8 @@
 #include "sim/cli/command.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/wrap.h"
+#include "sim/workload/workload.h"
+#include "sim/workload/zoo/zoo.h"
 
 #include <string.h>
 
@@ -15,6 +17,7 @@ static const cs_option options[] = {
 typedef struct entry {
     const char *name, *summary, *source;
     const cs_field *fields;
+    char text[200], more[400]; /* of an entry whose texts are made up */
 } entry;
 
 static bool schedule_at(size_t i, entry *out)
@@ -39,10 +42,46 @@ static bool model_at(size_t i, entry *out)
         {"file", "layers from a file (scenarios/model-format.md), as `sim import` writes it", NULL,
          cs_scenario_model_fields},
         {"uniform", "a chain of equal layers", NULL, cs_scenario_uniform_fields},
+        {"name", "one of those below, or a config.json", NULL, cs_workload_fields},
     };
-    if (i < sizeof(entries) / sizeof(entries[0]))
+    const size_t n = sizeof(entries) / sizeof(entries[0]);
+    const cs_zoo_entry *at = i < n ? NULL : cs_zoo[i - n];
+    if (i < n)
         *out = entries[i];
-    return i < sizeof(entries) / sizeof(entries[0]);
+    else if (at)
+        *out = (entry){at->name, at->summary, at->source, at->fields};
+    return i < n || at;
+}
+
+static void describe_device(const cs_accelerator *device, entry *out)
+{
+    char memory[CS_UNITS_TEXT_BYTES], bandwidth[CS_UNITS_TEXT_BYTES], peak[CS_UNITS_TEXT_BYTES];
+    size_t used = (size_t)snprintf(
+        out->text, sizeof(out->text), "%s, %s, %s", device->title,
+        cs_units_format((double)device->memory, CS_QUANTITY_BYTES, 4, memory, sizeof(memory)),
+        cs_units_format(device->bandwidth, CS_QUANTITY_BANDWIDTH, 4, bandwidth, sizeof(bandwidth)));
+    for (int p = 0; p < CS_N_PRECISIONS && used < sizeof(out->text); p++) {
+        if (device->peaks[p] > 0)
+            used += (size_t)snprintf(
+                out->text + used, sizeof(out->text) - used, ", %s %s", cs_precision_names[p],
+                cs_units_format(device->peaks[p], CS_QUANTITY_FLOP_RATE, 4, peak, sizeof(peak)));
+    }
+    snprintf(out->more, sizeof(out->more), "%s; %s", device->peak_source, device->bandwidth_source);
+}
+
+static bool device_at(size_t i, entry *out)
+{
+    static const cs_field none[] = {{0}};
+    cs_accelerator device = {0};
+    if (!cs_accelerators[i].name)
+        return false;
+    *out = (entry){.name = cs_accelerators[i].name, .fields = none};
+    if (cs_accelerator_load(cs_accelerators[i].name, NULL, &device, NULL) == CS_OK)
+        describe_device(&device, out);
+    cs_accelerator_finish(&device);
+    out->summary = out->text;
+    out->source = out->more;
+    return true;
 }
 
 static bool section_at(size_t i, entry *out)
@@ -61,15 +100,14 @@ static const struct {
     const char *name;
     bool (*at)(size_t i, entry *out);
 } sections[] = {
-    {"schedules", schedule_at},
-    {"topologies", topology_at},
-    {"models", model_at},
-    {"sections", section_at},
+    {"schedules", schedule_at}, {"topologies", topology_at}, {"models", model_at},
+    {"devices", device_at},     {"sections", section_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
-static const char *const section_names[] = {"schedules", "topologies", "models", "sections", NULL};
+static const char *const section_names[] = {"schedules", "topologies", "models",
+                                            "devices",   "sections",   NULL};
 
 enum { FIELD_COLUMN = 31 };
 
@@ -94,7 +132,8 @@ static void print_section(size_t section, FILE *out)
     entry one;
     fprintf(out, "%s\n", sections[section].name);
     for (size_t i = 0; sections[section].at(i, &one); i++) {
-        fprintf(out, "  %s: %s\n", one.name, one.summary);
+        int used = fprintf(out, "  %s: ", one.name);
+        cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one.summary);
         if (one.source) {
             fputs("      ", out);
             cs_wrap(out, 6, 6, CS_WRAP_REPORT, one.source);
@@ -193,12 +232,12 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_list = {
     .name = "list",
-    .words = "[schedules|topologies|models|sections]",
+    .words = "[schedules|topologies|models|devices|sections]",
     .min_words = 0,
     .max_words = 1,
     .choices = section_names,
     .summary = "list what scenarios can name, with parameters",
-    .doc = "Lists schedules, topologies, kinds of models and the other sections of a scenario, "
+    .doc = "Lists schedules, topologies, models, devices and the other sections of a scenario, "
            "each with "
            "its parameters, their units, ranges and defaults, and its source.",
     .options = options,

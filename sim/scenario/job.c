@@ -167,7 +167,8 @@ cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
     job->plan = &scenario->plan;
     job->micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
     job->iterations = draft->top.iterations;
-    job->optimizer_ratio = cs_optimizers[draft->model.optimizer].state_ratio;
+    job->optimizer_ratio = cs_precision_state_ratio(
+        (cs_precision)scenario->model.precision, cs_optimizers[draft->model.optimizer].state_ratio);
     job->blocking = draft->platform.blocking;
     cs_status status = check_tasks(draft, error);
     if (status == CS_OK)

@@ -20,7 +20,7 @@ const cs_field cs_scenario_model_fields[] = {
             "so that a micro-batch is what the model was made for"},
     {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
      .choices = optimizer_names,
-     .doc = "states kept besides weights and gradients: none, one or two times the weights"},
+     .doc = "states kept besides weights and gradients: none, one or two values per weight"},
     {0},
 };
 
@@ -85,19 +85,96 @@ static cs_status load_file(cs_draft *draft, cs_error *error)
     return status;
 }
 
+/* What only a named model has. */
+static cs_status refuse_workload(const cs_draft *draft, const cs_json_place *model, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (const cs_field *field = cs_workload_fields; field->name; field++) {
+        cs_json_place key = {.up = model, .key = field->name};
+        if (cs_json_member(draft->top.model, field->name))
+            status = cs_json_invalid(&key, error, "goes with the \"name\" of a model only");
+    }
+    return status;
+}
+
+/* Finds what is wrong with the device while the place is known. */
+static cs_status check_device(const cs_workload *workload, const cs_json_place *model,
+                              cs_error *error)
+{
+    cs_json_place place = {.up = model, .key = "device"};
+    cs_accelerator device = {0};
+    cs_error why;
+    cs_error_init(&why);
+    if (!workload->device)
+        return cs_json_invalid(&place, error,
+                               "must be given for a named model: one of `sim list devices`");
+    cs_status status = cs_accelerator_load(workload->device, workload->from, &device, &why);
+    if (status == CS_OK)
+        status = cs_accelerator_check(&device, (cs_precision)workload->precision, &why);
+    cs_accelerator_finish(&device);
+    return status == CS_OK ? CS_OK : cs_json_invalid(&place, error, "%s", why.text);
+}
+
+/* The network is built at once, so that what is wrong with it is reported with everything else; its
+ * times wait until the size of a micro-batch is known. */
+static cs_status read_named(cs_draft *draft, const cs_json_place *model, cs_error *error)
+{
+    cs_json_place batch = {.up = model, .key = "batch_size"};
+    cs_workload *workload = &draft->model.workload;
+    cs_status status = CS_OK;
+    workload->from = draft->path;
+    workload->optimizer_states = cs_optimizers[draft->model.optimizer].state_ratio;
+    if (draft->model.batch_size == 0)
+        status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",
+                                 cs_json_member(draft->top.model, "batch_size") ? "0" : "none");
+    cs_status device = check_device(workload, model, error);
+    cs_status network = cs_workload_network(workload, model, &draft->model.net, error);
+    if (status == CS_OK)
+        status = device;
+    return status == CS_OK ? network : status;
+}
+
+/* The samples that a device computes at once, which the times are estimated for: job.c checks that
+ * the division leaves no rest. */
+static uint32_t micro_batch(const cs_draft *draft)
+{
+    const cs_schedule *kind = draft->schedule.kind;
+    uint64_t parts = kind->micro_batches(draft->schedule.params);
+    if (kind->layout == CS_LAYOUT_REPLICATED && draft->platform.devices > 0)
+        parts *= draft->platform.devices;
+    return draft->model.batch_size > parts ? (uint32_t)(draft->model.batch_size / parts) : 1;
+}
+
+cs_status cs_draft_build_model(cs_draft *draft, cs_error *error)
+{
+    cs_workload *workload = &draft->model.workload;
+    if (!workload->name)
+        return CS_OK;
+    workload->batch_size = micro_batch(draft);
+    return cs_workload_model(workload, &draft->model.net, &draft->scenario->model, error);
+}
+
 cs_status cs_draft_read_model(cs_draft *draft, cs_error *error)
 {
     cs_json_place place = {.up = &draft->root, .key = "model"};
-    cs_status status = cs_field_read(
-        draft->top.model, &place, (const cs_field *const[]){cs_scenario_model_fields, NULL},
-        (void *const[]){&draft->model}, &draft->scenario->arena, error);
+    cs_model_section *section = &draft->model;
+    const cs_field *const tables[] = {cs_scenario_model_fields, cs_workload_fields, NULL};
+    void *const outs[] = {section, &section->workload};
+    cs_status status =
+        cs_field_read(draft->top.model, &place, tables, outs, &draft->scenario->arena, error);
     if (status != CS_OK)
         return status;
-    const cs_model_section *model = &draft->model;
-    if ((model->file != NULL) + (model->uniform != NULL) + (model->in_place != NULL) != 1)
+    if ((section->file != NULL) + (section->uniform != NULL) + (section->in_place != NULL) +
+            (section->workload.name != NULL) !=
+        1)
         return cs_json_invalid(&place, error,
-                               "must have one of \"file\", \"uniform\" and \"inline\"");
-    if (model->uniform)
+                               "must have one of \"file\", \"name\", \"uniform\" and \"inline\"");
+    if (section->workload.name)
+        return read_named(draft, &place, error);
+    status = refuse_workload(draft, &place, error);
+    if (status != CS_OK)
+        return status;
+    if (section->uniform)
         return read_uniform(draft, &place, error);
-    return model->in_place ? read_inline(draft, &place, error) : load_file(draft, error);
+    return section->in_place ? read_inline(draft, &place, error) : load_file(draft, error);
 }

@@ -79,7 +79,8 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
 static cs_status build(cs_draft *draft, cs_error *error)
 {
     cs_status (*const builders[])(cs_draft *, cs_error *) = {
-        cs_draft_build_platform, cs_draft_view_platform, cs_draft_build_plan, cs_draft_build_job};
+        cs_draft_build_model, cs_draft_build_platform, cs_draft_view_platform, cs_draft_build_plan,
+        cs_draft_build_job};
     for (size_t i = 0; i < sizeof(builders) / sizeof(builders[0]); i++) {
         cs_status status = builders[i](draft, error);
         if (status != CS_OK)
@@ -112,6 +113,7 @@ cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *sce
     cs_arena_init(&scenario->arena);
     cs_draft draft = {.path = path, .root = {.file = path}, .scenario = scenario};
     cs_status status = read_into(&draft, root, error);
+    cs_net_finish(&draft.model.net);
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;

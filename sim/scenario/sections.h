@@ -4,6 +4,7 @@
 #define CS_SCENARIO_SECTIONS_H
 
 #include "sim/scenario/scenario.h"
+#include "sim/workload/workload.h"
 
 typedef struct cs_top_section {
     uint32_t schema_version;
@@ -16,8 +17,10 @@ typedef struct cs_top_section {
 typedef struct cs_model_section {
     const char *file;
     const cJSON *uniform, *in_place;
-    uint32_t batch_size; /* 0: so that a micro-batch is what the model was made for */
-    uint32_t optimizer;  /* position in cs_optimizers */
+    uint32_t batch_size;  /* 0: so that a micro-batch is what the model was made for */
+    uint32_t optimizer;   /* position in cs_optimizers */
+    cs_workload workload; /* of a model that is built from its architecture */
+    cs_net net;           /* its network, until the model is built */
 } cs_model_section;
 
 typedef struct cs_uniform_section {
@@ -76,6 +79,7 @@ CS_MUST_CHECK cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error)
 CS_MUST_CHECK cs_status cs_draft_build_uniform(cs_draft *draft, uint32_t layers, cs_error *error);
 
 /* Each builds its part of the scenario, in this order. */
+CS_MUST_CHECK cs_status cs_draft_build_model(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error);

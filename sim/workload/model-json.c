@@ -32,6 +32,9 @@ static const cs_field model_fields[] = {
      .doc = "samples that times and activations are for; 0: per micro-batch, whatever its size"},
     {"input", CS_FIELD_BYTES, offsetof(cs_model, input_bytes), .fallback = "0",
      .doc = "what the first layer reads"},
+    {"precision", CS_FIELD_CHOICE, offsetof(cs_model, precision), .fallback = "fp32",
+     .choices = cs_precision_names,
+     .doc = "of weights and gradients; with fp16 and bf16 an optimizer keeps float32 besides"},
     {0}};
 
 static const cs_field provenance_fields[] = {
@@ -62,6 +65,10 @@ static const cs_field layer_fields[] = {
      .doc = "kept from forward to the end of backward; the layer's input when left out"},
     {"workspace", CS_FIELD_BYTES, offsetof(cs_layer, workspace_bytes), .fallback = "0",
      .doc = "scratch memory while the layer computes"},
+    {"recompute", CS_FIELD_BOOL, offsetof(cs_layer, recompute), .fallback = "false",
+     .doc = "keep the layer's input only, and run its forward again for its backward"},
+    {"timing", CS_FIELD_TEXT, offsetof(cs_layer, timing), .fallback = "",
+     .doc = "where a layer's times come from when layers differ: measured, estimated"},
     {0}};
 
 /* Instead of the two parts. */

@@ -110,27 +110,39 @@ static bool add_scaled(int64_t *sum, int64_t value, scaling by, rounding round)
     return scale(value, by, round, &scaled) && !__builtin_add_overflow(*sum, scaled, sum);
 }
 
-static bool add_layer(cs_layer_sum *sum, const cs_layer *layer, scaling by)
-{
-    static const scaling as_is = {0, 0};
-    int64_t workspace;
-    if (!add_scaled(&sum->forward, layer->forward, by, ROUND_NEAREST) ||
-        !add_scaled(&sum->backward_input, layer->backward_input, by, ROUND_NEAREST) ||
-        !add_scaled(&sum->backward_weight, layer->backward_weight, by, ROUND_NEAREST) ||
-        !add_scaled(&sum->update, layer->update, as_is, ROUND_NEAREST) ||
-        !add_scaled(&sum->weight_bytes, layer->weight_bytes, as_is, ROUND_UP) ||
-        !add_scaled(&sum->kept_bytes, layer->kept_bytes, by, ROUND_UP) ||
-        !scale(layer->workspace_bytes, by, ROUND_UP, &workspace))
-        return false;
-    if (workspace > sum->workspace_bytes)
-        sum->workspace_bytes = workspace;
-    return true;
-}
-
 /* What flows between layer i-1 and layer i. */
 static int64_t boundary_bytes(const cs_model *model, uint32_t i)
 {
     return i == 0 ? model->input_bytes : model->layers[i - 1].output_bytes;
+}
+
+/* The layer as it runs with recomputation: see model.h. False when a sum does not fit. */
+static bool recomputed(const cs_model *model, uint32_t i, cs_layer *layer)
+{
+    int64_t input = boundary_bytes(model, i);
+    int64_t again = layer->kept_bytes > input ? layer->kept_bytes - input : 0;
+    layer->kept_bytes = input;
+    return !__builtin_add_overflow(layer->workspace_bytes, again, &layer->workspace_bytes) &&
+           cs_time_add(layer->backward_input, layer->forward, &layer->backward_input);
+}
+
+static bool add_layer(cs_layer_sum *sum, const cs_model *model, uint32_t i, scaling by)
+{
+    static const scaling as_is = {0, 0};
+    cs_layer layer = model->layers[i];
+    int64_t workspace;
+    if ((layer.recompute && !recomputed(model, i, &layer)) ||
+        !add_scaled(&sum->forward, layer.forward, by, ROUND_NEAREST) ||
+        !add_scaled(&sum->backward_input, layer.backward_input, by, ROUND_NEAREST) ||
+        !add_scaled(&sum->backward_weight, layer.backward_weight, by, ROUND_NEAREST) ||
+        !add_scaled(&sum->update, layer.update, as_is, ROUND_NEAREST) ||
+        !add_scaled(&sum->weight_bytes, layer.weight_bytes, as_is, ROUND_UP) ||
+        !add_scaled(&sum->kept_bytes, layer.kept_bytes, by, ROUND_UP) ||
+        !scale(layer.workspace_bytes, by, ROUND_UP, &workspace))
+        return false;
+    if (workspace > sum->workspace_bytes)
+        sum->workspace_bytes = workspace;
+    return true;
 }
 
 cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint32_t samples,
@@ -142,7 +154,7 @@ cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint
     bool fits = scale(boundary_bytes(model, first), by, ROUND_UP, &made.input_bytes) &&
                 scale(boundary_bytes(model, end), by, ROUND_UP, &made.output_bytes);
     for (uint32_t i = first; fits && i < end; i++)
-        fits = add_layer(&made, &model->layers[i], by);
+        fits = add_layer(&made, model, i, by);
     if (!fits)
         return cs_error_add(error, CS_OVERFLOW,
                             "model \"%s\": a sum over layers %u to %u for %u samples does not fit "

@@ -16,6 +16,7 @@
 #include "sim/base/error.h"
 #include "sim/base/json.h"
 #include "sim/base/time.h"
+#include "sim/workload/precision.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +31,8 @@ typedef struct cs_layer {
     int64_t output_bytes;    /* activation handed to the next layer */
     int64_t kept_bytes;      /* live from the layer's forward to the end of its backward */
     int64_t workspace_bytes; /* live while the layer computes; grows with the samples */
+    bool recompute;          /* keeps its input only, and runs its forward again for its backward */
+    const char *timing;      /* "measured", "estimated", or NULL where all are alike */
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
@@ -43,6 +46,7 @@ typedef struct cs_provenance {
 typedef struct cs_model {
     const char *name;
     uint32_t batch_size; /* samples that times and activations are for; 0: any micro-batch */
+    uint32_t precision;  /* cs_precision, of weights and gradients: what the optimizer keeps */
     int64_t input_bytes; /* the input of layer 0 */
     uint32_t n_layers;
     cs_layer *layers;
@@ -83,7 +87,9 @@ CS_MUST_CHECK cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *laye
 /* Sums over [first, end) for micro-batches of `samples`: times, activations and workspace are
  * scaled linearly from model->batch_size (times to the nearest picosecond, halves up; bytes up),
  * each layer by itself; update and weights are not. With batch_size 0 all are taken as they are. An
- * empty run has the same bytes at both ends. CS_OVERFLOW when a sum does not fit. */
+ * empty run has the same bytes at both ends. A layer with `recompute` keeps its input; its forward
+ * is part of backward_input as well, and the rest of what it would keep, which is there again while
+ * it computes backward, of the workspace. CS_OVERFLOW when a sum does not fit. */
 CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,
                                      uint32_t samples, cs_layer_sum *sum, cs_error *error);
 

@@ -1,5 +1,7 @@
 #include "sim/workload/pipedream-chain.h"
 
+#include "sim/workload/articulation.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -232,26 +234,26 @@ uint32_t cs_pipedream_chain_last_reader(const cs_pipedream_chain *a, uint32_t no
     return read ? last : a->n_core;
 }
 
-/* Every path leads through the node at position p just when no edge starts before p and ends after
- * it, whichever topological order it is: such an edge can be made into a path past p, and a path
- * past p has such an edge. A virtual input feeds the nodes that are fed from outside, a virtual
- * output reads those that no one reads. One pass in order, with the furthest end of all edges that
- * start before p: linear in nodes and edges. */
-static void find_layers(cs_pipedream_chain *a)
+/* A virtual input feeds the nodes that are fed from outside, a virtual output reads those that no
+ * one reads. */
+static cs_status find_layers(cs_pipedream_chain *a, cs_error *error)
 {
-    uint32_t reach = 0;
+    uint32_t last_fed = 0, *last_reader = alloc_ids(a, a->n_core);
+    if (!last_reader)
+        return cs_error_no_memory(error);
     for (uint32_t n = 0; n < a->graph->n_nodes; n++)
         a->layer[n] = NONE;
-    for (uint32_t p = 0; p < a->n_core; p++)
-        if (is_fed(a, a->core[p]))
-            reach = p;
     for (uint32_t p = 0; p < a->n_core; p++) {
-        a->layer[a->core[p]] = a->n_layers;
-        if (reach <= p || p + 1 == a->n_core)
-            a->layer_end[a->n_layers++] = p + 1;
-        uint32_t last = cs_pipedream_chain_last_reader(a, a->core[p]);
-        reach = last > reach ? last : reach;
+        last_reader[p] = cs_pipedream_chain_last_reader(a, a->core[p]);
+        if (is_fed(a, a->core[p]))
+            last_fed = p;
     }
+    a->n_layers = cs_articulation_find(last_reader, a->n_core, last_fed, a->layer_end);
+    for (uint32_t p = 0, layer = 0; p < a->n_core; p++) {
+        a->layer[a->core[p]] = layer;
+        layer += a->layer_end[layer] == p + 1 ? 1 : 0;
+    }
+    return CS_OK;
 }
 
 uint32_t cs_pipedream_chain_reading_layer(const cs_pipedream_chain *a, uint32_t node)
@@ -300,7 +302,9 @@ static cs_status analyse(cs_pipedream_chain *a, cs_error *error)
         status = find_roles(a, error);
     if (status != CS_OK)
         return status;
-    find_layers(a);
+    status = find_layers(a, error);
+    if (status != CS_OK)
+        return status;
     place_empty_nodes(a);
     place_dead_ends(a);
     return CS_OK;

@@ -1,0 +1,301 @@
+#include "sim/base/file.h"
+#include "sim/base/units.h"
+#include "sim/cli/command.h"
+#include "sim/cli/scenario-option.h"
+#include "sim/workload/compare.h"
+#include "sim/workload/net-json.h"
+#include "sim/workload/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const cs_option options[] = {
+    {"batch", 'b', "SAMPLES", "Samples of a batch (default: 1)", false, NULL},
+    {"image", 'i', "PIXELS", "Height and width of the image; the same as --param image=PIXELS",
+     false, NULL},
+    {"param", 'p', "NAME=VALUE", "A parameter of the model (sim list models)", true, NULL},
+    {"device", 'd', "DEVICE", "Whose times to estimate (sim list devices), or a file", false, NULL},
+    {"precision", 0, "NAME", "Numbers (default: fp32)", false, cs_precision_names},
+    {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false,
+     (const char *const[]){"sgd", "momentum", "adam", NULL}},
+    {"granularity", 'g', "NAME", "Layers of the chain (default: layer)", false,
+     cs_granularity_names},
+    {"recompute", 0, NULL, "Mark every layer: it keeps its input only", false, NULL},
+    {"measured", 'm', "MODEL.json", "Times that replace estimates, by the names of layers", false,
+     NULL},
+    {"compare", 'c', "GRAPH.txt", "Hold the estimates against a profile, kind by kind", false,
+     NULL},
+    {"output", 'o', "MODEL.json", "Write the chain as a model file", false, NULL},
+    {"date", 0, "YYYY-MM-DD", "For the provenance (default: today)", false, NULL},
+    {"json", 0, NULL, "Print every operator as one JSON object", false, NULL},
+    {0},
+};
+
+/* ---- what is asked for ---- */
+
+/* The position of an option's value among its choices, 0 when it is not given. */
+static cs_status choose(const cs_arguments *arguments, const char *option,
+                        const char *const *choices, uint32_t *out, cs_error *error)
+{
+    const char *value = cs_arguments_value(arguments, option);
+    char known[128] = "";
+    *out = 0;
+    for (uint32_t i = 0; value && choices[i]; i++) {
+        size_t used = strlen(known);
+        if (strcmp(value, choices[i]) == 0) {
+            *out = i;
+            return CS_OK;
+        }
+        snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "", choices[i]);
+    }
+    return value ? cs_error_add(error, CS_USAGE, "model: unknown --%s \"%s\"; known: %s", option,
+                                value, known)
+                 : CS_OK;
+}
+
+static cs_status add_parameter(cJSON *object, const char *text, cs_error *error)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text)
+        return cs_error_add(error, CS_USAGE,
+                            "model: --param must be NAME=VALUE, like image=224 (got \"%s\")", text);
+    char *name = strndup(text, (size_t)(equals - text));
+    if (!name)
+        return cs_error_no_memory(error);
+    cJSON *value = cJSON_ParseWithOpts(equals + 1, NULL, true);
+    if (!value)
+        value = cJSON_CreateString(equals + 1);
+    cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+    bool added = value && cJSON_AddItemToObject(object, name, value);
+    if (!added)
+        cJSON_Delete(value);
+    free(name);
+    return added ? CS_OK : cs_error_no_memory(error);
+}
+
+static cs_status read_parameters(const cs_arguments *arguments, cJSON *object, cs_error *error)
+{
+    const char *const *texts;
+    size_t n = cs_arguments_values(arguments, "param", &texts);
+    uint32_t image;
+    cs_status status = cs_arguments_count(arguments, "image", 0, &image, error);
+    if (status == CS_OK && cs_arguments_value(arguments, "image") &&
+        !cJSON_AddNumberToObject(object, "image", image))
+        status = cs_error_no_memory(error);
+    for (size_t i = 0; i < n && status == CS_OK; i++)
+        status = add_parameter(object, texts[i], error);
+    return status;
+}
+
+static cs_status read_workload(const cs_arguments *arguments, cs_workload *workload,
+                               cs_error *error)
+{
+    static const char *const optimizers[] = {"sgd", "momentum", "adam", NULL};
+    uint32_t states;
+    *workload = (cs_workload){.name = arguments->words[0],
+                              .device = cs_arguments_value(arguments, "device"),
+                              .measured = cs_arguments_value(arguments, "measured"),
+                              .recompute = cs_arguments_flag(arguments, "recompute"),
+                              .date = cs_arguments_value(arguments, "date")};
+    cs_status status = cs_arguments_count(arguments, "batch", 1, &workload->batch_size, error);
+    if (status == CS_OK)
+        status = choose(arguments, "precision", cs_precision_names, &workload->precision, error);
+    if (status == CS_OK)
+        status =
+            choose(arguments, "granularity", cs_granularity_names, &workload->granularity, error);
+    if (status == CS_OK)
+        status = choose(arguments, "optimizer", optimizers, &states, error);
+    if (status != CS_OK)
+        return status;
+    workload->optimizer_states = states;
+    if (!workload->device && cs_arguments_value(arguments, "output"))
+        return cs_error_add(error, CS_USAGE, "model: --output needs the times of a --device");
+    if (workload->date && !cs_model_is_date(workload->date))
+        return cs_error_add(error, CS_USAGE, "model: --date must be a day as YYYY-MM-DD");
+    return CS_OK;
+}
+
+/* ---- tables ---- */
+
+static double milliseconds(double seconds)
+{
+    return seconds * 1e3;
+}
+
+static void print_layers(const cs_net_chain *chain, FILE *out)
+{
+    fprintf(out, "%12s %10s %12s %12s %11s %11s  layer\n", "parameters", "GMAC", "output, MB",
+            "kept, MB", "forward, ms", "back, ms");
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        const cs_net_layer *l = &chain->layers[i];
+        fprintf(out, "%12lld %10.4f %12.3f %12.3f %11.4f %11.4f  %s\n",
+                (long long)(l->weights + l->biases), l->macs / 1e9, (double)l->written_bytes / 1e6,
+                (double)l->kept_bytes / 1e6, milliseconds(l->forward),
+                milliseconds(l->backward_input + l->backward_weight), l->name);
+    }
+}
+
+static void print_totals(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+                         FILE *out)
+{
+    double kept = 0, forward = 0, backward = 0;
+    char text[CS_UNITS_TEXT_BYTES];
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        kept += (double)chain->layers[i].kept_bytes;
+        forward += chain->layers[i].forward;
+        backward += chain->layers[i].backward_input + chain->layers[i].backward_weight;
+    }
+    fprintf(out, "\n%s: %u layers, %lld parameters, %.4f GMAC (%.4f Gflop) per sample\n", net->name,
+            chain->n_layers, (long long)cs_net_parameters(net), cs_net_macs(net) / 1e9,
+            2 * cs_net_macs(net) / 1e9);
+    fprintf(out, "kept for backward at batch %u in %s: %s\n", how->batch_size,
+            cs_precision_names[how->precision],
+            cs_units_format(kept, CS_QUANTITY_BYTES, 5, text, sizeof(text)));
+    if (forward > 0)
+        fprintf(out, "estimated on %s, nothing measured: forward %.4f ms, backward %.4f ms\n",
+                how->device->title, milliseconds(forward), milliseconds(backward));
+}
+
+/* "+12 %" of the measured time, "-" where nothing was measured. */
+static const char *error_text(double measured, double estimated, char *text, size_t size)
+{
+    if (measured > 0)
+        snprintf(text, size, "%+.0f %%", 100 * (estimated / measured - 1));
+    else
+        snprintf(text, size, "-");
+    return text;
+}
+
+static void print_row(const cs_compare_row *row, FILE *out)
+{
+    char error[2][16];
+    for (int i = 0; i < 2; i++)
+        error_text(row->measured[i], row->estimated[i], error[i], sizeof(error[i]));
+    fprintf(out, "%-14s %8u %9u %11.3f %11.3f %8s %11.3f %11.3f %8s\n", row->kind, row->n_measured,
+            row->n_estimated, milliseconds(row->measured[0]), milliseconds(row->estimated[0]),
+            error[0], milliseconds(row->measured[1]), milliseconds(row->estimated[1]), error[1]);
+}
+
+static void print_compare(const cs_compare *compare, const char *path, const cs_net_options *how,
+                          FILE *out)
+{
+    fprintf(out, "\n%s, batch %u, against estimates on %s in %s\n\n", path, how->batch_size,
+            how->device->title, cs_precision_names[how->precision]);
+    fprintf(out, "%-14s %8s %9s %11s %11s %8s %11s %11s %8s\n", "kind", "measured", "estimated",
+            "forward, ms", "estimate", "error", "back, ms", "estimate", "error");
+    for (uint32_t i = 0; i < compare->n_rows; i++)
+        print_row(&compare->rows[i], out);
+    print_row(&compare->total, out);
+    if (compare->n_untimed > 0)
+        fprintf(out, "\nthe total leaves out %u kinds without a time on both sides\n",
+                compare->n_untimed);
+}
+
+/* ---- commands ---- */
+
+static cs_status print(const cs_context *context, const cs_arguments *arguments, const cs_net *net,
+                       const cs_net_options *how, cs_error *error)
+{
+    const char *profile = cs_arguments_value(arguments, "compare");
+    cs_net_chain chain;
+    cs_compare compare;
+    cs_status status = cs_net_chain_find(net, how, &chain, error);
+    if (status != CS_OK)
+        return status;
+    if (profile)
+        status = cs_compare_load(profile, net, how, &compare, error);
+    if (status == CS_OK && profile) {
+        print_compare(&compare, profile, how, context->out);
+    } else if (status == CS_OK && cs_arguments_flag(arguments, "json")) {
+        status = cs_print_json(cs_net_json(net, how, &chain), context->out, error);
+    } else if (status == CS_OK) {
+        print_layers(&chain, context->out);
+        print_totals(net, how, &chain, context->out);
+    }
+    cs_net_chain_finish(&chain);
+    return status;
+}
+
+static void today(char text[16])
+{
+    time_t now = time(NULL);
+    struct tm day;
+    strftime(text, 16, "%Y-%m-%d", gmtime_r(&now, &day));
+}
+
+static cs_status write(const cs_context *context, const cs_workload *asked, const cs_net *net,
+                       const char *path, cs_error *error)
+{
+    cs_model model = {0};
+    cs_workload workload = *asked;
+    char date[16];
+    today(date);
+    if (!workload.date)
+        workload.date = date;
+    cs_status status = cs_workload_model(&workload, net, &model, error);
+    cJSON *root = status == CS_OK ? cs_model_json(&model) : NULL;
+    char *json = root ? cs_json_print(root) : NULL;
+    cJSON_Delete(root);
+    if (status == CS_OK)
+        status = json ? cs_file_write(path, json, strlen(json), error) : cs_error_no_memory(error);
+    if (status == CS_OK)
+        cs_log_write(&context->log, CS_LOG_INFO, "%s: a chain of %u layers, %s", model.name,
+                     model.n_layers, model.provenance.source);
+    free(json);
+    cs_model_finish(&model);
+    return status;
+}
+
+static cs_status run_network(const cs_context *context, const cs_arguments *arguments,
+                             const cs_workload *workload, const cs_net *net, cs_error *error)
+{
+    const char *output = cs_arguments_value(arguments, "output");
+    cs_accelerator device = {0};
+    cs_net_options how;
+    if (output)
+        return write(context, workload, net, output, error);
+    cs_status status = cs_workload_options(workload, &device, &how, error);
+    if (status == CS_OK)
+        status = print(context, arguments, net, &how, error);
+    cs_accelerator_finish(&device);
+    return status;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    static const cs_json_place place = {.file = "sim model"};
+    cs_workload workload;
+    cs_net net = {0};
+    cJSON *parameters = cJSON_CreateObject();
+    cs_status status =
+        parameters ? read_workload(arguments, &workload, error) : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = read_parameters(arguments, parameters, error);
+    if (status == CS_OK) {
+        workload.parameters = parameters;
+        status = cs_workload_network(&workload, &place, &net, error);
+    }
+    if (status == CS_OK)
+        status = run_network(context, arguments, &workload, &net, error);
+    cs_net_finish(&net);
+    cJSON_Delete(parameters);
+    return status;
+}
+
+const cs_command cs_command_model = {
+    .name = "model",
+    .words = "NAME|CONFIG.json",
+    .min_words = 1,
+    .max_words = 1,
+    .summary = "make a model from an architecture, with times estimated on a device",
+    .doc =
+        "Builds the network of that name (sim list models), or the one that the config.json of a "
+        "transformers model describes, and prints its chain of layers: parameters, "
+        "multiply-accumulates, what each hands on and keeps for backward, and estimated times.\n\n"
+        "With --output the chain becomes a model file (scenarios/model-format.md). Times are those "
+        "of a roofline on a device's description (scenarios/devices): estimates, not "
+        "measurements. --compare holds them against a profile in PipeDream's format.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,87 @@
+/* Devices: what a description of an accelerator tells, and the times that follow from it.
+ *
+ * A pass over an operator takes the longer of computing and moving (a roofline; Williams et al.,
+ * CACM 2009), and the time to start its kernels:
+ *
+ *     launches * launch + max(flop / (peak * compute), bytes / (bandwidth * memory))
+ *
+ * `compute` and `memory` are the efficiencies of the operator's group, fractions of the data
+ * sheet's peaks that are reached. Convolutions, linear layers and attention multiply in the units
+ * of the precision, everything else in float32. A 3 x 3 convolution of stride 1 in fp32 is of the
+ * group "winograd", where libraries multiply less than the definition says, so that its efficiency
+ * may exceed 1.
+ *
+ * Descriptions are JSON files (scenarios/devices); those that the project ships are part of the
+ * program and known by name.
+ */
+#ifndef CS_WORKLOAD_ACCELERATOR_H
+#define CS_WORKLOAD_ACCELERATOR_H
+
+#include "sim/base/field.h"
+#include "sim/base/time.h"
+#include "sim/workload/op-cost.h"
+
+typedef enum cs_accelerator_group {
+    CS_GROUP_CONV,
+    CS_GROUP_WINOGRAD,
+    CS_GROUP_LINEAR,
+    CS_GROUP_ATTENTION,
+    CS_GROUP_NORM,
+    CS_GROUP_ELEMENTWISE,
+    CS_GROUP_POOL,
+    CS_GROUP_EMBEDDING,
+    CS_GROUP_LOSS,
+    CS_N_ACCELERATOR_GROUPS
+} cs_accelerator_group;
+
+typedef struct cs_efficiency {
+    double compute, memory; /* fractions of the peaks */
+    const char *source;     /* where the two come from */
+} cs_efficiency;
+
+typedef struct cs_accelerator {
+    const char *name, *title;
+    int64_t memory;                /* bytes */
+    double bandwidth;              /* bytes/s */
+    cs_time launch;                /* from one kernel to the next */
+    double peaks[CS_N_PRECISIONS]; /* flop/s of dense matrix products; 0: not supported */
+    const char *peak_source, *bandwidth_source, *memory_source, *launch_source;
+    cs_efficiency groups[CS_N_ACCELERATOR_GROUPS];
+    cs_arena arena;
+} cs_accelerator;
+
+/* The descriptions within the program; ended by {NULL}. */
+typedef struct cs_accelerator_text {
+    const char *name, *json;
+} cs_accelerator_text;
+
+extern const cs_accelerator_text cs_accelerators[];
+
+/* Zeroed devices can be finished. */
+void cs_accelerator_finish(cs_accelerator *device);
+
+/* Loads a device by its name, or from a file when `name` ends in ".json", relative to the file
+ * `from` (NULL: to the current folder). Errors list the known names. */
+CS_MUST_CHECK cs_status cs_accelerator_load(const char *name, const char *from,
+                                            cs_accelerator *device, cs_error *error);
+CS_MUST_CHECK cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place,
+                                            cs_accelerator *device, cs_error *error);
+
+/* The device that stands for none: every operator takes no time. */
+void cs_accelerator_none(cs_accelerator *device);
+
+/* CS_INVALID, with what it has, when the device does not compute in that precision. */
+CS_MUST_CHECK cs_status cs_accelerator_check(const cs_accelerator *device, cs_precision precision,
+                                             cs_error *error);
+
+/* Seconds of one pass over an operator. */
+double cs_accelerator_seconds(const cs_accelerator *device, const cs_op *op,
+                              const cs_pass_cost *pass, cs_precision precision);
+
+/* Seconds of updating weights, by the bytes that move. */
+double cs_accelerator_update_seconds(const cs_accelerator *device, double bytes);
+
+/* "conv", ..., ended by NULL. */
+extern const char *const cs_accelerator_group_names[];
+
+#endif

@@ -1,0 +1,148 @@
+#include "sim/workload/net-json.h"
+
+typedef struct figure {
+    const char *key;
+    double value;
+} figure;
+
+static bool add_figures(cJSON *object, const figure *figures, size_t n)
+{
+    bool done = true;
+    for (size_t i = 0; done && i < n; i++)
+        done = cJSON_AddNumberToObject(object, figures[i].key, figures[i].value) != NULL;
+    return done;
+}
+
+static bool add_sizes(cJSON *object, const char *key, const uint32_t *sizes, uint32_t n)
+{
+    cJSON *array = cJSON_AddArrayToObject(object, key);
+    bool done = array != NULL;
+    for (uint32_t i = 0; done && i < n; i++)
+        done = cJSON_AddItemToArray(array, cJSON_CreateNumber(sizes[i]));
+    return done;
+}
+
+static bool add_window(cJSON *object, const cs_op *op)
+{
+    if (op->kernel.rank == 0)
+        return true;
+    return add_sizes(object, "kernel", op->kernel.size, op->kernel.rank) &&
+           add_sizes(object, "stride", op->stride.size, op->stride.rank) &&
+           add_sizes(object, "padding", op->pad.size, op->pad.rank) &&
+           cJSON_AddNumberToObject(object, "groups", op->groups);
+}
+
+static bool add_shapes(cJSON *object, const cs_net *net, const cs_op *op)
+{
+    const cs_shape *out = &cs_net_tensor(net, op->output)->shape;
+    cJSON *inputs = cJSON_AddArrayToObject(object, "input_shapes");
+    bool done = inputs != NULL;
+    for (uint32_t i = 0; done && i < op->n_inputs; i++) {
+        const cs_shape *in = &cs_net_tensor(net, op->inputs[i])->shape;
+        cJSON *shape = cJSON_CreateArray();
+        done = cJSON_AddItemToArray(inputs, shape);
+        for (uint32_t d = 0; done && d < in->rank; d++)
+            done = cJSON_AddItemToArray(shape, cJSON_CreateNumber(in->dims[d]));
+    }
+    return done && add_sizes(object, "output_shape", out->dims, out->rank) &&
+           add_window(object, op);
+}
+
+static cJSON *op_json(const cs_net *net, const cs_net_options *how, const cs_op *op)
+{
+    cs_op_cost cost;
+    cs_op_cost_of(net, op, how->batch_size, how->precision, &cost);
+    const cs_pass_cost *passes[] = {&cost.forward, &cost.backward_input, &cost.backward_weight};
+    double s[3];
+    for (int i = 0; i < 3; i++)
+        s[i] = cs_accelerator_seconds(how->device, op, passes[i], how->precision);
+    const figure figures[] = {
+        {"weights", (double)cost.weights},
+        {"biases", (double)cost.biases},
+        {"input_bytes", (double)cost.input_bytes},
+        {"output_bytes", (double)cost.output_bytes},
+        {"macs", cost.macs},
+        {"forward_flop", cost.forward.flop},
+        {"backward_input_flop", cost.backward_input.flop},
+        {"backward_weight_flop", cost.backward_weight.flop},
+        {"forward_moved_bytes", cost.forward.bytes},
+        {"backward_input_moved_bytes", cost.backward_input.bytes},
+        {"backward_weight_moved_bytes", cost.backward_weight.bytes},
+        {"extra_kept_bytes", (double)cost.extra_kept_bytes},
+        {"workspace_bytes", (double)cost.workspace_bytes},
+        {"forward_s", s[0]},
+        {"backward_input_s", s[1]},
+        {"backward_weight_s", s[2]},
+    };
+    cJSON *object = cJSON_CreateObject();
+    if (object && cJSON_AddStringToObject(object, "name", op->name) &&
+        cJSON_AddStringToObject(object, "kind", cs_op_kind_name(op->kind)) &&
+        add_shapes(object, net, op) &&
+        cJSON_AddBoolToObject(object, "keeps_input", cost.keeps_input) &&
+        cJSON_AddBoolToObject(object, "keeps_output", cost.keeps_output) &&
+        cJSON_AddBoolToObject(object, "in_place", op->in_place) &&
+        add_figures(object, figures, sizeof(figures) / sizeof(figures[0])))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+static cJSON *layer_json(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
+{
+    const figure figures[] = {
+        {"weights", (double)layer->weights},
+        {"biases", (double)layer->biases},
+        {"input_bytes", (double)layer->read_bytes},
+        {"output_bytes", (double)layer->written_bytes},
+        {"macs", layer->macs},
+        {"forward_flop", layer->forward_flop},
+        {"backward_input_flop", layer->input_flop},
+        {"backward_weight_flop", layer->weight_flop},
+        {"forward_moved_bytes", layer->forward_bytes},
+        {"backward_input_moved_bytes", layer->input_bytes},
+        {"backward_weight_moved_bytes", layer->weight_bytes},
+        {"kept_bytes", (double)layer->kept_bytes},
+        {"workspace_bytes", (double)layer->workspace_bytes},
+        {"forward_s", layer->forward},
+        {"backward_input_s", layer->backward_input},
+        {"backward_weight_s", layer->backward_weight},
+    };
+    cJSON *object = cJSON_CreateObject();
+    bool done = object && cJSON_AddStringToObject(object, "name", layer->name) &&
+                add_figures(object, figures, sizeof(figures) / sizeof(figures[0]));
+    cJSON *ops = done ? cJSON_AddArrayToObject(object, "operators") : NULL;
+    done = ops != NULL;
+    for (uint32_t p = layer->first; done && p < layer->end; p++)
+        done = cJSON_AddItemToArray(ops, op_json(net, how, &net->ops[p]));
+    if (done)
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+cJSON *cs_net_json(const cs_net *net, const cs_net_options *options, const cs_net_chain *chain)
+{
+    double kept = 0;
+    for (uint32_t i = 0; i < chain->n_layers; i++)
+        kept += (double)chain->layers[i].kept_bytes;
+    const figure figures[] = {
+        {"batch_size", options->batch_size},
+        {"parameters", (double)cs_net_parameters(net)},
+        {"macs_per_sample", cs_net_macs(net)},
+        {"kept_bytes", kept},
+    };
+    cJSON *root = cJSON_CreateObject();
+    bool done =
+        root && cJSON_AddStringToObject(root, "name", net->name) &&
+        cJSON_AddStringToObject(root, "device", options->device->name) &&
+        cJSON_AddStringToObject(root, "precision", cs_precision_names[options->precision]) &&
+        add_figures(root, figures, sizeof(figures) / sizeof(figures[0]));
+    cJSON *layers = done ? cJSON_AddArrayToObject(root, "layers") : NULL;
+    done = layers != NULL;
+    for (uint32_t i = 0; done && i < chain->n_layers; i++)
+        done = cJSON_AddItemToArray(layers, layer_json(net, options, &chain->layers[i]));
+    if (done)
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}

@@ -1,0 +1,378 @@
+#include "sim/workload/net-model.h"
+
+#include "sim/workload/articulation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cs_granularity_names[] = {"layer", "block", NULL};
+
+/* ---- layers ---- */
+
+static bool is_side_loss(const cs_net *net, uint32_t p)
+{
+    cs_op_kind kind = net->ops[p].kind;
+    return p + 1 < net->n_ops && (kind == CS_OP_CROSS_ENTROPY || kind == CS_OP_SQUARED_ERROR);
+}
+
+static bool reads_input(const cs_op *op, const uint32_t *writer)
+{
+    bool reads = false;
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        reads |= writer[op->inputs[i]] == CS_NO_TENSOR;
+    return reads;
+}
+
+/* The position of the last operator that reads what the one at p writes. */
+static uint32_t last_reader(const cs_net *net, uint32_t p)
+{
+    uint32_t reader = cs_net_tensor(net, net->ops[p].output)->last_reader;
+    if (reader != CS_NO_TENSOR)
+        return reader;
+    return is_side_loss(net, p) ? p : net->n_ops;
+}
+
+static cs_status find_ends(const cs_net *net, uint32_t *ends, uint32_t *n_ends, cs_error *error)
+{
+    uint32_t n = net->n_ops, last_fed = 0;
+    uint32_t *readers = calloc(n, sizeof(*readers));
+    uint32_t *writer = calloc(net->n_tensors, sizeof(*writer));
+    cs_status status = readers && writer ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK) {
+        memset(writer, 0xff, net->n_tensors * sizeof(*writer));
+        for (uint32_t p = 0; p < n; p++) {
+            writer[net->ops[p].output] = p;
+            readers[p] = last_reader(net, p);
+            if (reads_input(&net->ops[p], writer))
+                last_fed = p;
+        }
+        *n_ends = cs_articulation_find(readers, n, last_fed, ends);
+    }
+    free(readers);
+    free(writer);
+    return status;
+}
+
+static bool only_views(const cs_net *net, uint32_t first, uint32_t end)
+{
+    bool only = true;
+    for (uint32_t p = first; p < end; p++)
+        only &= net->ops[p].kind == CS_OP_VIEW;
+    return only;
+}
+
+/* Views at the end have no layer behind them: they join the one before. */
+static uint32_t join_views(const cs_net *net, uint32_t *ends, uint32_t n)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t first = kept > 0 ? ends[kept - 1] : 0;
+        bool views = only_views(net, first, ends[i]);
+        if (views && i + 1 < n)
+            continue;
+        if (views && kept > 0)
+            kept--;
+        ends[kept++] = ends[i];
+    }
+    return kept;
+}
+
+/* The block of the first operator from p on that is no view. */
+static uint32_t block_from(const cs_net *net, uint32_t p)
+{
+    while (p + 1 < net->n_ops && net->ops[p].kind == CS_OP_VIEW)
+        p++;
+    return net->ops[p].block;
+}
+
+/* Keeps the ends behind which another block starts. */
+static uint32_t join_blocks(const cs_net *net, uint32_t *ends, uint32_t n)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (i + 1 == n || block_from(net, ends[i]) != net->ops[ends[i] - 1].block)
+            ends[kept++] = ends[i];
+    return kept;
+}
+
+static const char *name_layer(const cs_net *net, const cs_net_layer *layer,
+                              cs_granularity granularity, cs_arena *arena)
+{
+    static const char format[] = "%s to %s";
+    uint32_t first = layer->first;
+    while (first + 1 < layer->end && net->ops[first].kind == CS_OP_VIEW)
+        first++;
+    const cs_op *a = &net->ops[first], *b = &net->ops[layer->end - 1];
+    if (granularity == CS_GRANULARITY_BLOCK)
+        return cs_arena_copy(arena, net->blocks[b->block]);
+    if (a == b)
+        return cs_arena_copy(arena, a->name);
+    size_t size = strlen(a->name) + strlen(b->name) + sizeof(format);
+    char *name = cs_arena_alloc(arena, size, 1);
+    if (name)
+        snprintf(name, size, format, a->name, b->name);
+    return name;
+}
+
+static cs_status make_layers(const cs_net *net, cs_granularity granularity, cs_net_chain *chain,
+                             cs_error *error)
+{
+    uint32_t n = 0;
+    uint32_t *ends = cs_arena_alloc(&chain->arena, net->n_ops, sizeof(*ends));
+    cs_status status = ends ? find_ends(net, ends, &n, error) : cs_error_no_memory(error);
+    if (status != CS_OK)
+        return status;
+    n = join_views(net, ends, n);
+    if (granularity == CS_GRANULARITY_BLOCK)
+        n = join_blocks(net, ends, n);
+    chain->layers = cs_arena_alloc(&chain->arena, n, sizeof(*chain->layers));
+    if (!chain->layers)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++) {
+        cs_net_layer *layer = &chain->layers[i];
+        layer->first = i > 0 ? ends[i - 1] : 0;
+        layer->end = ends[i];
+        layer->name = name_layer(net, layer, granularity, &chain->arena);
+        if (!layer->name)
+            return cs_error_no_memory(error);
+    }
+    chain->n_layers = n;
+    return CS_OK;
+}
+
+/* ---- costs ---- */
+
+static bool add(int64_t *sum, int64_t value)
+{
+    return !__builtin_add_overflow(*sum, value, sum);
+}
+
+static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
+                   cs_net_layer *layer)
+{
+    const cs_accelerator *device = how->device;
+    layer->macs += cost->macs;
+    layer->forward_flop += cost->forward.flop;
+    layer->input_flop += cost->backward_input.flop;
+    layer->weight_flop += cost->backward_weight.flop;
+    layer->forward_bytes += cost->forward.bytes;
+    layer->input_bytes += cost->backward_input.bytes;
+    layer->weight_bytes += cost->backward_weight.bytes;
+    layer->forward += cs_accelerator_seconds(device, op, &cost->forward, how->precision);
+    layer->backward_input +=
+        cs_accelerator_seconds(device, op, &cost->backward_input, how->precision);
+    layer->backward_weight +=
+        cs_accelerator_seconds(device, op, &cost->backward_weight, how->precision);
+    if (cost->workspace_bytes > layer->workspace_bytes)
+        layer->workspace_bytes = cost->workspace_bytes;
+    return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
+           add(&layer->kept_bytes, cost->extra_kept_bytes);
+}
+
+/* A storage while it is looked for who keeps it. */
+typedef struct storage {
+    int64_t bytes;  /* of the first tensor in it, which the others are views of */
+    uint32_t layer; /* the last that reads it, or else the one that writes it */
+    bool used, kept;
+} storage;
+
+static void visit_op(const cs_net *net, const cs_net_options *how, const cs_op *op, uint32_t layer,
+                     const cs_op_cost *cost, storage *storages)
+{
+    for (uint32_t i = 0; i <= op->n_inputs; i++) {
+        bool is_output = i == op->n_inputs;
+        cs_tensor tensor = is_output ? op->output : op->inputs[i];
+        storage *at = &storages[cs_net_tensor(net, tensor)->storage];
+        if (!at->used)
+            at->bytes = cs_tensor_bytes(net, tensor, how->batch_size, how->precision);
+        if (!is_output || !at->used)
+            at->layer = layer;
+        at->used = true;
+        at->kept |= is_output ? cost->keeps_output : cost->keeps_input;
+    }
+}
+
+static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
+                        storage *storages)
+{
+    bool fits = true;
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        cs_net_layer *layer = &chain->layers[i];
+        for (uint32_t p = layer->first; fits && p < layer->end; p++) {
+            cs_op_cost cost;
+            cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
+            fits = add_op(how, &net->ops[p], &cost, layer);
+            visit_op(net, how, &net->ops[p], i, &cost, storages);
+            if (p == layer->first)
+                layer->read_bytes = cost.input_bytes;
+            layer->written_bytes = cost.output_bytes;
+        }
+    }
+    for (uint32_t s = 0; fits && s < net->n_storages; s++)
+        if (storages[s].kept)
+            fits = add(&chain->layers[storages[s].layer].kept_bytes, storages[s].bytes);
+    return fits;
+}
+
+static cs_status check_options(const cs_net *net, const cs_net_options *how, cs_error *error)
+{
+    if (how->batch_size < 1 || how->batch_size > CS_BATCH_MAX)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: the batch size must be from 1 to %d samples (got %u)", net->name,
+                            CS_BATCH_MAX, how->batch_size);
+    return cs_accelerator_check(how->device, how->precision, error);
+}
+
+static cs_status make_chain(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
+                            cs_error *error)
+{
+    cs_status status = check_options(net, how, error);
+    if (status == CS_OK)
+        status = make_layers(net, how->granularity, chain, error);
+    if (status != CS_OK)
+        return status;
+    storage *storages = calloc(net->n_storages, sizeof(*storages));
+    if (!storages)
+        return cs_error_no_memory(error);
+    bool fits = cost_layers(net, how, chain, storages);
+    free(storages);
+    return fits ? CS_OK
+                : cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
+                               net->name);
+}
+
+cs_status cs_net_chain_find(const cs_net *net, const cs_net_options *options, cs_net_chain *chain,
+                            cs_error *error)
+{
+    cs_net_chain made = {0};
+    cs_arena_init(&made.arena);
+    cs_status status = make_chain(net, options, &made, error);
+    if (status != CS_OK) {
+        cs_net_chain_finish(&made);
+        return status;
+    }
+    *chain = made;
+    return CS_OK;
+}
+
+void cs_net_chain_finish(cs_net_chain *chain)
+{
+    if (!chain)
+        return;
+    cs_arena_finish(&chain->arena);
+    *chain = (cs_net_chain){0};
+}
+
+/* ---- the model ---- */
+
+static cs_status describe(const cs_net *net, const cs_net_options *how, cs_model *model,
+                          cs_error *error)
+{
+    char text[512];
+    cs_arena *arena = &model->arena;
+    const cs_accelerator *device = how->device;
+    model->name = cs_arena_copy(arena, net->name);
+    model->batch_size = how->batch_size;
+    model->precision = how->precision;
+    model->input_bytes =
+        how->batch_size *
+        (net->input_elements * cs_precision_bytes(how->precision) + net->input_ids * 8);
+    snprintf(text, sizeof(text), "%s; roofline on device \"%s\" in %s: estimated, not measured",
+             how->source, device->name, cs_precision_names[how->precision]);
+    model->provenance.source = cs_arena_copy(arena, text);
+    snprintf(text, sizeof(text), "none; assumed %s", device->title);
+    model->provenance.hardware = cs_arena_copy(arena, text);
+    model->provenance.date = cs_arena_copy(arena, how->date ? how->date : "1970-01-01");
+    model->provenance.notes =
+        "kept as PyTorch 2.1 keeps it, eager; every operator by itself, none fused; convolution "
+        "libraries' workspace not known";
+    if (!model->name || !model->provenance.source || !model->provenance.hardware ||
+        !model->provenance.date)
+        return cs_error_no_memory(error);
+    return CS_OK;
+}
+
+static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_layer *to,
+                       cs_arena *arena)
+{
+    int64_t parameters = from->weights + from->biases;
+    double update =
+        (double)parameters * cs_precision_update_bytes(how->precision, how->optimizer_states);
+    double seconds = parameters > 0 ? cs_accelerator_update_seconds(how->device, update) : 0;
+    *to = (cs_layer){
+        .name = cs_arena_copy(arena, from->name),
+        .output_bytes = from->written_bytes,
+        .kept_bytes = from->kept_bytes,
+        .workspace_bytes = from->workspace_bytes,
+        .recompute = how->recompute,
+        .timing = "estimated",
+    };
+    return !__builtin_mul_overflow(parameters, (int64_t)cs_precision_bytes(how->precision),
+                                   &to->weight_bytes) &&
+           cs_time_from_seconds(from->forward, &to->forward) &&
+           cs_time_from_seconds(from->backward_input, &to->backward_input) &&
+           cs_time_from_seconds(from->backward_weight, &to->backward_weight) &&
+           cs_time_from_seconds(seconds, &to->update);
+}
+
+static cs_status fill_model(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+                            cs_model *model, cs_error *error)
+{
+    cs_status status = describe(net, how, model, error);
+    if (status != CS_OK)
+        return status;
+    model->n_layers = chain->n_layers;
+    model->layers = cs_arena_alloc(&model->arena, chain->n_layers, sizeof(*model->layers));
+    if (!model->layers)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        if (!fill_layer(how, &chain->layers[i], &model->layers[i], &model->arena))
+            return cs_error_add(error, CS_OVERFLOW,
+                                "%s: the times or sizes of layer %s do not fit 64 bits", net->name,
+                                chain->layers[i].name);
+        if (!model->layers[i].name)
+            return cs_error_no_memory(error);
+    }
+    return CS_OK;
+}
+
+cs_status cs_net_model(const cs_net *net, const cs_net_options *options, cs_model *model,
+                       cs_error *error)
+{
+    cs_net_chain chain;
+    cs_model made = {0};
+    cs_status status = cs_net_chain_find(net, options, &chain, error);
+    if (status != CS_OK)
+        return status;
+    cs_arena_init(&made.arena);
+    status = fill_model(net, options, &chain, &made, error);
+    cs_net_chain_finish(&chain);
+    if (status != CS_OK) {
+        cs_model_finish(&made);
+        return status;
+    }
+    *model = made;
+    return CS_OK;
+}
+
+/* ---- totals ---- */
+
+int64_t cs_net_parameters(const cs_net *net)
+{
+    int64_t sum = 0;
+    for (uint32_t p = 0; p < net->n_ops; p++)
+        sum += (net->ops[p].tied ? 0 : net->ops[p].weights) + net->ops[p].biases;
+    return sum;
+}
+
+double cs_net_macs(const cs_net *net)
+{
+    double sum = 0;
+    for (uint32_t p = 0; p < net->n_ops; p++) {
+        cs_op_cost cost;
+        cs_op_cost_of(net, &net->ops[p], 1, CS_PRECISION_FP32, &cost);
+        sum += cost.macs;
+    }
+    return sum;
+}

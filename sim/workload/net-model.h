@@ -1,0 +1,69 @@
+/* From a network to a model: the chain of its layers with times and sizes.
+ *
+ * The chain's finest form ends a layer at every articulation point of the graph (see
+ * articulation.h); views join the layer behind them. The coarse form ends layers only where a block
+ * of the network ends as well. A loss that is not the last operator is part of the layer that it
+ * hangs on.
+ *
+ * Times come from a device description (accelerator.h), forward, gradients of the input and gradients of
+ * the weights by themselves; each operator by itself, none fused and none overlapping. What is kept
+ * counts every storage once, at the last layer that reads it (op-cost.h says what each operator
+ * keeps).
+ */
+#ifndef CS_WORKLOAD_NET_MODEL_H
+#define CS_WORKLOAD_NET_MODEL_H
+
+#include "sim/workload/accelerator.h"
+#include "sim/workload/model.h"
+#include "sim/workload/net.h"
+
+typedef enum cs_granularity { CS_GRANULARITY_LAYER, CS_GRANULARITY_BLOCK } cs_granularity;
+
+/* "layer", "block", ended by NULL. */
+extern const char *const cs_granularity_names[];
+
+typedef struct cs_net_options {
+    uint32_t batch_size; /* 1 to CS_BATCH_MAX */
+    cs_precision precision;
+    double optimizer_states; /* values per weight: 0, 1 or 2 */
+    cs_granularity granularity;
+    bool recompute;               /* marks every layer */
+    const cs_accelerator *device; /* whose times; see cs_accelerator_none */
+    const char *source;           /* for the provenance: what the network was made from */
+    const char *date;             /* for the provenance, YYYY-MM-DD; NULL: 1970-01-01, for none */
+} cs_net_options;
+
+/* A layer of the chain: operators [first, end). */
+typedef struct cs_net_layer {
+    const char *name; /* the operator's, the block's, or "FIRST to LAST" */
+    uint32_t first, end;
+    double macs;
+    double forward_flop, input_flop, weight_flop;
+    double forward_bytes, input_bytes, weight_bytes; /* moved */
+    int64_t read_bytes, written_bytes;               /* |x| and |y| */
+    int64_t weights, biases;                         /* parameters */
+    double forward, backward_input, backward_weight; /* s */
+    int64_t kept_bytes, workspace_bytes;
+} cs_net_layer;
+
+typedef struct cs_net_chain {
+    cs_net_layer *layers;
+    uint32_t n_layers;
+    cs_arena arena;
+} cs_net_chain;
+
+/* Zeroed chains can be finished. CS_INVALID for a batch or a precision that cannot be, CS_OVERFLOW
+ * for sizes beyond 64 bits. */
+CS_MUST_CHECK cs_status cs_net_chain_find(const cs_net *net, const cs_net_options *options,
+                                          cs_net_chain *chain, cs_error *error);
+void cs_net_chain_finish(cs_net_chain *chain);
+
+/* The chain as a model. */
+CS_MUST_CHECK cs_status cs_net_model(const cs_net *net, const cs_net_options *options,
+                                     cs_model *model, cs_error *error);
+
+/* Totals over a network: parameters, and multiply-accumulates of one sample. */
+int64_t cs_net_parameters(const cs_net *net);
+double cs_net_macs(const cs_net *net);
+
+#endif

@@ -1,0 +1,277 @@
+#include "sim/workload/op-cost.h"
+
+#include <string.h>
+
+enum { FLOAT = 4, INDEX = 8, MASK = 1 };
+
+/* What kinds without a rule of their own do per element: flop, and times that an element of
+ * activations is moved (with `bytes` more of something else); and what they keep. */
+static const struct simple {
+    double forward_flop, backward_flop;
+    double forward_moves, backward_moves, weight_moves; /* times the output's elements */
+    double bytes;                                       /* in both passes, per element of output */
+    bool keeps_input, keeps_output;
+} simple[CS_N_OP_KINDS] = {
+    [CS_OP_BATCH_NORM] = {5, 8, 3, 5, 0, 0, true, false},
+    [CS_OP_LAYER_NORM] = {6, 9, 2, 3, 2, 0, true, false},
+    [CS_OP_RMS_NORM] = {4, 7, 6, 8, 2, 0, true, false},
+    [CS_OP_RELU] = {1, 1, 2, 3, 0, 0, false, true},
+    [CS_OP_GELU] = {8, 12, 2, 3, 0, 0, true, false},
+    [CS_OP_SILU] = {5, 8, 2, 3, 0, 0, true, false},
+    [CS_OP_TANH] = {5, 3, 2, 3, 0, 0, false, true},
+    [CS_OP_ROTARY] = {3, 3, 2, 2, 0, 0, false, false},
+    [CS_OP_MUL] = {1, 2, 3, 5, 0, 0, true, false},
+    [CS_OP_ADD] = {1, 0, 3, 0, 1, 0, false, false},
+    [CS_OP_DROPOUT] = {2, 1, 2, 2, 0, MASK, false, false},
+    [CS_OP_SOFTMAX] = {5, 4, 2, 3, 0, 0, false, true},
+    [CS_OP_COPY] = {0, 0, 2, 2, 0, 0, false, false},
+    [CS_OP_CONCAT] = {0, 0, 2, 2, 0, 0, false, false},
+    [CS_OP_ADAPTIVE_POOL] = {1, 1, 1, 1, 0, 0, true, false},
+    [CS_OP_MAX_POOL] = {0, 1, 1, 1, 0, INDEX, true, false},
+    [CS_OP_AVG_POOL] = {0, 1, 1, 1, 0, 0, true, false},
+    [CS_OP_EMBEDDING] = {0, 0, 2, 0, 2, 0, true, false},
+    [CS_OP_CROSS_ENTROPY] = {6, 3, 0, 0, 0, 0, false, false},
+    [CS_OP_SQUARED_ERROR] = {3, 2, 0, 0, 0, 0, true, false},
+};
+
+/* An operator with what all rules need. */
+typedef struct subject {
+    const cs_net *net;
+    const cs_op *op;
+    const cs_tensor_info *in, *out;
+    double batch, width;
+    double x, y; /* elements of first input and output, of the whole batch */
+    bool needs_gradient;
+} subject;
+
+int64_t cs_tensor_bytes(const cs_net *net, cs_tensor tensor, uint32_t batch, cs_precision precision)
+{
+    const cs_tensor_info *info = cs_net_tensor(net, tensor);
+    int64_t width = info->element == CS_ELEMENT_INT64     ? INDEX
+                    : info->element == CS_ELEMENT_FLOAT32 ? FLOAT
+                                                          : cs_precision_bytes(precision);
+    return info->elements * width * batch;
+}
+
+bool cs_op_is_winograd(const cs_op *op)
+{
+    return op->kind == CS_OP_CONV && op->groups == 1 && op->kernel.rank == 2 &&
+           op->kernel.size[0] == 3 && op->kernel.size[1] == 3 && op->stride.size[0] == 1;
+}
+
+/* Rows that a matrix of features has: everything but the last dimension. */
+static double rows_of(const cs_tensor_info *tensor)
+{
+    return (double)tensor->elements / tensor->shape.dims[tensor->shape.rank - 1];
+}
+
+/* ---- matrix products ---- */
+
+static void cost_product(const subject *s, double macs, cs_op_cost *cost)
+{
+    const cs_op *op = s->op;
+    double flop = 2 * macs, bytes = s->width * (s->x + s->y + (double)op->weights);
+    cost->macs = macs;
+    cost->forward = (cs_pass_cost){flop, bytes + s->width * (double)op->biases, 1};
+    if (s->needs_gradient)
+        cost->backward_input = (cs_pass_cost){flop, bytes, 1};
+    cost->backward_weight = (cs_pass_cost){flop, bytes, 1};
+    if (op->biases > 0) { /* the sum of the output's gradient over all rows */
+        cost->backward_weight.flop += s->y;
+        cost->backward_weight.bytes += s->width * s->y;
+        cost->backward_weight.launches++;
+    }
+    cost->keeps_input = true;
+}
+
+/* An output is a sum over the weights of its channel. */
+static void cost_conv(const subject *s, cs_op_cost *cost)
+{
+    double channels = s->out->shape.dims[0];
+    cost_product(s, s->y * (double)s->op->weights / channels, cost);
+}
+
+static void cost_linear(const subject *s, cs_op_cost *cost)
+{
+    cost_product(s, s->batch * rows_of(s->in) * (double)s->op->weights, cost);
+}
+
+/* ---- attention ---- */
+
+/* The two products of queries and keys, and of weights and values, each rows x rows x features; a
+ * fused causal kernel leaves out the half above the diagonal. Backward there are four products, and
+ * a fused kernel computes the weights a second time (Dao et al., FlashAttention, NeurIPS 2022). */
+static void cost_attention(const subject *s, cs_op_cost *cost)
+{
+    const cs_attention *a = &s->op->attention;
+    bool flash = a->kernel == CS_ATTENTION_FLASH;
+    double rows = s->out->shape.dims[0], features = s->out->shape.dims[1];
+    double keys = (double)cs_net_tensor(s->net, s->op->inputs[1])->shape.dims[1];
+    double pairs = flash && a->causal ? rows * (rows + 1) / 2 : rows * rows;
+    double weights = s->batch * a->heads * rows * rows; /* elements of the matrix */
+    double tensors = s->width * s->batch * rows * 2 * (features + keys);
+    double passes = (a->dropout > 0 ? 6 : 4) * s->width;
+    cost->macs = s->batch * 2 * pairs * features;
+    cost->forward = (cs_pass_cost){2 * cost->macs, tensors, 1};
+    cost->backward_input = (cs_pass_cost){5 * cost->macs, 2 * tensors, 1};
+    cost->extra_kept_bytes = (int64_t)(s->batch * a->heads * rows * FLOAT);
+    cost->keeps_output = flash;
+    cost->keeps_input = true;
+    if (flash)
+        return;
+    cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights, 3};
+    cost->backward_input =
+        (cs_pass_cost){4 * cost->macs + 4 * weights, 2 * tensors + (passes + 1) * weights, 5};
+    cost->extra_kept_bytes = (int64_t)(weights * s->width);
+    cost->workspace_bytes = (int64_t)(weights * s->width);
+    if (a->dropout > 0)
+        cost->extra_kept_bytes += (int64_t)(weights * (MASK + s->width));
+}
+
+/* ---- elementwise and the rest ---- */
+
+static double statistics(const subject *s)
+{
+    switch (s->op->kind) {
+    case CS_OP_BATCH_NORM:
+        return 2.0 * s->in->shape.dims[0];
+    case CS_OP_LAYER_NORM:
+        return 2.0 * s->batch * rows_of(s->in);
+    case CS_OP_RMS_NORM:
+        return s->batch * rows_of(s->in);
+    default:
+        return 0;
+    }
+}
+
+/* Losses compute in float32 on what the operator before them wrote. */
+static void cost_loss(const subject *s, cs_op_cost *cost)
+{
+    bool entropy = s->op->kind == CS_OP_CROSS_ENTROPY;
+    double targets = entropy ? INDEX * s->batch * rows_of(s->in) : s->width * s->x;
+    double logarithms = entropy ? FLOAT * s->x : 0;
+    cost->forward.bytes = s->width * s->x + logarithms + targets;
+    cost->backward_input.bytes = cost->forward.bytes + s->width * s->x;
+    cost->forward.flop = simple[s->op->kind].forward_flop * s->x;
+    cost->backward_input.flop = simple[s->op->kind].backward_flop * s->x;
+    cost->extra_kept_bytes = (int64_t)(logarithms + targets);
+    cost->keeps_input = simple[s->op->kind].keeps_input;
+}
+
+static void cost_pool(const subject *s, cs_op_cost *cost)
+{
+    double window = 1;
+    for (uint32_t i = 0; i < s->op->kernel.rank; i++)
+        window *= s->op->kernel.size[i];
+    cost->forward.bytes += s->width * s->x;
+    cost->backward_input.bytes += s->width * s->x;
+    cost->forward.flop += window * s->y;
+    if (s->op->kind == CS_OP_MAX_POOL)
+        cost->extra_kept_bytes = (int64_t)(INDEX * s->y);
+    if (s->op->kind == CS_OP_ADAPTIVE_POOL && s->out->elements == s->out->shape.dims[0])
+        cost->keeps_input = false;
+}
+
+static void cost_simple(const subject *s, cs_op_cost *cost)
+{
+    const struct simple *rule = &simple[s->op->kind];
+    double parameters = (double)(s->op->weights + s->op->biases);
+    cost->forward.flop = rule->forward_flop * s->y;
+    cost->forward.bytes = (rule->forward_moves * s->width + rule->bytes) * s->y;
+    if (s->needs_gradient) {
+        cost->backward_input.flop = rule->backward_flop * s->y;
+        cost->backward_input.bytes = (rule->backward_moves * s->width + rule->bytes) * s->y;
+    }
+    if (parameters > 0 && rule->weight_moves > 0)
+        cost->backward_weight =
+            (cs_pass_cost){s->y, rule->weight_moves * s->width * s->y + s->width * parameters, 1};
+    cost->keeps_input = rule->keeps_input;
+    cost->keeps_output = rule->keeps_output;
+    cost->extra_kept_bytes = (int64_t)(FLOAT * statistics(s));
+    if (s->op->kind == CS_OP_DROPOUT)
+        cost->extra_kept_bytes = (int64_t)(MASK * s->y);
+    if (s->op->kind == CS_OP_RMS_NORM)
+        cost->extra_kept_bytes += (int64_t)(s->width * s->x);
+}
+
+static void cost_by_kind(const subject *s, cs_op_cost *cost)
+{
+    switch (s->op->kind) {
+    case CS_OP_CONV:
+        cost_conv(s, cost);
+        break;
+    case CS_OP_LINEAR:
+        cost_linear(s, cost);
+        break;
+    case CS_OP_ATTENTION:
+        cost_attention(s, cost);
+        break;
+    case CS_OP_CROSS_ENTROPY:
+    case CS_OP_SQUARED_ERROR:
+        cost_loss(s, cost);
+        break;
+    case CS_OP_MAX_POOL:
+    case CS_OP_AVG_POOL:
+    case CS_OP_ADAPTIVE_POOL:
+        cost_simple(s, cost);
+        cost_pool(s, cost);
+        break;
+    case CS_OP_VIEW:
+        break;
+    default:
+        cost_simple(s, cost);
+        break;
+    }
+}
+
+/* ---- what all have ---- */
+
+/* Where several operators read a tensor, their gradients are added: all but the first one that
+ * arrives, that of the last reader, read two and write one. */
+static void add_accumulations(const subject *s, cs_op_cost *cost)
+{
+    uint32_t self = (uint32_t)(s->op - s->net->ops);
+    for (uint32_t i = 0; i < s->op->n_inputs; i++) {
+        const cs_tensor_info *read = cs_net_tensor(s->net, s->op->inputs[i]);
+        if (!read->differentiable || read->last_reader == self || s->op->kind == CS_OP_VIEW)
+            continue;
+        double elements = s->batch * (double)read->elements;
+        cost->backward_input.flop += elements;
+        cost->backward_input.bytes += 3 * s->width * elements;
+        cost->backward_input.launches++;
+    }
+}
+
+static void count_launches(cs_pass_cost *pass)
+{
+    if (pass->launches == 0 && (pass->bytes > 0 || pass->flop > 0))
+        pass->launches = 1;
+}
+
+void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precision precision,
+                   cs_op_cost *cost)
+{
+    subject s = {.net = net,
+                 .op = op,
+                 .in = cs_net_tensor(net, op->inputs[0]),
+                 .out = cs_net_tensor(net, op->output),
+                 .batch = batch,
+                 .width = cs_precision_bytes(precision)};
+    *cost = (cs_op_cost){.weights = op->tied ? 0 : op->weights, .biases = op->biases};
+    s.x = s.batch * (double)s.in->elements;
+    s.y = s.batch * (double)s.out->elements;
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        s.needs_gradient |= cs_net_tensor(net, op->inputs[i])->differentiable;
+        cost->input_bytes += cs_tensor_bytes(net, op->inputs[i], batch, precision);
+    }
+    cost->output_bytes = cs_tensor_bytes(net, op->output, batch, precision);
+    cost_by_kind(&s, cost);
+    if (!s.needs_gradient)
+        cost->backward_input = (cs_pass_cost){0};
+    add_accumulations(&s, cost);
+    count_launches(&cost->forward);
+    count_launches(&cost->backward_input);
+    if (op->kind != CS_OP_VIEW)
+        cost->workspace_bytes +=
+            cost->output_bytes + (s.needs_gradient ? cost->input_bytes : (int64_t)0);
+}

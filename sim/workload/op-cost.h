@@ -1,0 +1,67 @@
+/* What an operator of a network costs, from the shapes that it reads and writes.
+ *
+ * A flop is one addition or multiplication, so a multiply-accumulate is 2 flop; `macs` counts the
+ * multiply-accumulates of convolutions, linear layers and the two products of attention, which is
+ * what the reference implementations publish (some of them under the name of "FLOPS").
+ *
+ * Bytes are those that must move between memory and the device when each tensor of an operator is
+ * read and written once (twice where it takes two passes, as batch normalisation does).
+ *
+ * Kept bytes follow PyTorch 2.1 (eager, without compilation; torchvision 0.16, transformers 4.40
+ * for the architectures):
+ *   conv, linear      input
+ *   batch, layer norm input, and two float32 statistics per channel or per row
+ *   rms norm          input and the normalised input (it is composed of operators), one statistic
+ *   relu              output, in place
+ *   gelu, silu        input          tanh, softmax   output         mul    both inputs
+ *   max pool          input, and an int64 index per output
+ *   average pool      input          adaptive pool   input, unless its output is one pixel (a mean)
+ *   dropout           a mask of 1 byte per element
+ *   attention, flash  queries, keys, values, output and a float32 per row and head
+ *   attention, math   queries, keys, values and the weights after softmax; with dropout also its
+ *                     mask and the weights after dropout
+ *   embedding         token ids, int64
+ *   cross entropy     logarithms of the probabilities (float32) and int64 targets
+ *   squared error     input and target
+ *   add, concat, copy, view, rotary: nothing
+ * Workspace are the gradients of an operator's input and output while its backward runs, and the
+ * matrix of weights of attention in memory. What a convolution library asks for is not known here.
+ */
+#ifndef CS_WORKLOAD_OP_COST_H
+#define CS_WORKLOAD_OP_COST_H
+
+#include "sim/workload/net.h"
+#include "sim/workload/precision.h"
+
+/* One of the three passes over an operator. */
+typedef struct cs_pass_cost {
+    double flop, bytes;
+    uint32_t launches; /* kernels, 0 where there is nothing to do */
+} cs_pass_cost;
+
+typedef struct cs_op_cost {
+    cs_pass_cost forward;
+    cs_pass_cost backward_input;  /* gradients of what it reads */
+    cs_pass_cost backward_weight; /* gradients of its parameters */
+    double macs;
+    int64_t input_bytes, output_bytes; /* |x| and |y| */
+    int64_t weights, biases;           /* parameters that it owns */
+    int64_t extra_kept_bytes;          /* what is kept and is no tensor of the network */
+    bool keeps_input, keeps_output;
+    int64_t workspace_bytes;
+} cs_op_cost;
+
+/* For a batch of 1 to CS_BATCH_MAX samples. */
+void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precision precision,
+                   cs_op_cost *cost);
+
+enum { CS_BATCH_MAX = 1 << 20 };
+
+/* Of a tensor, for a batch. */
+int64_t cs_tensor_bytes(const cs_net *net, cs_tensor tensor, uint32_t batch,
+                        cs_precision precision);
+
+/* True for a 3 x 3 convolution in two dimensions that a Winograd transform can compute. */
+bool cs_op_is_winograd(const cs_op *op);
+
+#endif

@@ -1,0 +1,30 @@
+#include "sim/workload/precision.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+const char *const cs_precision_names[] = {"fp32", "tf32", "fp16", "bf16", NULL};
+
+enum { FULL = 4, HALF = 2 };
+
+static bool is_mixed(cs_precision precision)
+{
+    return precision == CS_PRECISION_FP16 || precision == CS_PRECISION_BF16;
+}
+
+uint32_t cs_precision_bytes(cs_precision precision)
+{
+    return is_mixed(precision) ? HALF : FULL;
+}
+
+double cs_precision_state_ratio(cs_precision precision, double states)
+{
+    return is_mixed(precision) ? FULL * (1 + states) / HALF : states;
+}
+
+double cs_precision_update_bytes(cs_precision precision, double states)
+{
+    double gradient = cs_precision_bytes(precision);
+    double copy = is_mixed(precision) ? HALF : 0;
+    return gradient + 2 * FULL * (1 + states) + copy;
+}

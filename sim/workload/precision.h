@@ -1,0 +1,36 @@
+/* Numbers in training: how wide they are, and what an optimizer keeps besides.
+ *
+ * fp32 and tf32 hold everything in 4 bytes; tf32 differs in the unit that multiplies. With fp16 and
+ * bf16 the weights, their gradients and the activations take 2 bytes, and the optimizer keeps a
+ * master copy of the weights and its states in 4 ("mixed precision", Micikevicius et al., ICLR
+ * 2018; with Adam the 2 + 2 + 12 bytes per parameter of Rajbhandari et al., ZeRO, SC 2020).
+ * Statistics of normalisation, and losses, are float32 in all of them.
+ */
+#ifndef CS_WORKLOAD_PRECISION_H
+#define CS_WORKLOAD_PRECISION_H
+
+#include <stdint.h>
+
+typedef enum cs_precision {
+    CS_PRECISION_FP32,
+    CS_PRECISION_TF32,
+    CS_PRECISION_FP16,
+    CS_PRECISION_BF16,
+    CS_N_PRECISIONS
+} cs_precision;
+
+/* "fp32", ..., ended by NULL: the choices of a field. */
+extern const char *const cs_precision_names[];
+
+/* Bytes of a weight, of its gradient and of an element of an activation. */
+uint32_t cs_precision_bytes(cs_precision precision);
+
+/* Bytes that an optimizer keeps per byte of weights, besides weights and gradients: `states` values
+ * per weight (0 plain descent, 1 momentum, 2 Adam), and the master copy in mixed precision. */
+double cs_precision_state_ratio(cs_precision precision, double states);
+
+/* Bytes that one update reads and writes per weight: gradient, weight (the master copy, and the
+ * copy that the next step computes with) and states. */
+double cs_precision_update_bytes(cs_precision precision, double states);
+
+#endif

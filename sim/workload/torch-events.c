@@ -1,0 +1,172 @@
+#include "sim/workload/torch-events.h"
+
+#include "sim/base/vector.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char module_prefix[] = "nn.Module: ";
+static const char step_prefix[] = "ProfilerStep#";
+
+/* What versions of the profiler call the kinds. */
+static const struct {
+    const char *category;
+    cs_torch_kind kind;
+} categories[] = {
+    {"cpu_op", CS_TORCH_OPERATOR},        {"operator", CS_TORCH_OPERATOR},
+    {"cuda_runtime", CS_TORCH_LAUNCH},    {"cuda_driver", CS_TORCH_LAUNCH},
+    {"runtime", CS_TORCH_LAUNCH},         {"kernel", CS_TORCH_KERNEL},
+    {"gpu_memcpy", CS_TORCH_KERNEL},      {"gpu_memset", CS_TORCH_KERNEL},
+    {"memcpy", CS_TORCH_KERNEL},          {"memset", CS_TORCH_KERNEL},
+    {"python_function", CS_TORCH_MODULE},
+};
+
+static const char *text_of(const cJSON *event, const char *key)
+{
+    const cJSON *member = cs_json_member(event, key);
+    return cJSON_IsString(member) ? member->valuestring : "";
+}
+
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool kind_of(const cJSON *event, const char *name, cs_torch_kind *kind)
+{
+    const char *category = text_of(event, "cat");
+    if (begins(name, step_prefix)) {
+        *kind = CS_TORCH_STEP;
+        return strcasecmp(category, "gpu_user_annotation") != 0;
+    }
+    for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
+        if (strcasecmp(category, categories[i].category) != 0)
+            continue;
+        *kind = categories[i].kind;
+        return *kind != CS_TORCH_MODULE || begins(name, module_prefix);
+    }
+    return false;
+}
+
+static double number_of(const cJSON *object, const char *key)
+{
+    const cJSON *member = cs_json_member(object, key);
+    return cJSON_IsNumber(member) ? member->valuedouble : NAN;
+}
+
+/* Whole, >= 0 and exact as a double; else -1. */
+static int64_t whole_of(const cJSON *object, const char *key)
+{
+    double value = object ? number_of(object, key) : NAN;
+    return value >= 0 && value <= 9007199254740992.0 ? (int64_t)value : -1;
+}
+
+static cs_status add_event(const cJSON *item, cs_torch_events *events, cs_error *error)
+{
+    const char *name = text_of(item, "name");
+    const cJSON *arguments = cs_json_member(item, "args");
+    cs_torch_kind kind;
+    if (strcmp(text_of(item, "ph"), "X") != 0 || !kind_of(item, name, &kind))
+        return CS_OK;
+    cs_torch_event event = {.name = name,
+                            .thread = whole_of(item, "tid"),
+                            .start = number_of(item, "ts"),
+                            .duration = number_of(item, "dur"),
+                            .sequence = whole_of(arguments, "Sequence number"),
+                            .correlation = whole_of(arguments, "correlation"),
+                            .arguments = cJSON_IsObject(arguments) ? arguments : NULL};
+    if (!(event.duration >= 0 && event.duration < 1e12) || !(fabs(event.start) < 1e18))
+        return CS_OK;
+    cs_torch_list *list = &events->lists[kind];
+    if (!cs_vector_reserve((void **)&list->events, &list->capacity, list->n + 1u, sizeof(event)))
+        return cs_error_no_memory(error);
+    if (kind == CS_TORCH_MODULE)
+        event.name += strlen(module_prefix);
+    events->shapes |= event.arguments && cs_json_member(event.arguments, "Input Dims");
+    list->events[list->n++] = event;
+    return CS_OK;
+}
+
+static int compare_doubles(double a, double b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const cs_torch_event *left = a, *right = b;
+    if (left->thread != right->thread)
+        return left->thread < right->thread ? -1 : 1;
+    int order = compare_doubles(left->start, right->start);
+    return order ? order : compare_doubles(right->duration, left->duration);
+}
+
+static int compare_correlations(const void *a, const void *b)
+{
+    const cs_torch_event *left = a, *right = b;
+    return left->correlation < right->correlation ? -1 : left->correlation > right->correlation;
+}
+
+static cs_status read_all(const cJSON *list, cs_torch_events *events, cs_error *error)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list)
+    {
+        cs_status status = cJSON_IsObject(item) ? add_event(item, events, error) : CS_OK;
+        if (status != CS_OK)
+            return status;
+    }
+    for (int k = 0; k < CS_N_TORCH_KINDS; k++) {
+        cs_torch_list *one = &events->lists[k];
+        if (one->n > 0)
+            qsort(one->events, one->n, sizeof(*one->events),
+                  k == CS_TORCH_KERNEL ? compare_correlations : compare_places);
+    }
+    return CS_OK;
+}
+
+static cs_status check(const cs_torch_events *events, cs_error *error)
+{
+    const char *lacking = NULL;
+    if (events->lists[CS_TORCH_OPERATOR].n == 0)
+        lacking = "no operators: record with activities=[ProfilerActivity.CPU, "
+                  "ProfilerActivity.CUDA]";
+    else if (!events->shapes)
+        lacking = "no shapes: record with record_shapes=True";
+    else if (events->lists[CS_TORCH_LAUNCH].n > 0 && events->lists[CS_TORCH_KERNEL].n == 0)
+        lacking = "kernels are launched, but none was recorded: add ProfilerActivity.CUDA to "
+                  "activities";
+    return lacking ? cs_error_add(error, CS_INVALID, "%s: %s", events->file, lacking) : CS_OK;
+}
+
+cs_status cs_torch_events_read(const cJSON *root, const char *file, cs_torch_events *events,
+                               cs_error *error)
+{
+    const cJSON *list = cJSON_IsObject(root) ? cs_json_member(root, "traceEvents") : root;
+    cs_torch_events made = {.file = file};
+    if (!cJSON_IsArray(list))
+        return cs_error_add(error, CS_INVALID,
+                            "%s: must have an array \"traceEvents\": a trace that "
+                            "export_chrome_trace of torch.profiler wrote",
+                            file);
+    cs_status status = read_all(list, &made, error);
+    if (status == CS_OK)
+        status = check(&made, error);
+    if (status != CS_OK) {
+        cs_torch_events_finish(&made);
+        return status;
+    }
+    *events = made;
+    return CS_OK;
+}
+
+void cs_torch_events_finish(cs_torch_events *events)
+{
+    if (!events)
+        return;
+    for (int k = 0; k < CS_N_TORCH_KINDS; k++)
+        free(events->lists[k].events);
+    *events = (cs_torch_events){0};
+}

@@ -1,0 +1,46 @@
+/* Reader of the traces that PyTorch's profiler writes (export_chrome_trace; JSON, also in gzip).
+ *
+ *     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+ *                  record_shapes=True, with_stack=True) as p:
+ *         loss(model(x)).backward(); p.step()
+ *     p.export_chrome_trace("trace.json.gz")
+ *
+ * A layer is a module: its operators are those that run while it is the innermost one, which
+ * with_stack=True records. Without it every operator that nothing else called is a layer. A layer's
+ * forward time is that of the kernels that its operators launch, and of the operators themselves
+ * where the trace has no kernels at all (a run on the CPU). An operator of the backward pass belongs
+ * to the layer whose operator has the same sequence number. Where several steps were recorded
+ * (ProfilerStep#N), times are means over them.
+ *
+ * Shapes (record_shapes=True) give weights, the bytes that a layer reads, and so what the layer
+ * before hands on; what is kept is taken to be what is read. A backward of a layer with weights is
+ * half for the input and half for the weights. Operators without a sequence number (the
+ * optimizer's) are left out. Layers are in the order of their first operator, one after the other:
+ * branches are not told apart.
+ */
+#ifndef CS_WORKLOAD_TORCH_TRACE_H
+#define CS_WORKLOAD_TORCH_TRACE_H
+
+#include "sim/workload/model.h"
+
+typedef struct cs_torch_options {
+    const char *name;     /* of the model */
+    uint32_t batch_size;  /* 0: the first dimension of what the first layer reads */
+    const char *hardware; /* for the provenance; NULL: what the trace says */
+    const char *date;     /* for the provenance, YYYY-MM-DD */
+} cs_torch_options;
+
+typedef struct cs_torch_report {
+    uint32_t n_steps, n_operators, n_kernels, n_layers;
+    bool modules; /* layers are modules, not operators */
+} cs_torch_report;
+
+/* Errors say what to switch on when something is lacking: shapes, kernels, a backward pass. On
+ * failure `model` and `report` are untouched. */
+CS_MUST_CHECK cs_status cs_torch_load(const char *path, const cs_torch_options *options,
+                                      cs_model *model, cs_torch_report *report, cs_error *error);
+CS_MUST_CHECK cs_status cs_torch_parse(const char *file, const char *text, size_t length,
+                                       const cs_torch_options *options, cs_model *model,
+                                       cs_torch_report *report, cs_error *error);
+
+#endif

@@ -1,0 +1,183 @@
+#include "sim/workload/workload.h"
+
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+#include "sim/workload/huggingface.h"
+#include "sim/workload/zoo/zoo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const cs_field cs_workload_fields[] = {
+    {"name", CS_FIELD_TEXT, offsetof(cs_workload, name), .fallback = "",
+     .doc = "one of `sim list models`, or a config.json of transformers"},
+    {"parameters", CS_FIELD_JSON, offsetof(cs_workload, parameters), .fallback = "",
+     .doc = "of the named model, as `sim list models` tells them", .shape = "{parameter: value}"},
+    {"device", CS_FIELD_TEXT, offsetof(cs_workload, device), .fallback = "",
+     .doc = "whose times the named model takes: one of `sim list devices`, or a file"},
+    {"precision", CS_FIELD_CHOICE, offsetof(cs_workload, precision), .fallback = "fp32",
+     .choices = cs_precision_names,
+     .doc = "of the named model; fp16 and bf16 keep master weights and states in float32"},
+    {"granularity", CS_FIELD_CHOICE, offsetof(cs_workload, granularity), .fallback = "layer",
+     .choices = cs_granularity_names,
+     .doc = "of the chain that the named model becomes: the finest, or its blocks"},
+    {"recompute", CS_FIELD_BOOL, offsetof(cs_workload, recompute), .fallback = "false",
+     .doc = "every layer keeps its input only, and runs its forward again before its backward"},
+    {"measured", CS_FIELD_TEXT, offsetof(cs_workload, measured), .fallback = "",
+     .doc = "model file whose layers' times replace the estimates, by name"},
+    {0},
+};
+
+static bool is_file(const char *name)
+{
+    static const char extension[] = ".json";
+    size_t length = strlen(name), cut = strlen(extension);
+    return length > cut && strcmp(name + length - cut, extension) == 0;
+}
+
+static char *path_of(const cs_workload *workload, const char *name)
+{
+    return workload->from ? cs_file_relative(workload->from, name) : strdup(name);
+}
+
+static cs_status load_config(const cs_workload *workload, const cs_json_place *place, cs_net *net,
+                             cs_error *error)
+{
+    char *path = path_of(workload, workload->name);
+    if (!path)
+        return cs_error_no_memory(error);
+    cs_status status = cs_huggingface_load(path, workload->parameters, place, net, error);
+    free(path);
+    return status;
+}
+
+cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *place, cs_net *net,
+                              cs_error *error)
+{
+    cs_json_place parameters = {.up = place, .key = "parameters"};
+    const cs_zoo_entry *entry;
+    if (is_file(workload->name))
+        return load_config(workload, &parameters, net, error);
+    cs_status status = cs_zoo_find(workload->name, &entry, NULL);
+    if (status == CS_OK)
+        return cs_zoo_build(entry, workload->parameters, &parameters, net, error);
+    cs_error why;
+    cs_json_place name = {.up = place, .key = "name"};
+    cs_error_init(&why);
+    status = cs_zoo_find(workload->name, &entry, &why);
+    (void)cs_json_invalid(&name, error, "%s", why.text);
+    return status;
+}
+
+cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *device,
+                              cs_net_options *options, cs_error *error)
+{
+    cs_status status = CS_OK;
+    if (workload->device)
+        status = cs_accelerator_load(workload->device, workload->from, device, error);
+    else
+        cs_accelerator_none(device);
+    if (status != CS_OK)
+        return status;
+    *options = (cs_net_options){
+        .batch_size = workload->batch_size,
+        .precision = (cs_precision)workload->precision,
+        .optimizer_states = workload->optimizer_states,
+        .granularity = (cs_granularity)workload->granularity,
+        .recompute = workload->recompute,
+        .device = device,
+        .source = workload->name,
+        .date = workload->date,
+    };
+    return CS_OK;
+}
+
+/* ---- measured times ---- */
+
+static const cs_layer *find_layer(const cs_model *model, const char *name)
+{
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        if (strcmp(model->layers[i].name, name) == 0)
+            return &model->layers[i];
+    return NULL;
+}
+
+/* Of the layer alone, for the samples of the model that takes them. */
+static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_layer *from,
+                            uint32_t samples, cs_error *error)
+{
+    cs_layer_sum sum;
+    uint32_t i = (uint32_t)(from - measured->layers);
+    cs_status status = cs_model_sum(measured, i, i + 1, samples, &sum, error);
+    if (status != CS_OK)
+        return status;
+    layer->forward = sum.forward;
+    layer->backward_input = sum.backward_input;
+    layer->backward_weight = sum.backward_weight;
+    if (sum.update > 0)
+        layer->update = sum.update;
+    layer->timing = "measured";
+    return CS_OK;
+}
+
+cs_status cs_model_take_times(cs_model *model, const cs_model *measured, const char *origin,
+                              uint32_t *n, cs_error *error)
+{
+    char text[512];
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < model->n_layers; i++) {
+        const cs_layer *from = find_layer(measured, model->layers[i].name);
+        if (!from)
+            continue;
+        cs_status status = take_layer(&model->layers[i], measured, from, model->batch_size, error);
+        if (status != CS_OK)
+            return status;
+        taken++;
+    }
+    snprintf(text, sizeof(text), "%s; times of %u of %u layers measured: %.200s",
+             model->provenance.notes, taken, model->n_layers, origin);
+    model->provenance.notes = cs_arena_copy(&model->arena, text);
+    *n = taken;
+    return model->provenance.notes ? CS_OK : cs_error_no_memory(error);
+}
+
+static cs_status take_measured(const cs_workload *workload, cs_model *model, cs_error *error)
+{
+    cs_model measured = {0};
+    uint32_t n;
+    char *path = path_of(workload, workload->measured);
+    if (!path)
+        return cs_error_no_memory(error);
+    cs_status status = cs_model_load(path, &measured, error);
+    if (status == CS_OK)
+        status = cs_model_take_times(model, &measured, path, &n, error);
+    if (status == CS_OK && n == 0)
+        status = cs_error_add(error, CS_INVALID,
+                              "%s: has no layer of \"%s\" by name: its first is \"%s\", the "
+                              "model's \"%s\"",
+                              path, model->name, measured.layers[0].name, model->layers[0].name);
+    cs_model_finish(&measured);
+    free(path);
+    return status;
+}
+
+cs_status cs_workload_model(const cs_workload *workload, const cs_net *net, cs_model *model,
+                            cs_error *error)
+{
+    cs_accelerator device = {0};
+    cs_net_options options;
+    cs_model made = {0};
+    cs_status status = cs_workload_options(workload, &device, &options, error);
+    if (status == CS_OK)
+        status = cs_net_model(net, &options, &made, error);
+    if (status == CS_OK && workload->measured)
+        status = take_measured(workload, &made, error);
+    cs_accelerator_finish(&device);
+    if (status != CS_OK) {
+        cs_model_finish(&made);
+        return status;
+    }
+    *model = made;
+    return CS_OK;
+}

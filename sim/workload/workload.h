@@ -1,0 +1,45 @@
+/* What a user asks for when a model comes from an architecture: the network, its parameters, and
+ * how it is trained on what. Scenarios and `sim model` read it from the same table of fields.
+ */
+#ifndef CS_WORKLOAD_WORKLOAD_H
+#define CS_WORKLOAD_WORKLOAD_H
+
+#include "sim/workload/net-model.h"
+
+typedef struct cs_workload {
+    const char *name;        /* of the zoo, or a config.json of transformers */
+    const cJSON *parameters; /* of the network, an object or NULL; must live on */
+    const char *device;      /* NULL: none, all times are 0 */
+    uint32_t precision;      /* cs_precision */
+    uint32_t granularity;    /* cs_granularity */
+    bool recompute;
+    const char *measured; /* a model file whose layers' times replace estimates, or NULL */
+    /* not from the table: */
+    uint32_t batch_size;
+    double optimizer_states; /* values per weight */
+    const char *from;        /* the file that paths are relative to, or NULL */
+    const char *date;        /* of the provenance, or NULL */
+} cs_workload;
+
+/* name, parameters, device, precision, granularity, recompute, measured; ended by {0}. */
+extern const cs_field cs_workload_fields[];
+
+/* The network that is asked for. `place` is where the object with the parameters stands. */
+CS_MUST_CHECK cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *place,
+                                            cs_net *net, cs_error *error);
+
+/* The device and the options for net-model.h. The device is the caller's to finish. */
+CS_MUST_CHECK cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *device,
+                                            cs_net_options *options, cs_error *error);
+
+/* The model of a network, measured times in the place of estimates where there are any. */
+CS_MUST_CHECK cs_status cs_workload_model(const cs_workload *workload, const cs_net *net,
+                                          cs_model *model, cs_error *error);
+
+/* Replaces the times of the layers of `model` that `measured` has by name, scaled to the batch, and
+ * says in its provenance how many: `origin` is what the measurements are called. *n gets how many.
+ */
+CS_MUST_CHECK cs_status cs_model_take_times(cs_model *model, const cs_model *measured,
+                                            const char *origin, uint32_t *n, cs_error *error);
+
+#endif

@@ -1,0 +1,87 @@
+/* BERT: encoder blocks with layer norms behind, and a pooler. The loss on the pooler's output
+ * stands for that of a task. */
+#include "sim/workload/zoo/families.h"
+#include "sim/workload/zoo/transformer.h"
+
+#define DIM(key, default_, doc_) CS_DIM(cs_bert, key, default_, doc_)
+
+static const cs_field fields[] = {
+    CS_LAYERS_FIELD(cs_bert, "12"),
+    DIM(hidden, "768", "features of a token"),
+    DIM(heads, "12", "of the attention; they divide hidden"),
+    DIM(sequence, "512", "tokens of a sample"),
+    DIM(vocabulary, "30522", "different tokens"),
+    DIM(positions, "512", "learned positions"),
+    DIM(types, "2", "types of segments"),
+    CS_DIM_OR_ZERO(cs_bert, intermediate, "features within the MLP; 0: four times hidden"),
+    CS_DROPOUT_FIELD(cs_bert, "0.1"),
+    CS_KERNEL_FIELD(cs_bert),
+    {0},
+};
+
+static cs_tensor attend(cs_net *net, const cs_bert *p, cs_tensor x)
+{
+    const cs_linear same = {.out = p->hidden, .bias = true};
+    uint32_t mark = cs_net_enter(net, "attention");
+    const cs_tensor qkv[] = {cs_net_linear(net, "query", x, &same),
+                             cs_net_linear(net, "key", x, &same),
+                             cs_net_linear(net, "value", x, &same)};
+    cs_tensor y =
+        cs_net_attention(net, "attention", qkv,
+                         &(cs_attention){p->heads, p->heads, p->kernel, .dropout = p->dropout});
+    y = cs_net_dropout(net, "dropout", cs_net_linear(net, "dense", y, &same), p->dropout);
+    y = cs_net_layer_norm(net, "LayerNorm", cs_net_add(net, "add", y, x));
+    cs_net_leave(net, mark);
+    return y;
+}
+
+static cs_tensor add_mlp(cs_net *net, const cs_bert *p, cs_tensor x)
+{
+    uint32_t inner = p->intermediate ? p->intermediate : 4 * p->hidden;
+    uint32_t mark = cs_net_enter(net, "output");
+    cs_tensor y = cs_net_linear(net, "intermediate", x, &(cs_linear){.out = inner, .bias = true});
+    y = cs_net_gelu(net, "act", y);
+    y = cs_net_linear(net, "dense", y, &(cs_linear){.out = p->hidden, .bias = true});
+    y = cs_net_add(net, "add", cs_net_dropout(net, "dropout", y, p->dropout), x);
+    y = cs_net_layer_norm(net, "LayerNorm", y);
+    cs_net_leave(net, mark);
+    return y;
+}
+
+void cs_bert_build(cs_net *net, const cs_bert *p)
+{
+    if (!cs_net_check_heads(net, p->hidden, p->heads))
+        return;
+    if (p->sequence > p->positions)
+        cs_net_fail(net, "sequence must be at most positions, %u (got %u)", p->positions,
+                    p->sequence);
+    cs_net_block(net, "embeddings");
+    cs_tensor x = cs_net_embedding(net, "word_embeddings", cs_net_token_ids(net, p->sequence),
+                                   p->vocabulary, p->hidden);
+    x = cs_net_add_table(net, "token_type_embeddings", x, (int64_t)p->types * p->hidden);
+    x = cs_net_positions(net, "position_embeddings", x, p->positions);
+    x = cs_net_dropout(net, "dropout", cs_net_layer_norm(net, "LayerNorm", x), p->dropout);
+    for (uint32_t i = 0; i < p->layers; i++) {
+        cs_net_block(net, "layer.%u", i);
+        x = add_mlp(net, p, attend(net, p, x));
+    }
+    cs_net_block(net, "pooler");
+    x = cs_net_take_first(net, "first", x);
+    x = cs_net_linear(net, "dense", x, &(cs_linear){.out = p->hidden, .bias = true});
+    cs_net_cross_entropy(net, "loss", cs_net_tanh(net, "activation", x));
+}
+
+static void build(cs_net *net, const void *variant, const void *params)
+{
+    (void)variant;
+    cs_bert_build(net, params);
+}
+
+const cs_zoo_entry cs_zoo_bert = {
+    .name = "bert",
+    .summary = "BERT-like encoder; the defaults are BERT base, uncased",
+    .source = "Devlin et al., NAACL 2019 (arXiv 1810.04805); as transformers has it",
+    .fields = fields,
+    .params_size = sizeof(cs_bert),
+    .build = build,
+};

@@ -1,0 +1,43 @@
+/* What transformers share: fields of their parameters, and positions. */
+#ifndef CS_WORKLOAD_TRANSFORMER_H
+#define CS_WORKLOAD_TRANSFORMER_H
+
+#include "sim/workload/zoo/zoo.h"
+
+enum { CS_DIM_MAX = 1 << 20 };
+
+#define CS_DIM(struct_, key, default_, doc_)                                                       \
+    {                                                                                              \
+#key, CS_FIELD_COUNT, offsetof(struct_, key), .fallback = default_, .min = 1,              \
+                                                      .max = CS_DIM_MAX, .doc = doc_               \
+    }
+
+#define CS_LAYERS_FIELD(struct_, default_)                                                         \
+    {                                                                                              \
+        "layers", CS_FIELD_COUNT, offsetof(struct_, layers), .fallback = default_, .min = 1,       \
+                                                             .max = 4096, .doc = "blocks"          \
+    }
+
+#define CS_DIM_OR_ZERO(struct_, key, doc_)                                                         \
+    {                                                                                              \
+#key, CS_FIELD_COUNT, offsetof(struct_, key), .fallback = "0", .max = CS_DIM_MAX,          \
+                                                      .doc = doc_                                  \
+    }
+
+#define CS_DROPOUT_FIELD(struct_, default_)                                                        \
+    {                                                                                              \
+        "dropout", CS_FIELD_NUMBER, offsetof(struct_, dropout),                                    \
+            .fallback = default_, .max = 1, .doc = "probability; with 0 there are no dropouts"     \
+    }
+
+#define CS_KERNEL_FIELD(struct_)                                                                   \
+    {                                                                                              \
+        "attention", CS_FIELD_CHOICE, offsetof(struct_, kernel),                                   \
+            .fallback = "flash", .choices = cs_attention_kernels,                                  \
+            .doc = "a fused kernel, or one that keeps the matrix of weights"                       \
+    }
+
+/* x plus the first rows of a learned table of positions. */
+cs_tensor cs_net_positions(cs_net *net, const char *name, cs_tensor x, uint32_t positions);
+
+#endif

@@ -1,0 +1,228 @@
+/* Devices, precisions and the times that follow from them. */
+#include "sim/workload/workload.h"
+
+#include "tests/expect.h"
+
+static void must_load(const char *name, cs_accelerator *device)
+{
+    cs_error error;
+    cs_error_init(&error);
+    if (cs_accelerator_load(name, NULL, device, &error) != CS_OK)
+        fail_msg("%s: %s", name, error.text);
+}
+
+/* Peaks in Tflop/s and GB/s, as the data sheets have them. */
+static const struct {
+    const char *name;
+    double fp32, tf32, fp16, bf16, bandwidth, memory;
+} devices[] = {
+    {"v100", 15.7, 0, 125, 0, 900, 16},          {"a100", 19.5, 156, 312, 312, 2039, 80},
+    {"h100", 67, 494.7, 989.4, 989.4, 3350, 80}, {"titan-rtx", 16.3, 0, 130.5, 0, 672, 24},
+    {"rtx-2080-ti", 13.4, 0, 53.8, 0, 616, 11},  {"t4", 8.1, 0, 65, 0, 320, 16},
+};
+
+static void expect_near(const char *row, double expected, double got)
+{
+    if (!(got >= expected * (1 - 1e-12) && got <= expected * (1 + 1e-12)))
+        fail_msg("%s: expected %.17g, got %.17g", row, expected, got);
+}
+
+static void test_devices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(devices); i++) {
+        const double peaks[] = {devices[i].fp32, devices[i].tf32, devices[i].fp16, devices[i].bf16};
+        cs_accelerator device;
+        must_load(devices[i].name, &device);
+        for (int p = 0; p < CS_N_PRECISIONS; p++)
+            expect_near(devices[i].name, peaks[p] * 1e12, device.peaks[p]);
+        expect_near(devices[i].name, devices[i].bandwidth * 1e9, device.bandwidth);
+        expect_near(devices[i].name, devices[i].memory * 1024 * 1024 * 1024, (double)device.memory);
+        for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
+            assert_true(strlen(device.groups[g].source) > 0);
+        cs_accelerator_finish(&device);
+    }
+}
+
+/* A device of round numbers: 1 Tflop/s at half, 100 GB/s at half, kernels of 1 us. */
+static cs_accelerator round_device(void)
+{
+    cs_accelerator device;
+    cs_accelerator_none(&device);
+    device.bandwidth = 100e9;
+    device.launch = CS_PS_PER_SEC / 1000000;
+    device.peaks[CS_PRECISION_FP32] = 1e12;
+    device.peaks[CS_PRECISION_FP16] = 4e12;
+    for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
+        device.groups[g] = (cs_efficiency){0.5, 0.5, "test"};
+    device.groups[CS_GROUP_WINOGRAD].compute = 1;
+    return device;
+}
+
+/* 10^9 flop at 0.5 Tflop/s are 2 ms, 10^8 bytes at 50 GB/s are 2 ms. */
+static const struct {
+    const char *row;
+    cs_op_kind kind;
+    uint32_t kernel;
+    cs_precision precision;
+    cs_pass_cost pass;
+    double seconds;
+} times[] = {
+    {"computing", CS_OP_LINEAR, 0, CS_PRECISION_FP32, {1e9, 1e7, 1}, 2e-3 + 1e-6},
+    {"moving", CS_OP_LINEAR, 0, CS_PRECISION_FP32, {1e8, 1e8, 1}, 2e-3 + 1e-6},
+    {"two kernels", CS_OP_LINEAR, 0, CS_PRECISION_FP32, {1e9, 1e7, 2}, 2e-3 + 2e-6},
+    {"in fp16", CS_OP_LINEAR, 0, CS_PRECISION_FP16, {1e9, 1e6, 1}, 0.5e-3 + 1e-6},
+    {"no products", CS_OP_RELU, 0, CS_PRECISION_FP16, {1e9, 1e6, 1}, 2e-3 + 1e-6},
+    {"winograd", CS_OP_CONV, 3, CS_PRECISION_FP32, {1e9, 1e7, 1}, 1e-3 + 1e-6},
+    {"no winograd", CS_OP_CONV, 5, CS_PRECISION_FP32, {1e9, 1e7, 1}, 2e-3 + 1e-6},
+    {"nothing", CS_OP_VIEW, 0, CS_PRECISION_FP32, {0, 0, 0}, 0},
+};
+
+static void test_times(void **state)
+{
+    (void)state;
+    cs_accelerator device = round_device();
+    for (size_t i = 0; i < ROWS(times); i++) {
+        const cs_op op = {.kind = times[i].kind,
+                          .groups = 1,
+                          .kernel = {2, {times[i].kernel, times[i].kernel}},
+                          .stride = {2, {1, 1}}};
+        double got = cs_accelerator_seconds(&device, &op, &times[i].pass, times[i].precision);
+        expect_near(times[i].row, times[i].seconds, got);
+    }
+}
+
+/* Bytes per byte of weights, besides weights and gradients. In fp32 a state is as large as a
+ * weight. Mixed with Adam: 4 + 4 + 4 bytes for a weight of 2 (ZeRO's 16 bytes per parameter, less 2
+ * for the weight and 2 for its gradient). Updates read a gradient, and read and write the weight
+ * and its states; the mixed ones write a copy of 2 bytes besides. */
+static const struct {
+    const char *row;
+    cs_precision precision;
+    double states, ratio, update;
+} optimizers[] = {
+    {"fp32, sgd", CS_PRECISION_FP32, 0, 0, 12},  {"fp32, momentum", CS_PRECISION_FP32, 1, 1, 20},
+    {"fp32, adam", CS_PRECISION_FP32, 2, 2, 28}, {"tf32, adam", CS_PRECISION_TF32, 2, 2, 28},
+    {"fp16, sgd", CS_PRECISION_FP16, 0, 2, 12},  {"fp16, momentum", CS_PRECISION_FP16, 1, 4, 20},
+    {"bf16, adam", CS_PRECISION_BF16, 2, 6, 28},
+};
+
+static void test_optimizers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(optimizers); i++) {
+        double states = optimizers[i].states;
+        expect_double(optimizers[i].row, optimizers[i].ratio,
+                      cs_precision_state_ratio(optimizers[i].precision, states));
+        expect_double(optimizers[i].row, optimizers[i].update,
+                      cs_precision_update_bytes(optimizers[i].precision, states));
+    }
+}
+
+static const struct {
+    const char *row, *name;
+    const char *message;
+} errors[] = {
+    {"a typo", "v10",
+     "unknown device \"v10\"; did you mean \"v100\"? known: a100, h100, rtx-2080-ti, t4, "
+     "titan-rtx, v100, or a file FILE.json"},
+};
+
+static void test_errors(void **state)
+{
+    (void)state;
+    cs_accelerator device;
+    cs_error error;
+    cs_error_init(&error);
+    expect_error(errors[0].row, CS_INVALID, errors[0].message,
+                 cs_accelerator_load(errors[0].name, NULL, &device, &error), &error);
+    must_load("v100", &device);
+    cs_error_init(&error);
+    expect_error("precision", CS_INVALID,
+                 "device \"v100\" does not compute in tf32: must be one of fp32, fp16",
+                 cs_accelerator_check(&device, CS_PRECISION_TF32, &error), &error);
+    cs_accelerator_finish(&device);
+}
+
+/* The model of a network holds what the chain says: half the bytes in fp16, times of all passes. */
+static void test_model(void **state)
+{
+    (void)state;
+    cs_workload workload = {
+        .name = "vgg16", .device = "v100", .batch_size = 4, .optimizer_states = 1};
+    static const cs_json_place place = {.file = "p"};
+    cs_net net;
+    cs_model full, half;
+    cs_layer_sum sums[2];
+    assert_int_equal(cs_workload_network(&workload, &place, &net, NULL), CS_OK);
+    assert_int_equal(cs_workload_model(&workload, &net, &full, NULL), CS_OK);
+    workload.precision = CS_PRECISION_FP16;
+    assert_int_equal(cs_workload_model(&workload, &net, &half, NULL), CS_OK);
+    assert_int_equal(cs_model_sum(&full, 0, full.n_layers, 4, &sums[0], NULL), CS_OK);
+    assert_int_equal(cs_model_sum(&half, 0, half.n_layers, 4, &sums[1], NULL), CS_OK);
+    expect_int("weights", 4 * 138357544ll, sums[0].weight_bytes);
+    expect_int("weights in fp16", 2 * 138357544ll, sums[1].weight_bytes);
+    expect_int("input in fp16", 4 * 3 * 224 * 224 * 2, sums[1].input_bytes);
+    assert_true(sums[1].forward < sums[0].forward);
+    assert_true(sums[0].backward_weight > 0 && sums[0].update > 0);
+    expect_int("precision", CS_PRECISION_FP16, half.precision);
+    cs_model_finish(&full);
+    cs_model_finish(&half);
+    cs_net_finish(&net);
+}
+
+/* Measured layers replace estimates by name, scaled from 2 samples to 4; the rest stays. */
+static void test_measured(void **state)
+{
+    (void)state;
+    cs_layer measured_layer = {.name = "b", .forward = 10, .backward_input = 20, .weight_bytes = 8};
+    cs_layer layers[] = {{.name = "a", .forward = 1, .timing = "estimated"},
+                         {.name = "b", .forward = 2, .timing = "estimated"}};
+    const cs_model measured = {
+        .name = "m", .batch_size = 2, .n_layers = 1, .layers = &measured_layer};
+    cs_model model = {.name = "n", .batch_size = 4, .n_layers = 2, .layers = layers};
+    uint32_t n;
+    model.provenance.notes = "notes";
+    cs_arena_init(&model.arena);
+    assert_int_equal(cs_model_take_times(&model, &measured, "m.json", &n, NULL), CS_OK);
+    expect_int("layers", 1, n);
+    expect_int("estimated", 1, layers[0].forward);
+    expect_int("measured", 20, layers[1].forward);
+    expect_int("measured", 40, layers[1].backward_input);
+    expect_text("timing", "estimated", layers[0].timing);
+    expect_text("timing", "measured", layers[1].timing);
+    expect_text("notes", "notes; times of 1 of 2 layers measured: m.json", model.provenance.notes);
+    cs_arena_finish(&model.arena);
+}
+
+/* With recomputation a layer of 7 kept bytes, 4 of them its input, keeps the 4, has the other 3 in
+ * its workspace, and runs its forward again. */
+static void test_recompute(void **state)
+{
+    (void)state;
+    cs_layer layers[] = {{.name = "a", .forward = 5, .backward_input = 6, .output_bytes = 4},
+                         {.name = "b",
+                          .forward = 10,
+                          .backward_input = 20,
+                          .kept_bytes = 7,
+                          .workspace_bytes = 1,
+                          .recompute = true}};
+    const cs_model model = {.name = "m", .batch_size = 1, .n_layers = 2, .layers = layers};
+    cs_layer_sum sum;
+    assert_int_equal(cs_model_sum(&model, 0, 2, 1, &sum, NULL), CS_OK);
+    expect_int("forward", 15, sum.forward);
+    expect_int("backward", 36, sum.backward_input);
+    expect_int("kept", 4, sum.kept_bytes);
+    expect_int("workspace", 4, sum.workspace_bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices),    cmocka_unit_test(test_times),
+        cmocka_unit_test(test_optimizers), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_model),      cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_recompute),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

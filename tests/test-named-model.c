@@ -1,0 +1,128 @@
+/* Scenarios that name a model and a device: what is built, and what is refused. */
+#include "sim/scenario/scenario.h"
+
+#include "tests/expect.h"
+
+static cs_status read_scenario(const char *model, const char *schedule, unsigned int devices,
+                               cs_scenario *scenario, cs_error *error)
+{
+    char text[1024];
+    cJSON *root;
+    snprintf(text, sizeof(text),
+             "{\"schema_version\": 1, \"model\": {%s}, \"platform\": {\"topology\": "
+             "\"nvlink_switch\", \"devices\": %u, \"memory\": \"16 GiB\", \"bandwidth\": "
+             "\"150 GB/s\", \"latency\": \"3 us\"}, \"schedule\": {%s}}",
+             model, devices, schedule);
+    cs_error_init(error);
+    cs_status status = cs_json_parse("s.json", text, strlen(text), &root, error);
+    if (status != CS_OK)
+        return status;
+    status = cs_scenario_read(root, "s.json", scenario, error);
+    cJSON_Delete(root);
+    return status;
+}
+
+/* Networks with branches, at 1000 x 1000 pixels and batch 8, run as pipelines on 2 to 8 devices. */
+static const char *const networks[] = {"resnet50", "resnet101", "inception_v3", "densenet121"};
+static const char *const pipelines[] = {"\"kind\": \"gpipe\", \"micro_batches\": 4",
+                                        "\"kind\": \"1f1b\", \"micro_batches\": 8"};
+
+static void run_pipeline(const char *network, const char *schedule, unsigned int devices)
+{
+    char model[256];
+    cs_scenario scenario;
+    cs_graph graph;
+    cs_error error;
+    snprintf(model, sizeof(model),
+             "\"name\": \"%s\", \"batch_size\": 8, \"device\": \"v100\", \"parameters\": "
+             "{\"image\": 1000}",
+             network);
+    if (read_scenario(model, schedule, devices, &scenario, &error) != CS_OK)
+        fail_msg("%s on %u: %s", network, devices, error.text);
+    expect_int(network, devices, scenario.plan.n_stages);
+    expect_int(network, scenario.job.micro_samples, scenario.model.batch_size);
+    if (cs_schedule_graph(scenario.schedule, &scenario.job, scenario.params, &graph, &error) !=
+        CS_OK)
+        fail_msg("%s on %u: %s", network, devices, error.text);
+    cs_graph_finish(&graph);
+    cs_scenario_finish(&scenario);
+}
+
+static void test_pipelines(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < ROWS(networks); n++)
+        for (size_t p = 0; p < ROWS(pipelines); p++)
+            for (unsigned int devices = 2; devices <= 8; devices++)
+                run_pipeline(networks[n], pipelines[p], devices);
+}
+
+/* The batch is divided among 2 replicas: the times are those of 4 samples. Adam in fp16 keeps 12
+ * bytes besides a weight of 2. */
+static void test_replicas(void **state)
+{
+    (void)state;
+    cs_scenario scenario;
+    cs_error error;
+    if (read_scenario("\"name\": \"resnet18\", \"batch_size\": 8, \"device\": \"v100\", "
+                      "\"precision\": \"fp16\", \"optimizer\": \"adam\"",
+                      "\"kind\": \"dp\"", 2, &scenario, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    expect_int("samples", 4, scenario.model.batch_size);
+    expect_int("weights", 2 * 11689512, scenario.job.stages[0].weight_bytes);
+    expect_double("optimizer", 6, scenario.job.optimizer_ratio);
+    cs_scenario_finish(&scenario);
+}
+
+#define SEQUENTIAL "\"kind\": \"sequential\""
+
+static const struct {
+    const char *row, *model, *message;
+} errors[] = {
+    {"a typo", "\"name\": \"vit_b61\", \"batch_size\": 1, \"device\": \"v100\"",
+     "s.json: /model/name: unknown model \"vit_b61\"; did you mean \"vit_b16\"? known: vgg16, "
+     "resnet18, resnet50, resnet101, resnet152, densenet121, vit_b16, inception_v3, cosmoflow, "
+     "gpt, "
+     "llama, bert"},
+    {"batch 0", "\"name\": \"vgg16\", \"batch_size\": 0, \"device\": \"v100\"",
+     "s.json: /model/batch_size: must be >= 1 for a named model (got 0)"},
+    {"no batch and no device", "\"name\": \"vgg16\"",
+     "s.json: /model/batch_size: must be >= 1 for a named model (got none)\n"
+     "s.json: /model/device: must be given for a named model: one of `sim list devices`"},
+    {"a typo in a device", "\"name\": \"vgg16\", \"batch_size\": 1, \"device\": \"v10\"",
+     "s.json: /model/device: unknown device \"v10\"; did you mean \"v100\"? known: a100, h100, "
+     "rtx-2080-ti, t4, "
+     "titan-rtx, v100, or a file FILE.json"},
+    {"a precision",
+     "\"name\": \"vgg16\", \"batch_size\": 1, \"device\": \"v100\", \"precision\": \"bf16\"",
+     "s.json: /model/device: device \"v100\" does not compute in bf16: must be one of fp32, fp16"},
+    {"a parameter",
+     "\"name\": \"vgg16\", \"batch_size\": 1, \"device\": \"v100\", \"parameters\": {\"image\": 0}",
+     "s.json: /model/parameters/image: must be from 1 to 65536 (got 0)"},
+    {"keys of a named model",
+     "\"uniform\": {\"layers\": 1, \"forward\": 1, \"backward\": 1}, \"device\": \"v100\"",
+     "s.json: /model/device: goes with the \"name\" of a model only"},
+    {"two models", "\"name\": \"vgg16\", \"file\": \"x.json\"",
+     "s.json: /model: must have one of \"file\", \"name\", \"uniform\" and \"inline\""},
+};
+
+static void test_errors(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(errors); i++) {
+        cs_scenario scenario;
+        cs_error error;
+        cs_status status = read_scenario(errors[i].model, SEQUENTIAL, 1, &scenario, &error);
+        expect_error(errors[i].row, CS_INVALID, errors[i].message, status, &error);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pipelines),
+        cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_errors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
