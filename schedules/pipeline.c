@@ -124,8 +124,8 @@ static cs_status report_circle(const pipeline *p, cs_error *error)
         length++;
         list = blocker(p, list, &other);
     } while (list != start);
-    return cs_error_add(error, CS_INVALID, "deadlock, %u tasks wait for each other: %s%s", length,
-                        text, length > SHOWN ? "; ..." : "");
+    return cs_error_add(error, CS_INVALID, "the order of the tasks deadlocks: %s%s", text,
+                        length > SHOWN ? "; ..." : "");
 }
 
 /* ---- tasks ---- */

@@ -185,6 +185,8 @@ static uint32_t devices_needed(const cs_draft *draft)
         return 1;
     case CS_LAYOUT_PIPELINE:
         return draft->scenario->model.n_layers;
+    case CS_LAYOUT_PLACED:
+        return cs_draft_devices_placed(draft);
     case CS_LAYOUT_REPLICATED:
         break;
     }

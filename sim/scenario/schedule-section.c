@@ -51,9 +51,13 @@ cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error)
     draft->schedule.params = cs_arena_alloc(arena, 1, kind->params_size + 1);
     if (!draft->schedule.params)
         return cs_error_no_memory(error);
-    return cs_field_read(draft->top.schedule, &place,
-                         (const cs_field *const[]){cs_scenario_schedule_fields, kind->fields, NULL},
-                         (void *const[]){&draft->schedule, draft->schedule.params}, arena, error);
+    status =
+        cs_field_read(draft->top.schedule, &place,
+                      (const cs_field *const[]){cs_scenario_schedule_fields, kind->fields, NULL},
+                      (void *const[]){&draft->schedule, draft->schedule.params}, arena, error);
+    if (status == CS_OK && kind->read)
+        status = kind->read(draft->schedule.params, &place, arena, error);
+    return status;
 }
 
 /* ---- the plan ---- */
@@ -61,9 +65,10 @@ cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error)
 static cs_status balance(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
+    bool placed = draft->schedule.kind->layout == CS_LAYOUT_PLACED;
     cs_balance balance = {.model = &scenario->model,
-                          .n_stages = scenario->platform.n_devices,
-                          .speeds = scenario->job.speeds,
+                          .n_stages = cs_draft_stages(draft),
+                          .speeds = placed ? NULL : scenario->job.speeds,
                           .communication = draft->schedule.partition_communication,
                           .bandwidth = scenario->job.bandwidth,
                           .latency = scenario->job.latency};
@@ -133,7 +138,10 @@ static cs_status build_pipeline(cs_draft *draft, cs_error *error)
     const cJSON *partition = draft->schedule.partition;
     cs_json_place section = {.up = &draft->root, .key = "schedule"};
     cs_json_place place = {.up = &section, .key = "partition"};
-    cs_status status;
+    bool placed = draft->schedule.kind->layout == CS_LAYOUT_PLACED;
+    cs_status status = placed ? cs_draft_check_devices(draft, error) : CS_OK;
+    if (status != CS_OK)
+        return status;
     if (cJSON_IsArray(partition))
         status = cs_plan_read_cuts(partition, &place, &draft->scenario->model,
                                    &draft->scenario->plan, error);
@@ -146,14 +154,17 @@ static cs_status build_pipeline(cs_draft *draft, cs_error *error)
         return cs_json_invalid(&place, error,
                                "must be \"balanced\", a list of layers or {\"file\": ...} (got %s)",
                                cs_json_kind(partition));
-    return status == CS_OK ? check_plan(draft, &place, error) : status;
+    if (status != CS_OK)
+        return status;
+    return placed ? cs_draft_place(draft, cJSON_IsObject(partition), &place, error)
+                  : check_plan(draft, &place, error);
 }
 
 cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     cs_layout layout = draft->schedule.kind->layout;
-    if (layout == CS_LAYOUT_PIPELINE)
+    if (layout == CS_LAYOUT_PIPELINE || layout == CS_LAYOUT_PLACED)
         return build_pipeline(draft, error);
     if (draft->schedule.partition) {
         cs_json_place section = {.up = &draft->root, .key = "schedule"};

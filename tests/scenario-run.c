@@ -1,0 +1,83 @@
+#include "tests/scenario-run.h"
+
+#include "tests/expect.h"
+
+static const char uniform[] = "\"forward\": \"1 s\", \"backward\": \"2 s\", \"weights\": \"1 GB\", "
+                              "\"activation\": \"1 GB\"";
+static const char ideal[] = "\"topology\": \"ideal\"";
+
+enum { TEXT_BYTES = 1 << 16 };
+
+static cs_status load(const scenario_text *text, cs_scenario *scenario, cs_error *error)
+{
+    static char json[TEXT_BYTES];
+    int length = snprintf(
+        json, sizeof(json),
+        "{\"schema_version\": 1, \"iterations\": %u, \"model\": {\"uniform\": {\"layers\": "
+        "%u, %s}}, \"platform\": {\"devices\": %u, \"memory\": \"1000 TB\", %s}, "
+        "\"schedule\": %s}",
+        text->iterations ? text->iterations : 1, text->layers,
+        text->uniform ? text->uniform : uniform, text->devices,
+        text->platform ? text->platform : ideal, text->schedule);
+    assert_in_range(length, 1, TEXT_BYTES - 1);
+    cJSON *root;
+    cs_status status = cs_json_parse("s", json, (size_t)length, &root, error);
+    if (status != CS_OK)
+        return status;
+    status = cs_scenario_read(root, "s", scenario, error);
+    cJSON_Delete(root);
+    return status;
+}
+
+cs_status scenario_run_init(scenario_run *run, const scenario_text *text, cs_error *error)
+{
+    *run = (scenario_run){0};
+    cs_status status = load(text, &run->scenario, error);
+    if (status == CS_OK)
+        status = cs_simulate(&run->scenario, &(cs_simulation_options){0}, &run->simulation, error);
+    return status;
+}
+
+void scenario_run_finish(scenario_run *run)
+{
+    cs_simulation_finish(&run->simulation);
+    cs_scenario_finish(&run->scenario);
+}
+
+void scenario_run_expect(scenario_run *run, const scenario_text *text)
+{
+    cs_error error = {0};
+    cs_status status = scenario_run_init(run, text, &error);
+    expect_error(text->schedule, CS_OK, "", status, &error);
+}
+
+uint32_t scenario_run_check_forms(const char *row, const scenario_run *run)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < run->simulation.forms.n; i++) {
+        const cs_form *form = &run->simulation.forms.forms[i];
+        if (!form->applies)
+            continue;
+        char text[512];
+        snprintf(text, sizeof(text), "%s: %s (%s), device %d", row, cs_figure_key(form->figure),
+                 form->formula, (int)form->device);
+        double expected = cs_form_value(form), got = cs_simulation_figure(&run->simulation, form);
+        /* a fraction is one minus a quotient of times: two roundings */
+        double off = form->figure == CS_FIGURE_BUBBLE ? 1e-12 : 0;
+        if (!(got >= expected - off && got <= expected + off))
+            expect_double(text, expected, got);
+        n++;
+    }
+    return n;
+}
+
+uint32_t scenario_run_find(const scenario_run *run, cs_kind kind, uint32_t stage, uint32_t item)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        if (cls->kind == kind && cls->stage == stage && graph->tasks[task].item == item)
+            return task;
+    }
+    return CS_NONE;
+}
