@@ -3,8 +3,8 @@
 #include <string.h>
 
 extern const cs_schedule cs_schedule_sequential, cs_schedule_dp, cs_schedule_gpipe,
-    cs_schedule_1f1b, cs_schedule_pipedream, cs_schedule_pipedream_2bw, cs_schedule_custom,
-    cs_schedule_interleaved_1f1b, cs_schedule_zb_h1;
+    cs_schedule_1f1b, cs_schedule_pipedream, cs_schedule_pipedream_2bw, cs_schedule_nf1b,
+    cs_schedule_interleaved_1f1b, cs_schedule_zb_h1, cs_schedule_custom;
 
 /* clang-format off: one a line */
 const cs_schedule *const cs_schedules[] = {
@@ -14,6 +14,7 @@ const cs_schedule *const cs_schedules[] = {
     &cs_schedule_1f1b,
     &cs_schedule_pipedream,
     &cs_schedule_pipedream_2bw,
+    &cs_schedule_nf1b,
     &cs_schedule_interleaved_1f1b,
     &cs_schedule_zb_h1,
     &cs_schedule_custom,

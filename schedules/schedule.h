@@ -50,11 +50,12 @@ typedef struct cs_placement {
 
 /* Figures that a closed form can be stated for. */
 typedef enum cs_figure {
-    CS_FIGURE_MAKESPAN,         /* ps */
-    CS_FIGURE_BUBBLE,           /* fraction of device time */
-    CS_FIGURE_ITERATION_TIME,   /* ps */
-    CS_FIGURE_PEAK_ACTIVATIONS, /* bytes on one device */
-    CS_FIGURE_PEAK_VERSIONS,    /* of the weights of one device, alive at once */
+    CS_FIGURE_MAKESPAN,           /* ps */
+    CS_FIGURE_BUBBLE,             /* fraction of device time */
+    CS_FIGURE_ITERATION_TIME,     /* ps */
+    CS_FIGURE_PEAK_ACTIVATIONS,   /* bytes on one device */
+    CS_FIGURE_PEAK_VERSIONS,      /* of the weights of one device, alive at once */
+    CS_FIGURE_VERSION_DIFFERENCE, /* of mini-batches, in the steady state (staleness.h) */
     CS_N_FIGURES
 } cs_figure;
 
@@ -87,6 +88,8 @@ typedef struct cs_schedule {
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
                                     cs_error *error);
     uint32_t (*micro_batches)(const void *params);
+    /* NULL, or the number of devices that the parameter `workers` asks for; 0: none in particular */
+    uint32_t (*devices)(const void *params);
     CS_MUST_CHECK cs_status (*generate)(const cs_job *job, const void *params, cs_builder *builder,
                                         cs_error *error);
     /* Adds its closed forms with cs_forms_add. */

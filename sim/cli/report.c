@@ -42,6 +42,7 @@ static text figure_text(cs_figure figure, double value)
     case CS_FIGURE_ITERATION_TIME:
         return time_text(value);
     case CS_FIGURE_PEAK_VERSIONS:
+    case CS_FIGURE_VERSION_DIFFERENCE:
         return number_text(value, "%.0f");
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return bytes_text(value);
@@ -60,6 +61,7 @@ static const char *figure_label(cs_figure figure)
         [CS_FIGURE_ITERATION_TIME] = "iteration time",
         [CS_FIGURE_PEAK_ACTIVATIONS] = "peak activations",
         [CS_FIGURE_PEAK_VERSIONS] = "peak versions",
+        [CS_FIGURE_VERSION_DIFFERENCE] = "version difference",
     };
     return labels[figure];
 }

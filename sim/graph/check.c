@@ -14,13 +14,13 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
         cs_kind_group group = cs_kind_group_of(cls->kind);
         uint32_t peers = group == CS_GROUP_COLLECTIVE ? graph->n_groups : graph->n_devices;
         bool peer_fits = group == CS_GROUP_COMPUTE || cls->peer < peers;
-        bool fits =
-            cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
-            cls->duration >= 0 && cls->bytes >= 0 &&
-            (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
-            (cls->policy == 0 || (cls->policy <= graph->n_policies && cls->weights != CS_NONE)) &&
-            cls->first_effect <= graph->n_effects && cls->n_effects <= UINT16_MAX &&
-            cls->n_effects <= graph->n_effects - cls->first_effect;
+        bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
+                    cls->duration >= 0 && cls->bytes >= 0 &&
+                    (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
+                    (cls->policy == 0 || (cls->policy <= graph->n_policies &&
+                                          cls->weights != CS_NONE && cls->kind != CS_UPDATE)) &&
+                    cls->first_effect <= graph->n_effects && cls->n_effects <= UINT16_MAX &&
+                    cls->n_effects <= graph->n_effects - cls->first_effect;
         if (!fits)
             return cs_error_add(error, CS_INVALID,
                                 "task class %u (%s, stage %u, device %u): a number is out of range",
@@ -124,7 +124,9 @@ static bool policy_fits(const cs_graph *graph, const cs_policy *policy)
     bool reads = (policy->read == CS_READ_CURRENT && policy->slot < graph->n_slots) ||
                  (policy->read == CS_READ_LAG && policy->lag >= 1) ||
                  (policy->read == CS_READ_REGISTER && policy->reads < graph->n_registers);
-    return reads && (policy->writes == CS_NONE || policy->writes < graph->n_registers) &&
+    bool holds = policy->n_held > 0 || policy->drops;
+    return reads && !(policy->notional && holds) &&
+           (policy->writes == CS_NONE || policy->writes < graph->n_registers) &&
            policy->first_held <= graph->n_slots &&
            policy->n_held <= graph->n_slots - policy->first_held;
 }

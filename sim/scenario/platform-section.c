@@ -177,10 +177,15 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
     return status == CS_OK ? read_phi(&draft->platform, &place, error) : status;
 }
 
-/* How many devices a schedule runs on when the scenario does not say. */
+/* How many devices a schedule runs on when the platform section does not say; 0: that cannot be
+ * known. */
 static uint32_t devices_needed(const cs_draft *draft)
 {
-    switch (draft->schedule.kind->layout) {
+    const cs_schedule *kind = draft->schedule.kind;
+    uint32_t asked = kind->devices ? kind->devices(draft->schedule.params) : 0;
+    if (asked > 0)
+        return asked;
+    switch (kind->layout) {
     case CS_LAYOUT_SINGLE:
         return 1;
     case CS_LAYOUT_PIPELINE:
@@ -193,18 +198,55 @@ static uint32_t devices_needed(const cs_draft *draft)
     return 0;
 }
 
+/* The schedule and the platform must not say different numbers. */
+static cs_status settle_devices(cs_draft *draft, cs_error *error)
+{
+    cs_platform_section *section = &draft->platform;
+    const cs_schedule *kind = draft->schedule.kind;
+    cs_json_place place = {.up = &draft->root, .key = "platform"};
+    cs_json_place devices = {.up = &place, .key = "devices"};
+    uint32_t asked = kind->devices ? kind->devices(draft->schedule.params) : 0;
+    if (asked > 0 && section->devices > 0 && asked != section->devices)
+        return cs_json_invalid(&devices, error,
+                               "must be %u, as /schedule/workers says, or one of the two not given "
+                               "(got %u)",
+                               asked, section->devices);
+    if (section->devices == 0)
+        section->devices = devices_needed(draft);
+    if (section->devices > 0)
+        return CS_OK;
+    return cs_json_invalid(&devices, error, "must be given for the schedule \"%s\"%s", kind->name,
+                           draft->model.uniform ? " if /model/uniform/layers is not" : "");
+}
+
+/* A uniform model with a layer for each device. */
+static cs_status fill_pipeline(cs_draft *draft, cs_error *error)
+{
+    cs_json_place model = {.up = &draft->root, .key = "model"};
+    cs_json_place uniform = {.up = &model, .key = "uniform"};
+    cs_json_place layers = {.up = &uniform, .key = "layers"};
+    if (draft->schedule.kind->layout == CS_LAYOUT_PIPELINE)
+        return cs_draft_build_uniform(draft, draft->platform.devices, error);
+    if (draft->schedule.kind->layout == CS_LAYOUT_PLACED)
+        return cs_draft_build_uniform(
+            draft,
+            draft->schedule.kind->placement->n_stages(draft->schedule.params,
+                                                      draft->platform.devices),
+            error);
+    return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
+                           draft->schedule.kind->name);
+}
+
 cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error)
 {
     cs_platform_section *section = &draft->platform;
-    cs_json_place place = {.up = &draft->root, .key = "platform"};
-    cs_json_place devices = {.up = &place, .key = "devices"};
-    if (section->devices == 0)
-        section->devices = devices_needed(draft);
-    if (section->devices == 0)
-        return cs_json_invalid(&devices, error, "must be given for the schedule \"%s\"",
-                               draft->schedule.kind->name);
+    cs_status status = settle_devices(draft, error);
+    if (status == CS_OK && draft->model.uniform && draft->uniform.layers == 0)
+        status = fill_pipeline(draft, error);
+    if (status != CS_OK)
+        return status;
     cs_platform *platform = &draft->scenario->platform;
-    cs_status status = section->kind->build(section->params, section->devices, platform, error);
+    status = section->kind->build(section->params, section->devices, platform, error);
     if (status != CS_OK)
         return status;
     platform->sharing = section->shared;
