@@ -96,8 +96,8 @@ static uint32_t wanted(const generator *c, uint32_t g, uint32_t j)
 
 /* ---- classes ---- */
 
-/* Zero: two versions of the weights travel where some micro-batch reads theta_{t-1} after theta_t was
- * made. */
+/* Zero: two versions of the weights travel where some micro-batch reads theta_{t-1} after theta_t
+ * was made. */
 static bool needs_two(const generator *c, uint32_t j)
 {
     return c->rule == CS_CDP_V1 || j + 1 < c->N;
@@ -193,7 +193,8 @@ static uint32_t class_of(const generator *c, bool backward, uint32_t j, uint32_t
 }
 
 /* What is sent is a buffer at the sender meanwhile; activations and their gradients are one at the
- * receiver until they are read, all else until it has arrived. Weights that arrive are a version. */
+ * receiver until they are read, all else until it has arrived. Weights that arrive are a version.
+ * */
 static uint32_t make_message(const generator *c, cargo what, uint32_t j, uint32_t from, uint32_t to)
 {
     uint32_t next = what == ACTIVATIONS ? j + 1 : what == OUTPUT_GRADIENTS ? j - 1 : j;
@@ -382,8 +383,8 @@ static void reduce(const generator *c, uint32_t first, uint32_t end, uint32_t co
 
 /* ---- tasks ---- */
 
-/* The holder that uses stage j in the time step after `step`, or CS_NONE when nobody does: a forward
- * is followed by a backward and the other way round, except at the ends of the run. */
+/* The holder that uses stage j in the time step after `step`, or CS_NONE when nobody does: a
+ * forward is followed by a backward and the other way round, except at the ends of the run. */
 static uint32_t next_user(const generator *c, uint32_t j, uint32_t g, bool backward)
 {
     for (uint32_t ahead = 1; ahead <= 2 * c->N; ahead++) {
@@ -500,7 +501,8 @@ static void add_cyclic(const generator *c)
         add_step(c, step, 0, c->n_micros, 2);
 }
 
-/* All micro-batches of a mini-batch at once, or in a pipeline one behind the other; then the barrier. */
+/* All micro-batches of a mini-batch at once, or in a pipeline one behind the other; then the
+ * barrier. */
 static void add_together(const generator *c)
 {
     cs_cdp_setting setting = (cs_cdp_setting)c->params->setting;

@@ -3,11 +3,10 @@
  *     "stage_devices": [0, 1, 1, 0],
  *     "device_tasks": ["F0@0 F1@0 F0@3 B0@3 ...", "F0@1 F0@2 F1@1 ..."]
  *
- * F is a forward and B a backward of the micro-batch whose number follows, on the stage after the @,
- * which is not needed where a device has one stage. Where there is also a W of the same, B makes the
- * gradient of the input only and W that of the weights. Every mini-batch runs the same lists; after
- * its own a device updates its stages.
- */
+ * F is a forward and B a backward of the micro-batch whose number follows, on the stage after the
+ * @, which is not needed where a device has one stage. Where there is also a W of the same, B
+ * makes the gradient of the input only and W that of the weights. Every mini-batch runs the same
+ * lists; after its own a device updates its stages.  */
 #include "schedules/pipeline.h"
 
 #include "sim/base/vector.h"

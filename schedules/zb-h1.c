@@ -36,9 +36,9 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* After the warm-up come rounds r = 0, 1, ...: a forward in the first `forwards` of them, a gradient
- * of the input in the first M, a gradient of weights from round `late` on. Between the rounds where
- * one of these begins or ends all rounds are equal. */
+/* After the warm-up come rounds r = 0, 1, ...: a forward in the first `forwards` of them, a
+ * gradient of the input in the first M, a gradient of weights from round `late` on. Between the
+ * rounds where one of these begins or ends all rounds are equal. */
 static bool order(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
                   cs_pipeline_step *step)
 {

@@ -53,9 +53,9 @@ static uint32_t version_by_rule(uint32_t rule, uint32_t N, uint32_t i, uint32_t 
     return t > 0 ? t - 1 : 0;
 }
 
-/* In every time step each micro-batch that has started does one task; one starts when the one before
- * it has done two. Versions of stage j count the mini-batches all of whose backwards were done there
- * in earlier steps. */
+/* In every time step each micro-batch that has started does one task; one starts when the one
+ * before it has done two. Versions of stage j count the mini-batches all of whose backwards were
+ * done there in earlier steps. */
 static void run_slowly(uint32_t rule, uint32_t N, steps *out)
 {
     uint32_t done[MICROS] = {0}, before[MICROS], backwards[LARGEST] = {0}, left = N * BATCHES;
@@ -157,10 +157,10 @@ static int64_t peak(const scenario_run *run, uint32_t device, cs_category catego
 
 /* One device, N stages of 1 GB. At any time N micro-batches are there, two steps apart. Released
  * stage by stage a micro-batch holds 1, 2, ..., N, N, ..., 1 in its 2N steps, of which the N have
- * every other one: N (N + 1) / 2 altogether, in each step. Released when a micro-batch ends it holds
- * 1 .. N and then N in each of its N backward steps: with N even N^2/4 and N N/2 in the steps in
- * which the forwards are on odd stages, N/2 more in the others. With N odd (N + 1)^2/4 and
- * N (N - 1)/2, or (N^2 - 1)/4 and N (N + 1)/2. DP: all N whole micro-batches. */
+ * every other one: N (N + 1) / 2 altogether, in each step. Released when a micro-batch ends it
+ * holds 1 .. N and then N in each of its N backward steps: with N even N^2/4 and N N/2 in the
+ * steps in which the forwards are on odd stages, N/2 more in the others. With N odd (N + 1)^2/4
+ * and N (N - 1)/2, or (N^2 - 1)/4 and N (N + 1)/2. DP: all N whole micro-batches. */
 static void test_single_gpu_memory(void **state)
 {
     (void)state;
@@ -258,10 +258,11 @@ static double period(const char *kind, uint32_t setting, uint32_t N, const char 
 }
 
 /* A stage's gradients or weights take x s, a task 1 s. On N devices the first reader of theta_t by
- * v2 needs it at the very moment in which another device makes it, once in every cycle of N
- * micro-batches: the mini-batch takes x longer. v1 has a whole time step for every message. Beyond
- * that both also wait N - 1 times for the sum of gradients. With model parallelism the first reader
- * is the device that makes it. */
+ * v2 needs it at the very moment in which another device makes it, once in every cycle of N micro-
+ * batches: the mini-batch takes x longer. v1 has a whole time step for every message. Beyond that
+ * both also wait N - 1 times for the sum of gradients. With model parallelism the first reader is
+ * the device that makes it. DP reduces all stages in 2(N - 1) steps of one stage's bytes. With
+ * zero two versions and gradients travel before every step. */
 static void test_slow_messages(void **state)
 {
     (void)state;
@@ -274,6 +275,10 @@ static void test_slow_messages(void **state)
             double x = rows[r].x, sums = x > 1 ? (N - 1) * (x - 1) : 0;
             expect_double("v1", 2 * N + sums, period("cdp_v1", MULTI, N, rows[r].bandwidth));
             expect_double("v2", 2 * N + sums + x, period("cdp_v2", MULTI, N, rows[r].bandwidth));
+            expect_double("zero", 2 * N * (1 + 3 * x),
+                          period("cdp_v2", ZERO, N, rows[r].bandwidth));
+            expect_double("dp", 2 * N + 2 * (N - 1) * x,
+                          period("cdp_dp", MULTI, N, rows[r].bandwidth));
             if (x > 1)
                 continue;
             expect_double("freshest", 2 * N, period("cdp_freshest", MULTI, N, rows[r].bandwidth));
@@ -407,6 +412,13 @@ static int64_t boundaries_and_handed(int64_t N)
     return boundaries(N) + (N - 1) * (N - 1) + N * (N - 1) / 2;
 }
 
+/* Two versions and gradients, of the last stage one version: 3 GB or 2. 2N uses of a stage, each on
+ * another device than the one before, but for half of those of the first and of the last stage. */
+static int64_t states(int64_t N)
+{
+    return 3 * N + 3 * 2 * N * (N - 2) + 2 * N;
+}
+
 /* Per mini-batch of N micro-batches; P the bytes of all weights, A those of a micro-batch's
  * activations, both N GB here; the whole cluster's. Rows with activations on their way hold
  * 2 (N - 1) of them per micro-batch. */
@@ -426,6 +438,7 @@ static const struct {
     {"cdp_v2", MODEL_PARALLEL, triangle, triangle, boundaries_and_handed, one},
     {"cdp_dp", PIPELINE, n, triangle, boundaries, one},
     {"cdp_v2", PIPELINE, n, triangle, boundaries, one},
+    {"cdp_v2", ZERO, n, square, states, one},
 };
 
 static void test_table(void **state)

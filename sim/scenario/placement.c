@@ -39,6 +39,35 @@ uint32_t cs_draft_stages(const cs_draft *draft)
     return placement_of(draft)->n_stages(draft->schedule.params, n_devices);
 }
 
+static double slowest(const cs_job *job, const uint32_t *devices, uint32_t n)
+{
+    double speed = job->speeds[devices[0]];
+    for (uint32_t i = 1; i < n; i++) {
+        if (job->speeds[devices[i]] < speed)
+            speed = job->speeds[devices[i]];
+    }
+    return speed;
+}
+
+double *cs_draft_stage_speeds(const cs_draft *draft)
+{
+    cs_scenario *scenario = draft->scenario;
+    uint32_t n_stages = cs_draft_stages(draft), n_devices = scenario->platform.n_devices;
+    double *speeds = cs_arena_alloc(&scenario->arena, n_stages, sizeof(*speeds));
+    uint32_t *devices = cs_arena_alloc(&scenario->arena, n_devices, sizeof(*devices));
+    if (!speeds || !devices)
+        return NULL;
+    bool placed = draft->schedule.kind->layout == CS_LAYOUT_PLACED;
+    for (uint32_t s = 0; s < n_stages; s++) {
+        uint32_t n = 1;
+        devices[0] = s;
+        if (placed)
+            n = placement_of(draft)->holders(draft->schedule.params, n_devices, s, devices);
+        speeds[s] = slowest(&scenario->job, devices, n);
+    }
+    return speeds;
+}
+
 /* Whether a plan from a file has the devices that the schedule wants for a stage. */
 static bool agrees(const cs_plan *plan, uint32_t stage, const uint32_t *wanted, uint32_t n)
 {

@@ -65,10 +65,12 @@ cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error)
 static cs_status balance(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
-    bool placed = draft->schedule.kind->layout == CS_LAYOUT_PLACED;
+    double *speeds = cs_draft_stage_speeds(draft);
+    if (!speeds)
+        return cs_error_no_memory(error);
     cs_balance balance = {.model = &scenario->model,
                           .n_stages = cs_draft_stages(draft),
-                          .speeds = placed ? NULL : scenario->job.speeds,
+                          .speeds = speeds,
                           .communication = draft->schedule.partition_communication,
                           .bandwidth = scenario->job.bandwidth,
                           .latency = scenario->job.latency};

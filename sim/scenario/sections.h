@@ -87,6 +87,8 @@ CS_MUST_CHECK cs_status cs_draft_build_job(cs_draft *draft, cs_error *error);
 uint32_t cs_draft_devices_placed(const cs_draft *draft);
 CS_MUST_CHECK cs_status cs_draft_check_devices(const cs_draft *draft, cs_error *error);
 uint32_t cs_draft_stages(const cs_draft *draft);
+/* Per stage, that of its slowest device; NULL when memory runs out. */
+double *cs_draft_stage_speeds(const cs_draft *draft);
 CS_MUST_CHECK cs_status cs_draft_place(cs_draft *draft, bool given, const cs_json_place *place,
                                        cs_error *error);
 
