@@ -6,7 +6,7 @@
  * F is a forward and B a backward of the micro-batch whose number follows, on the stage after the
  * @, which is not needed where a device has one stage. Where there is also a W of the same, B
  * makes the gradient of the input only and W that of the weights. Every mini-batch runs the same
- * lists; after its own a device updates its stages.  */
+ * lists; after its own a device updates its stages. */
 #include "schedules/pipeline.h"
 
 #include "sim/base/vector.h"
