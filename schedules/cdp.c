@@ -142,7 +142,7 @@ static cs_status add_period(const cs_job *job, const cs_cdp_params *params, cs_f
                     .exact = period,
                     .formula = single ? "N^2 (f + b) per mini-batch" : "N(f + b) per mini-batch",
                     .source = source,
-                    .applies = times.equal && times.free_messages && times.update == 0 &&
+                    .applies = times.equal && cs_pipeline_no_network(job) && times.update == 0 &&
                                (times.forward == times.backward || single) && job->iterations >= 8,
                     .assumes = "equal time steps (f = b, the same on all stages), no update, free "
                                "messages, a steady state"};

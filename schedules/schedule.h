@@ -26,7 +26,8 @@ typedef struct cs_job {
     /* A lone message between neighbouring devices, for planners and closed forms: */
     cs_time latency;
     double bandwidth;
-    bool equal_messages; /* it is the same for all neighbours */
+    bool equal_messages; /* it is the same in a whole ring over the devices, d to d + 1 and the last
+                          * to 0, and no two of these messages share a link */
 } cs_job;
 
 /* The shape of plan that a schedule runs. */

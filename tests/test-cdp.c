@@ -1,6 +1,6 @@
 /* Cyclic data parallelism against a slow implementation of its own: time steps, no event queue. */
 #include "tests/expect.h"
-#include "tests/scenario-run.h"
+#include "tests/uniform-run.h"
 
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static void run_cdp(scenario_run *run, const char *kind, uint32_t setting, uint3
              settings[setting], more);
     uint32_t devices =
         strcmp(kind, "cdp_dp") == 0 && setting == MODEL_PARALLEL ? N * N : n_devices(setting, N);
-    scenario_run_expect(run, &(scenario_text){N, devices, BATCHES, schedule, unit, platform});
+    uniform_run_expect(run, &(uniform_text){N, devices, BATCHES, schedule, unit, platform});
 }
 
 /* ---- the slow implementation ---- */
@@ -114,7 +114,7 @@ static void test_every_task(void **state)
                 scenario_run run;
                 run_cdp(&run, rules[rule], setting, N, "", NULL);
                 compare(row, &run, N, &expected);
-                scenario_run_check_forms(row, &run);
+                uniform_run_check_forms(row, &run);
                 scenario_run_finish(&run);
             }
         }
@@ -186,7 +186,7 @@ static void test_single_gpu_memory(void **state)
             scenario_run run;
             run_cdp(&run, rows[r].kind, SINGLE, (uint32_t)N, rows[r].more, NULL);
             expect_int(row, rows[r].expected, peak(&run, 0, CS_MEMORY_ACTIVATIONS));
-            scenario_run_check_forms(row, &run);
+            uniform_run_check_forms(row, &run);
             scenario_run_finish(&run);
         }
     }
@@ -250,8 +250,8 @@ static double period(const char *kind, uint32_t setting, uint32_t N, const char 
     static const char weights_only[] = "\"forward\": \"1 s\", \"backward\": \"1 s\", \"weights\": "
                                        "\"1 GB\", \"activation\": \"0 B\"";
     scenario_run run;
-    scenario_run_expect(
-        &run, &(scenario_text){N, n_devices(setting, N), 16, schedule, weights_only, platform});
+    uniform_run_expect(
+        &run, &(uniform_text){N, n_devices(setting, N), 16, schedule, weights_only, platform});
     double time = run.simulation.analysis.iteration_time;
     scenario_run_finish(&run);
     return time;
@@ -474,9 +474,10 @@ static void test_errors(void **state)
         uint32_t layers, devices;
     } rows[] = {
         {"{\"kind\": \"cdp_v2\", \"micro_batches\": 4, \"setting\": \"model_parallel\"}",
-         "s: /platform/devices: must be 10 for the schedule \"cdp_v2\" (got 4)", 4, 4},
+         "test: /platform/devices: must be 10 for the schedule \"cdp_v2\" (got 4)", 4, 4},
         {"{\"kind\": \"cdp_v2\", \"micro_batches\": 4}",
-         "s: /platform/devices: gives the schedule \"cdp_v2\" 4 stages, more than the 3 layers of "
+         "test: /platform/devices: gives the schedule \"cdp_v2\" 4 stages, more than the 3 layers "
+         "of "
          "\"uniform\" (got 4)",
          3, 4},
         {"{\"kind\": \"cdp_dp\", \"micro_batches\": 4, \"setting\": \"zero\"}",
@@ -490,9 +491,8 @@ static void test_errors(void **state)
     for (size_t r = 0; r < ROWS(rows); r++) {
         scenario_run run;
         cs_error error = {0};
-        cs_status status = scenario_run_init(
-            &run,
-            &(scenario_text){rows[r].layers, rows[r].devices, 1, rows[r].schedule, unit, NULL},
+        cs_status status = uniform_run_init(
+            &run, &(uniform_text){rows[r].layers, rows[r].devices, 1, rows[r].schedule, unit, NULL},
             &error);
         expect_error(rows[r].schedule, CS_INVALID, rows[r].message, status, &error);
         scenario_run_finish(&run);

@@ -1,5 +1,5 @@
 #include "tests/expect.h"
-#include "tests/scenario-run.h"
+#include "tests/uniform-run.h"
 
 /* ---- written out, a known schedule is that schedule ---- */
 
@@ -25,8 +25,8 @@ static void test_known(void **state)
         const char *network = "\"topology\": \"ring\", \"bandwidth\": \"3 GB/s\", \"latency\": "
                               "\"7 ms\"";
         scenario_run a, b;
-        scenario_run_expect(&a, &(scenario_text){5, 3, 2, custom, NULL, network});
-        scenario_run_expect(&b, &(scenario_text){5, 3, 2, other, NULL, network});
+        uniform_run_expect(&a, &(uniform_text){5, 3, 2, custom, NULL, network});
+        uniform_run_expect(&b, &(uniform_text){5, 3, 2, other, NULL, network});
         expect_bits(known[i].name, b.simulation.hash, a.simulation.hash);
         scenario_run_finish(&a);
         scenario_run_finish(&b);
@@ -52,17 +52,17 @@ static void test_halves(void **state)
         {CS_BACKWARD_INPUT, 1, 1, 4},  {CS_BACKWARD_WEIGHT, 1, 0, 5}, {CS_BACKWARD_WEIGHT, 1, 1, 6},
     };
     scenario_run run;
-    scenario_run_expect(&run, &(scenario_text){.layers = 2,
-                                               .devices = 2,
-                                               .schedule = "{\"kind\": \"custom\", "
-                                                           "\"micro_batches\": 2, "
-                                                           "\"device_tasks\": [\"F0 F1 B0 W0 B1 "
-                                                           "W1\", \"F0 B0 F1 B1 W0 W1\"]}"});
+    uniform_run_expect(&run, &(uniform_text){.layers = 2,
+                                             .devices = 2,
+                                             .schedule = "{\"kind\": \"custom\", "
+                                                         "\"micro_batches\": 2, "
+                                                         "\"device_tasks\": [\"F0 F1 B0 W0 B1 "
+                                                         "W1\", \"F0 B0 F1 B1 W0 W1\"]}"});
     for (size_t i = 0; i < ROWS(rows); i++) {
         char row[64];
         snprintf(row, sizeof(row), "%s%u of stage %u", cs_kind_symbol(rows[i].kind), rows[i].micro,
                  rows[i].stage);
-        uint32_t task = scenario_run_find(&run, rows[i].kind, rows[i].stage, rows[i].micro);
+        uint32_t task = uniform_run_find(&run, rows[i].kind, rows[i].stage, rows[i].micro);
         assert_int_not_equal(task, CS_NONE);
         expect_int(row, rows[i].start * CS_PS_PER_SEC, run.simulation.trace.spans[task].start);
     }
@@ -82,15 +82,15 @@ static void test_stages(void **state)
 {
     (void)state;
     scenario_run run;
-    scenario_run_expect(&run, &(scenario_text){.layers = 4,
-                                               .devices = 2,
-                                               .schedule = "{\"kind\": \"custom\", "
-                                                           "\"micro_batches\": 1, "
-                                                           "\"stage_devices\": [0, 1, 1, 0], "
-                                                           "\"device_tasks\": [\"F0@0 F0@3 B0@3 "
-                                                           "B0@0\", \"F0@1 F0@2 B0@2 B0@1\"]}",
-                                               .platform = "\"topology\": \"ring\", \"bandwidth\": "
-                                                           "\"1 GB/s\", \"latency\": \"0 s\""});
+    uniform_run_expect(&run, &(uniform_text){.layers = 4,
+                                             .devices = 2,
+                                             .schedule = "{\"kind\": \"custom\", "
+                                                         "\"micro_batches\": 1, "
+                                                         "\"stage_devices\": [0, 1, 1, 0], "
+                                                         "\"device_tasks\": [\"F0@0 F0@3 B0@3 "
+                                                         "B0@0\", \"F0@1 F0@2 B0@2 B0@1\"]}",
+                                             .platform = "\"topology\": \"ring\", \"bandwidth\": "
+                                                         "\"1 GB/s\", \"latency\": \"0 s\""});
     expect_int("makespan", 16 * CS_PS_PER_SEC, run.simulation.trace.makespan);
     scenario_run_finish(&run);
 }
@@ -98,7 +98,7 @@ static void test_stages(void **state)
 /* ---- what is wrong is said ---- */
 
 #define DEADLOCK "the order of the tasks deadlocks: "
-#define LISTS    "s: /schedule/device_tasks"
+#define LISTS    "test: /schedule/device_tasks"
 
 static const struct {
     const char *name, *members, *message;
@@ -137,11 +137,12 @@ static const struct {
     {"no lists", "\"device_tasks\": \"F0\"",
      LISTS ": must be a list with the tasks of each device (got a string)", 2, 2},
     {"device without tasks", "\"stage_devices\": [0, 2], \"device_tasks\": [\"F0\", \"F0\"]",
-     "s: /schedule/stage_devices/1: must be a device below 2, the number of lists of tasks", 2, 2},
+     "test: /schedule/stage_devices/1: must be a device below 2, the number of lists of tasks", 2,
+     2},
     {"lists for other devices", "\"device_tasks\": [\"F0 F1 B0 B1\", \"F0 F1 B0 B1\"]",
-     "s: /platform/devices: must be 2 for the schedule \"custom\" (got 3)", 2, 3},
+     "test: /platform/devices: must be 2 for the schedule \"custom\" (got 3)", 2, 3},
     {"too few layers", "\"device_tasks\": [\"F0 F1 B0 B1\", \"F0 F1 B0 B1\"]",
-     "s: /platform/devices: gives the schedule \"custom\" 2 stages, more than the 1 layers of "
+     "test: /platform/devices: gives the schedule \"custom\" 2 stages, more than the 1 layers of "
      "\"uniform\" (got 2)",
      1, 2},
 };
@@ -155,8 +156,8 @@ static void test_wrong(void **state)
                  wrong[i].members);
         scenario_run run;
         cs_error error = {0};
-        cs_status status = scenario_run_init(
-            &run, &(scenario_text){wrong[i].layers, wrong[i].devices, 1, schedule, NULL, NULL},
+        cs_status status = uniform_run_init(
+            &run, &(uniform_text){wrong[i].layers, wrong[i].devices, 1, schedule, NULL, NULL},
             &error);
         expect_error(wrong[i].name, CS_INVALID, wrong[i].message, status, &error);
         scenario_run_finish(&run);

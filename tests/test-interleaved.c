@@ -1,7 +1,7 @@
 /* interleaved_1f1b and zb_h1: their orders by hand, their closed forms over grids. */
 #include "tests/expect.h"
-#include "tests/scenario-run.h"
 #include "tests/small-job.h"
+#include "tests/uniform-run.h"
 
 /* ---- orders ---- */
 
@@ -35,10 +35,10 @@ static void test_orders(void **state)
         const char *network = "\"topology\": \"ring\", \"bandwidth\": \"3 GB/s\", \"latency\": "
                               "\"7 ms\"";
         scenario_run a, b;
-        scenario_run_expect(&a, &(scenario_text){orders[i].layers, orders[i].devices, 2,
-                                                 orders[i].written, NULL, network});
-        scenario_run_expect(&b, &(scenario_text){orders[i].layers, orders[i].devices, 2,
-                                                 orders[i].schedule, NULL, network});
+        uniform_run_expect(&a, &(uniform_text){orders[i].layers, orders[i].devices, 2,
+                                               orders[i].written, NULL, network});
+        uniform_run_expect(&b, &(uniform_text){orders[i].layers, orders[i].devices, 2,
+                                               orders[i].schedule, NULL, network});
         expect_bits(orders[i].name, a.simulation.hash, b.simulation.hash);
         scenario_run_finish(&a);
         scenario_run_finish(&b);
@@ -56,8 +56,8 @@ static void check_interleaved(uint32_t P, uint32_t v, uint32_t M, const char *un
              M, v);
     snprintf(row, sizeof(row), "P %u, v %u, M %u, %s", P, v, M, uniform ? uniform : "equal times");
     scenario_run run;
-    scenario_run_expect(&run, &(scenario_text){P * v, P, 2, schedule, uniform, NULL});
-    expect_int(row, P + (updates ? 1 : 2), scenario_run_check_forms(row, &run));
+    uniform_run_expect(&run, &(uniform_text){P * v, P, 2, schedule, uniform, NULL});
+    expect_int(row, P + (updates ? 1 : 2), uniform_run_check_forms(row, &run));
     scenario_run_finish(&run);
 }
 
@@ -135,11 +135,11 @@ static void test_third_of_1f1b(void **state)
 {
     (void)state;
     scenario_run zb, plain;
-    scenario_run_expect(
-        &zb, &(scenario_text){8, 8, 1, "{\"kind\": \"zb_h1\", \"micro_batches\": 12}", NULL, NULL});
-    scenario_run_expect(
+    uniform_run_expect(
+        &zb, &(uniform_text){8, 8, 1, "{\"kind\": \"zb_h1\", \"micro_batches\": 12}", NULL, NULL});
+    uniform_run_expect(
         &plain,
-        &(scenario_text){8, 8, 1, "{\"kind\": \"1f1b\", \"micro_batches\": 12}", NULL, NULL});
+        &(uniform_text){8, 8, 1, "{\"kind\": \"1f1b\", \"micro_batches\": 12}", NULL, NULL});
     expect_int("zb_h1", (36 + 7) * CS_PS_PER_SEC, zb.simulation.trace.makespan);
     expect_int("1f1b", (36 + 21) * CS_PS_PER_SEC, plain.simulation.trace.makespan);
     expect_int("activations of device 0",
@@ -158,7 +158,7 @@ static void test_multiple(void **state)
     cs_error error = {0};
     const char *schedule = "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 6}";
     cs_status status =
-        scenario_run_init(&run, &(scenario_text){8, 4, 1, schedule, NULL, NULL}, &error);
+        uniform_run_init(&run, &(uniform_text){8, 4, 1, schedule, NULL, NULL}, &error);
     expect_error("M % P", CS_INVALID,
                  "interleaved_1f1b: micro_batches must be a multiple of the 4 devices (got 6)",
                  status, &error);

@@ -1,4 +1,4 @@
-#include "tests/scenario-run.h"
+#include "tests/uniform-run.h"
 
 #include "tests/expect.h"
 
@@ -6,52 +6,26 @@ static const char uniform[] = "\"forward\": \"1 s\", \"backward\": \"2 s\", \"we
                               "\"activation\": \"1 GB\"";
 static const char ideal[] = "\"topology\": \"ideal\"";
 
-enum { TEXT_BYTES = 1 << 16 };
-
-static cs_status load(const scenario_text *text, cs_scenario *scenario, cs_error *error)
+cs_status uniform_run_init(scenario_run *run, const uniform_text *text, cs_error *error)
 {
-    static char json[TEXT_BYTES];
-    int length = snprintf(
-        json, sizeof(json),
-        "{\"schema_version\": 1, \"iterations\": %u, \"model\": {\"uniform\": {\"layers\": "
-        "%u, %s}}, \"platform\": {\"devices\": %u, \"memory\": \"1000 TB\", %s}, "
-        "\"schedule\": %s}",
+    *run = (scenario_run){0};
+    return scenario_run_init(
+        run, error,
+        "{'schema_version': 1, 'iterations': %u, 'model': {'uniform': {'layers': %u, %s}}, "
+        "'platform': {'devices': %u, 'memory': '1000 TB', %s}, 'schedule': %s}",
         text->iterations ? text->iterations : 1, text->layers,
         text->uniform ? text->uniform : uniform, text->devices,
         text->platform ? text->platform : ideal, text->schedule);
-    assert_in_range(length, 1, TEXT_BYTES - 1);
-    cJSON *root;
-    cs_status status = cs_json_parse("s", json, (size_t)length, &root, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_scenario_read(root, "s", scenario, error);
-    cJSON_Delete(root);
-    return status;
 }
 
-cs_status scenario_run_init(scenario_run *run, const scenario_text *text, cs_error *error)
-{
-    *run = (scenario_run){0};
-    cs_status status = load(text, &run->scenario, error);
-    if (status == CS_OK)
-        status = cs_simulate(&run->scenario, &(cs_simulation_options){0}, &run->simulation, error);
-    return status;
-}
-
-void scenario_run_finish(scenario_run *run)
-{
-    cs_simulation_finish(&run->simulation);
-    cs_scenario_finish(&run->scenario);
-}
-
-void scenario_run_expect(scenario_run *run, const scenario_text *text)
+void uniform_run_expect(scenario_run *run, const uniform_text *text)
 {
     cs_error error = {0};
-    cs_status status = scenario_run_init(run, text, &error);
+    cs_status status = uniform_run_init(run, text, &error);
     expect_error(text->schedule, CS_OK, "", status, &error);
 }
 
-uint32_t scenario_run_check_forms(const char *row, const scenario_run *run)
+uint32_t uniform_run_check_forms(const char *row, const scenario_run *run)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < run->simulation.forms.n; i++) {
@@ -71,7 +45,7 @@ uint32_t scenario_run_check_forms(const char *row, const scenario_run *run)
     return n;
 }
 
-uint32_t scenario_run_find(const scenario_run *run, cs_kind kind, uint32_t stage, uint32_t item)
+uint32_t uniform_run_find(const scenario_run *run, cs_kind kind, uint32_t stage, uint32_t item)
 {
     const cs_graph *graph = &run->simulation.graph;
     for (uint32_t task = 0; task < graph->n_tasks; task++) {
