@@ -21,13 +21,13 @@ static uint32_t micro_batches(const void *params)
     return ((const gpipe_params *)params)->micro_batches;
 }
 
-static cs_pipeline_step order(uint32_t n_stages, uint32_t n_micros, uint32_t stage, uint32_t k)
+static bool order(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
+                  cs_pipeline_step *step)
 {
-    (void)n_stages;
-    (void)stage;
-    if (k < n_micros)
-        return (cs_pipeline_step){false, k};
-    return (cs_pipeline_step){true, 2 * n_micros - 1 - k};
+    uint32_t n = shape->n_micros;
+    *step = k < n ? (cs_pipeline_step){CS_FORWARD, stage, k}
+                  : (cs_pipeline_step){CS_BACKWARD, stage, 2 * n - 1 - k};
+    return k < 2 * n;
 }
 
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,

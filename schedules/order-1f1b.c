@@ -5,15 +5,18 @@ uint32_t cs_order_1f1b_warm_up(uint32_t n_stages, uint32_t n_micros, uint32_t st
     return n_stages - stage < n_micros ? n_stages - stage : n_micros;
 }
 
-cs_pipeline_step cs_order_1f1b(uint32_t n_stages, uint32_t n_micros, uint32_t stage, uint32_t k)
+bool cs_order_1f1b(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
+                   cs_pipeline_step *step)
 {
-    uint32_t first = cs_order_1f1b_warm_up(n_stages, n_micros, stage);
+    uint32_t n = shape->n_micros, first = cs_order_1f1b_warm_up(shape->n_stages, n, stage);
+    uint32_t after = k - first, pairs = n - first;
     if (k < first)
-        return (cs_pipeline_step){false, k};
-    uint32_t after = k - first, pairs = n_micros - first;
-    if (after >= 2 * pairs)
-        return (cs_pipeline_step){true, after - pairs};
-    if (after % 2 == 0)
-        return (cs_pipeline_step){true, after / 2};
-    return (cs_pipeline_step){false, first + after / 2};
+        *step = (cs_pipeline_step){CS_FORWARD, stage, k};
+    else if (after >= 2 * pairs)
+        *step = (cs_pipeline_step){CS_BACKWARD, stage, after - pairs};
+    else if (after % 2 == 0)
+        *step = (cs_pipeline_step){CS_BACKWARD, stage, after / 2};
+    else
+        *step = (cs_pipeline_step){CS_FORWARD, stage, first + after / 2};
+    return k < 2 * n;
 }

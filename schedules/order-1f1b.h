@@ -9,6 +9,7 @@
  * has in flight. */
 uint32_t cs_order_1f1b_warm_up(uint32_t n_stages, uint32_t n_micros, uint32_t stage);
 
-cs_pipeline_step cs_order_1f1b(uint32_t n_stages, uint32_t n_micros, uint32_t stage, uint32_t k);
+bool cs_order_1f1b(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
+                   cs_pipeline_step *step);
 
 #endif

@@ -1,5 +1,7 @@
 #include "schedules/pipeline.h"
 
+#include <math.h>
+
 static cs_time longer(cs_time a, cs_time b)
 {
     return a > b ? a : b;
@@ -70,6 +72,11 @@ void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
     }
     times->step = cs_pipeline_add(times->forward, times->backward);
     look_at_messages(job, times);
+}
+
+bool cs_pipeline_no_network(const cs_job *job)
+{
+    return job->equal_messages && job->latency == 0 && isinf(job->bandwidth);
 }
 
 /* A product of counts and times, saturating. */

@@ -1,14 +1,19 @@
 /* Pipelines with a fixed order: what gpipe, 1f1b and their kin share.
  *
- * Such a schedule is, per stage, a list of forwards and backwards of micro-batches; the rest
- * follows: messages over the boundaries, recomputation before a backward, an update at the end of
- * the mini-batch, what each holds in memory.
+ * Such a schedule is lists of steps, forwards and backwards of micro-batches on a stage, each list
+ * run strictly in order; the rest follows: messages over the boundaries, recomputation before a
+ * backward, updates, what each holds in memory. A list belongs to a stage, or to a device, which
+ * may then hold several stages.
+ *
+ * A backward may be split in two steps: CS_BACKWARD_INPUT makes the gradient that the stage before
+ * waits for, CS_BACKWARD_WEIGHT that of the weights, any time later.
  *
  * Memory of stage s, per micro-batch: what its layers keep, from the start of the forward to
- * the end of the backward; with recomputation only its input, and the rest from the start of the
- * recomputation on. An activation on its way is a buffer at the sender until it is sent and at the
- * receiver until the forward that reads it starts (then it counts as kept); a gradient, until the
- * backward that reads it ends. Weights, gradients and optimizer states are there all the time.
+ * the end of the backward (split: of its second half); with recomputation only its input, and the
+ * rest from the start of the recomputation on. An activation on its way is a buffer at the sender
+ * until it is sent and at the receiver until the forward that reads it starts (then it counts as
+ * kept); a gradient, until the end of the backward that reads it (split: of both halves). Weights,
+ * gradients and optimizer states are there all the time.
  */
 #ifndef CS_SCHEDULES_PIPELINE_H
 #define CS_SCHEDULES_PIPELINE_H
@@ -16,36 +21,42 @@
 #include "schedules/schedule.h"
 
 typedef struct cs_pipeline_step {
-    bool backward;
-    uint32_t micro_batch;
+    cs_kind kind; /* CS_FORWARD, CS_BACKWARD, CS_BACKWARD_INPUT or CS_BACKWARD_WEIGHT */
+    uint32_t stage, micro_batch;
 } cs_pipeline_step;
 
-/* Step k = 0 .. 2M-1 of stage s = 0 .. P-1, over M micro-batches: those of one mini-batch, or of the
- * whole run where mini-batches flow into each other. */
-typedef cs_pipeline_step cs_pipeline_order(uint32_t n_stages, uint32_t n_micros, uint32_t stage,
-                                           uint32_t k);
+typedef struct cs_pipeline_shape {
+    uint32_t n_stages, n_devices;
+    uint32_t n_micros;  /* of one mini-batch, or of the whole run where they flow into each other */
+    const void *params; /* of the schedule */
+} cs_pipeline_shape;
+
+/* Step k of a list; false after its last one. */
+typedef bool cs_pipeline_order(const cs_pipeline_shape *shape, uint32_t list, uint32_t k,
+                               cs_pipeline_step *step);
 
 /* Policies of one stage's classes, by which they choose the version of the weights that they read;
- * CS_NONE: the current one. */
+ * CS_NONE: the current one, as always in a backward that is split. */
 typedef struct cs_stage_policies {
     uint32_t forward, backward;
 } cs_stage_policies;
 
 typedef struct cs_pipeline_options {
     cs_pipeline_order *order;
-    bool
-        recompute; /* keep the stage's input only, and run the forward again before each backward */
-    bool continuous; /* no flush: `order` runs over all micro-batches; updates come after every
-                      * micro_batches-th backward of a stage all the same */
+    bool by_device; /* a list per device of the job; else one per stage */
+    bool recompute; /* keep the stage's input only, and run its forward again before the backward */
+    bool continuous; /* no flush: `order` runs over all micro-batches, and an update comes after
+                      * every micro_batches-th backward of a stage; else at the end of the list */
     /* Makes the policies of a stage, or is NULL. slots[s] holds the weights of stage s, and slots
      * are numbered in order of stages. */
     void (*policies)(const cs_job *job, const void *params, cs_builder *builder,
                      const uint32_t *slots, uint32_t stage, cs_stage_policies *made);
-    const void *params; /* of the schedule, for `policies` */
+    const void *params; /* of the schedule, for `order` and `policies` */
 } cs_pipeline_options;
 
-/* Adds all tasks, in the order in which they would run if all took equal time. An order that
- * deadlocks is CS_INVALID. */
+/* Adds all tasks, in the order in which they would run if all took equal time. Every list must have
+ * each step of its stages once. An order that deadlocks is CS_INVALID; the message shows which step
+ * waits for which. */
 CS_MUST_CHECK cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *options,
                                              cs_builder *builder, cs_error *error);
 
@@ -69,6 +80,9 @@ cs_time cs_pipeline_time(const cs_job *job, uint32_t stage, cs_time time);
 cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage);
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
+
+/* No message between any two devices takes time. */
+bool cs_pipeline_no_network(const cs_job *job);
 
 /* a + b, or CS_TIME_MAX: a closed form that does not fit is no error of the run. */
 cs_time cs_pipeline_add(cs_time a, cs_time b);

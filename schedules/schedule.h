@@ -35,7 +35,19 @@ typedef enum cs_layout {
     CS_LAYOUT_SINGLE,     /* one stage on one device */
     CS_LAYOUT_REPLICATED, /* one stage on all devices */
     CS_LAYOUT_PIPELINE,   /* a stage per device */
+    CS_LAYOUT_PLACED,     /* as the schedule's placement says */
 } cs_layout;
+
+/* Which devices hold which stages, where a schedule has a rule of its own. */
+typedef struct cs_placement {
+    /* Devices to run on when the scenario does not say, for a model of so many layers; and whether
+     * it runs on no other number. */
+    uint32_t (*n_devices)(const void *params, uint32_t n_layers);
+    bool exactly;
+    uint32_t (*n_stages)(const void *params, uint32_t n_devices);
+    /* The devices that hold a stage, at most n_devices, into `devices`; returns how many. */
+    uint32_t (*holders)(const void *params, uint32_t n_devices, uint32_t stage, uint32_t *devices);
+} cs_placement;
 
 /* Figures that a closed form can be stated for. */
 typedef enum cs_figure {
@@ -71,6 +83,11 @@ typedef struct cs_schedule {
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
     cs_layout layout;
+    const cs_placement *placement; /* of CS_LAYOUT_PLACED */
+    /* Reads what fields alone cannot, JSON above all, while the document is there; or NULL.
+     * `place` is that of the object, `arena` lives as long as `params`. */
+    CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
+                                    cs_error *error);
     uint32_t (*micro_batches)(const void *params);
     /* NULL, or the number of devices that the parameter `workers` asks for; 0: none in particular */
     uint32_t (*devices)(const void *params);

@@ -16,12 +16,11 @@ static uint32_t micro_batches(const void *params)
     return ((const sequential_params *)params)->micro_batches;
 }
 
-static cs_pipeline_step order(uint32_t n_stages, uint32_t n_micros, uint32_t stage, uint32_t k)
+static bool order(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
+                  cs_pipeline_step *step)
 {
-    (void)n_stages;
-    (void)n_micros;
-    (void)stage;
-    return (cs_pipeline_step){k % 2 == 1, k / 2};
+    *step = (cs_pipeline_step){k % 2 ? CS_BACKWARD : CS_FORWARD, stage, k / 2};
+    return k < 2 * shape->n_micros;
 }
 
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,

@@ -36,7 +36,9 @@ static cs_status read_text(const char *text, const cs_override *overrides, size_
 
 /* ---- what is refused, and how ---- */
 
-#define SCHEDULES   "sequential, dp, gpipe, 1f1b, pipedream, pipedream_2bw, nf1b"
+#define SCHEDULES                                                                                  \
+    "sequential, dp, gpipe, 1f1b, pipedream, pipedream_2bw, nf1b, interleaved_1f1b, zb_h1, "       \
+    "cdp_dp, cdp_v1, cdp_v2, cdp_freshest, custom"
 #define TOPOLOGIES  "ideal, ring, nvlink_switch, pcie"
 #define RING(more)  "{\"topology\": \"ring\", \"devices\": 4, \"bandwidth\": \"1 GB/s\"" more "}"
 #define IDEAL(more) "{\"topology\": \"ideal\", \"devices\": 4" more "}"

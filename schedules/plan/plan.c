@@ -1,6 +1,7 @@
 #include "schedules/plan/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void cs_plan_finish(cs_plan *plan)
 {
@@ -38,5 +39,28 @@ cs_status cs_plan_replicated(uint32_t n_layers, uint32_t n_devices, cs_plan *pla
     plan->stages[0] = (cs_stage){0, n_layers, 0, n_devices};
     for (uint32_t d = 0; d < n_devices; d++)
         plan->devices[d] = d;
+    return CS_OK;
+}
+
+cs_status cs_plan_place(cs_plan *plan, const uint32_t *counts, const uint32_t *devices,
+                        cs_error *error)
+{
+    size_t total = 0;
+    for (uint32_t s = 0; s < plan->n_stages; s++)
+        total += counts[s];
+    uint32_t *copy = calloc(total + 1, sizeof(*copy));
+    if (!copy || total >= UINT32_MAX) {
+        free(copy);
+        return cs_error_no_memory(error);
+    }
+    memcpy(copy, devices, total * sizeof(*copy));
+    free(plan->devices);
+    plan->devices = copy;
+    plan->n_devices = 0;
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        plan->stages[s].first_device = plan->n_devices;
+        plan->stages[s].n_devices = counts[s];
+        plan->n_devices += counts[s];
+    }
     return CS_OK;
 }

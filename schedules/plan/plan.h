@@ -36,6 +36,10 @@ CS_MUST_CHECK cs_status cs_plan_pipeline(const uint32_t *cuts, uint32_t n_stages
 CS_MUST_CHECK cs_status cs_plan_replicated(uint32_t n_layers, uint32_t n_devices, cs_plan *plan,
                                            cs_error *error);
 
+/* Puts stage s on counts[s] devices, which stand in `devices` one stage after the other. */
+CS_MUST_CHECK cs_status cs_plan_place(cs_plan *plan, const uint32_t *counts,
+                                      const uint32_t *devices, cs_error *error);
+
 /* What the planner `balanced` needs to know. */
 typedef struct cs_balance {
     const cs_model *model;

@@ -77,7 +77,9 @@ cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error)
 static cs_status divide_batch(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
-    uint64_t parts = (uint64_t)scenario->job.micro_batches * scenario->plan.stages[0].n_devices;
+    bool replicated = draft->schedule.kind->layout == CS_LAYOUT_REPLICATED;
+    uint32_t replicas = replicated ? scenario->plan.stages[0].n_devices : 1;
+    uint64_t parts = (uint64_t)scenario->job.micro_batches * replicas;
     uint64_t own = scenario->model.batch_size > 0 ? scenario->model.batch_size : 1;
     uint64_t batch = draft->model.batch_size > 0 ? draft->model.batch_size : parts * own;
     cs_json_place model = {.up = &draft->root, .key = "model"};
@@ -90,8 +92,8 @@ static cs_status divide_batch(cs_draft *draft, cs_error *error)
             &place, error,
             "must be a multiple of %llu, %u micro-batches on each of %u devices (got "
             "%llu)",
-            (unsigned long long)parts, scenario->job.micro_batches,
-            scenario->plan.stages[0].n_devices, (unsigned long long)batch);
+            (unsigned long long)parts, scenario->job.micro_batches, replicas,
+            (unsigned long long)batch);
     scenario->batch_size = (uint32_t)batch;
     scenario->job.micro_samples = (uint32_t)(batch / parts);
     return CS_OK;

@@ -197,6 +197,8 @@ static uint32_t devices_needed(const cs_draft *draft)
         return 1;
     case CS_LAYOUT_PIPELINE:
         return draft->scenario->model.n_layers;
+    case CS_LAYOUT_PLACED:
+        return cs_draft_devices_placed(draft);
     case CS_LAYOUT_REPLICATED:
         break;
     }
@@ -233,6 +235,11 @@ static cs_status fill_pipeline(cs_draft *draft, cs_error *error)
     cs_json_place layers = {.up = &uniform, .key = "layers"};
     if (draft->schedule.kind->layout == CS_LAYOUT_PIPELINE)
         return cs_draft_build_uniform(draft, draft->platform.devices, error);
+    if (draft->schedule.kind->layout == CS_LAYOUT_PLACED)
+        return cs_draft_build_uniform(draft,
+                                      draft->schedule.kind->placement->n_stages(
+                                          draft->schedule.params, draft->platform.devices),
+                                      error);
     return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
                            draft->schedule.kind->name);
 }

@@ -43,7 +43,8 @@ static bool add_schedule(const cs_draft *draft, cJSON *root)
     const cs_scenario *scenario = draft->scenario;
     cs_schedule_section section = draft->schedule;
     bool plan = cJSON_IsObject(section.partition);
-    if (plan || section.kind->layout != CS_LAYOUT_PIPELINE)
+    cs_layout layout = section.kind->layout;
+    if (plan || (layout != CS_LAYOUT_PIPELINE && layout != CS_LAYOUT_PLACED))
         section.partition = NULL;
     cJSON *schedule = add_section(root, "schedule", cs_scenario_schedule_fields, &section,
                                   section.kind->fields, section.params);

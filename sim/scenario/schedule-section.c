@@ -54,7 +54,8 @@ static cs_status check_partition(const cs_draft *draft, const cs_json_place *sec
                                  cs_error *error)
 {
     const cs_schedule_section *schedule = &draft->schedule;
-    bool pipeline = schedule->kind->layout == CS_LAYOUT_PIPELINE;
+    cs_layout layout = schedule->kind->layout;
+    bool pipeline = layout == CS_LAYOUT_PIPELINE || layout == CS_LAYOUT_PLACED;
     cs_json_place place = {.up = section, .key = "partition"};
     if (!pipeline && cs_json_member(draft->top.schedule, "partition"))
         return cs_json_invalid(&place, error, "goes with pipelines only, not with \"%s\"",
@@ -81,6 +82,8 @@ cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error)
         cs_field_read(draft->top.schedule, &place,
                       (const cs_field *const[]){cs_scenario_schedule_fields, kind->fields, NULL},
                       (void *const[]){&draft->schedule, draft->schedule.params}, arena, error);
+    if (status == CS_OK && kind->read)
+        status = kind->read(draft->schedule.params, &place, arena, error);
     return status == CS_OK ? check_partition(draft, &place, error) : status;
 }
 
@@ -121,9 +124,12 @@ static cs_status check_effort(const cs_draft *draft, uint32_t n_stages, cs_error
 static cs_status balance(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
+    double *speeds = cs_draft_stage_speeds(draft);
+    if (!speeds)
+        return cs_error_no_memory(error);
     cs_balance balance = {.model = &scenario->model,
-                          .n_stages = scenario->platform.n_devices,
-                          .speeds = scenario->job.speeds,
+                          .n_stages = cs_draft_stages(draft),
+                          .speeds = speeds,
                           .communication = draft->schedule.partition_communication,
                           .bandwidth = scenario->job.bandwidth,
                           .latency = scenario->job.latency};
@@ -217,8 +223,11 @@ static cs_status build_pipeline(cs_draft *draft, cs_error *error)
     const cJSON *partition = draft->schedule.partition;
     cs_json_place section = {.up = &draft->root, .key = "schedule"};
     cs_json_place place = {.up = &section, .key = "partition"};
+    bool placed = draft->schedule.kind->layout == CS_LAYOUT_PLACED;
     char got[CS_JSON_DESCRIBED_BYTES];
-    cs_status status;
+    cs_status status = placed ? cs_draft_check_devices(draft, error) : CS_OK;
+    if (status != CS_OK)
+        return status;
     if (cJSON_IsArray(partition))
         status = cs_plan_read_cuts(partition, &place, &draft->scenario->model,
                                    &draft->scenario->plan, error);
@@ -231,14 +240,17 @@ static cs_status build_pipeline(cs_draft *draft, cs_error *error)
             &place, error,
             "must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": ...} (got %s)",
             cs_json_describe(partition, got, sizeof(got)));
-    return status == CS_OK ? check_plan(draft, &place, error) : status;
+    if (status != CS_OK)
+        return status;
+    return placed ? cs_draft_place(draft, cJSON_IsObject(partition), &place, error)
+                  : check_plan(draft, &place, error);
 }
 
 cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     cs_layout layout = draft->schedule.kind->layout;
-    if (layout == CS_LAYOUT_PIPELINE)
+    if (layout == CS_LAYOUT_PIPELINE || layout == CS_LAYOUT_PLACED)
         return build_pipeline(draft, error);
     uint32_t n_devices = layout == CS_LAYOUT_SINGLE ? 1 : scenario->platform.n_devices;
     return cs_plan_replicated(scenario->model.n_layers, n_devices, &scenario->plan, error);

@@ -85,6 +85,17 @@ CS_MUST_CHECK cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error)
 CS_MUST_CHECK cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_job(cs_draft *draft, cs_error *error);
 
+/* Of schedules with a placement of their own: how many devices they ask for; whether the platform
+ * has as many; how many stages there are; and the devices of the plan's stages, which are set, or
+ * have to be what a plan from a file (`given`) says. */
+uint32_t cs_draft_devices_placed(const cs_draft *draft);
+CS_MUST_CHECK cs_status cs_draft_check_devices(const cs_draft *draft, cs_error *error);
+uint32_t cs_draft_stages(const cs_draft *draft);
+/* Per stage, that of its slowest device; NULL when memory runs out. */
+double *cs_draft_stage_speeds(const cs_draft *draft);
+CS_MUST_CHECK cs_status cs_draft_place(cs_draft *draft, bool given, const cs_json_place *place,
+                                       cs_error *error);
+
 /* The scenario with all defaults; NULL when memory runs out. */
 char *cs_draft_resolved(const cs_draft *draft);
 

@@ -1,0 +1,592 @@
+#include "schedules/cdp.h"
+
+#include "schedules/residents.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Variants of a class of computations. */
+enum {
+    LAGS = 1,   /* reads theta_{t-1} */
+    MAKES = 2,  /* a backward that is also the update */
+    BEGINS = 4, /* zero: the stage's states are allocated */
+    ENDS = 8,   /* zero: the stage's states leave the device */
+    N_VARIANTS = 16
+};
+
+/* What messages carry. */
+typedef enum cargo { ACTIVATIONS, OUTPUT_GRADIENTS, GRADIENTS, WEIGHTS, STATES, N_CARGOES } cargo;
+
+/* One holder of a stage. */
+typedef struct holder {
+    uint32_t slot, update;
+    uint32_t version;                               /* newest that it has been given */
+    uint32_t installed;                             /* by this task, or CS_NONE */
+    uint32_t backward;                              /* its last one */
+    uint32_t forward_policy[2], backward_policy[2]; /* by LAGS; CS_NONE: current version */
+} holder;
+
+typedef struct generator {
+    const cs_job *job;
+    const cs_cdp_params *params;
+    cs_cdp_rule rule;
+    cs_builder *builder;
+    uint32_t N, n_micros; /* n_micros: of the run */
+    bool local;           /* a micro-batch stays on its device */
+    bool zero;
+    bool whole;         /* activations are freed at the end of a micro-batch */
+    uint32_t *classes;  /* by backward or not, stage, holder, variant; made when needed */
+    uint32_t *messages; /* by cargo, stage, holders; likewise */
+    holder *holders;    /* N per stage */
+    uint32_t *owners;   /* per stage: the holder that made the newest version */
+    uint32_t *versions; /* per stage: the newest version */
+    uint32_t *sums;     /* per stage: what brings the sum of gradients, or CS_NONE */
+    uint32_t *tokens;   /* zero, per stage: its latest use, and where that was */
+    uint32_t *token_at;
+    uint32_t *chain;  /* per micro-batch: what its next task waits for */
+    uint32_t *second; /* per micro-batch: its second task, after which the next one starts */
+} generator;
+
+uint32_t cs_cdp_holders(const cs_cdp_params *params, cs_cdp_rule rule, uint32_t stage)
+{
+    switch ((cs_cdp_setting)params->setting) {
+    case CS_CDP_MULTI_GPU:
+    case CS_CDP_ZERO:
+        return params->n;
+    case CS_CDP_MODEL_PARALLEL:
+        return rule == CS_CDP_DP ? params->n : params->n - stage;
+    case CS_CDP_SINGLE_GPU:
+    case CS_CDP_PIPELINE:
+        break;
+    }
+    return 1;
+}
+
+/* Theta_t is made when the last micro-batch of t - 1 ends its backward on stage j (from 0), at step
+ * 2Nt + 2N - 1 - j; micro-batch i starts its forward there in step 2Nt + 2i + j. */
+bool cs_cdp_lags(cs_cdp_rule rule, uint32_t n, uint32_t i, uint32_t j)
+{
+    return rule == CS_CDP_V1 || (rule != CS_CDP_DP && i + j + 1 < n);
+}
+
+/* ---- where things are ---- */
+
+static uint32_t n_holders(const generator *c, uint32_t j)
+{
+    return c->job->plan->stages[j].n_devices;
+}
+
+static uint32_t device_of(const generator *c, uint32_t j, uint32_t at)
+{
+    return c->job->plan->devices[c->job->plan->stages[j].first_device + at];
+}
+
+static holder *holder_of(const generator *c, uint32_t j, uint32_t at)
+{
+    return &c->holders[(size_t)j * c->N + at];
+}
+
+/* The version that micro-batch g reads on stage j. */
+static uint32_t wanted(const generator *c, uint32_t g, uint32_t j)
+{
+    uint32_t t = g / c->N;
+    return t > 0 && cs_cdp_lags(c->rule, c->N, g % c->N, j) ? t - 1 : t;
+}
+
+/* ---- classes ---- */
+
+/* Zero: two versions of the weights travel where some micro-batch reads theta_{t-1} after theta_t
+ * was made. */
+static bool needs_two(const generator *c, uint32_t j)
+{
+    return c->rule == CS_CDP_V1 || j + 1 < c->N;
+}
+
+static void add_states(const generator *c, uint32_t j, uint32_t device, int64_t sign, bool at_end)
+{
+    int64_t weights = c->job->stages[j].weight_bytes;
+    int64_t states = (int64_t)ceil((double)weights * c->job->optimizer_ratio);
+    bool two = needs_two(c, j);
+    cs_builder_effect(c->builder, CS_MEMORY_WEIGHTS, device, sign * weights, at_end);
+    cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, sign * weights, at_end);
+    cs_builder_effect(c->builder, CS_MEMORY_OPTIMIZER, device, sign * states, at_end);
+    cs_builder_effect(c->builder, CS_MEMORY_WEIGHT_VERSIONS, device, two ? sign * weights : 0,
+                      at_end);
+}
+
+static int64_t states_bytes(const generator *c, uint32_t j)
+{
+    int64_t weights = c->job->stages[j].weight_bytes;
+    return (needs_two(c, j) ? 3 : 2) * weights +
+           (int64_t)ceil((double)weights * c->job->optimizer_ratio);
+}
+
+/* Activations that the end of a backward frees. */
+static void free_activations(const generator *c, uint32_t j, uint32_t device)
+{
+    uint32_t first = c->whole ? 0 : j, end = c->whole ? (j == 0 ? c->N : 0) : j + 1;
+    for (uint32_t s = first; s < end; s++)
+        cs_builder_effect(c->builder, CS_MEMORY_ACTIVATIONS, device, -c->job->stages[s].kept_bytes,
+                          true);
+}
+
+/* Buffers as in pipeline.h. */
+static void add_effects(const generator *c, bool backward, uint32_t j, uint32_t device)
+{
+    const cs_layer_sum *sum = &c->job->stages[j];
+    bool first = j == 0, last = j + 1 == c->N;
+    if (backward) {
+        free_activations(c, j, device);
+        cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, device, last ? 0 : -sum->output_bytes,
+                          true);
+        cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, device,
+                          c->local && !first ? sum->input_bytes : 0, true);
+    } else {
+        cs_builder_effect(c->builder, CS_MEMORY_ACTIVATIONS, device, sum->kept_bytes, false);
+        cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, device, first ? 0 : -sum->input_bytes,
+                          false);
+        cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, device,
+                          c->local && !last ? sum->output_bytes : 0, true);
+    }
+    cs_builder_effect(c->builder, CS_MEMORY_WORKSPACE, device, sum->workspace_bytes, false);
+    cs_builder_effect(c->builder, CS_MEMORY_WORKSPACE, device, -sum->workspace_bytes, true);
+}
+
+static uint32_t make_class(const generator *c, bool backward, uint32_t j, uint32_t at,
+                           uint32_t variant)
+{
+    const cs_layer_sum *sum = &c->job->stages[j];
+    const holder *held = holder_of(c, j, at);
+    uint32_t device = device_of(c, j, at), lags = variant & LAGS ? 1 : 0;
+    uint32_t policy = backward ? held->backward_policy[lags] : held->forward_policy[lags];
+    cs_kind kind = backward ? CS_BACKWARD : CS_FORWARD;
+    cs_class cls = {.kind = (uint8_t)kind,
+                    .origin = (uint8_t)kind,
+                    .updates = variant & MAKES,
+                    .stage = j,
+                    .device = device,
+                    .peer = CS_NONE,
+                    .weights = held->slot,
+                    .policy = policy + 1, /* CS_NONE + 1 is 0 */
+                    .duration =
+                        backward ? sum->backward_input + sum->backward_weight : sum->forward};
+    if (variant & MAKES)
+        cls.duration += sum->update;
+    uint32_t made = cs_builder_class(c->builder, &cls);
+    add_effects(c, backward, j, device);
+    if (variant & BEGINS)
+        add_states(c, j, device, 1, false);
+    if (variant & ENDS)
+        add_states(c, j, device, -1, true);
+    return made;
+}
+
+static uint32_t class_of(const generator *c, bool backward, uint32_t j, uint32_t at,
+                         uint32_t variant)
+{
+    size_t row = ((size_t)(backward ? c->N : 0) + j) * c->N + at;
+    uint32_t *cls = &c->classes[row * N_VARIANTS + variant];
+    if (*cls == CS_NONE)
+        *cls = make_class(c, backward, j, at, variant);
+    return *cls;
+}
+
+/* What is sent is a buffer at the sender meanwhile; activations and their gradients are one at the
+ * receiver until they are read, all else until it has arrived. Weights that arrive are a version.
+ * */
+static uint32_t make_message(const generator *c, cargo what, uint32_t j, uint32_t from, uint32_t to)
+{
+    uint32_t next = what == ACTIVATIONS ? j + 1 : what == OUTPUT_GRADIENTS ? j - 1 : j;
+    uint32_t sender = device_of(c, j, from), receiver = device_of(c, next, to);
+    int64_t bytes = what == ACTIVATIONS        ? c->job->stages[j].output_bytes
+                    : what == OUTPUT_GRADIENTS ? c->job->stages[j].input_bytes
+                    : what == STATES           ? states_bytes(c, j)
+                                               : c->job->stages[j].weight_bytes;
+    cs_class cls = {.kind = CS_TRANSFER,
+                    .origin = CS_TRANSFER,
+                    .blocking = c->job->blocking,
+                    .updates = what == WEIGHTS,
+                    .stage = j,
+                    .device = sender,
+                    .peer = receiver,
+                    .weights = what == WEIGHTS ? holder_of(c, j, to)->slot : CS_NONE,
+                    .bytes = bytes};
+    uint32_t made = cs_builder_class(c->builder, &cls);
+    cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, sender, bytes, false);
+    cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, sender, -bytes, true);
+    if (what == STATES) {
+        add_states(c, j, receiver, 1, false);
+        return made;
+    }
+    cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, receiver, bytes, false);
+    cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, receiver,
+                      what == GRADIENTS || what == WEIGHTS ? -bytes : 0, true);
+    return made;
+}
+
+/* Adds a message from a holder of stage j to one of the next stage, the stage before or the same;
+ * returns it. */
+static uint32_t add_message(const generator *c, cargo what, uint32_t j, uint32_t from, uint32_t to,
+                            uint32_t item, uint32_t after)
+{
+    size_t row = ((size_t)what * c->N + j) * c->N + from;
+    uint32_t *cls = &c->messages[row * c->N + to];
+    if (*cls == CS_NONE)
+        *cls = make_message(c, what, j, from, to);
+    uint32_t message = cs_builder_task(c->builder, *cls, item);
+    cs_builder_edge(c->builder, after, message);
+    return message;
+}
+
+/* ---- versions ---- */
+
+/* v1 and v2: a fixed version, held from the forward to the backward, so that it is there although a
+ * newer one arrives. v1 also reads it first after the next one was made, where that happens. */
+static void fix_versions(const generator *c, uint32_t j, uint32_t at)
+{
+    holder *held = holder_of(c, j, at);
+    for (uint32_t lags = 0; lags < 2; lags++) {
+        cs_policy policy = {.read = CS_READ_LAG,
+                            .slot = held->slot,
+                            .lag = 1 + lags,
+                            .writes = CS_NONE,
+                            .first_held = held->slot,
+                            .n_held = 1};
+        held->forward_policy[lags] = cs_builder_policy(c->builder, &policy);
+        policy.n_held = 0;
+        policy.drops = true;
+        held->backward_policy[lags] = cs_builder_policy(c->builder, &policy);
+    }
+    if (c->rule == CS_CDP_V1 && (n_holders(c, j) < c->N || c->zero || at + 1 == c->N))
+        cs_builder_retain(c->builder, held->slot, 2, held->slot);
+}
+
+static void take_freshest(const generator *c, uint32_t j, uint32_t at)
+{
+    holder *held = holder_of(c, j, at);
+    uint32_t note = cs_builder_register(c->builder);
+    cs_policy forward = {.read = CS_READ_CURRENT,
+                         .slot = held->slot,
+                         .writes = note,
+                         .first_held = held->slot,
+                         .n_held = 1};
+    cs_policy backward = {
+        .read = CS_READ_REGISTER, .reads = note, .writes = CS_NONE, .drops = true};
+    uint32_t forwards = cs_builder_policy(c->builder, &forward);
+    uint32_t backwards = cs_builder_policy(c->builder, &backward);
+    for (uint32_t lags = 0; lags < 2; lags++) {
+        held->forward_policy[lags] = forwards;
+        held->backward_policy[lags] = backwards;
+    }
+}
+
+static void make_holder(const generator *c, uint32_t j, uint32_t at)
+{
+    uint32_t device = device_of(c, j, at);
+    holder *held = holder_of(c, j, at);
+    *held = (holder){.installed = CS_NONE,
+                     .backward = CS_NONE,
+                     .forward_policy = {CS_NONE, CS_NONE},
+                     .backward_policy = {CS_NONE, CS_NONE}};
+    if (!c->zero)
+        held->slot = cs_residents_add(c->builder, c->job, j, device);
+    else
+        held->slot = at == 0 ? cs_builder_slot(c->builder, j, device, 0) : holder_of(c, j, 0)->slot;
+    if (c->rule == CS_CDP_FRESHEST)
+        take_freshest(c, j, at);
+    else if (c->rule != CS_CDP_DP)
+        fix_versions(c, j, at);
+    held->update =
+        cs_builder_compute(c->builder, CS_UPDATE, j, device, held->slot, c->job->stages[j].update);
+}
+
+/* Gives the holder that does micro-batch g a version of stage j, if it lacks it, from the holder
+ * `from` or else from the one that made it; after `after`. */
+static void give(const generator *c, uint32_t j, uint32_t g, uint32_t version, uint32_t from,
+                 uint32_t after)
+{
+    uint32_t to = g % n_holders(c, j);
+    holder *receiver = holder_of(c, j, to);
+    if (receiver->version >= version || version > c->versions[j])
+        return;
+    if (holder_of(c, j, from)->version < version)
+        from = c->owners[j];
+    uint32_t message = add_message(c, WEIGHTS, j, from, to, g, after);
+    cs_builder_edge(c->builder, holder_of(c, j, from)->installed, message);
+    receiver->version = version;
+    receiver->installed = message;
+}
+
+/* Before micro-batch g, which comes next, reads a version on stage j, it gets it from its
+ * predecessor. */
+static void hand_on(const generator *c, uint32_t j, uint32_t g, uint32_t from, uint32_t after)
+{
+    if (!c->zero && g < c->n_micros)
+        give(c, j, g, wanted(c, g, j), from, after);
+}
+
+/* The last backward of a mini-batch on a stage was added: `made` makes the version. */
+static void own(const generator *c, uint32_t j, uint32_t g, uint32_t made)
+{
+    uint32_t at = g % n_holders(c, j);
+    holder *held = holder_of(c, j, at);
+    c->owners[j] = at;
+    held->version = ++c->versions[j];
+    held->installed = made;
+    c->sums[j] = CS_NONE;
+    if (c->rule != CS_CDP_V1)
+        hand_on(c, j, g + c->N - j, at, made); /* its first reader, who needs it now */
+}
+
+/* ---- gradients ---- */
+
+/* After a backward its gradient is added to the sum, which goes to whoever does the next one; the
+ * last one updates. An update that takes no time, and with zero any, is part of the last backward,
+ * which then waits for the sum. */
+static void add_gradient(const generator *c, uint32_t j, uint32_t g, uint32_t task)
+{
+    uint32_t n = n_holders(c, j), at = g % n, next = (g + 1) % n;
+    if (g % c->N + 1 < c->N) {
+        if (c->zero || n == 1 || at == next)
+            return;
+        uint32_t message = add_message(c, GRADIENTS, j, at, next, g, task);
+        cs_builder_edge(c->builder, c->sums[j], message);
+        c->sums[j] = message;
+        return;
+    }
+    uint32_t made = task;
+    if (c->job->stages[j].update > 0 && !c->zero) {
+        made = cs_builder_task(c->builder, holder_of(c, j, at)->update, g);
+        cs_builder_edge(c->builder, c->sums[j], made);
+    }
+    own(c, j, g, made);
+}
+
+/* DP: an all-reduce of the stages [first, end), which the same devices hold, after the last
+ * backward; then everyone updates. */
+static void reduce(const generator *c, uint32_t first, uint32_t end, uint32_t collective,
+                   uint32_t t)
+{
+    uint32_t n = n_holders(c, first), members = CS_NONE, item = t * c->N;
+    if (collective != CS_NONE)
+        members = cs_builder_members(c->builder, collective, item);
+    for (uint32_t at = 0; at < n; at++) {
+        if (members != CS_NONE)
+            cs_builder_edge(c->builder, holder_of(c, first, at)->backward, members + at);
+        for (uint32_t j = first; j < end; j++) {
+            uint32_t update = cs_builder_task(c->builder, holder_of(c, j, at)->update, item);
+            cs_builder_edge(c->builder, members == CS_NONE ? CS_NONE : members + at, update);
+        }
+    }
+}
+
+/* ---- tasks ---- */
+
+/* The holder that uses stage j in the time step after `step`, or CS_NONE when nobody does: a
+ * forward is followed by a backward and the other way round, except at the ends of the run. */
+static uint32_t next_user(const generator *c, uint32_t j, uint32_t g, bool backward)
+{
+    for (uint32_t ahead = 1; ahead <= 2 * c->N; ahead++) {
+        /* task k of micro-batch h in time step 2h + k */
+        uint64_t step = 2 * (uint64_t)g + (backward ? 2 * c->N - 1 - j : j) + ahead;
+        uint32_t forward_k = j, backward_k = 2 * c->N - 1 - j;
+        if (step >= forward_k && (step - forward_k) % 2 == 0 &&
+            (step - forward_k) / 2 < c->n_micros)
+            return (uint32_t)((step - forward_k) / 2) % c->N;
+        if (step >= backward_k && (step - backward_k) % 2 == 0 &&
+            (step - backward_k) / 2 < c->n_micros)
+            return (uint32_t)((step - backward_k) / 2) % c->N;
+    }
+    return CS_NONE;
+}
+
+static uint32_t variant_of(const generator *c, uint32_t j, uint32_t g, bool backward)
+{
+    uint32_t variant = cs_cdp_lags(c->rule, c->N, g % c->N, j) ? LAGS : 0;
+    if (c->rule != CS_CDP_DP && backward && g % c->N + 1 == c->N &&
+        (c->job->stages[j].update == 0 || c->zero))
+        variant |= MAKES;
+    if (!c->zero)
+        return variant;
+    if (c->tokens[j] == CS_NONE)
+        variant |= BEGINS;
+    return next_user(c, j, g, backward) != g % c->N ? variant | ENDS : variant;
+}
+
+/* What comes after task k of g: the message to its next task, if that is elsewhere. */
+static uint32_t send_result(const generator *c, uint32_t g, uint32_t k, uint32_t task)
+{
+    bool backward = k >= c->N;
+    uint32_t j = backward ? 2 * c->N - 1 - k : k;
+    if (c->local || k + 1 == c->N || k + 1 == 2 * c->N)
+        return task;
+    uint32_t next = backward ? j - 1 : j + 1;
+    return add_message(c, backward ? OUTPUT_GRADIENTS : ACTIVATIONS, j, g % n_holders(c, j),
+                       g % n_holders(c, next), g, task);
+}
+
+/* Zero: what brings the states, from where they were used last. */
+static uint32_t bring_states(const generator *c, uint32_t j, uint32_t at, uint32_t g)
+{
+    if (c->tokens[j] == CS_NONE || c->token_at[j] == at)
+        return c->tokens[j];
+    return add_message(c, STATES, j, c->token_at[j], at, g, c->tokens[j]);
+}
+
+/* Task k of g on its device, after what it needs of g itself, of g - 1, and of the states. */
+static uint32_t add_compute(const generator *c, uint32_t g, uint32_t k)
+{
+    bool backward = k >= c->N;
+    uint32_t j = backward ? 2 * c->N - 1 - k : k, at = g % n_holders(c, j);
+    uint32_t variant = variant_of(c, j, g, backward);
+    uint32_t states = c->zero ? bring_states(c, j, at, g) : CS_NONE;
+    uint32_t task = cs_builder_task(c->builder, class_of(c, backward, j, at, variant), g);
+    cs_builder_edge(c->builder, c->chain[g], task);
+    cs_builder_edge(c->builder, states, task);
+    if (k == 0 && g > 0 && c->rule != CS_CDP_DP)
+        cs_builder_edge(c->builder, c->second[g - 1], task);
+    if (k == 1)
+        c->second[g] = task;
+    if (variant & MAKES)
+        cs_builder_edge(c->builder, c->sums[j], task);
+    if (c->zero) {
+        c->tokens[j] = task;
+        c->token_at[j] = at;
+    }
+    return task;
+}
+
+static void add_task(const generator *c, uint32_t g, uint32_t k)
+{
+    bool backward = k >= c->N;
+    uint32_t j = backward ? 2 * c->N - 1 - k : k, at = g % n_holders(c, j);
+    uint32_t task = add_compute(c, g, k);
+    holder *held = holder_of(c, j, at);
+    c->chain[g] = send_result(c, g, k, task);
+    if (backward)
+        held->backward = task;
+    if (c->rule == CS_CDP_DP)
+        return;
+    if (backward) {
+        add_gradient(c, j, g, task);
+        return;
+    }
+    if (c->rule != CS_CDP_FRESHEST && !c->zero)
+        cs_builder_edge(c->builder, held->installed, task);
+    hand_on(c, j, g + 1, at, task);
+    if (g % c->N + 1 == c->N && !c->zero) /* it will make the version after the newest one */
+        give(c, j, g, c->versions[j], c->owners[j], CS_NONE);
+}
+
+/* All tasks of one time step: those of micro-batches first .. last - 1, of which g starts in step
+ * distance (g - first). Forwards first: in the paper's step all tasks are there at once. */
+static void add_step(const generator *c, uint64_t step, uint32_t first, uint32_t last,
+                     uint32_t distance)
+{
+    uint64_t ended = distance && step >= 2 * c->N ? (step - 2 * c->N) / distance : 0;
+    for (uint32_t backward = 0; backward < 2; backward++) {
+        for (uint64_t g = first + ended; g < last && distance * (g - first) <= step; g++) {
+            uint64_t k = step - distance * (g - first);
+            if (k < 2 * c->N && (k >= c->N) == (backward == 1))
+                add_task(c, (uint32_t)g, (uint32_t)k);
+        }
+    }
+}
+
+static void add_cyclic(const generator *c)
+{
+    uint64_t steps = 2 * ((uint64_t)c->n_micros - 1) + 2 * c->N;
+    for (uint64_t step = 0; step < steps; step++)
+        add_step(c, step, 0, c->n_micros, 2);
+}
+
+/* All micro-batches of a mini-batch at once, or in a pipeline one behind the other; then the
+ * barrier. */
+static void add_together(const generator *c)
+{
+    cs_cdp_setting setting = (cs_cdp_setting)c->params->setting;
+    uint32_t distance = setting == CS_CDP_PIPELINE ? 2 : 0,
+             steps = distance * (c->N - 1) + 2 * c->N;
+    bool apart = setting != CS_CDP_MULTI_GPU; /* each stage has devices of its own, or one */
+    uint32_t per = apart ? 1 : c->N;
+    uint32_t *collectives = c->tokens; /* unused otherwise */
+    for (uint32_t j = 0; j < c->N && n_holders(c, j) > 1; j += per) {
+        int64_t bytes = 0;
+        for (uint32_t s = j; s < j + per; s++)
+            bytes += c->job->stages[s].weight_bytes;
+        const cs_plan *plan = c->job->plan;
+        uint32_t group = cs_builder_group(c->builder, plan->devices + plan->stages[j].first_device,
+                                          n_holders(c, j));
+        collectives[j] = cs_builder_collective(c->builder, CS_ALL_REDUCE, j, group, bytes);
+    }
+    for (uint32_t t = 0; t < c->job->iterations; t++) {
+        for (uint32_t step = 0; step < steps; step++)
+            add_step(c, step, t * c->N, (t + 1) * c->N, distance);
+        for (uint32_t j = 0; j < c->N; j += per)
+            reduce(c, j, j + per, collectives[j], t);
+    }
+}
+
+static uint32_t *table(size_t n)
+{
+    uint32_t *made = malloc((n + 1) * sizeof(*made));
+    if (made)
+        memset(made, 0xff, n * sizeof(*made));
+    return made;
+}
+
+static cs_status generate(generator *c, cs_error *error)
+{
+    size_t N = c->N;
+    c->classes = table(2 * N * N * N_VARIANTS);
+    c->messages = table(N_CARGOES * N * N * N);
+    c->holders = calloc(N * N, sizeof(*c->holders));
+    c->owners = table(N);
+    c->versions = calloc(N, sizeof(*c->versions));
+    c->sums = table(N);
+    c->tokens = table(N);
+    c->token_at = table(N);
+    c->chain = table(c->n_micros);
+    c->second = table(c->n_micros);
+    if (!c->classes || !c->messages || !c->holders || !c->owners || !c->versions || !c->sums ||
+        !c->tokens || !c->token_at || !c->chain || !c->second)
+        return cs_error_no_memory(error);
+    for (uint32_t j = 0; j < c->N; j++) {
+        for (uint32_t at = 0; at < n_holders(c, j); at++)
+            make_holder(c, j, at);
+    }
+    if (c->rule == CS_CDP_DP)
+        add_together(c);
+    else
+        add_cyclic(c);
+    return CS_OK;
+}
+
+cs_status cs_cdp_generate(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule,
+                          cs_builder *builder, cs_error *error)
+{
+    cs_cdp_setting setting = (cs_cdp_setting)params->setting;
+    generator c = {.job = job,
+                   .params = params,
+                   .rule = rule,
+                   .builder = builder,
+                   .N = params->n,
+                   .n_micros = params->n * job->iterations,
+                   .local = setting != CS_CDP_PIPELINE && setting != CS_CDP_MODEL_PARALLEL,
+                   .zero = setting == CS_CDP_ZERO,
+                   .whole = params->retention == CS_CDP_BY_MICRO_BATCH};
+    if (c.whole && !c.local)
+        return cs_error_add(error, CS_INVALID,
+                            "retention \"micro_batch\" goes with settings in which a micro-batch "
+                            "stays on one device: single_gpu, multi_gpu, zero");
+    if (c.zero && rule == CS_CDP_DP)
+        return cs_error_add(error, CS_INVALID,
+                            "cdp_dp has no setting \"zero\": its broadcasts are not simulated");
+    cs_status status = generate(&c, error);
+    void *all[] = {c.classes, c.messages, c.holders,  c.owners, c.versions,
+                   c.sums,    c.tokens,   c.token_at, c.chain,  c.second};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        free(all[i]);
+    return status;
+}

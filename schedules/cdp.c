@@ -1,0 +1,200 @@
+#include "schedules/cdp.h"
+
+#include "schedules/pipeline.h"
+
+static const char source[] = "Fournier and Oyallon, Cyclic Data Parallelism, 2024 "
+                             "(arXiv 2403.08837), sections 3 and 4";
+
+static const char *const settings[] = {"single_gpu", "multi_gpu", "model_parallel",
+                                       "pipeline",   "zero",      NULL};
+static const char *const retentions[] = {"stage", "micro_batch", NULL};
+
+static const cs_field fields[] = {
+    {"micro_batches", CS_FIELD_COUNT, offsetof(cs_cdp_params, n), .min = 1, .max = CS_CDP_LARGEST,
+     .doc = "micro-batches per mini-batch and stages of the model, N"},
+    {"setting", CS_FIELD_CHOICE, offsetof(cs_cdp_params, setting), .fallback = "multi_gpu",
+     .choices = settings,
+     .doc = "1 device; N, each with the whole model; N(N + 1)/2 (dp: N^2), each with a stage; N, "
+            "each with a stage; N, each stage's states on the device that needs them"},
+    {"retention", CS_FIELD_CHOICE, offsetof(cs_cdp_params, retention), .fallback = "stage",
+     .choices = retentions,
+     .doc = "activations are freed after the backward of their stage, or all after the last one"},
+    {0},
+};
+
+static uint32_t micro_batches(const void *params)
+{
+    return ((const cs_cdp_params *)params)->n;
+}
+
+/* ---- where the stages are ---- */
+
+static uint32_t n_stages(const void *params, uint32_t devices)
+{
+    (void)devices;
+    return ((const cs_cdp_params *)params)->n;
+}
+
+static uint32_t place(const cs_cdp_params *params, cs_cdp_rule rule, uint32_t stage,
+                      uint32_t *devices)
+{
+    uint32_t n = cs_cdp_holders(params, rule, stage), first = 0;
+    if (params->setting == CS_CDP_PIPELINE)
+        first = stage;
+    for (uint32_t s = 0; params->setting == CS_CDP_MODEL_PARALLEL && s < stage; s++)
+        first += cs_cdp_holders(params, rule, s);
+    for (uint32_t i = 0; i < n; i++)
+        devices[i] = first + i;
+    return n;
+}
+
+static uint32_t n_devices(const cs_cdp_params *params, cs_cdp_rule rule)
+{
+    uint32_t total = 0;
+    for (uint32_t s = 0; s < params->n; s++)
+        total += cs_cdp_holders(params, rule, s);
+    bool shared = params->setting == CS_CDP_SINGLE_GPU || params->setting == CS_CDP_MULTI_GPU ||
+                  params->setting == CS_CDP_ZERO;
+    return shared ? total / params->n : total;
+}
+
+/* ---- closed forms ---- */
+
+static int64_t kept_on_all(const cs_job *job)
+{
+    int64_t sum = 0;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++)
+        sum += job->stages[s].kept_bytes;
+    return sum;
+}
+
+static bool equal_stages(const cs_job *job)
+{
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const cs_layer_sum *sum = &job->stages[s], *first = &job->stages[0];
+        if (sum->forward != first->forward || sum->kept_bytes != first->kept_bytes ||
+            sum->backward_input + sum->backward_weight !=
+                first->backward_input + first->backward_weight)
+            return false;
+    }
+    return true;
+}
+
+/* Activations on the device of a stage, in bytes; with single_gpu on the only one. */
+static int64_t activations(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule,
+                           uint32_t stage, const char **formula)
+{
+    int64_t N = params->n, all = kept_on_all(job), own = job->stages[stage].kept_bytes;
+    switch ((cs_cdp_setting)params->setting) {
+    case CS_CDP_SINGLE_GPU:
+        *formula = rule == CS_CDP_DP ? "N B Psi_A" : "(N + 1)/2 B Psi_A";
+        return rule == CS_CDP_DP ? N * all : (N + 1) * all / 2;
+    case CS_CDP_PIPELINE:
+        *formula = "(N - j + 1) B Psi_A/N on stage j";
+        return (N - stage) * own;
+    case CS_CDP_MODEL_PARALLEL:
+        *formula = "B Psi_A/N";
+        return own;
+    case CS_CDP_MULTI_GPU:
+    case CS_CDP_ZERO:
+        break;
+    }
+    *formula = "B Psi_A";
+    return all;
+}
+
+static cs_status add_peaks(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule,
+                           cs_forms *forms, cs_error *error)
+{
+    const cs_plan *plan = job->plan;
+    bool single = params->setting == CS_CDP_SINGLE_GPU;
+    bool shared = single || params->setting == CS_CDP_MULTI_GPU || params->setting == CS_CDP_ZERO;
+    cs_status status = CS_OK;
+    for (uint32_t s = 0; s < (shared ? 1 : plan->n_stages) && status == CS_OK; s++) {
+        cs_form form = {.figure = CS_FIGURE_PEAK_ACTIVATIONS,
+                        .source = source,
+                        .applies = !single || (params->retention == CS_CDP_BY_STAGE &&
+                                               equal_stages(job) && job->iterations > 1),
+                        .assumes =
+                            single ? "equal stages, retention by stage, a steady state" : "none"};
+        form.exact = activations(job, params, rule, s, &form.formula);
+        for (uint32_t i = 0; i < plan->stages[s].n_devices && status == CS_OK; i++) {
+            form.device = plan->devices[plan->stages[s].first_device + i];
+            status = cs_forms_add(forms, &form, error);
+        }
+    }
+    return status;
+}
+
+/* 2N time steps; on a single device each holds N tasks one after the other. */
+static cs_status add_period(const cs_job *job, const cs_cdp_params *params, cs_forms *forms,
+                            cs_error *error)
+{
+    cs_pipeline_times times;
+    cs_pipeline_times_of(job, &times);
+    int64_t N = params->n;
+    bool single = params->setting == CS_CDP_SINGLE_GPU;
+    cs_time period;
+    if (!cs_time_mul(times.forward + times.backward, single ? N * N : N, &period))
+        return CS_OK; /* does not fit: no closed form */
+    cs_form form = {.figure = CS_FIGURE_ITERATION_TIME,
+                    .device = CS_NONE,
+                    .exact = period,
+                    .formula = single ? "N^2 (f + b) per mini-batch" : "N(f + b) per mini-batch",
+                    .source = source,
+                    .applies = times.equal && cs_pipeline_no_network(job) && times.update == 0 &&
+                               (times.forward == times.backward || single) && job->iterations >= 8,
+                    .assumes = "equal time steps (f = b, the same on all stages), no update, free "
+                               "messages, a steady state"};
+    return cs_forms_add(forms, &form, error);
+}
+
+static cs_status add_forms(const cs_job *job, const void *params, cs_cdp_rule rule, cs_forms *forms,
+                           cs_error *error)
+{
+    cs_status status = add_peaks(job, params, rule, forms, error);
+    return status == CS_OK && rule != CS_CDP_DP ? add_period(job, params, forms, error) : status;
+}
+
+/* ---- one schedule per rule ---- */
+
+#define CDP_SCHEDULE(id, rule, text)                                                               \
+    static uint32_t id##_devices(const void *params, uint32_t n_layers)                            \
+    {                                                                                              \
+        (void)n_layers;                                                                            \
+        return n_devices(params, rule);                                                            \
+    }                                                                                              \
+    static uint32_t id##_holders(const void *params, uint32_t on, uint32_t stage,                  \
+                                 uint32_t *devices)                                                \
+    {                                                                                              \
+        (void)on;                                                                                  \
+        return place(params, rule, stage, devices);                                                \
+    }                                                                                              \
+    static cs_status id##_generate(const cs_job *job, const void *params, cs_builder *builder,     \
+                                   cs_error *error)                                                \
+    {                                                                                              \
+        return cs_cdp_generate(job, params, rule, builder, error);                                 \
+    }                                                                                              \
+    static cs_status id##_forms(const cs_job *job, const void *params, cs_forms *forms,            \
+                                cs_error *error)                                                   \
+    {                                                                                              \
+        return add_forms(job, params, rule, forms, error);                                         \
+    }                                                                                              \
+    static const cs_placement id##_placement = {id##_devices, true, n_stages, id##_holders};       \
+    const cs_schedule cs_schedule_##id = {.name = #id,                                             \
+                                          .summary = text,                                         \
+                                          .source = source,                                        \
+                                          .fields = fields,                                        \
+                                          .params_size = sizeof(cs_cdp_params),                    \
+                                          .layout = CS_LAYOUT_PLACED,                              \
+                                          .placement = &id##_placement,                            \
+                                          .micro_batches = micro_batches,                          \
+                                          .generate = id##_generate,                               \
+                                          .closed_forms = id##_forms};
+
+CDP_SCHEDULE(cdp_dp, CS_CDP_DP,
+             "data parallelism with a barrier in the settings of CDP: its baseline")
+CDP_SCHEDULE(cdp_v1, CS_CDP_V1, "cyclic data parallelism, all micro-batches with theta_{t-1}")
+CDP_SCHEDULE(cdp_v2, CS_CDP_V2, "cyclic data parallelism, theta_t wherever it can be there in time")
+CDP_SCHEDULE(cdp_freshest, CS_CDP_FRESHEST,
+             "cyclic data parallelism, the newest version that has arrived")

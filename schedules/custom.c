@@ -1,0 +1,353 @@
+/* A schedule written out by its user: per device the tasks that it runs, in order.
+ *
+ *     "stage_devices": [0, 1, 1, 0],
+ *     "device_tasks": ["F0@0 F1@0 F0@3 B0@3 ...", "F0@1 F0@2 F1@1 ..."]
+ *
+ * F is a forward and B a backward of the micro-batch whose number follows, on the stage after the
+ * @, which is not needed where a device has one stage. Where there is also a W of the same, B
+ * makes the gradient of the input only and W that of the weights. Every mini-batch runs the same
+ * lists; after its own a device updates its stages. */
+#include "schedules/pipeline.h"
+
+#include "sim/base/vector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct task_list {
+    uint32_t n, capacity;
+    cs_pipeline_step *steps;
+} task_list;
+
+typedef struct custom_params {
+    uint32_t micro_batches;
+    const cJSON *device_tasks, *stage_devices; /* while they are read */
+    uint32_t n_devices, n_stages;
+    uint32_t *devices; /* per stage */
+    task_list *lists;  /* per device */
+} custom_params;
+
+static const cs_field fields[] = {
+    {"micro_batches", CS_FIELD_COUNT, offsetof(custom_params, micro_batches), .min = 1,
+     .max = 1 << 20, .doc = "micro-batches per mini-batch, M"},
+    {"device_tasks", CS_FIELD_JSON, offsetof(custom_params, device_tasks),
+     .doc =
+         "of each device the tasks in order: F3 forward, B3 backward, W3 gradient of the weights "
+         "(then B3 is that of the input only) of micro-batch 3; F3@1 on stage 1, where the "
+         "device has several",
+     .shape = "[\"F0 F1 B0 B1\" or [\"F0\", ...], ...]"},
+    {"stage_devices", CS_FIELD_JSON, offsetof(custom_params, stage_devices), .fallback = "",
+     .doc = "the device of each stage; stage s on device s when not given",
+     .shape = "[device, ...]"},
+    {0},
+};
+
+static uint32_t micro_batches(const void *params)
+{
+    return ((const custom_params *)params)->micro_batches;
+}
+
+/* ---- where the stages are ---- */
+
+static cs_status read_stages(custom_params *params, const cs_json_place *place, cs_arena *arena,
+                             cs_error *error)
+{
+    const cJSON *list = params->stage_devices;
+    cs_json_place at = {.up = place, .key = "stage_devices"};
+    if (list && (!cJSON_IsArray(list) || !list->child))
+        return cs_json_invalid(&at, error, "must be a list of devices (got %s)",
+                               cs_json_kind(list));
+    params->n_stages = list ? (uint32_t)cJSON_GetArraySize(list) : params->n_devices;
+    params->devices = cs_arena_alloc(arena, params->n_stages, sizeof(*params->devices));
+    if (!params->devices)
+        return cs_error_no_memory(error);
+    const cJSON *entry = list ? list->child : NULL;
+    for (uint32_t s = 0; s < params->n_stages; s++, entry = entry ? entry->next : NULL) {
+        cs_json_place here = {.up = &at, .index = (int)s};
+        uint32_t device = s;
+        for (device = 0; entry && device < params->n_devices; device++) {
+            if (cJSON_IsNumber(entry) && entry->valuedouble == device)
+                break;
+        }
+        if (entry && device == params->n_devices)
+            return cs_json_invalid(&here, error,
+                                   "must be a device below %u, the number of lists of tasks",
+                                   params->n_devices);
+        params->devices[s] = entry ? device : s;
+    }
+    return CS_OK;
+}
+
+/* The only stage of a device, or CS_NONE. */
+static uint32_t only_stage(const custom_params *params, uint32_t device)
+{
+    uint32_t found = CS_NONE;
+    for (uint32_t s = 0; s < params->n_stages; s++) {
+        if (params->devices[s] != device)
+            continue;
+        if (found != CS_NONE)
+            return CS_NONE;
+        found = s;
+    }
+    return found;
+}
+
+/* ---- tasks ---- */
+
+enum { HAS_FORWARD = 1, HAS_BACKWARD = 2, HAS_WEIGHT = 4 };
+
+typedef struct reader {
+    custom_params *params;
+    uint8_t *seen; /* per stage and micro-batch: which of its tasks */
+    uint32_t device;
+    const cs_json_place *place;
+    cs_error *error;
+} reader;
+
+static uint8_t *seen_at(const reader *r, uint32_t stage, uint32_t micro)
+{
+    return &r->seen[(size_t)stage * r->params->micro_batches + micro];
+}
+
+/* Digits up to `end`, below `limit`. */
+static bool read_number(const char **at, const char *end, uint32_t limit, uint32_t *value)
+{
+    const char *first = *at;
+    uint64_t number = 0;
+    for (; *at < end && **at >= '0' && **at <= '9' && number < limit; (*at)++)
+        number = 10 * number + (uint64_t)(**at - '0');
+    *value = (uint32_t)number;
+    return *at > first && number < limit;
+}
+
+/* "F3" or "F3@1", its length given. */
+static bool read_step(const reader *r, const char *text, size_t length, cs_pipeline_step *step)
+{
+    const char *at = text + 1, *end = text + length;
+    switch (*text) {
+    case 'F':
+        step->kind = CS_FORWARD;
+        break;
+    case 'B':
+        step->kind = CS_BACKWARD;
+        break;
+    case 'W':
+        step->kind = CS_BACKWARD_WEIGHT;
+        break;
+    default:
+        return false;
+    }
+    step->stage = only_stage(r->params, r->device);
+    if (!read_number(&at, end, r->params->micro_batches, &step->micro_batch))
+        return false;
+    if (at < end && *at++ == '@' && !read_number(&at, end, r->params->n_stages, &step->stage))
+        return false;
+    return at == end && step->stage != CS_NONE && r->params->devices[step->stage] == r->device;
+}
+
+static cs_status add_task(const reader *r, const char *text, size_t length)
+{
+    cs_pipeline_step step;
+    if (!read_step(r, text, length, &step))
+        return cs_json_invalid(
+            r->place, r->error,
+            "must be F, B or W, a micro-batch below %u and, where device %u has several stages, @ "
+            "and one of them: \"F3\" or \"F3@1\" (got \"%.*s\")",
+            r->params->micro_batches, r->device, length < 40 ? (int)length : 40, text);
+    uint8_t *seen = seen_at(r, step.stage, step.micro_batch);
+    uint8_t flag = step.kind == CS_FORWARD    ? HAS_FORWARD
+                   : step.kind == CS_BACKWARD ? HAS_BACKWARD
+                                              : HAS_WEIGHT;
+    if (*seen & flag)
+        return cs_json_invalid(r->place, r->error, "must have %.*s of stage %u once only",
+                               (int)length, text, step.stage);
+    *seen |= flag;
+    task_list *list = &r->params->lists[r->device];
+    if (!cs_vector_reserve((void **)&list->steps, &list->capacity, list->n + UINT64_C(1),
+                           sizeof(*list->steps)))
+        return cs_error_no_memory(r->error);
+    list->steps[list->n++] = step;
+    return CS_OK;
+}
+
+/* Tasks separated by blanks. */
+static cs_status read_text(const reader *r, const cJSON *value)
+{
+    static const char blanks[] = " \t\n\r,";
+    if (!cJSON_IsString(value))
+        return cs_json_invalid(r->place, r->error, "must be tasks as a text: \"F0 F1 B0\" (got %s)",
+                               cs_json_kind(value));
+    cs_status status = CS_OK;
+    const char *at = value->valuestring + strspn(value->valuestring, blanks);
+    while (*at && status == CS_OK) {
+        size_t length = strcspn(at, blanks);
+        status = add_task(r, at, length);
+        at += length + strspn(at + length, blanks);
+    }
+    return status;
+}
+
+static cs_status read_device(reader *r, const cJSON *value)
+{
+    const cs_json_place *place = r->place;
+    if (!cJSON_IsArray(value))
+        return read_text(r, value);
+    int index = 0;
+    cs_status status = CS_OK;
+    for (const cJSON *entry = value->child; entry && status == CS_OK; entry = entry->next) {
+        cs_json_place at = {.up = place, .index = index++};
+        r->place = &at;
+        status = read_text(r, entry);
+    }
+    r->place = place;
+    return status;
+}
+
+/* Every stage has the forward and the backward of every micro-batch. */
+static cs_status check_complete(const reader *r)
+{
+    const custom_params *params = r->params;
+    for (uint32_t s = 0; s < params->n_stages; s++) {
+        for (uint32_t m = 0; m < params->micro_batches; m++) {
+            uint8_t lacks = (HAS_FORWARD | HAS_BACKWARD) & ~*seen_at(r, s, m);
+            cs_json_place at = {.up = r->place, .index = (int)params->devices[s]};
+            if (lacks)
+                return cs_json_invalid(&at, r->error, "must have %s%u of stage %u as well",
+                                       lacks & HAS_FORWARD ? "F" : "B", m, s);
+        }
+    }
+    return CS_OK;
+}
+
+/* A backward beside which there is one of the weights is that of the input only. */
+static void split_backwards(const reader *r)
+{
+    for (uint32_t d = 0; d < r->params->n_devices; d++) {
+        const task_list *list = &r->params->lists[d];
+        for (uint32_t k = 0; k < list->n; k++) {
+            cs_pipeline_step *step = &list->steps[k];
+            if (step->kind == CS_BACKWARD &&
+                *seen_at(r, step->stage, step->micro_batch) & HAS_WEIGHT)
+                step->kind = CS_BACKWARD_INPUT;
+        }
+    }
+}
+
+static cs_status read_lists(reader *r, const cJSON *lists)
+{
+    cs_status status = CS_OK;
+    const cs_json_place *place = r->place;
+    for (const cJSON *entry = lists->child; entry; entry = entry->next, r->device++) {
+        cs_json_place at = {.up = place, .index = (int)r->device};
+        r->place = &at;
+        cs_status one = read_device(r, entry);
+        status = status == CS_OK ? one : status;
+    }
+    r->place = place;
+    if (status == CS_OK)
+        status = check_complete(r);
+    if (status == CS_OK)
+        split_backwards(r);
+    return status;
+}
+
+/* The lists grew on the heap; with the parameters they live in the arena. */
+static cs_status keep_lists(custom_params *params, cs_arena *arena, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t d = 0; d < params->n_devices; d++) {
+        task_list *list = &params->lists[d];
+        cs_pipeline_step *kept = cs_arena_alloc(arena, list->n, sizeof(*kept));
+        if (!kept)
+            status = cs_error_no_memory(error);
+        else if (list->n > 0)
+            memcpy(kept, list->steps, list->n * sizeof(*kept));
+        free(list->steps);
+        list->steps = kept;
+    }
+    return status;
+}
+
+static cs_status read(void *given, const cs_json_place *place, cs_arena *arena, cs_error *error)
+{
+    custom_params *params = given;
+    cs_json_place at = {.up = place, .key = "device_tasks"};
+    if (!cJSON_IsArray(params->device_tasks) || !params->device_tasks->child)
+        return cs_json_invalid(&at, error, "must be a list with the tasks of each device (got %s)",
+                               cs_json_kind(params->device_tasks));
+    params->n_devices = (uint32_t)cJSON_GetArraySize(params->device_tasks);
+    cs_status status = read_stages(params, place, arena, error);
+    if (status != CS_OK)
+        return status;
+    reader r = {.params = params, .place = &at, .error = error};
+    params->lists = cs_arena_alloc(arena, params->n_devices, sizeof(*params->lists));
+    r.seen = calloc((size_t)params->n_stages * params->micro_batches + 1, sizeof(*r.seen));
+    status =
+        params->lists && r.seen ? read_lists(&r, params->device_tasks) : cs_error_no_memory(error);
+    free(r.seen);
+    cs_status kept = params->lists ? keep_lists(params, arena, error) : status;
+    return status == CS_OK ? kept : status;
+}
+
+/* ---- the schedule ---- */
+
+static uint32_t n_devices(const void *params, uint32_t n_layers)
+{
+    (void)n_layers;
+    return ((const custom_params *)params)->n_devices;
+}
+
+static uint32_t n_stages(const void *params, uint32_t devices)
+{
+    (void)devices;
+    return ((const custom_params *)params)->n_stages;
+}
+
+static uint32_t holders(const void *params, uint32_t on, uint32_t stage, uint32_t *devices)
+{
+    (void)on;
+    devices[0] = ((const custom_params *)params)->devices[stage];
+    return 1;
+}
+
+static const cs_placement placement = {n_devices, true, n_stages, holders};
+
+static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
+                  cs_pipeline_step *step)
+{
+    const task_list *list = &((const custom_params *)shape->params)->lists[device];
+    if (k < list->n)
+        *step = list->steps[k];
+    return k < list->n;
+}
+
+static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
+                          cs_error *error)
+{
+    cs_pipeline_options options = {.order = order, .by_device = true, .params = params};
+    return cs_pipeline_generate(job, &options, builder, error);
+}
+
+static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
+                              cs_error *error)
+{
+    (void)job;
+    (void)params;
+    (void)forms;
+    (void)error;
+    return CS_OK; /* nothing is known of it in advance */
+}
+
+const cs_schedule cs_schedule_custom = {
+    .name = "custom",
+    .summary = "a pipeline in an order of your own: the tasks of each device, written out",
+    .source = "the scenario",
+    .fields = fields,
+    .params_size = sizeof(custom_params),
+    .layout = CS_LAYOUT_PLACED,
+    .placement = &placement,
+    .read = read,
+    .micro_batches = micro_batches,
+    .generate = generate,
+    .closed_forms = closed_forms,
+};

@@ -1,0 +1,191 @@
+/* Interleaved 1F1B: each of P devices holds v stages, device d those numbered d, d + P, d + 2P, ...
+ * A micro-batch goes round the devices v times, and the pipeline fills in v-th of the time.
+ *
+ * Forwards go by groups of P micro-batches, a group through all stages of the device before the
+ * next one starts; backwards likewise, the device's last stage first. Device d warms up with
+ * 2(P - 1 - d) + (v - 1)P forwards, then does a forward and a backward in turn. The number of
+ * micro-batches must be a multiple of P: the forwards of a group would otherwise wait for a stage
+ * whose turn comes later.
+ */
+#include "schedules/pipeline.h"
+
+static const char source[] =
+    "Narayanan et al., Megatron-LM, SC 2021 (arXiv 2104.04473), section 2.2.2";
+
+typedef struct interleaved_params {
+    uint32_t micro_batches, stages_per_device;
+    bool recompute;
+} interleaved_params;
+
+static const cs_field fields[] = {
+    {"micro_batches", CS_FIELD_COUNT, offsetof(interleaved_params, micro_batches), .min = 1,
+     .max = 1 << 20, .doc = "micro-batches per mini-batch, M; a multiple of the devices"},
+    {"stages_per_device", CS_FIELD_COUNT, offsetof(interleaved_params, stages_per_device),
+     .fallback = "2", .min = 2, .max = 1 << 16, .doc = "stages that a device holds, v"},
+    {"recompute", CS_FIELD_BOOL, offsetof(interleaved_params, recompute), .fallback = "false",
+     .doc = "keep a stage's input only, and run its forward again before each backward"},
+    {0},
+};
+
+static uint32_t micro_batches(const void *params)
+{
+    return ((const interleaved_params *)params)->micro_batches;
+}
+
+/* ---- where the stages are ---- */
+
+static uint32_t n_devices(const void *params, uint32_t n_layers)
+{
+    return n_layers / ((const interleaved_params *)params)->stages_per_device;
+}
+
+static uint32_t n_stages(const void *params, uint32_t devices)
+{
+    return devices * ((const interleaved_params *)params)->stages_per_device;
+}
+
+static uint32_t holders(const void *params, uint32_t on, uint32_t stage, uint32_t *devices)
+{
+    (void)params;
+    devices[0] = stage % on;
+    return 1;
+}
+
+static const cs_placement placement = {n_devices, false, n_stages, holders};
+
+/* ---- the order ---- */
+
+/* Forwards of a device before its first backward. */
+static uint32_t warm_up(uint32_t P, uint32_t v, uint32_t M, uint32_t device)
+{
+    uint64_t all = (uint64_t)v * M, first = 2 * (uint64_t)(P - 1 - device) + (uint64_t)(v - 1) * P;
+    return (uint32_t)(first < all ? first : all);
+}
+
+/* The k-th forward of a device, or with `backward` its k-th backward. */
+static cs_pipeline_step visit(uint32_t P, uint32_t v, uint32_t device, uint32_t k, bool backward)
+{
+    uint32_t group = k / (P * v), round = k % (P * v) / P;
+    if (backward)
+        round = v - 1 - round;
+    return (cs_pipeline_step){backward ? CS_BACKWARD : CS_FORWARD, round * P + device,
+                              group * P + k % P};
+}
+
+static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
+                  cs_pipeline_step *step)
+{
+    uint32_t P = shape->n_devices, v = shape->n_stages / P, all = v * shape->n_micros;
+    uint32_t first = warm_up(P, v, shape->n_micros, device);
+    uint32_t after = k - first, pairs = all - first;
+    if (k >= 2 * all)
+        return false;
+    if (k < first)
+        *step = visit(P, v, device, k, false);
+    else if (after >= 2 * pairs)
+        *step = visit(P, v, device, after - pairs, true);
+    else if (after % 2 == 0)
+        *step = visit(P, v, device, first + after / 2, false);
+    else
+        *step = visit(P, v, device, after / 2, true);
+    return true;
+}
+
+static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
+                          cs_error *error)
+{
+    uint32_t M = job->micro_batches, P = job->n_devices;
+    if (M % P != 0)
+        return cs_error_add(
+            error, CS_INVALID,
+            "interleaved_1f1b: micro_batches must be a multiple of the %u devices (got %u)", P, M);
+    cs_pipeline_options options = {.order = order,
+                                   .by_device = true,
+                                   .recompute = ((const interleaved_params *)params)->recompute};
+    return cs_pipeline_generate(job, &options, builder, error);
+}
+
+/* ---- closed forms ---- */
+
+/* One more than the forwards of the warm-up, as the first backward comes after the next forward. */
+static cs_status add_peaks(const cs_job *job, bool equal, cs_forms *forms, cs_error *error)
+{
+    uint32_t P = job->n_devices, v = job->plan->n_stages / P, M = job->micro_batches;
+    cs_status status = CS_OK;
+    for (uint32_t d = 0; d < P && status == CS_OK; d++) {
+        uint32_t first = warm_up(P, v, M, d);
+        int64_t stages = first < v * M ? first + 1 : first, bytes;
+        if (__builtin_mul_overflow(stages, job->stages[0].kept_bytes, &bytes))
+            bytes = INT64_MAX;
+        cs_form form = {.figure = CS_FIGURE_PEAK_ACTIVATIONS,
+                        .device = d,
+                        .exact = bytes,
+                        .formula = "min(2(P - 1 - d) + (v - 1)P + 1, vM) activations of a stage",
+                        .source = source,
+                        .applies = equal,
+                        .assumes = "equal stages"};
+        status = cs_forms_add(forms, &form, error);
+    }
+    return status;
+}
+
+static bool equal_kept(const cs_job *job)
+{
+    for (uint32_t s = 1; s < job->plan->n_stages; s++) {
+        if (job->stages[s].kept_bytes != job->stages[0].kept_bytes)
+            return false;
+    }
+    return true;
+}
+
+static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
+{
+    static const char assumes[] = "equal stages (here: the slowest), free messages";
+    cs_pipeline_times times;
+    cs_pipeline_times_of(job, &times);
+    int64_t P = job->n_devices, v = job->plan->n_stages / P, M = job->micro_batches;
+    cs_time batch, updates;
+    bool applies = times.equal && cs_pipeline_no_network(job);
+    if (!cs_time_mul(times.forward + times.backward, v * M + P - 1, &batch) ||
+        !cs_time_mul(times.update, v, &updates) || !cs_time_add(batch, updates, &batch) ||
+        !cs_time_mul(batch, job->iterations, &batch))
+        return CS_OK; /* does not fit: no closed form */
+    cs_form makespan = {.figure = CS_FIGURE_MAKESPAN,
+                        .device = CS_NONE,
+                        .exact = batch,
+                        .formula = "(vM + P - 1)(f + b) per mini-batch, and v updates",
+                        .source = source,
+                        .applies = applies,
+                        .assumes = assumes};
+    cs_form bubble = {.figure = CS_FIGURE_BUBBLE,
+                      .device = CS_NONE,
+                      .fraction = (double)(P - 1) / (double)(v * M + P - 1),
+                      .formula = "(P - 1)/(vM + P - 1)",
+                      .source = source,
+                      .applies = applies && times.update == 0,
+                      .assumes = assumes};
+    cs_status status = cs_forms_add(forms, &makespan, error);
+    return status == CS_OK ? cs_forms_add(forms, &bubble, error) : status;
+}
+
+static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
+                              cs_error *error)
+{
+    if (((const interleaved_params *)params)->recompute)
+        return CS_OK;
+    cs_status status = add_times(job, forms, error);
+    return status == CS_OK ? add_peaks(job, equal_kept(job), forms, error) : status;
+}
+
+const cs_schedule cs_schedule_interleaved_1f1b = {
+    .name = "interleaved_1f1b",
+    .summary = "1F1B with several stages on every device, which makes the bubble shorter",
+    .source = source,
+    .fields = fields,
+    .params_size = sizeof(interleaved_params),
+    .layout = CS_LAYOUT_PLACED,
+    .placement = &placement,
+    .micro_batches = micro_batches,
+    .generate = generate,
+    .closed_forms = closed_forms,
+};

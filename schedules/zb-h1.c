@@ -1,0 +1,163 @@
+/* ZB-H1: 1F1B with every backward in two halves. The gradient of the input, which the stage before
+ * waits for, comes at once; that of the weights later, where the device would be idle.
+ *
+ * Stage s does P - 1 - s forwards, then in turn a forward and half a backward; the gradient of the
+ * weights of a micro-batch follows s micro-batches later. So every stage has up to P micro-batches
+ * whose activations it keeps, as many as the first stage of 1F1B.
+ */
+#include "schedules/pipeline.h"
+
+static const char source[] = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024 "
+                             "(arXiv 2401.10241), section 2.1";
+
+typedef struct zb_params {
+    uint32_t micro_batches;
+} zb_params;
+
+static const cs_field fields[] = {
+    {"micro_batches", CS_FIELD_COUNT, offsetof(zb_params, micro_batches), .min = 1, .max = 1 << 20,
+     .doc = "micro-batches per mini-batch, M"},
+    {0},
+};
+
+static uint32_t micro_batches(const void *params)
+{
+    return ((const zb_params *)params)->micro_batches;
+}
+
+static uint32_t at_once(uint32_t P, uint32_t M, uint32_t stage)
+{
+    (void)stage;
+    return P < M ? P : M;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* After the warm-up come rounds r = 0, 1, ...: a forward in the first `forwards` of them, a
+ * gradient of the input in the first M, a gradient of weights from round `late` on. Between the
+ * rounds where one of these begins or ends all rounds are equal. */
+static bool order(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
+                  cs_pipeline_step *step)
+{
+    uint32_t M = shape->n_micros, late = smaller(stage, M);
+    uint32_t ahead = smaller(shape->n_stages - 1 - stage, M), forwards = M - ahead;
+    if (k < ahead) {
+        *step = (cs_pipeline_step){CS_FORWARD, stage, k};
+        return true;
+    }
+    k -= ahead;
+    uint32_t bounds[] = {0, smaller(forwards, late), forwards + late - smaller(forwards, late), M,
+                         M + late};
+    for (size_t i = 0; i + 1 < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        uint32_t first = bounds[i], n = bounds[i + 1] - first;
+        cs_pipeline_step round[3];
+        uint32_t length = 0;
+        if (first < forwards)
+            round[length++] = (cs_pipeline_step){CS_FORWARD, stage, ahead};
+        if (first < M)
+            round[length++] = (cs_pipeline_step){CS_BACKWARD_INPUT, stage, 0};
+        if (first >= late)
+            round[length++] = (cs_pipeline_step){CS_BACKWARD_WEIGHT, stage, 0 - late};
+        if (k < n * length) {
+            *step = round[k % length];
+            step->micro_batch += first + k / length;
+            return true;
+        }
+        k -= n * length;
+    }
+    return false;
+}
+
+static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
+                          cs_error *error)
+{
+    (void)params;
+    return cs_pipeline_generate(job, &(cs_pipeline_options){.order = order}, builder, error);
+}
+
+/* ---- closed forms ---- */
+
+typedef struct half_times {
+    cs_time forward, input, weight, update;
+    bool equal; /* on all stages */
+} half_times;
+
+static void half_times_of(const cs_job *job, half_times *times)
+{
+    times->equal = true;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const cs_layer_sum *sum = &job->stages[s];
+        half_times here = {cs_pipeline_time(job, s, sum->forward),
+                           cs_pipeline_time(job, s, sum->backward_input),
+                           cs_pipeline_time(job, s, sum->backward_weight),
+                           cs_pipeline_time(job, s, sum->update), true};
+        if (s > 0)
+            times->equal &= here.forward == times->forward && here.input == times->input &&
+                            here.weight == times->weight && here.update == times->update;
+        here.equal = times->equal;
+        *times = here;
+    }
+}
+
+static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
+{
+    static const char assumes[] =
+        "M >= P, equal stages (here: the last), w <= f and w <= b, free messages";
+    half_times times = {0};
+    half_times_of(job, &times);
+    cs_pipeline_times whole;
+    cs_pipeline_times_of(job, &whole);
+    int64_t P = job->plan->n_stages, M = job->micro_batches;
+    cs_time bubble = times.forward + times.input - times.weight, busy, batch;
+    bool applies = M >= P && times.equal && times.weight <= times.forward &&
+                   times.weight <= times.input && whole.free_messages;
+    if (bubble < 0 || !cs_time_mul(bubble, P - 1, &bubble) ||
+        !cs_time_mul(times.forward + times.input + times.weight, M, &busy) ||
+        !cs_time_add(busy, bubble, &batch))
+        return CS_OK; /* does not fit: no closed form */
+    cs_form share = {.figure = CS_FIGURE_BUBBLE,
+                     .device = CS_NONE,
+                     .fraction = batch > 0 ? (double)bubble / (double)batch : 0,
+                     .formula = "(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)",
+                     .source = source,
+                     .applies = applies && times.update == 0 && batch > 0,
+                     .assumes = assumes};
+    cs_status status = cs_forms_add(forms, &share, error);
+    if (status != CS_OK || !cs_time_add(batch, times.update, &batch) ||
+        !cs_time_mul(batch, job->iterations, &batch))
+        return status;
+    cs_form makespan = {.figure = CS_FIGURE_MAKESPAN,
+                        .device = CS_NONE,
+                        .exact = batch,
+                        .formula =
+                            "M(f + b + w) + (P - 1)(f + b - w) per mini-batch, and its update",
+                        .source = source,
+                        .applies = applies && (times.update == 0 || job->iterations == 1),
+                        .assumes = assumes};
+    return cs_forms_add(forms, &makespan, error);
+}
+
+static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
+                              cs_error *error)
+{
+    (void)params;
+    cs_status status = add_times(job, forms, error);
+    return status == CS_OK
+               ? cs_pipeline_add_peaks(job, at_once, "min(P, M) activations", source, forms, error)
+               : status;
+}
+
+const cs_schedule cs_schedule_zb_h1 = {
+    .name = "zb_h1",
+    .summary = "1F1B with the backward in two halves: a third of its bubble, the same memory",
+    .source = source,
+    .fields = fields,
+    .params_size = sizeof(zb_params),
+    .layout = CS_LAYOUT_PIPELINE,
+    .micro_batches = micro_batches,
+    .generate = generate,
+    .closed_forms = closed_forms,
+};

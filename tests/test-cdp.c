@@ -1,0 +1,516 @@
+/* Cyclic data parallelism against a slow implementation of its own: time steps, no event queue. */
+#include "tests/expect.h"
+#include "tests/uniform-run.h"
+
+#include <stdlib.h>
+
+enum { LARGEST = 16, BATCHES = 5, MICROS = LARGEST * BATCHES };
+
+static const char *const settings[] = {"single_gpu", "multi_gpu", "model_parallel", "pipeline",
+                                       "zero"};
+static const char *const rules[] = {"cdp_v1", "cdp_v2", "cdp_freshest"};
+
+enum { SINGLE, MULTI, MODEL_PARALLEL, PIPELINE, ZERO };
+enum { V1, V2, FRESHEST };
+
+/* Weights and activations of 1 GB per stage; all tasks 1 s. */
+static const char unit[] = "\"forward\": \"1 s\", \"backward\": \"1 s\", \"weights\": \"1 GB\", "
+                           "\"activation\": \"1 GB\"";
+
+static uint32_t n_devices(uint32_t setting, uint32_t N)
+{
+    return setting == SINGLE ? 1 : setting == MODEL_PARALLEL ? N * (N + 1) / 2 : N;
+}
+
+static void run_cdp(scenario_run *run, const char *kind, uint32_t setting, uint32_t N,
+                    const char *more, const char *platform)
+{
+    char schedule[160];
+    snprintf(schedule, sizeof(schedule),
+             "{\"kind\": \"%s\", \"micro_batches\": %u, \"setting\": \"%s\"%s}", kind, N,
+             settings[setting], more);
+    uint32_t devices =
+        strcmp(kind, "cdp_dp") == 0 && setting == MODEL_PARALLEL ? N * N : n_devices(setting, N);
+    uniform_run_expect(run, &(uniform_text){N, devices, BATCHES, schedule, unit, platform});
+}
+
+/* ---- the slow implementation ---- */
+
+/* Per micro-batch of the run and task 0 .. 2N - 1: its time step, and the version that it read. */
+typedef struct steps {
+    int start[MICROS][2 * LARGEST];
+    uint32_t version[MICROS][2 * LARGEST];
+} steps;
+
+/* The paper's u_{i,j}, i and j from 1: theta_t, t being the mini-batch, or theta_{t-1}. */
+static uint32_t version_by_rule(uint32_t rule, uint32_t N, uint32_t i, uint32_t j, uint32_t t,
+                                uint32_t newest)
+{
+    if (rule == FRESHEST)
+        return newest;
+    if (rule == V2 && j >= N - i + 1)
+        return t;
+    return t > 0 ? t - 1 : 0;
+}
+
+/* In every time step each micro-batch that has started does one task; one starts when the one
+ * before it has done two. Versions of stage j count the mini-batches all of whose backwards were
+ * done there in earlier steps. */
+static void run_slowly(uint32_t rule, uint32_t N, steps *out)
+{
+    uint32_t done[MICROS] = {0}, before[MICROS], backwards[LARGEST] = {0}, left = N * BATCHES;
+    for (int step = 0; left > 0; step++) {
+        uint32_t newest[LARGEST];
+        for (uint32_t j = 0; j < N; j++)
+            newest[j] = backwards[j] / N;
+        memcpy(before, done, sizeof(before));
+        for (uint32_t g = 0; g < N * BATCHES; g++) {
+            uint32_t k = before[g], j = k < N ? k : 2 * N - 1 - k;
+            if (k == 2 * N || (k == 0 && g > 0 && before[g - 1] < 2))
+                continue;
+            out->start[g][k] = step;
+            out->version[g][k] = k < N
+                                     ? version_by_rule(rule, N, g % N + 1, j + 1, g / N, newest[j])
+                                     : out->version[g][j];
+            assert_true(out->version[g][k] <= newest[j]);
+            done[g]++;
+            backwards[j] += k >= N;
+            left -= done[g] == 2 * N;
+        }
+    }
+}
+
+/* Every computation of the run: started in its time step, read its version. */
+static void compare(const char *row, const scenario_run *run, uint32_t N, const steps *expected)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    uint32_t n = 0;
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        if (cls->kind != CS_FORWARD && cls->kind != CS_BACKWARD)
+            continue;
+        uint32_t g = graph->tasks[task].item;
+        uint32_t k = cls->kind == CS_FORWARD ? cls->stage : 2 * N - 1 - cls->stage;
+        char text[128];
+        snprintf(text, sizeof(text), "%s: task %u of micro-batch %u", row, k, g);
+        expect_int(text, expected->start[g][k] * CS_PS_PER_SEC,
+                   run->simulation.trace.spans[task].start);
+        expect_int(text, expected->version[g][k], run->simulation.trace.versions[task]);
+        n++;
+    }
+    expect_int(row, 2 * N * N * BATCHES, n);
+}
+
+static void test_every_task(void **state)
+{
+    (void)state;
+    static steps expected;
+    for (uint32_t N = 2; N <= LARGEST; N++) {
+        for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+            run_slowly(rule, N, &expected);
+            for (uint32_t setting = MULTI; setting <= ZERO; setting++) {
+                char row[64];
+                snprintf(row, sizeof(row), "%s, %s, N %u", rules[rule], settings[setting], N);
+                scenario_run run;
+                run_cdp(&run, rules[rule], setting, N, "", NULL);
+                compare(row, &run, N, &expected);
+                uniform_run_check_forms(row, &run);
+                scenario_run_finish(&run);
+            }
+        }
+    }
+}
+
+/* A single device does the tasks of a time step one after the other, forwards first, by number of
+ * micro-batch: the slow schedule, its steps drawn out. */
+static void test_single_gpu(void **state)
+{
+    (void)state;
+    static steps expected;
+    for (uint32_t N = 2; N <= LARGEST; N++) {
+        for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+            run_slowly(rule, N, &expected);
+            int at = 0;
+            for (int step = 0; at < (int)(2 * N * N * BATCHES); step++) {
+                for (uint32_t half = 0; half < 2; half++) {
+                    for (uint32_t g = 0; g < N * BATCHES; g++) {
+                        int k = step - 2 * (int)g;
+                        if (k >= (int)(half * N) && k < (int)((half + 1) * N))
+                            expected.start[g][k] = at++;
+                    }
+                }
+            }
+            scenario_run run;
+            run_cdp(&run, rules[rule], SINGLE, N, "", NULL);
+            compare(rules[rule], &run, N, &expected);
+            scenario_run_finish(&run);
+        }
+    }
+}
+
+/* ---- memory ---- */
+
+static int64_t peak(const scenario_run *run, uint32_t device, cs_category category)
+{
+    return run->simulation.trace.devices[device].category_peak[category];
+}
+
+/* One device, N stages of 1 GB. At any time N micro-batches are there, two steps apart. Released
+ * stage by stage a micro-batch holds 1, 2, ..., N, N, ..., 1 in its 2N steps, of which the N have
+ * every other one: N (N + 1) / 2 altogether, in each step. Released when a micro-batch ends it
+ * holds 1 .. N and then N in each of its N backward steps: with N even N^2/4 and N N/2 in the
+ * steps in which the forwards are on odd stages, N/2 more in the others. With N odd (N + 1)^2/4
+ * and N (N - 1)/2, or (N^2 - 1)/4 and N (N + 1)/2. DP: all N whole micro-batches. */
+static void test_single_gpu_memory(void **state)
+{
+    (void)state;
+    for (int64_t N = 2; N <= LARGEST; N++) {
+        const int64_t giga = 1000000000;
+        int64_t even = N * N / 4 + N / 2 + N * N / 2;
+        int64_t odd_a = (N + 1) * (N + 1) / 4 + N * (N - 1) / 2;
+        int64_t odd_b = (N * N - 1) / 4 + N * (N + 1) / 2;
+        int64_t whole = N % 2 == 0 ? even : odd_a > odd_b ? odd_a : odd_b;
+        const struct {
+            const char *kind, *more;
+            int64_t expected;
+        } rows[] = {
+            {"cdp_v1", "", giga * N * (N + 1) / 2},
+            {"cdp_v2", "", giga * N * (N + 1) / 2},
+            {"cdp_dp", "", giga * N * N},
+            {"cdp_v2", ", \"retention\": \"micro_batch\"", giga * whole},
+            {"cdp_dp", ", \"retention\": \"micro_batch\"", giga * N * N},
+        };
+        for (size_t r = 0; r < ROWS(rows); r++) {
+            char row[96];
+            snprintf(row, sizeof(row), "%s%s, N %d", rows[r].kind, rows[r].more, (int)N);
+            scenario_run run;
+            run_cdp(&run, rows[r].kind, SINGLE, (uint32_t)N, rows[r].more, NULL);
+            expect_int(row, rows[r].expected, peak(&run, 0, CS_MEMORY_ACTIVATIONS));
+            uniform_run_check_forms(row, &run);
+            scenario_run_finish(&run);
+        }
+    }
+}
+
+/* A device of stage j holds the activations of one micro-batch at a time, though N - j + 1 devices
+ * share N micro-batches. */
+static void test_model_parallel_assignment(void **state)
+{
+    (void)state;
+    for (uint32_t N = 1; N <= LARGEST; N++) {
+        scenario_run run;
+        run_cdp(&run, "cdp_v2", MODEL_PARALLEL, N, "", NULL);
+        const cs_plan *plan = &run.scenario.plan;
+        expect_int("devices", N * (N + 1) / 2, plan->n_devices);
+        for (uint32_t j = 0; j < N; j++)
+            expect_int("devices of a stage", N - j, plan->stages[j].n_devices);
+        for (uint32_t d = 0; d < N * (N + 1) / 2; d++)
+            expect_int("activations", 1000000000, peak(&run, d, CS_MEMORY_ACTIVATIONS));
+        scenario_run_finish(&run);
+    }
+}
+
+/* Most versions alive on a device. With v2 on N devices one is enough: each gets the next one only
+ * after its backward, but for stage 1, whose backward just then begins. With v1 the device that
+ * updates keeps the one that it read and the one that it adds to. */
+static void test_versions_alive(void **state)
+{
+    (void)state;
+    for (uint32_t N = 2; N <= 8; N++) {
+        for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+            scenario_run run;
+            run_cdp(&run, rules[rule], MULTI, N, "", NULL);
+            for (uint32_t s = 0; s < run.simulation.graph.n_slots; s++) {
+                const cs_slot *slot = &run.simulation.graph.slots[s];
+                bool last = slot->device + 1 == N;
+                bool two = rule == V1 ? last || slot->stage == 0 : !last && slot->stage == 0;
+                char row[64];
+                snprintf(row, sizeof(row), "%s, N %u, stage %u, device %u", rules[rule], N,
+                         slot->stage, slot->device);
+                expect_int(row, two ? 2 : 1, run.simulation.trace.slots[s].peak_live);
+            }
+            scenario_run_finish(&run);
+        }
+    }
+}
+
+/* ---- messages that take time ---- */
+
+/* Activations take no time here. */
+static double period(const char *kind, uint32_t setting, uint32_t N, const char *bandwidth)
+{
+    char platform[160], schedule[128];
+    snprintf(platform, sizeof(platform),
+             "\"topology\": \"nvlink_switch\", \"sharing\": \"none\", \"bandwidth\": \"%s\", "
+             "\"latency\": \"0 s\"",
+             bandwidth);
+    snprintf(schedule, sizeof(schedule),
+             "{\"kind\": \"%s\", \"micro_batches\": %u, \"setting\": \"%s\"}", kind, N,
+             settings[setting]);
+    static const char weights_only[] = "\"forward\": \"1 s\", \"backward\": \"1 s\", \"weights\": "
+                                       "\"1 GB\", \"activation\": \"0 B\"";
+    scenario_run run;
+    uniform_run_expect(
+        &run, &(uniform_text){N, n_devices(setting, N), 16, schedule, weights_only, platform});
+    double time = run.simulation.analysis.iteration_time;
+    scenario_run_finish(&run);
+    return time;
+}
+
+/* A stage's gradients or weights take x s, a task 1 s. On N devices the first reader of theta_t by
+ * v2 needs it at the very moment in which another device makes it, once in every cycle of N micro-
+ * batches: the mini-batch takes x longer. v1 has a whole time step for every message. Beyond that
+ * both also wait N - 1 times for the sum of gradients. With model parallelism the first reader is
+ * the device that makes it. DP reduces all stages in 2(N - 1) steps of one stage's bytes. With
+ * zero two versions and gradients travel before every step. */
+static void test_slow_messages(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bandwidth;
+        double x;
+    } rows[] = {{"4 GB/s", 0.25}, {"2 GB/s", 0.5}, {"1 GB/s", 1}, {"500 MB/s", 2}};
+    for (uint32_t N = 3; N <= 8; N++) {
+        for (size_t r = 0; r < ROWS(rows); r++) {
+            double x = rows[r].x, sums = x > 1 ? (N - 1) * (x - 1) : 0;
+            expect_double("v1", 2 * N + sums, period("cdp_v1", MULTI, N, rows[r].bandwidth));
+            expect_double("v2", 2 * N + sums + x, period("cdp_v2", MULTI, N, rows[r].bandwidth));
+            expect_double("zero", 2 * N * (1 + 3 * x),
+                          period("cdp_v2", ZERO, N, rows[r].bandwidth));
+            expect_double("dp", 2 * N + 2 * (N - 1) * x,
+                          period("cdp_dp", MULTI, N, rows[r].bandwidth));
+            if (x > 1)
+                continue;
+            expect_double("freshest", 2 * N, period("cdp_freshest", MULTI, N, rows[r].bandwidth));
+            expect_double("v2, model parallel", 2 * N,
+                          period("cdp_v2", MODEL_PARALLEL, N, rows[r].bandwidth));
+        }
+    }
+}
+
+/* cdp_freshest does not wait; where v2 would have waited, j = N - i + 1, it reads theta_{t-1},
+ * except on the device that updates, i = N. */
+static void test_freshest_reads(void **state)
+{
+    (void)state;
+    for (uint32_t N = 2; N <= LARGEST; N++) {
+        scenario_run run;
+        run_cdp(
+            &run, "cdp_freshest", MULTI, N, "",
+            "\"topology\": \"nvlink_switch\", \"sharing\": \"none\", \"bandwidth\": \"4 GB/s\", "
+            "\"latency\": \"0 s\"");
+        const cs_graph *graph = &run.simulation.graph;
+        for (uint32_t task = 0; task < graph->n_tasks; task++) {
+            const cs_class *cls = cs_graph_class(graph, task);
+            if (cls->kind != CS_FORWARD)
+                continue;
+            uint32_t i = cs_graph_micro_batch(graph, task) + 1, j = cls->stage + 1;
+            uint32_t t = cs_graph_mini_batch(graph, task);
+            bool newest = j >= N - i + 2 || i == N;
+            char row[64];
+            snprintf(row, sizeof(row), "N %u, i %u, j %u, t %u", N, i, j, t);
+            expect_int(row, newest ? t : t > 0 ? t - 1 : 0, run.simulation.trace.versions[task]);
+        }
+        scenario_run_finish(&run);
+    }
+}
+
+/* ---- the paper's table 1 ---- */
+
+/* The most messages that follow each other at one instant of an ideal network. */
+static uint32_t longest_chain(const cs_graph *graph, const cs_trace *trace)
+{
+    uint32_t *depth = calloc((size_t)graph->n_tasks + 1, sizeof(*depth)), longest = 0;
+    assert_non_null(depth);
+    for (uint32_t task = 0; task < graph->n_tasks; task++) { /* ids rise along edges */
+        if (cs_graph_class(graph, task)->kind != CS_TRANSFER)
+            continue;
+        uint32_t n, own = depth[task] + 1;
+        const uint32_t *successors = cs_graph_successors(graph, task, &n);
+        longest = own > longest ? own : longest;
+        for (uint32_t s = 0; s < n; s++) {
+            assert_true(successors[s] > task);
+            if (trace->spans[successors[s]].start == trace->spans[task].end &&
+                own > depth[successors[s]])
+                depth[successors[s]] = own;
+        }
+    }
+    free(depth);
+    return longest;
+}
+
+/* Bytes of messages sent for the mini-batch in the middle of the run. */
+static int64_t volume(const cs_graph *graph)
+{
+    int64_t sum = 0;
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        if (cls->kind == CS_TRANSFER && cs_graph_mini_batch(graph, task) == BATCHES / 2)
+            sum += cls->bytes;
+    }
+    return sum;
+}
+
+static int64_t zero(int64_t N)
+{
+    return 0 * N;
+}
+
+static int64_t one(int64_t N)
+{
+    return N > 0;
+}
+
+static int64_t n(int64_t N)
+{
+    return N;
+}
+
+static int64_t square(int64_t N)
+{
+    return N * N;
+}
+
+static int64_t triangle(int64_t N)
+{
+    return N * (N + 1) / 2;
+}
+
+/* 2(N - 1) steps of N chunks of P / N: ring all-reduce of P = N GB. */
+static int64_t all_reduce(int64_t N)
+{
+    return 2 * (N - 1) * N;
+}
+
+static int64_t all_reduce_steps(int64_t N)
+{
+    return 2 * (N - 1);
+}
+
+/* Gradients N - 1 times, weights N - 1 times. */
+static int64_t handed(int64_t N)
+{
+    return 2 * (N - 1) * N;
+}
+
+/* N micro-batches over N - 1 boundaries in both directions. */
+static int64_t boundaries(int64_t N)
+{
+    return 2 * N * (N - 1);
+}
+
+/* And of each stage an all-reduce over N devices. */
+static int64_t boundaries_and_all_reduce(int64_t N)
+{
+    return boundaries(N) + N * 2 * (N - 1);
+}
+
+/* Stage j: N - 1 sums of gradients change the device, except on the only one of stage N, and
+ * N - j copies of the new weights. */
+static int64_t boundaries_and_handed(int64_t N)
+{
+    return boundaries(N) + (N - 1) * (N - 1) + N * (N - 1) / 2;
+}
+
+/* Two versions and gradients, of the last stage one version: 3 GB or 2. 2N uses of a stage, each on
+ * another device than the one before, but for half of those of the first and of the last stage. */
+static int64_t states(int64_t N)
+{
+    return 3 * N + 3 * 2 * N * (N - 2) + 2 * N;
+}
+
+/* Per mini-batch of N micro-batches; P the bytes of all weights, A those of a micro-batch's
+ * activations, both N GB here; the whole cluster's. Rows with activations on their way hold
+ * 2 (N - 1) of them per micro-batch. */
+static const struct {
+    const char *kind;
+    uint32_t setting;
+    int64_t (*devices)(int64_t N);
+    int64_t (*activations)(int64_t N); /* GB, sum over devices */
+    int64_t (*volume)(int64_t N);      /* GB */
+    int64_t (*steps)(int64_t N);
+} table[] = {
+    {"cdp_dp", SINGLE, one, square, zero, zero},
+    {"cdp_v2", SINGLE, one, triangle, zero, zero},
+    {"cdp_dp", MULTI, n, square, all_reduce, all_reduce_steps},
+    {"cdp_v2", MULTI, n, square, handed, one},
+    {"cdp_dp", MODEL_PARALLEL, square, square, boundaries_and_all_reduce, all_reduce_steps},
+    {"cdp_v2", MODEL_PARALLEL, triangle, triangle, boundaries_and_handed, one},
+    {"cdp_dp", PIPELINE, n, triangle, boundaries, one},
+    {"cdp_v2", PIPELINE, n, triangle, boundaries, one},
+    {"cdp_v2", ZERO, n, square, states, one},
+};
+
+static void test_table(void **state)
+{
+    (void)state;
+    for (int64_t N = 2; N <= LARGEST; N++) {
+        for (size_t r = 0; r < ROWS(table); r++) {
+            scenario_run run;
+            run_cdp(&run, table[r].kind, table[r].setting, (uint32_t)N, "", NULL);
+            const cs_trace *trace = &run.simulation.trace;
+            int64_t activations = 0;
+            for (uint32_t d = 0; d < trace->n_devices; d++)
+                activations += peak(&run, d, CS_MEMORY_ACTIVATIONS);
+            char row[96];
+            snprintf(row, sizeof(row), "%s, %s, N %d", table[r].kind, settings[table[r].setting],
+                     (int)N);
+            expect_int(row, table[r].devices(N), trace->n_devices);
+            expect_int(row, 1000000000 * table[r].activations(N), activations);
+            expect_int(row, 1000000000 * table[r].volume(N), volume(&run.simulation.graph));
+            expect_int(row, table[r].steps(N), longest_chain(&run.simulation.graph, trace));
+            scenario_run_finish(&run);
+        }
+    }
+}
+
+/* ---- errors ---- */
+
+static void test_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schedule, *message;
+        uint32_t layers, devices;
+    } rows[] = {
+        {"{\"kind\": \"cdp_v2\", \"micro_batches\": 4, \"setting\": \"model_parallel\"}",
+         "test: /platform/devices: must be 10 for the schedule \"cdp_v2\" (got 4)", 4, 4},
+        {"{\"kind\": \"cdp_v2\", \"micro_batches\": 4}",
+         "test: /platform/devices: gives the schedule \"cdp_v2\" 4 stages, more than the 3 layers "
+         "of "
+         "\"uniform\" (got 4)",
+         3, 4},
+        {"{\"kind\": \"cdp_dp\", \"micro_batches\": 4, \"setting\": \"zero\"}",
+         "cdp_dp has no setting \"zero\": its broadcasts are not simulated", 4, 4},
+        {"{\"kind\": \"cdp_v1\", \"micro_batches\": 4, \"setting\": \"pipeline\", "
+         "\"retention\": \"micro_batch\"}",
+         "retention \"micro_batch\" goes with settings in which a micro-batch stays on one device: "
+         "single_gpu, multi_gpu, zero",
+         4, 4},
+    };
+    for (size_t r = 0; r < ROWS(rows); r++) {
+        scenario_run run;
+        cs_error error = {0};
+        cs_status status = uniform_run_init(
+            &run, &(uniform_text){rows[r].layers, rows[r].devices, 1, rows[r].schedule, unit, NULL},
+            &error);
+        expect_error(rows[r].schedule, CS_INVALID, rows[r].message, status, &error);
+        scenario_run_finish(&run);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_task),
+        cmocka_unit_test(test_single_gpu),
+        cmocka_unit_test(test_single_gpu_memory),
+        cmocka_unit_test(test_model_parallel_assignment),
+        cmocka_unit_test(test_versions_alive),
+        cmocka_unit_test(test_slow_messages),
+        cmocka_unit_test(test_freshest_reads),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_errors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

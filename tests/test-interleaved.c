@@ -1,0 +1,178 @@
+/* interleaved_1f1b and zb_h1: their orders by hand, their closed forms over grids. */
+#include "tests/expect.h"
+#include "tests/small-job.h"
+#include "tests/uniform-run.h"
+
+/* ---- orders ---- */
+
+/* Two devices, two stages each, four micro-batches. Device 0 warms up with 2(2 - 1 - 0) + 2 = 4
+ * forwards, device 1 with 2; forwards go 0 1 of the first stage, 0 1 of the second, then 2 3. */
+static const char interleaved[] =
+    "{\"kind\": \"custom\", \"micro_batches\": 4, \"stage_devices\": [0, 1, 0, 1], "
+    "\"device_tasks\": ["
+    "\"F0@0 F1@0 F0@2 F1@2  F2@0 B0@2 F3@0 B1@2 F2@2 B0@0 F3@2 B1@0  B2@2 B3@2 B2@0 B3@0\", "
+    "\"F0@1 F1@1  F0@3 B0@3 F1@3 B1@3 F2@1 B0@1 F3@1 B1@1 F2@3 B2@3 F3@3 B3@3  B2@1 B3@1\"]}";
+
+/* Three stages, four micro-batches: stage s does 2 - s forwards, and its W are s behind. */
+static const char zero_bubble[] = "{\"kind\": \"custom\", \"micro_batches\": 4, \"device_tasks\": ["
+                                  "\"F0 F1  F2 B0 W0 F3 B1 W1 B2 W2 B3 W3\", "
+                                  "\"F0  F1 B0 F2 B1 W0 F3 B2 W1 B3 W2 W3\", "
+                                  "\"F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3\"]}";
+
+static const struct {
+    const char *name, *written, *schedule;
+    uint32_t layers, devices;
+} orders[] = {
+    {"interleaved_1f1b", interleaved, "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 4}", 6,
+     2},
+    {"zb_h1", zero_bubble, "{\"kind\": \"zb_h1\", \"micro_batches\": 4}", 3, 3},
+};
+
+static void test_orders(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(orders); i++) {
+        const char *network = "\"topology\": \"ring\", \"bandwidth\": \"3 GB/s\", \"latency\": "
+                              "\"7 ms\"";
+        scenario_run a, b;
+        uniform_run_expect(&a, &(uniform_text){orders[i].layers, orders[i].devices, 2,
+                                               orders[i].written, NULL, network});
+        uniform_run_expect(&b, &(uniform_text){orders[i].layers, orders[i].devices, 2,
+                                               orders[i].schedule, NULL, network});
+        expect_bits(orders[i].name, a.simulation.hash, b.simulation.hash);
+        scenario_run_finish(&a);
+        scenario_run_finish(&b);
+    }
+}
+
+/* ---- closed forms ---- */
+
+/* Makespan and bubble, and the peak of every device, whatever the times. */
+static void check_interleaved(uint32_t P, uint32_t v, uint32_t M, const char *uniform, bool updates)
+{
+    char schedule[128], row[160];
+    snprintf(schedule, sizeof(schedule),
+             "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": %u, \"stages_per_device\": %u}",
+             M, v);
+    snprintf(row, sizeof(row), "P %u, v %u, M %u, %s", P, v, M, uniform ? uniform : "equal times");
+    scenario_run run;
+    uniform_run_expect(&run, &(uniform_text){P * v, P, 2, schedule, uniform, NULL});
+    expect_int(row, P + (updates ? 1 : 2), uniform_run_check_forms(row, &run));
+    scenario_run_finish(&run);
+}
+
+static void test_interleaved_forms(void **state)
+{
+    (void)state;
+    for (uint32_t P = 1; P <= 7; P++) {
+        for (uint32_t v = 2; v <= 4; v++) {
+            for (uint32_t groups = 1; groups <= 5; groups++) {
+                check_interleaved(P, v, groups * P, NULL, false);
+                check_interleaved(P, v, groups * P,
+                                  "\"forward\": \"3 s\", \"backward\": \"1 s\", \"weights\": "
+                                  "\"1 GB\", \"activation\": \"1 GB\", \"update\": \"1 s\"",
+                                  true);
+            }
+        }
+    }
+}
+
+/* zb_h1 with f, b, w: the closed form holds where w <= f and w <= b, and says so. */
+static void check_zero_bubble(uint32_t P, uint32_t M, const cs_time times[3])
+{
+    cs_layer layers[8];
+    for (uint32_t s = 0; s < P; s++)
+        layers[s] = (cs_layer){.forward = times[0],
+                               .backward_input = times[1],
+                               .backward_weight = times[2],
+                               .weight_bytes = 1,
+                               .kept_bytes = 10};
+    small_job job = {.schedule = "zb_h1",
+                     .topology = "ideal",
+                     .n_devices = P,
+                     .n_layers = P,
+                     .layers = layers,
+                     .micro_batches = M,
+                     .iterations = 2};
+    small_run run;
+    cs_error error = {0};
+    cs_status status = small_run_init(&run, &job, &error);
+    expect_error("zb_h1", CS_OK, "", status, &error);
+    char row[96];
+    snprintf(row, sizeof(row), "P %u, M %u, f %d, b %d, w %d", P, M, (int)times[0], (int)times[1],
+             (int)times[2]);
+    bool holds = M >= P && times[2] <= times[0] && times[2] <= times[1];
+    cs_time expected =
+        2 * (M * (times[0] + times[1] + times[2]) + (P - 1) * (times[0] + times[1] - times[2]));
+    if (holds)
+        expect_int(row, expected, run.trace.makespan);
+    else if (P > 1 && run.trace.makespan <= expected)
+        fail_msg("%s: not above the closed form, which does not apply", row);
+    for (uint32_t i = 0; i < run.forms.n; i++) {
+        const cs_form *form = &run.forms.forms[i];
+        if (form->figure == CS_FIGURE_MAKESPAN)
+            expect_int(row, P == 1 ? form->applies : holds, form->applies);
+        else if (form->figure == CS_FIGURE_PEAK_ACTIVATIONS)
+            expect_int(row, 10 * (int64_t)(P < M ? P : M),
+                       run.trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS]);
+    }
+    small_run_finish(&run);
+}
+
+static void test_zero_bubble_forms(void **state)
+{
+    (void)state;
+    for (uint32_t P = 1; P <= 8; P++) {
+        for (uint32_t M = 1; M <= 20; M++) {
+            for (cs_time code = 0; code < 27; code++)
+                check_zero_bubble(P, M, (cs_time[]){1 + code / 9, 1 + code / 3 % 3, 1 + code % 3});
+        }
+    }
+}
+
+/* With equal times the bubble is (P - 1) f against 3 (P - 1) f of 1F1B. */
+static void test_third_of_1f1b(void **state)
+{
+    (void)state;
+    scenario_run zb, plain;
+    uniform_run_expect(
+        &zb, &(uniform_text){8, 8, 1, "{\"kind\": \"zb_h1\", \"micro_batches\": 12}", NULL, NULL});
+    uniform_run_expect(
+        &plain,
+        &(uniform_text){8, 8, 1, "{\"kind\": \"1f1b\", \"micro_batches\": 12}", NULL, NULL});
+    expect_int("zb_h1", (36 + 7) * CS_PS_PER_SEC, zb.simulation.trace.makespan);
+    expect_int("1f1b", (36 + 21) * CS_PS_PER_SEC, plain.simulation.trace.makespan);
+    expect_int("activations of device 0",
+               plain.simulation.trace.devices[0].category_peak[CS_MEMORY_ACTIVATIONS],
+               zb.simulation.trace.devices[0].category_peak[CS_MEMORY_ACTIVATIONS]);
+    scenario_run_finish(&zb);
+    scenario_run_finish(&plain);
+}
+
+/* ---- errors ---- */
+
+static void test_multiple(void **state)
+{
+    (void)state;
+    scenario_run run;
+    cs_error error = {0};
+    const char *schedule = "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 6}";
+    cs_status status =
+        uniform_run_init(&run, &(uniform_text){8, 4, 1, schedule, NULL, NULL}, &error);
+    expect_error("M % P", CS_INVALID,
+                 "interleaved_1f1b: micro_batches must be a multiple of the 4 devices (got 6)",
+                 status, &error);
+    scenario_run_finish(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_interleaved_forms),
+        cmocka_unit_test(test_zero_bubble_forms),
+        cmocka_unit_test(test_third_of_1f1b),
+        cmocka_unit_test(test_multiple),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
