@@ -12,6 +12,7 @@ static const char difference_prefix[] = "difference_";
 /* Over all points that have the figure. */
 typedef struct extent {
     uint32_t n, equal;               /* points; of a difference: those where it is 0 */
+    uint32_t applies, equal_applies; /* of a closed form's difference: where the form applies */
     uint32_t lowest, highest, first; /* points; `first` that is not equal */
 } extent;
 
@@ -47,6 +48,23 @@ static const char *difference_of(const cs_figure_column *column)
 {
     size_t length = sizeof(difference_prefix) - 1;
     return strncmp(column->name, difference_prefix, length) == 0 ? column->name + length : NULL;
+}
+
+/* Adds what is known of a closed form: where it applies. A formula that the run reports beside its
+ * figure says nothing of that, and counts everywhere. */
+static extent agreement_of(const cs_figure_table *figures, const cs_figure_column *column)
+{
+    char name[300];
+    extent e = extent_of(column, figures->n_points);
+    snprintf(name, sizeof(name), "applies_%.250s", difference_of(column));
+    const cs_figure_column *applies = cs_figure_table_find(figures, name);
+    for (uint32_t i = 0; i < figures->n_points; i++) {
+        if (isnan(column->values[i]) || (applies && !(applies->values[i] > 0)))
+            continue;
+        e.applies++;
+        e.equal_applies += is_equal(column->values[i]);
+    }
+    return e;
 }
 
 /* ---- for people ---- */
@@ -102,9 +120,9 @@ static void print_figure(const cs_space *space, const cs_figure_column *column, 
     figure_text(column, lowest, low, sizeof(low));
     figure_text(column, highest, high, sizeof(high));
     if (lowest == highest)
-        fprintf(out, "%-34s %-14s everywhere\n", column->name, low);
+        fprintf(out, "%-34s %-18s everywhere\n", column->name, low);
     else
-        fprintf(out, "%-34s %-14s %-20s %-14s %s\n", column->name, low,
+        fprintf(out, "%-34s %-18s %-18s %-18s %s\n", column->name, low,
                 point_text(space, e->lowest, low_at, sizeof(low_at)), high,
                 point_text(space, e->highest, high_at, sizeof(high_at)));
 }
@@ -114,6 +132,8 @@ static void print_agreement(const cs_space *space, const cs_figure_column *colum
 {
     char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], at[60];
     fprintf(out, "%s: closed form equal at %u of %u points", difference_of(column), e->equal, e->n);
+    if (e->applies < e->n)
+        fprintf(out, ", at %u of the %u where it applies", e->equal_applies, e->applies);
     if (e->equal < e->n)
         fprintf(out, "; simulated minus closed form %s to %s; first at %s",
                 figure_text(column, column->values[e->lowest], low, sizeof(low)),
@@ -126,15 +146,18 @@ void cs_sweep_report_print(const cs_space *space, const cs_sweep_results *result
 {
     const cs_figure_table *figures = &results->figures;
     print_keys(space, results, out);
-    fprintf(out, "\n%-34s %-14s %-20s %-14s %s\n", "", "lowest", "at", "highest", "at");
+    fprintf(out, "\n%-34s %-18s %-18s %-18s %s\n", "", "lowest", "at", "highest", "at");
     for (uint32_t c = 0; c < figures->n_columns; c++) {
         extent e = extent_of(&figures->columns[c], results->n_points);
-        if (e.n > 0 && !difference_of(&figures->columns[c]))
+        if (e.n > 0 && !difference_of(&figures->columns[c]) &&
+            strncmp(figures->columns[c].name, "applies_", 8) != 0)
             print_figure(space, &figures->columns[c], &e, out);
     }
     for (uint32_t c = 0, n = 0; c < figures->n_columns; c++) {
-        extent e = extent_of(&figures->columns[c], results->n_points);
-        if (e.n == 0 || !difference_of(&figures->columns[c]))
+        if (!difference_of(&figures->columns[c]))
+            continue;
+        extent e = agreement_of(figures, &figures->columns[c]);
+        if (e.n == 0)
             continue;
         if (n++ == 0)
             fputc('\n', out);
@@ -179,11 +202,15 @@ static void print_agreements(const cs_sweep_results *results, FILE *out)
     fputs("\"closed_forms\": {", out);
     for (uint32_t c = 0; c < figures->n_columns; c++) {
         const cs_figure_column *column = &figures->columns[c];
-        extent e = extent_of(column, results->n_points);
-        if (e.n == 0 || !difference_of(column))
+        if (!difference_of(column))
             continue;
-        fprintf(out, "%s\n\"%s\": {\"points\": %u, \"equal\": %u", before, difference_of(column),
-                e.n, e.equal);
+        extent e = agreement_of(figures, column);
+        if (e.n == 0)
+            continue;
+        fprintf(out,
+                "%s\n\"%s\": {\"points\": %u, \"equal\": %u, \"applies\": %u, "
+                "\"equal_where_it_applies\": %u",
+                before, difference_of(column), e.n, e.equal, e.applies, e.equal_applies);
         print_number(out, "smallest_difference", column->values[e.lowest]);
         print_number(out, "largest_difference", column->values[e.highest]);
         fputc('}', out);

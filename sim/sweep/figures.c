@@ -113,6 +113,8 @@ static bool is_passed_over(const cJSON *forms, const cJSON *form)
 static bool add_closed_form(cJSON *figures, const cJSON *forms, const char *figure)
 {
     double largest = NAN, farthest = NAN;
+    char applies_key[KEY_BYTES];
+    bool applies = true;
     const cJSON *form;
     cJSON_ArrayForEach(form, forms)
     {
@@ -121,11 +123,14 @@ static bool add_closed_form(cJSON *figures, const cJSON *forms, const char *figu
             continue;
         double difference = number_of(form, "difference");
         largest = fmax(largest, number_of(form, "closed_form"));
+        applies = applies && cJSON_IsTrue(cs_json_member(form, "applies"));
         if (isnan(farthest) || fabs(difference) > fabs(farthest))
             farthest = difference;
     }
+    snprintf(applies_key, sizeof(applies_key), "applies_%s", figure);
     return add_number(figures, "closed_form_", figure, largest) &&
-           add_number(figures, "difference_", figure, farthest);
+           add_number(figures, "difference_", figure, farthest) &&
+           cJSON_AddBoolToObject(figures, applies_key, applies);
 }
 
 static bool add_closed_forms(cJSON *figures, const cJSON *forms)

@@ -3,8 +3,9 @@
  *     every number and boolean at the top level           under its key; true is 1
  *     K_formula beside K                                  also difference_K, K minus K_formula
  *     devices[].peak_memory_bytes, peak_activation_bytes  the largest, under these keys
- *     closed_forms[]                                      closed_form_K, and difference_K: simulated
- *                                                         minus closed form; K is the form's figure
+ *     closed_forms[]                                      closed_form_K, difference_K: simulated
+ *                                                         minus closed form, and applies_K: what the
+ *                                                         form assumes is so; K is the form's figure
  *
  * Of several closed forms for a figure the first that applies counts, else the first. Of one that
  * is stated per device the largest counts, and the difference that is farthest from 0. So whatever
