@@ -69,15 +69,10 @@ static bool is_figure(const char *name, const char *const *axes, uint32_t n_axes
 }
 
 static cs_status unknown_value(const cs_sheet *sheet, const char *const *names, uint32_t n,
-                               cs_error *error)
+                               const char *const *axes, uint32_t n_axes, cs_error *error)
 {
     cs_guess guess;
     const char *value = sheet->options->value;
-    const char *const *axes = NULL;
-    uint32_t n_axes = 0;
-    cs_status status = cs_reader_words(sheet->reader, sheet->reader->axes, &axes, &n_axes, error);
-    if (status != CS_OK)
-        return status;
     cs_guess_init(&guess, value ? value : "");
     for (uint32_t i = 0; i < n; i++) {
         if (is_figure(names[i], axes, n_axes))
@@ -90,7 +85,8 @@ static cs_status unknown_value(const cs_sheet *sheet, const char *const *names, 
                         cs_guess_text(&guess));
 }
 
-static cs_status read_values(const cs_sheet *sheet, cs_reader_array *array, cs_error *error)
+static cs_status read_values(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
+                             cs_reader_array *array, cs_error *error)
 {
     const char *const *names;
     uint32_t n = 0, i = 0;
@@ -100,8 +96,8 @@ static cs_status read_values(const cs_sheet *sheet, cs_reader_array *array, cs_e
     const char *value = sheet->options->value;
     while (i < n && (!value || strcmp(names[i], value) != 0))
         i++;
-    if (i == n)
-        return unknown_value(sheet, names, n, error);
+    if (i == n || !is_figure(value, axes, n_axes))
+        return unknown_value(sheet, names, n, axes, n_axes, error);
     status = cs_reader_read_array(sheet->reader, value, array, error);
     if (status == CS_OK && !array->values)
         status = cs_error_add(error, CS_USAGE, "%s: %s: is no figure but texts",
@@ -199,9 +195,9 @@ cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error)
     const char *const *names;
     uint32_t n = 0;
     *grid = (cs_grid){0};
-    cs_status status = read_values(sheet, &array, error);
+    cs_status status = cs_reader_words(sheet->reader, sheet->reader->axes, &names, &n, error);
     if (status == CS_OK)
-        status = cs_reader_words(sheet->reader, sheet->reader->axes, &names, &n, error);
+        status = read_values(sheet, names, n, &array, error);
     if (status != CS_OK)
         return status;
     if (array.rank > 2)

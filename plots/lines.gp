@@ -28,9 +28,10 @@ set label 1 x_title at screen 0.5 * (across(area_left) + across(area_right)), do
 set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(area_bottom)) \
     center rotate by 90 textcolor rgb text_colour
 set grid ytics lt 1 lc rgb grid_colour lw 0.5
-plot for [i = 1:n_lines] folder.'/lines.dat' index i - 1 using 1:2 with lines \
-         lc rgb int(word(colours, i)) lw 1.5, \
-     for [i = 1:n_lines] (marked ? folder.'/lines.dat' : '/dev/null') index i - 1 using 1:2 \
-         with points pt 7 ps 0.45 lc rgb int(word(colours, i))
+plot for [i = 1:n_lines] (connected ? folder.'/lines.dat' : '/dev/null') index i - 1 using 1:2 \
+         with lines lc rgb int(word(colours, i)) lw widest - narrower * (i - 1), \
+     for [i = 1:n_lines] (marked || !connected ? folder.'/lines.dat' : '/dev/null') index i - 1 \
+         using 1:2 with points pt 7 ps (connected ? 0.3 : 0.5) + 0.15 * (widest - narrower * (i - 1)) \
+         lc rgb int(word(colours, i))
 unset multiplot
 set output

@@ -10,6 +10,7 @@ enum {
     POINTS_SHOWN = 40, /* more than these on a line are not marked */
     LABELLED = 12,     /* values of the first key that are all labelled, if there are no more */
     LINES_MAX = 64,
+    FEW = 7,
     LABEL_GAP = 6,
 };
 
@@ -24,9 +25,9 @@ typedef struct lines {
 /* Few lines get colours that differ most, many ones shades in their order. */
 static uint32_t colour_of(const lines *l, uint32_t line)
 {
-    static const uint32_t few[] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
-                                   0x56B4E9, 0xCC79A7, 0x101010};
-    if (l->n <= sizeof(few) / sizeof(few[0]))
+    static const uint32_t few[FEW] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
+                                      0x56B4E9, 0xCC79A7, 0x101010};
+    if (l->n <= FEW)
         return few[line];
     return cs_palette_sequential(0.95 * line / (l->n - 1));
 }
@@ -161,6 +162,8 @@ static void write_colours(const lines *l)
 static void write_numbers(const lines *l)
 {
     cs_gnuplot *job = l->sheet->job;
+    /* so that lines below others are seen */
+    double narrower = l->n > 1 && l->n <= FEW ? fmin(1.7, 6. / (l->n - 1)) : 0;
     const struct {
         const char *name;
         double value;
@@ -173,6 +176,9 @@ static void write_numbers(const lines *l)
         {"logarithmic", l->logarithmic},
         {"own_labels", labels_itself(l)},
         {"marked", l->grid.axes[0].n <= POINTS_SHOWN},
+        {"connected", l->grid.axes[0].numbers != NULL}, /* there is nothing between two texts */
+        {"widest", 1.3 + narrower * (l->n - 1)},
+        {"narrower", narrower},
         {"whole", l->grid.whole && l->high - l->low < 12},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
