@@ -336,6 +336,18 @@ class Sweep(unittest.TestCase):
 
     # ---- the file ----
 
+    def test_plots_that_are_refused(self):
+        self.sim('--vary', f'{MICRO}=1..3', '-o', 'p.h5')
+        self.sim('--vary', f'{MICRO}=1..2', '--vary', '/seed=1..2', '--vary', '/iterations=1..2',
+                 '-o', 'q.h5')
+        for name, kind, said in [('p.h5', 'heatmap', 'must be a grid of 2 keys'),
+                                 ('q.h5', 'heatmap', 'must be at most 2'),
+                                 ('q.h5', 'lines', 'must be at most 2')]:
+            done = subprocess.run([SIM, 'plot', name, '--kind', kind, '--value', 'makespan_s'],
+                                  capture_output=True, text=True, cwd=self.folder.name, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
     def test_file(self):
         try:
             import h5py
