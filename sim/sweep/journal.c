@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { HASH_DIGITS = 16, PREFIX = HASH_DIGITS + 1 };
@@ -82,20 +83,23 @@ cs_status cs_journal_append(cs_journal *journal, const char *text, size_t length
     return CS_OK;
 }
 
-cs_status cs_journal_flush(cs_journal *journal, bool now, cs_error *error)
+static double clock_now(void)
 {
     struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+cs_status cs_journal_flush(cs_journal *journal, bool now, cs_error *error)
+{
     if (!journal->path || !journal->unflushed)
         return CS_OK;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    double since = (double)(time.tv_sec - journal->flushed.tv_sec) +
-                   1e-9 * (double)(time.tv_nsec - journal->flushed.tv_nsec);
-    if (!now && since < flush_every)
+    if (!now && clock_now() - journal->flushed < flush_every)
         return CS_OK;
     if (fdatasync(journal->file) != 0)
         return fail(journal, "cannot flush to the disk", error);
     journal->unflushed = false;
-    clock_gettime(CLOCK_MONOTONIC, &journal->flushed);
+    journal->flushed = clock_now();
     return CS_OK;
 }
 
@@ -235,15 +239,25 @@ static cs_status begin(cs_journal *journal, uint64_t identity, bool resume,
     return status;
 }
 
+static cs_status open_nameless(cs_journal *journal, cs_error *error)
+{
+    char name[4096];
+    const char *folder = getenv("TMPDIR");
+    int length =
+        snprintf(name, sizeof(name), "%s/sim-sweep-XXXXXX", folder && *folder ? folder : "/tmp");
+    if (length >= (int)sizeof(name))
+        return cs_error_add(error, CS_IO, "TMPDIR: is too long");
+    journal->file = mkstemp(name);
+    if (journal->file < 0)
+        return fail(journal, "cannot create", error);
+    unlink(name);
+    return CS_OK;
+}
+
 static cs_status open_file(cs_journal *journal, cs_error *error)
 {
-    if (!journal->path) {
-        char name[] = "/tmp/sim-sweep-XXXXXX";
-        journal->file = mkstemp(name);
-        if (journal->file >= 0)
-            unlink(name);
-        return journal->file >= 0 ? CS_OK : fail(journal, "cannot create", error);
-    }
+    if (!journal->path)
+        return open_nameless(journal, error);
     journal->file = open(journal->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (journal->file < 0)
         return fail(journal, "cannot create", error);

@@ -17,14 +17,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 typedef struct cs_journal {
     char *path; /* NULL without a name */
     int file;   /* -1: not open */
     uint64_t end;
     bool unflushed;
-    struct timespec flushed;
+    double flushed; /* s, of a clock of its own */
 } cs_journal;
 
 /* Where a record's text is. */
