@@ -33,7 +33,7 @@ static void choose_palette(heatmap *h)
 {
     const char *value = h->sheet->options->value;
     h->diverging = (h->grid.lowest < 0 && h->grid.highest > 0) ||
-                   strncmp(value, "difference_", strlen("difference_")) == 0;
+                   strncmp(value, "difference", strlen("difference")) == 0;
     h->low = h->grid.lowest;
     h->high = h->grid.highest;
     if (h->diverging) {

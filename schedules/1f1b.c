@@ -31,6 +31,35 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
+/* With a latency c per message, in which nothing else takes time. What stage 0 computes after its
+ * P-th forward waits for messages to go down the pipeline and come back, once every P micro-batches
+ * (derivation: schedules/README.md). */
+static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *times, cs_forms *forms,
+                                 cs_error *error)
+{
+    int64_t P = job->plan->n_stages, M = job->micro_batches;
+    int64_t messages = 2 * (P - 1 + (M - 1) * (P - 1) / P);
+    cs_time compute, latency, makespan;
+    if (!cs_time_mul(times->step, M + P - 1, &compute) ||
+        !cs_time_mul(job->latency, messages, &latency) ||
+        !cs_time_add(compute, latency, &makespan) ||
+        !cs_time_add(makespan, times->update, &makespan) ||
+        !cs_time_mul(makespan, job->iterations, &makespan))
+        return CS_OK; /* does not fit: no closed form */
+    return cs_forms_add(
+        forms,
+        &(cs_form){.figure = CS_FIGURE_MAKESPAN,
+                   .device = CS_NONE,
+                   .exact = makespan,
+                   .formula = "(M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)) per "
+                              "mini-batch, and its update",
+                   .source = "longest path (schedules/README.md)",
+                   .applies =
+                       times->equal && times->neighbours && times->only_latency && !job->blocking,
+                   .assumes = "equal stages (here: the slowest), messages of no size, latency c"},
+        error);
+}
+
 static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
                               cs_error *error)
 {
@@ -39,6 +68,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
     cs_status status = cs_pipeline_add_forms(job, &times, source, forms, error);
+    if (status == CS_OK)
+        status = add_round_trips(job, &times, forms, error);
     if (status == CS_OK)
         status = cs_pipeline_add_peaks(job, cs_order_1f1b_warm_up, "min(P - s, M) activations",
                                        source, forms, error);

@@ -49,18 +49,29 @@ typedef struct cs_pipeline_options {
 CS_MUST_CHECK cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *options,
                                              cs_builder *builder, cs_error *error);
 
-/* Slowest stage's times; equal: all stages take these, and have the same activations. */
+/* The slowest stage's times, and what is known about the messages. */
 typedef struct cs_pipeline_times {
     cs_time forward, backward, update;
-    bool equal;
-    bool free_messages; /* no message takes time */
+    cs_time step;        /* forward + backward */
+    bool equal;          /* all stages take these times */
+    bool neighbours;     /* every message goes between neighbouring devices and so is the job's */
+    bool free_messages;  /* no message takes time */
+    bool only_latency;   /* the bytes of messages take no time */
+    bool short_messages; /* nor longer than their sender computes before it sends the next one */
 } cs_pipeline_times;
 
 /* The time that work of `time` at speed 1 takes on the device of a stage; CS_TIME_MAX when it does
  * not fit. */
 cs_time cs_pipeline_time(const cs_job *job, uint32_t stage, cs_time time);
 
+/* The time that the bytes of a message over the boundary behind a stage take; CS_TIME_MAX when it
+ * does not fit. */
+cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage);
+
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
+
+/* a + b, or CS_TIME_MAX: a closed form that does not fit is no error of the run. */
+cs_time cs_pipeline_add(cs_time a, cs_time b);
 
 /* Adds the figures that GPipe and 1F1B share: makespan (M + P - 1)(f + b) per mini-batch and bubble
  * fraction (P - 1)/(M + P - 1). */

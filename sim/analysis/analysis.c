@@ -408,6 +408,7 @@ void cs_analysis_finish(cs_analysis *analysis)
 {
     free(analysis->devices);
     free(analysis->steps);
+    cs_staleness_finish(&analysis->staleness);
     *analysis = (cs_analysis){0};
 }
 
@@ -418,9 +419,11 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     study s = {.graph = graph, .trace = trace};
     bool complete = analyse(&s, batch_size, &made);
     study_finish(&s);
-    if (!complete) {
+    cs_status status = complete ? cs_staleness_find(graph, trace, &made.staleness, error)
+                                : cs_error_no_memory(error);
+    if (status != CS_OK) {
         cs_analysis_finish(&made);
-        return cs_error_no_memory(error);
+        return status;
     }
     *analysis = made;
     return CS_OK;

@@ -18,7 +18,7 @@
 #ifndef CS_ANALYSIS_ANALYSIS_H
 #define CS_ANALYSIS_ANALYSIS_H
 
-#include "sim/trace/trace.h"
+#include "sim/analysis/staleness.h"
 
 typedef struct cs_time_use {
     cs_time compute[CS_N_KINDS];
@@ -41,6 +41,7 @@ typedef struct cs_analysis {
     cs_time_use *devices;
     cs_time_use path;    /* of the critical path; its dependency is waiting that no task explains */
     cs_path_step *steps; /* in order of time */
+    cs_staleness staleness;
 } cs_analysis;
 
 /* Zeroed analyses can be finished. */

@@ -83,6 +83,8 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
         return simulation->analysis.iteration_time * (double)CS_PS_PER_SEC;
     case CS_FIGURE_PEAK_VERSIONS:
         return most_versions(simulation, form->device);
+    case CS_FIGURE_VERSION_DIFFERENCE:
+        return (double)simulation->analysis.staleness.version_difference.value;
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return (double)simulation->trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS];
     case CS_N_FIGURES:

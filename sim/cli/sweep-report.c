@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char difference_prefix[] = "difference_";
+static const char difference_word[] = "difference", applies_word[] = "applies";
 
 /* Over all points that have the figure. */
 typedef struct extent {
@@ -43,11 +43,32 @@ static extent extent_of(const cs_figure_column *column, uint32_t n_points)
     return e;
 }
 
-/* What the difference is of, or NULL. */
+/* Behind "difference" of "difference_K" or "difference2_K": "_K", "2_K"; NULL for other columns. */
 static const char *difference_of(const cs_figure_column *column)
 {
-    size_t length = sizeof(difference_prefix) - 1;
-    return strncmp(column->name, difference_prefix, length) == 0 ? column->name + length : NULL;
+    size_t length = sizeof(difference_word) - 1;
+    if (strncmp(column->name, difference_word, length) != 0)
+        return NULL;
+    const char *rest = column->name + length;
+    return rest[strspn(rest, "0123456789")] == '_' ? rest : NULL;
+}
+
+static bool is_of_forms(const cs_figure_column *column)
+{
+    return difference_of(column) ||
+           (column->boolean && strncmp(column->name, applies_word, sizeof(applies_word) - 1) == 0);
+}
+
+/* "K", or "K (closed form 2)" */
+static char *form_text(const cs_figure_column *column, char *text, size_t size)
+{
+    const char *rest = difference_of(column);
+    int digits = (int)strcspn(rest, "_");
+    if (digits == 0)
+        snprintf(text, size, "%s", rest + 1);
+    else
+        snprintf(text, size, "%s (closed form %.*s)", rest + digits + 1, digits, rest);
+    return text;
 }
 
 /* Adds what is known of a closed form: where it applies. A formula that the run reports beside its
@@ -56,7 +77,7 @@ static extent agreement_of(const cs_figure_table *figures, const cs_figure_colum
 {
     char name[300];
     extent e = extent_of(column, figures->n_points);
-    snprintf(name, sizeof(name), "applies_%.250s", difference_of(column));
+    snprintf(name, sizeof(name), "%s%.250s", applies_word, difference_of(column));
     const cs_figure_column *applies = cs_figure_table_find(figures, name);
     for (uint32_t i = 0; i < figures->n_points; i++) {
         if (isnan(column->values[i]) || (applies && !(applies->values[i] > 0)))
@@ -130,8 +151,9 @@ static void print_figure(const cs_space *space, const cs_figure_column *column, 
 static void print_agreement(const cs_space *space, const cs_figure_column *column, const extent *e,
                             FILE *out)
 {
-    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], at[60];
-    fprintf(out, "%s: closed form equal at %u of %u points", difference_of(column), e->equal, e->n);
+    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], at[60], name[300];
+    fprintf(out, "%s: closed form equal at %u of %u points", form_text(column, name, sizeof(name)),
+            e->equal, e->n);
     if (e->applies < e->n)
         fprintf(out, ", at %u of the %u where it applies", e->equal_applies, e->applies);
     if (e->equal < e->n)
@@ -149,8 +171,7 @@ void cs_sweep_report_print(const cs_space *space, const cs_sweep_results *result
     fprintf(out, "\n%-34s %-18s %-18s %-18s %s\n", "", "lowest", "at", "highest", "at");
     for (uint32_t c = 0; c < figures->n_columns; c++) {
         extent e = extent_of(&figures->columns[c], results->n_points);
-        if (e.n > 0 && !difference_of(&figures->columns[c]) &&
-            strncmp(figures->columns[c].name, "applies_", 8) != 0)
+        if (e.n > 0 && !is_of_forms(&figures->columns[c]))
             print_figure(space, &figures->columns[c], &e, out);
     }
     for (uint32_t c = 0, n = 0; c < figures->n_columns; c++) {
@@ -199,6 +220,7 @@ static void print_agreements(const cs_sweep_results *results, FILE *out)
 {
     const cs_figure_table *figures = &results->figures;
     const char *before = "";
+    char name[300];
     fputs("\"closed_forms\": {", out);
     for (uint32_t c = 0; c < figures->n_columns; c++) {
         const cs_figure_column *column = &figures->columns[c];
@@ -210,7 +232,8 @@ static void print_agreements(const cs_sweep_results *results, FILE *out)
         fprintf(out,
                 "%s\n\"%s\": {\"points\": %u, \"equal\": %u, \"applies\": %u, "
                 "\"equal_where_it_applies\": %u",
-                before, difference_of(column), e.n, e.equal, e.applies, e.equal_applies);
+                before, form_text(column, name, sizeof(name)), e.n, e.equal, e.applies,
+                e.equal_applies);
         print_number(out, "smallest_difference", column->values[e.lowest]);
         print_number(out, "largest_difference", column->values[e.highest]);
         fputc('}', out);

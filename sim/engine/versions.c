@@ -11,8 +11,8 @@ typedef struct hold {
 } hold;
 
 typedef struct slot_state {
-    uint32_t current;
     uint32_t live;   /* versions alive, the current one included */
+    uint32_t before; /* current when the instant `updated` began */
     cs_time updated; /* when the current version was made; -1 for the initial one */
     hold *holds;     /* by version, rising; few */
     uint32_t n_holds, cap_holds;
@@ -22,6 +22,7 @@ typedef struct slot_state {
 struct cs_versions {
     const cs_graph *graph;
     cs_memory *memory;
+    uint32_t *current; /* per slot: its current version */
     slot_state *slots;
     uint32_t *registers; /* n_registers rows, a cell per item: version, or CS_NONE */
     cs_slot_record *records;
@@ -33,10 +34,11 @@ static bool reserve(cs_versions *versions, const cs_graph *graph)
     versions->graph = graph;
     versions->n_items = cs_graph_items(graph);
     size_t cells = (size_t)graph->n_registers * versions->n_items;
+    versions->current = calloc((size_t)graph->n_slots + 1, sizeof(*versions->current));
     versions->slots = calloc((size_t)graph->n_slots + 1, sizeof(*versions->slots));
     versions->records = calloc((size_t)graph->n_slots + 1, sizeof(*versions->records));
     versions->registers = malloc((cells + 1) * sizeof(*versions->registers));
-    if (!versions->slots || !versions->records || !versions->registers)
+    if (!versions->current || !versions->slots || !versions->records || !versions->registers)
         return false;
     memset(versions->registers, 0xff, cells * sizeof(*versions->registers));
     for (uint32_t i = 0; i < graph->n_slots; i++) {
@@ -61,6 +63,11 @@ cs_status cs_versions_create(const cs_graph *graph, cs_memory *memory, cs_versio
     return CS_OK;
 }
 
+const uint32_t *cs_versions_current(const cs_versions *versions)
+{
+    return versions->current;
+}
+
 void cs_versions_destroy(cs_versions *versions)
 {
     if (!versions)
@@ -68,6 +75,7 @@ void cs_versions_destroy(cs_versions *versions)
     for (uint32_t i = 0; versions->slots && i < versions->graph->n_slots; i++)
         free(versions->slots[i].holds);
     free(versions->slots);
+    free(versions->current);
     free(versions->registers);
     free(versions->records);
     free(versions);
@@ -77,10 +85,10 @@ void cs_versions_destroy(cs_versions *versions)
 static uint32_t oldest_retained(const cs_versions *versions, uint32_t slot)
 {
     const cs_slot *of = &versions->graph->slots[slot];
-    uint32_t current = versions->slots[slot].current;
-    uint32_t newest = current + 1 > of->newest ? current + 1 - of->newest : 0;
-    uint32_t behind = versions->slots[of->behind].current;
-    return behind < newest ? behind : newest;
+    uint32_t from = versions->current[slot], behind = versions->current[of->behind];
+    if (behind < from)
+        from = behind;
+    return from + 1 > of->newest ? from + 1 - of->newest : 0;
 }
 
 /* Counts what lives, and gives memory the difference. */
@@ -88,7 +96,7 @@ static cs_status recount(cs_versions *versions, uint32_t slot, uint32_t task, cs
 {
     slot_state *state = &versions->slots[slot];
     uint32_t oldest = oldest_retained(versions, slot), before = state->live;
-    state->live = state->current - oldest + 1;
+    state->live = versions->current[slot] - oldest + 1;
     for (uint32_t h = 0; h < state->n_holds && state->holds[h].version < oldest; h++)
         state->live++;
     if (state->live > versions->records[slot].peak_live)
@@ -115,7 +123,8 @@ static bool is_alive(const cs_versions *versions, uint32_t slot, uint32_t versio
     const slot_state *state = &versions->slots[slot];
     uint32_t at = find_hold(state, version);
     bool held = at < state->n_holds && state->holds[at].version == version;
-    return version <= state->current && (held || version >= oldest_retained(versions, slot));
+    return version <= versions->current[slot] &&
+           (held || version >= oldest_retained(versions, slot));
 }
 
 static cs_status take_hold(cs_versions *versions, uint32_t slot, uint32_t version, uint32_t task,
@@ -153,7 +162,8 @@ static uint32_t choose(const cs_versions *versions, const cs_policy *policy, uin
     uint32_t batch = cs_graph_mini_batch(versions->graph, task);
     switch (policy->read) {
     case CS_READ_CURRENT:
-        return state->current - (policy->strict && state->updated == now ? 1 : 0);
+        return policy->strict && state->updated == now ? state->before
+                                                       : versions->current[policy->slot];
     case CS_READ_LAG:
         return batch + 1 > policy->lag ? batch + 1 - policy->lag : 0;
     default:
@@ -169,17 +179,13 @@ static cs_status refuse(const cs_versions *versions, uint32_t task, uint32_t slo
                         "%s asks for version %d of its weights, which is not there: version %u is "
                         "current",
                         cs_graph_describe(versions->graph, task, text, sizeof(text)), (int)version,
-                        versions->slots[slot].current);
+                        versions->current[slot]);
 }
 
 cs_status cs_versions_read(cs_versions *versions, uint32_t task, cs_time now, uint32_t *version,
                            cs_error *error)
 {
     const cs_class *cls = cs_graph_class(versions->graph, task);
-    if (cls->policy == 0) {
-        *version = versions->slots[cls->weights].current;
-        return CS_OK;
-    }
     const cs_policy *policy = &versions->graph->policies[cls->policy - 1];
     *version = choose(versions, policy, task, now);
     if (!policy->notional && !is_alive(versions, cls->weights, *version))
@@ -215,9 +221,11 @@ cs_status cs_versions_update(cs_versions *versions, uint32_t slot, uint32_t task
                              uint32_t *version)
 {
     slot_state *state = &versions->slots[slot];
-    *version = ++state->current;
+    if (state->updated != now)
+        state->before = versions->current[slot];
+    *version = ++versions->current[slot];
     state->updated = now;
-    versions->records[slot].made = state->current;
+    versions->records[slot].made = versions->current[slot];
     cs_status status = recount(versions, slot, task, now);
     for (uint32_t s = 0; state->others_behind && s < versions->graph->n_slots; s++) {
         if (status == CS_OK && s != slot && versions->graph->slots[s].behind == slot)

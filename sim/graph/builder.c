@@ -225,6 +225,7 @@ void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after)
     if (before == CS_NONE || after == CS_NONE ||
         !ROOM(builder, builder->edges, builder->cap_edges, graph->n_edges))
         return;
+    assert(before < graph->n_tasks && after < graph->n_tasks);
     builder->edges[graph->n_edges++] = (edge){before, after};
     graph->n_predecessors[after]++;
 }

@@ -123,8 +123,8 @@ typedef struct cs_slot {
     uint32_t stage, device;
     int64_t bytes;   /* of one version */
     uint32_t newest; /* it retains its newest so many versions, >= 1 */
-    uint32_t behind; /* and all from the current version of this slot on, itself or one that is
-                       * updated later: what is newest there may still be asked for here */
+    uint32_t behind; /* as seen from this slot, itself or one that is updated later: what is among
+                      * the newest there may still be asked for here, and all after it is kept */
 } cs_slot;
 
 typedef enum cs_read {
@@ -135,7 +135,8 @@ typedef enum cs_read {
 } cs_read;
 
 /* How a task chooses the version that it reads, and what it makes others keep. A register holds one
- * version per item, or per mini-batch. */
+ * version per item, or per mini-batch: all policies that name it use it in the same way. An update
+ * reads nothing and has no policy. */
 typedef struct cs_policy {
     uint8_t read;    /* cs_read */
     bool strict;     /* CURRENT: an update that ends at the very instant is not seen */

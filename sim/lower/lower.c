@@ -158,6 +158,23 @@ static uint32_t largest_group(const cs_graph *graph)
     return largest;
 }
 
+/* How many tasks there will be, before the first is made: a ring has 2n(n - 1) sends, and with a
+ * million ranks it would be hours until the ids are used up. */
+static cs_status check_size(const cs_graph *graph, cs_error *error)
+{
+    double tasks = 0;
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        bool member = cs_kind_group_of(cls->kind) == CS_GROUP_COLLECTIVE;
+        tasks += member ? 2.0 * (graph->groups[cls->peer].n - 1) : 1;
+    }
+    if (tasks < CS_LIST)
+        return CS_OK;
+    return cs_error_add(error, CS_FAILED,
+                        "too large to simulate: the collectives take %.2g messages, more than %.2g",
+                        tasks, (double)CS_LIST);
+}
+
 static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_error *error)
 {
     size_t ranks = largest_group(l->from);
@@ -184,8 +201,11 @@ cs_status cs_lower(cs_graph *graph, cs_graph *lowered, cs_error *error)
         *graph = (cs_graph){0};
         return CS_OK;
     }
+    cs_status status = check_size(graph, error);
+    if (status != CS_OK)
+        return status;
     lowering l = {.from = graph};
-    cs_status status = lower_graph(&l, lowered, error);
+    status = lower_graph(&l, lowered, error);
     cs_builder_destroy(l.to);
     free(l.images);
     free(l.rings);

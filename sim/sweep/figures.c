@@ -93,33 +93,36 @@ static bool is_same(const cJSON *a, const cJSON *b)
            (x != NULL) == (y != NULL) && (!x || cJSON_Compare(x, y, true));
 }
 
-/* Whether another form for the same is the one that counts. */
-static bool is_passed_over(const cJSON *forms, const cJSON *form)
+/* 1 for the first form that is stated for a figure, 2 for the next one, ... */
+static uint32_t rank_of(const cJSON *forms, const cJSON *form)
 {
-    bool applies = cJSON_IsTrue(cs_json_member(form, "applies")), before = true;
-    const cJSON *other;
-    cJSON_ArrayForEach(other, forms)
-    {
-        before = before && other != form;
-        bool better = cJSON_IsTrue(cs_json_member(other, "applies"));
-        if (other != form && cJSON_IsString(cs_json_member(other, "figure")) &&
-            is_same(form, other) && (before ? better || !applies : better && !applies))
-            return true;
-    }
-    return false;
+    uint32_t rank = 1;
+    for (const cJSON *at = forms->child; at && at != form; at = at->next)
+        rank += cJSON_IsString(cs_json_member(at, "figure")) && is_same(at, form);
+    return rank;
+}
+
+/* "closed_form_K", "closed_form2_K" */
+static char *form_key(char *key, const char *word, uint32_t rank, const char *figure)
+{
+    char digits[16] = "";
+    if (rank > 1)
+        snprintf(digits, sizeof(digits), "%u", rank);
+    snprintf(key, KEY_BYTES, "%s%s_%s", word, digits, figure);
+    return key;
 }
 
 /* The largest closed form for a figure over the devices, and the largest difference. */
-static bool add_closed_form(cJSON *figures, const cJSON *forms, const char *figure)
+static bool add_closed_form(cJSON *figures, const cJSON *forms, const char *figure, uint32_t rank)
 {
     double largest = NAN, farthest = NAN;
-    char applies_key[KEY_BYTES];
+    char key[KEY_BYTES];
     bool applies = true;
     const cJSON *form;
     cJSON_ArrayForEach(form, forms)
     {
         const char *name = cJSON_GetStringValue(cs_json_member(form, "figure"));
-        if (!name || strcmp(name, figure) != 0 || is_passed_over(forms, form))
+        if (!name || strcmp(name, figure) != 0 || rank_of(forms, form) != rank)
             continue;
         double difference = number_of(form, "difference");
         largest = fmax(largest, number_of(form, "closed_form"));
@@ -127,10 +130,9 @@ static bool add_closed_form(cJSON *figures, const cJSON *forms, const char *figu
         if (isnan(farthest) || fabs(difference) > fabs(farthest))
             farthest = difference;
     }
-    snprintf(applies_key, sizeof(applies_key), "applies_%s", figure);
-    return add_number(figures, "closed_form_", figure, largest) &&
-           add_number(figures, "difference_", figure, farthest) &&
-           cJSON_AddBoolToObject(figures, applies_key, applies);
+    return add_number(figures, "", form_key(key, "closed_form", rank, figure), largest) &&
+           add_number(figures, "", form_key(key, "difference", rank, figure), farthest) &&
+           cJSON_AddBoolToObject(figures, form_key(key, "applies", rank, figure), applies);
 }
 
 static bool add_closed_forms(cJSON *figures, const cJSON *forms)
@@ -142,8 +144,9 @@ static bool add_closed_forms(cJSON *figures, const cJSON *forms)
         const char *figure = cJSON_GetStringValue(cs_json_member(form, "figure"));
         if (!figure || strlen(figure) >= KEY_BYTES / 2)
             continue;
-        snprintf(key, sizeof(key), "closed_form_%s", figure);
-        if (!cs_json_member(figures, key) && !add_closed_form(figures, forms, figure))
+        uint32_t rank = rank_of(forms, form);
+        if (!cs_json_member(figures, form_key(key, "closed_form", rank, figure)) &&
+            !add_closed_form(figures, forms, figure, rank))
             return false;
     }
     return true;

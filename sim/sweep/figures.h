@@ -7,9 +7,10 @@
  *                                                         minus closed form, and applies_K: what the
  *                                                         form assumes is so; K is the form's figure
  *
- * Of several closed forms for a figure the first that applies counts, else the first. Of one that
- * is stated per device the largest counts, and the difference that is farthest from 0. So whatever
- * a later schedule adds to the report is swept too. The unit is told by the end of the key.
+ * A second closed form for a figure is closed_form2_K, with difference2_K and applies2_K, and so on.
+ * Of one that is stated per device the largest counts, and the difference that is farthest from 0.
+ * So whatever a later schedule adds to the report is swept too. The unit is told by the end of the
+ * key.
  */
 #ifndef CS_SWEEP_FIGURES_H
 #define CS_SWEEP_FIGURES_H
