@@ -44,6 +44,7 @@ libgsl-dev       | GNU Scientific Library         | has_library gsl
 libcjson-dev     | cJSON                          | has_library libcjson
 libhdf5-dev      | HDF5, with its high-level part | has_hdf5
 libxxhash-dev    | xxHash                         | has_library libxxhash
+zlib1g-dev       | zlib                           | has_library zlib
 '
 picture_needs='
 gnuplot-nox      | gnuplot, which draws pictures  | has gnuplot

@@ -16,11 +16,20 @@ static const cs_plot_kind kinds[] = {
     {"timeline", "what each device computes and sends over time"},
     {"memory", "live memory of each device over time, by category; peaks against capacities"},
     {"utilisation", "where the time of each device went; how much the links were used"},
+    {"heatmap", "of a sweep over two keys: a figure at every point, as colours"},
+    {"lines",
+     "of a sweep over one or two keys: a figure against the first, a line per value of the "
+     "second"},
     {0},
 };
 
-static cs_sheet_function *const functions[] = {cs_plot_timeline, cs_plot_memory,
-                                               cs_plot_utilisation};
+static const struct {
+    cs_sheet_function *draw;
+    bool sweep; /* reads the file of a sweep */
+} functions[] = {
+    {cs_plot_timeline, false}, {cs_plot_memory, false}, {cs_plot_utilisation, false},
+    {cs_plot_heatmap, true},   {cs_plot_lines, true},
+};
 
 /* By the ending of the output's name; `terminal` is what common.gp knows it by. */
 static const char *const terminals[] = {"svg", "png", "pdf"};
@@ -68,7 +77,7 @@ static cs_status check_size(const char *what, uint32_t size, cs_error *error)
 }
 
 static cs_status draw(const cs_plot_options *options, cs_reader *reader, const char *terminal,
-                      cs_sheet_function *function, const char *output, cs_error *error)
+                      size_t kind, const char *output, cs_error *error)
 {
     cs_gnuplot job;
     cs_sheet sheet;
@@ -76,9 +85,10 @@ static cs_status draw(const cs_plot_options *options, cs_reader *reader, const c
     if (status != CS_OK)
         return status;
     cs_gnuplot_text(&job, "format", terminal);
-    status = cs_sheet_init(&sheet, options, reader, &job, error);
+    status = functions[kind].sweep ? cs_sheet_init_sweep(&sheet, options, reader, &job, error)
+                                   : cs_sheet_init(&sheet, options, reader, &job, error);
     if (status == CS_OK)
-        status = function(&sheet, output, error);
+        status = functions[kind].draw(&sheet, output, error);
     cs_sheet_finish(&sheet);
     cs_gnuplot_finish(&job);
     return status;
@@ -93,17 +103,18 @@ static cs_status check_written(const cs_file_draft *draft, cs_error *error)
     return cs_error_add(error, CS_IO, "%s: gnuplot wrote nothing; is the disk full?", draft->path);
 }
 
-static cs_status draw_file(const cs_plot_options *options, const char *terminal,
-                           cs_sheet_function *function, cs_error *error)
+static cs_status draw_file(const cs_plot_options *options, const char *terminal, size_t kind,
+                           cs_error *error)
 {
     cs_reader reader;
     cs_file_draft draft;
-    cs_status status = cs_reader_init(&reader, options->input, error);
+    cs_status status = functions[kind].sweep ? cs_reader_init_sweep(&reader, options->input, error)
+                                             : cs_reader_init(&reader, options->input, error);
     if (status != CS_OK)
         return status;
     status = cs_file_draft_begin(&draft, options->output, error);
     if (status == CS_OK) {
-        status = draw(options, &reader, terminal, function, draft.temporary, error);
+        status = draw(options, &reader, terminal, kind, draft.temporary, error);
         if (status == CS_OK)
             status = check_written(&draft, error);
         if (status == CS_OK)
@@ -129,7 +140,7 @@ cs_status cs_plot_draw(const cs_plot_options *options, cs_error *error)
         return status;
     /* what gnuplot reads has decimal points */
     cs_number_locale locale = cs_number_locale_enter();
-    status = draw_file(options, terminal, functions[kind], error);
+    status = draw_file(options, terminal, kind, error);
     cs_number_locale_leave(locale);
     return status;
 }

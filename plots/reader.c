@@ -99,23 +99,28 @@ static cs_status open_file(cs_reader *reader, cs_error *error)
     return reader->file < 0 ? fail(reader, error, "", "cannot open") : CS_OK;
 }
 
-static cs_status check_schema(cs_reader *reader, cs_error *error)
+static cs_status check_schema(cs_reader *reader, const char *expected, int latest, cs_error *error)
 {
     int64_t version = 0;
     const char *format = read_text(reader, reader->file, "format");
-    if (!format || strcmp(format, CS_RESULTS_FORMAT) != 0)
+    bool sweep = format && strcmp(format, CS_SWEEP_FORMAT) == 0;
+    if (sweep && strcmp(expected, format) != 0)
+        return cs_error_add(
+            error, CS_INVALID,
+            "%s: of `sim sweep`; must be of `sim run`, or drawn as heatmap or lines", reader->path);
+    if (!format || strcmp(format, expected) != 0)
         return cs_error_add(error, CS_INVALID,
-                            "%s: not a results file; its attribute \"format\" must be "
-                            "\"" CS_RESULTS_FORMAT "\" (got %.80s)",
-                            reader->path, format ? format : "none");
+                            "%s: not a results file; its attribute \"format\" must be \"%s\" (got "
+                            "%.80s)",
+                            reader->path, expected, format ? format : "none");
     if (!read_number(reader, "schema_version", H5T_NATIVE_INT64, &version))
         return cs_error_add(error, CS_INVALID, "%s: has no attribute \"schema_version\"",
                             reader->path);
-    if (version > CS_RESULTS_VERSION)
+    if (version > latest)
         return cs_error_add(error, CS_INVALID,
                             "%s: written by a newer version: its schema is version %" PRId64
                             ", this program reads up to %d",
-                            reader->path, version, CS_RESULTS_VERSION);
+                            reader->path, version, latest);
     if (version < 1)
         return cs_error_add(error, CS_INVALID, "%s: schema_version: must be >= 1 (got %" PRId64 ")",
                             reader->path, version);
@@ -159,9 +164,33 @@ cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error)
     cs_arena_init(&reader->arena);
     cs_status status = open_file(reader, error);
     if (status == CS_OK)
-        status = check_schema(reader, error);
+        status = check_schema(reader, CS_RESULTS_FORMAT, CS_RESULTS_VERSION, error);
     if (status == CS_OK)
         status = read_attributes(reader, error);
+    if (status != CS_OK)
+        cs_reader_finish(reader);
+    return status;
+}
+
+static cs_status read_sweep_attributes(cs_reader *reader, cs_error *error)
+{
+    reader->name = read_text(reader, reader->file, "name");
+    reader->axes = read_text(reader, reader->file, "axes");
+    if (!reader->name || !reader->axes)
+        return fail(reader, error, reader->name ? "axes" : "name", "missing, must be a text");
+    return CS_OK;
+}
+
+cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    *reader = (cs_reader){.path = path, .file = H5I_INVALID_HID};
+    cs_arena_init(&reader->arena);
+    cs_status status = open_file(reader, error);
+    if (status == CS_OK)
+        status = check_schema(reader, CS_SWEEP_FORMAT, CS_SWEEP_VERSION, error);
+    if (status == CS_OK)
+        status = read_sweep_attributes(reader, error);
     if (status != CS_OK)
         cs_reader_finish(reader);
     return status;
@@ -274,6 +303,65 @@ cs_status cs_reader_read(cs_reader *reader, const cs_reader_column *columns, siz
     return CS_OK;
 }
 
+/* ---- arrays ---- */
+
+static bool read_sizes(hid_t dataset, cs_reader_array *array)
+{
+    hsize_t sizes[H5S_MAX_RANK];
+    hid_t space = H5Dget_space(dataset);
+    int rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, sizes, NULL);
+    if (space >= 0)
+        H5Sclose(space);
+    for (int i = 0; i < rank; i++)
+        array->sizes[i] = sizes[i];
+    array->rank = rank > 0 ? (uint32_t)rank : 0;
+    return rank > 0;
+}
+
+static H5T_class_t class_of(hid_t dataset)
+{
+    hid_t type = H5Dget_type(dataset);
+    H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+    if (type >= 0)
+        H5Tclose(type);
+    return class;
+}
+
+static cs_status read_array(cs_reader *reader, hid_t dataset, cs_reader_array *array,
+                            cs_error *error)
+{
+    const char *units = read_text(reader, dataset, "units");
+    const char *long_name = read_text(reader, dataset, "long_name");
+    H5T_class_t class = class_of(dataset);
+    array->units = units ? units : "";
+    array->long_name = long_name ? long_name : "";
+    if (!read_sizes(dataset, array))
+        return fail(reader, error, array->name, "must be an array");
+    bool text = class == H5T_STRING;
+    if (!text && class != H5T_INTEGER && class != H5T_FLOAT)
+        return fail(reader, error, array->name, "must be an array of numbers or texts");
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < array->rank; i++)
+        n *= array->sizes[i];
+    const cs_reader_column column = {array->name, text ? CS_READER_TEXT : CS_READER_DOUBLE,
+                                     text ? (void *)&array->texts : (void *)&array->values};
+    return read_rows(reader, dataset, &column, (hssize_t)n, error);
+}
+
+cs_status cs_reader_read_array(cs_reader *reader, const char *name, cs_reader_array *array,
+                               cs_error *error)
+{
+    *array = (cs_reader_array){.name = cs_arena_copy(&reader->arena, name)};
+    if (!array->name)
+        return cs_error_no_memory(error);
+    hid_t dataset = H5Dopen2(reader->file, name, H5P_DEFAULT);
+    if (dataset < 0)
+        return fail(reader, error, name, "cannot read this array");
+    cs_status status = read_array(reader, dataset, array, error);
+    H5Dclose(dataset);
+    return status;
+}
+
 /* ---- names ---- */
 
 static uint32_t count_words(const char *text)
@@ -299,6 +387,16 @@ static bool split(cs_reader *reader, const char *text, const char ***words, uint
         text += length;
     }
     return *words;
+}
+
+cs_status cs_reader_words(cs_reader *reader, const char *text, const char *const **words,
+                          uint32_t *n, cs_error *error)
+{
+    const char **found;
+    if (!split(reader, text, &found, n))
+        return cs_error_no_memory(error);
+    *words = found;
+    return CS_OK;
 }
 
 cs_status cs_reader_meanings(cs_reader *reader, const char *column, const char *const **meanings,

@@ -22,13 +22,37 @@ typedef struct cs_reader {
     double iteration_time; /* s */
     double throughput;     /* samples/s, 0: the batch size is not known */
     double bubble_fraction;
-    int64_t file; /* HDF5's id */
+    const char *axes; /* of a sweep's file: names of its varied keys, divided by blanks */
+    int64_t file;     /* HDF5's id */
     cs_arena arena;
 } cs_reader;
 
 /* CS_INVALID, CS_NO_MEMORY; `reader` is then finished already. */
 CS_MUST_CHECK cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error);
 void cs_reader_finish(cs_reader *reader);
+
+/* The same of the file of a sweep (scenarios/sweeps.md has the schema): of the members above it has
+ * `name` and `axes`. */
+CS_MUST_CHECK cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error);
+
+/* Words of a text, divided by blanks. */
+CS_MUST_CHECK cs_status cs_reader_words(cs_reader *reader, const char *text,
+                                        const char *const **words, uint32_t *n, cs_error *error);
+
+enum { CS_READER_RANK_MAX = 32 };
+
+/* A dataset of any number of dimensions, as numbers; the last dimension's follow each other. Its
+ * values are NULL when it is one of texts: then `texts` has them, if it has one dimension. */
+typedef struct cs_reader_array {
+    const char *name, *units, *long_name; /* "" where the file has none */
+    uint32_t rank;
+    uint64_t sizes[CS_READER_RANK_MAX];
+    const double *values;
+    const char *const *texts;
+} cs_reader_array;
+
+CS_MUST_CHECK cs_status cs_reader_read_array(cs_reader *reader, const char *name,
+                                             cs_reader_array *array, cs_error *error);
 
 typedef enum cs_reader_type {
     CS_READER_INT64,

@@ -209,7 +209,10 @@ static void legend_entry(cs_sheet *sheet, const cs_legend_entry *entry, double x
 {
     char words[64];
     double middle = x + SWATCH, top = y - SWATCH / 2., bottom = y + SWATCH / 2.;
-    legend_words(entry->text, words, sizeof(words));
+    if (entry->exact)
+        snprintf(words, sizeof(words), "%.63s", entry->text);
+    else
+        legend_words(entry->text, words, sizeof(words));
     if (swatch_width(entry) > 0)
         cs_sheet_box(sheet, x, middle, top, bottom, entry->colour);
     if (entry->other != entry->colour)
@@ -296,6 +299,19 @@ static void write_title(cs_sheet *sheet)
     sheet->top += LEGEND_LINE - 6;
 }
 
+void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle)
+{
+    char line[3 * TITLE_BYTES];
+    double room = sheet->width - 2 * CS_SHEET_MARGIN;
+    snprintf(line, sizeof(line), "%.*s", TITLE_BYTES, title);
+    shorten(line, CS_SHEET_FONT + 4, room);
+    cs_gnuplot_text(sheet->job, "heading", line);
+    snprintf(line, sizeof(line), "%.*s", 2 * TITLE_BYTES, subtitle);
+    shorten(line, CS_SHEET_FONT, room);
+    cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
+    sheet->top += LEGEND_LINE - 6;
+}
+
 /* ---- units ---- */
 
 static const struct {
@@ -336,10 +352,9 @@ char *cs_sheet_time(cs_time time, char *text, size_t size)
 
 /* ---- the sheet ---- */
 
-cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
-                        cs_gnuplot *job, cs_error *error)
+static cs_sheet empty_sheet(const cs_plot_options *options, cs_reader *reader, cs_gnuplot *job)
 {
-    *sheet = (cs_sheet){
+    return (cs_sheet){
         .options = options,
         .reader = reader,
         .job = job,
@@ -350,16 +365,39 @@ cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_read
         .top = SUBTITLE,
         .bottom = CS_SHEET_AXIS,
     };
+}
+
+static cs_status open_files(cs_sheet *sheet, cs_error *error)
+{
+    cs_status status = cs_gnuplot_open(sheet->job, "texts.dat", &sheet->texts, error);
+    return status == CS_OK ? cs_gnuplot_open(sheet->job, "swatches.dat", &sheet->swatches, error)
+                           : status;
+}
+
+cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
+                        cs_gnuplot *job, cs_error *error)
+{
+    *sheet = empty_sheet(options, reader, job);
     cs_status status = choose_devices(sheet, error);
     if (status == CS_OK)
         status = choose_time(sheet, error);
     if (status == CS_OK)
-        status = cs_gnuplot_open(job, "texts.dat", &sheet->texts, error);
-    if (status == CS_OK)
-        status = cs_gnuplot_open(job, "swatches.dat", &sheet->swatches, error);
+        status = open_files(sheet, error);
     if (status == CS_OK)
         write_title(sheet);
     return status;
+}
+
+cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
+                              cs_gnuplot *job, cs_error *error)
+{
+    *sheet = empty_sheet(options, reader, job);
+    if (options->first_device > 0 || options->n_devices > 0 || options->first_mini_batch > 0 ||
+        options->n_mini_batches > 0 || options->from > 0 || options->until > 0)
+        return cs_error_add(error, CS_USAGE,
+                            "%s: is of a sweep; takes no devices, mini-batches and times",
+                            options->kind);
+    return open_files(sheet, error);
 }
 
 static cs_status close_files(cs_sheet *sheet, cs_error *error)

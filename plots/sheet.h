@@ -55,10 +55,19 @@ CS_MUST_CHECK cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *op
                                       cs_reader *reader, cs_gnuplot *job, cs_error *error);
 void cs_sheet_finish(cs_sheet *sheet);
 
+/* The same for the file of a sweep, which has neither devices nor time: the kind writes the title and
+ * chooses the size. */
+CS_MUST_CHECK cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options,
+                                            cs_reader *reader, cs_gnuplot *job, cs_error *error);
+
+/* The title, and a line below it; longer ones are cut. */
+void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle);
+
 typedef struct cs_legend_entry {
     const char *text; /* underscores become spaces */
     uint32_t colour,
-        other; /* equal: one swatch of one colour; both 0: a remark, without a swatch */
+        other;  /* equal: one swatch of one colour; both 0: a remark, without a swatch */
+    bool exact; /* underscores stay */
 } cs_legend_entry;
 
 /* Puts the legend below the title, as many lines as it takes, and moves the top margin below it. */
@@ -98,5 +107,6 @@ CS_MUST_CHECK cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const
 /* The kinds (plot-timeline.c, ...): fill the sheet and the job, and draw. */
 typedef cs_status cs_sheet_function(cs_sheet *sheet, const char *output, cs_error *error);
 cs_sheet_function cs_plot_timeline, cs_plot_memory, cs_plot_utilisation;
+cs_sheet_function cs_plot_heatmap, cs_plot_lines; /* of sweeps */
 
 #endif

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 MUTABLE = {
+    ('json.c', 'parsing'): 'the lock around a parser that is not made for threads',
     ('terminal.c', 'interrupted'): 'set by the handler of Ctrl-C, which has no other place for it',
 }
 # Constants that hold pointers are writable for the loader only, which then closes them.

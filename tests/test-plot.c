@@ -8,6 +8,7 @@
 #include "tests/synthetic-trace.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -259,7 +260,9 @@ static void test_kinds_are_listed(void **state)
     expect_text("first", "timeline", kinds[0].name);
     expect_text("second", "memory", kinds[1].name);
     expect_text("third", "utilisation", kinds[2].name);
-    assert_null(kinds[3].name);
+    expect_text("fourth", "heatmap", kinds[3].name);
+    expect_text("fifth", "lines", kinds[4].name);
+    assert_null(kinds[5].name);
 }
 
 /* ---- pictures ---- */
@@ -301,7 +304,7 @@ static void check_xml(const char *path)
 static void draw_all(void **state, const char *results)
 {
     static const char *const formats[] = {"svg", "png", "pdf"};
-    for (const cs_plot_kind *kind = cs_plot_kinds(); kind->name; kind++) {
+    for (const cs_plot_kind *kind = cs_plot_kinds(); strcmp(kind->name, "heatmap") != 0; kind++) {
         for (size_t f = 0; f < ROWS(formats); f++) {
             char output[PATH];
             cs_error error;
@@ -372,6 +375,119 @@ static void test_part_of_a_run(void **state)
         expect_error(options.kind, CS_OK, "", cs_plot_draw(&options, &error), &error);
         check_picture(output, "svg");
         check_xml(output);
+    }
+}
+
+/* ---- sweeps ---- */
+
+/* y = 10 a + b over a = 1, 2, 4 and b = "x", "y"; the point (4, "x") is missing. */
+static cs_h5_value sweep_value(const void *source, uint64_t row, uint32_t which)
+{
+    static const double a[] = {1, 2, 4}, y[] = {10, 11, 20, 21, NAN, 41};
+    static const char *const b[] = {"x", "y"};
+    (void)source;
+    if (which == 1)
+        return (cs_h5_value){.text = b[row]};
+    return (cs_h5_value){.float64 = which == 0 ? a[row] : y[row]};
+}
+
+static void write_sweep(const char *path, bool missing)
+{
+    static const cs_h5_column a[] = {{"s.a", CS_H5_DOUBLE, "bytes/s", "/s/a", .get = sweep_value},
+                                     {0}};
+    static const cs_h5_column b[] = {
+        {"s.b", CS_H5_TEXT, "1", "/s/b", .get = sweep_value, .which = 1}, {0}};
+    static const cs_h5_column y[] = {
+        {"y_s", CS_H5_DOUBLE, "s", "y", .get = sweep_value, .which = 2}, {0}};
+    static const char *const scales[] = {"s.a", "s.b"};
+    static const uint64_t sizes[] = {3, 2};
+    static const cs_h5_shape shape = {2, sizes, scales};
+    const cs_h5_table tables[] = {{"/", "s.a", a, 3, NULL, NULL},
+                                  {"/", "s.b", b, 2, NULL, NULL},
+                                  {"/", "", y, 6, NULL, &shape}};
+    cs_h5_file *file = NULL;
+    cs_error error;
+    cs_error_init(&error);
+    cs_status status = cs_h5_create(path, NULL, &file, &error);
+    for (size_t i = 0; i < ROWS(tables) && status == CS_OK; i++)
+        status = cs_h5_write_table(file, &tables[i], &error);
+    if (status == CS_OK)
+        status = cs_h5_set_text(file, "format", "sim-sweep", &error);
+    if (status == CS_OK)
+        status = cs_h5_set_int64(file, "schema_version", 1, &error);
+    if (status == CS_OK)
+        status = cs_h5_set_text(file, "name", "a_sweep", &error);
+    if (status == CS_OK && !missing)
+        status = cs_h5_set_text(file, "axes", "s.a s.b", &error);
+    if (status == CS_OK)
+        status = cs_h5_commit(file, &error);
+    cs_h5_destroy(file);
+    expect_error(path, CS_OK, "", status, &error);
+}
+
+static void test_pictures_of_sweeps(void **state)
+{
+    static const char *const names[] = {"h.svg", "h.png", "h.pdf", "l.svg", "l.png", "l.pdf"};
+    char input[PATH];
+    need_gnuplot();
+    snprintf(input, sizeof(input), "%s", in(state, "sweep.h5"));
+    write_sweep(input, false);
+    for (size_t i = 0; i < ROWS(names); i++) {
+        char output[PATH];
+        cs_error error;
+        cs_error_init(&error);
+        snprintf(output, sizeof(output), "%s", in(state, names[i]));
+        const cs_plot_options options = {.kind = *names[i] == 'h' ? "heatmap" : "lines",
+                                         .input = input,
+                                         .output = output,
+                                         .value = "y_s"};
+        expect_error(output, CS_OK, "", cs_plot_draw(&options, &error), &error);
+        check_picture(output, strchr(names[i], '.') + 1);
+        if (i % 3 == 0)
+            check_xml(output);
+    }
+}
+
+static void test_sweeps_that_are_refused(void **state)
+{
+    const struct {
+        const char *name, *file;
+        cs_plot_options options;
+        cs_status status;
+        const char *message;
+    } rows[] = {
+        {"no value", "sweep.h5", {.kind = "heatmap"}, CS_USAGE, "--value must name a figure; "},
+        {"wrong value",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_p"},
+         CS_USAGE,
+         "did you mean \"y_s\"? known: y_s"},
+        {"a key", "sweep.h5", {.kind = "lines", .value = "s.b"}, CS_USAGE, "known: y_s"},
+        {"devices",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .n_devices = 2},
+         CS_USAGE,
+         "is of a sweep; takes no devices"},
+        {"of a run",
+         "run.h5",
+         {.kind = "lines", .value = "y_s"},
+         CS_INVALID,
+         "must be \"sim-sweep\" (got sim-results)"},
+        {"not of a run", "sweep.h5", {.kind = "timeline"}, CS_INVALID, "drawn as heatmap or lines"},
+        {"no axes", "torn.h5", {.kind = "lines", .value = "y_s"}, CS_INVALID, "axes: missing"},
+    };
+    write_sweep(in(state, "sweep.h5"), false);
+    write_sweep(in(state, "torn.h5"), true);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_error error;
+        cs_plot_options options = rows[i].options;
+        options.input = in(state, rows[i].file);
+        options.output = in(state, "refused.svg");
+        cs_error_init(&error);
+        expect_int(rows[i].name, rows[i].status, cs_plot_draw(&options, &error));
+        if (!strstr(error.text, rows[i].message))
+            fail_msg("%s:\nexpected: ...%s...\n     got: %s", rows[i].name, rows[i].message,
+                     error.text);
     }
 }
 
@@ -533,13 +649,14 @@ static void test_gnuplot_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reader_refuses),         TEST(test_reader_refuses_cut_off_files),
-        TEST(test_reader_names_columns),   TEST(test_options),
-        TEST(test_kinds_are_listed),       TEST(test_pictures_of_4_devices),
-        TEST(test_pictures_of_64_devices), TEST(test_pictures_of_1_device),
-        TEST(test_part_of_a_run),          TEST(test_boxes_of_two_by_two),
-        TEST(test_many_boxes_are_merged),  TEST(test_gnuplot_is_missing),
-        TEST(test_gnuplot_fails),
+        TEST(test_reader_refuses),          TEST(test_reader_refuses_cut_off_files),
+        TEST(test_reader_names_columns),    TEST(test_options),
+        TEST(test_kinds_are_listed),        TEST(test_pictures_of_4_devices),
+        TEST(test_pictures_of_64_devices),  TEST(test_pictures_of_1_device),
+        TEST(test_part_of_a_run),           TEST(test_boxes_of_two_by_two),
+        TEST(test_many_boxes_are_merged),   TEST(test_gnuplot_is_missing),
+        TEST(test_gnuplot_fails),           TEST(test_pictures_of_sweeps),
+        TEST(test_sweeps_that_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,23 @@
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* cJSON's parser writes to a variable of its own, which nobody here reads, in every call; several
+ * threads that parse must take turns all the same. The check, which is longer, needs no turns. */
+static pthread_mutex_t parsing = PTHREAD_MUTEX_INITIALIZER;
+
+static cJSON *parse(const char *text, size_t length)
+{
+    pthread_mutex_lock(&parsing);
+    cJSON *parsed = cJSON_ParseWithLength(text, length);
+    pthread_mutex_unlock(&parsing);
+    return parsed;
+}
 
 /* After the check nothing but memory can fail cJSON. */
 cs_status cs_json_parse(const char *name, const char *text, size_t length, cJSON **root,
@@ -23,7 +36,7 @@ cs_status cs_json_parse(const char *name, const char *text, size_t length, cJSON
     if (status != CS_OK)
         return status;
     cs_number_locale locale = cs_number_locale_enter();
-    cJSON *parsed = cJSON_ParseWithLength(text, length);
+    cJSON *parsed = parse(text, length);
     cs_number_locale_leave(locale);
     if (!parsed)
         return cs_error_no_memory(error);

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"timeline", "memory", "utilisation", NULL};
+static const char *const kinds[] = {"timeline", "memory", "utilisation", "heatmap", "lines", NULL};
 
 static const cs_option options[] = {
     {"kind", 'k', "KIND", "What to draw", false, kinds},
+    {"value", 0, "NAME", "Figure of a sweep to draw, like makespan_s", false, NULL},
     {"output", 'o', "FILE", "Picture: .svg, .png or .pdf (default: INPUT-KIND.svg)", false, NULL},
     {"first-device", 0, "N", "First device to show (default: 0)", false, NULL},
     {"devices", 0, "N", "How many devices to show (default: all)", false, NULL},
@@ -71,7 +72,9 @@ static char *output_name(const char *input, const char *kind)
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     const char *kind = cs_arguments_value(arguments, "kind");
-    cs_plot_options how = {.kind = kind ? kind : "timeline", .input = arguments->words[0]};
+    cs_plot_options how = {.kind = kind ? kind : "timeline",
+                           .input = arguments->words[0],
+                           .value = cs_arguments_value(arguments, "value")};
     cs_status status = read_counts(arguments, &how, error);
     if (status == CS_OK)
         status = read_time(arguments, "from", &how.from, error);
@@ -100,7 +103,9 @@ const cs_command cs_command_plot = {
     .doc = "Draws a results file with gnuplot. timeline: what each device does when. memory: what "
            "its memory "
            "holds over time. utilisation: what the time of devices went to, and how busy the links "
-           "are.",
+           "are.\n\nOf the file of a sweep, and a figure (--value): heatmap, over two keys; lines, "
+           "over one "
+           "key, or one line per value of a second.",
     .options = options,
     .run = run,
 };

@@ -214,11 +214,13 @@ static bool add_difference(cJSON *root, const cs_simulation *simulation)
 {
     const cs_staleness *staleness = &simulation->analysis.staleness;
     const cs_steady *steady = &staleness->version_difference;
-    const cs_form *form = simulation->forms.forms, *end = form + simulation->forms.n;
-    while (form < end && form->figure != CS_FIGURE_VERSION_DIFFERENCE)
-        form++;
-    if (form == end)
+    const cs_forms *forms = &simulation->forms;
+    uint32_t f = 0;
+    while (f < forms->n && forms->forms[f].figure != CS_FIGURE_VERSION_DIFFERENCE)
+        f++;
+    if (f == forms->n)
         return true;
+    const cs_form *form = &forms->forms[f];
     return add_differences(root, staleness) &&
            add_steady(root, "version_difference_steady", steady) &&
            cJSON_AddBoolToObject(root, "version_difference_is_steady", steady->steady) &&

@@ -20,23 +20,33 @@ static cs_status split(const char *text, cs_override *out, cs_error *error)
     return CS_OK;
 }
 
-cs_status cs_scenario_from(const cs_arguments *arguments, cs_scenario *scenario, cs_error *error)
+cs_status cs_document_from(const cs_arguments *arguments, cJSON **root, cs_error *error)
 {
     const char *const *sets;
-    size_t n = cs_arguments_values(arguments, "set", &sets), n_split = 0;
-    cs_override *overrides = calloc(n + 1, sizeof(*overrides));
-    if (!overrides)
-        return cs_error_no_memory(error);
-    cs_status status = CS_OK;
-    while (n_split < n && status == CS_OK) {
-        status = split(sets[n_split], &overrides[n_split], error);
-        n_split += status == CS_OK;
+    size_t n = cs_arguments_values(arguments, "set", &sets);
+    cJSON *document = NULL;
+    cs_status status = cs_json_load(arguments->words[0], &document, error);
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        cs_override change = {0};
+        status = split(sets[i], &change, error);
+        if (status == CS_OK)
+            status = cs_json_set(document, change.pointer, change.value, "--set", error);
+        free((char *)(uintptr_t)change.pointer);
     }
     if (status == CS_OK)
-        status = cs_scenario_load(arguments->words[0], overrides, n, scenario, error);
-    for (size_t i = 0; i < n_split; i++)
-        free((char *)(uintptr_t)overrides[i].pointer);
-    free(overrides);
+        *root = document;
+    else
+        cJSON_Delete(document);
+    return status;
+}
+
+cs_status cs_scenario_from(const cs_arguments *arguments, cs_scenario *scenario, cs_error *error)
+{
+    cJSON *root = NULL;
+    cs_status status = cs_document_from(arguments, &root, error);
+    if (status == CS_OK)
+        status = cs_scenario_read(root, arguments->words[0], scenario, error);
+    cJSON_Delete(root);
     return status;
 }
 

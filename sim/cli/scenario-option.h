@@ -10,6 +10,11 @@
         "set", 's', "/json/pointer=VALUE", "Change the scenario before it is read", true, NULL     \
     }
 
+/* Loads the file that the first word names, with the changes of --set; its document is the caller's,
+ * to free with cJSON_Delete. */
+CS_MUST_CHECK cs_status cs_document_from(const cs_arguments *arguments, cJSON **root,
+                                         cs_error *error);
+
 /* Loads the scenario that the first word names, with the changes of --set. */
 CS_MUST_CHECK cs_status cs_scenario_from(const cs_arguments *arguments, cs_scenario *scenario,
                                          cs_error *error);

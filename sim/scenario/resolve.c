@@ -59,7 +59,7 @@ char *cs_draft_resolved(const cs_draft *draft)
 {
     cs_top_section top = draft->top;
     top.name = draft->scenario->name;
-    top.model = top.platform = top.schedule = NULL;
+    top.model = top.platform = top.schedule = top.sweep = NULL;
     cJSON *root = cJSON_CreateObject();
     char *text = NULL;
     if (root && cs_field_write(cs_scenario_fields, &top, root) && add_model(draft, root) &&

@@ -23,6 +23,8 @@ const cs_field cs_scenario_fields[] = {
      .max = 1 << 20, .doc = "mini-batches to simulate"},
     {"seed", CS_FIELD_COUNT, offsetof(cs_top_section, seed), .fallback = "1",
      .doc = "of the random streams"},
+    {"sweep", CS_FIELD_JSON, offsetof(cs_top_section, sweep), .fallback = "",
+     .doc = "what `sim sweep` varies; other commands take no notice of it", .shape = "{sweep}"},
     {0},
 };
 

@@ -205,12 +205,14 @@ static void gather(const writer *w, uint64_t first, uint64_t count, void *block)
     }
 }
 
+/* A shaped column comes in one block, which is all of it. */
 static bool write_block(const writer *w, hsize_t first, hsize_t count, const void *block)
 {
     hid_t memory = H5Screate_simple(1, &count, NULL);
     hid_t space = H5Dget_space(w->dataset);
     bool done = memory >= 0 && space >= 0 &&
-                H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0 &&
+                (w->table->shape ||
+                 H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0) &&
                 H5Dwrite(w->dataset, w->memory_type, memory, space, H5P_DEFAULT, block) >= 0;
     done = close_id(space) && done;
     return close_id(memory) && done;
@@ -219,7 +221,7 @@ static bool write_block(const writer *w, hsize_t first, hsize_t count, const voi
 static cs_status write_rows(const writer *w, cs_error *error)
 {
     uint64_t n_rows = w->table->n_rows;
-    uint64_t room = n_rows < BLOCK_ROWS ? n_rows : BLOCK_ROWS;
+    uint64_t room = n_rows < BLOCK_ROWS || w->table->shape ? n_rows : BLOCK_ROWS;
     void *block = malloc(room > 0 ? room * w->size : 1);
     if (!block)
         return cs_error_no_memory(error);
@@ -237,16 +239,17 @@ static cs_status write_rows(const writer *w, cs_error *error)
     return status;
 }
 
-/* Times of creation would make equal results differ. */
-static hid_t creation_properties(uint64_t n_rows)
+/* Times of creation would make equal results differ. An array of several dimensions is one chunk. */
+static hid_t creation_properties(uint64_t n_rows, int rank, const hsize_t *sizes)
 {
-    hsize_t chunk = n_rows < BLOCK_ROWS ? n_rows : BLOCK_ROWS;
+    hsize_t rows = n_rows < BLOCK_ROWS ? n_rows : BLOCK_ROWS;
+    const hsize_t *chunk = rank == 1 ? &rows : sizes;
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     if (properties < 0)
         return properties;
     bool done = H5Pset_obj_track_times(properties, false) >= 0;
     if (n_rows >= COMPRESSED_FROM)
-        done = done && H5Pset_chunk(properties, 1, &chunk) >= 0 &&
+        done = done && H5Pset_chunk(properties, rank, chunk) >= 0 &&
                H5Pset_shuffle(properties) >= 0 && H5Pset_deflate(properties, DEFLATE_LEVEL) >= 0;
     if (done)
         return properties;
@@ -256,9 +259,13 @@ static hid_t creation_properties(uint64_t n_rows)
 
 static bool create_dataset(writer *w)
 {
-    hsize_t length = w->table->n_rows;
-    hid_t space = H5Screate_simple(1, &length, NULL);
-    hid_t properties = creation_properties(w->table->n_rows);
+    const cs_h5_shape *shape = w->table->shape;
+    hsize_t sizes[H5S_MAX_RANK] = {w->table->n_rows};
+    for (uint32_t i = 0; shape && i < shape->n; i++)
+        sizes[i] = shape->sizes[i];
+    int rank = shape ? (int)shape->n : 1;
+    hid_t space = H5Screate_simple(rank, sizes, NULL);
+    hid_t properties = creation_properties(w->table->n_rows, rank, sizes);
     if (space >= 0 && properties >= 0)
         w->dataset = H5Dcreate2(w->group, w->column->name, w->file_type, space, H5P_DEFAULT,
                                 properties, H5P_DEFAULT);
@@ -266,14 +273,25 @@ static bool create_dataset(writer *w)
     return close_id(space) && closed && w->dataset >= 0;
 }
 
+static bool attach_scale(const writer *w, const char *name, uint32_t dimension)
+{
+    hid_t scale = H5Dopen2(w->group, name, H5P_DEFAULT);
+    bool done = scale >= 0 && H5DSattach_scale(w->dataset, scale, dimension) >= 0;
+    return close_id(scale) && done;
+}
+
 /* The index becomes a scale; a column written after it refers to it. */
 static bool join_index(const writer *w)
 {
-    if (strcmp(w->column->name, w->table->index) == 0)
+    const cs_h5_shape *shape = w->table->shape;
+    if (!shape && strcmp(w->column->name, w->table->index) == 0)
         return H5DSset_scale(w->dataset, w->table->index) >= 0;
-    hid_t index = H5Dopen2(w->group, w->table->index, H5P_DEFAULT);
-    bool done = index >= 0 && H5DSattach_scale(w->dataset, index, 0) >= 0;
-    return close_id(index) && done;
+    if (!shape)
+        return attach_scale(w, w->table->index, 0);
+    bool done = true;
+    for (uint32_t i = 0; i < shape->n && done; i++)
+        done = attach_scale(w, shape->scales[i], i);
+    return done;
 }
 
 static cs_status write_column(writer *w, cs_error *error)

@@ -53,12 +53,21 @@ typedef struct cs_h5_column {
     uint32_t which; /* handed to `get` */
 } cs_h5_column;
 
+/* Of a table whose rows are the points of a grid, the last dimension's following each other fastest:
+ * every column becomes an array of several dimensions. */
+typedef struct cs_h5_shape {
+    uint32_t n; /* dimensions, 1 to 32 */
+    const uint64_t *sizes;
+    const char *const *scales; /* of each dimension: an index of an earlier table of the group */
+} cs_h5_shape;
+
 typedef struct cs_h5_table {
-    const char *group; /* "tasks"; one that is there already gets more columns */
+    const char *group; /* "tasks"; one that is there already gets more columns; "/": the file */
     const char *index; /* the column that is the dimension scale: of this table, or there already */
     const cs_h5_column *columns;
     uint64_t n_rows;
     const void *source;
+    const cs_h5_shape *shape; /* instead of the index; NULL: rows follow each other */
 } cs_h5_table;
 
 typedef struct cs_h5_file cs_h5_file;

@@ -8,4 +8,9 @@
  * whatever a reader of this one would misunderstand makes a new one. */
 enum { CS_RESULTS_VERSION = 1 };
 
+/* The same of the file of a sweep. */
+#define CS_SWEEP_FORMAT "sim-sweep"
+
+enum { CS_SWEEP_VERSION = 1 };
+
 #endif

@@ -1,0 +1,244 @@
+#include "plots/grid.h"
+
+#include "sim/base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- units ---- */
+
+static cs_grid_scale prefixed(const char *unit, double largest)
+{
+    static const struct {
+        const char *prefix;
+        double factor;
+    } prefixes[] = {{"P", 1e15}, {"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"", 1}};
+    size_t i = 0;
+    while (largest < prefixes[i].factor && prefixes[i].factor > 1)
+        i++;
+    cs_grid_scale scale = {.unit = prefixes[i].factor};
+    snprintf(scale.name, sizeof(scale.name), "%s%s", prefixes[i].prefix, unit);
+    return scale;
+}
+
+static cs_grid_scale of_time(double largest)
+{
+    static const cs_grid_scale units[] = {
+        {1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}, {1e-12, "ps"}};
+    size_t i = 0;
+    while (largest > 0 && largest < units[i].unit && i + 1 < sizeof(units) / sizeof(units[0]))
+        i++;
+    return units[i];
+}
+
+cs_grid_scale cs_grid_scale_of(const char *units, double largest)
+{
+    cs_grid_scale scale = {.unit = 1};
+    if (strcmp(units, "s") == 0)
+        return of_time(largest);
+    if (strcmp(units, "bytes/s") == 0)
+        return prefixed("B/s", largest);
+    if (strcmp(units, "flop/s") == 0)
+        return prefixed("flop/s", largest);
+    if (strcmp(units, "bytes") == 0) {
+        const cs_byte_unit *unit = cs_byte_unit_of((int64_t)fmin(largest, 9e18));
+        scale.unit = unit->bytes;
+        snprintf(scale.name, sizeof(scale.name), "%s", unit->name);
+    } else if (strcmp(units, "1") != 0) {
+        snprintf(scale.name, sizeof(scale.name), "%.15s", units);
+    }
+    return scale;
+}
+
+static void write_title(char *title, size_t size, const char *name, const cs_grid_scale *scale)
+{
+    bool unit = *scale->name;
+    snprintf(title, size, "%.120s%s%s%s", name, unit ? " (" : "", scale->name, unit ? ")" : "");
+}
+
+/* ---- reading ---- */
+
+static bool is_figure(const char *name, const char *const *axes, uint32_t n_axes)
+{
+    for (uint32_t a = 0; a < n_axes; a++) {
+        if (strcmp(axes[a], name) == 0)
+            return false;
+    }
+    return strcmp(name, "error") != 0 && strcmp(name, "point") != 0;
+}
+
+static cs_status unknown_value(const cs_sheet *sheet, const char *const *names, uint32_t n,
+                               const char *const *axes, uint32_t n_axes, cs_error *error)
+{
+    cs_guess guess;
+    const char *value = sheet->options->value;
+    cs_guess_init(&guess, value ? value : "");
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_figure(names[i], axes, n_axes))
+            cs_guess_add(&guess, names[i]);
+    }
+    if (!value)
+        return cs_error_add(error, CS_USAGE, "%s: --value must name a figure; %s has: %s",
+                            sheet->options->kind, sheet->reader->path, guess.known);
+    return cs_error_add(error, CS_USAGE, "%s: unknown value %s", sheet->options->kind,
+                        cs_guess_text(&guess));
+}
+
+static cs_status read_values(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
+                             cs_reader_array *array, cs_error *error)
+{
+    const char *const *names;
+    uint32_t n = 0, i = 0;
+    cs_status status = cs_reader_names(sheet->reader, "/", "", &names, &n, error);
+    if (status != CS_OK)
+        return status;
+    const char *value = sheet->options->value;
+    while (i < n && (!value || strcmp(names[i], value) != 0))
+        i++;
+    if (i == n || !is_figure(value, axes, n_axes))
+        return unknown_value(sheet, names, n, axes, n_axes, error);
+    status = cs_reader_read_array(sheet->reader, value, array, error);
+    if (status == CS_OK && !array->values)
+        status = cs_error_add(error, CS_USAGE, "%s: %s: is no figure but texts",
+                              sheet->options->kind, value);
+    return status;
+}
+
+static double largest_of(const double *values, uint64_t n)
+{
+    double largest = 0;
+    for (uint64_t i = 0; i < n; i++)
+        largest = isfinite(values[i]) ? fmax(largest, fabs(values[i])) : largest;
+    return largest;
+}
+
+static cs_status take_values(const cs_sheet *sheet, const cs_reader_array *array, cs_grid *grid,
+                             cs_error *error)
+{
+    grid->n = array->sizes[0] * (array->rank > 1 ? array->sizes[1] : 1);
+    cs_grid_scale scale = cs_grid_scale_of(array->units, largest_of(array->values, grid->n));
+    write_title(grid->title, sizeof(grid->title), array->name, &scale);
+    grid->values = cs_arena_alloc(&sheet->reader->arena, grid->n, sizeof(*grid->values));
+    if (!grid->values)
+        return cs_error_no_memory(error);
+    grid->lowest = INFINITY;
+    grid->highest = -INFINITY;
+    grid->whole = true;
+    for (uint64_t i = 0; i < grid->n; i++) {
+        double value = array->values[i] / scale.unit;
+        grid->values[i] = value;
+        if (!isfinite(value)) {
+            grid->missing++;
+            continue;
+        }
+        grid->lowest = fmin(grid->lowest, value);
+        grid->highest = fmax(grid->highest, value);
+        grid->whole = grid->whole && value == floor(value);
+    }
+    if (grid->missing == grid->n)
+        return cs_error_add(error, CS_FAILED, "%s: %s: has no values: all points failed",
+                            sheet->reader->path, array->name);
+    return CS_OK;
+}
+
+/* Texts, or numbers in the axis' unit. */
+static cs_status make_labels(const cs_sheet *sheet, const cs_reader_array *array, double unit,
+                             cs_grid_axis *axis, cs_error *error)
+{
+    cs_arena *arena = &sheet->reader->arena;
+    double *numbers = cs_arena_alloc(arena, axis->n, sizeof(*numbers));
+    const char **labels = cs_arena_alloc(arena, axis->n, sizeof(*labels));
+    for (uint32_t i = 0; i < axis->n && numbers && labels; i++) {
+        char text[64];
+        if (array->values) {
+            numbers[i] = array->values[i] / unit;
+            snprintf(text, sizeof(text), "%.6g", numbers[i]);
+        } else {
+            snprintf(text, sizeof(text), "%.60s", array->texts[i]);
+        }
+        labels[i] = cs_arena_copy(arena, text);
+        if (!labels[i])
+            return cs_error_no_memory(error);
+        axis->widest = fmax(axis->widest, cs_sheet_text_width(text, CS_SHEET_FONT));
+    }
+    if (!numbers || !labels)
+        return cs_error_no_memory(error);
+    axis->numbers = array->values ? numbers : NULL;
+    axis->labels = labels;
+    return CS_OK;
+}
+
+static cs_status read_axis(const cs_sheet *sheet, const char *name, uint64_t size,
+                           cs_grid_axis *axis, cs_error *error)
+{
+    cs_reader_array array;
+    cs_status status = cs_reader_read_array(sheet->reader, name, &array, error);
+    if (status != CS_OK)
+        return status;
+    if (array.rank != 1 || array.sizes[0] != size || size > UINT32_MAX)
+        return cs_error_add(error, CS_INVALID, "%s: %s: must have as many values as the figure",
+                            sheet->reader->path, name);
+    cs_grid_scale scale = {.unit = 1};
+    if (array.values)
+        scale = cs_grid_scale_of(array.units, largest_of(array.values, size));
+    bool counted = strcmp(name, "point") == 0;
+    write_title(axis->title, sizeof(axis->title),
+                counted || !*array.long_name ? name : array.long_name, &scale);
+    axis->n = (uint32_t)size;
+    return make_labels(sheet, &array, scale.unit, axis, error);
+}
+
+cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error)
+{
+    cs_reader_array array;
+    const char *const *names;
+    uint32_t n = 0;
+    *grid = (cs_grid){0};
+    cs_status status = cs_reader_words(sheet->reader, sheet->reader->axes, &names, &n, error);
+    if (status == CS_OK)
+        status = read_values(sheet, names, n, &array, error);
+    if (status != CS_OK)
+        return status;
+    if (array.rank > 2)
+        return cs_error_add(error, CS_USAGE, "%s: %s varies %u keys; must be at most 2",
+                            sheet->options->kind, sheet->reader->path, array.rank);
+    grid->rank = array.rank;
+    grid->list = array.rank < n;
+    status = take_values(sheet, &array, grid, error);
+    for (uint32_t a = 0; a < array.rank && status == CS_OK; a++)
+        status = read_axis(sheet, grid->list ? "point" : names[a], array.sizes[a], &grid->axes[a],
+                           error);
+    return status;
+}
+
+/* ---- colours ---- */
+
+static uint32_t mix(const uint32_t *colours, size_t n, double at)
+{
+    double place = fmin(fmax(at, 0), 1) * (double)(n - 1);
+    size_t first = (size_t)fmin(floor(place), (double)(n - 2));
+    double share = place - (double)first;
+    uint32_t mixed = 0;
+    for (int shift = 16; shift >= 0; shift -= 8) {
+        double a = colours[first] >> shift & 0xff, b = colours[first + 1] >> shift & 0xff;
+        mixed |= (uint32_t)lround(a + share * (b - a)) << shift;
+    }
+    return mixed;
+}
+
+/* Viridis (van der Walt and Smith, 2015), at every tenth. */
+uint32_t cs_palette_sequential(double at)
+{
+    static const uint32_t colours[] = {0x440154, 0x482475, 0x414487, 0x355F8D, 0x2A788E, 0x21918C,
+                                       0x22A884, 0x44BF70, 0x7AD151, 0xBDDF26, 0xFDE725};
+    return mix(colours, sizeof(colours) / sizeof(colours[0]), at);
+}
+
+/* PuOr of ColorBrewer (Brewer, 2003): purple below, orange above. */
+uint32_t cs_palette_diverging(double at)
+{
+    static const uint32_t colours[] = {0x2D004B, 0x542788, 0x8073AC, 0xB2ABD2, 0xD8DAEB, 0xF7F7F7,
+                                       0xFEE0B6, 0xFDB863, 0xE08214, 0xB35806, 0x7F3B08};
+    return mix(colours, sizeof(colours) / sizeof(colours[0]), at);
+}

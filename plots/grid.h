@@ -1,0 +1,44 @@
+/* What the plots of sweeps share: a figure and the values of the varied keys, with labels and units
+ * for people, and colours. */
+#ifndef CS_PLOTS_GRID_H
+#define CS_PLOTS_GRID_H
+
+#include "plots/sheet.h"
+
+/* How numbers of a unit are shown: divided by `unit`, with `name` beside the axis ("" for none). */
+typedef struct cs_grid_scale {
+    double unit;
+    char name[16];
+} cs_grid_scale;
+
+cs_grid_scale cs_grid_scale_of(const char *units, double largest);
+
+typedef struct cs_grid_axis {
+    char title[160]; /* "/platform/bandwidth (GB/s)" */
+    uint32_t n;
+    const double *numbers;     /* as shown; NULL: texts */
+    const char *const *labels; /* of each value */
+    double widest;             /* label, in points */
+} cs_grid_axis;
+
+typedef struct cs_grid {
+    char title[160]; /* "makespan_s (ms)" */
+    uint32_t rank;   /* 1 or 2 */
+    bool list;       /* of points, not a grid: the axis counts them, or is the only key's */
+    cs_grid_axis axes[2];
+    double *values; /* as shown; NaN where missing; the second axis' follow each other */
+    uint64_t n;
+    double lowest, highest;
+    bool whole;       /* all values are whole numbers */
+    uint32_t missing; /* values */
+} cs_grid;
+
+/* Reads options->value of the sheet's file; all of it lives as long as the reader. */
+CS_MUST_CHECK cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error);
+
+/* A colour of a palette at 0 to 1. Both are told apart with any kind of colour blindness, and in grey:
+ * one from dark to light, and one with white at its middle. */
+uint32_t cs_palette_sequential(double at);
+uint32_t cs_palette_diverging(double at);
+
+#endif

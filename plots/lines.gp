@@ -1,0 +1,37 @@
+# A figure of a sweep against one key: a line, or one per value of a second key.
+
+load programs.'/common.gp'
+load programs.'/frame.gp'
+
+if (own_labels) {
+    set xrange [0:sheet_width]
+    set yrange [sheet_height:0]
+    unset tics
+    unset border
+    plot folder.'/labels.dat' using 1:2:3 with labels center textcolor rgb text_colour
+    set border 1 lc rgb line_colour lw 1
+    set tics nomirror out scale 0.5 textcolor rgb text_colour
+    set ytics nomirror
+}
+set lmargin at screen across(area_left)
+set rmargin at screen across(area_right)
+set tmargin at screen down(area_top)
+set bmargin at screen down(area_bottom)
+if (logarithmic) { set logscale x }
+set xrange [x_first:x_last] noextend
+set yrange [y_lowest:y_highest] noextend
+set border 3 lc rgb line_colour lw 1
+if (own_labels) { unset xtics } else { set xtics nomirror }
+if (whole) { set ytics 1 }
+set label 1 x_title at screen 0.5 * (across(area_left) + across(area_right)), down(sheet_height - 12) \
+    center textcolor rgb text_colour
+set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(area_bottom)) \
+    center rotate by 90 textcolor rgb text_colour
+set grid ytics lt 1 lc rgb grid_colour lw 0.5
+plot for [i = 1:n_lines] (connected ? folder.'/lines.dat' : '/dev/null') index i - 1 using 1:2 \
+         with lines lc rgb int(word(colours, i)) lw widest - narrower * (i - 1), \
+     for [i = 1:n_lines] (marked || !connected ? folder.'/lines.dat' : '/dev/null') index i - 1 \
+         using 1:2 with points pt 7 ps (connected ? 0.3 : 0.5) + 0.15 * (widest - narrower * (i - 1)) \
+         lc rgb int(word(colours, i))
+unset multiplot
+set output

@@ -1,0 +1,263 @@
+#include "plots/grid.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    BAR_WIDTH = 16,
+    BAR_GAP = 18,
+    BANDS = 128,     /* of the colour bar, where values are not whole */
+    LEVELS_MAX = 12, /* whole values that get a band each */
+    NUMBER_FONT = 9,
+    LABEL_GAP = 6,
+    TITLE_HEIGHT = 20,
+};
+
+#define MISSING_COLOUR 0xD0D0D0u
+
+/* Positions in points, y downwards. */
+typedef struct heatmap {
+    cs_sheet *sheet;
+    cs_grid grid;
+    double cell_width, cell_height;
+    double right, bottom; /* of the cells */
+    double low, high;     /* of the palette */
+    bool diverging;
+    FILE *cells, *centred, *aligned, *numbers;
+} heatmap;
+
+/* ---- colours ---- */
+
+/* Differences are seen against 0, equal steps on both sides. */
+static void choose_palette(heatmap *h)
+{
+    const char *value = h->sheet->options->value;
+    h->diverging = (h->grid.lowest < 0 && h->grid.highest > 0) ||
+                   strncmp(value, "difference", strlen("difference")) == 0;
+    h->low = h->grid.lowest;
+    h->high = h->grid.highest;
+    if (h->diverging) {
+        h->high = fmax(fabs(h->low), fabs(h->high));
+        h->low = -h->high;
+    }
+}
+
+static uint32_t colour_of(const heatmap *h, double value)
+{
+    double range = h->high - h->low;
+    double at = range > 0 ? (value - h->low) / range : 0.5;
+    return h->diverging ? cs_palette_diverging(at) : cs_palette_sequential(at);
+}
+
+/* ---- numbers ---- */
+
+static char *number_text(const heatmap *h, double value, int digits, char *text, size_t size)
+{
+    if (h->grid.whole && fabs(value) < 1e6)
+        snprintf(text, size, "%.0f", value + 0.0); /* not -0 */
+    else
+        snprintf(text, size, "%.*g", digits, value);
+    return text;
+}
+
+/* With how many digits the numbers fit into the cells; 0: with none. */
+static int digits_that_fit(const heatmap *h)
+{
+    char text[64];
+    if (h->cell_height < NUMBER_FONT + 3)
+        return 0;
+    for (int digits = 4; digits >= 2; digits--) {
+        double widest = 0;
+        for (uint64_t i = 0; i < h->grid.n; i++) {
+            if (isfinite(h->grid.values[i]))
+                widest = fmax(widest, cs_sheet_text_width(number_text(h, h->grid.values[i], digits,
+                                                                      text, sizeof(text)),
+                                                          NUMBER_FONT));
+        }
+        if (widest + 3 <= h->cell_width)
+            return digits;
+    }
+    return 0;
+}
+
+/* ---- lay-out ---- */
+
+static void write_title(heatmap *h)
+{
+    char title[300], subtitle[400];
+    const cs_grid *grid = &h->grid;
+    snprintf(title, sizeof(title), "%.80s: %.160s", h->sheet->reader->name, grid->title);
+    int used = snprintf(subtitle, sizeof(subtitle), "%llu points from %.6g to %.6g",
+                        (unsigned long long)grid->n, grid->lowest, grid->highest);
+    if (grid->missing > 0)
+        snprintf(subtitle + used, sizeof(subtitle) - (size_t)used, ", %u without a value (grey)",
+                 grid->missing);
+    cs_sheet_title(h->sheet, title, subtitle);
+}
+
+static double choose(double given, double wanted, double least, double most)
+{
+    return given > 0 ? given : fmin(fmax(wanted, least), most);
+}
+
+static double bar_labels_width(const heatmap *h)
+{
+    char low[64], high[64];
+    snprintf(low, sizeof(low), "%.4g", h->low);
+    snprintf(high, sizeof(high), "%.4g", h->high);
+    return fmax(cs_sheet_text_width(low, CS_SHEET_FONT), cs_sheet_text_width(high, CS_SHEET_FONT)) +
+           2 * CS_SHEET_FONT;
+}
+
+static void lay_out(heatmap *h)
+{
+    cs_sheet *sheet = h->sheet;
+    const cs_grid_axis *x = &h->grid.axes[0], *y = &h->grid.axes[1];
+    sheet->left = CS_SHEET_MARGIN + TITLE_HEIGHT + y->widest + LABEL_GAP;
+    sheet->right = BAR_GAP + BAR_WIDTH + LABEL_GAP + bar_labels_width(h) + CS_SHEET_MARGIN;
+    double margins = sheet->left + sheet->right;
+    sheet->width =
+        choose(sheet->options->width, margins + x->n * 32, margins + 360, margins + 1000);
+    write_title(h);
+    sheet->top += 10;
+    margins = sheet->top + sheet->bottom;
+    sheet->height =
+        choose(sheet->options->height, margins + y->n * 22, margins + 240, margins + 720);
+    h->right = sheet->width - sheet->right;
+    h->bottom = sheet->height - sheet->bottom;
+    h->cell_width = fmax(h->right - sheet->left, 1) / x->n;
+    h->cell_height = fmax(h->bottom - sheet->top, 1) / y->n;
+}
+
+/* ---- data ---- */
+
+static void write_text(FILE *out, double x, double y, const char *text, uint32_t colour)
+{
+    fprintf(out, "%.2f %.2f ", x, y);
+    cs_sheet_quote(out, text);
+    fprintf(out, " %u\n", colour);
+}
+
+/* The first axis to the right, the second one upwards. */
+static void write_cell(const heatmap *h, uint32_t i, uint32_t j, int digits)
+{
+    char text[64];
+    double value = h->grid.values[(uint64_t)i * h->grid.axes[1].n + j];
+    double left = h->sheet->left + i * h->cell_width, bottom = h->bottom - j * h->cell_height;
+    uint32_t colour = isfinite(value) ? colour_of(h, value) : MISSING_COLOUR;
+    fprintf(h->cells, "%.2f %.2f %.2f %.2f %u\n", left, left + h->cell_width,
+            bottom - h->cell_height, bottom, colour);
+    if (digits > 0 && isfinite(value))
+        write_text(h->numbers, left + h->cell_width / 2, bottom - h->cell_height / 2,
+                   number_text(h, value, digits, text, sizeof(text)), cs_colour_on(colour));
+}
+
+static void write_axes(const heatmap *h)
+{
+    const cs_grid_axis *x = &h->grid.axes[0], *y = &h->grid.axes[1];
+    uint32_t step = (uint32_t)ceil((x->widest + 6) / h->cell_width);
+    for (uint32_t i = 0; i < x->n; i += step)
+        write_text(h->centred, h->sheet->left + (i + 0.5) * h->cell_width,
+                   h->bottom + LABEL_GAP + CS_SHEET_FONT / 2., x->labels[i], CS_COLOUR_TEXT);
+    step = (uint32_t)ceil((CS_SHEET_FONT + 2) / h->cell_height);
+    for (uint32_t j = 0; j < y->n; j += step)
+        write_text(h->aligned, h->sheet->left - LABEL_GAP, h->bottom - (j + 0.5) * h->cell_height,
+                   y->labels[j], CS_COLOUR_TEXT);
+    cs_gnuplot_text(h->sheet->job, "x_title", x->title);
+    cs_gnuplot_text(h->sheet->job, "y_title", y->title);
+}
+
+/* Whole values that are few have a band each, with its value at the middle. */
+static void write_bands(const heatmap *h, double left, double top, double height)
+{
+    bool levels = h->grid.whole && h->high - h->low < LEVELS_MAX;
+    uint32_t n = levels ? (uint32_t)(h->high - h->low) + 1 : BANDS;
+    for (uint32_t i = 0; i < n; i++) {
+        char text[64];
+        double value = levels ? h->low + i : h->low + (h->high - h->low) * (i + 0.5) / BANDS;
+        double below = top + height * (1 - (double)i / n),
+               above = top + height * (1 - (i + 1.) / n);
+        /* a band reaches a little below itself, so that no background shines through */
+        cs_sheet_box(h->sheet, left, left + BAR_WIDTH, above, i > 0 ? below + 0.7 : below,
+                     colour_of(h, value));
+        snprintf(text, sizeof(text), "%.0f", value + 0.0);
+        if (levels)
+            cs_sheet_text(h->sheet, left + BAR_WIDTH + LABEL_GAP, (above + below) / 2,
+                          CS_COLOUR_TEXT, text);
+    }
+    for (uint32_t i = 0; i <= 4 && !levels; i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%.4g", h->low + (h->high - h->low) * i / 4);
+        cs_sheet_text(h->sheet, left + BAR_WIDTH + LABEL_GAP, top + height * (1 - i / 4.),
+                      CS_COLOUR_TEXT, text);
+    }
+}
+
+static void write_bar(const heatmap *h)
+{
+    double room = h->bottom - h->sheet->top, height = fmin(room, 320);
+    double left = h->right + BAR_GAP, top = h->sheet->top;
+    if (h->high > h->low) {
+        write_bands(h, left, top, height);
+        return;
+    }
+    char text[64];
+    cs_sheet_box(h->sheet, left, left + BAR_WIDTH, top, top + BAR_WIDTH, colour_of(h, h->low));
+    snprintf(text, sizeof(text), "%.4g", h->low + 0.0);
+    cs_sheet_text(h->sheet, left + BAR_WIDTH + LABEL_GAP, top + BAR_WIDTH / 2., CS_COLOUR_TEXT,
+                  text);
+}
+
+static void write_data(const heatmap *h)
+{
+    int digits = digits_that_fit(h);
+    for (uint32_t i = 0; i < h->grid.axes[0].n; i++) {
+        for (uint32_t j = 0; j < h->grid.axes[1].n; j++)
+            write_cell(h, i, j, digits);
+    }
+    write_axes(h);
+    write_bar(h);
+    cs_gnuplot_number(h->sheet->job, "number_font", NUMBER_FONT);
+    cs_gnuplot_number(h->sheet->job, "has_numbers", digits > 0);
+    cs_gnuplot_number(h->sheet->job, "gap_width",
+                      fmin(h->cell_width, h->cell_height) >= 9 ? 0.7 : 0);
+}
+
+static cs_status write_files(heatmap *h, cs_error *error)
+{
+    const struct {
+        const char *name;
+        FILE **file;
+    } files[] = {{"cells.dat", &h->cells},
+                 {"centred.dat", &h->centred},
+                 {"aligned.dat", &h->aligned},
+                 {"numbers.dat", &h->numbers}};
+    enum { N_FILES = sizeof(files) / sizeof(files[0]) };
+    cs_status status = CS_OK;
+    for (size_t i = 0; i < N_FILES && status == CS_OK; i++)
+        status = cs_gnuplot_open(h->sheet->job, files[i].name, files[i].file, error);
+    if (status == CS_OK)
+        write_data(h);
+    for (size_t i = 0; i < N_FILES; i++) {
+        cs_status closed =
+            *files[i].file ? cs_gnuplot_close(*files[i].file, files[i].name, error) : CS_OK;
+        status = status == CS_OK ? closed : status;
+    }
+    return status;
+}
+
+cs_status cs_plot_heatmap(cs_sheet *sheet, const char *output, cs_error *error)
+{
+    heatmap h = {.sheet = sheet};
+    cs_status status = cs_grid_read(sheet, &h.grid, error);
+    if (status == CS_OK && h.grid.rank != 2)
+        status = cs_error_add(error, CS_USAGE,
+                              "heatmap: %s must be a grid of 2 keys; lines draws one key",
+                              sheet->reader->path);
+    if (status != CS_OK)
+        return status;
+    choose_palette(&h);
+    lay_out(&h);
+    status = write_files(&h, error);
+    return status == CS_OK ? cs_sheet_draw(sheet, output, "heatmap.gp", error) : status;
+}

@@ -1,0 +1,249 @@
+#include "plots/grid.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WIDTH = 900,
+    HEIGHT = 520,
+    POINTS_SHOWN = 40, /* more than these on a line are not marked */
+    LABELLED = 12,     /* values of the first key that are all labelled, if there are no more */
+    LINES_MAX = 64,
+    FEW = 7,
+    LABEL_GAP = 6,
+};
+
+typedef struct lines {
+    cs_sheet *sheet;
+    cs_grid grid;
+    uint32_t n; /* lines */
+    bool logarithmic;
+    double left, right, low, high; /* of the axes, in their units */
+} lines;
+
+/* Few lines get colours that differ most, many ones shades in their order. */
+static uint32_t colour_of(const lines *l, uint32_t line)
+{
+    static const uint32_t few[FEW] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
+                                      0x56B4E9, 0xCC79A7, 0x101010};
+    if (l->n <= FEW)
+        return few[line];
+    return cs_palette_sequential(0.95 * line / (l->n - 1));
+}
+
+/* ---- axes ---- */
+
+/* Where a value of the first key is drawn: texts one after the other. */
+static double place_of(const lines *l, uint32_t i)
+{
+    const double *numbers = l->grid.axes[0].numbers;
+    return numbers ? numbers[i] : i;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Values whose ratios are more alike than their distances want a logarithmic axis. */
+static bool is_geometric(const cs_grid_axis *axis, const double *sorted)
+{
+    double least_ratio = INFINITY, most_ratio = 0, least_step = INFINITY, most_step = 0;
+    if (!axis->numbers || axis->n < 3 || sorted[0] <= 0)
+        return false;
+    for (uint32_t i = 1; i < axis->n; i++) {
+        double ratio = log(sorted[i] / sorted[i - 1]), step = sorted[i] - sorted[i - 1];
+        least_ratio = fmin(least_ratio, ratio);
+        most_ratio = fmax(most_ratio, ratio);
+        least_step = fmin(least_step, step);
+        most_step = fmax(most_step, step);
+    }
+    return least_ratio * most_step > most_ratio * least_step * 1.5;
+}
+
+static cs_status choose_across(lines *l, cs_error *error)
+{
+    uint32_t n = l->grid.axes[0].n;
+    double *sorted = malloc((n + 1ULL) * sizeof(*sorted));
+    if (!sorted)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = place_of(l, i);
+    qsort(sorted, n, sizeof(*sorted), compare);
+    l->logarithmic = is_geometric(&l->grid.axes[0], sorted);
+    double first = sorted[0], last = sorted[n - 1], room = 0.03 * (last - first);
+    free(sorted);
+    if (first == last)
+        room = first != 0 ? fabs(first) / 2 : 1;
+    double ratio = l->logarithmic ? pow(last / first, 0.03) : 1;
+    l->left = l->logarithmic ? first / ratio : first - room;
+    l->right = l->logarithmic ? last * ratio : last + room;
+    return CS_OK;
+}
+
+/* 0 is shown where it is not far: lengths can then be compared. */
+static void choose_upwards(lines *l)
+{
+    double low = l->grid.lowest, high = l->grid.highest;
+    if (low >= 0 && low < 0.6 * high)
+        low = 0;
+    if (high <= 0 && high > 0.6 * low)
+        high = 0;
+    double room = high > low ? 0.05 * (high - low) : fmax(fabs(high) / 2, 1);
+    l->low = low == 0 && high > 0 ? 0 : low - room;
+    l->high = high == 0 && low < 0 ? 0 : high + room;
+}
+
+/* ---- data ---- */
+
+static void write_lines(const lines *l, FILE *out)
+{
+    for (uint32_t line = 0; line < l->n; line++) {
+        for (uint32_t i = 0; i < l->grid.axes[0].n; i++) {
+            double value = l->grid.values[(uint64_t)i * l->n + line];
+            if (isfinite(value))
+                fprintf(out, "%.12g %.12g\n", place_of(l, i), value);
+            else
+                fprintf(out, "%.12g NaN\n", place_of(l, i));
+        }
+        fputs("\n\n", out);
+    }
+}
+
+/* Of texts, and of numbers that are few; else gnuplot chooses. */
+static bool labels_itself(const lines *l)
+{
+    const cs_grid_axis *x = &l->grid.axes[0];
+    double room = (l->sheet->width - l->sheet->left - l->sheet->right) / x->n;
+    return !x->numbers || (x->n <= LABELLED && (l->logarithmic || room > 2 * x->widest));
+}
+
+static void write_labels(const lines *l, FILE *out)
+{
+    const cs_sheet *sheet = l->sheet;
+    const cs_grid_axis *x = &l->grid.axes[0];
+    double width = sheet->width - sheet->left - sheet->right, before = -INFINITY;
+    for (uint32_t i = 0; i < x->n; i++) {
+        double at = l->logarithmic ? log(place_of(l, i) / l->left) / log(l->right / l->left)
+                                   : (place_of(l, i) - l->left) / (l->right - l->left);
+        double place = sheet->left + at * width;
+        double half = cs_sheet_text_width(x->labels[i], CS_SHEET_FONT) / 2;
+        if (place - half < before + LABEL_GAP)
+            continue;
+        before = place + half;
+        fprintf(out, "%.2f %.2f ", place, sheet->height - sheet->bottom + LABEL_GAP + 6);
+        cs_sheet_quote(out, x->labels[i]);
+        fputc('\n', out);
+    }
+}
+
+static cs_status write_file(const lines *l, const char *name,
+                            void (*write)(const lines *l, FILE *out), cs_error *error)
+{
+    FILE *out;
+    cs_status status = cs_gnuplot_open(l->sheet->job, name, &out, error);
+    if (status != CS_OK)
+        return status;
+    write(l, out);
+    return cs_gnuplot_close(out, name, error);
+}
+
+static void write_colours(const lines *l)
+{
+    char text[LINES_MAX * 12] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < l->n; i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%u ", colour_of(l, i));
+    cs_gnuplot_text(l->sheet->job, "colours", text);
+}
+
+static void write_numbers(const lines *l)
+{
+    cs_gnuplot *job = l->sheet->job;
+    /* so that lines below others are seen */
+    double narrower = l->n > 1 && l->n <= FEW ? fmin(1.7, 6. / (l->n - 1)) : 0;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"n_lines", l->n},
+        {"x_first", l->left},
+        {"x_last", l->right},
+        {"y_lowest", l->low},
+        {"y_highest", l->high},
+        {"logarithmic", l->logarithmic},
+        {"own_labels", labels_itself(l)},
+        {"marked", l->grid.axes[0].n <= POINTS_SHOWN},
+        {"connected", l->grid.axes[0].numbers != NULL}, /* there is nothing between two texts */
+        {"widest", 1.3 + narrower * (l->n - 1)},
+        {"narrower", narrower},
+        {"whole", l->grid.whole && l->high - l->low < 12},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_text(job, "x_title", l->grid.axes[0].title);
+    cs_gnuplot_text(job, "y_title", l->grid.title);
+    write_colours(l);
+}
+
+/* ---- title and legend ---- */
+
+static void write_legend(const lines *l)
+{
+    cs_legend_entry entries[LINES_MAX + 1];
+    char title[64];
+    uint32_t n = 0;
+    if (l->grid.rank < 2)
+        return;
+    snprintf(title, sizeof(title), "%.62s:", l->grid.axes[1].title);
+    entries[n++] = (cs_legend_entry){title, 0, 0, true};
+    for (uint32_t i = 0; i < l->n; i++)
+        entries[n++] =
+            (cs_legend_entry){l->grid.axes[1].labels[i], colour_of(l, i), colour_of(l, i), true};
+    l->sheet->top += 4;
+    cs_sheet_legend(l->sheet, entries, n);
+}
+
+static void lay_out(const lines *l)
+{
+    char title[300], subtitle[200];
+    const cs_grid *grid = &l->grid;
+    cs_sheet *sheet = l->sheet;
+    sheet->width = sheet->options->width ? sheet->options->width : WIDTH;
+    sheet->height = sheet->options->height ? sheet->options->height : HEIGHT;
+    sheet->left = 84;
+    snprintf(title, sizeof(title), "%.80s: %.160s", sheet->reader->name, grid->title);
+    snprintf(subtitle, sizeof(subtitle), "%llu points from %.6g to %.6g",
+             (unsigned long long)grid->n, grid->lowest, grid->highest);
+    if (grid->missing > 0)
+        snprintf(subtitle, sizeof(subtitle), "%llu points from %.6g to %.6g, %u without a value",
+                 (unsigned long long)grid->n, grid->lowest, grid->highest, grid->missing);
+    cs_sheet_title(sheet, title, subtitle);
+    write_legend(l);
+    sheet->top += 10;
+}
+
+cs_status cs_plot_lines(cs_sheet *sheet, const char *output, cs_error *error)
+{
+    lines l = {.sheet = sheet};
+    cs_status status = cs_grid_read(sheet, &l.grid, error);
+    l.n = l.grid.rank > 1 ? l.grid.axes[1].n : 1;
+    if (status == CS_OK && l.n > LINES_MAX)
+        status = cs_error_add(error, CS_USAGE,
+                              "lines: the second key has %u values; must be at most %d; heatmap "
+                              "draws more",
+                              l.n, LINES_MAX);
+    if (status == CS_OK)
+        status = choose_across(&l, error);
+    if (status != CS_OK)
+        return status;
+    choose_upwards(&l);
+    lay_out(&l);
+    write_numbers(&l);
+    status = write_file(&l, "lines.dat", write_lines, error);
+    if (status == CS_OK)
+        status = write_file(&l, "labels.dat", write_labels, error);
+    return status == CS_OK ? cs_sheet_draw(sheet, output, "lines.gp", error) : status;
+}

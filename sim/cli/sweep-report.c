@@ -1,0 +1,259 @@
+#include "sim/cli/sweep-report.h"
+
+#include "sim/base/number.h"
+#include "sim/base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char difference_word[] = "difference", applies_word[] = "applies";
+
+/* Over all points that have the figure. */
+typedef struct extent {
+    uint32_t n, equal;               /* points; of a difference: those where it is 0 */
+    uint32_t applies, equal_applies; /* of a closed form's difference: where the form applies */
+    uint32_t lowest, highest, first; /* points; `first` that is not equal */
+} extent;
+
+/* Simulation and formula are exact in whole picoseconds and bytes; a share of them is a quotient of
+ * doubles on both sides, which may differ in the last bits. */
+static bool is_equal(double difference)
+{
+    return fabs(difference) <= 1e-12;
+}
+
+static extent extent_of(const cs_figure_column *column, uint32_t n_points)
+{
+    extent e = {.first = UINT32_MAX};
+    for (uint32_t i = 0; i < n_points; i++) {
+        double value = column->values[i];
+        if (isnan(value))
+            continue;
+        if (e.n == 0 || value < column->values[e.lowest])
+            e.lowest = i;
+        if (e.n == 0 || value > column->values[e.highest])
+            e.highest = i;
+        e.n++;
+        if (is_equal(value))
+            e.equal++;
+        else if (e.first == UINT32_MAX)
+            e.first = i;
+    }
+    return e;
+}
+
+/* Behind "difference" of "difference_K" or "difference2_K": "_K", "2_K"; NULL for other columns. */
+static const char *difference_of(const cs_figure_column *column)
+{
+    size_t length = sizeof(difference_word) - 1;
+    if (strncmp(column->name, difference_word, length) != 0)
+        return NULL;
+    const char *rest = column->name + length;
+    return rest[strspn(rest, "0123456789")] == '_' ? rest : NULL;
+}
+
+static bool is_of_forms(const cs_figure_column *column)
+{
+    return difference_of(column) ||
+           (column->boolean && strncmp(column->name, applies_word, sizeof(applies_word) - 1) == 0);
+}
+
+/* "K", or "K (closed form 2)" */
+static char *form_text(const cs_figure_column *column, char *text, size_t size)
+{
+    const char *rest = difference_of(column);
+    int digits = (int)strcspn(rest, "_");
+    if (digits == 0)
+        snprintf(text, size, "%s", rest + 1);
+    else
+        snprintf(text, size, "%s (closed form %.*s)", rest + digits + 1, digits, rest);
+    return text;
+}
+
+/* Adds what is known of a closed form: where it applies. A formula that the run reports beside its
+ * figure says nothing of that, and counts everywhere. */
+static extent agreement_of(const cs_figure_table *figures, const cs_figure_column *column)
+{
+    char name[300];
+    extent e = extent_of(column, figures->n_points);
+    snprintf(name, sizeof(name), "%s%.250s", applies_word, difference_of(column));
+    const cs_figure_column *applies = cs_figure_table_find(figures, name);
+    for (uint32_t i = 0; i < figures->n_points; i++) {
+        if (isnan(column->values[i]) || (applies && !(applies->values[i] > 0)))
+            continue;
+        e.applies++;
+        e.equal_applies += is_equal(column->values[i]);
+    }
+    return e;
+}
+
+/* ---- for people ---- */
+
+static char *figure_text(const cs_figure_column *column, double value, char *text, size_t size)
+{
+    static const struct {
+        const char *unit;
+        cs_quantity quantity;
+    } quantities[] = {{"s", CS_QUANTITY_TIME},
+                      {"bytes", CS_QUANTITY_BYTES},
+                      {"bytes/s", CS_QUANTITY_BANDWIDTH},
+                      {"flop/s", CS_QUANTITY_FLOP_RATE}};
+    const char *unit = cs_figure_unit(column->name);
+    for (size_t i = 0; i < sizeof(quantities) / sizeof(quantities[0]); i++) {
+        if (strcmp(quantities[i].unit, unit) == 0)
+            return cs_units_format(value, quantities[i].quantity, 4, text, size);
+    }
+    snprintf(text, size, "%.6g%s%s", value, strcmp(unit, "1") == 0 ? "" : " ",
+             strcmp(unit, "1") == 0 ? "" : unit);
+    return text;
+}
+
+/* "4, 8": the values of the point, in the order of the keys. */
+static char *point_text(const cs_space *space, uint32_t point, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = '\0';
+    for (uint32_t a = 0; a < space->n_axes && used < size; a++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", a > 0 ? ", " : "",
+                                 cs_space_value(space, point, a));
+    return text;
+}
+
+static void print_keys(const cs_space *space, const cs_sweep_results *results, FILE *out)
+{
+    fprintf(out, "%u points", results->n_points);
+    for (uint32_t a = 0; a < space->n_axes; a++) {
+        const cs_values *values = &space->axes[a].values;
+        fprintf(out, "%s%s", a > 0 ? ", " : " (", space->axes[a].pointer);
+        if (space->form == CS_SPACE_GRID)
+            fprintf(out, ": %u values from %s to %s", values->n, values->texts[0],
+                    values->texts[values->n - 1]);
+    }
+    fprintf(out, "), %u failed\n", results->n_failed);
+}
+
+static void print_figure(const cs_space *space, const cs_figure_column *column, const extent *e,
+                         FILE *out)
+{
+    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], low_at[60], high_at[60];
+    double lowest = column->values[e->lowest], highest = column->values[e->highest];
+    figure_text(column, lowest, low, sizeof(low));
+    figure_text(column, highest, high, sizeof(high));
+    if (lowest == highest)
+        fprintf(out, "%-34s %-18s everywhere\n", column->name, low);
+    else
+        fprintf(out, "%-34s %-18s %-18s %-18s %s\n", column->name, low,
+                point_text(space, e->lowest, low_at, sizeof(low_at)), high,
+                point_text(space, e->highest, high_at, sizeof(high_at)));
+}
+
+static void print_agreement(const cs_space *space, const cs_figure_column *column, const extent *e,
+                            FILE *out)
+{
+    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], at[60], name[300];
+    fprintf(out, "%s: closed form equal at %u of %u points", form_text(column, name, sizeof(name)),
+            e->equal, e->n);
+    if (e->applies < e->n)
+        fprintf(out, ", at %u of the %u where it applies", e->equal_applies, e->applies);
+    if (e->equal < e->n)
+        fprintf(out, "; simulated minus closed form %s to %s; first at %s",
+                figure_text(column, column->values[e->lowest], low, sizeof(low)),
+                figure_text(column, column->values[e->highest], high, sizeof(high)),
+                point_text(space, e->first, at, sizeof(at)));
+    fputc('\n', out);
+}
+
+void cs_sweep_report_print(const cs_space *space, const cs_sweep_results *results, FILE *out)
+{
+    const cs_figure_table *figures = &results->figures;
+    print_keys(space, results, out);
+    fprintf(out, "\n%-34s %-18s %-18s %-18s %s\n", "", "lowest", "at", "highest", "at");
+    for (uint32_t c = 0; c < figures->n_columns; c++) {
+        extent e = extent_of(&figures->columns[c], results->n_points);
+        if (e.n > 0 && !is_of_forms(&figures->columns[c]))
+            print_figure(space, &figures->columns[c], &e, out);
+    }
+    for (uint32_t c = 0, n = 0; c < figures->n_columns; c++) {
+        if (!difference_of(&figures->columns[c]))
+            continue;
+        extent e = agreement_of(figures, &figures->columns[c]);
+        if (e.n == 0)
+            continue;
+        if (n++ == 0)
+            fputc('\n', out);
+        print_agreement(space, &figures->columns[c], &e, out);
+    }
+}
+
+/* ---- JSON ---- */
+
+static cs_status print_point(const cs_space *space, const cs_journal *journal,
+                             const cs_sweep_results *results, uint32_t point, FILE *out,
+                             cs_error *error)
+{
+    char *set = cs_space_describe(space, point), *text = NULL;
+    cs_status status = set ? CS_OK : cs_error_no_memory(error);
+    const char *message = results->errors[point];
+    if (status == CS_OK && message) {
+        cJSON *string = cJSON_CreateString(message);
+        text = string ? cs_json_line(string) : NULL;
+        cJSON_Delete(string);
+        status = text ? CS_OK : cs_error_no_memory(error);
+    } else if (status == CS_OK) {
+        status = cs_sweep_report(journal, results, point, &text, error);
+    }
+    if (status == CS_OK)
+        fprintf(out, "{\"set\": %s, \"%s\": %s}", set, message ? "error" : "result", text);
+    free(text);
+    free(set);
+    return status;
+}
+
+static void print_number(FILE *out, const char *key, double value)
+{
+    char text[CS_NUMBER_TEXT_BYTES];
+    fprintf(out, ", \"%s\": %s", key, cs_number_format(value, text, sizeof(text)));
+}
+
+static void print_agreements(const cs_sweep_results *results, FILE *out)
+{
+    const cs_figure_table *figures = &results->figures;
+    const char *before = "";
+    char name[300];
+    fputs("\"closed_forms\": {", out);
+    for (uint32_t c = 0; c < figures->n_columns; c++) {
+        const cs_figure_column *column = &figures->columns[c];
+        if (!difference_of(column))
+            continue;
+        extent e = agreement_of(figures, column);
+        if (e.n == 0)
+            continue;
+        fprintf(out,
+                "%s\n\"%s\": {\"points\": %u, \"equal\": %u, \"applies\": %u, "
+                "\"equal_where_it_applies\": %u",
+                before, form_text(column, name, sizeof(name)), e.n, e.equal, e.applies,
+                e.equal_applies);
+        print_number(out, "smallest_difference", column->values[e.lowest]);
+        print_number(out, "largest_difference", column->values[e.highest]);
+        fputc('}', out);
+        before = ",";
+    }
+    fputc('}', out);
+}
+
+cs_status cs_sweep_report_json(const cs_space *space, const cs_journal *journal,
+                               const cs_sweep_results *results, FILE *out, cs_error *error)
+{
+    fputs("{\"points\": [", out);
+    for (uint32_t i = 0; i < results->n_points; i++) {
+        fputs(i > 0 ? ",\n" : "\n", out);
+        cs_status status = print_point(space, journal, results, i, out, error);
+        if (status != CS_OK)
+            return status;
+    }
+    fprintf(out, "],\n\"n_points\": %u, \"failed\": %u,\n", results->n_points, results->n_failed);
+    print_agreements(results, out);
+    fputs("}\n", out);
+    return CS_OK;
+}

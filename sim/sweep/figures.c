@@ -1,0 +1,277 @@
+#include "sim/sweep/figures.h"
+
+#include "sim/base/vector.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_BYTES = 200 };
+
+static const char formula_end[] = "_formula";
+
+/* ---- from a report ---- */
+
+static bool is_figure(const cJSON *value)
+{
+    return cJSON_IsNumber(value) || cJSON_IsBool(value) || cJSON_IsNull(value);
+}
+
+static bool add_figure(cJSON *figures, const char *key, const cJSON *value)
+{
+    cJSON *copy = cJSON_Duplicate(value, false);
+    if (!copy || !cJSON_AddItemToObject(figures, key, copy)) {
+        cJSON_Delete(copy);
+        return false;
+    }
+    return true;
+}
+
+static bool add_number(cJSON *figures, const char *prefix, const char *key, double value)
+{
+    char name[KEY_BYTES];
+    snprintf(name, sizeof(name), "%s%s", prefix, key);
+    if (cs_json_member(figures, name))
+        return true; /* the report's own counts */
+    return isfinite(value) ? cJSON_AddNumberToObject(figures, name, value) != NULL
+                           : cJSON_AddNullToObject(figures, name) != NULL;
+}
+
+static bool add_top_level(cJSON *figures, const cJSON *result)
+{
+    for (const cJSON *member = result->child; member; member = member->next) {
+        if (is_figure(member) && strlen(member->string) < KEY_BYTES / 2 &&
+            !add_figure(figures, member->string, member))
+            return false;
+    }
+    return true;
+}
+
+/* difference_K for K_formula beside K */
+static bool add_formulas(cJSON *figures, const cJSON *result)
+{
+    for (const cJSON *member = result->child; member; member = member->next) {
+        char key[KEY_BYTES];
+        size_t length = strlen(member->string), end = sizeof(formula_end) - 1;
+        if (length <= end || length >= KEY_BYTES || !cJSON_IsNumber(member) ||
+            strcmp(member->string + length - end, formula_end) != 0)
+            continue;
+        snprintf(key, sizeof(key), "%.*s", (int)(length - end), member->string);
+        const cJSON *simulated = cs_json_member(result, key);
+        if (cJSON_IsNumber(simulated) &&
+            !add_number(figures, "difference_", key, simulated->valuedouble - member->valuedouble))
+            return false;
+    }
+    return true;
+}
+
+static bool add_largest(cJSON *figures, const cJSON *devices, const char *key)
+{
+    double largest = -INFINITY;
+    const cJSON *device;
+    cJSON_ArrayForEach(device, devices)
+    {
+        const cJSON *value = cs_json_member(device, key);
+        largest = cJSON_IsNumber(value) ? fmax(largest, value->valuedouble) : largest;
+    }
+    return largest < 0 || add_number(figures, "", key, largest);
+}
+
+static double number_of(const cJSON *object, const char *key)
+{
+    const cJSON *value = cs_json_member(object, key);
+    return cJSON_IsNumber(value) ? value->valuedouble : NAN;
+}
+
+/* What a form is about: one figure of the whole run or of one device. */
+static bool is_same(const cJSON *a, const cJSON *b)
+{
+    const cJSON *x = cs_json_member(a, "device"), *y = cs_json_member(b, "device");
+    return strcmp(cJSON_GetStringValue(cs_json_member(a, "figure")),
+                  cJSON_GetStringValue(cs_json_member(b, "figure"))) == 0 &&
+           (x != NULL) == (y != NULL) && (!x || cJSON_Compare(x, y, true));
+}
+
+/* 1 for the first form that is stated for a figure, 2 for the next one, ... */
+static uint32_t rank_of(const cJSON *forms, const cJSON *form)
+{
+    uint32_t rank = 1;
+    for (const cJSON *at = forms->child; at && at != form; at = at->next)
+        rank += cJSON_IsString(cs_json_member(at, "figure")) && is_same(at, form);
+    return rank;
+}
+
+/* "closed_form_K", "closed_form2_K" */
+static char *form_key(char *key, const char *word, uint32_t rank, const char *figure)
+{
+    char digits[16] = "";
+    if (rank > 1)
+        snprintf(digits, sizeof(digits), "%u", rank);
+    snprintf(key, KEY_BYTES, "%s%s_%s", word, digits, figure);
+    return key;
+}
+
+/* The largest closed form for a figure over the devices, and the largest difference. */
+static bool add_closed_form(cJSON *figures, const cJSON *forms, const char *figure, uint32_t rank)
+{
+    double largest = NAN, farthest = NAN;
+    char key[KEY_BYTES];
+    bool applies = true;
+    const cJSON *form;
+    cJSON_ArrayForEach(form, forms)
+    {
+        const char *name = cJSON_GetStringValue(cs_json_member(form, "figure"));
+        if (!name || strcmp(name, figure) != 0 || rank_of(forms, form) != rank)
+            continue;
+        double difference = number_of(form, "difference");
+        largest = fmax(largest, number_of(form, "closed_form"));
+        applies = applies && cJSON_IsTrue(cs_json_member(form, "applies"));
+        if (isnan(farthest) || fabs(difference) > fabs(farthest))
+            farthest = difference;
+    }
+    return add_number(figures, "", form_key(key, "closed_form", rank, figure), largest) &&
+           add_number(figures, "", form_key(key, "difference", rank, figure), farthest) &&
+           cJSON_AddBoolToObject(figures, form_key(key, "applies", rank, figure), applies);
+}
+
+static bool add_closed_forms(cJSON *figures, const cJSON *forms)
+{
+    const cJSON *form;
+    cJSON_ArrayForEach(form, forms)
+    {
+        char key[KEY_BYTES];
+        const char *figure = cJSON_GetStringValue(cs_json_member(form, "figure"));
+        if (!figure || strlen(figure) >= KEY_BYTES / 2)
+            continue;
+        uint32_t rank = rank_of(forms, form);
+        if (!cs_json_member(figures, form_key(key, "closed_form", rank, figure)) &&
+            !add_closed_form(figures, forms, figure, rank))
+            return false;
+    }
+    return true;
+}
+
+cJSON *cs_figures_of(const cJSON *result)
+{
+    cJSON *figures = cJSON_CreateObject();
+    const cJSON *devices = cs_json_member(result, "devices");
+    if (figures && add_top_level(figures, result) && add_formulas(figures, result) &&
+        add_largest(figures, devices, "peak_memory_bytes") &&
+        add_largest(figures, devices, "peak_activation_bytes") &&
+        add_closed_forms(figures, cs_json_member(result, "closed_forms")))
+        return figures;
+    cJSON_Delete(figures);
+    return NULL;
+}
+
+/* ---- units ---- */
+
+const char *cs_figure_unit(const char *key)
+{
+    static const struct {
+        const char *end, *unit;
+    } units[] = {
+        {"_samples_per_s", "samples/s"},
+        {"_bytes_per_s", "bytes/s"},
+        {"_flop_per_s", "flop/s"},
+        {"_per_s", "1/s"},
+        {"_bytes", "bytes"},
+        {"_samples", "samples"},
+        {"_s", "s"},
+    };
+    size_t length = strlen(key);
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        size_t end = strlen(units[i].end);
+        if (length > end && strcmp(key + length - end, units[i].end) == 0)
+            return units[i].unit;
+    }
+    return "1";
+}
+
+/* ---- columns ---- */
+
+void cs_figure_table_finish(cs_figure_table *table)
+{
+    for (uint32_t c = 0; c < table->n_columns; c++) {
+        free(table->columns[c].name);
+        free(table->columns[c].values);
+    }
+    free(table->columns);
+    *table = (cs_figure_table){0};
+}
+
+static cs_figure_column *add_column(cs_figure_table *table, const char *name)
+{
+    if (!cs_vector_reserve((void **)&table->columns, &table->capacity, table->n_columns + 1ULL,
+                           sizeof(*table->columns)))
+        return NULL;
+    cs_figure_column column = {.name = strdup(name),
+                               .values = malloc((table->n_points + 1ULL) * sizeof(double)),
+                               .point = UINT32_MAX};
+    if (!column.name || !column.values) {
+        free(column.name);
+        free(column.values);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < table->n_points; i++)
+        column.values[i] = NAN;
+    table->columns[table->n_columns] = column;
+    return &table->columns[table->n_columns++];
+}
+
+/* Points mostly have the same figures in the same order, so the search begins where the column is
+ * expected. */
+static cs_figure_column *column_of(cs_figure_table *table, const char *name, uint32_t expected)
+{
+    for (uint32_t i = 0; i < table->n_columns; i++) {
+        cs_figure_column *column = &table->columns[(expected + i) % table->n_columns];
+        if (strcmp(column->name, name) == 0)
+            return column;
+    }
+    return add_column(table, name);
+}
+
+cs_status cs_figure_table_add(cs_figure_table *table, uint32_t point, const cJSON *figures,
+                              cs_error *error)
+{
+    uint32_t position = 0;
+    for (const cJSON *figure = figures->child; figure; figure = figure->next, position++) {
+        cs_figure_column *column = column_of(table, figure->string, position);
+        if (!column)
+            return cs_error_no_memory(error);
+        if (cJSON_IsNumber(figure))
+            column->values[point] = figure->valuedouble;
+        else if (cJSON_IsBool(figure))
+            column->values[point] = cJSON_IsTrue(figure) ? 1 : 0;
+        column->boolean = column->boolean || cJSON_IsBool(figure);
+        if (point < column->point) {
+            column->point = point;
+            column->position = position;
+        }
+    }
+    return CS_OK;
+}
+
+static int compare_columns(const void *a, const void *b)
+{
+    const cs_figure_column *x = a, *y = b;
+    if (x->point != y->point)
+        return x->point < y->point ? -1 : 1;
+    return (x->position > y->position) - (x->position < y->position);
+}
+
+void cs_figure_table_sort(cs_figure_table *table)
+{
+    if (table->n_columns > 1)
+        qsort(table->columns, table->n_columns, sizeof(*table->columns), compare_columns);
+}
+
+const cs_figure_column *cs_figure_table_find(const cs_figure_table *table, const char *name)
+{
+    for (uint32_t c = 0; c < table->n_columns; c++) {
+        if (strcmp(table->columns[c].name, name) == 0)
+            return &table->columns[c];
+    }
+    return NULL;
+}

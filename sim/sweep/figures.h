@@ -1,0 +1,55 @@
+/* What a sweep keeps of the JSON object that a run reports (sim run --json): one number each.
+ *
+ *     every number and boolean at the top level           under its key; true is 1
+ *     K_formula beside K                                  also difference_K, K minus K_formula
+ *     devices[].peak_memory_bytes, peak_activation_bytes  the largest, under these keys
+ *     closed_forms[]                                      closed_form_K, difference_K: simulated
+ *                                                         minus closed form, and applies_K: what the
+ *                                                         form assumes is so; K is the form's figure
+ *
+ * A second closed form for a figure is closed_form2_K, with difference2_K and applies2_K, and so on.
+ * Of one that is stated per device the largest counts, and the difference that is farthest from 0.
+ * So whatever a later schedule adds to the report is swept too. The unit is told by the end of the
+ * key.
+ */
+#ifndef CS_SWEEP_FIGURES_H
+#define CS_SWEEP_FIGURES_H
+
+#include "sim/base/json.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The figures as an object of numbers, booleans, and nulls where a number is missing; NULL when
+ * memory runs out. */
+cJSON *cs_figures_of(const cJSON *result);
+
+/* "s" of "makespan_s", "samples/s" of "throughput_samples_per_s", "1" of "tasks". */
+const char *cs_figure_unit(const char *key);
+
+/* The figures of all points, as columns. */
+typedef struct cs_figure_column {
+    char *name;
+    double *values;           /* of each point; NaN where there is none */
+    bool boolean;             /* 0 and 1 */
+    uint32_t point, position; /* of its first appearance: what columns are sorted by */
+} cs_figure_column;
+
+typedef struct cs_figure_table {
+    cs_figure_column *columns;
+    uint32_t n_columns, capacity, n_points;
+} cs_figure_table;
+
+/* Zeroed tables can be finished. */
+void cs_figure_table_finish(cs_figure_table *table);
+
+/* Takes the figures of a point, in any order of points. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_figure_table_add(cs_figure_table *table, uint32_t point,
+                                            const cJSON *figures, cs_error *error);
+
+/* Puts the columns into an order that does not depend on the order of points. */
+void cs_figure_table_sort(cs_figure_table *table);
+
+const cs_figure_column *cs_figure_table_find(const cs_figure_table *table, const char *name);
+
+#endif

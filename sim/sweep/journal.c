@@ -1,0 +1,297 @@
+#include "sim/sweep/journal.h"
+
+#include "sim/base/file.h"
+#include "sim/base/hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HASH_DIGITS = 16, PREFIX = HASH_DIGITS + 1 };
+
+static const char magic[] = "sim sweep journal 1 ";
+static const double flush_every = 0.1; /* s */
+
+static const char *shown(const cs_journal *journal)
+{
+    return journal->path ? journal->path : "temporary file";
+}
+
+static cs_status fail(const cs_journal *journal, const char *what, cs_error *error)
+{
+    char reason[128];
+    int code = errno;
+    if (strerror_r(code, reason, sizeof(reason)) != 0)
+        snprintf(reason, sizeof(reason), "error %d", code);
+    return cs_error_add(error, CS_IO, "%s: %s: %s", shown(journal), what, reason);
+}
+
+/* ---- lines ---- */
+
+/* "0123456789abcdef text\n": the hash is of the text. */
+static void write_prefix(char *line, const char *text, size_t length)
+{
+    snprintf(line, PREFIX, "%016" PRIx64, cs_hash_bytes(text, length, 0));
+    line[HASH_DIGITS] = ' ';
+}
+
+static bool is_whole(const char *line, size_t length)
+{
+    char prefix[PREFIX];
+    if (length <= PREFIX)
+        return false;
+    write_prefix(prefix, line + PREFIX, length - PREFIX);
+    return memcmp(prefix, line, PREFIX) == 0;
+}
+
+static bool write_all(int file, const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(file, text, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        text += written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
+cs_status cs_journal_append(cs_journal *journal, const char *text, size_t length,
+                            cs_journal_place *place, cs_error *error)
+{
+    char *line = malloc(PREFIX + length + 1);
+    if (!line)
+        return cs_error_no_memory(error);
+    write_prefix(line, text, length);
+    memcpy(line + PREFIX, text, length);
+    line[PREFIX + length] = '\n';
+    bool written = write_all(journal->file, line, PREFIX + length + 1);
+    free(line);
+    if (!written)
+        return fail(journal, "cannot write", error);
+    *place = (cs_journal_place){journal->end + PREFIX, length};
+    journal->end += PREFIX + length + 1;
+    journal->unflushed = true;
+    return CS_OK;
+}
+
+static double clock_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+cs_status cs_journal_flush(cs_journal *journal, bool now, cs_error *error)
+{
+    if (!journal->path || !journal->unflushed)
+        return CS_OK;
+    if (!now && clock_now() - journal->flushed < flush_every)
+        return CS_OK;
+    if (fdatasync(journal->file) != 0)
+        return fail(journal, "cannot flush to the disk", error);
+    journal->unflushed = false;
+    journal->flushed = clock_now();
+    return CS_OK;
+}
+
+cs_status cs_journal_read(const cs_journal *journal, cs_journal_place place, char **text,
+                          cs_error *error)
+{
+    char *bytes = malloc(place.length + 1);
+    size_t done = 0;
+    if (!bytes)
+        return cs_error_no_memory(error);
+    while (done < place.length) {
+        ssize_t got =
+            pread(journal->file, bytes + done, place.length - done, (off_t)(place.start + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            errno = got < 0 ? errno : EIO;
+            free(bytes);
+            return fail(journal, "cannot read", error);
+        }
+        done += (size_t)got;
+    }
+    bytes[done] = '\0';
+    *text = bytes;
+    return CS_OK;
+}
+
+/* ---- opening ---- */
+
+/* What an earlier run left. */
+typedef struct earlier {
+    char *text;
+    size_t length;
+    size_t first; /* where its points begin; 0: the header is no header */
+    bool same;    /* it is of this sweep */
+} earlier;
+
+static void header_text(char *text, size_t size, uint64_t identity)
+{
+    snprintf(text, size, "%s%016" PRIx64, magic, identity);
+}
+
+static size_t line_length(const earlier *e, size_t start)
+{
+    const char *end = memchr(e->text + start, '\n', e->length - start);
+    return end ? (size_t)(end - (e->text + start)) : 0;
+}
+
+static cs_status read_earlier(const cs_journal *journal, uint64_t identity, earlier *e,
+                              cs_error *error)
+{
+    char header[64];
+    struct stat info;
+    if (!journal->path)
+        return CS_OK;
+    if (fstat(journal->file, &info) != 0)
+        return fail(journal, "cannot read", error);
+    cs_journal_place all = {0, (uint64_t)info.st_size};
+    cs_status status = cs_journal_read(journal, all, &e->text, error);
+    if (status != CS_OK)
+        return status;
+    e->length = (size_t)info.st_size;
+    size_t length = line_length(e, 0);
+    if (!is_whole(e->text, length) || strncmp(e->text + PREFIX, magic, sizeof(magic) - 1) != 0)
+        return CS_OK;
+    header_text(header, sizeof(header), identity);
+    e->first = length + 1;
+    e->same =
+        length == PREFIX + strlen(header) && memcmp(e->text + PREFIX, header, strlen(header)) == 0;
+    return CS_OK;
+}
+
+/* Hands out whole lines; returns where the first other one begins. */
+static size_t take_points(earlier *e, cs_journal_reader *reader, void *context)
+{
+    size_t start = e->first;
+    for (size_t length; (length = line_length(e, start)) > 0; start += length + 1) {
+        char *line = e->text + start;
+        if (!is_whole(line, length))
+            break;
+        line[length] = '\0';
+        cs_journal_place place = {start + PREFIX, length - PREFIX};
+        bool taken = reader(context, line + PREFIX, place);
+        line[length] = '\n';
+        if (!taken)
+            break;
+    }
+    return start;
+}
+
+static cs_status begin_anew(cs_journal *journal, uint64_t identity, cs_error *error)
+{
+    char header[64];
+    cs_journal_place place;
+    if (ftruncate(journal->file, 0) != 0 || lseek(journal->file, 0, SEEK_SET) != 0)
+        return fail(journal, "cannot write", error);
+    journal->end = 0;
+    header_text(header, sizeof(header), identity);
+    cs_status status = cs_journal_append(journal, header, strlen(header), &place, error);
+    return status == CS_OK ? cs_journal_flush(journal, true, error) : status;
+}
+
+static cs_status go_on(cs_journal *journal, earlier *e, cs_journal_reader *reader, void *context,
+                       cs_error *error)
+{
+    journal->end = take_points(e, reader, context);
+    if (ftruncate(journal->file, (off_t)journal->end) != 0 ||
+        lseek(journal->file, (off_t)journal->end, SEEK_SET) < 0)
+        return fail(journal, "cannot write", error);
+    return CS_OK;
+}
+
+static cs_status begin(cs_journal *journal, uint64_t identity, bool resume,
+                       cs_journal_reader *reader, void *context, cs_error *error)
+{
+    earlier e = {0};
+    cs_status status = read_earlier(journal, identity, &e, error);
+    if (status == CS_OK && resume && e.first > 0 && !e.same)
+        status = cs_error_add(error, CS_INVALID,
+                              "%s: belongs to another sweep, or the scenario, its files or the "
+                              "program changed since; without --resume it is begun anew",
+                              journal->path);
+    else if (status == CS_OK && !resume && e.same && line_length(&e, e.first) > 0)
+        status = cs_error_add(error, CS_USAGE,
+                              "%s: this sweep was begun before; go on with --resume, or remove "
+                              "the file",
+                              journal->path);
+    else if (status == CS_OK && resume && e.same)
+        status = go_on(journal, &e, reader, context, error);
+    else if (status == CS_OK && e.length > 0 && e.first == 0 && memchr(e.text, '\n', e.length))
+        status = cs_error_add(error, CS_INVALID,
+                              "%s: is no journal of a sweep; remove it, or choose another output",
+                              journal->path);
+    else if (status == CS_OK)
+        status = begin_anew(journal, identity, error);
+    free(e.text);
+    return status;
+}
+
+static cs_status open_nameless(cs_journal *journal, cs_error *error)
+{
+    char name[4096];
+    const char *folder = getenv("TMPDIR");
+    int length =
+        snprintf(name, sizeof(name), "%s/sim-sweep-XXXXXX", folder && *folder ? folder : "/tmp");
+    if (length >= (int)sizeof(name))
+        return cs_error_add(error, CS_IO, "TMPDIR: is too long");
+    journal->file = mkstemp(name);
+    if (journal->file < 0)
+        return fail(journal, "cannot create", error);
+    unlink(name);
+    return CS_OK;
+}
+
+static cs_status open_file(cs_journal *journal, cs_error *error)
+{
+    if (!journal->path)
+        return open_nameless(journal, error);
+    journal->file = open(journal->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (journal->file < 0)
+        return fail(journal, "cannot create", error);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(journal->file, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
+        return CS_OK; /* some file systems have no locks */
+    return cs_error_add(error, CS_IO, "%s: another process is at this sweep", journal->path);
+}
+
+cs_status cs_journal_open(cs_journal *journal, const char *path, uint64_t identity, bool resume,
+                          cs_journal_reader *reader, void *context, cs_error *error)
+{
+    *journal = (cs_journal){.path = path ? strdup(path) : NULL, .file = -1};
+    if (path && !journal->path)
+        return cs_error_no_memory(error);
+    cs_status status = open_file(journal, error);
+    if (status == CS_OK)
+        status = begin(journal, identity, resume, reader, context, error);
+    if (status != CS_OK)
+        cs_journal_close(journal);
+    return status;
+}
+
+void cs_journal_close(cs_journal *journal)
+{
+    if (journal->file >= 0)
+        close(journal->file);
+    free(journal->path);
+    *journal = (cs_journal){.file = -1};
+}
+
+void cs_journal_remove(cs_journal *journal)
+{
+    if (journal->path)
+        unlink(journal->path);
+    cs_journal_close(journal);
+}

@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+"""sim sweep as users see it: test-sweep.py SIM
+
+Points of every form and syntax, failing points, threads, and sweeps that are killed at random moments
+and go on to the same file, bit for bit. Where h5py is there, the file is read with it as well.
+"""
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
+
+SCENARIO = {
+    'schema_version': 1,
+    'name': 'tiny',
+    'model': {'uniform': {'layers': 8, 'forward': '1 ms', 'backward': '2 ms', 'weights': '1 MB',
+                          'activation': '1 MB'}},
+    'platform': {'topology': 'ideal', 'devices': 4, 'memory': '16 GB'},
+    'schedule': {'kind': 'gpipe', 'micro_batches': 4},
+}
+MICRO = '/schedule/micro_batches'
+DEVICES = '/platform/devices'
+
+
+class Sweep(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix='test-sweep-')
+        self.addCleanup(self.folder.cleanup)
+        self.write('s.json', json.dumps(SCENARIO))
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        with open(self.path(name), 'w', encoding='utf-8', newline='') as file:
+            file.write(text)
+        return self.path(name)
+
+    def digest(self, name):
+        with open(self.path(name), 'rb') as file:
+            return hashlib.sha256(file.read()).hexdigest()
+
+    def sim(self, *arguments, status=0):
+        done = subprocess.run([SIM, 'sweep', self.path('s.json'), *arguments], capture_output=True,
+                              text=True, cwd=self.folder.name, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def points(self, *arguments):
+        return json.loads(self.sim('--no-output', '--json', *arguments).stdout)['points']
+
+    def refused(self, said, *arguments, status=3):
+        self.assertIn(said, self.sim('--no-output', *arguments, status=status).stderr)
+
+    # ---- which values ----
+
+    def test_values(self):
+        rows = [  # expected by hand
+            ('1,2,4', [1, 2, 4]),
+            ('2..5', [2, 3, 4, 5]),
+            ('2..9..3', [2, 5, 8]),
+            ('4..1..-1', [4, 3, 2, 1]),
+            ('7..7', [7]),
+            ('1..16..x2', [1, 2, 4, 8, 16]),
+            ('3..20..x2', [3, 6, 12]),
+            ('2..12..x1.5', [2, 3, 4, 7, 10]),  # 4.5 and 6.75 and 10.1: rounded, half to even
+            ('1..1000..log4', [1, 10, 100, 1000]),
+            ('1..4..log7', [1, 2, 3, 4]),  # 1 1.26 1.59 2 2.52 3.17 4, rounded, each once
+            ('0..8..lin5', [0, 2, 4, 6, 8]),
+            ('1..3,8,16..32..x2', [1, 2, 3, 8, 16, 32]),
+            (' 1 , 2 ', [1, 2]),
+        ]
+        for text, expected in rows:
+            with self.subTest(text):
+                points = self.points('--vary', f'/seed={text}')
+                self.assertEqual([p['set']['/seed'] for p in points], expected)
+
+    def test_values_that_are_no_counts(self):
+        key = '/model/uniform/forward'
+        rows = [
+            ('0.1..0.5..0.1', [0.1, 0.2, 0.3, 0.4, 0.5]),
+            ('1e-3..5e-3..1e-3', [0.001, 0.002, 0.003, 0.004, 0.005]),
+            ('0.5..0..-0.25', [0.5, 0.25, 0]),
+            ('0.0..1.0..lin3', [0, 0.5, 1]),
+            ('1.0..2..log3', [1, 2 ** 0.5, 2]),
+            ('1..4..x2 ms', ['1 ms', '2 ms', '4 ms']),
+            ('1..2us', ['1 us', '2 us']),
+            ('"1 ms",2 ms', ['1 ms', '2 ms']),
+        ]
+        for text, expected in rows:
+            with self.subTest(text):
+                points = self.points('--vary', f'{key}={text}')
+                self.assertEqual([p['set'][key] for p in points], expected)
+
+    def test_texts_and_json(self):
+        points = self.points('--vary', '/schedule/kind=gpipe,1f1b')
+        self.assertEqual([p['result']['schedule'] for p in points], ['gpipe', '1f1b'])
+        points = self.points('--vary', '/schedule/partition=[2,4,6],"balanced"')
+        self.assertEqual([p['set']['/schedule/partition'] for p in points], [[2, 4, 6], 'balanced'])
+        points = self.points('--vary', '/name=a/b,"1..2","x,y",../q')
+        self.assertEqual([p['result']['name'] for p in points], ['a/b', '1..2', 'x,y', '../q'])
+
+    def test_refused_values(self):
+        rows = [
+            ('5..2', 'the range is empty: it begins above its end'),
+            ('2..5..-1', 'the range is empty: it begins below its end'),
+            ('1..5..0', 'the step must not be 0'),
+            ('1..5..x1', 'the factor must be > 1'),
+            ('0..5..x2', 'must begin above 0'),
+            ('0..5..log3', 'must begin above 0'),
+            ('1..5..log1', 'a whole number from 2 to'),
+            ('1..5..log2.5', 'a whole number from 2 to'),
+            ('1..5..y2', 'a range is FIRST..LAST'),
+            ('1..', 'a range is FIRST..LAST'),
+            ('1...5', 'a range is FIRST..LAST'),
+            ('1..5..2..3', 'a range is FIRST..LAST'),
+            ('1..5 parsec', 'a range is FIRST..LAST'),
+            ('', 'a value is missing'),
+            ('1,,2', 'a value is missing'),
+            ('1..1e9', 'too many values'),
+            ('1,2,1', 'takes the value 1 twice'),
+            ('1,1.0', 'takes the value 1 twice'),
+        ]
+        for text, said in rows:
+            with self.subTest(text):
+                self.refused(said, '--vary', f'{MICRO}={text}')
+
+    # ---- which points ----
+
+    def test_grid(self):
+        points = self.points('--vary', f'{DEVICES}=2,4', '--vary', f'{MICRO}=1..3')
+        self.assertEqual([(p['set'][DEVICES], p['set'][MICRO]) for p in points],
+                         [(2, 1), (2, 2), (2, 3), (4, 1), (4, 2), (4, 3)])
+        for point in points:  # 8 layers: (M + P - 1) * 8/P * 3 ms
+            p, m = point['set'][DEVICES], point['set'][MICRO]
+            self.assertAlmostEqual(point['result']['makespan_s'], (m + p - 1) * 8 / p * 3e-3, 12)
+
+    def test_a_point_is_what_run_says(self):
+        point = self.points('--vary', f'{MICRO}=3,5')[1]
+        done = subprocess.run([SIM, 'run', self.path('s.json'), '--set', f'{MICRO}=5', '--no-output',
+                               '--json'], capture_output=True, text=True, check=True)
+        self.assertEqual(point['result'], json.loads(done.stdout))
+
+    def test_zip(self):
+        points = self.points('--vary', f'{DEVICES}=2,4,4', '--vary', f'{MICRO}=1..3', '--zip')
+        self.assertEqual([(p['set'][DEVICES], p['set'][MICRO]) for p in points],
+                         [(2, 1), (4, 2), (4, 3)])
+        self.refused('zipped keys must have equally many values', '--vary', f'{DEVICES}=2,4',
+                     '--vary', f'{MICRO}=1..3', '--zip')
+
+    def test_csv(self):
+        name = self.write('p.csv', '\ufeff' + f'{DEVICES}, {MICRO},/name\r\n2,3,"a, ""b"""\r\n\r\n'
+                          '4,1,\'\r\n 4 , 2 ,""')
+        points = self.points('--csv', name)
+        self.assertEqual([tuple(p['set'].values()) for p in points],
+                         [(2, 3, 'a, "b"'), (4, 1, "'"), (4, 2, '')])
+        self.assertEqual(points[0]['result']['name'], 'a, "b"')
+        self.assertIn('must not be empty', points[2]['error'])
+
+    def test_refused_csv(self):
+        rows = [
+            ('', 'has no points'),
+            (f'{MICRO}\n', 'has no points'),
+            (f'{MICRO}\n1,2\n', 'p.csv:2: must have 1 values, as the first line (got 2)'),
+            (f'{MICRO},{DEVICES}\n1,2\n\n1\n', 'p.csv:4: must have 2 values'),
+            (f'{MICRO},{DEVICES}\n1,\n', f'p.csv:2: the value of {DEVICES} is missing'),
+            (f'{MICRO}\n"1\n', 'a quote is not closed'),
+            (f'{MICRO}\n"1"2\n', 'p.csv:2: a comma must follow'),
+            ('micro\n1\n', 'p.csv:1: must be a JSON pointer'),
+            (f'{MICRO},{MICRO}\n1,2\n', f'{MICRO}: is varied twice'),
+        ]
+        for text, said in rows:
+            with self.subTest(text):
+                self.refused(said, '--csv', self.write('p.csv', text))
+        self.refused('cannot read', '--csv', self.path('none.csv'))
+
+    def test_the_scenario_says_it(self):
+        self.write('s.json', json.dumps({**SCENARIO, 'sweep': {'vary': {DEVICES: [2, 4],
+                                                                       MICRO: '1..3'}}}))
+        self.assertEqual(len(self.points()), 6)
+        self.assertEqual(len(self.points('--vary', f'{MICRO}=1..3')), 3)
+        for command in ('run', 'check'):
+            subprocess.run([SIM, command, self.path('s.json')], cwd=self.folder.name, check=True,
+                           capture_output=True)
+        self.write('p.csv', f'{MICRO}\n1\n2\n')
+        self.write('s.json', json.dumps({**SCENARIO, 'sweep': {'csv': 'p.csv'}}))
+        self.assertEqual(len(self.points()), 2)
+        for sweep, said in [({}, 'must have one of'), ({'vary': {MICRO: 3}}, 'must be a text like'),
+                            ({'vary': {}}, 'nothing is varied'), ({'wary': {}}, 'unknown key'),
+                            ({'vary': {MICRO: []}}, 'must be a text like')]:
+            self.write('s.json', json.dumps({**SCENARIO, 'sweep': sweep}))
+            with self.subTest(said):
+                self.refused(said, status=2 if 'nothing' in said else 3)
+
+    def test_refused_points(self):
+        rows = [
+            ([], 'nothing is varied', 2),
+            (['--vary', MICRO], '--vary must be /json/pointer=VALUES', 2),
+            (['--vary', 'micro=1'], 'must be a JSON pointer', 3),
+            (['--vary', '/schedule/micro_batch=1..3'], 'did you mean "micro_batches"?', 3),
+            (['--vary', '/schedul/micro_batches=1..3'], 'did you mean "schedule"?', 3),
+            (['--vary', '/a/b/c=1'], 'unknown key "a"', 3),
+            (['--vary', '/schedule=1', '--vary', f'{MICRO}=1'], 'lies within /schedule', 3),
+            (['--vary', '/seed=1..2000', '--vary', f'{MICRO}=1..2000'], 'the grid has 4e+06 points',
+             3),
+            (['--vary', f'{MICRO}=1', '--csv', 'p.csv'], '--csv excludes --vary', 2),
+            (['--vary', f'{MICRO}=1', '--jobs', '0'], '--jobs must be 1 to', 2),
+            (['--vary', f'{MICRO}=1', '--resume'], '--no-output excludes', 2),
+        ]
+        for arguments, said, status in rows:
+            with self.subTest(arguments):
+                self.refused(said, *arguments, status=status)
+
+    # ---- failing points ----
+
+    def test_failing_points(self):
+        done = self.sim('--vary', f'{MICRO}=0..3', '--json', '-o', 'f.h5')
+        points = json.loads(done.stdout)['points']
+        self.assertIn(MICRO, points[0]['error'])
+        self.assertTrue(all('result' in p for p in points[1:]))
+        self.assertIn('warning: 1 of 4 points failed', done.stderr)
+        self.assertEqual(json.loads(done.stdout)['failed'], 1)
+
+    def test_all_fail(self):
+        done = self.sim('--vary', f'{DEVICES}=100..102', '--json', '-o', 'f.h5', status=1)
+        self.assertIn('all of 3 points failed', done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)['points']), 3)
+        self.assertTrue(os.path.exists(self.path('f.h5')))
+
+    def test_a_key_of_one_schedule_only(self):
+        points = self.points('--vary', '/schedule/kind=dp,gpipe', '--vary',
+                             '/schedule/recompute=false,true')
+        self.assertEqual(['error' in p for p in points], [True, True, False, False])
+
+    # ---- the same answers ----
+
+    def test_threads(self):
+        arguments = ['--vary', f'{DEVICES}=1..8', '--vary', f'{MICRO}=0..20', '--json']
+        first = None
+        for jobs in ('1', '2', '3', '16'):
+            done = self.sim(*arguments, '-j', jobs, '-o', 't.h5')
+            now = (done.stdout, self.digest('t.h5'))
+            first = first or now
+            self.assertEqual(now, first, f'{jobs} jobs')
+
+    def start(self, *arguments):
+        return subprocess.Popen([SIM, 'sweep', self.path('s.json'), *arguments],
+                                cwd=self.folder.name, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+
+    def test_killed_and_resumed(self):
+        arguments = ['--vary', f'{DEVICES}=1..8', '--vary', f'{MICRO}=0..60', '--set',
+                     '/iterations=4']
+        begun = time.monotonic()
+        self.sim(*arguments, '-o', 'whole.h5')
+        whole, lasts = self.digest('whole.h5'), time.monotonic() - begun
+        moments = random.Random(1)
+        kills = cut = 0
+        for _ in range(12):
+            for name in ('k.h5', 'k.h5.journal'):
+                if os.path.exists(self.path(name)):
+                    os.remove(self.path(name))
+            for _ in range(moments.randrange(1, 4)):
+                process = self.start(*arguments, '-o', 'k.h5', '--resume')
+                time.sleep(moments.uniform(0, lasts))
+                process.send_signal(moments.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGINT]))
+                kills += process.wait() != 0
+                if os.path.exists(self.path('k.h5.journal')) and moments.random() < 0.5:
+                    size = os.path.getsize(self.path('k.h5.journal'))
+                    os.truncate(self.path('k.h5.journal'), moments.randrange(size + 1))
+                    cut += 1
+            self.sim(*arguments, '-o', 'k.h5', '--resume', '-j', moments.choice('123'))
+            self.assertEqual(self.digest('k.h5'), whole)
+            self.assertFalse(os.path.exists(self.path('k.h5.journal')))
+        self.assertGreater(kills, 5)
+        self.assertGreater(cut, 0)
+
+    def journal(self, *arguments):
+        """The journal of a sweep that was stopped in its middle."""
+        for wait in (0.05, 0.1, 0.2, 0.4, 0.8, 0.02, 0.01):
+            process = self.start(*arguments)
+            time.sleep(wait)
+            process.kill()
+            process.wait()
+            if os.path.exists(self.path('j.h5.journal')):
+                with open(self.path('j.h5.journal'), encoding='utf-8') as file:
+                    lines = file.read().splitlines(keepends=True)
+                if len(lines) > 20:
+                    return lines
+            for name in ('j.h5', 'j.h5.journal'):
+                if os.path.exists(self.path(name)):
+                    os.remove(self.path(name))
+        self.skipTest('too fast to be stopped')
+
+    def test_journals(self):
+        arguments = ['--vary', f'{DEVICES}=1..8', '--vary', f'{MICRO}=1..100', '--set',
+                     '/iterations=8', '-o', 'j.h5']
+        lines = self.journal(*arguments)
+        said = self.sim(*arguments, status=2).stderr
+        self.assertIn('go on with --resume', said)
+        other = [*arguments, '--set', '/iterations=9']
+        self.assertIn('belongs to another sweep', self.sim(*other, '--resume', status=3).stderr)
+        # a damaged line in the middle: what stands before it is taken over
+        damaged = lines[:10] + [lines[10].replace('"point"', '"paint"')] + lines[11:]
+        self.write('j.h5.journal', ''.join(damaged))
+        said = self.sim(*arguments, '--resume').stderr
+        self.assertEqual(re.search(r'(\d+) of 800 points were done', said).group(1), '9')
+        first = self.digest('j.h5')
+        # without the reports in the journal, --json runs the points again
+        self.write('j.h5.journal', ''.join(lines))
+        done = self.sim(*arguments, '--resume', '--json')
+        self.assertIn('0 of 800 points were done', done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)['points']), 800)
+        self.assertEqual(self.digest('j.h5'), first)
+        # another sweep may begin in its place, a foreign file not
+        self.write('j.h5.journal', ''.join(lines))
+        self.sim('--vary', f'{MICRO}=1..3', '-o', 'j.h5')
+        self.write('j.h5.journal', 'notes\n')
+        self.assertIn('is no journal', self.sim(*arguments, status=3).stderr)
+
+    def test_reports_come_back(self):
+        arguments = ['--vary', f'{DEVICES}=1..8', '--vary', f'{MICRO}=0..40', '--set',
+                     '/iterations=8', '-o', 'j.h5', '--json']
+        self.journal(*arguments)
+        resumed = self.sim(*arguments, '--resume')
+        self.assertNotIn('\n0 of', '\n' + resumed.stderr)
+        self.assertEqual(resumed.stdout, self.sim(*arguments).stdout)
+
+    # ---- the file ----
+
+    def test_plots_that_are_refused(self):
+        self.sim('--vary', f'{MICRO}=1..3', '-o', 'p.h5')
+        self.sim('--vary', f'{MICRO}=1..2', '--vary', '/seed=1..2', '--vary', '/iterations=1..2',
+                 '-o', 'q.h5')
+        for name, kind, said in [('p.h5', 'heatmap', 'must be a grid of 2 keys'),
+                                 ('q.h5', 'heatmap', 'must be at most 2'),
+                                 ('q.h5', 'lines', 'must be at most 2')]:
+            done = subprocess.run([SIM, 'plot', name, '--kind', kind, '--value', 'makespan_s'],
+                                  capture_output=True, text=True, cwd=self.folder.name, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
+    def test_file(self):
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest('no h5py')
+        self.sim('--vary', f'{DEVICES}=2,4', '--vary', f'{MICRO}=0..2', '--vary',
+                 '/platform/memory=1..2 GB', '--vary', '/schedule/kind=gpipe,1f1b', '-o', 'g.h5')
+        with h5py.File(self.path('g.h5')) as file:
+            self.assertEqual(file.attrs['format'], 'sim-sweep')
+            self.assertEqual(json.loads(file.attrs['scenario'])['name'], 'tiny')
+            makespan = file['makespan_s']
+            self.assertEqual(makespan.shape, (2, 3, 2, 2))
+            self.assertEqual(makespan.attrs['units'], 's')
+            self.assertEqual([makespan.dims[i][0].name for i in range(4)],
+                             ['/platform.devices', '/schedule.micro_batches', '/platform.memory',
+                              '/schedule.kind'])
+            self.assertEqual(list(file['platform.memory']), [1e9, 2e9])
+            self.assertEqual(file['platform.memory'].attrs['units'], 'bytes')
+            self.assertEqual([k.decode() for k in file['schedule.kind']], ['gpipe', '1f1b'])
+            self.assertAlmostEqual(makespan[1, 2, 0, 0], (2 + 4 - 1) * 2 * 3e-3)
+            self.assertTrue(all(v != v for v in makespan[:, 0].flat))
+            self.assertIn(MICRO, file['error'][0, 0, 0, 0].decode())
+
+
+if __name__ == '__main__':
+    unittest.main()
