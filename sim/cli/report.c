@@ -68,14 +68,25 @@ static const char *figure_label(cs_figure figure)
     return labels[figure];
 }
 
-/* How the simulation compares with the closed form. What differs in the last digits of a double is
- * rounding. */
+/* Makespans, bytes and numbers are whole, and equal or not. The others are quotients, whose last digits
+ * are rounding. */
+static double tolerance(cs_figure figure)
+{
+    return figure == CS_FIGURE_BUBBLE || figure == CS_FIGURE_ITERATION_TIME ? 1e-12 : 0;
+}
+
+static bool equal(cs_figure figure, double simulated, double closed)
+{
+    return fabs(simulated - closed) <= tolerance(figure) * fabs(closed);
+}
+
+/* How the simulation compares with the closed form. */
 static text comparison_text(cs_figure figure, double simulated, double closed)
 {
     if (isnan(simulated))
         return number_text(0, "-");
     double difference = simulated - closed;
-    if (fabs(difference) <= 1e-12 * fabs(closed))
+    if (equal(figure, simulated, closed))
         return number_text(0, "equal");
     if (figure == CS_FIGURE_BUBBLE)
         return number_text(100 * fabs(difference),
@@ -101,21 +112,18 @@ static void print_form(const cs_simulation *simulation, const cs_form *form, FIL
             comparison_text(form->figure, simulated, closed).characters);
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
     fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
-            form->applies ? "holds for" : "NOT MET HERE:");
+            !form->applies                           ? "NOT MET HERE:"
+            : equal(form->figure, simulated, closed) ? "holds for"
+                                                     : "CLAIMED FOR:");
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
-}
-
-static double figure_of_run(const cs_simulation *simulation, cs_figure figure)
-{
-    return figure == CS_FIGURE_MAKESPAN ? (double)simulation->trace.makespan
-                                        : simulation->analysis.bubble_fraction;
 }
 
 /* A figure of the whole run, once, and under it all closed forms for it. */
 static void print_with_forms(const cs_simulation *simulation, cs_figure figure, FILE *out)
 {
+    double value = cs_simulation_figure(simulation, &(cs_form){.figure = figure});
     print_figure(figure_label(figure),
-                 figure_text(figure, figure_of_run(simulation, figure)).characters, out);
+                 isnan(value) ? "not steady" : figure_text(figure, value).characters, out);
     for (uint32_t f = 0; f < simulation->forms.n; f++) {
         const cs_form *form = &simulation->forms.forms[f];
         if (form->figure == figure && form->device == CS_NONE && !simulation->trace.stopped)
@@ -140,19 +148,29 @@ static void print_sources(const cs_forms *forms, FILE *out)
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
+static bool has_form(const cs_simulation *simulation, cs_figure figure)
+{
+    for (uint32_t f = 0; f < simulation->forms.n; f++) {
+        if (simulation->forms.forms[f].figure == figure)
+            return true;
+    }
+    return false;
+}
+
 static void print_figures(const cs_simulation *simulation, FILE *out)
 {
     const cs_analysis *analysis = &simulation->analysis;
-    double iteration = analysis->iteration_time * (double)CS_PS_PER_SEC;
     fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "",
             FORMULA_COLUMN - COMPARISON_COLUMN, "simulated is", "formula, and what it assumes");
     if (!simulation->trace.stopped) {
-        print_figure("iteration time", time_text(iteration).characters, out);
+        print_with_forms(simulation, CS_FIGURE_ITERATION_TIME, out);
         print_figure("throughput", number_text(analysis->throughput, "%.5g samples/s").characters,
                      out);
     }
     print_with_forms(simulation, CS_FIGURE_MAKESPAN, out);
     print_with_forms(simulation, CS_FIGURE_BUBBLE, out);
+    if (has_form(simulation, CS_FIGURE_VERSION_DIFFERENCE))
+        print_with_forms(simulation, CS_FIGURE_VERSION_DIFFERENCE, out);
 }
 
 /* ---- devices ---- */
