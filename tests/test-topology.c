@@ -335,18 +335,20 @@ static void test_wrong_links(void **state)
         cs_time latency;
         const char *message;
     } rows[] = {
-        {0, 0, "link \"a 7\": bandwidth must be > 0 bytes/s (got 0)"},
-        {-2, 0, "link \"a 7\": bandwidth must be > 0 bytes/s (got -2)"},
-        {NAN, 0, "link \"a 7\": bandwidth must be > 0 bytes/s (got "},
-        {1, -5, "link \"a 7\": latency must be >= 0 (got -5 ps)"},
+        {0, 0, "link \"gpu0 to a 7\": bandwidth must be > 0 bytes/s (got 0)"},
+        {-2, 0, "link \"gpu0 to a 7\": bandwidth must be > 0 bytes/s (got -2)"},
+        {NAN, 0, "link \"gpu0 to a 7\": bandwidth must be > 0 bytes/s (got "},
+        {1, -5, "link \"gpu0 to a 7\": latency must be >= 0 (got -5 ps)"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         cs_platform platform;
         cs_error error;
         cs_error_init(&error);
-        assert_int_equal(cs_platform_init(&platform, "test", 1, 1, &error), CS_OK);
+        assert_int_equal(cs_platform_init(&platform, "test", 1, 1, 1, &error), CS_OK);
+        assert_int_equal(cs_platform_vertex(&platform, 1, CS_VERTEX_SWITCH, &error, "a %d", 7),
+                         CS_OK);
         assert_int_equal(
-            cs_platform_link(&platform, 0, rows[i].bandwidth, rows[i].latency, &error, "a %d", 7),
+            cs_platform_link(&platform, 0, 0, 1, rows[i].bandwidth, rows[i].latency, &error),
             CS_INVALID);
         if (!strstr(error.text, rows[i].message))
             fail_msg("got \"%s\", not \"%s\"", error.text, rows[i].message);

@@ -1,7 +1,5 @@
 #include "topologies/topology.h"
 
-#include <string.h>
-
 /* In the order in which `sim list` shows them; X(name) stands for the table cs_topology_name. */
 #define TOPOLOGY_MAP(X)                                                                            \
     X(ideal)                                                                                       \
@@ -16,11 +14,3 @@ TOPOLOGY_MAP(DECLARE)
 #define ADDRESS(name) &cs_topology_##name,
 const cs_topology *const cs_topologies[] = {TOPOLOGY_MAP(ADDRESS) NULL};
 #undef ADDRESS
-
-const cs_topology *cs_topology_find(const char *name)
-{
-    for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
-        if (strcmp((*topology)->name, name) == 0)
-            return *topology;
-    return NULL;
-}

@@ -1,7 +1,5 @@
 #include "sim/scenario/sections.h"
 
-#include "sim/base/text.h"
-
 #include <string.h>
 
 static const char *const sharing_names[] = {"none", "fifo", "phi", "max_min", NULL};
@@ -123,19 +121,6 @@ static cs_status read_phi(cs_platform_section *platform, const cs_json_place *se
     return CS_OK;
 }
 
-static cs_status find_topology(cs_platform_section *section, const cs_json_place *place,
-                               const char *name, cs_error *error)
-{
-    section->kind = cs_topology_find(name);
-    if (section->kind)
-        return CS_OK;
-    cs_guess guess;
-    cs_guess_init(&guess, name);
-    for (size_t i = 0; cs_topologies[i]; i++)
-        cs_guess_add(&guess, cs_topologies[i]->name);
-    return cs_json_invalid(place, error, "unknown topology %s", cs_guess_text(&guess));
-}
-
 /* Which topology it is has to be known before the section's keys can be. */
 static cs_status find_kind(cs_draft *draft, const cJSON *value, const cs_json_place *place,
                            cs_error *error)
@@ -148,8 +133,10 @@ static cs_status find_kind(cs_draft *draft, const cJSON *value, const cs_json_pl
     if (!cJSON_IsString(name))
         return cs_json_invalid(&key, error,
                                "must be the name of a topology (`sim list topologies`)");
-    return find_topology(&draft->platform, cJSON_IsString(value) ? place : &key, name->valuestring,
-                         error);
+    draft->platform.kind = cs_topology_find(name->valuestring);
+    return draft->platform.kind ? CS_OK
+                                : cs_topology_unknown(name->valuestring,
+                                                      cJSON_IsString(value) ? place : &key, error);
 }
 
 cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
@@ -160,10 +147,6 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
     cs_status status = find_kind(draft, value, &place, error);
     if (status != CS_OK)
         return status;
-    const cs_topology *kind = draft->platform.kind;
-    draft->platform.params = cs_arena_alloc(arena, 1, kind->params_size + 1);
-    if (!draft->platform.params)
-        return cs_error_no_memory(error);
     cJSON name_only = {.type = cJSON_Object}, name = {.type = cJSON_String};
     if (cJSON_IsString(value)) { /* "ideal" stands for {"topology": "ideal"} */
         name.string = (char *)(uintptr_t) "topology";
@@ -171,9 +154,8 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
         name_only.child = &name;
         value = &name_only;
     }
-    status = cs_field_read(
-        value, &place, (const cs_field *const[]){cs_scenario_platform_fields, kind->fields, NULL},
-        (void *const[]){&draft->platform, draft->platform.params}, arena, error);
+    status = cs_topology_params(draft->platform.kind, value, &place, cs_scenario_platform_fields,
+                                &draft->platform, arena, &draft->platform.params, error);
     return status == CS_OK ? read_phi(&draft->platform, &place, error) : status;
 }
 
