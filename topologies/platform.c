@@ -45,14 +45,22 @@ static cs_status allocate(cs_platform *platform, cs_error *error)
     return status;
 }
 
+cs_status cs_platform_check_devices(const char *topology, uint32_t n_devices, cs_error *error)
+{
+    if (n_devices > 0 && n_devices <= MOST_DEVICES)
+        return CS_OK;
+    return cs_error_add(error, CS_INVALID,
+                        "topology %s: the number of devices must be from 1 to %d "
+                        "(got %" PRIu32 ")",
+                        topology, MOST_DEVICES, n_devices);
+}
+
 cs_status cs_platform_init(cs_platform *platform, const char *topology, uint32_t n_devices,
                            uint64_t n_inner, uint64_t n_links, cs_error *error)
 {
-    if (n_devices == 0 || n_devices > MOST_DEVICES)
-        return cs_error_add(error, CS_INVALID,
-                            "topology %s: the number of devices must be from 1 to %d "
-                            "(got %" PRIu32 ")",
-                            topology, MOST_DEVICES, n_devices);
+    cs_status status = cs_platform_check_devices(topology, n_devices, error);
+    if (status != CS_OK)
+        return status;
     if (n_links >= MOST_LINKS || n_inner >= MOST_LINKS)
         return cs_error_add(error, CS_INVALID,
                             "topology %s: must have fewer than %u switches and links (got %" PRIu64
@@ -65,7 +73,7 @@ cs_status cs_platform_init(cs_platform *platform, const char *topology, uint32_t
                         .sharing = CS_SHARING_NONE,
                         .phi = 1};
     cs_arena_init(&made.arena);
-    cs_status status = allocate(&made, error);
+    status = allocate(&made, error);
     if (status != CS_OK) {
         cs_platform_finish(&made);
         return status;

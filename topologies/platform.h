@@ -98,6 +98,10 @@ struct cs_platform {
 /* Zeroed platforms can be finished. */
 void cs_platform_finish(cs_platform *platform);
 
+/* For topologies that compute with the number of devices before they make a platform. */
+CS_MUST_CHECK cs_status cs_platform_check_devices(const char *topology, uint32_t n_devices,
+                                                  cs_error *error);
+
 /* Allocates devices (speed 1, unlimited memory), vertices and links; for topologies. The devices'
  * vertices are named "gpu0", "gpu1", ...; `n_inner` is how many more there are. */
 CS_MUST_CHECK cs_status cs_platform_init(cs_platform *platform, const char *topology,

@@ -5,7 +5,21 @@
     X(ideal)                                                                                       \
     X(ring)                                                                                        \
     X(nvlink_switch)                                                                               \
-    X(pcie)
+    X(pcie)                                                                                        \
+    X(pcie_tree)                                                                                   \
+    X(nvlink_mesh)                                                                                 \
+    X(dgx1)                                                                                        \
+    X(nvswitch)                                                                                    \
+    X(torus)                                                                                       \
+    X(dragonfly)                                                                                   \
+    X(leaf_spine)                                                                                  \
+    X(fat_tree)                                                                                    \
+    X(cluster)                                                                                     \
+    X(abci)                                                                                        \
+    X(dgx1_v100)                                                                                   \
+    X(dgx_a100)                                                                                    \
+    X(dgx_h100)                                                                                    \
+    X(pcie_8gpu)
 
 #define DECLARE(name) extern const cs_topology cs_topology_##name;
 TOPOLOGY_MAP(DECLARE)

@@ -1,0 +1,53 @@
+/* Nets: platforms drawn vertex by vertex, with routes found by search and stored as tables.
+ *
+ * For what is small and irregular: the inside of a node, a topology from a file. A net with T
+ * terminals and V vertices stores 2 * T * V next links.
+ *
+ * Routes. Links are of two sorts. Over peer links (NVLink and the like) devices may pass on what
+ * is not for them; over the others (PCIe, cables) they do not. A pair of terminals that peer links
+ * connect uses them alone, if no more than `relays` devices have to pass on its messages; every
+ * other pair uses the other links alone. Among the ways, one with the fewest links, then one of the
+ * widest of these; where several are left, they are dealt out by the number of the target. Ports
+ * pass on nothing. (NCCL takes the same decision: an NVLink path, if needed through one other GPU,
+ * goes before PCIe; PATH_NVL, PATH_NVB, PATH_PIX ... in its src/graph/topo.h.)
+ *
+ *     cs_net *net = cs_net_create("mine");
+ *     uint32_t gpu = cs_net_vertex(net, CS_VERTEX_GPU, "gpu%u", 0), ...;
+ *     cs_net_links(net, gpu, plx, 12e9, 0, false);
+ *     status = cs_net_finish(net, n_devices, relays, platform, error);
+ *     cs_net_destroy(net);
+ *
+ * The net remembers the first failure (memory), which cs_net_finish reports.
+ */
+#ifndef CS_TOPOLOGIES_NET_H
+#define CS_TOPOLOGIES_NET_H
+
+#include "topologies/platform.h"
+
+#define CS_NET_NONE UINT32_MAX
+
+typedef struct cs_net cs_net;
+
+/* NULL when memory runs out; the functions below then do nothing, and cs_net_finish fails. */
+cs_net *cs_net_create(const char *topology);
+void cs_net_destroy(cs_net *net);
+
+/* Adds a vertex; printf-like name. Ids count up from 0. */
+uint32_t cs_net_vertex(cs_net *net, cs_vertex_kind kind, const char *format, ...) CS_PRINTF(3, 4);
+
+/* Adds one link, or one each way. A link from a vertex to itself limits what it can pass on. */
+void cs_net_link(cs_net *net, uint32_t from, uint32_t to, double bandwidth, cs_time latency,
+                 bool peer);
+void cs_net_links(cs_net *net, uint32_t from, uint32_t to, double bandwidth, cs_time latency,
+                  bool peer);
+
+/* How many vertices of a kind there are. */
+uint32_t cs_net_count(const cs_net *net, cs_vertex_kind kind);
+
+/* Makes the platform: its devices are the first n_devices vertices of kind GPU, its ports all of
+ * kind NIC. CS_INVALID when there are too few GPUs, when two terminals have no way to each other
+ * (both are named), or when the tables would take more than 4 GiB. */
+CS_MUST_CHECK cs_status cs_net_finish(cs_net *net, uint32_t n_devices, uint32_t relays,
+                                      cs_platform *platform, cs_error *error);
+
+#endif
