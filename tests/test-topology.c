@@ -179,7 +179,8 @@ static void test_all_pairs_are_connected(void **state)
 {
     (void)state;
     for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
-        for (uint32_t n = 1; n <= most_devices((*topology)->name); n++) {
+        for (uint32_t n = 1;
+             strcmp((*topology)->name, "file") != 0 && n <= most_devices((*topology)->name); n++) {
             const char *name = (*topology)->name;
             cs_platform platform = build(name, common_params(name), n);
             assert_int_equal(platform.n_devices, n);
@@ -315,7 +316,7 @@ static void test_wrong_numbers_of_devices(void **state)
     (void)state;
     static const uint32_t wrong[] = {0, (1 << 24) + 1, UINT32_MAX};
     for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
-        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        for (size_t i = 0; strcmp((*topology)->name, "file") != 0 && i < 3; i++) {
             cs_error error;
             cs_platform platform;
             char text[512];

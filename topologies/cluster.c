@@ -156,15 +156,22 @@ static uint32_t network_vertex(const layout *l, uint32_t v)
     return node_vertex(l, l->n_nodes, l->gpus) + v - nics;
 }
 
+/* A NIC that is joined with the network is no port any more: it passes messages on. */
+static cs_vertex_kind joined_kind(const layout *l, uint32_t v)
+{
+    const cs_vertex_kind kind = l->node.vertices[v].kind;
+    return kind == CS_VERTEX_NIC ? CS_VERTEX_SWITCH : kind;
+}
+
 static cs_status name_vertices(const layout *l, cs_platform *made, cs_error *error)
 {
     cs_status status = CS_OK;
     for (uint32_t k = 0; k < l->n_nodes; k++) {
         for (uint32_t v = 0; v < l->node.n_vertices && status == CS_OK; v++)
-            status = cs_platform_vertex(made, node_vertex(l, k, v), l->node.vertices[v].kind, error,
+            status = cs_platform_vertex(made, node_vertex(l, k, v), joined_kind(l, v), error,
                                         "node%" PRIu32 "/%s", k, l->node.vertices[v].name);
         for (uint32_t i = 0; l->attached && i < l->nics && status == CS_OK; i++)
-            status = cs_platform_vertex(made, nic_vertex(l, k, i), CS_VERTEX_NIC, error,
+            status = cs_platform_vertex(made, nic_vertex(l, k, i), CS_VERTEX_SWITCH, error,
                                         "node%" PRIu32 "/nic%" PRIu32, k, i);
     }
     for (uint32_t v = l->n_nodes * l->nics; v < l->network.n_vertices && status == CS_OK; v++)

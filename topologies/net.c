@@ -2,6 +2,7 @@
 
 #include "sim/base/vector.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,11 +23,20 @@ typedef struct edge {
     bool peer;
 } edge;
 
+/* A route that was given. */
+typedef struct given {
+    uint32_t source, target;
+    uint32_t first, n; /* in given_links */
+} given;
+
 struct cs_net {
     const char *topology;
     vertex *vertices;
     edge *edges;
+    given *given;
+    uint32_t *given_links;
     uint32_t n_vertices, cap_vertices, n_edges, cap_edges;
+    uint32_t n_given, cap_given, n_given_links, cap_given_links;
     cs_status status;
 };
 
@@ -37,6 +47,9 @@ typedef struct layout {
         *next[2]; /* over the other links, over peer links: at [target * n_vertices + vertex] the
                         * link to take, or NONE */
     uint32_t *through; /* per vertex: the link from it to itself, or NONE */
+    uint32_t *given;   /* per source * n_terminals + target: its route in `given_links`, led by its
+                         * length, or NONE; NULL when none is given */
+    uint32_t *given_links;
 } layout;
 
 /* ---- drawing ---- */
@@ -55,6 +68,8 @@ void cs_net_destroy(cs_net *net)
         return;
     free(net->vertices);
     free(net->edges);
+    free(net->given);
+    free(net->given_links);
     free(net);
 }
 
@@ -97,6 +112,33 @@ void cs_net_links(cs_net *net, uint32_t from, uint32_t to, double bandwidth, cs_
     cs_net_link(net, to, from, bandwidth, latency, peer);
 }
 
+bool cs_net_leads(const cs_net *net, uint32_t source, uint32_t target, const uint32_t *links,
+                  uint32_t n)
+{
+    uint32_t at = source;
+    for (uint32_t i = 0; i < n; i++) {
+        if (links[i] >= net->n_edges || net->edges[links[i]].from != at)
+            return false;
+        at = net->edges[links[i]].to;
+    }
+    return at == target;
+}
+
+void cs_net_route(cs_net *net, uint32_t source, uint32_t target, const uint32_t *links, uint32_t n)
+{
+    if (!net ||
+        !room(net, (void **)&net->given, &net->cap_given, net->n_given, sizeof(*net->given)))
+        return;
+    assert(cs_net_leads(net, source, target, links, n));
+    net->given[net->n_given++] = (given){source, target, net->n_given_links, n};
+    for (uint32_t i = 0; i < n; i++) {
+        if (!room(net, (void **)&net->given_links, &net->cap_given_links, net->n_given_links,
+                  sizeof(*net->given_links)))
+            return;
+        net->given_links[net->n_given_links++] = links[i];
+    }
+}
+
 uint32_t cs_net_count(const cs_net *net, cs_vertex_kind kind)
 {
     uint32_t n = 0;
@@ -112,6 +154,11 @@ static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t tar
 {
     const layout *l = platform->layout;
     const size_t row = (size_t)target * platform->n_vertices;
+    const uint32_t kept = l->given ? l->given[(size_t)source * l->n_terminals + target] : NONE;
+    if (kept != NONE) {
+        memcpy(links, l->given_links + kept + 1, l->given_links[kept] * sizeof(*links));
+        return l->given_links[kept];
+    }
     const uint32_t *next = l->next[1] + row;
     if (next[source] == NONE)
         next = l->next[0] + row;
@@ -268,7 +315,8 @@ static cs_status check_pairs(search *s, uint32_t target, cs_error *error)
     const cs_platform *p = s->platform;
     const size_t row = (size_t)target * p->n_vertices;
     for (uint32_t source = 0; source < s->l->n_terminals; source++) {
-        if (source == target)
+        if (source == target ||
+            (s->l->given && s->l->given[(size_t)source * s->l->n_terminals + target] != NONE))
             continue;
         if (s->l->next[0][row + source] == NONE && s->l->next[1][row + source] == NONE)
             return cs_error_add(error, CS_INVALID,
@@ -286,7 +334,7 @@ static cs_status check_pairs(search *s, uint32_t target, cs_error *error)
 static cs_status find_all(cs_platform *platform, const layout *l, uint32_t most_relays,
                           cs_error *error)
 {
-    search s = {.platform = platform, .l = l};
+    search s = {.platform = platform, .l = l, .longest = platform->longest_route};
     if (!reserve_search(&s)) {
         release_search(&s);
         return cs_error_no_memory(error);
@@ -335,7 +383,37 @@ static cs_status draw(const cs_net *net, const uint32_t *places, cs_platform *pl
     return status;
 }
 
-static cs_status make_layout(cs_platform *platform, uint32_t relays, cs_error *error)
+/* Takes over the routes that were given between terminals. */
+static cs_status keep_given(const cs_net *net, const uint32_t *places, cs_platform *platform,
+                            layout *l, cs_error *error)
+{
+    const size_t pairs = (size_t)l->n_terminals * l->n_terminals;
+    if (net->n_given == 0)
+        return CS_OK;
+    l->given = cs_arena_alloc(&platform->arena, pairs, sizeof(*l->given));
+    l->given_links = cs_arena_alloc(&platform->arena, (size_t)net->n_given + net->n_given_links,
+                                    sizeof(*l->given_links));
+    if (!l->given || !l->given_links)
+        return cs_error_no_memory(error);
+    memset(l->given, 0xff, pairs * sizeof(*l->given));
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < net->n_given; i++) {
+        const given *of = &net->given[i];
+        const uint32_t source = places[of->source], target = places[of->target];
+        if (source >= l->n_terminals || target >= l->n_terminals || source == target)
+            continue;
+        l->given[(size_t)source * l->n_terminals + target] = used;
+        l->given_links[used++] = of->n;
+        for (uint32_t k = 0; k < of->n; k++)
+            l->given_links[used++] = net->given_links[of->first + k];
+        if (of->n > platform->longest_route)
+            platform->longest_route = of->n;
+    }
+    return CS_OK;
+}
+
+static cs_status make_layout(const cs_net *net, const uint32_t *places, uint32_t relays,
+                             cs_platform *platform, cs_error *error)
 {
     layout *l = cs_arena_alloc(&platform->arena, 1, sizeof(*l));
     const uint64_t terminals = (uint64_t)platform->n_devices + platform->n_ports;
@@ -357,7 +435,8 @@ static cs_status make_layout(cs_platform *platform, uint32_t relays, cs_error *e
         .n_terminals = (uint32_t)terminals, .next = {tables, tables + cells}, .through = through};
     platform->layout = l;
     platform->route = route;
-    return find_all(platform, l, relays, error);
+    const cs_status status = keep_given(net, places, platform, l, error);
+    return status == CS_OK ? find_all(platform, l, relays, error) : status;
 }
 
 static cs_status make(const cs_net *net, uint32_t n_devices, uint32_t relays, cs_platform *platform,
@@ -369,8 +448,10 @@ static cs_status make(const cs_net *net, uint32_t n_devices, uint32_t relays, cs
     number(net, n_devices, places);
     platform->n_ports = cs_net_count(net, CS_VERTEX_NIC);
     cs_status status = draw(net, places, platform, error);
+    if (status == CS_OK)
+        status = make_layout(net, places, relays, platform, error);
     free(places);
-    return status == CS_OK ? make_layout(platform, relays, error) : status;
+    return status;
 }
 
 cs_status cs_net_finish(cs_net *net, uint32_t n_devices, uint32_t relays, cs_platform *platform,

@@ -41,6 +41,14 @@ void cs_net_link(cs_net *net, uint32_t from, uint32_t to, double bandwidth, cs_t
 void cs_net_links(cs_net *net, uint32_t from, uint32_t to, double bandwidth, cs_time latency,
                   bool peer);
 
+/* Gives the route between two vertices, in place of what a search would find; the links, counted
+ * from 0, must lead from the one to the other (an assertion). */
+void cs_net_route(cs_net *net, uint32_t source, uint32_t target, const uint32_t *links, uint32_t n);
+
+/* Whether the links make a way from the one vertex to the other. */
+bool cs_net_leads(const cs_net *net, uint32_t source, uint32_t target, const uint32_t *links,
+                  uint32_t n);
+
 /* How many vertices of a kind there are. */
 uint32_t cs_net_count(const cs_net *net, cs_vertex_kind kind);
 

@@ -15,6 +15,7 @@
     X(leaf_spine)                                                                                  \
     X(fat_tree)                                                                                    \
     X(cluster)                                                                                     \
+    X(file)                                                                                        \
     X(abci)                                                                                        \
     X(dgx1_v100)                                                                                   \
     X(dgx_a100)                                                                                    \
