@@ -170,7 +170,7 @@ static double socket_rate(reader *r, const char **attributes)
     if (vendor && !starts_with(vendor, "GenuineIntel"))
         return 6e9;
     size_t row = 0;
-    while (model < intel[row].from)
+    while (intel[row].from > 0 && model < intel[row].from)
         row++;
     return intel[row].rate * 1e9;
 }
