@@ -176,6 +176,7 @@ static cs_class random_transfer(generator *make)
                       .device = from,
                       .peer = to,
                       .weights = weights ? below(make, make->n_slots) : CS_NONE,
+                      .duration = chance(make, 10) ? 1500 : 0,
                       .bytes = chance(make, 80) ? PICK(make, sizes) : (int64_t)below(make, 5000)};
 }
 

@@ -82,6 +82,9 @@ struct cs_platform {
     const char *topology;
     uint32_t n_devices;
     cs_device *devices;
+    uint32_t
+        node_devices; /* devices 0 .. node_devices - 1 share a node, the next ones another, ...;
+                            * 0: not known, or all in one */
     uint32_t n_ports; /* terminals n_devices .. n_devices + n_ports - 1 */
     uint32_t n_vertices;
     cs_vertex *vertices;

@@ -8,7 +8,7 @@
 typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
-    const cJSON *model, *platform, *schedule;
+    const cJSON *model, *platform, *schedule, *collectives;
     uint32_t iterations;
     uint32_t seed;
 } cs_top_section;
