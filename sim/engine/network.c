@@ -215,6 +215,11 @@ void cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
             network->graph->classes[cls].bytes * (int64_t)times;
 }
 
+double cs_network_rate(const cs_network *network, uint32_t id)
+{
+    return network->flows[id].rate;
+}
+
 /* ---- flows on links ---- */
 
 static const uint32_t *links_of(const cs_network *network, const flow *of, uint32_t *n)
