@@ -9,6 +9,7 @@
 # sudo that asks for no password. Elsewhere, or without root, what is there is used, and what is
 # missing is named. It asks nothing, and can be run again at any time.
 set -eu
+here=$PWD
 cd "$(dirname "$0")"
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -19,7 +20,7 @@ show() { printf '+ %s\n' "$*" >&2; "$@"; }
 
 has() { command -v "$1" >/dev/null 2>&1; }
 has_library() { pkg-config --exists "$1" 2>/dev/null; }
-has_module() { python3 -c "import $1" 2>/dev/null; }
+has_module() { python3 -c "import $1" 2>/dev/null || /usr/bin/python3 -c "import $1" 2>/dev/null; }
 
 has_compiler()
 {
@@ -53,12 +54,11 @@ test_needs='
 libcmocka-dev    | cmocka, for unit tests         | has_library cmocka
 python3          | Python 3                       | has python3
 binutils         | nm                             | has nm
-git              | git                            | has git
-hdf5-tools       | h5dump and its kin             | has h5dump
-python3-h5py     | h5py, a second reader of HDF5  | has_module h5py
 '
 # tests that need these are skipped without them
 test_extras='
+hdf5-tools       | h5dump and its kin             | has h5dump
+python3-h5py     | h5py, a second reader of HDF5  | has_module h5py
 libxml2-utils    | xmllint, for SVG               | has xmllint
 man-db           | man, for the manual page       | has man
 groff-base       | groff, for the manual page     | has groff
@@ -69,7 +69,7 @@ missing()
 {
     echo "$1" | while IFS='|' read -r package what test; do
         if [ -n "$test" ] && ! eval "$test"; then
-            [ "${2:-package}" = what ] && echo "  $what" || echo "$package"
+            [ "${2:-package}" = what ] && echo " $what" || echo "$package"
         fi
     done
 }
@@ -98,20 +98,22 @@ apt()
 # Installs what is missing of the rows $1 (without which it ends) and $2 (without which it goes on).
 provide()
 {
-    packages=$(echo $(missing "$1") $(missing "$2"))
+    packages=$({ missing "$1"; missing "$2"; } | xargs)
     [ -n "$packages" ] || return 0
     if can_install; then
         say "installing $packages"
         apt update || say "apt-get update failed; trying with the lists that are there"
+        # shellcheck disable=SC2086 # one word per package
         apt install --no-install-recommends $packages || say "apt-get install failed"
     fi
-    packages=$(echo $(missing "$2"))
-    [ -z "$packages" ] || say "going on without $packages: some tests are skipped"
-    packages=$(echo $(missing "$1"))
-    [ -n "$packages" ] || return 0
-    say "missing, and cannot be installed from here:"
-    missing "$1" what >&2
-    die "on Debian or Ubuntu: sudo apt-get install $packages"
+    packages=$(missing "$1" | xargs)
+    if [ -n "$packages" ]; then
+        say "missing, and cannot be installed from here:"
+        missing "$1" what >&2
+        die "on Debian or Ubuntu: sudo apt-get install $packages"
+    fi
+    packages=$(missing "$2" | xargs)
+    [ -z "$packages" ] || say "going on without $packages; what needs them is left out"
 }
 
 # ---- building ----
@@ -130,22 +132,23 @@ build()
 {
     configure "$@"
     show ninja -C build
-    PATH=$PWD/build/sim/cli:$PATH
-    SIM_PLOTS_DIR=$PWD/plots
-    export PATH SIM_PLOTS_DIR
 }
 
 run()
 {
     scenario=${1:-scenarios/resnet50-1f1b.json}
+    case $1:$scenario in
+    :* | *:/*) ;;
+    *) [ "$here" = "$PWD" ] || scenario=$here/$scenario ;;
+    esac
     [ -f "$scenario" ] || die "$scenario: no such scenario"
     provide "$build_needs$picture_needs" ''
     build
     name=$(basename "$scenario" .json)
     mkdir -p out
-    show sim run "$scenario" -o "out/$name.h5"
-    show sim plot "out/$name.h5" --kind timeline -o "out/$name-timeline.svg"
-    show sim plot "out/$name.h5" --kind memory -o "out/$name-memory.svg"
+    show build/sim/cli/sim run "$scenario" -o "out/$name.h5"
+    show build/sim/cli/sim plot "out/$name.h5" --kind timeline -o "out/$name-timeline.svg"
+    show build/sim/cli/sim plot "out/$name.h5" --kind memory -o "out/$name-memory.svg"
 }
 
 run_tests()
@@ -163,7 +166,7 @@ build:0)
     build
     say "the program is build/sim/cli/sim"
     ;;
-run:1 | run:2) shift && run "$@" ;;
+run:1 | run:2) run "${2-}" ;;
 test:1) run_tests ;;
 -h:1 | --help:1) usage ;;
 *) usage >&2 && exit 2 ;;

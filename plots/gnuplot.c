@@ -228,11 +228,19 @@ static cs_status run(const cs_gnuplot *job, const char *folder, const char *prog
     return wait_for(job, process, program, error);
 }
 
-cs_status cs_gnuplot_run(cs_gnuplot *job, const char *program, cs_error *error)
+/* Where the programs are: where the user says, where they were installed, or, in a build that was not
+ * installed, where they were written. */
+static const char *programs_folder(void)
 {
     const char *folder = getenv("SIM_PLOTS_DIR");
-    if (!folder || !*folder)
-        folder = CS_PLOTS_DIR;
+    if (folder && *folder)
+        return folder;
+    return access(CS_PLOTS_DIR, R_OK) == 0 ? CS_PLOTS_DIR : CS_PLOTS_SOURCE_DIR;
+}
+
+cs_status cs_gnuplot_run(cs_gnuplot *job, const char *program, cs_error *error)
+{
+    const char *folder = programs_folder();
     cs_gnuplot_text(job, "programs", folder);
     cs_gnuplot_text(job, "folder", job->folder);
     FILE *parameters = job->parameters;

@@ -1,6 +1,6 @@
 /* 1F1B with a flush (PipeDream-Flush, DAPPLE): min(P - s, M) forwards to warm up, then a backward
  * and a forward in turn, then the remaining backwards, then the update. */
-#include "schedules/pipeline.h"
+#include "schedules/order-1f1b.h"
 
 static const char source[] =
     "Narayanan et al., ICML 2021 (arXiv 2006.09503), section 3.2; Fan et al., DAPPLE, PPoPP 2021";
@@ -23,29 +23,41 @@ static uint32_t micro_batches(const void *params)
     return ((const params_1f1b *)params)->micro_batches;
 }
 
-static uint32_t warm_up(uint32_t n_stages, uint32_t n_micros, uint32_t stage)
-{
-    return n_stages - stage < n_micros ? n_stages - stage : n_micros;
-}
-
-static cs_pipeline_step order(uint32_t n_stages, uint32_t n_micros, uint32_t stage, uint32_t k)
-{
-    uint32_t first = warm_up(n_stages, n_micros, stage);
-    if (k < first)
-        return (cs_pipeline_step){false, k};
-    uint32_t after = k - first, pairs = n_micros - first;
-    if (after >= 2 * pairs)
-        return (cs_pipeline_step){true, after - pairs};
-    if (after % 2 == 0)
-        return (cs_pipeline_step){true, after / 2};
-    return (cs_pipeline_step){false, first + after / 2};
-}
-
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    cs_pipeline_options options = {order, ((const params_1f1b *)params)->recompute};
+    cs_pipeline_options options = {.order = cs_order_1f1b,
+                                   .recompute = ((const params_1f1b *)params)->recompute};
     return cs_pipeline_generate(job, &options, builder, error);
+}
+
+/* With a latency c per message, in which nothing else takes time. What stage 0 computes after its
+ * P-th forward waits for messages to go down the pipeline and come back, once every P micro-batches
+ * (derivation: schedules/README.md). */
+static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *times, cs_forms *forms,
+                                 cs_error *error)
+{
+    int64_t P = job->plan->n_stages, M = job->micro_batches;
+    int64_t messages = 2 * (P - 1 + (M - 1) * (P - 1) / P);
+    cs_time compute, latency, makespan;
+    if (!cs_time_mul(times->step, M + P - 1, &compute) ||
+        !cs_time_mul(job->latency, messages, &latency) ||
+        !cs_time_add(compute, latency, &makespan) ||
+        !cs_time_add(makespan, times->update, &makespan) ||
+        !cs_time_mul(makespan, job->iterations, &makespan))
+        return CS_OK; /* does not fit: no closed form */
+    return cs_forms_add(
+        forms,
+        &(cs_form){.figure = CS_FIGURE_MAKESPAN,
+                   .device = CS_NONE,
+                   .exact = makespan,
+                   .formula = "(M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)) per "
+                              "mini-batch, and its update",
+                   .source = "longest path (schedules/README.md)",
+                   .applies =
+                       times->equal && times->neighbours && times->only_latency && !job->blocking,
+                   .assumes = "equal stages (here: the slowest), messages of no size, latency c"},
+        error);
 }
 
 static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
@@ -57,8 +69,10 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     cs_pipeline_times_of(job, &times);
     cs_status status = cs_pipeline_add_forms(job, &times, source, forms, error);
     if (status == CS_OK)
-        status =
-            cs_pipeline_add_peaks(job, warm_up, "min(P - s, M) activations", source, forms, error);
+        status = add_round_trips(job, &times, forms, error);
+    if (status == CS_OK)
+        status = cs_pipeline_add_peaks(job, cs_order_1f1b_warm_up, "min(P - s, M) activations",
+                                       source, forms, error);
     return status;
 }
 

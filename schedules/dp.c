@@ -204,6 +204,12 @@ static bool equal_speeds(const cs_job *job)
     return true;
 }
 
+/* With larger and smaller chunks some ranks finish earlier and begin the next mini-batch earlier. */
+static bool ranks_stay_level(const cs_job *job)
+{
+    return job->iterations == 1 || job->stages[0].weight_bytes % job->plan->n_devices == 0;
+}
+
 static cs_status add_peaks(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     cs_status status = CS_OK;
@@ -237,8 +243,9 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
                                    "and its update",
                         .source = source,
                         .applies = ((const dp_params *)params)->bucket == 0 && equal_speeds(job) &&
-                                   job->equal_messages,
-                        .assumes = "one bucket, speed 1, ring messages that do not share links"};
+                                   job->equal_messages && ranks_stay_level(job),
+                        .assumes = "one bucket, speed 1, equal chunks (or one mini-batch), ring "
+                                   "messages that do not share links"};
         cs_status status = cs_forms_add(forms, &form, error);
         if (status != CS_OK)
             return status;

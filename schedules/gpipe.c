@@ -33,7 +33,8 @@ static cs_pipeline_step order(uint32_t n_stages, uint32_t n_micros, uint32_t sta
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    cs_pipeline_options options = {order, ((const gpipe_params *)params)->recompute};
+    cs_pipeline_options options = {.order = order,
+                                   .recompute = ((const gpipe_params *)params)->recompute};
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
@@ -51,13 +52,10 @@ static bool sum_of_stages(const cs_job *job, cs_time *sum)
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
         const cs_layer_sum *stage = &job->stages[s];
         bool last = s + 1 == job->plan->n_stages;
-        cs_time message = 0;
-        if (!last && (!cs_time_transfer((double)stage->output_bytes, job->bandwidth, &message) ||
-                      !cs_time_add(message, job->latency, &message)))
-            return false;
+        cs_time backward = cs_pipeline_add(stage->backward_input, stage->backward_weight);
+        cs_time message = last ? 0 : cs_pipeline_add(cs_pipeline_bytes_time(job, s), job->latency);
         cs_time parts[] = {cs_pipeline_time(job, s, stage->forward),
-                           cs_pipeline_time(job, s, stage->backward_input + stage->backward_weight),
-                           message, message};
+                           cs_pipeline_time(job, s, backward), message, message};
         for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
             if (!cs_time_add(*sum, parts[i], sum))
                 return false;
@@ -74,7 +72,7 @@ static cs_status add_flow_shop(const cs_job *job, const cs_pipeline_times *times
 {
     cs_time sum, rest, makespan;
     if (!sum_of_stages(job, &sum) ||
-        !cs_time_mul(times->forward + times->backward, (int64_t)job->micro_batches - 1, &rest) ||
+        !cs_time_mul(times->step, (int64_t)job->micro_batches - 1, &rest) ||
         !cs_time_add(sum, rest, &rest) || !cs_time_mul(rest, job->iterations, &makespan))
         return CS_OK; /* does not fit: no closed form */
     return cs_forms_add(
@@ -84,8 +82,9 @@ static cs_status add_flow_shop(const cs_job *job, const cs_pipeline_times *times
                    .exact = makespan,
                    .formula = "sum(F + B + 2c) + (M - 1)(max F + max B)",
                    .source = "flow shop with time lags (schedules/README.md)",
-                   .applies = times->update == 0 && !job->blocking && job->equal_messages,
-                   .assumes = "messages that do not share links, no update"},
+                   .applies = times->update == 0 && !job->blocking && times->neighbours &&
+                              times->short_messages,
+                   .assumes = "messages shorter than stages that do not share links, no update"},
         error);
 }
 

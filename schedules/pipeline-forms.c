@@ -1,7 +1,5 @@
 #include "schedules/pipeline.h"
 
-#include <math.h>
-
 static cs_time longer(cs_time a, cs_time b)
 {
     return a > b ? a : b;
@@ -13,14 +11,56 @@ cs_time cs_pipeline_time(const cs_job *job, uint32_t stage, cs_time time)
     return cs_time_at_speed(time, job->speeds[device], &time) ? time : CS_TIME_MAX;
 }
 
+cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage)
+{
+    cs_time time;
+    double bytes = (double)job->stages[stage].output_bytes;
+    return cs_time_transfer(bytes, job->bandwidth, &time) ? time : CS_TIME_MAX;
+}
+
+cs_time cs_pipeline_add(cs_time a, cs_time b)
+{
+    cs_time sum;
+    return cs_time_add(a, b, &sum) ? sum : CS_TIME_MAX;
+}
+
+static cs_time backward_time(const cs_job *job, uint32_t stage)
+{
+    const cs_layer_sum *sum = &job->stages[stage];
+    return cs_pipeline_time(job, stage, cs_pipeline_add(sum->backward_input, sum->backward_weight));
+}
+
+static uint32_t device_of(const cs_job *job, uint32_t stage)
+{
+    return job->plan->devices[job->plan->stages[stage].first_device];
+}
+
+/* What the boundaries between the stages let the closed forms assume. */
+static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
+{
+    bool lone =
+        job->micro_batches == 1; /* then no two messages of a boundary are near each other */
+    times->neighbours = job->plan->n_stages == 1 || job->equal_messages;
+    times->only_latency = times->short_messages = true;
+    for (uint32_t s = 0; s + 1 < job->plan->n_stages; s++) {
+        cs_time bytes = cs_pipeline_bytes_time(job, s);
+        times->neighbours &= device_of(job, s + 1) == device_of(job, s) + 1;
+        times->only_latency &= bytes == 0;
+        times->short_messages &=
+            lone || (bytes <= cs_pipeline_time(job, s, job->stages[s].forward) &&
+                     bytes <= backward_time(job, s + 1));
+    }
+    times->free_messages =
+        job->plan->n_stages == 1 || (times->neighbours && times->only_latency && job->latency == 0);
+}
+
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
 {
     *times = (cs_pipeline_times){.equal = true};
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
-        const cs_layer_sum *sum = &job->stages[s];
-        cs_time forward = cs_pipeline_time(job, s, sum->forward);
-        cs_time backward = cs_pipeline_time(job, s, sum->backward_input + sum->backward_weight);
-        cs_time update = cs_pipeline_time(job, s, sum->update);
+        cs_time forward = cs_pipeline_time(job, s, job->stages[s].forward);
+        cs_time backward = backward_time(job, s);
+        cs_time update = cs_pipeline_time(job, s, job->stages[s].update);
         if (s > 0)
             times->equal &=
                 forward == times->forward && backward == times->backward && update == times->update;
@@ -28,11 +68,11 @@ void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
         times->backward = longer(times->backward, backward);
         times->update = longer(times->update, update);
     }
-    times->free_messages = job->plan->n_stages == 1 || (job->latency == 0 && isinf(job->bandwidth));
+    times->step = cs_pipeline_add(times->forward, times->backward);
+    look_at_messages(job, times);
 }
 
-/* A product of counts and times, saturating: a closed form that does not fit is no error of the
- * run. */
+/* A product of counts and times, saturating. */
 static int64_t times_count(cs_time time, int64_t count)
 {
     cs_time product;
@@ -43,10 +83,7 @@ cs_status cs_pipeline_add_forms(const cs_job *job, const cs_pipeline_times *time
                                 const char *source, cs_forms *forms, cs_error *error)
 {
     int64_t P = job->plan->n_stages, M = job->micro_batches;
-    cs_time step = times->forward + times->backward;
-    cs_time batch = times_count(step, M + P - 1);
-    if (batch <= CS_TIME_MAX - times->update)
-        batch += times->update;
+    cs_time batch = cs_pipeline_add(times_count(times->step, M + P - 1), times->update);
     bool applies = times->equal && times->free_messages;
     const char *assumes = "equal stages (here: the slowest), free messages";
     cs_status status =
@@ -67,7 +104,7 @@ cs_status cs_pipeline_add_forms(const cs_job *job, const cs_pipeline_times *time
                                    .fraction = (double)(P - 1) / (double)(M + P - 1),
                                    .formula = "(P - 1)/(M + P - 1)",
                                    .source = source,
-                                   .applies = applies && times->update == 0,
+                                   .applies = applies && times->update == 0 && times->step > 0,
                                    .assumes = assumes},
                         error);
 }

@@ -12,20 +12,24 @@ typedef struct stage_classes {
     uint32_t send_backward; /* to the stage before */
 } stage_classes;
 
-/* What a stage has to do next within the current mini-batch. */
+/* How far a stage is in the current span. */
 typedef struct stage_state {
-    uint32_t done; /* steps */
-    bool ready;    /* its next step can be added in this round */
+    uint32_t done;      /* steps */
+    uint32_t backwards; /* of these */
+    bool ready;         /* its next step can be added in this round */
 } stage_state;
 
 typedef struct pipeline {
     const cs_job *job;
     const cs_pipeline_options *options;
     cs_builder *builder;
-    uint32_t n_stages, n_micros;
+    uint32_t n_stages;
+    uint32_t n_micros;   /* of a span: a mini-batch, or with no flush in between all of them */
+    uint32_t first_item; /* of the current span */
+    uint32_t *slots;     /* per stage */
     stage_classes *classes;
     stage_state *states;
-    /* per stage and micro-batch of the current mini-batch: the task that brings it what it needs,
+    /* per stage and micro-batch of the current span: the task that brings it what it needs,
      * CS_NONE while that is not there */
     uint32_t *activation_from, *gradient_from;
 } pipeline;
@@ -120,19 +124,32 @@ static uint32_t make_send(pipeline *p, uint32_t from, uint32_t to)
     return cls;
 }
 
+static void set_policies(pipeline *p, uint32_t stage)
+{
+    cs_stage_policies policies = {CS_NONE, CS_NONE};
+    p->options->policies(p->job, p->options->params, p->builder, p->slots, stage, &policies);
+    const stage_classes *classes = &p->classes[stage];
+    if (policies.forward != CS_NONE)
+        cs_builder_set_policy(p->builder, classes->forward, policies.forward);
+    if (policies.backward != CS_NONE)
+        cs_builder_set_policy(p->builder, classes->backward, policies.backward);
+}
+
 static void make_classes(pipeline *p)
 {
+    for (uint32_t s = 0; s < p->n_stages; s++)
+        p->slots[s] = cs_residents_add(p->builder, p->job, s, device_of(p->job, s));
     for (uint32_t s = 0; s < p->n_stages; s++) {
-        uint32_t device = device_of(p->job, s);
-        uint32_t slot = cs_residents_add(p->builder, p->job, s, device);
         stage_classes *classes = &p->classes[s];
-        classes->forward = make_forward(p, s, slot);
-        classes->recompute = p->options->recompute ? make_recompute(p, s, slot) : CS_NONE;
-        classes->backward = make_backward(p, s, slot);
-        classes->update =
-            cs_builder_compute(p->builder, CS_UPDATE, s, device, slot, p->job->stages[s].update);
+        classes->forward = make_forward(p, s, p->slots[s]);
+        classes->recompute = p->options->recompute ? make_recompute(p, s, p->slots[s]) : CS_NONE;
+        classes->backward = make_backward(p, s, p->slots[s]);
+        classes->update = cs_builder_compute(p->builder, CS_UPDATE, s, device_of(p->job, s),
+                                             p->slots[s], p->job->stages[s].update);
         classes->send_forward = s + 1 < p->n_stages ? make_send(p, s, s + 1) : CS_NONE;
         classes->send_backward = s > 0 ? make_send(p, s, s - 1) : CS_NONE;
+        if (p->options->policies)
+            set_policies(p, s);
     }
 }
 
@@ -191,22 +208,31 @@ static void add_backward(pipeline *p, uint32_t stage, uint32_t micro, uint32_t i
         *cell(p, p->gradient_from, stage - 1, micro) = send(p, classes->send_backward, task, item);
 }
 
-static void add_step(pipeline *p, uint32_t stage, uint32_t batch)
+/* An update follows the last backward of each mini-batch. */
+static void add_update(pipeline *p, uint32_t stage)
+{
+    uint32_t per_batch = p->job->micro_batches, done = ++p->states[stage].backwards;
+    if (done % per_batch == 0)
+        cs_builder_task(p->builder, p->classes[stage].update, p->first_item + done - per_batch);
+}
+
+static void add_step(pipeline *p, uint32_t stage)
 {
     cs_pipeline_step step = next_step(p, stage);
-    uint32_t item = batch * p->n_micros + step.micro_batch;
-    if (step.backward)
-        add_backward(p, stage, step.micro_batch, item);
-    else
+    uint32_t item = p->first_item + step.micro_batch;
+    p->states[stage].done++;
+    if (!step.backward) {
         add_forward(p, stage, step.micro_batch, item);
-    if (++p->states[stage].done == 2 * p->n_micros)
-        cs_builder_task(p->builder, p->classes[stage].update, batch * p->n_micros);
+        return;
+    }
+    add_backward(p, stage, step.micro_batch, item);
+    add_update(p, stage);
 }
 
 /* One round: every stage whose next step had its inputs added before this round adds it. The rounds
  * are the time slots of a run in which all tasks take equal time, so ids come out in the order of
  * such a run. Returns how many steps were added. */
-static uint32_t add_round(pipeline *p, uint32_t batch)
+static uint32_t add_round(pipeline *p)
 {
     uint32_t added = 0;
     for (uint32_t s = 0; s < p->n_stages; s++)
@@ -214,13 +240,13 @@ static uint32_t add_round(pipeline *p, uint32_t batch)
     for (uint32_t s = 0; s < p->n_stages; s++) {
         if (!p->states[s].ready)
             continue;
-        add_step(p, s, batch);
+        add_step(p, s);
         added++;
     }
     return added;
 }
 
-static cs_status add_mini_batch(pipeline *p, uint32_t batch, cs_error *error)
+static cs_status add_span(pipeline *p, cs_error *error)
 {
     size_t cells = (size_t)p->n_stages * p->n_micros;
     memset(p->activation_from, 0xff, cells * sizeof(*p->activation_from));
@@ -228,7 +254,7 @@ static cs_status add_mini_batch(pipeline *p, uint32_t batch, cs_error *error)
     memset(p->states, 0, p->n_stages * sizeof(*p->states));
     uint64_t left = 2 * (uint64_t)cells;
     while (left > 0) {
-        uint32_t added = add_round(p, batch);
+        uint32_t added = add_round(p);
         if (added == 0)
             return cs_error_add(
                 error, CS_INVALID,
@@ -241,16 +267,18 @@ static cs_status add_mini_batch(pipeline *p, uint32_t batch, cs_error *error)
 static cs_status generate(pipeline *p, cs_error *error)
 {
     size_t cells = (size_t)p->n_stages * p->n_micros;
+    p->slots = calloc(p->n_stages, sizeof(*p->slots));
     p->classes = calloc(p->n_stages, sizeof(*p->classes));
     p->states = calloc(p->n_stages, sizeof(*p->states));
     p->activation_from = malloc(cells * sizeof(*p->activation_from));
     p->gradient_from = malloc(cells * sizeof(*p->gradient_from));
-    if (!p->classes || !p->states || !p->activation_from || !p->gradient_from)
+    if (!p->slots || !p->classes || !p->states || !p->activation_from || !p->gradient_from)
         return cs_error_no_memory(error);
     make_classes(p);
     cs_status status = CS_OK;
-    for (uint32_t batch = 0; batch < p->job->iterations && status == CS_OK; batch++)
-        status = add_mini_batch(p, batch, error);
+    uint32_t n_items = p->job->micro_batches * p->job->iterations;
+    for (; p->first_item < n_items && status == CS_OK; p->first_item += p->n_micros)
+        status = add_span(p, error);
     return status;
 }
 
@@ -262,7 +290,10 @@ cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *opt
                   .builder = builder,
                   .n_stages = job->plan->n_stages,
                   .n_micros = job->micro_batches};
+    if (options->continuous)
+        p.n_micros *= job->iterations;
     cs_status status = generate(&p, error);
+    free(p.slots);
     free(p.classes);
     free(p.states);
     free(p.activation_from);

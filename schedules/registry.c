@@ -3,10 +3,13 @@
 #include <string.h>
 
 extern const cs_schedule cs_schedule_sequential, cs_schedule_dp, cs_schedule_gpipe,
-    cs_schedule_1f1b;
+    cs_schedule_1f1b, cs_schedule_pipedream, cs_schedule_pipedream_2bw, cs_schedule_nf1b;
 
 const cs_schedule *const cs_schedules[] = {
-    &cs_schedule_sequential, &cs_schedule_dp, &cs_schedule_gpipe, &cs_schedule_1f1b, NULL,
+    &cs_schedule_sequential, &cs_schedule_dp,
+    &cs_schedule_gpipe,      &cs_schedule_1f1b,
+    &cs_schedule_pipedream,  &cs_schedule_pipedream_2bw,
+    &cs_schedule_nf1b,       NULL,
 };
 
 const cs_schedule *cs_schedule_find(const char *name)

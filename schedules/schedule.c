@@ -24,7 +24,10 @@ const char *cs_figure_key(cs_figure figure)
     static const char *const keys[CS_N_FIGURES] = {
         [CS_FIGURE_MAKESPAN] = "makespan_s",
         [CS_FIGURE_BUBBLE] = "bubble_fraction",
+        [CS_FIGURE_ITERATION_TIME] = "iteration_time_s",
         [CS_FIGURE_PEAK_ACTIVATIONS] = "peak_activation_bytes",
+        [CS_FIGURE_PEAK_VERSIONS] = "peak_weight_versions",
+        [CS_FIGURE_VERSION_DIFFERENCE] = "version_difference",
     };
     return keys[figure];
 }

@@ -26,7 +26,8 @@ typedef struct cs_job {
     /* A lone message between neighbouring devices, for planners and closed forms: */
     cs_time latency;
     double bandwidth;
-    bool equal_messages; /* it is the same for all neighbours */
+    bool equal_messages; /* it is the same in a whole ring over the devices, d to d + 1 and the last
+                          * to 0, and no two of these messages share a link */
 } cs_job;
 
 /* The shape of plan that a schedule runs. */
@@ -38,16 +39,19 @@ typedef enum cs_layout {
 
 /* Figures that a closed form can be stated for. */
 typedef enum cs_figure {
-    CS_FIGURE_MAKESPAN,         /* ps */
-    CS_FIGURE_BUBBLE,           /* fraction of device time */
-    CS_FIGURE_PEAK_ACTIVATIONS, /* bytes on one device */
+    CS_FIGURE_MAKESPAN,           /* ps */
+    CS_FIGURE_BUBBLE,             /* fraction of device time */
+    CS_FIGURE_ITERATION_TIME,     /* ps */
+    CS_FIGURE_PEAK_ACTIVATIONS,   /* bytes on one device */
+    CS_FIGURE_PEAK_VERSIONS,      /* of the weights of one device, alive at once */
+    CS_FIGURE_VERSION_DIFFERENCE, /* of mini-batches, in the steady state (staleness.h) */
     CS_N_FIGURES
 } cs_figure;
 
 typedef struct cs_form {
     cs_figure figure;
     uint32_t device;     /* of a figure per device, else CS_NONE */
-    int64_t exact;       /* ps or bytes */
+    int64_t exact;       /* ps, bytes or a number */
     double fraction;     /* of CS_FIGURE_BUBBLE */
     const char *formula; /* as the source writes it */
     const char *source;
@@ -68,6 +72,8 @@ typedef struct cs_schedule {
     size_t params_size; /* of the struct that `fields` fill */
     cs_layout layout;
     uint32_t (*micro_batches)(const void *params);
+    /* NULL, or the number of devices that the parameter `workers` asks for; 0: none in particular */
+    uint32_t (*devices)(const void *params);
     CS_MUST_CHECK cs_status (*generate)(const cs_job *job, const void *params, cs_builder *builder,
                                         cs_error *error);
     /* Adds its closed forms with cs_forms_add. */

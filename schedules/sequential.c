@@ -28,7 +28,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
                           cs_error *error)
 {
     (void)params;
-    return cs_pipeline_generate(job, &(cs_pipeline_options){order, false}, builder, error);
+    return cs_pipeline_generate(job, &(cs_pipeline_options){.order = order}, builder, error);
 }
 
 static uint32_t one_at_once(uint32_t n_stages, uint32_t n_micros, uint32_t stage)

@@ -9,12 +9,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_DEVICES = 6, MOST_TASKS = 40, MOST_CLASSES = 12 };
+enum { MOST_DEVICES = 6, MOST_TASKS = 40, MOST_CLASSES = 12, MOST_SLOTS = 3 };
 
 typedef struct random_task {
     uint32_t cls;
     double rank;     /* edges lead from lower to higher rank */
     double position; /* ids are given in this order; equal to rank where program order binds */
+    uint32_t item;
     uint32_t id;
 } random_task;
 
@@ -22,12 +23,18 @@ typedef struct generator {
     gsl_rng *random;
     cs_builder *builder;
     uint32_t n_devices, n_stages, n_items, n_slots;
+    uint32_t n_notes;         /* registers by item, and as many by mini-batch behind them */
+    bool satisfiable;         /* no task asks for a version that is not there */
+    bool retains[MOST_SLOTS]; /* the slot keeps all its versions */
     cs_queue queues[MOST_DEVICES];
     uint32_t n_classes;
     struct {
         uint32_t closer; /* the class that frees what this one allocates, or CS_NONE */
         bool is_closer;
         bool in_program;
+        bool is_update;
+        bool stashes; /* its closer reads the version that it read: their items are their own */
+        uint32_t slot, n_pairs;
     } classes[MOST_CLASSES + 1];
     uint32_t n_tasks;
     random_task tasks[MOST_TASKS + 1];
@@ -182,12 +189,15 @@ static cs_class random_transfer(generator *make)
 
 static uint32_t add_class(generator *make)
 {
-    const cs_class cls = chance(make, 60) ? random_compute(make) : random_transfer(make);
+    cs_class cls = chance(make, 60) ? random_compute(make) : random_transfer(make);
+    cls.updates = cls.weights != CS_NONE && chance(make, 15);
     const uint32_t id = cs_builder_class(make->builder, &cls);
     assert(id == make->n_classes);
     make->classes[id].closer = CS_NONE;
     make->classes[id].in_program =
         cls.kind != CS_TRANSFER && make->queues[cls.device] == CS_QUEUE_PROGRAM;
+    make->classes[id].is_update = cls.kind == CS_UPDATE;
+    make->classes[id].slot = cls.weights;
     make->n_classes++;
     return id;
 }
@@ -201,6 +211,77 @@ static void add_own_effects(generator *make)
         const int64_t bytes = 1 + below(make, 60);
         cs_builder_effect(make->builder, category, device, bytes, false);
         cs_builder_effect(make->builder, category, device, -bytes, true);
+    }
+}
+
+/* The closer reads what the opener read, and it is held in between. */
+static void stash(generator *make, uint32_t opener, uint32_t closer)
+{
+    const uint32_t slot = make->classes[opener].slot;
+    if (slot == CS_NONE || make->classes[closer].slot != slot || make->classes[opener].is_update ||
+        make->classes[closer].is_update || chance(make, 20))
+        return;
+    const uint32_t note = cs_builder_register(make->builder);
+    const cs_policy first = {
+        .read = CS_READ_CURRENT, .slot = slot, .writes = note, .first_held = slot, .n_held = 1};
+    const cs_policy second = {
+        .read = CS_READ_REGISTER, .reads = note, .writes = CS_NONE, .drops = true};
+    cs_builder_set_policy(make->builder, opener, cs_builder_policy(make->builder, &first));
+    cs_builder_set_policy(make->builder, closer, cs_builder_policy(make->builder, &second));
+    make->classes[opener].stashes = true;
+    make->classes[closer].stashes = true;
+}
+
+static cs_policy random_policy(generator *make)
+{
+    cs_policy policy = {.read = (uint8_t)below(make, make->n_notes > 0 ? 3 : 2),
+                        .strict = chance(make, 30),
+                        .drops = chance(make, 40),
+                        .by_batch = chance(make, 30),
+                        .slot = below(make, make->n_slots),
+                        .lag = 1 + below(make, 3),
+                        .writes = CS_NONE};
+    const uint32_t first_note = policy.by_batch ? make->n_notes : 0;
+    if (make->n_notes > 0)
+        policy.reads = first_note + below(make, make->n_notes);
+    if (make->n_notes > 0 && chance(make, 50))
+        policy.writes = first_note + below(make, make->n_notes);
+    if (chance(make, 50)) {
+        policy.first_held = below(make, make->n_slots);
+        policy.n_held = 1 + below(make, make->n_slots - policy.first_held);
+    }
+    return policy;
+}
+
+/* What may be asked of a slot at any time: its current version, even if others dropped holds; the one
+ * before as well if it keeps all. Anything else is recorded only. */
+static void make_satisfiable(generator *make, uint32_t slot, cs_policy *policy)
+{
+    if (policy->read != CS_READ_CURRENT || policy->slot != slot ||
+        (policy->strict && !make->retains[slot])) {
+        policy->notional = true;
+        policy->drops = false;
+        policy->n_held = 0;
+    }
+    if (!make->retains[slot])
+        policy->drops = false; /* it could be the hold of a pair */
+}
+
+/* Gives the classes that have a slot, and are no pair that stashes, policies of their own. */
+static void add_policies(generator *make)
+{
+    for (uint32_t cls = 0; cls < make->n_classes; cls++) {
+        if (make->classes[cls].slot == CS_NONE || make->classes[cls].is_update ||
+            make->classes[cls].stashes || chance(make, 40))
+            continue;
+        cs_policy policy = random_policy(make);
+        if (chance(make, 40)) {
+            policy.read = CS_READ_CURRENT;
+            policy.slot = make->classes[cls].slot;
+        }
+        if (make->satisfiable)
+            make_satisfiable(make, make->classes[cls].slot, &policy);
+        cs_builder_set_policy(make->builder, cls, cs_builder_policy(make->builder, &policy));
     }
 }
 
@@ -218,6 +299,7 @@ static void add_pair(generator *make)
     add_own_effects(make);
     make->classes[opener].closer = closer;
     make->classes[closer].is_closer = true;
+    stash(make, opener, closer);
 }
 
 static void make_classes(generator *make)
@@ -235,12 +317,12 @@ static void make_classes(generator *make)
 
 /* ---- Tasks ---- */
 
-static void draw_task(generator *make, uint32_t cls, double rank)
+static void draw_task(generator *make, uint32_t cls, uint32_t item, double rank)
 {
     const bool in_order = make->classes[cls].in_program || chance(make, 70);
     const double shift = in_order ? 0 : gsl_rng_uniform(make->random) - 0.5;
     make->tasks[make->n_tasks++] =
-        (random_task){.cls = cls, .rank = rank, .position = rank + shift};
+        (random_task){.cls = cls, .rank = rank, .position = rank + shift, .item = item};
 }
 
 static int by_position(const void *a, const void *b)
@@ -265,14 +347,18 @@ static void make_tasks(generator *make)
         if (make->classes[cls].is_closer || (closer != CS_NONE && make->n_tasks + 2 > MOST_TASKS))
             continue;
         const double rank = gsl_rng_uniform(make->random);
-        draw_task(make, cls, rank);
+        const bool stashes = make->classes[cls].stashes;
+        if (stashes && make->classes[cls].n_pairs == make->n_items)
+            break;
+        const uint32_t item = stashes ? make->classes[cls].n_pairs++ : below(make, make->n_items);
+        draw_task(make, cls, item, rank);
         if (closer != CS_NONE)
-            draw_task(make, closer, rank + (1 - rank) * gsl_rng_uniform_pos(make->random));
+            draw_task(make, closer, stashes ? item : below(make, make->n_items),
+                      rank + (1 - rank) * gsl_rng_uniform_pos(make->random));
     }
     qsort(make->tasks, make->n_tasks, sizeof(make->tasks[0]), by_position);
     for (uint32_t i = 0; i < make->n_tasks; i++)
-        make->tasks[i].id =
-            cs_builder_task(make->builder, make->tasks[i].cls, below(make, make->n_items));
+        make->tasks[i].id = cs_builder_task(make->builder, make->tasks[i].cls, make->tasks[i].item);
     qsort(make->tasks, make->n_tasks, sizeof(make->tasks[0]), by_rank);
 }
 
@@ -291,6 +377,17 @@ static void tie_pairs(generator *make, uint32_t opener)
     }
 }
 
+/* What reads a note waits for what wrote it. */
+static void tie_notes(generator *make, uint32_t opener)
+{
+    const uint32_t closer = make->classes[opener].closer;
+    for (uint32_t i = 0; i < make->n_tasks; i++)
+        for (uint32_t j = i + 1; j < make->n_tasks; j++)
+            if (make->tasks[i].cls == opener && make->tasks[j].cls == closer &&
+                make->tasks[i].item == make->tasks[j].item)
+                cs_builder_edge(make->builder, make->tasks[i].id, make->tasks[j].id);
+}
+
 static void make_edges(generator *make)
 {
     const uint32_t density = below(make, 70);
@@ -301,8 +398,11 @@ static void make_edges(generator *make)
             cs_builder_edge(make->builder, make->tasks[before].id, make->tasks[i].id);
         }
     for (uint32_t cls = 0; cls < make->n_classes; cls++)
-        if (make->classes[cls].closer != CS_NONE)
+        if (make->classes[cls].closer != CS_NONE) {
             tie_pairs(make, cls);
+            if (make->classes[cls].stashes)
+                tie_notes(make, cls);
+        }
 }
 
 /* ---- All together ---- */
@@ -316,10 +416,23 @@ static void make_devices(generator *make)
             cs_builder_resident(make->builder, device, below(make, CS_N_CATEGORIES),
                                 1 + below(make, 60));
     }
-    make->n_slots = below(make, 4);
+}
+
+static void make_slots(generator *make)
+{
+    make->n_slots = below(make, MOST_SLOTS + 1);
     for (uint32_t slot = 0; slot < make->n_slots; slot++)
         (void)cs_builder_slot(make->builder, below(make, make->n_stages),
-                              below(make, make->n_devices), 1 + below(make, 60));
+                              below(make, make->n_devices), below(make, 60));
+    for (uint32_t slot = 0; slot < make->n_slots; slot++) {
+        make->retains[slot] = chance(make, 40);
+        cs_builder_retain(make->builder, slot,
+                          make->retains[slot] ? MOST_TASKS + 1 : 1 + below(make, 3),
+                          chance(make, 50) ? slot : below(make, make->n_slots));
+    }
+    make->n_notes = below(make, 3);
+    for (uint32_t i = 0; i < 2 * make->n_notes; i++)
+        (void)cs_builder_register(make->builder);
 }
 
 static cs_status make_graph(generator *make, cs_graph *graph, cs_error *error)
@@ -332,7 +445,10 @@ static cs_status make_graph(generator *make, cs_graph *graph, cs_error *error)
     if (!make->builder)
         return cs_error_no_memory(error);
     make_devices(make);
+    make_slots(make);
     make_classes(make);
+    if (make->satisfiable || chance(make, 90))
+        add_policies(make);
     make_tasks(make);
     make_edges(make);
     const cs_status status = cs_builder_finish(make->builder, graph, error);
@@ -347,6 +463,7 @@ cs_status random_case_init(random_case *made, uint64_t seed, cs_error *error)
         return cs_error_no_memory(error);
     *made = (random_case){0};
     make.n_devices = 1 + below(&make, MOST_DEVICES);
+    make.satisfiable = made->satisfiable = chance(&make, 80);
     made->options = (cs_engine_options){.record_memory = chance(&make, 80),
                                         .record_versions = chance(&make, 80),
                                         .stop_on_oom = chance(&make, 30)};
@@ -389,6 +506,28 @@ static void print_platform(const random_case *made, FILE *out)
                 platform->links[i].name, platform->links[i].bandwidth, platform->links[i].latency);
 }
 
+static void print_slots(const cs_graph *graph, FILE *out)
+{
+    static const char *const reads[] = {"current", "lag", "register"};
+    for (uint32_t i = 0; i < graph->n_slots; i++) {
+        const cs_slot *slot = &graph->slots[i];
+        fprintf(out,
+                "slot %" PRIu32 " on %" PRIu32 ": %" PRId64 " bytes, newest %" PRIu32
+                ", behind %" PRIu32 "\n",
+                i, slot->device, slot->bytes, slot->newest, slot->behind);
+    }
+    for (uint32_t i = 0; i < graph->n_policies; i++) {
+        const cs_policy *policy = &graph->policies[i];
+        fprintf(out,
+                "policy %" PRIu32 ": %s, slot %" PRIu32 ", lag %" PRIu32 ", reads %" PRId32
+                ", writes %" PRId32 ", holds %" PRIu32 " from %" PRIu32 "%s%s%s%s\n",
+                i + 1, reads[policy->read], policy->slot, policy->lag, (int32_t)policy->reads,
+                (int32_t)policy->writes, policy->n_held, policy->first_held,
+                policy->strict ? ", strict" : "", policy->drops ? ", drops" : "",
+                policy->by_batch ? ", by mini-batch" : "", policy->notional ? ", notional" : "");
+    }
+}
+
 /* What cs_graph_print does not show. */
 static void print_classes(const cs_graph *graph, FILE *out)
 {
@@ -402,7 +541,8 @@ static void print_classes(const cs_graph *graph, FILE *out)
         if (graph->queues[cls->device] == CS_QUEUE_PRIORITY && cls->kind != CS_TRANSFER)
             fprintf(out, " priority %" PRId32, cls->priority);
         if (cls->weights != CS_NONE)
-            fprintf(out, " slot %" PRIu32, cls->weights);
+            fprintf(out, " slot %" PRIu32 " policy %" PRIu32 "%s", cls->weights, cls->policy,
+                    cls->updates ? ", updates" : "");
         fputc('\n', out);
     }
 }
@@ -410,6 +550,7 @@ static void print_classes(const cs_graph *graph, FILE *out)
 void random_case_print(const random_case *made, FILE *out)
 {
     print_platform(made, out);
+    print_slots(&made->graph, out);
     print_classes(&made->graph, out);
     (void)cs_graph_print(&made->graph, out);
 }

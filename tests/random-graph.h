@@ -2,7 +2,8 @@
  *
  * They are made so that much happens at the same picosecond (equal and zero durations, no latency,
  * round bandwidths) in some and nothing does in others; with program and priority queues, blocking
- * transfers, memory beyond the capacity, updates, all topologies and all sharings.
+ * transfers, memory beyond the capacity, updates, versions of the weights chosen, held and retained in
+ * all ways, all topologies and all sharings.
  */
 #ifndef CS_TESTS_RANDOM_GRAPH_H
 #define CS_TESTS_RANDOM_GRAPH_H
@@ -13,6 +14,7 @@ typedef struct random_case {
     cs_graph graph; /* passes cs_graph_check */
     cs_platform platform;
     cs_engine_options options;
+    bool satisfiable; /* no task asks for a version of its weights that may not be there */
 } random_case;
 
 CS_MUST_CHECK cs_status random_case_init(random_case *made, uint64_t seed, cs_error *error);

@@ -40,11 +40,16 @@ typedef struct reference {
     cs_time now;
     bool stop; /* when this instant is over */
     task_record *tasks;
-    uint32_t *links;    /* the tasks' routes */
-    uint32_t *occupied; /* per device: by which task, or CS_NONE */
-    uint32_t *versions; /* per slot */
-    int64_t *live;      /* per device and category, bytes */
-    int64_t *sampled;   /* the same when the last instant was over */
+    uint32_t *links;         /* the tasks' routes */
+    uint32_t *occupied;      /* per device: by which task, or CS_NONE */
+    uint32_t *versions;      /* per slot: the current one */
+    uint32_t *before;        /* per slot: the one that was current when this instant began */
+    uint32_t *holds;         /* per slot and version */
+    uint32_t *alive;         /* per slot: how many versions were alive when last counted */
+    uint32_t *registers;     /* per register and item */
+    uint32_t *task_versions; /* per task: read or made */
+    int64_t *live;           /* per device and category, bytes */
+    int64_t *sampled;        /* the same when the last instant was over */
     uint32_t n_arrivals;
     double *unshared; /* per link: what max_min has not given away yet */
     cs_trace trace;
@@ -133,6 +138,128 @@ static cs_status take_samples(reference *run)
     return CS_OK;
 }
 
+/* ---- Versions of the weights ---- */
+
+/* The policy of a task that has one, or NULL. */
+static const cs_policy *policy_of(const reference *run, uint32_t task)
+{
+    const cs_class *cls = class_of(run, task);
+    return cls->policy > 0 ? &run->graph->policies[cls->policy - 1] : NULL;
+}
+
+/* No slot can get more versions than there are tasks. */
+static uint32_t *holds_on(const reference *run, uint32_t slot, uint32_t version)
+{
+    return &run->holds[(size_t)slot * ((size_t)run->graph->n_tasks + 1) + version];
+}
+
+static bool is_alive(const reference *run, uint32_t slot, uint32_t version)
+{
+    const cs_slot *of = &run->graph->slots[slot];
+    const uint32_t current = run->versions[slot];
+    if (version > current)
+        return false;
+    const uint32_t behind = run->versions[of->behind], from = behind < current ? behind : current;
+    const bool retained = version >= from || from - version < of->newest;
+    return version == current || retained || *holds_on(run, slot, version) > 0;
+}
+
+/* Counts the versions of a slot that are alive, and sets memory to that. */
+static void recount(reference *run, uint32_t slot, uint32_t task)
+{
+    const cs_slot *of = &run->graph->slots[slot];
+    uint32_t alive = 0;
+    for (uint32_t version = 0; version <= run->versions[slot]; version++)
+        alive += is_alive(run, slot, version);
+    int64_t *live = &run->live[of->device * CS_N_CATEGORIES + CS_MEMORY_WEIGHT_VERSIONS];
+    *live += of->bytes * ((int64_t)alive - (int64_t)run->alive[slot]);
+    run->alive[slot] = alive;
+    if (alive > run->trace.slots[slot].peak_live)
+        run->trace.slots[slot].peak_live = alive;
+    account(run, of->device, task);
+}
+
+static uint32_t *register_of(const reference *run, const cs_policy *policy, uint32_t number,
+                             uint32_t task)
+{
+    const uint32_t n_items = (uint32_t)cs_graph_items(run->graph);
+    const uint32_t cell =
+        policy->by_batch ? cs_graph_mini_batch(run->graph, task) : run->graph->tasks[task].item;
+    return &run->registers[number * n_items + cell];
+}
+
+/* Mini-batch b = 0, 1, ... makes version b + 1. */
+static uint32_t lagging(uint32_t batch, uint32_t lag)
+{
+    return batch < lag ? 0 : batch - lag + 1;
+}
+
+static uint32_t choose_version(const reference *run, uint32_t task)
+{
+    const cs_policy *policy = policy_of(run, task);
+    if (!policy)
+        return run->versions[class_of(run, task)->weights];
+    if (policy->read == CS_READ_CURRENT)
+        return policy->strict ? run->before[policy->slot] : run->versions[policy->slot];
+    if (policy->read == CS_READ_LAG)
+        return lagging(cs_graph_mini_batch(run->graph, task), policy->lag);
+    return *register_of(run, policy, policy->reads, task);
+}
+
+static cs_status read_version(reference *run, uint32_t task)
+{
+    const cs_class *cls = class_of(run, task);
+    if (cls->weights == CS_NONE || cls->kind == CS_UPDATE)
+        return CS_OK;
+    const cs_policy *policy = policy_of(run, task);
+    const uint32_t version = choose_version(run, task);
+    run->task_versions[task] = version;
+    if (!policy)
+        return CS_OK;
+    if (!policy->notional && !is_alive(run, cls->weights, version))
+        return cs_error_add(run->error, CS_FAILED, "task %u: version %u is not there", task,
+                            version);
+    if (policy->writes != CS_NONE)
+        *register_of(run, policy, policy->writes, task) = version;
+    for (uint32_t i = 0; i < policy->n_held && !policy->notional; i++) {
+        ++*holds_on(run, policy->first_held + i, version);
+        recount(run, policy->first_held + i, task);
+    }
+    return CS_OK;
+}
+
+static void drop_version(reference *run, uint32_t task)
+{
+    const cs_class *cls = class_of(run, task);
+    const cs_policy *policy = policy_of(run, task);
+    if (!policy || !policy->drops || policy->notional || cls->kind == CS_UPDATE)
+        return;
+    uint32_t *holds = holds_on(run, cls->weights, run->task_versions[task]);
+    *holds -= *holds > 0;
+    recount(run, cls->weights, task);
+}
+
+static void make_version(reference *run, uint32_t task)
+{
+    const cs_class *cls = class_of(run, task);
+    if (cls->weights == CS_NONE || !(cls->updates || cls->kind == CS_UPDATE))
+        return;
+    run->versions[cls->weights]++;
+    run->trace.slots[cls->weights].made++;
+    if (cls->kind == CS_UPDATE)
+        run->task_versions[task] = run->versions[cls->weights];
+    recount(run, cls->weights, task);
+    for (uint32_t slot = 0; slot < run->graph->n_slots; slot++)
+        recount(run, slot, task);
+}
+
+/* An instant begins. */
+static void remember_versions(reference *run)
+{
+    for (uint32_t slot = 0; slot < run->graph->n_slots; slot++)
+        run->before[slot] = run->versions[slot];
+}
+
 /* ---- Ends and starts of tasks ---- */
 
 static cs_status overflow(const reference *run, uint32_t task)
@@ -149,23 +276,6 @@ static cs_status set_end(reference *run, uint32_t task, cs_time duration)
         return overflow(run, task);
     run->tasks[task].end = end;
     return CS_OK;
-}
-
-static void read_version(reference *run, uint32_t task)
-{
-    const cs_class *cls = class_of(run, task);
-    if (run->trace.versions && cls->weights != CS_NONE && cls->kind != CS_UPDATE)
-        run->trace.versions[task] = run->versions[cls->weights];
-}
-
-static void make_version(reference *run, uint32_t task)
-{
-    const cs_class *cls = class_of(run, task);
-    if (cls->weights == CS_NONE || cls->kind != CS_UPDATE)
-        return;
-    run->versions[cls->weights]++;
-    if (run->trace.versions)
-        run->trace.versions[task] = run->versions[cls->weights];
 }
 
 static void carry_bytes(reference *run, uint32_t task)
@@ -199,16 +309,19 @@ static void end_task(reference *run, uint32_t task)
         if (run->occupied[device] == task)
             run->occupied[device] = CS_NONE;
     apply_effects(run, task, true);
+    drop_version(run, task);
     make_version(run, task);
     carry_bytes(run, task);
     release_successors(run, task);
 }
 
-static void begin_task(reference *run, uint32_t task)
+static cs_status begin_task(reference *run, uint32_t task)
 {
     run->trace.spans[task].start = run->now;
-    read_version(run, task);
-    apply_effects(run, task, false);
+    const cs_status status = read_version(run, task);
+    if (status == CS_OK)
+        apply_effects(run, task, false);
+    return status;
 }
 
 static cs_status start_compute(reference *run, uint32_t task)
@@ -219,8 +332,8 @@ static cs_status start_compute(reference *run, uint32_t task)
         return overflow(run, task);
     run->tasks[task].state = RUNNING;
     run->occupied[cls->device] = task;
-    begin_task(run, task);
-    return set_end(run, task, duration);
+    const cs_status status = begin_task(run, task);
+    return status == CS_OK ? set_end(run, task, duration) : status;
 }
 
 /* How long the bytes take once they move; not for rates that vary. */
@@ -243,13 +356,15 @@ static bool competes(const reference *run, uint32_t task)
 static cs_status start_transfer(reference *run, uint32_t task)
 {
     task_record *record = &run->tasks[task];
-    begin_task(run, task);
+    cs_status status = begin_task(run, task);
+    if (status != CS_OK)
+        return status;
     if (competes(run, task)) {
         record->state = TRAVELLING;
         return set_end(run, task, record->latency);
     }
     cs_time duration;
-    const cs_status status = bytes_time(run, task, &duration);
+    status = bytes_time(run, task, &duration);
     if (status != CS_OK)
         return status;
     if (!cs_time_add(duration, record->latency, &duration))
@@ -588,6 +703,7 @@ static cs_status check_all_ended(const reference *run)
 static cs_status run_to_the_end(reference *run)
 {
     apply_residents(run);
+    remember_versions(run);
     for (;;) {
         cs_status status = run_instant(run);
         if (status != CS_OK)
@@ -605,6 +721,7 @@ static cs_status run_to_the_end(reference *run)
             return CS_OK;
         }
         run->now = next;
+        remember_versions(run);
     }
 }
 
@@ -624,10 +741,31 @@ static bool allocate_trace(reference *run)
     trace->spans = allocate(trace->n_tasks, sizeof(*trace->spans));
     trace->devices = allocate(trace->n_devices, sizeof(*trace->devices));
     trace->links = allocate(trace->n_links, sizeof(*trace->links));
-    if (run->options->record_versions)
-        trace->versions = allocate(trace->n_tasks, sizeof(*trace->versions));
-    return trace->spans && trace->devices && trace->links &&
-           (trace->versions || !run->options->record_versions);
+    trace->n_slots = run->graph->n_slots;
+    trace->slots = allocate(trace->n_slots, sizeof(*trace->slots));
+    return trace->spans && trace->devices && trace->links && trace->slots;
+}
+
+static bool allocate_versions(reference *run)
+{
+    const size_t n_slots = run->graph->n_slots;
+    const size_t n_cells = (size_t)run->graph->n_registers * cs_graph_items(run->graph);
+    run->versions = allocate(n_slots, sizeof(*run->versions));
+    run->before = allocate(n_slots, sizeof(*run->before));
+    run->holds = allocate(n_slots * ((size_t)run->graph->n_tasks + 1), sizeof(*run->holds));
+    run->alive = allocate(n_slots, sizeof(*run->alive));
+    run->registers = allocate(n_cells, sizeof(*run->registers));
+    run->task_versions = allocate(run->graph->n_tasks, sizeof(*run->task_versions));
+    if (!run->versions || !run->before || !run->holds || !run->alive || !run->registers ||
+        !run->task_versions)
+        return false;
+    for (size_t i = 0; i < n_cells; i++)
+        run->registers[i] = CS_NONE;
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++)
+        run->task_versions[task] = CS_NONE;
+    for (size_t slot = 0; slot < n_slots; slot++)
+        run->alive[slot] = 1;
+    return true;
 }
 
 static bool allocate_run(reference *run)
@@ -638,12 +776,11 @@ static bool allocate_run(reference *run)
     run->tasks = allocate(run->graph->n_tasks, sizeof(*run->tasks));
     run->links = allocate(n_routes * run->platform->longest_route, sizeof(*run->links));
     run->occupied = allocate(run->graph->n_devices, sizeof(*run->occupied));
-    run->versions = allocate(run->graph->n_slots, sizeof(*run->versions));
     run->live = allocate(n_cells, sizeof(*run->live));
     run->sampled = allocate(n_cells, sizeof(*run->sampled));
     run->unshared = allocate(run->platform->n_links, sizeof(*run->unshared));
-    return run->tasks && run->links && run->occupied && run->versions && run->live &&
-           run->sampled && run->unshared && allocate_trace(run);
+    return run->tasks && run->links && run->occupied && run->live && run->sampled &&
+           run->unshared && allocate_versions(run) && allocate_trace(run);
 }
 
 static cs_status find_route(reference *run, uint32_t task)
@@ -671,8 +808,6 @@ static cs_status set_up_tasks(reference *run)
         record->state = record->waits_for > 0 ? WAITING : READY;
         record->end = NEVER;
         run->trace.spans[task] = (cs_span){-1, -1};
-        if (run->trace.versions)
-            run->trace.versions[task] = CS_NONE;
         const cs_status status = is_transfer(run, task) ? find_route(run, task) : CS_OK;
         if (status != CS_OK)
             return status;
@@ -689,6 +824,8 @@ static cs_status set_up(reference *run)
         run->trace.devices[device].capacity = run->platform->devices[device].capacity;
         run->trace.devices[device].oom_task = CS_NONE;
     }
+    for (uint32_t slot = 0; slot < run->graph->n_slots; slot++)
+        run->trace.slots[slot].peak_live = 1;
     for (uint32_t link = 0; link < run->platform->n_links; link++)
         run->trace.links[link] =
             (cs_link_record){.name = run->platform->links[link].name,
@@ -702,6 +839,11 @@ static void finish(reference *run)
     free(run->links);
     free(run->occupied);
     free(run->versions);
+    free(run->before);
+    free(run->holds);
+    free(run->alive);
+    free(run->registers);
+    free(run->task_versions);
     free(run->live);
     free(run->sampled);
     free(run->unshared);
@@ -715,6 +857,10 @@ cs_status reference_run(const cs_graph *graph, const cs_platform *platform,
     cs_status status = set_up(&run);
     if (status == CS_OK)
         status = run_to_the_end(&run);
+    if (status == CS_OK && options->record_versions) {
+        run.trace.versions = run.task_versions;
+        run.task_versions = NULL;
+    }
     if (status == CS_OK) {
         *trace = run.trace;
         run.trace = (cs_trace){0};

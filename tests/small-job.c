@@ -48,8 +48,8 @@ static cs_status make_plan(small_run *run, const small_job *given, cs_layout lay
                            cs_error *error)
 {
     if (layout != CS_LAYOUT_PIPELINE)
-        return cs_plan_replicated(given->n_layers, layout == CS_LAYOUT_SINGLE ? 1 : given->n_devices,
-                                  &run->plan, error);
+        return cs_plan_replicated(
+            given->n_layers, layout == CS_LAYOUT_SINGLE ? 1 : given->n_devices, &run->plan, error);
     assert(given->n_layers == given->n_devices);
     uint32_t *cuts = malloc(((size_t)given->n_layers + 1) * sizeof(*cuts));
     if (!cuts)
@@ -63,25 +63,45 @@ static cs_status make_plan(small_run *run, const small_job *given, cs_layout lay
     return status;
 }
 
-/* A lone message between neighbouring devices, as cs_job wants it. */
+/* Marks the links between two devices; false when one of them was marked before. */
+static bool take_links(const cs_platform *platform, uint32_t from, uint32_t to, bool *taken)
+{
+    uint32_t *route = malloc(((size_t)platform->longest_route + 1) * sizeof(*route));
+    assert(route);
+    uint32_t n = platform->route(platform, from, to, route);
+    bool all_free = true;
+    for (uint32_t i = 0; i < n; i++) {
+        all_free &= !taken[route[i]];
+        taken[route[i]] = true;
+    }
+    free(route);
+    return all_free;
+}
+
+/* A lone message between neighbours in a ring over the devices, as cs_job wants it. */
 static cs_status measure_messages(small_run *run, cs_error *error)
 {
     cs_job *job = &run->job;
+    bool *taken = calloc((size_t)run->platform.n_links + 1, sizeof(*taken));
+    if (!taken)
+        return cs_error_no_memory(error);
+    cs_status status = CS_OK;
     job->bandwidth = INFINITY;
     job->equal_messages = true;
-    for (uint32_t d = 0; d + 1 < job->n_devices; d++) {
-        cs_time latency;
-        double bandwidth;
-        cs_status status = cs_platform_path(&run->platform, d, d + 1, &latency, &bandwidth, error);
-        if (status != CS_OK)
-            return status;
+    for (uint32_t d = 0; job->n_devices > 1 && d < job->n_devices && status == CS_OK; d++) {
+        cs_time latency = 0;
+        double bandwidth = 0;
+        uint32_t next = (d + 1) % job->n_devices;
+        status = cs_platform_path(&run->platform, d, next, &latency, &bandwidth, error);
         if (d > 0 && (latency != job->latency || bandwidth != job->bandwidth))
             job->equal_messages = false;
+        job->equal_messages &= take_links(&run->platform, d, next, taken);
         job->latency = latency;
         job->bandwidth = bandwidth;
     }
     job->bandwidth /= run->platform.phi;
-    return CS_OK;
+    free(taken);
+    return status;
 }
 
 static cs_status make_job(small_run *run, const small_job *given, cs_error *error)
@@ -132,8 +152,8 @@ static cs_status simulate(small_run *run, const cs_schedule *schedule, const par
         status = cs_lower(&logical, &run->graph, error);
     cs_graph_finish(&logical);
     if (status == CS_OK)
-        status = cs_engine_run(&run->graph, &run->platform, &(cs_engine_options){0}, &run->trace,
-                               error);
+        status =
+            cs_engine_run(&run->graph, &run->platform, &(cs_engine_options){0}, &run->trace, error);
     if (status == CS_OK)
         status = cs_analyse(&run->graph, &run->trace, 0, &run->analysis, error);
     return status == CS_OK ? schedule->closed_forms(&run->job, of, &run->forms, error) : status;
@@ -178,7 +198,7 @@ static const char *const sharings[] = {
 #undef SHARING_TEXT
 };
 
-static size_t describe_layers(const small_job *given, char *text, size_t size)
+static void describe_layers(const small_job *given, char *text, size_t size)
 {
     size_t used = 0;
     for (uint32_t i = 0; i < given->n_layers && used < size; i++) {
@@ -190,22 +210,20 @@ static size_t describe_layers(const small_job *given, char *text, size_t size)
                          layer->update, layer->weight_bytes, layer->output_bytes, layer->kept_bytes,
                          given->devices ? given->devices[i] : i,
                          given->speeds && i < given->n_devices ? given->speeds[i] : 1);
-        used += (size_t)n;
+        used += n > 0 ? (size_t)n : 0;
     }
-    return used;
 }
 
 char *small_job_describe(const small_job *given, char *text, size_t size)
 {
-    int n = snprintf(text, size,
-                     "%s on %" PRIu32 " x %s, M %" PRIu32 ", %" PRIu32
-                     " mini-batches, %s phi %g%s, bandwidth %g, latency %" PRId64
-                     ", bucket %" PRId64,
-                     given->schedule, given->n_devices, given->topology, given->micro_batches,
-                     given->iterations, sharings[given->sharing], given->phi,
-                     given->blocking ? " blocking" : "", given->bandwidth, given->latency,
-                     given->bucket);
+    int n = snprintf(
+        text, size,
+        "%s on %" PRIu32 " x %s, M %" PRIu32 ", %" PRIu32
+        " mini-batches, %s phi %g%s, bandwidth %g, latency %" PRId64 ", bucket %" PRId64,
+        given->schedule, given->n_devices, given->topology, given->micro_batches, given->iterations,
+        sharings[given->sharing], given->phi, given->blocking ? " blocking" : "", given->bandwidth,
+        given->latency, given->bucket);
     if (n > 0 && (size_t)n < size)
-        (void)describe_layers(given, text + n, size - (size_t)n);
+        describe_layers(given, text + n, size - (size_t)n);
     return text;
 }

@@ -19,6 +19,7 @@ typedef struct world {
     const cs_collective *of;
     uint64_t now[MOST_RANKS][BYTES], next[MOST_RANKS][BYTES];
     uint32_t round;
+    uint64_t n_sends;
     bool twice, order;
 } world;
 
@@ -30,6 +31,7 @@ static void close_round(world *w)
 static bool deliver(void *context, const cs_send *send)
 {
     world *w = context;
+    w->n_sends++;
     w->order |= send->round < w->round; /* rounds must not go back */
     if (send->round != w->round)
         close_round(w);
@@ -107,6 +109,7 @@ static void check_data(const char *name, const cs_collective *of, const cs_algor
                 fail_msg("%s: byte %" PRId64 " of rank %" PRIu32 ": 0x%" PRIx64 ", not 0x%" PRIx64,
                          name, b, r, w.next[r][b], want);
         }
+    expect_int(name, (int64_t)algorithm->count(of), (int64_t)w.n_sends);
     if (w.twice || w.order)
         fail_msg("%s: %s", name, w.twice ? "something is added twice" : "rounds go back");
 }
@@ -168,6 +171,7 @@ static void test_all_to_all(void **state)
         const cs_collective of = {.kind = CS_ALL_TO_ALL, .n = 7, .bytes = 70, .chunks = 1};
         assert_true(cs_algorithm_find(names[a])->walk(&of, count_pair, &p));
         expect_int(names[a], 7 * 6, p.n);
+        expect_int(names[a], 7 * 6, (int64_t)cs_algorithm_find(names[a])->count(&of));
         expect_int(names[a], 7 * 6 * 10, p.bytes);
         for (uint32_t i = 0; i < 49; i++)
             assert_int_equal(p.seen[i / 7][i % 7], i / 7 != i % 7);
@@ -183,6 +187,7 @@ static void test_halo(void **state)
     const cs_collective of = {.kind = CS_HALO, .n = 4, .bytes = 5, .chunks = 1};
     assert_true(cs_algorithm_find("direct")->walk(&of, count_pair, &p));
     expect_int("messages", 6, p.n);
+    expect_int("messages", 6, (int64_t)cs_algorithm_find("direct")->count(&of));
     expect_int("bytes", 30, p.bytes);
     for (uint32_t i = 0; i < 16; i++)
         assert_int_equal(p.seen[i / 4][i % 4], abs((int)(i / 4) - (int)(i % 4)) == 1);

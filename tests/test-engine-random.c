@@ -31,7 +31,7 @@ typedef struct outcome {
 } outcome;
 
 typedef struct tally {
-    uint64_t runs, failed, rounding, different;
+    uint64_t runs, failed, refused, rounding, different;
     uint64_t smallest_seed;
     uint32_t smallest_tasks;
 } tally;
@@ -106,6 +106,19 @@ static verdict compare_versions(const cs_trace *fast, const cs_trace *slow, char
             return different(
                 text, "task %" PRIu32 ": engine version %" PRIu32 ", reference version %" PRIu32, i,
                 fast->versions[i], slow->versions[i]);
+    return EQUAL;
+}
+
+static verdict compare_slots(const cs_trace *fast, const cs_trace *slow, char *text)
+{
+    for (uint32_t i = 0; i < fast->n_slots; i++) {
+        const cs_slot_record a = fast->slots[i], b = slow->slots[i];
+        if (a.made != b.made || a.peak_live != b.peak_live)
+            return different(text,
+                             "slot %" PRIu32 ": engine made %" PRIu32 " versions, at most %" PRIu32
+                             " alive, reference %" PRIu32 " and %" PRIu32,
+                             i, a.made, a.peak_live, b.made, b.peak_live);
+    }
     return EQUAL;
 }
 
@@ -185,8 +198,8 @@ static verdict compare_links(const cs_trace *fast, const cs_trace *slow, char *t
 static verdict compare_totals(const cs_trace *fast, const cs_trace *slow, char *text)
 {
     if (fast->n_tasks != slow->n_tasks || fast->n_devices != slow->n_devices ||
-        fast->n_links != slow->n_links)
-        return different(text, "the traces differ in the number of tasks, devices or links");
+        fast->n_links != slow->n_links || fast->n_slots != slow->n_slots)
+        return different(text, "the traces differ in the number of tasks, devices, links or slots");
     if (fast->stopped != slow->stopped)
         return different(text, "engine %s, reference %s", fast->stopped ? "stopped" : "ran on",
                          slow->stopped ? "stopped" : "ran on");
@@ -199,8 +212,8 @@ static verdict compare_totals(const cs_trace *fast, const cs_trace *slow, char *
 static verdict compare_traces(const cs_trace *fast, const cs_trace *slow, char *text)
 {
     verdict (*const parts[])(const cs_trace *, const cs_trace *, char *) = {
-        compare_spans, compare_totals, compare_versions, compare_samples,
-        compare_peaks, compare_oom,    compare_links,
+        compare_spans,   compare_totals, compare_versions, compare_slots,
+        compare_samples, compare_peaks,  compare_oom,      compare_links,
     };
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (parts[i](fast, slow, text) != EQUAL)
@@ -217,6 +230,8 @@ static verdict compare(const random_case *given, const outcome *fast, const outc
         return different(text, "engine: %s: %.200s\nreference: %s: %.200s",
                          cs_status_name(fast->status), fast->error.text,
                          cs_status_name(slow->status), slow->error.text);
+    if (fast->status == CS_FAILED && given->satisfiable)
+        return different(text, "a version is missed that is there: %.200s", fast->error.text);
     if (fast->status != CS_OK)
         return EQUAL;
     const verdict found = compare_traces(&fast->trace, &slow->trace, text);
@@ -241,10 +256,12 @@ static void print_run(const random_case *given, const outcome *fast, const outco
     print_spans("reference", slow);
 }
 
-static void note(tally *all, uint64_t seed, const random_case *given, verdict found, bool failed)
+static void note(tally *all, uint64_t seed, const random_case *given, verdict found,
+                 cs_status status)
 {
     all->runs++;
-    all->failed += failed;
+    all->failed += status == CS_OVERFLOW;
+    all->refused += status == CS_FAILED;
     all->rounding += found == ROUNDING;
     all->different += found == DIFFERENT;
     if (found == DIFFERENT && given->graph.n_tasks < all->smallest_tasks) {
@@ -267,7 +284,7 @@ static bool run_seed(uint64_t seed, bool print, tally *all)
         cs_engine_run(&given.graph, &given.platform, &given.options, &fast.trace, &fast.error);
     slow.status =
         reference_run(&given.graph, &given.platform, &given.options, &slow.trace, &slow.error);
-    note(all, seed, &given, compare(&given, &fast, &slow, text), slow.status != CS_OK);
+    note(all, seed, &given, compare(&given, &fast, &slow, text), slow.status);
     if (print) {
         print_run(&given, &fast, &slow);
         printf("seed %" PRIu64 ": %s\n", seed, text);
@@ -286,9 +303,10 @@ int main(int argc, char **argv)
     for (uint64_t seed = first; seed <= last; seed++)
         if (!run_seed(seed, argc == 2, &all))
             return EXIT_FAILURE;
-    printf("%" PRIu64 " runs, %" PRIu64 " of them too long for 64 bits; "
+    printf("%" PRIu64 " runs, %" PRIu64 " of them too long for 64 bits, %" PRIu64
+           " refused for a version that is not there; "
            "%" PRIu64 " differ by rounding, %" PRIu64 " differ\n",
-           all.runs, all.failed, all.rounding, all.different);
+           all.runs, all.failed, all.refused, all.rounding, all.different);
     if (all.different > 0 && argc != 2) {
         tally ignored = {.smallest_tasks = UINT32_MAX};
         (void)run_seed(all.smallest_seed, true, &ignored);

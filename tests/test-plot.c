@@ -291,7 +291,7 @@ static void check_picture(const char *path, const char *format)
 
 static void check_xml(const char *path)
 {
-    char command[PATH];
+    char command[PATH + 64];
     if (system("xmllint --version >/dev/null 2>&1") != 0)
         return;
     snprintf(command, sizeof(command), "xmllint --noout --nonet %s", path);

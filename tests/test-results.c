@@ -376,8 +376,9 @@ static void test_every_dataset_is_described(void **state)
     hid_t file = H5Fopen(*state, H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_true(H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, check_object, &count) >= 0);
     H5Fclose(file);
-    /* tasks 11, memory 5, links 5, devices 4 + 3 * 7 + 3 + 6 kinds + 3, versions 5, path 4 */
-    expect_int("datasets", 11 + 5 + 5 + 37 + 5 + 4, count);
+    /* tasks 11, memory 5, links 5, devices 4 + 3 * 7 + 3 + 6 kinds + 3, versions 5, path 4,
+     * staleness 10, weights 5, mini_batches 4 */
+    expect_int("datasets", 11 + 5 + 5 + 37 + 5 + 4 + 10 + 5 + 4, count);
 }
 
 /* A run without samples, versions, links or time still has all tables. */
@@ -389,8 +390,10 @@ static void test_empty_tables(void **state)
     run = (synthetic_run){.graph = graph, .trace = trace};
     write_run(*state, &run, true);
     cs_reader reader = open_reader(*state);
-    static const char *const names[] = {"tasks/start",  "memory/bytes",     "links/utilisation",
-                                        "devices/peak", "versions/version", "critical_path/task"};
+    static const char *const names[] = {
+        "tasks/start",    "memory/bytes",          "links/utilisation",
+        "devices/peak",   "versions/version",      "critical_path/task",
+        "staleness/made", "weights/peak_versions", "mini_batches/version_difference"};
     for (size_t i = 0; i < ROWS(names); i++)
         column(&reader, names[i], 0);
     cs_reader_finish(&reader);

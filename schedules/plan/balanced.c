@@ -28,7 +28,7 @@ static double boundary_time(const table *t, uint32_t layer)
     if (!t->of->communication || layer == 0)
         return 0;
     double bytes = (double)t->of->model->layers[layer - 1].output_bytes;
-    return 2 * ((double)t->of->latency + bytes / t->of->bandwidth * (double)CS_PS_PER_SEC);
+    return 2 * ((double)t->of->latency + bytes * (double)CS_PS_PER_SEC / t->of->bandwidth);
 }
 
 static double larger(double a, double b)

@@ -92,11 +92,12 @@ typedef struct reading {
 static cs_status read_device(const cJSON *value, const cs_json_place *place, reading *r,
                              cs_error *error)
 {
+    char got[CS_JSON_DESCRIBED_BYTES];
     double number = value->valuedouble;
     if (!cJSON_IsNumber(value) || !(number >= 0 && number < CS_PLAN_DEVICES) ||
         number != (double)(uint32_t)number)
         return cs_json_invalid(place, error, "must be the number of a device, from 0 (got %s)",
-                               cs_json_kind(value));
+                               cs_json_describe(value, got, sizeof(got)));
     r->plan.devices[r->plan.n_devices++] = (uint32_t)number;
     return CS_OK;
 }
@@ -142,11 +143,11 @@ static cs_status read_stage(const cJSON *value, const cs_json_place *place, read
 
 static cs_status check_end(const reading *r, const cs_json_place *place, cs_error *error)
 {
-    uint32_t end = r->plan.n_stages == 0 ? 0 : r->plan.stages[r->plan.n_stages - 1].end_layer;
+    uint32_t end = r->plan.stages[r->plan.n_stages - 1].end_layer;
     if (end == r->model->n_layers)
         return CS_OK;
-    return cs_json_invalid(place, error, "the stages hold layers 0 to %d, the model \"%s\" has %u",
-                           (int)end - 1, r->model->name, r->model->n_layers);
+    return cs_json_invalid(place, error, "the stages hold layers 0 to %u, the model \"%s\" has %u",
+                           end - 1, r->model->name, r->model->n_layers);
 }
 
 /* Enough room for all stages, and for every device that any of them lists. */
@@ -169,6 +170,8 @@ static cs_status read_stages(const cJSON *list, const cs_json_place *root, readi
     if (!cJSON_IsArray(list))
         return cs_json_invalid(&place, error, "must be a list of stages (got %s)",
                                cs_json_kind(list));
+    if (!list->child)
+        return cs_json_invalid(&place, error, "must be a list of one stage at least");
     if (!reserve(r, list))
         return cs_error_no_memory(error);
     cs_json_place element = {.up = &place};

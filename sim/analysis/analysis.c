@@ -377,9 +377,9 @@ static void find_rates(const study *s, uint32_t batch_size, cs_analysis *analysi
     uint32_t n = s->graph->n_batches;
     if (s->trace->stopped || n == 0)
         return;
-    cs_time first = n > 1 ? s->batch_end[0] : 0;
-    double batches = n > 1 ? n - 1 : 1;
-    analysis->iteration_time = cs_time_seconds(s->batch_end[n - 1] - first) / batches;
+    uint32_t first = n / 4, last = n - 1 - n / 4;
+    cs_time time = n > 1 ? s->batch_end[last] - s->batch_end[first] : s->batch_end[0];
+    analysis->iteration_time = cs_time_seconds(time) / (n > 1 ? last - first : 1);
     if (analysis->iteration_time > 0)
         analysis->throughput = batch_size / analysis->iteration_time;
 }
@@ -408,6 +408,7 @@ void cs_analysis_finish(cs_analysis *analysis)
 {
     free(analysis->devices);
     free(analysis->steps);
+    cs_staleness_finish(&analysis->staleness);
     *analysis = (cs_analysis){0};
 }
 
@@ -418,9 +419,11 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     study s = {.graph = graph, .trace = trace};
     bool complete = analyse(&s, batch_size, &made);
     study_finish(&s);
-    if (!complete) {
+    cs_status status = complete ? cs_staleness_find(graph, trace, &made.staleness, error)
+                                : cs_error_no_memory(error);
+    if (status != CS_OK) {
         cs_analysis_finish(&made);
-        return cs_error_no_memory(error);
+        return status;
     }
     *analysis = made;
     return CS_OK;

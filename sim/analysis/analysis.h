@@ -18,7 +18,7 @@
 #ifndef CS_ANALYSIS_ANALYSIS_H
 #define CS_ANALYSIS_ANALYSIS_H
 
-#include "sim/trace/trace.h"
+#include "sim/analysis/staleness.h"
 
 typedef struct cs_time_use {
     cs_time compute[CS_N_KINDS];
@@ -33,13 +33,15 @@ typedef struct cs_path_step {
 typedef struct cs_analysis {
     uint32_t n_devices, n_steps;
     cs_time makespan;
-    double iteration_time;  /* s: mean distance of the ends of successive mini-batches; of the only
+    double iteration_time;  /* s: mean distance of the ends of successive mini-batches, from four on
+                             * in the middle half of the run, where it is steady; of the only
                              * one, its  end */
     double throughput;      /* samples/s, 0 when the batch size is not known */
     double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */
     cs_time_use *devices;
     cs_time_use path;    /* of the critical path; its dependency is waiting that no task explains */
     cs_path_step *steps; /* in order of time */
+    cs_staleness staleness;
 } cs_analysis;
 
 /* Zeroed analyses can be finished. */

@@ -11,7 +11,7 @@ static cs_h5_value time_at(const void *data, uint64_t row, uint32_t offset)
     return value;
 }
 
-static cs_h5_value step_number(const void *data, uint64_t row, uint32_t which)
+static cs_h5_value row_index(const void *data, uint64_t row, uint32_t which)
 {
     (void)data, (void)which;
     return (cs_h5_value){.uint32 = (uint32_t)row};
@@ -28,6 +28,36 @@ static cs_h5_value step_time(const void *data, uint64_t row, uint32_t offset)
     cs_h5_value value;
     memcpy(&value.int64, (const char *)((const cs_path_step *)data + row) + offset,
            sizeof(value.int64));
+    return value;
+}
+
+static cs_h5_value row_number(const void *data, uint64_t row, uint32_t offset)
+{
+    cs_h5_value value;
+    memcpy(&value.uint32, (const char *)((const cs_staleness_row *)data + row) + offset,
+           sizeof(value.uint32));
+    return value;
+}
+
+static cs_h5_value slot_number(const void *data, uint64_t row, uint32_t offset)
+{
+    cs_h5_value value;
+    memcpy(&value.uint32, (const char *)((const cs_slot_staleness *)data + row) + offset,
+           sizeof(value.uint32));
+    return value;
+}
+
+static cs_h5_value batch_difference(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.int64 = ((const cs_batch_staleness *)data)[row].version_difference};
+}
+
+static cs_h5_value batch_sequence(const void *data, uint64_t row, uint32_t offset)
+{
+    cs_h5_value value;
+    memcpy(&value.uint32, (const char *)((const cs_batch_staleness *)data + row) + offset,
+           sizeof(value.uint32));
     return value;
 }
 
@@ -52,7 +82,7 @@ static const cs_h5_column device_columns[] = {
 };
 
 static const cs_h5_column path_columns[] = {
-    {"step", CS_H5_UINT32, "1", "number of the step", .get = step_number},
+    {"step", CS_H5_UINT32, "1", "number of the step", .get = row_index},
     {"task", CS_H5_UINT32, "1", "id of the task", .optional = true, .get = step_task},
     {"start", CS_H5_INT64, "ps", "start of the step", .get = step_time,
      .which = offsetof(cs_path_step, start)},
@@ -60,6 +90,67 @@ static const cs_h5_column path_columns[] = {
      .which = offsetof(cs_path_step, end)},
     {0},
 };
+
+#define ROW_OF(member)                                                                             \
+    CS_H5_UINT32, "1", .get = row_number, .which = offsetof(cs_staleness_row, member)
+
+static const cs_h5_column staleness_columns[] = {
+    {"row", CS_H5_UINT32, "1", "number of the row", .get = row_index},
+    {"mini_batch", ROW_OF(mini_batch), .long_name = "mini-batch"},
+    {"slot", ROW_OF(slot), .long_name = "weights, see /weights"},
+    {"stage", ROW_OF(stage), .long_name = "stage of the weights"},
+    {"device", ROW_OF(device), .long_name = "device that has them"},
+    {"made", ROW_OF(made), .long_name = "version that the mini-batch's update makes",
+     .optional = true},
+    {"forward_oldest", ROW_OF(forward.oldest), .long_name = "oldest version that a forward read",
+     .optional = true},
+    {"forward_newest", ROW_OF(forward.newest), .long_name = "newest version that a forward read",
+     .optional = true},
+    {"backward_oldest", ROW_OF(backward.oldest), .long_name = "oldest version that a backward read",
+     .optional = true},
+    {"backward_newest", ROW_OF(backward.newest), .long_name = "newest version that a backward read",
+     .optional = true},
+    {0},
+};
+
+#define SLOT_OF(member)                                                                            \
+    CS_H5_UINT32, "1", .get = slot_number, .which = offsetof(cs_slot_staleness, member)
+
+static const cs_h5_column slot_columns[] = {
+    {"slot", CS_H5_UINT32, "1", "number of the slot", .get = row_index},
+    {"stage", SLOT_OF(stage), .long_name = "stage of the weights"},
+    {"device", SLOT_OF(device), .long_name = "device that has them"},
+    {"versions_made", SLOT_OF(versions_made), .long_name = "updates that ended"},
+    {"peak_versions", SLOT_OF(peak_versions), .long_name = "most versions alive at once"},
+    {0},
+};
+
+static const cs_h5_column batch_columns[] = {
+    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = row_index},
+    {"version_difference", CS_H5_INT64, "1",
+     "its number, from 1, less the version that its backward on the last stage read",
+     .get = batch_difference},
+    {"sequence_by_backward", CS_H5_UINT32, "1", "mini-batches linked by what backwards read",
+     .get = batch_sequence, .which = offsetof(cs_batch_staleness, by_backward)},
+    {"sequence_by_both", CS_H5_UINT32, "1",
+     "mini-batches linked by what forwards and backwards read", .get = batch_sequence,
+     .which = offsetof(cs_batch_staleness, by_both)},
+    {0},
+};
+
+static cs_status store_staleness(cs_h5_file *file, const cs_staleness *found, cs_error *error)
+{
+    const cs_h5_table tables[] = {
+        {"staleness", "row", staleness_columns, (uint64_t)found->n_batches * found->n_slots,
+         found->rows},
+        {"weights", "slot", slot_columns, found->n_slots, found->slots},
+        {"mini_batches", "mini_batch", batch_columns, found->n_batches, found->batches},
+    };
+    cs_status status = CS_OK;
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == CS_OK; i++)
+        status = cs_h5_write_table(file, &tables[i], error);
+    return status;
+}
 
 static cs_status store_figures(cs_h5_file *file, const cs_analysis *analysis, cs_error *error)
 {
@@ -88,5 +179,5 @@ cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_er
         status = cs_h5_write_table(file, &devices, error);
     if (status == CS_OK)
         status = cs_h5_write_table(file, &path, error);
-    return status;
+    return status == CS_OK ? store_staleness(file, &analysis->staleness, error) : status;
 }

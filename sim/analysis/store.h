@@ -1,5 +1,5 @@
 /* Adds an analysis to a results file (sim/trace/results.h has the schema): where the time of the
- * devices went, the critical path, and the figures of the whole run. */
+ * devices went, the critical path, how old the weights were, and the figures of the whole run. */
 #ifndef CS_ANALYSIS_STORE_H
 #define CS_ANALYSIS_STORE_H
 

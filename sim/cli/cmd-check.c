@@ -21,8 +21,8 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
         quiet = true;
     }
     if (!quiet)
-        fprintf(context->out, "%s: valid, %u tasks on %u devices\n", arguments->words[0],
-                graph->n_tasks, graph->n_devices);
+        fprintf(context->out, "%s: valid, %u tasks on %u device%s\n", arguments->words[0],
+                graph->n_tasks, graph->n_devices, graph->n_devices == 1 ? "" : "s");
     return CS_OK;
 }
 

@@ -12,8 +12,7 @@ static cs_status run_help(const cs_context *context, const cs_arguments *argumen
     }
     const cs_command *command = cs_command_find(arguments->words[0]);
     if (!command)
-        return cs_error_add(error, CS_USAGE, "help: unknown command \"%s\" (sim help lists them)",
-                            arguments->words[0]);
+        return cs_command_unknown(arguments->words[0], error);
     cs_command_print_help(command, context->out);
     return CS_OK;
 }
@@ -22,6 +21,7 @@ const cs_command cs_command_help = {
     .name = "help",
     .words = "[COMMAND]",
     .max_words = 1,
+    .choices = cs_choose_command,
     .summary = "explain a command",
     .doc = "Prints the commands, or the help of one.",
     .options = no_options,

@@ -11,10 +11,9 @@ static const cs_option options[] = {
      NULL},
     {"name", 'n', "NAME", "Name of the model (default: from the file's name or folder)", false,
      NULL},
-    {"batch", 'b', "SAMPLES", "Samples of the profiled mini-batch, which the file does not say",
-     false, NULL},
+    {"batch", 'b', "SAMPLES", "Samples of the profiled mini-batch; required", false, NULL},
     {"hardware", 0, "TEXT", "What it was measured on, for the provenance", false, NULL},
-    {"date", 0, "YYYY-MM-DD", "When it was measured, for the provenance", false, NULL},
+    {"date", 0, "YYYY-MM-DD", "When it was measured, for the provenance; required", false, NULL},
     {0},
 };
 
@@ -49,6 +48,19 @@ static void tell(const cs_log *log, const cs_model *model, const cs_pipedream_re
     }
 }
 
+/* What the file does not say, and a model has to. */
+static cs_status require_options(const cs_arguments *arguments, cs_error *error)
+{
+    static const char *const required[] = {"batch", "date"};
+    for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
+        if (!cs_arguments_flag(arguments, required[i]))
+            return cs_error_add(error, CS_USAGE,
+                                "import: --%s is missing: the profile does not say it",
+                                required[i]);
+    }
+    return CS_OK;
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     if (strcmp(arguments->words[0], "pipedream") != 0)
@@ -57,7 +69,9 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_pipedream_options how = {.name = cs_arguments_value(arguments, "name"),
                                 .hardware = cs_arguments_value(arguments, "hardware"),
                                 .date = cs_arguments_value(arguments, "date")};
-    cs_status status = cs_arguments_count(arguments, "batch", 0, &how.batch_size, error);
+    cs_status status = require_options(arguments, error);
+    if (status == CS_OK)
+        status = cs_arguments_count(arguments, "batch", 0, &how.batch_size, error);
     if (status != CS_OK)
         return status;
     const char *output = cs_arguments_value(arguments, "output");

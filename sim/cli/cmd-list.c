@@ -1,6 +1,8 @@
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
 #include "sim/cli/scenario-option.h"
+#include "sim/cli/wrap.h"
 
 #include <string.h>
 
@@ -70,16 +72,22 @@ enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
 static const char *const section_names[] = {"schedules", "topologies", "models", "sections", NULL};
 
+enum { FIELD_COLUMN = 31 };
+
 static void print_field(const cs_field *field, FILE *out)
 {
-    char expected[160];
+    char expected[160], line[256];
     cs_field_expected(field, expected, sizeof(expected));
-    fprintf(out, "      %-24s %s", field->name, expected);
-    if (!field->fallback)
-        fputs("; required", out);
-    else if (*field->fallback)
-        fprintf(out, "; default %s", field->fallback);
-    fprintf(out, "\n      %-24s   %s\n", "", field->doc);
+    const char *fallback = field->fallback && *field->fallback ? field->fallback : NULL;
+    snprintf(line, sizeof(line), "%s%s%s", expected,
+             !field->fallback ? "; required"
+             : fallback       ? "; default "
+                              : "",
+             fallback ? fallback : "");
+    fprintf(out, "      %-24s ", field->name);
+    cs_wrap(out, FIELD_COLUMN, FIELD_COLUMN, CS_WRAP_REPORT, line);
+    fprintf(out, "%*s", FIELD_COLUMN + 2, "");
+    cs_wrap(out, FIELD_COLUMN + 2, FIELD_COLUMN + 2, CS_WRAP_REPORT, field->doc);
 }
 
 static void print_section(size_t section, FILE *out)
@@ -88,8 +96,10 @@ static void print_section(size_t section, FILE *out)
     fprintf(out, "%s\n", sections[section].name);
     for (size_t i = 0; sections[section].at(i, &one); i++) {
         fprintf(out, "  %s: %s\n", one.name, one.summary);
-        if (one.source)
-            fprintf(out, "      source: %s\n", one.source);
+        if (one.source) {
+            fputs("      ", out);
+            cs_wrap(out, 6, 6, CS_WRAP_REPORT, one.source);
+        }
         for (const cs_field *field = one.fields; field->name; field++)
             print_field(field, out);
     }
@@ -157,15 +167,22 @@ static cJSON *list_json(const cs_arguments *arguments)
     return root;
 }
 
+static cs_status unknown_section(const char *word, cs_error *error)
+{
+    cs_guess guess;
+    cs_guess_init(&guess, word);
+    for (size_t s = 0; s < N_SECTIONS; s++)
+        cs_guess_add(&guess, sections[s].name);
+    return cs_error_add(error, CS_USAGE, "list: unknown %s", cs_guess_text(&guess));
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     bool known = false;
     for (size_t s = 0; s < N_SECTIONS; s++)
         known |= chosen(arguments, s);
     if (!known)
-        return cs_error_add(error, CS_USAGE,
-                            "list: unknown \"%s\"; known: schedules, topologies, models, sections",
-                            arguments->words[0]);
+        return unknown_section(arguments->words[0], error);
     if (cs_arguments_flag(arguments, "json"))
         return cs_print_json(list_json(arguments), context->out, error);
     for (size_t s = 0; s < N_SECTIONS; s++) {

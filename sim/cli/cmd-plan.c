@@ -39,8 +39,8 @@ static void print_stage(const cs_scenario *scenario, uint32_t s, FILE *out)
 
 static void print_table(const cs_scenario *scenario, FILE *out)
 {
-    fprintf(out, "%s: %u stages of %s, times and activations per micro-batch\n\n", scenario->name,
-            scenario->plan.n_stages, scenario->model.name);
+    fprintf(out, "%s: %u stage%s of %s; times and activations per micro-batch\n\n", scenario->name,
+            scenario->plan.n_stages, scenario->plan.n_stages == 1 ? "" : "s", scenario->model.name);
     fprintf(out, "%5s  %-10s %-9s %-10s %-10s %-10s %-11s %s\n", "stage", "device", "layers",
             "forward", "backward", "weights", "activations", "from ... to");
     for (uint32_t s = 0; s < scenario->plan.n_stages; s++)
@@ -66,9 +66,10 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     const char *output = cs_arguments_value(arguments, "output");
     if (status == CS_OK && output)
         status = save(&scenario, output, error);
-    if (status == CS_OK && cs_arguments_flag(arguments, "json"))
+    bool printed = output && strcmp(output, "-") == 0; /* standard output has the plan already */
+    if (status == CS_OK && !printed && cs_arguments_flag(arguments, "json"))
         status = cs_print_json(cs_plan_json(&scenario.plan, &scenario.model), context->out, error);
-    else if (status == CS_OK)
+    else if (status == CS_OK && !printed)
         print_table(&scenario, context->out);
     cs_scenario_finish(&scenario);
     return status;

@@ -30,6 +30,9 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
         return given ? cs_error_add(error, CS_USAGE,
                                     "run: --output and --no-output exclude each other")
                      : CS_OK;
+    if (given && strcmp(given, "-") == 0)
+        return cs_error_add(error, CS_USAGE,
+                            "run: results cannot go to standard output; --no-output writes none");
     size_t bytes = strlen(scenario->name) + sizeof(".h5");
     *name = given ? strdup(given) : malloc(bytes);
     if (!*name)
@@ -76,6 +79,8 @@ static cs_status simulate(const cs_context *context, const cs_arguments *argumen
                           cs_simulation *simulation, cs_error *error)
 {
     cs_h5_file *file = NULL;
+    if (!cs_progress_step(context->progress, "preparing", 0, 1)) /* from here on Ctrl-C cleans up */
+        return cs_error_add(error, CS_INTERRUPTED, "interrupted");
     cs_status status = output ? cs_h5_create(output, context->progress, &file, error) : CS_OK;
     cs_simulation_options options_of = {.stop_on_oom = cs_arguments_flag(arguments, "stop-on-oom"),
                                         .progress = context->progress};

@@ -1,5 +1,8 @@
 #include "sim/cli/command.h"
 
+#include "sim/base/text.h"
+#include "sim/cli/wrap.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -12,6 +15,8 @@ const cs_option cs_common_options[] = {
     {"log-level", 0, "LEVEL", "Which messages go to standard error (default: info)", false, levels},
     {0},
 };
+
+const char *const cs_choose_command[] = {NULL};
 
 static size_t count_options(const cs_option *options)
 {
@@ -36,6 +41,15 @@ const cs_command *cs_command_find(const char *name)
             return cs_commands[i];
     }
     return NULL;
+}
+
+cs_status cs_command_unknown(const char *name, cs_error *error)
+{
+    cs_guess guess;
+    cs_guess_init(&guess, name);
+    for (size_t i = 0; cs_commands[i]; i++)
+        cs_guess_add(&guess, cs_commands[i]->name);
+    return cs_error_add(error, CS_USAGE, "unknown command %s (sim --help)", cs_guess_text(&guess));
 }
 
 /* ---- parsing ---- */
@@ -69,14 +83,37 @@ static size_t position_of(const cs_command *command, int found)
     return i;
 }
 
+/* `word` is what was typed, "--name" or "--name=value". */
+static cs_status refuse_long(const cs_command *command, int found, const char *word,
+                             cs_error *error)
+{
+    char name[CS_TEXT_QUOTED_BYTES];
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    cs_guess guess;
+    cs_guess_init(&guess, name);
+    const cs_option *option;
+    for (size_t i = 0; (option = cs_command_option(command, i)); i++) {
+        cs_guess_add(&guess, option->name);
+        if (strcmp(option->name, name) == 0)
+            return cs_error_add(error, CS_USAGE, "%s: option --%s %s (sim %s --help)",
+                                command->name, name,
+                                found == ':' ? "needs a value" : "takes no value", command->name);
+    }
+    return cs_error_add(error, CS_USAGE, "%s: unknown option %s (sim %s --help)", command->name,
+                        cs_guess_text(&guess), command->name);
+}
+
+/* `found` is '?' or ':'; getopt keeps the letter in optopt, and for long options their value or 0. */
 static cs_status refuse(const cs_command *command, int found, char **argv, cs_error *error)
 {
-    const char *word = argv[optind - 1];
+    if (optopt == 0 || optopt >= 256)
+        return refuse_long(command, found, argv[optind - 1], error);
     if (found == ':')
-        return cs_error_add(error, CS_USAGE, "%s: option \"%s\" needs a value (sim %s --help)",
-                            command->name, word, command->name);
-    return cs_error_add(error, CS_USAGE, "%s: unknown option \"%s\" (sim %s --help)", command->name,
-                        word, command->name);
+        return cs_error_add(error, CS_USAGE, "%s: option -%c needs a value (sim %s --help)",
+                            command->name, optopt, command->name);
+    char letter[] = {(char)optopt, '\0'}, shown[8];
+    return cs_error_add(error, CS_USAGE, "%s: unknown option -%s (sim %s --help)", command->name,
+                        cs_text_show(letter, shown, sizeof(shown)), command->name);
 }
 
 static cs_status add_value(cs_arguments *arguments, size_t position, const char *value)
@@ -195,6 +232,8 @@ void cs_command_print_usage(FILE *out)
             "\n`sim COMMAND --help` explains a command, `sim --version` prints the version.\n");
 }
 
+enum { OPTION_COLUMN = 34 };
+
 static void print_option(const cs_option *option, FILE *out)
 {
     char text[64];
@@ -203,16 +242,23 @@ static void print_option(const cs_option *option, FILE *out)
                    : snprintf(text, sizeof(text), "    --%s", option->name);
     if (option->argument && used > 0 && (size_t)used < sizeof(text))
         snprintf(text + used, sizeof(text) - (size_t)used, " %s", option->argument);
-    fprintf(out, "  %-28s %s", text, option->doc);
-    for (size_t i = 0; option->choices && option->choices[i]; i++)
-        fprintf(out, "%s%s", i ? ", " : ": ", option->choices[i]);
-    fprintf(out, "%s\n", option->repeats ? " (may be repeated)" : "");
+    char doc[512];
+    size_t end = (size_t)snprintf(doc, sizeof(doc), "%s", option->doc);
+    for (size_t i = 0; option->choices && option->choices[i] && end < sizeof(doc); i++)
+        end += (size_t)snprintf(doc + end, sizeof(doc) - end, "%s%s", i ? ", " : ": ",
+                                option->choices[i]);
+    if (option->repeats && end < sizeof(doc))
+        snprintf(doc + end, sizeof(doc) - end, " (may be repeated)");
+    int printed = fprintf(out, "  %-31s ", text);
+    cs_wrap(out, printed > 0 ? (size_t)printed : 0, OPTION_COLUMN, CS_WRAP_HELP, doc);
 }
 
 void cs_command_print_help(const cs_command *command, FILE *out)
 {
-    fprintf(out, "usage: sim %s [OPTION]...%s%s\n\n%s\n\noptions:\n", command->name,
-            *command->words ? " " : "", command->words, command->doc);
+    fprintf(out, "usage: sim %s [OPTION]...%s%s\n\n", command->name, *command->words ? " " : "",
+            command->words);
+    cs_wrap(out, 0, 0, CS_WRAP_HELP, command->doc);
+    fputs("\noptions:\n", out);
     const cs_option *option;
     for (size_t i = 0; (option = cs_command_option(command, i)); i++)
         print_option(option, out);

@@ -47,17 +47,24 @@ typedef struct cs_command {
     const char *name;
     const char *words; /* the arguments that are no options: "SCENARIO.json" */
     size_t min_words, max_words;
-    const char *const *choices; /* for the first word, ended by NULL; or NULL */
-    const char *summary;        /* one line */
-    const char *doc;            /* paragraphs, separated by blank lines */
+    const char *const
+        *choices;        /* for the first word, ended by NULL, or cs_choose_command; or NULL */
+    const char *summary; /* one line */
+    const char *doc;     /* paragraphs, separated by blank lines */
     const cs_option *options;
     cs_status (*run)(const cs_context *context, const cs_arguments *arguments, cs_error *error);
 } cs_command;
+
+/* Stands for the names of all commands. */
+extern const char *const cs_choose_command[];
 
 /* All commands, ended by NULL. */
 extern const cs_command *const cs_commands[];
 
 const cs_command *cs_command_find(const char *name);
+
+/* CS_USAGE: no command has that name; did you mean ...? */
+cs_status cs_command_unknown(const char *name, cs_error *error);
 
 /* Options that every command takes: help, log-level. */
 extern const cs_option cs_common_options[];

@@ -103,6 +103,12 @@ static void print_words(const char *const *words, FILE *out)
         fprintf(out, "%s%s", i ? " " : "", words[i]);
 }
 
+static void print_commands(FILE *out)
+{
+    for (size_t i = 0; cs_commands[i]; i++)
+        fprintf(out, "%s%s", i ? " " : "", cs_commands[i]->name);
+}
+
 static void print_command_bash(const cs_command *command, FILE *out)
 {
     const cs_option *option;
@@ -110,7 +116,10 @@ static void print_command_bash(const cs_command *command, FILE *out)
     for (size_t i = 0; (option = cs_command_option(command, i)); i++) {
         if (!option->choices)
             continue;
-        fprintf(out, "        --%s) words=\"", option->name);
+        fprintf(out, "        --%s", option->name);
+        if (option->letter)
+            fprintf(out, " | -%c", option->letter);
+        fputs(") words=\"", out);
         print_words(option->choices, out);
         fputs("\" ;;\n", out);
     }
@@ -120,7 +129,10 @@ static void print_command_bash(const cs_command *command, FILE *out)
     fputs("\"", out);
     if (command->choices) {
         fputs(" || words=\"", out);
-        print_words(command->choices, out);
+        if (command->choices == cs_choose_command)
+            print_commands(out);
+        else
+            print_words(command->choices, out);
         fputs("\"", out);
     }
     fputs(" ;;\n        esac ;;\n", out);
@@ -132,10 +144,9 @@ void cs_document_bash(FILE *out)
           "_sim()\n{\n"
           "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} "
           "words=\"\"\n"
-          "    if [[ $COMP_CWORD -eq 1 ]]; then\n        words=\"--help --version",
+          "    if [[ $COMP_CWORD -eq 1 ]]; then\n        words=\"--help --version ",
           out);
-    for (size_t i = 0; cs_commands[i]; i++)
-        fprintf(out, " %s", cs_commands[i]->name);
+    print_commands(out);
     fputs("\"\n    else\n    case ${COMP_WORDS[1]} in\n", out);
     for (size_t i = 0; cs_commands[i]; i++)
         print_command_bash(cs_commands[i], out);

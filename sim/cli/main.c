@@ -2,8 +2,10 @@
 #include "sim/cli/terminal.h"
 #include "version.h"
 
+#include <fcntl.h>
 #include <gsl/gsl_errno.h>
 #include <string.h>
+#include <unistd.h>
 
 static cs_status set_level(const cs_arguments *arguments, cs_log *log, cs_error *error)
 {
@@ -52,11 +54,23 @@ static cs_status run_program(int argc, char **argv, cs_context *context, cs_erro
         return run_command(command, argc - 1, argv + 1, context, error);
     if (argc < 2)
         return cs_error_add(error, CS_USAGE, "a command is missing (sim --help lists them)");
-    return cs_error_add(error, CS_USAGE, "unknown command \"%s\" (sim --help lists them)", name);
+    return cs_command_unknown(name, error);
+}
+
+/* A standard stream that is closed would be the next file that is opened, and get what is printed.
+ * It becomes /dev/null, opened so that what is printed still fails. */
+static void open_standard_streams(void)
+{
+    static const int flags[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) != fd)
+            _exit(cs_status_exit_code(CS_IO)); /* with nowhere to say why */
+    }
 }
 
 int main(int argc, char **argv)
 {
+    open_standard_streams();
     gsl_set_error_handler_off(); /* it would abort; our calls check */
     cs_terminal terminal;
     cs_terminal_init(&terminal);

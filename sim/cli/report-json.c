@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 static double seconds(cs_time time)
 {
@@ -103,7 +104,8 @@ static bool add_links(cJSON *root, const cs_trace *trace)
 
 static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
 {
-    double unit = form->figure == CS_FIGURE_MAKESPAN ? (double)CS_PS_PER_SEC : 1;
+    bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME;
+    double unit = time ? (double)CS_PS_PER_SEC : 1;
     double closed = cs_form_value(form), simulated = cs_simulation_figure(simulation, form);
     cJSON *object = cJSON_CreateObject();
     if (!object || !cJSON_AddItemToArray(list, object)) {
@@ -139,9 +141,98 @@ static bool add_critical_path(cJSON *root, const cs_analysis *analysis)
            add_time_use(path, &analysis->path);
 }
 
+/* ---- staleness ---- */
+
+/* null when there is none. */
+static bool add_optional(cJSON *object, const char *key, int64_t value)
+{
+    return add_number(object, key, value == CS_STALENESS_NONE ? (double)NAN : (double)value);
+}
+
+static bool add_steady(cJSON *object, const char *key, const cs_steady *steady)
+{
+    return add_optional(object, key, steady->steady ? steady->value : CS_STALENESS_NONE);
+}
+
+static bool add_weights(cJSON *root, const cs_staleness *staleness)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "weights");
+    for (uint32_t s = 0; list && s < staleness->n_slots; s++) {
+        const cs_slot_staleness *slot = &staleness->slots[s];
+        cJSON *object = cJSON_CreateObject();
+        if (!object || !cJSON_AddItemToArray(list, object)) {
+            cJSON_Delete(object);
+            return false;
+        }
+        if (!add_number(object, "stage", slot->stage) ||
+            !add_number(object, "device", slot->device) ||
+            !add_number(object, "versions_made", slot->versions_made) ||
+            !add_number(object, "peak_versions", slot->peak_versions) ||
+            !add_steady(object, "gradient_delay_steady", &slot->gradient_delay) ||
+            !add_optional(object, "gradient_delay_max", slot->max_gradient_delay) ||
+            !add_steady(object, "forward_delay_steady", &slot->forward_delay))
+            return false;
+    }
+    return list != NULL;
+}
+
+/* A list per sequence of its mini-batches, which count from 1 as in the paper. */
+static bool add_sequences(cJSON *root, const char *key, const cs_staleness *staleness, bool both)
+{
+    uint32_t n = both ? staleness->n_by_both : staleness->n_by_backward;
+    cJSON *list = cJSON_AddArrayToObject(root, key);
+    cJSON **members = calloc((size_t)n + 1, sizeof(cJSON *));
+    bool complete = list && members;
+    for (uint32_t i = 0; complete && i < n; i++) {
+        members[i] = cJSON_CreateArray();
+        complete = members[i] && cJSON_AddItemToArray(list, members[i]);
+    }
+    for (uint32_t b = 0; complete && b < staleness->n_batches; b++) {
+        const cs_batch_staleness *batch = &staleness->batches[b];
+        complete = cJSON_AddItemToArray(members[both ? batch->by_both : batch->by_backward],
+                                        cJSON_CreateNumber(b + 1.0));
+    }
+    free(members);
+    return complete;
+}
+
+static bool add_differences(cJSON *root, const cs_staleness *staleness)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "version_difference");
+    for (uint32_t b = 0; list && b < staleness->n_batches; b++) {
+        int64_t value = staleness->batches[b].version_difference;
+        if (!cJSON_AddItemToArray(list, value == CS_STALENESS_NONE
+                                            ? cJSON_CreateNull()
+                                            : cJSON_CreateNumber((double)value)))
+            return false;
+    }
+    return list != NULL;
+}
+
+/* Of schedules that state it; the first form is that of the paper. */
+static bool add_difference(cJSON *root, const cs_simulation *simulation)
+{
+    const cs_staleness *staleness = &simulation->analysis.staleness;
+    const cs_steady *steady = &staleness->version_difference;
+    const cs_form *form = simulation->forms.forms, *end = form + simulation->forms.n;
+    while (form < end && form->figure != CS_FIGURE_VERSION_DIFFERENCE)
+        form++;
+    if (form == end)
+        return true;
+    return add_differences(root, staleness) &&
+           add_steady(root, "version_difference_steady", steady) &&
+           cJSON_AddBoolToObject(root, "version_difference_is_steady", steady->steady) &&
+           add_number(root, "version_difference_formula", (double)form->exact) &&
+           cJSON_AddBoolToObject(root, "version_difference_agrees",
+                                 steady->steady && steady->value == form->exact) &&
+           add_sequences(root, "sequences_by_backward", staleness, false) &&
+           add_sequences(root, "sequences_by_forward_and_backward", staleness, true);
+}
+
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_analysis *analysis = &simulation->analysis;
+    bool stopped = simulation->trace.stopped; /* then no mini-batch need have ended */
     char hash[17];
     snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
     return cJSON_AddStringToObject(root, "name", scenario->name) &&
@@ -152,14 +243,15 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "iterations", scenario->job.iterations) &&
            add_number(root, "tasks", simulation->graph.n_tasks) &&
            add_number(root, "makespan_s", seconds(simulation->trace.makespan)) &&
-           add_number(root, "iteration_time_s", analysis->iteration_time) &&
-           add_number(root, "throughput_samples_per_s", analysis->throughput) &&
+           add_number(root, "iteration_time_s", stopped ? NAN : analysis->iteration_time) &&
+           add_number(root, "throughput_samples_per_s", stopped ? NAN : analysis->throughput) &&
            add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
            cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
-           cJSON_AddBoolToObject(root, "stopped", simulation->trace.stopped) &&
+           cJSON_AddBoolToObject(root, "stopped", stopped) &&
            cJSON_AddStringToObject(root, "hash", hash) && add_forms(root, simulation) &&
            add_critical_path(root, analysis) && add_devices(root, simulation) &&
-           add_links(root, &simulation->trace);
+           add_links(root, &simulation->trace) && add_weights(root, &analysis->staleness) &&
+           add_difference(root, simulation);
 }
 
 cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)

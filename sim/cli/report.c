@@ -1,9 +1,11 @@
 #include "sim/cli/report.h"
 
 #include "sim/base/units.h"
+#include "sim/cli/wrap.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 enum { DIGITS = 4, DEVICE_ROWS = 16 };
 
@@ -39,14 +41,18 @@ static text figure_text(cs_figure figure, double value)
 {
     switch (figure) {
     case CS_FIGURE_MAKESPAN:
+    case CS_FIGURE_ITERATION_TIME:
         return time_text(value);
+    case CS_FIGURE_PEAK_VERSIONS:
+    case CS_FIGURE_VERSION_DIFFERENCE:
+        return number_text(value, "%.0f");
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return bytes_text(value);
     case CS_FIGURE_BUBBLE:
     case CS_N_FIGURES:
         break;
     }
-    return number_text(value, "%.6f");
+    return number_text(100 * value, "%.4g %%");
 }
 
 static const char *figure_label(cs_figure figure)
@@ -54,59 +60,99 @@ static const char *figure_label(cs_figure figure)
     static const char *const labels[CS_N_FIGURES] = {
         [CS_FIGURE_MAKESPAN] = "makespan",
         [CS_FIGURE_BUBBLE] = "bubble fraction",
+        [CS_FIGURE_ITERATION_TIME] = "iteration time",
         [CS_FIGURE_PEAK_ACTIVATIONS] = "peak activations",
+        [CS_FIGURE_PEAK_VERSIONS] = "peak versions",
+        [CS_FIGURE_VERSION_DIFFERENCE] = "version difference",
     };
     return labels[figure];
 }
 
-/* "equal", or by how much the simulation is above the closed form. */
-static text difference_text(double simulated, double closed)
+/* How the simulation compares with the closed form. What differs in the last digits of a double is
+ * rounding. */
+static text comparison_text(cs_figure figure, double simulated, double closed)
 {
-    if (simulated == closed)
+    if (isnan(simulated))
+        return number_text(0, "-");
+    double difference = simulated - closed;
+    if (fabs(difference) <= 1e-12 * fabs(closed))
         return number_text(0, "equal");
-    return closed != 0 ? number_text(100 * (simulated / closed - 1), "%+.3g %%")
-                       : number_text(simulated, "%+.3g");
+    if (figure == CS_FIGURE_BUBBLE)
+        return number_text(100 * fabs(difference),
+                           difference > 0 ? "%.3g points more" : "%.3g points less");
+    if (closed <= 0)
+        return number_text(0, "more");
+    return number_text(100 * fabs(difference) / closed,
+                       difference > 0 ? "%.3g %% more" : "%.3g %% less");
+}
+
+enum { VALUE_COLUMN = 19, COMPARISON_COLUMN = 32, FORMULA_COLUMN = 50 };
+
+static void print_figure(const char *label, const char *value, FILE *out)
+{
+    fprintf(out, "%-*s%s\n", VALUE_COLUMN, label, value);
 }
 
 static void print_form(const cs_simulation *simulation, const cs_form *form, FILE *out)
 {
     double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
-    fprintf(out, "%-18s %-16s %-16s %-10s %s\n", figure_label(form->figure),
-            figure_text(form->figure, simulated).characters,
-            figure_text(form->figure, closed).characters,
-            difference_text(simulated, closed).characters, form->formula);
-    fprintf(out, "%-18s %-16s %-16s %-10s   %s%s\n", "", "", "", "",
-            form->applies ? "holds for: " : "does not apply here, for: ", form->assumes);
+    fprintf(out, "%-*s%-*s%-*s", VALUE_COLUMN, "  closed form", COMPARISON_COLUMN - VALUE_COLUMN,
+            figure_text(form->figure, closed).characters, FORMULA_COLUMN - COMPARISON_COLUMN,
+            comparison_text(form->figure, simulated, closed).characters);
+    cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
+    fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
+            form->applies ? "holds for" : "NOT MET HERE:");
+    cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
 }
 
-static bool has_form(const cs_simulation *simulation, cs_figure figure)
+static double figure_of_run(const cs_simulation *simulation, cs_figure figure)
 {
+    return figure == CS_FIGURE_MAKESPAN ? (double)simulation->trace.makespan
+                                        : simulation->analysis.bubble_fraction;
+}
+
+/* A figure of the whole run, once, and under it all closed forms for it. */
+static void print_with_forms(const cs_simulation *simulation, cs_figure figure, FILE *out)
+{
+    print_figure(figure_label(figure),
+                 figure_text(figure, figure_of_run(simulation, figure)).characters, out);
     for (uint32_t f = 0; f < simulation->forms.n; f++) {
-        if (simulation->forms.forms[f].figure == figure)
-            return true;
+        const cs_form *form = &simulation->forms.forms[f];
+        if (form->figure == figure && form->device == CS_NONE && !simulation->trace.stopped)
+            print_form(simulation, form, out);
     }
-    return false;
+}
+
+/* Where the formulas of the run's figures and of the devices' peaks come from, each source once. */
+static void print_sources(const cs_forms *forms, FILE *out)
+{
+    char line[1024];
+    size_t end = (size_t)snprintf(line, sizeof(line), "formulas:");
+    for (uint32_t f = 0; f < forms->n && end < sizeof(line); f++) {
+        bool known = false;
+        for (uint32_t i = 0; i < f && !known; i++)
+            known = strcmp(forms->forms[i].source, forms->forms[f].source) == 0;
+        if (!known)
+            end += (size_t)snprintf(line + end, sizeof(line) - end, "%s %s", f > 0 ? ";" : "",
+                                    forms->forms[f].source);
+    }
+    fputc('\n', out);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
 static void print_figures(const cs_simulation *simulation, FILE *out)
 {
     const cs_analysis *analysis = &simulation->analysis;
-    fprintf(out, "%-18s %-16s %-16s %-10s %s\n", "", "simulated", "closed form", "difference",
-            "formula");
-    for (uint32_t f = 0; f < simulation->forms.n; f++) {
-        if (simulation->forms.forms[f].device == CS_NONE)
-            print_form(simulation, &simulation->forms.forms[f], out);
+    double iteration = analysis->iteration_time * (double)CS_PS_PER_SEC;
+    fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "",
+            FORMULA_COLUMN - COMPARISON_COLUMN, "simulated is", "formula, and what it assumes");
+    if (!simulation->trace.stopped) {
+        print_figure("iteration time", time_text(iteration).characters, out);
+        print_figure("throughput", number_text(analysis->throughput, "%.5g samples/s").characters,
+                     out);
     }
-    if (!has_form(simulation, CS_FIGURE_MAKESPAN))
-        fprintf(out, "%-18s %s\n", "makespan",
-                time_text((double)simulation->trace.makespan).characters);
-    if (!has_form(simulation, CS_FIGURE_BUBBLE))
-        fprintf(out, "%-18s %.6f\n", "bubble fraction", analysis->bubble_fraction);
-    if (simulation->trace.stopped)
-        return;
-    fprintf(out, "%-18s %s\n", "iteration time",
-            time_text(analysis->iteration_time * (double)CS_PS_PER_SEC).characters);
-    fprintf(out, "%-18s %.6g samples/s\n", "throughput", analysis->throughput);
+    print_with_forms(simulation, CS_FIGURE_MAKESPAN, out);
+    print_with_forms(simulation, CS_FIGURE_BUBBLE, out);
 }
 
 /* ---- devices ---- */
@@ -141,7 +187,7 @@ static void print_device(const cs_simulation *simulation, uint32_t device, FILE 
     const cs_time_use *use = &analysis->devices[device];
     const cs_device_record *record = &simulation->trace.devices[device];
     const cs_form *form = peak_form(simulation, device);
-    fprintf(out, "%6u %9s %9s %10s %9s   %-10s %-10s %-11s %-11s%s\n", device,
+    fprintf(out, "%6u %9s %9s %10s %9s   %-10s %-10s %-11s %s%s\n", device,
             percent_text(analysis, all_compute(use)).characters,
             percent_text(analysis, use->communication).characters,
             percent_text(analysis, use->dependency).characters,
@@ -169,15 +215,19 @@ static void print_devices(const cs_simulation *simulation, FILE *out)
         print_device(simulation, d, out);
     }
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
-    if (form)
-        fprintf(out, "peak activations in closed form: %s (%s)\n", form->formula, form->source);
+    if (form) {
+        char line[512];
+        snprintf(line, sizeof(line), "closed form of peak activations: %s", form->formula);
+        cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    }
 }
 
 /* ---- the rest ---- */
 
 static void print_path(const cs_analysis *analysis, FILE *out)
 {
-    fprintf(out, "\ncritical path: %u steps:", analysis->n_steps);
+    fprintf(out, "\ncritical path: %u step%s:", analysis->n_steps,
+            analysis->n_steps == 1 ? "" : "s");
     for (uint32_t kind = 0; kind < CS_N_KINDS; kind++) {
         if (analysis->path.compute[kind] > 0)
             fprintf(out, " %s %s,", cs_kind_name(kind),
@@ -189,21 +239,40 @@ static void print_path(const cs_analysis *analysis, FILE *out)
     fputc('\n', out);
 }
 
+/* "the forward of mini-batch 0, micro-batch 13" */
+static void describe_culprit(const cs_graph *graph, uint32_t task, char *out, size_t size)
+{
+    if (task == CS_NONE)
+        snprintf(out, size, "what is there from the start");
+    else
+        snprintf(out, size, "the %s of mini-batch %u, micro-batch %u, stage %u",
+                 cs_kind_name(cs_graph_class(graph, task)->kind), cs_graph_mini_batch(graph, task),
+                 cs_graph_micro_batch(graph, task), cs_graph_class(graph, task)->stage);
+}
+
 static void print_oom(const cs_simulation *simulation, uint32_t device, FILE *out)
 {
     const cs_device_record *record = &simulation->trace.devices[device];
-    char task[96] = "what is resident from the start";
-    if (record->oom_task != CS_NONE)
-        cs_graph_describe(&simulation->graph, record->oom_task, task, sizeof(task));
-    fprintf(out, "out of memory: device %u (%s) at %s, by %s:", device,
-            bytes_text((double)record->capacity).characters,
-            time_text((double)record->oom_time).characters, task);
-    for (uint32_t c = 0; c < CS_N_CATEGORIES; c++) {
-        if (record->at_oom[c] > 0)
-            fprintf(out, " %s %s", cs_category_name(c),
-                    bytes_text((double)record->at_oom[c]).characters);
+    char culprit[128], line[768];
+    describe_culprit(&simulation->graph, record->oom_task, culprit, sizeof(culprit));
+    int64_t live = 0;
+    for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
+        live += record->at_oom[c];
+    size_t end = (size_t)snprintf(
+        line, sizeof(line),
+        "out of memory: device %u, at %s, by %s: %s in use, capacity %s:", device,
+        time_text((double)record->oom_time).characters, culprit,
+        bytes_text((double)live).characters, bytes_text((double)record->capacity).characters);
+    const char *separator = " ";
+    for (uint32_t c = 0; c < CS_N_CATEGORIES && end < sizeof(line); c++) {
+        if (record->at_oom[c] == 0)
+            continue;
+        end +=
+            (size_t)snprintf(line + end, sizeof(line) - end, "%s%s %s", separator,
+                             cs_category_name(c), bytes_text((double)record->at_oom[c]).characters);
+        separator = ", ";
     }
-    fputc('\n', out);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
 static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
@@ -250,5 +319,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_figures(simulation, out);
     print_devices(simulation, out);
     print_path(&simulation->analysis, out);
+    if (simulation->forms.n > 0)
+        print_sources(&simulation->forms, out);
     print_out_of_memory(simulation, out);
 }

@@ -3,6 +3,8 @@
 #include "sim/engine/engine.h"
 #include "sim/lower/lower.h"
 
+#include <math.h>
+
 void cs_simulation_finish(cs_simulation *simulation)
 {
     cs_graph_finish(&simulation->graph);
@@ -62,6 +64,24 @@ cs_status cs_simulate(const cs_scenario *scenario, const cs_simulation_options *
     return CS_OK;
 }
 
+/* Of any slot on the device. */
+static uint32_t most_versions(const cs_simulation *simulation, uint32_t device)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < simulation->graph.n_slots; i++) {
+        uint32_t live = simulation->trace.slots[i].peak_live;
+        if (simulation->graph.slots[i].device == device && live > most)
+            most = live;
+    }
+    return most;
+}
+
+/* NaN when the run did not get that far. */
+static double steady_value(const cs_steady *figure)
+{
+    return figure->value == CS_STALENESS_NONE ? (double)NAN : (double)figure->value;
+}
+
 double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form)
 {
     switch (form->figure) {
@@ -69,6 +89,12 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
         return (double)simulation->trace.makespan;
     case CS_FIGURE_BUBBLE:
         return simulation->analysis.bubble_fraction;
+    case CS_FIGURE_ITERATION_TIME:
+        return simulation->analysis.iteration_time * (double)CS_PS_PER_SEC;
+    case CS_FIGURE_PEAK_VERSIONS:
+        return most_versions(simulation, form->device);
+    case CS_FIGURE_VERSION_DIFFERENCE:
+        return steady_value(&simulation->analysis.staleness.version_difference);
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return (double)simulation->trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS];
     case CS_N_FIGURES:

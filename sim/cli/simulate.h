@@ -29,8 +29,8 @@ CS_MUST_CHECK cs_status cs_simulate(const cs_scenario *scenario,
                                     const cs_simulation_options *options, cs_simulation *simulation,
                                     cs_error *error);
 
-/* What the simulation says where a closed form says something, in the form's unit: ps, bytes or a
- * fraction. */
+/* What the simulation says where a closed form says something, in the form's unit: ps, bytes, a
+ * fraction or a number; NaN when it says nothing. */
 double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form);
 double cs_form_value(const cs_form *form);
 

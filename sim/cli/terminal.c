@@ -17,6 +17,11 @@ static void note_signal(int signal)
 void cs_terminal_init(cs_terminal *terminal)
 {
     *terminal = (cs_terminal){.shows = isatty(STDERR_FILENO) == 1};
+}
+
+static void catch_signals(cs_terminal *terminal)
+{
+    terminal->catches = true;
     struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
@@ -51,6 +56,8 @@ static void show(cs_terminal *terminal, const char *what, uint64_t done, uint64_
 static bool step(void *context, const char *what, uint64_t done, uint64_t total)
 {
     cs_terminal *terminal = context;
+    if (!terminal->catches)
+        catch_signals(terminal);
     if (terminal->shows)
         show(terminal, what, done, total);
     return !interrupted;

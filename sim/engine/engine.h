@@ -29,8 +29,14 @@
  * Links are given, and rates changed, in step 4 only. The span of a transfer starts when it becomes
  * ready (blocking: when it starts) and so includes the time spent waiting for links.
  *
+ * Versions. At a start the version is chosen, noted and held, slot by slot, before the effects are
+ * applied; at an end the effects come first, then the hold is dropped, then the new version is
+ * made. So what starts at t reads the newest version that was made until t, unless it is strict:
+ * then that which was current when t began. Devices start in order of their number, so that a task
+ * may read what another noted or held at the same instant on a device before its own.
+ *
  * Memory. A task's effects are applied together at its start or its end; peaks and capacities are
- * compared with the device's total after that. What is resident counts from time 0. With
+ * compared with the device's total after that, and after each change of a slot's versions. What is resident counts from time 0. With
  * stop_on_oom the run ends when the instant of the first allocation beyond a capacity is over: that
  * instant is the makespan, tasks still running end there, and those that never started have the
  * span (-1, -1).
@@ -52,7 +58,8 @@ typedef struct cs_engine_options {
 /* `graph` must have passed cs_graph_check and hold no collectives; its devices are those of the
  * platform with the same number. `trace` is written on success only. Errors: CS_OVERFLOW (time
  * beyond 2^63 ps), CS_NO_MEMORY, CS_INTERRUPTED, CS_FAILED when tasks remain that can never start
- * (program order against dependencies; shown). */
+ * (program order against dependencies; shown), or one asks for a version of its weights that is not
+ * there. */
 CS_MUST_CHECK cs_status cs_engine_run(const cs_graph *graph, const cs_platform *platform,
                                       const cs_engine_options *options, cs_trace *trace,
                                       cs_error *error);

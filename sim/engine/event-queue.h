@@ -8,7 +8,7 @@
  * walk serves both.
  *
  * Against heaps of the same 16-byte keys this halves the time of the whole engine at a thousand
- * outstanding events, and gains a little at eight; CONTRIBUTING.md has the figures.
+ * outstanding events, and gains a little at eight; sim/engine/README.md has the figures.
  */
 #ifndef CS_ENGINE_EVENT_QUEUE_H
 #define CS_ENGINE_EVENT_QUEUE_H

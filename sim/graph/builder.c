@@ -13,6 +13,7 @@ typedef struct edge {
 struct cs_builder {
     cs_graph graph; /* its arrays grow here and move out at the end */
     uint32_t cap_tasks, cap_predecessors, cap_classes, cap_effects, cap_residents, cap_slots;
+    uint32_t cap_policies;
     uint32_t cap_groups, cap_group_devices;
     edge *edges;
     uint32_t cap_edges;
@@ -94,8 +95,36 @@ uint32_t cs_builder_slot(cs_builder *builder, uint32_t stage, uint32_t device, i
     cs_graph *graph = &builder->graph;
     if (!ROOM(builder, graph->slots, builder->cap_slots, graph->n_slots))
         return CS_NONE;
-    graph->slots[graph->n_slots] = (cs_slot){stage, device, bytes};
+    graph->slots[graph->n_slots] = (cs_slot){stage, device, bytes, 1, graph->n_slots};
     return graph->n_slots++;
+}
+
+void cs_builder_retain(cs_builder *builder, uint32_t slot, uint32_t newest, uint32_t behind)
+{
+    if (builder->status != CS_OK)
+        return;
+    builder->graph.slots[slot].newest = newest;
+    builder->graph.slots[slot].behind = behind;
+}
+
+uint32_t cs_builder_register(cs_builder *builder)
+{
+    return builder->graph.n_registers++;
+}
+
+uint32_t cs_builder_policy(cs_builder *builder, const cs_policy *policy)
+{
+    cs_graph *graph = &builder->graph;
+    if (!ROOM(builder, graph->policies, builder->cap_policies, graph->n_policies))
+        return CS_NONE;
+    graph->policies[graph->n_policies] = *policy;
+    return graph->n_policies++;
+}
+
+void cs_builder_set_policy(cs_builder *builder, uint32_t cls, uint32_t policy)
+{
+    if (builder->status == CS_OK)
+        builder->graph.classes[cls].policy = policy + 1;
 }
 
 uint32_t cs_builder_group(cs_builder *builder, const uint32_t *devices, uint32_t n)
@@ -196,6 +225,7 @@ void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after)
     if (before == CS_NONE || after == CS_NONE ||
         !ROOM(builder, builder->edges, builder->cap_edges, graph->n_edges))
         return;
+    assert(before < graph->n_tasks && after < graph->n_tasks);
     builder->edges[graph->n_edges++] = (edge){before, after};
     graph->n_predecessors[after]++;
 }

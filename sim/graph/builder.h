@@ -17,7 +17,14 @@ void cs_builder_destroy(cs_builder *builder);
 
 void cs_builder_queue(cs_builder *builder, uint32_t device, cs_queue queue);
 void cs_builder_resident(cs_builder *builder, uint32_t device, cs_category category, int64_t bytes);
+
+/* A slot that retains its current version only; and one that retains more (see cs_slot). */
 uint32_t cs_builder_slot(cs_builder *builder, uint32_t stage, uint32_t device, int64_t bytes);
+void cs_builder_retain(cs_builder *builder, uint32_t slot, uint32_t newest, uint32_t behind);
+
+/* Registers of versions; and a policy for classes (cs_class.policy). */
+uint32_t cs_builder_register(cs_builder *builder);
+uint32_t cs_builder_policy(cs_builder *builder, const cs_policy *policy);
 uint32_t cs_builder_group(cs_builder *builder, const uint32_t *devices, uint32_t n);
 
 /* Adds a class; its effects follow by cs_builder_effect, before the next class. */
@@ -25,7 +32,10 @@ uint32_t cs_builder_class(cs_builder *builder, const cs_class *cls);
 void cs_builder_effect(cs_builder *builder, cs_category category, uint32_t device, int64_t bytes,
                        bool at_end);
 
-/* Usual classes. Compute: kind, stage, device, slot (or CS_NONE), duration at speed 1. */
+/* Gives a class a policy. */
+void cs_builder_set_policy(cs_builder *builder, uint32_t cls, uint32_t policy);
+
+/* Usual classes, without a policy. Compute: kind, stage, device, slot (or CS_NONE), duration at speed 1. */
 uint32_t cs_builder_compute(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t device,
                             uint32_t slot, cs_time duration);
 uint32_t cs_builder_transfer(cs_builder *builder, uint32_t stage, uint32_t from, uint32_t to,

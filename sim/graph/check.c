@@ -15,14 +15,23 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
         uint32_t peers = group == CS_GROUP_COLLECTIVE ? graph->n_groups : graph->n_devices;
         bool peer_fits = group == CS_GROUP_COMPUTE || cls->peer < peers;
         bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
+                    cls->origin < CS_N_KINDS && (!cls->blocking || group == CS_GROUP_TRANSFER) &&
                     cls->duration >= 0 && cls->bytes >= 0 &&
                     (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
+                    (cls->policy == 0 || (cls->policy <= graph->n_policies &&
+                                          cls->weights != CS_NONE && cls->kind != CS_UPDATE)) &&
                     cls->first_effect <= graph->n_effects && cls->n_effects <= UINT16_MAX &&
                     cls->n_effects <= graph->n_effects - cls->first_effect;
         if (!fits)
             return cs_error_add(error, CS_INVALID,
                                 "task class %u (%s, stage %u, device %u): a number is out of range",
                                 i, cs_kind_name(cls->kind), cls->stage, cls->device);
+        if (group == CS_GROUP_COLLECTIVE && (cls->n_effects > 0 || cls->weights != CS_NONE))
+            return cs_error_add(
+                error, CS_INVALID,
+                "task class %u (%s): a collective has no effect on memory and reads "
+                "no weights; what follows it may",
+                i, cs_kind_name(cls->kind));
     }
     return CS_OK;
 }
@@ -79,7 +88,10 @@ static cs_status check_balance(const cs_graph *graph, int64_t *balance, cs_error
         const cs_class *cls = cs_graph_class(graph, task);
         for (uint32_t e = 0; e < cls->n_effects; e++) {
             const cs_effect *effect = &graph->effects[cls->first_effect + e];
-            balance[effect->device * CS_N_CATEGORIES + effect->category] += effect->bytes;
+            int64_t *sum = &balance[effect->device * CS_N_CATEGORIES + effect->category];
+            if (__builtin_add_overflow(*sum, effect->bytes, sum))
+                return cs_error_add(error, CS_OVERFLOW, "device %u: frees more than 2^63 bytes",
+                                    effect->device);
         }
     }
     for (uint32_t i = 0; i < graph->n_devices * CS_N_CATEGORIES; i++) {
@@ -100,6 +112,12 @@ static cs_status check_memory(const cs_graph *graph, cs_error *error)
             return cs_error_add(error, CS_INVALID,
                                 "resident bytes %u: device, category or size out of range", i);
     }
+    for (uint32_t i = 0; i < graph->n_slots; i++) {
+        const cs_slot *slot = &graph->slots[i];
+        if (slot->device >= graph->n_devices || slot->stage >= graph->n_stages || slot->bytes < 0)
+            return cs_error_add(error, CS_INVALID,
+                                "weights slot %u: device, stage or size out of range", i);
+    }
     for (uint32_t e = 0; e < graph->n_effects; e++) {
         const cs_effect *effect = &graph->effects[e];
         if (effect->device >= graph->n_devices || effect->category >= CS_N_CATEGORIES)
@@ -117,6 +135,34 @@ static cs_status check_memory(const cs_graph *graph, cs_error *error)
     return status;
 }
 
+static bool policy_fits(const cs_graph *graph, const cs_policy *policy)
+{
+    bool reads = (policy->read == CS_READ_CURRENT && policy->slot < graph->n_slots) ||
+                 (policy->read == CS_READ_LAG && policy->lag >= 1) ||
+                 (policy->read == CS_READ_REGISTER && policy->reads < graph->n_registers);
+    bool holds = policy->n_held > 0 || policy->drops;
+    return reads && !(policy->notional && holds) &&
+           (policy->writes == CS_NONE || policy->writes < graph->n_registers) &&
+           policy->first_held <= graph->n_slots &&
+           policy->n_held <= graph->n_slots - policy->first_held;
+}
+
+static cs_status check_versions(const cs_graph *graph, cs_error *error)
+{
+    for (uint32_t i = 0; i < graph->n_slots; i++) {
+        const cs_slot *slot = &graph->slots[i];
+        if (slot->stage >= graph->n_stages || slot->device >= graph->n_devices || slot->bytes < 0 ||
+            slot->newest < 1 || slot->behind >= graph->n_slots)
+            return cs_error_add(error, CS_INVALID, "weights slot %u: a number is out of range", i);
+    }
+    for (uint32_t i = 0; i < graph->n_policies; i++) {
+        if (!policy_fits(graph, &graph->policies[i]))
+            return cs_error_add(error, CS_INVALID, "version policy %u: a number is out of range",
+                                i);
+    }
+    return CS_OK;
+}
+
 static cs_status check_groups(const cs_graph *graph, cs_error *error)
 {
     for (uint32_t g = 0; g < graph->n_groups; g++) {
@@ -131,6 +177,17 @@ static cs_status check_groups(const cs_graph *graph, cs_error *error)
     return CS_OK;
 }
 
+/* Whether `task` is rank `rank` of the collective that `first` is rank 0 of. */
+static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint32_t rank)
+{
+    if (task >= graph->n_tasks)
+        return false;
+    const cs_class *cls = cs_graph_class(graph, first), *member = cs_graph_class(graph, task);
+    return member->kind == cls->kind && member->peer == cls->peer && member->bytes == cls->bytes &&
+           graph->tasks[task].item == graph->tasks[first].item &&
+           member->device == graph->group_devices[graph->groups[cls->peer].first + rank];
+}
+
 static cs_status check_collectives(const cs_graph *graph, cs_error *error)
 {
     for (uint32_t task = 0; task < graph->n_tasks;) {
@@ -139,14 +196,15 @@ static cs_status check_collectives(const cs_graph *graph, cs_error *error)
             task++;
             continue;
         }
-        cs_group group = graph->groups[cls->peer];
-        for (uint32_t rank = 0; rank < group.n; rank++, task++) {
-            const cs_class *member = task < graph->n_tasks ? cs_graph_class(graph, task) : NULL;
-            if (group.n < 2 || !member || member->kind != cls->kind || member->peer != cls->peer ||
-                member->device != graph->group_devices[group.first + rank])
+        uint32_t n = graph->groups[cls->peer].n, first = task;
+        if (n < 2)
+            return cs_error_add(error, CS_INVALID,
+                                "task %u: a collective needs 2 members at least (got %u)", task, n);
+        for (uint32_t rank = 0; rank < n; rank++, task++) {
+            if (!is_member(graph, first, task, rank))
                 return cs_error_add(
                     error, CS_INVALID,
-                    "task %u: the members of a collective must follow each other in "
+                    "task %u: the members of a collective must be alike and follow each other in "
                     "order of rank",
                     task);
         }
@@ -236,8 +294,8 @@ static cs_status report_circle(const cs_graph *graph, uint32_t *rank, const uint
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s -> ",
                                  cs_graph_describe(graph, shown[i], one, sizeof(one)));
     return cs_error_add(error, CS_INVALID,
-                        "deadlock: %u tasks wait for each other in a circle: %s%s%s", length,
-                        length > n ? "... -> " : "", text,
+                        "deadlock: %u tasks wait for each other in a circle: %s%s%s", length, text,
+                        length > n ? "... -> " : "",
                         cs_graph_describe(graph, shown[n - 1], one, sizeof(one)));
 }
 
@@ -260,7 +318,8 @@ static cs_status check_order(const cs_graph *graph, cs_error *error)
 cs_status cs_graph_check(const cs_graph *graph, cs_error *error)
 {
     cs_status (*const checks[])(const cs_graph *, cs_error *) = {
-        check_classes, check_edges, check_memory, check_groups, check_collectives, check_order};
+        check_classes, check_edges,       check_memory, check_versions,
+        check_groups,  check_collectives, check_order};
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
         cs_status status = checks[i](graph, error);
         if (status != CS_OK)

@@ -14,6 +14,7 @@ void cs_graph_finish(cs_graph *graph)
     free(graph->effects);
     free(graph->residents);
     free(graph->slots);
+    free(graph->policies);
     free(graph->groups);
     free(graph->group_devices);
     *graph = (cs_graph){0};

@@ -21,9 +21,12 @@
  * Memory. A class has effects: signed bytes of a category on a device, at the start or at the end
  * of the task. What is resident from the start of the run (weights) is listed apart.
  *
- * Weights. A weights slot is one stage's weights on one device. Its version counts the updates
- * that ended. Tasks whose class names a slot record the version that they read at their start; a
- * class of kind CS_UPDATE makes a new version at its end.
+ * Weights. A slot is one stage's weights on one device. Its current version counts the updates that
+ * ended; a class of kind CS_UPDATE, or another that `updates`, makes a new one at its end. A task
+ * whose class names a slot reads a version at its start, and that is recorded. Which one, the
+ * class's policy says, or without a policy it is the slot's current one. A version lives while it is
+ * current or held, or while the slot retains it; what lives besides the current one is memory of the
+ * category weight_versions.
  */
 #ifndef CS_GRAPH_GRAPH_H
 #define CS_GRAPH_GRAPH_H
@@ -99,11 +102,13 @@ typedef struct cs_class {
     uint8_t kind;     /* cs_kind */
     uint8_t origin;   /* cs_kind of what a transfer was lowered from; else equal to kind */
     bool blocking;    /* a transfer that occupies the compute of both ends */
+    bool updates;     /* makes a new version of its weights at its end; always so of CS_UPDATE */
     int32_t priority; /* of a device with CS_QUEUE_PRIORITY; higher first */
     uint32_t stage;
     uint32_t device;  /* where it computes, sends from, or is a rank */
     uint32_t peer;    /* receiver of a transfer, group of a collective, else CS_NONE */
     uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
+    uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
     int64_t bytes;    /* of a transfer; of the whole vector of a collective */
@@ -124,8 +129,34 @@ typedef struct cs_resident {
 
 typedef struct cs_slot {
     uint32_t stage, device;
-    int64_t bytes; /* of one version */
+    int64_t bytes;   /* of one version */
+    uint32_t newest; /* it retains its newest so many versions, >= 1 */
+    uint32_t behind; /* as seen from this slot, itself or one that is updated later: what is among
+                      * the newest there may still be asked for here, and all after it is kept */
 } cs_slot;
+
+typedef enum cs_read {
+    CS_READ_CURRENT, /* the current version of `slot` */
+    CS_READ_LAG, /* that made by the mini-batch `lag` before its own, 0 for the first ones: version
+                       * mini-batch + 1 - lag */
+    CS_READ_REGISTER, /* what the register holds for its item */
+} cs_read;
+
+/* How a task chooses the version that it reads, and what it makes others keep. A register holds one
+ * version per item, or per mini-batch: all policies that name it use it in the same way. An update
+ * reads nothing and has no policy. */
+typedef struct cs_policy {
+    uint8_t read;    /* cs_read */
+    bool strict;     /* CURRENT: an update that ends at the very instant is not seen */
+    bool drops;      /* at its end one hold of its slot on the version that it read is gone */
+    bool by_batch;   /* `writes` and `reads` go by mini-batch, not by item */
+    bool notional;   /* the version is recorded only: it need not be there, and nothing holds it */
+    uint32_t slot;   /* of CURRENT: its own, or one whose version counts as complete */
+    uint32_t lag;    /* of LAG, >= 1 */
+    uint32_t reads;  /* of REGISTER */
+    uint32_t writes; /* register that gets the version read, or CS_NONE */
+    uint32_t first_held, n_held; /* slots that hold the version from its start on, until dropped */
+} cs_policy;
 
 typedef struct cs_group {
     uint32_t first, n; /* its ranks' devices in group_devices */
@@ -144,10 +175,12 @@ typedef struct cs_graph {
     uint8_t *queues;          /* per device: cs_queue */
 
     uint32_t n_classes, n_effects, n_residents, n_slots, n_groups, n_group_devices;
+    uint32_t n_policies, n_registers;
     cs_class *classes;
     cs_effect *effects;
     cs_resident *residents;
     cs_slot *slots;
+    cs_policy *policies;
     cs_group *groups;
     uint32_t *group_devices;
 } cs_graph;
@@ -171,6 +204,11 @@ static inline const uint32_t *cs_graph_successors(const cs_graph *graph, uint32_
     const uint32_t *list = &graph->listed[*successor - CS_LIST];
     *n = list[0];
     return list + 1;
+}
+
+static inline uint64_t cs_graph_items(const cs_graph *graph)
+{
+    return (uint64_t)graph->micro_batches * graph->n_batches;
 }
 
 static inline uint32_t cs_graph_mini_batch(const cs_graph *graph, uint32_t task)

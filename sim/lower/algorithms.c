@@ -151,6 +151,14 @@ static bool ring_walk(const cs_collective *c, cs_send_function *visit, void *con
     return !w.stopped;
 }
 
+static uint64_t ring_count(const cs_collective *c)
+{
+    const uint64_t n = c->n;
+    if (IS_ONE_OF(c->kind, CS_BROADCAST, CS_REDUCE))
+        return (n - 1) * c->chunks;
+    return (c->kind == CS_ALL_REDUCE ? 2 : 1) * n * (n - 1);
+}
+
 /* ---- recursive halving and doubling ---- */
 
 static uint32_t power_below(uint32_t n)
@@ -211,6 +219,15 @@ static bool halving_walk(const cs_collective *c, cs_send_function *visit, void *
     else
         double_back(&w, c->n, all_of(c), 0);
     return !w.stopped;
+}
+
+static uint64_t halving_count(const cs_collective *c)
+{
+    const uint64_t n = power_below(c->n);
+    uint64_t count = 0;
+    for (uint64_t distance = 1; distance < n; distance *= 2)
+        count += n;
+    return c->kind == CS_ALL_REDUCE ? 2 * count + 2 * (c->n - n) : count;
 }
 
 /* ---- two binary trees ---- */
@@ -288,6 +305,11 @@ static bool tree_walk(const cs_collective *c, cs_send_function *visit, void *con
     return !w.stopped;
 }
 
+static uint64_t tree_count(const cs_collective *c)
+{
+    return (c->kind == CS_ALL_REDUCE ? 4 : 2) * (uint64_t)(c->n - 1) * c->chunks;
+}
+
 /* ---- by nodes ---- */
 
 static bool nodes_fit(const cs_collective *c)
@@ -329,6 +351,18 @@ static bool segmented_walk(const cs_collective *c, cs_send_function *visit, void
     return !w.stopped;
 }
 
+static uint64_t hierarchical_count(const cs_collective *c)
+{
+    const uint64_t g = c->node_ranks, nodes = c->n / g;
+    return 2 * nodes * (g - 1) * c->chunks + 2 * (nodes - 1) * nodes;
+}
+
+static uint64_t segmented_count(const cs_collective *c)
+{
+    const uint64_t g = c->node_ranks, nodes = c->n / g;
+    return 2 * (g - 1) * c->n + 2 * (nodes - 1) * c->n;
+}
+
 /* ---- all at once ---- */
 
 static bool direct_fits(const cs_collective *c)
@@ -355,15 +389,24 @@ static bool direct_walk(const cs_collective *c, cs_send_function *visit, void *c
     if (c->kind == CS_HALO) {
         exchange_halos(&w, c);
     } else if (c->kind == CS_ALL_TO_ALL) {
-        for (uint32_t i = 0; i < c->n * c->n && !w.stopped; i++)
-            if (i / c->n != i % c->n)
-                send(&w, 0, i / c->n, i % c->n, share(all_of(c), c->n, i % c->n), false);
+        for (uint32_t r = 0; r < c->n && !w.stopped; r++)
+            for (uint32_t k = 0; k < c->n; k++)
+                if (k != r)
+                    send(&w, 0, r, k, share(all_of(c), c->n, k), false);
     } else {
         for (uint32_t r = 1; r < c->n; r++)
             send(&w, 0, to_root ? r : 0, to_root ? 0 : r,
                  whole ? all_of(c) : share(all_of(c), c->n, r), c->kind == CS_REDUCE);
     }
     return !w.stopped;
+}
+
+static uint64_t direct_count(const cs_collective *c)
+{
+    const uint64_t n = c->n;
+    if (c->kind == CS_ALL_TO_ALL)
+        return n * (n - 1);
+    return c->kind == CS_HALO ? 2 * (n - 1) : n - 1;
 }
 
 /* ---- the table ---- */
@@ -385,18 +428,22 @@ static bool is_chain(const cs_collective *c)
     return IS_ONE_OF(c->kind, CS_BROADCAST, CS_REDUCE);
 }
 
-static const cs_algorithm ring = {"ring", "each rank to the next one", ring_fits, is_chain,
-                                  ring_walk};
-static const cs_algorithm halving = {"halving", "recursive halving, then doubling", halving_fits,
-                                     never, halving_walk};
-static const cs_algorithm tree = {"tree", "two binary trees, in chunks", tree_fits, always,
-                                  tree_walk};
-static const cs_algorithm hierarchical = {"hierarchical", "in the nodes, then one rank of each",
-                                          nodes_fit, always, hierarchical_walk};
-static const cs_algorithm segmented = {"segmented", "in the nodes, then every rank with its peers",
-                                       nodes_fit, never, segmented_walk};
-static const cs_algorithm direct = {"direct", "all messages at once", direct_fits, never,
-                                    direct_walk};
+static const cs_algorithm ring = {
+    "ring", "each rank to the next one", ring_fits, is_chain, ring_count, ring_walk};
+static const cs_algorithm halving = {"halving",     "recursive halving, then doubling",
+                                     halving_fits,  never,
+                                     halving_count, halving_walk};
+static const cs_algorithm tree = {
+    "tree", "two binary trees, in chunks", tree_fits, always, tree_count, tree_walk};
+static const cs_algorithm hierarchical = {"hierarchical",     "in the nodes, then one rank of each",
+                                          nodes_fit,          always,
+                                          hierarchical_count, hierarchical_walk};
+static const cs_algorithm segmented = {
+    "segmented",     "in the nodes, then every rank with its peers",
+    nodes_fit,       never,
+    segmented_count, segmented_walk};
+static const cs_algorithm direct = {"direct", "all messages at once", direct_fits,
+                                    never,    direct_count,           direct_walk};
 
 const cs_algorithm *const cs_algorithms[] = {&ring,      &halving, &tree, &hierarchical,
                                              &segmented, &direct,  NULL};

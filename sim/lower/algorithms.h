@@ -60,6 +60,7 @@ typedef struct cs_algorithm {
     const char *name, *doc;
     bool (*fits)(const cs_collective *collective);
     bool (*uses_chunks)(const cs_collective *collective);
+    uint64_t (*count)(const cs_collective *collective); /* messages */
     /* All messages, by rounds. */
     bool (*walk)(const cs_collective *collective, cs_send_function *visit, void *context);
 } cs_algorithm;

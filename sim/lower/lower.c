@@ -101,8 +101,15 @@ static void copy_frame(lowering *l)
     for (uint32_t i = 0; i < from->n_residents; i++)
         cs_builder_resident(l->to, from->residents[i].device, from->residents[i].category,
                             from->residents[i].bytes);
-    for (uint32_t i = 0; i < from->n_slots; i++)
-        cs_builder_slot(l->to, from->slots[i].stage, from->slots[i].device, from->slots[i].bytes);
+    for (uint32_t i = 0; i < from->n_slots; i++) {
+        const cs_slot *slot = &from->slots[i];
+        uint32_t id = cs_builder_slot(l->to, slot->stage, slot->device, slot->bytes);
+        cs_builder_retain(l->to, id, slot->newest, slot->behind);
+    }
+    for (uint32_t i = 0; i < from->n_policies; i++)
+        cs_builder_policy(l->to, &from->policies[i]);
+    for (uint32_t i = 0; i < from->n_registers; i++)
+        cs_builder_register(l->to);
     for (uint32_t i = 0; i < from->n_groups; i++)
         cs_builder_group(l->to, from->group_devices + from->groups[i].first, from->groups[i].n);
     for (uint32_t i = 0; i < from->n_classes; i++) {
@@ -422,10 +429,20 @@ static void note_algorithm(cs_lower_report *report, const char *name)
                        used > 0 ? ", " : "", name);
 }
 
-/* Decides on every collective that runs, and whether they become flows. */
+static cs_status too_large(double tasks, cs_error *error)
+{
+    return cs_error_add(error, CS_FAILED,
+                        "too large to simulate: the collectives take %.2g messages, more than %.2g",
+                        tasks, (double)CS_LIST);
+}
+
+/* Decides on every collective that runs, and whether they become flows. How many there will be is
+ * known before the first is made: with a million ranks it would be hours until the ids are used up.
+ */
 static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
 {
     cs_status status = CS_OK;
+    double n_tasks = l->from->n_tasks;
     for (uint32_t task = 0; task < l->from->n_tasks && status == CS_OK;) {
         const uint32_t cls = l->from->tasks[task].cls;
         cs_way *way = &l->ways[cls];
@@ -438,7 +455,10 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
                 cs_way_decide(l->from, &l->from->classes[cls], l->platform, l->options, way, error);
         if (status != CS_OK)
             return status;
+        if (way->n_sends >= CS_LIST) /* its rounds could not even be walked through */
+            return too_large((double)way->n_sends, error);
         report->n_collectives++;
+        n_tasks += (double)way->n_sends + 1;
         report->n_flows += way->n_sends;
         note_algorithm(report, way->algorithm->name);
         task += way->collective.n;
@@ -447,6 +467,8 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
         l->options->fidelity == CS_FIDELITY_ANALYTIC ||
         (l->options->fidelity == CS_FIDELITY_AUTO && report->n_flows > l->options->most_flows);
     report->analytic = l->analytic;
+    if (!l->analytic && n_tasks >= CS_LIST)
+        return too_large(n_tasks, error);
     for (uint32_t i = 0; i < l->from->n_classes && l->analytic && status == CS_OK; i++)
         if (l->ways[i].algorithm)
             status = cs_way_price(l->platform, &l->ways[i], error);

@@ -2,7 +2,6 @@
 
 #include "sim/lower/cost.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,13 +82,6 @@ static uint32_t find_nodes(const cs_platform *platform, const uint32_t *devices,
 
 /* ---- algorithm and chunks ---- */
 
-static bool count(void *context, const cs_send *send)
-{
-    (void)send;
-    ++*(uint64_t *)context;
-    return true;
-}
-
 cs_status cs_way_price(const cs_platform *platform, cs_way *way, cs_error *error)
 {
     if (way->cost >= 0)
@@ -108,7 +100,8 @@ static cs_status take_cheapest(const cs_platform *platform, const cs_lower_optio
     for (size_t i = 0; cs_algorithms[i]; i++) {
         cs_way tried = *way;
         tried.algorithm = cs_algorithms[i];
-        if ((named && named != tried.algorithm) || !tried.algorithm->fits(&tried.collective))
+        if ((named && named != tried.algorithm) || !tried.algorithm->fits(&tried.collective) ||
+            tried.algorithm->count(&tried.collective) >= CS_LIST)
             continue;
         for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
             if (k > 0 && (options->chunks > 0 || !tried.algorithm->uses_chunks(&tried.collective)))
@@ -122,8 +115,8 @@ static cs_status take_cheapest(const cs_platform *platform, const cs_lower_optio
                 best = tried;
         }
     }
-    assert(best.cost >= 0); /* every collective has an algorithm that fits */
-    *way = best;
+    if (best.cost >= 0) /* else all are too large, which is told by who asked */
+        *way = best;
     return CS_OK;
 }
 
@@ -171,7 +164,7 @@ cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_pla
         cs_way_finish(&made);
         return status;
     }
-    (void)made.algorithm->walk(&made.collective, count, &made.n_sends);
+    made.n_sends = made.algorithm->count(&made.collective);
     *way = made;
     return CS_OK;
 }

@@ -2,27 +2,59 @@
 
 #include <math.h>
 
-/* The time of a lone message between the devices of neighbouring stages, if it is the same for all.
- */
+/* A lone message on a route, and whether it has all its links for itself. */
+typedef struct message {
+    cs_time latency;
+    double bandwidth;
+    bool alone;
+} message;
+
+/* Follows the route and marks its links as taken; false when the latencies do not fit. */
+static bool follow(const cs_platform *platform, uint32_t from, uint32_t to, uint32_t *route,
+                   bool *taken, message *out)
+{
+    *out = (message){.bandwidth = INFINITY, .alone = true};
+    uint32_t n = platform->route(platform, from, to, route);
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_link *link = &platform->links[route[i]];
+        if (!cs_time_add(out->latency, link->latency, &out->latency))
+            return false;
+        out->bandwidth = fmin(out->bandwidth, link->bandwidth);
+        out->alone &= !taken[route[i]];
+        taken[route[i]] = true;
+    }
+    return true;
+}
+
+/* Transfers that can slow each other down. */
+static bool competes(const cs_platform *platform)
+{
+    return platform->sharing != CS_SHARING_NONE && platform->sharing != CS_SHARING_PHI;
+}
+
+/* The time of a lone message between neighbours, around a ring over all devices, and whether it is
+ * that of each of them when all are on the way at once. */
 static cs_status measure_messages(cs_scenario *scenario, cs_error *error)
 {
+    const cs_platform *platform = &scenario->platform;
     cs_job *job = &scenario->job;
-    uint32_t n = scenario->platform.n_devices;
-    job->bandwidth = INFINITY;
+    cs_arena *arena = &scenario->arena;
+    bool *taken = cs_arena_alloc(arena, platform->n_links, sizeof(*taken));
+    uint32_t *route = cs_arena_alloc(arena, platform->longest_route, sizeof(*route));
+    if (!taken || !route)
+        return cs_error_no_memory(error);
+    message first = {.bandwidth = INFINITY}, one;
     job->equal_messages = true;
-    for (uint32_t d = 0; d + 1 < n; d++) {
-        cs_time latency;
-        double bandwidth;
-        cs_status status =
-            cs_platform_path(&scenario->platform, d, d + 1, &latency, &bandwidth, error);
-        if (status != CS_OK)
-            return status;
-        if (d > 0 && (latency != job->latency || bandwidth != job->bandwidth))
-            job->equal_messages = false;
-        job->latency = latency;
-        job->bandwidth = bandwidth;
+    for (uint32_t d = 0; job->n_devices > 1 && d < job->n_devices; d++) {
+        if (!follow(platform, d, (d + 1) % job->n_devices, route, taken, &one))
+            return cs_error_add(error, CS_OVERFLOW,
+                                "the latencies from device %u on exceed 2^63 ps", d);
+        first = d == 0 ? one : first;
+        job->equal_messages &= one.latency == first.latency && one.bandwidth == first.bandwidth &&
+                               (one.alone || !competes(platform));
     }
-    job->bandwidth /= scenario->platform.phi;
+    job->latency = first.latency;
+    job->bandwidth = first.bandwidth / platform->phi;
     return CS_OK;
 }
 
@@ -65,32 +97,80 @@ static cs_status divide_batch(cs_draft *draft, cs_error *error)
     return CS_OK;
 }
 
+/* What a job that is refused would take: tens of gigabytes, or minutes until its graph is there. */
+static const double most_tasks = 1 << 28, most_looks = 1e10;
+
+/* Estimated from above: a pipeline has a forward, a recomputation, a backward and two messages per
+ * stage and micro-batch, and its generator looks at every stage in every time slot; a replica has
+ * at most a backward per layer. */
+static cs_status check_tasks(const cs_draft *draft, cs_error *error)
+{
+    const cs_scenario *scenario = draft->scenario;
+    const cs_job *job = &scenario->job;
+    bool replicated = draft->schedule.kind->layout == CS_LAYOUT_REPLICATED;
+    double devices = scenario->plan.n_devices, iterations = job->iterations;
+    double per_micro_batch = replicated ? 1 + (double)scenario->model.n_layers : 5;
+    double tasks = per_micro_batch * devices * job->micro_batches * iterations;
+    double looks = replicated ? 0 : 2 * (devices + job->micro_batches) * devices * iterations;
+    if (tasks <= most_tasks && looks <= most_looks)
+        return CS_OK;
+    return cs_json_invalid(&draft->root, error,
+                           "too large to simulate: %u mini-batches of %u micro-batches on %u "
+                           "devices with %u layers (up to %.2g tasks)",
+                           job->iterations, job->micro_batches, scenario->plan.n_devices,
+                           scenario->model.n_layers, tasks);
+}
+
+/* Adds up what schedules and memory pools add up later, so that they need not look. Memory: the
+ * weights three times and the optimizer's states, and all micro-batches at once with what they keep
+ * and their messages both ways, each at both ends. Times: one after the other. */
+static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_micro_batches)
+{
+    static const double limit = 0x1p62; /* half of what fits, for what rounding may hide */
+    double per_micro_batch = (double)sum->kept_bytes + 2 * (double)sum->input_bytes +
+                             2 * (double)sum->output_bytes + (double)sum->workspace_bytes;
+    double bytes =
+        (double)sum->weight_bytes * (3 + job->optimizer_ratio) + per_micro_batch * n_micro_batches;
+    double time = (double)sum->forward + (double)sum->backward_input +
+                  (double)sum->backward_weight + (double)sum->update;
+    return bytes < limit && time < limit;
+}
+
+static cs_status sum_stages(cs_scenario *scenario, cs_error *error)
+{
+    cs_job *job = &scenario->job;
+    const cs_plan *plan = &scenario->plan;
+    cs_layer_sum *sums = cs_arena_alloc(&scenario->arena, plan->n_stages, sizeof(*sums));
+    if (!sums)
+        return cs_error_no_memory(error);
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        const cs_stage *stage = &plan->stages[s];
+        cs_status status = cs_model_sum(job->model, stage->first_layer, stage->end_layer,
+                                        job->micro_samples, &sums[s], error);
+        if (status != CS_OK)
+            return status;
+        if (!stage_fits(job, &sums[s], job->micro_batches))
+            return cs_error_add(error, CS_OVERFLOW,
+                                "model \"%s\": layers %u to %u take more time or memory than fits "
+                                "64 bits (2^63 ps are 106 days, 2^63 bytes are 8 EiB)",
+                                job->model->name, stage->first_layer, stage->end_layer - 1);
+    }
+    job->stages = sums;
+    return CS_OK;
+}
+
 cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     cs_job *job = &scenario->job;
-    const cs_plan *plan = &scenario->plan;
     job->model = &scenario->model;
-    job->plan = plan;
+    job->plan = &scenario->plan;
     job->micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
     job->iterations = draft->top.iterations;
     job->optimizer_ratio = cs_optimizers[draft->model.optimizer].state_ratio;
     job->blocking = draft->platform.blocking;
-    if ((uint64_t)job->iterations * job->micro_batches > CS_NONE - 1) {
-        cs_json_place place = {.up = &draft->root, .key = "iterations"};
-        return cs_json_invalid(&place, error,
-                               "times micro-batches must be below 2^32 (got %u * %u)",
-                               job->iterations, job->micro_batches);
-    }
-    cs_status status = divide_batch(draft, error);
-    if (status != CS_OK)
-        return status;
-    cs_layer_sum *sums = cs_arena_alloc(&scenario->arena, plan->n_stages, sizeof(*sums));
-    if (!sums)
-        return cs_error_no_memory(error);
-    for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++)
-        status = cs_model_sum(job->model, plan->stages[s].first_layer, plan->stages[s].end_layer,
-                              job->micro_samples, &sums[s], error);
-    job->stages = sums;
-    return status;
+    cs_status status = check_tasks(draft, error);
+    if (status == CS_OK)
+        status = divide_batch(draft, error);
+    return status == CS_OK ? sum_stages(scenario, error) : status;
 }

@@ -25,8 +25,8 @@ const cs_field cs_scenario_model_fields[] = {
 };
 
 const cs_field cs_scenario_uniform_fields[] = {
-    {"layers", CS_FIELD_COUNT, offsetof(cs_uniform_section, layers), .min = 1, .max = 1 << 20,
-     .doc = "layers in the chain"},
+    {"layers", CS_FIELD_COUNT, offsetof(cs_uniform_section, layers), .fallback = "0",
+     .max = 1 << 20, .doc = "layers in the chain; 0: one per device of a pipeline"},
     {"forward", CS_FIELD_TIME, offsetof(cs_uniform_section, forward),
      .doc = "of a layer, per micro-batch"},
     {"backward", CS_FIELD_TIME, offsetof(cs_uniform_section, backward),
@@ -49,8 +49,15 @@ static cs_status read_uniform(cs_draft *draft, const cs_json_place *model, cs_er
     cs_status status = cs_field_read(draft->model.uniform, &place,
                                      (const cs_field *const[]){cs_scenario_uniform_fields, NULL},
                                      (void *const[]){uniform}, &draft->scenario->arena, error);
-    if (status != CS_OK)
+    if (status != CS_OK || uniform->layers == 0)
         return status;
+    return cs_draft_build_uniform(draft, uniform->layers, error);
+}
+
+cs_status cs_draft_build_uniform(cs_draft *draft, uint32_t layers, cs_error *error)
+{
+    cs_uniform_section *uniform = &draft->uniform;
+    uniform->layers = layers;
     cs_layer layer = {.forward = uniform->forward,
                       .backward_input = uniform->backward / 2,
                       .backward_weight = uniform->backward - uniform->backward / 2,

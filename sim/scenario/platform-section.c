@@ -1,5 +1,7 @@
 #include "sim/scenario/sections.h"
 
+#include "sim/base/text.h"
+
 #include <string.h>
 
 static const char *const sharing_names[] = {"none", "fifo", "phi", "max_min", NULL};
@@ -44,17 +46,22 @@ static bool is_unlimited(const cJSON *value)
     return cJSON_IsString(value) && strcmp(value->valuestring, "unlimited") == 0;
 }
 
-/* Reads one value as if it were a member of the object around it (or of the list), so that the
- * field tables do all checking. */
-static cs_status read_value(const cJSON *value, const cs_field *field, const cs_json_place *place,
-                            cs_arena *arena, device_value *out, cs_error *error)
+/* Reads one value as if it were the member `name` of an object at `place`, so that the field tables
+ * do all checking. */
+static cs_status read_value(const cJSON *value, const cs_field *field, const char *name,
+                            const cs_json_place *place, device_value *out, cs_error *error)
 {
+    cs_field table[] = {*field, {0}};
     cJSON member = *value;
-    member.string = (char *)(uintptr_t)field->name;
+    table[0].name = name;
+    member.string = (char *)(uintptr_t)name;
     member.next = member.prev = NULL;
     cJSON object = {.type = cJSON_Object, .child = &member};
-    return cs_field_read(&object, place, (const cs_field *const[]){field, NULL},
-                         (void *const[]){out}, arena, error);
+    *out = (device_value){.memory = INT64_MAX, .speed = 1};
+    if (field == memory_field && is_unlimited(value))
+        return CS_OK;
+    return cs_field_read(&object, place, (const cs_field *const[]){table, NULL},
+                         (void *const[]){out}, NULL, error);
 }
 
 static void set_device(cs_device *device, const cs_field *field, const device_value *value)
@@ -77,8 +84,9 @@ static cs_status set_each(cs_draft *draft, const cJSON *list, const cs_field *fi
                                platform->n_devices, cJSON_GetArraySize(list));
     for (uint32_t d = 0; d < platform->n_devices; d++, element = element->next) {
         device_value value;
-        cs_json_place at = {.up = place, .index = (int)d};
-        cs_status one = read_value(element, field, &at, &draft->scenario->arena, &value, error);
+        char index[16];
+        snprintf(index, sizeof(index), "%u", d);
+        cs_status one = read_value(element, field, index, place, &value, error);
         set_device(&platform->devices[d], field, &value);
         status = status == CS_OK ? one : status;
     }
@@ -95,7 +103,7 @@ static cs_status set_devices(cs_draft *draft, const cJSON *value, const cs_field
     device_value read;
     if (cJSON_IsArray(value))
         return set_each(draft, value, field, &place, error);
-    cs_status status = read_value(value, field, &place, &draft->scenario->arena, &read, error);
+    cs_status status = read_value(value, field, field->name, &section, &read, error);
     for (uint32_t d = 0; d < platform->n_devices; d++)
         set_device(&platform->devices[d], field, &read);
     return status;
@@ -114,29 +122,41 @@ static cs_status read_phi(cs_platform_section *platform, const cs_json_place *se
         platform->shared = CS_SHARING_COUNT;
         return CS_OK;
     }
+    char got[CS_JSON_DESCRIBED_BYTES] = "nothing";
     if (!cJSON_IsNumber(phi) || !(phi->valuedouble >= 1))
-        return cs_json_invalid(&place, error,
-                               "must be a number >= 1 or \"count\" with \"sharing\": \"phi\"");
+        return cs_json_invalid(
+            &place, error, "must be a number >= 1 or \"count\" with \"sharing\": \"phi\" (got %s)",
+            phi ? cs_json_describe(phi, got, sizeof(got)) : got);
     platform->coefficient = phi->valuedouble;
     return CS_OK;
 }
 
-/* Which topology it is has to be known before the section's keys can be. */
+/* Which topology it is has to be known before the section's keys can be. "ideal" stands for
+ * {"topology": "ideal"}. */
 static cs_status find_kind(cs_draft *draft, const cJSON *value, const cs_json_place *place,
                            cs_error *error)
 {
     cs_json_place key = {.up = place, .key = "topology"};
     const cJSON *name = cJSON_IsString(value) ? value : cs_json_member(value, "topology");
+    char got[CS_JSON_DESCRIBED_BYTES];
     if (!cJSON_IsString(value) && !cJSON_IsObject(value))
         return cs_json_invalid(place, error, "must be an object or the name of a topology (got %s)",
-                               cs_json_kind(value));
+                               cs_json_describe(value, got, sizeof(got)));
+    cs_guess guess;
+    cs_guess_init(&guess, cJSON_IsString(name) ? name->valuestring : "");
+    for (size_t i = 0; cs_topologies[i]; i++)
+        cs_guess_add(&guess, cs_topologies[i]->name);
+    if (!name)
+        return cs_json_invalid(place, error, "missing key \"topology\": must be one of %s",
+                               guess.known);
     if (!cJSON_IsString(name))
-        return cs_json_invalid(&key, error,
-                               "must be the name of a topology (`sim list topologies`)");
+        return cs_json_invalid(&key, error, "must be one of %s (got %s)", guess.known,
+                               cs_json_describe(name, got, sizeof(got)));
     draft->platform.kind = cs_topology_find(name->valuestring);
-    return draft->platform.kind ? CS_OK
-                                : cs_topology_unknown(name->valuestring,
-                                                      cJSON_IsString(value) ? place : &key, error);
+    if (draft->platform.kind)
+        return CS_OK;
+    return cs_json_invalid(name == value ? place : &key, error, "unknown topology %s",
+                           cs_guess_text(&guess));
 }
 
 cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
@@ -148,7 +168,7 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
     if (status != CS_OK)
         return status;
     cJSON name_only = {.type = cJSON_Object}, name = {.type = cJSON_String};
-    if (cJSON_IsString(value)) { /* "ideal" stands for {"topology": "ideal"} */
+    if (cJSON_IsString(value)) {
         name.string = (char *)(uintptr_t) "topology";
         name.valuestring = value->valuestring;
         name_only.child = &name;
@@ -159,10 +179,15 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
     return status == CS_OK ? read_phi(&draft->platform, &place, error) : status;
 }
 
-/* How many devices a schedule runs on when the scenario does not say. */
+/* How many devices a schedule runs on when the platform section does not say; 0: that cannot be
+ * known. */
 static uint32_t devices_needed(const cs_draft *draft)
 {
-    switch (draft->schedule.kind->layout) {
+    const cs_schedule *kind = draft->schedule.kind;
+    uint32_t asked = kind->devices ? kind->devices(draft->schedule.params) : 0;
+    if (asked > 0)
+        return asked;
+    switch (kind->layout) {
     case CS_LAYOUT_SINGLE:
         return 1;
     case CS_LAYOUT_PIPELINE:
@@ -173,18 +198,50 @@ static uint32_t devices_needed(const cs_draft *draft)
     return 0;
 }
 
+/* The schedule and the platform must not say different numbers. */
+static cs_status settle_devices(cs_draft *draft, cs_error *error)
+{
+    cs_platform_section *section = &draft->platform;
+    const cs_schedule *kind = draft->schedule.kind;
+    cs_json_place place = {.up = &draft->root, .key = "platform"};
+    cs_json_place devices = {.up = &place, .key = "devices"};
+    uint32_t asked = kind->devices ? kind->devices(draft->schedule.params) : 0;
+    if (asked > 0 && section->devices > 0 && asked != section->devices)
+        return cs_json_invalid(&devices, error,
+                               "must be %u, as /schedule/workers says, or one of the two not given "
+                               "(got %u)",
+                               asked, section->devices);
+    if (section->devices == 0)
+        section->devices = devices_needed(draft);
+    if (section->devices > 0)
+        return CS_OK;
+    bool needs_layers = draft->model.uniform && kind->layout == CS_LAYOUT_PIPELINE;
+    return cs_json_invalid(&devices, error, "must be given for the schedule \"%s\"%s", kind->name,
+                           needs_layers ? " if /model/uniform/layers is not" : "");
+}
+
+/* A uniform model with a layer for each device. */
+static cs_status fill_pipeline(cs_draft *draft, cs_error *error)
+{
+    cs_json_place model = {.up = &draft->root, .key = "model"};
+    cs_json_place uniform = {.up = &model, .key = "uniform"};
+    cs_json_place layers = {.up = &uniform, .key = "layers"};
+    if (draft->schedule.kind->layout == CS_LAYOUT_PIPELINE)
+        return cs_draft_build_uniform(draft, draft->platform.devices, error);
+    return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
+                           draft->schedule.kind->name);
+}
+
 cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error)
 {
     cs_platform_section *section = &draft->platform;
-    cs_json_place place = {.up = &draft->root, .key = "platform"};
-    cs_json_place devices = {.up = &place, .key = "devices"};
-    if (section->devices == 0)
-        section->devices = devices_needed(draft);
-    if (section->devices == 0)
-        return cs_json_invalid(&devices, error, "must be given for the schedule \"%s\"",
-                               draft->schedule.kind->name);
+    cs_status status = settle_devices(draft, error);
+    if (status == CS_OK && draft->model.uniform && draft->uniform.layers == 0)
+        status = fill_pipeline(draft, error);
+    if (status != CS_OK)
+        return status;
     cs_platform *platform = &draft->scenario->platform;
-    cs_status status = section->kind->build(section->params, section->devices, platform, error);
+    status = section->kind->build(section->params, section->devices, platform, error);
     if (status != CS_OK)
         return status;
     platform->sharing = section->shared;

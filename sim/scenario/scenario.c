@@ -74,8 +74,8 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
                       (void *const[]){&draft->top}, &draft->scenario->arena, error);
     if (status != CS_OK && !(cJSON_IsObject(root)))
         return status;
-    if (status == CS_OK)
-        status = check_name(draft, error);
+    cs_status name = check_name(draft, error);
+    status = status == CS_OK ? name : status;
     cs_status (*const readers[])(cs_draft *, cs_error *) = {
         cs_draft_read_model, cs_draft_read_platform, cs_draft_read_schedule};
     const cJSON *sections[] = {draft->top.model, draft->top.platform, draft->top.schedule};

@@ -23,7 +23,10 @@ typedef struct cs_scenario {
     cs_plan plan;
     cs_job job;
     cs_lower_options collectives;
-    char *resolved; /* the scenario with every default written out, JSON text */
+    char
+        *resolved; /* JSON text: the scenario with every default written out, and with the model and
+                     * the plan in it that came from files. Read from anywhere, it resolves to itself
+                     * and gives the same results */
 } cs_scenario;
 
 /* One change to the file before it is read, from `--set /json/pointer=VALUE`. */

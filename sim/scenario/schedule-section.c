@@ -1,43 +1,69 @@
 #include "sim/scenario/sections.h"
 
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 const cs_field cs_scenario_schedule_fields[] = {
     {"kind", CS_FIELD_TEXT, offsetof(cs_schedule_section, kind_name),
      .doc = "one of `sim list schedules`"},
-    {"partition", CS_FIELD_JSON, offsetof(cs_schedule_section, partition), .fallback = "",
-     .doc = "of a pipeline: how layers are assigned to stages; \"balanced\" when not given; a list "
-            "names the first layers of stages 1, 2, ...; a file is what `sim plan` wrote",
-     .shape = "\"balanced\", [layer, ...] or {\"file\": name}"},
+    {"partition", CS_FIELD_JSON, offsetof(cs_schedule_section, partition),
+     .fallback = "\"balanced\"",
+     .doc = "of a pipeline: how layers are assigned to stages; a list names the first layers of "
+            "stages 1, 2, ...; a file is what `sim plan` wrote, and inline what would stand in it",
+     .shape = "\"balanced\", [layer, ...], {\"file\": name} or {\"inline\": {plan}}"},
     {"partition_communication", CS_FIELD_BOOL,
      offsetof(cs_schedule_section, partition_communication), .fallback = "false",
-     .doc = "balanced: count the messages between stages as well"},
+     .doc = "with \"balanced\": count the messages between stages as well"},
     {0},
 };
 
 static cs_status find_schedule(cs_draft *draft, const cs_json_place *place, cs_error *error)
 {
     cs_json_place key = {.up = place, .key = "kind"};
-    const cJSON *name = cs_json_member(draft->top.schedule, "kind");
-    if (!cJSON_IsObject(draft->top.schedule))
+    const cJSON *section = draft->top.schedule, *name = cs_json_member(section, "kind");
+    char got[CS_JSON_DESCRIBED_BYTES];
+    if (!cJSON_IsObject(section))
         return cs_json_invalid(place, error, "must be an object (got %s)",
-                               cs_json_kind(draft->top.schedule));
+                               cs_json_describe(section, got, sizeof(got)));
+    cs_guess guess;
+    cs_guess_init(&guess, cJSON_IsString(name) ? name->valuestring : "");
+    for (size_t i = 0; cs_schedules[i]; i++)
+        cs_guess_add(&guess, cs_schedules[i]->name);
+    if (!name)
+        return cs_json_invalid(place, error, "missing key \"kind\": must be one of %s",
+                               guess.known);
     if (!cJSON_IsString(name))
-        return cs_json_invalid(&key, error,
-                               "must be the name of a schedule (`sim list schedules`)");
+        return cs_json_invalid(&key, error, "must be one of %s (got %s)", guess.known,
+                               cs_json_describe(name, got, sizeof(got)));
     draft->schedule.kind = cs_schedule_find(name->valuestring);
     if (draft->schedule.kind)
         return CS_OK;
-    char known[256] = "";
-    for (size_t i = 0, used = 0; cs_schedules[i] && used < sizeof(known); i++)
-        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-                                 cs_schedules[i]->name);
-    return cs_json_invalid(&key, error, "unknown schedule \"%s\"; known: %s", name->valuestring,
-                           known);
+    return cs_json_invalid(&key, error, "unknown schedule %s", cs_guess_text(&guess));
+}
+
+static bool is_balanced(const cJSON *partition)
+{
+    return cJSON_IsString(partition) && strcmp(partition->valuestring, "balanced") == 0;
+}
+
+/* What would have no effect is not what the user meant. */
+static cs_status check_partition(const cs_draft *draft, const cs_json_place *section,
+                                 cs_error *error)
+{
+    const cs_schedule_section *schedule = &draft->schedule;
+    bool pipeline = schedule->kind->layout == CS_LAYOUT_PIPELINE;
+    cs_json_place place = {.up = section, .key = "partition"};
+    if (!pipeline && cs_json_member(draft->top.schedule, "partition"))
+        return cs_json_invalid(&place, error, "goes with pipelines only, not with \"%s\"",
+                               schedule->kind->name);
+    if (!schedule->partition_communication || (pipeline && is_balanced(schedule->partition)))
+        return CS_OK;
+    place.key = "partition_communication";
+    return cs_json_invalid(&place, error,
+                           "goes with pipelines and \"partition\": \"balanced\" only");
 }
 
 cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error)
@@ -51,12 +77,46 @@ cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error)
     draft->schedule.params = cs_arena_alloc(arena, 1, kind->params_size + 1);
     if (!draft->schedule.params)
         return cs_error_no_memory(error);
-    return cs_field_read(draft->top.schedule, &place,
-                         (const cs_field *const[]){cs_scenario_schedule_fields, kind->fields, NULL},
-                         (void *const[]){&draft->schedule, draft->schedule.params}, arena, error);
+    status =
+        cs_field_read(draft->top.schedule, &place,
+                      (const cs_field *const[]){cs_scenario_schedule_fields, kind->fields, NULL},
+                      (void *const[]){&draft->schedule, draft->schedule.params}, arena, error);
+    return status == CS_OK ? check_partition(draft, &place, error) : status;
 }
 
 /* ---- the plan ---- */
+
+/* The only plan for as many stages as layers, which needs no search. */
+static cs_status one_layer_each(uint32_t n_stages, cs_plan *plan, cs_error *error)
+{
+    uint32_t *cuts = malloc(((size_t)n_stages + 1) * sizeof(*cuts));
+    if (!cuts)
+        return cs_error_no_memory(error);
+    for (uint32_t s = 0; s <= n_stages; s++)
+        cuts[s] = s;
+    cs_status status = cs_plan_pipeline(cuts, n_stages, plan, error);
+    free(cuts);
+    return status;
+}
+
+/* Steps of the search that the user is let wait for: about half a minute. */
+static const double most_steps = 1e10;
+
+/* The search compares, for every stage and every layer that it may end with, all layers that it may
+ * start with. A single stage needs none. */
+static cs_status check_effort(const cs_draft *draft, uint32_t n_stages, cs_error *error)
+{
+    double layers = draft->scenario->model.n_layers, free_layers = layers - n_stages;
+    double steps = (layers * layers * layers - free_layers * free_layers * free_layers) / 6;
+    cs_json_place section = {.up = &draft->root, .key = "schedule"};
+    cs_json_place place = {.up = &section, .key = "partition"};
+    if (n_stages == 1 || steps <= most_steps)
+        return CS_OK;
+    return cs_json_invalid(&place, error,
+                           "balancing %.0f layers over %u stages takes too long; give the cuts as "
+                           "a list or a plan",
+                           layers, n_stages);
+}
 
 static cs_status balance(cs_draft *draft, cs_error *error)
 {
@@ -67,10 +127,14 @@ static cs_status balance(cs_draft *draft, cs_error *error)
                           .communication = draft->schedule.partition_communication,
                           .bandwidth = scenario->job.bandwidth,
                           .latency = scenario->job.latency};
-    if (balance.n_stages <= scenario->model.n_layers)
-        return cs_plan_balanced(&balance, &scenario->plan, error);
     cs_json_place platform = {.up = &draft->root, .key = "platform"};
     cs_json_place devices = {.up = &platform, .key = "devices"};
+    if (balance.n_stages == scenario->model.n_layers)
+        return one_layer_each(balance.n_stages, &scenario->plan, error);
+    if (balance.n_stages < scenario->model.n_layers) {
+        cs_status status = check_effort(draft, balance.n_stages, error);
+        return status == CS_OK ? cs_plan_balanced(&balance, &scenario->plan, error) : status;
+    }
     return cs_json_invalid(
         &devices, error,
         "must be at most %u, the number of layers of \"%s\", for a pipeline with a "
@@ -78,23 +142,13 @@ static cs_status balance(cs_draft *draft, cs_error *error)
         scenario->model.n_layers, scenario->model.name, balance.n_stages);
 }
 
-static cs_status load_plan(cs_draft *draft, const cs_json_place *place, cs_error *error)
+static cs_status load_plan(cs_draft *draft, const char *file, cs_error *error)
 {
-    struct {
-        const char *file;
-    } section;
-    const cs_field table[] = {{"file", CS_FIELD_TEXT, 0, .doc = "a plan that `sim plan` wrote"},
-                              {0}};
-    cs_status status =
-        cs_field_read(draft->schedule.partition, place, (const cs_field *const[]){table, NULL},
-                      (void *const[]){&section}, &draft->scenario->arena, error);
-    if (status != CS_OK)
-        return status;
-    char *path = cs_file_relative(draft->path, section.file);
+    char *path = cs_file_relative(draft->path, file);
     if (!path)
         return cs_error_no_memory(error);
     cJSON *root;
-    status = cs_json_load(path, &root, error);
+    cs_status status = cs_json_load(path, &root, error);
     if (status == CS_OK) {
         cs_json_place plan = {.file = path};
         status = cs_plan_read(root, &plan, &draft->scenario->model, &draft->scenario->plan, error);
@@ -102,6 +156,36 @@ static cs_status load_plan(cs_draft *draft, const cs_json_place *place, cs_error
     }
     free(path);
     return status;
+}
+
+typedef struct plan_source {
+    const char *file;
+    const cJSON *in_place;
+} plan_source;
+
+static const cs_field plan_fields[] = {
+    {"file", CS_FIELD_TEXT, offsetof(plan_source, file), .fallback = "",
+     .doc = "a plan that `sim plan` wrote, relative to the scenario"},
+    {"inline", CS_FIELD_JSON, offsetof(plan_source, in_place), .fallback = "",
+     .doc = "what would stand in the file", .shape = "{plan}"},
+    {0},
+};
+
+static cs_status read_plan(cs_draft *draft, const cs_json_place *place, cs_error *error)
+{
+    plan_source source;
+    cs_json_place in_place = {.up = place, .key = "inline"};
+    cs_status status = cs_field_read(draft->schedule.partition, place,
+                                     (const cs_field *const[]){plan_fields, NULL},
+                                     (void *const[]){&source}, &draft->scenario->arena, error);
+    if (status != CS_OK)
+        return status;
+    if (!source.file == !source.in_place)
+        return cs_json_invalid(place, error, "must have either \"file\" or \"inline\"");
+    if (source.file)
+        return load_plan(draft, source.file, error);
+    return cs_plan_read(source.in_place, &in_place, &draft->scenario->model, &draft->scenario->plan,
+                        error);
 }
 
 /* Every stage has a device of its own, all of them on the platform, and none is replicated. */
@@ -133,19 +217,20 @@ static cs_status build_pipeline(cs_draft *draft, cs_error *error)
     const cJSON *partition = draft->schedule.partition;
     cs_json_place section = {.up = &draft->root, .key = "schedule"};
     cs_json_place place = {.up = &section, .key = "partition"};
+    char got[CS_JSON_DESCRIBED_BYTES];
     cs_status status;
     if (cJSON_IsArray(partition))
         status = cs_plan_read_cuts(partition, &place, &draft->scenario->model,
                                    &draft->scenario->plan, error);
     else if (cJSON_IsObject(partition))
-        status = load_plan(draft, &place, error);
-    else if (!partition ||
-             (cJSON_IsString(partition) && strcmp(partition->valuestring, "balanced") == 0))
+        status = read_plan(draft, &place, error);
+    else if (is_balanced(partition))
         status = balance(draft, error);
     else
-        return cs_json_invalid(&place, error,
-                               "must be \"balanced\", a list of layers or {\"file\": ...} (got %s)",
-                               cs_json_kind(partition));
+        return cs_json_invalid(
+            &place, error,
+            "must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": ...} (got %s)",
+            cs_json_describe(partition, got, sizeof(got)));
     return status == CS_OK ? check_plan(draft, &place, error) : status;
 }
 
@@ -155,12 +240,6 @@ cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error)
     cs_layout layout = draft->schedule.kind->layout;
     if (layout == CS_LAYOUT_PIPELINE)
         return build_pipeline(draft, error);
-    if (draft->schedule.partition) {
-        cs_json_place section = {.up = &draft->root, .key = "schedule"};
-        cs_json_place place = {.up = &section, .key = "partition"};
-        return cs_json_invalid(&place, error, "goes with pipelines only, not with \"%s\"",
-                               draft->schedule.kind->name);
-    }
     uint32_t n_devices = layout == CS_LAYOUT_SINGLE ? 1 : scenario->platform.n_devices;
     return cs_plan_replicated(scenario->model.n_layers, n_devices, &scenario->plan, error);
 }

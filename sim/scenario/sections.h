@@ -21,7 +21,7 @@ typedef struct cs_model_section {
 } cs_model_section;
 
 typedef struct cs_uniform_section {
-    uint32_t layers;
+    uint32_t layers; /* 0: one per device of a pipeline */
     cs_time forward, backward, update;
     int64_t weights, activation, workspace;
 } cs_uniform_section;
@@ -71,6 +71,9 @@ extern const cs_optimizer cs_optimizers[];
 CS_MUST_CHECK cs_status cs_draft_read_model(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error);
+
+/* Builds a uniform model, once it is known how many layers it has. */
+CS_MUST_CHECK cs_status cs_draft_build_uniform(cs_draft *draft, uint32_t layers, cs_error *error);
 
 /* Each builds its part of the scenario, in this order. */
 CS_MUST_CHECK cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error);

@@ -53,6 +53,17 @@
  *   task
  *   stage, device, mini_batch
  *   version         that it read (an update: made)
+ * /staleness        from the analysis: one row per mini-batch and slot
+ *   row             0, 1, ...
+ *   mini_batch, slot, stage, device
+ *   made            first version that the mini-batch's updates make, or none
+ *   forward_oldest, forward_newest, backward_oldest, backward_newest   versions read, or none
+ * /weights          from the analysis: one row per slot
+ *   slot            0, 1, ...
+ *   stage, device, versions_made, peak_versions
+ * /mini_batches     from the analysis
+ *   mini_batch      0, 1, ...
+ *   version_difference, sequence_by_backward, sequence_by_both   (sim/analysis/staleness.h)
  * /critical_path    from the analysis: one row per step, in order of time
  *   step            0, 1, ...
  *   task            none: waiting that no task explains

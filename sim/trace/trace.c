@@ -12,6 +12,7 @@ void cs_trace_finish(cs_trace *trace)
     free(trace->samples);
     free(trace->devices);
     free(trace->links);
+    free(trace->slots);
     *trace = (cs_trace){0};
 }
 
@@ -46,5 +47,7 @@ uint64_t cs_trace_hash(const cs_trace *trace)
         hash = hash_device(&trace->devices[i], hash);
     for (uint32_t i = 0; i < trace->n_links; i++)
         hash = hash_number(trace->links[i].bytes, hash);
+    for (uint32_t i = 0; i < trace->n_slots; i++)
+        hash = hash_number(trace->slots[i].peak_live, hash);
     return hash;
 }

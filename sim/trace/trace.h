@@ -35,6 +35,12 @@ typedef struct cs_device_record {
     int64_t at_oom[CS_N_CATEGORIES];
 } cs_device_record;
 
+/* Versions of one slot. */
+typedef struct cs_slot_record {
+    uint32_t made;      /* updates that ended */
+    uint32_t peak_live; /* most versions alive at once, the current one included */
+} cs_slot_record;
+
 typedef struct cs_link_record {
     const char *name; /* the platform's */
     double bandwidth;
@@ -43,7 +49,7 @@ typedef struct cs_link_record {
 } cs_link_record;
 
 typedef struct cs_trace {
-    uint32_t n_tasks, n_devices, n_links, n_samples, cap_samples;
+    uint32_t n_tasks, n_devices, n_links, n_slots, n_samples, cap_samples;
     cs_time makespan;   /* end of the last task */
     cs_span *spans;     /* per task */
     uint32_t *versions; /* per task with a slot: the version that it read; an update: that it made,
@@ -51,6 +57,7 @@ typedef struct cs_trace {
     cs_memory_sample *samples; /* by time; NULL when not recorded */
     cs_device_record *devices;
     cs_link_record *links;
+    cs_slot_record *slots;
     bool stopped; /* at the first out-of-memory, as asked: some tasks did not run to their end */
 } cs_trace;
 

@@ -1,3 +1,6 @@
+/* realpath belongs to the X/Open part of POSIX */
+#define _XOPEN_SOURCE 700
+
 /* A topology from a file: our own JSON form (net-json.h) or NCCL's XML (nccl-xml.h), told apart by
  * their first character. Scenarios may use fewer devices than the file has GPUs: the first ones. */
 #include "sim/base/file.h"
@@ -36,9 +39,12 @@ static cs_status load(void *params, const cs_json_place *place, cs_arena *arena,
         return cs_error_no_memory(error);
     cs_status status = cs_file_read(path, FILE_BYTES, &text, &of->length, error);
     if (status == CS_OK) {
+        char *whole = realpath(path, NULL); /* so that a resolved scenario can be read anywhere */
         of->path = cs_arena_copy(arena, path);
+        of->file = whole ? cs_arena_copy(arena, whole) : of->path;
+        free(whole);
         of->text = cs_arena_copy_length(arena, text, of->length);
-        if (!of->path || !of->text)
+        if (!of->path || !of->file || !of->text)
             status = cs_error_no_memory(error);
     }
     free(path);

@@ -1,0 +1,428 @@
+/* nF1B, the schedule of TiMePReSt: the forward of a mini-batch goes through the W workers in N
+ * micro-batches, its backward in one piece. A free worker takes a backward that is ready first, the
+ * lowest mini-batch among several, and else the next forward in order; worker 1 injects whenever it
+ * is free. No weights are stashed for the backward: it uses the newest version that is complete when
+ * it starts on worker W, on all workers; a micro-batch's forward, the newest when it is injected.
+ *
+ * Which versions are complete is a parameter. As the paper reads, a mini-batch's update is complete
+ * when its backward ends on worker 1. To study the alternatives: when it ends on worker W (a version
+ * that the others do not have yet, so that nothing can hold it: it is only recorded); or every stage
+ * uses its own newest version at each start. What is derived from this is in nf1b.md.
+ *
+ * Memory of a worker: what a micro-batch keeps from the start of its forward to the end of its
+ * mini-batch's backward. Messages are buffers as in other pipelines (pipeline.h).
+ */
+#include "schedules/pipeline.h"
+#include "schedules/residents.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char source[] = "Dutta et al., TiMePReSt, 2024 (arXiv 2410.14312)";
+
+enum { PRIORITY_FORWARD, PRIORITY_BACKWARD };
+
+typedef enum version_at { AT_FIRST_WORKER, AT_LAST_WORKER, AT_STAGE } version_at;
+
+static const char *const version_names[] = {"first_worker", "last_worker", "per_stage", NULL};
+
+typedef struct nf1b_params {
+    uint32_t workers, micro_batches, in_flight, version_at;
+    double backward;
+    bool strict;
+} nf1b_params;
+
+static const cs_field fields[] = {
+    {"workers", CS_FIELD_COUNT, offsetof(nf1b_params, workers), .fallback = "0", .max = 1 << 20,
+     .doc = "workers, W, one per device; 0: as many as the platform has devices"},
+    {"micro_batches", CS_FIELD_COUNT, offsetof(nf1b_params, micro_batches), .min = 1,
+     .max = 1 << 20, .doc = "micro-batches per mini-batch, N"},
+    {"backward", CS_FIELD_NUMBER, offsetof(nf1b_params, backward), .fallback = "0", .max = 1e9,
+     .doc = "time of a mini-batch's backward over that of a micro-batch's forward, on each worker; "
+            "0: N times the model's backward of a micro-batch"},
+    {"in_flight", CS_FIELD_COUNT, offsetof(nf1b_params, in_flight), .fallback = "0",
+     .doc = "mini-batches injected and not yet updated on worker 1; 0: no limit"},
+    {"version_at", CS_FIELD_CHOICE, offsetof(nf1b_params, version_at), .fallback = "first_worker",
+     .choices = version_names,
+     .doc = "where a mini-batch's update makes its version complete for all, or each stage for "
+            "itself"},
+    {"strict", CS_FIELD_BOOL, offsetof(nf1b_params, strict), .fallback = "false",
+     .doc = "an update that ends at the very instant of a start is not seen by it"},
+    {0},
+};
+
+typedef struct worker_classes {
+    uint32_t forward, backward;
+    uint32_t send_forward;  /* to the next worker, CS_NONE at the end */
+    uint32_t send_backward; /* to the worker before, CS_NONE at the start */
+} worker_classes;
+
+typedef struct generator {
+    const cs_job *job;
+    const nf1b_params *params;
+    cs_builder *builder;
+    uint32_t n_workers;
+    uint32_t *slots;
+    worker_classes *classes;
+    uint32_t *last_forwards;   /* per micro-batch of a mini-batch: its forward on the last worker */
+    uint32_t *first_backwards; /* per mini-batch: its backward on the first worker */
+} generator;
+
+static uint32_t micro_batches(const void *params)
+{
+    return ((const nf1b_params *)params)->micro_batches;
+}
+
+static uint32_t devices(const void *params)
+{
+    return ((const nf1b_params *)params)->workers;
+}
+
+static uint32_t device_of(const cs_job *job, uint32_t worker)
+{
+    return job->plan->devices[job->plan->stages[worker].first_device];
+}
+
+/* Of a mini-batch's backward with its update, at speed 1; false when it does not fit. */
+static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
+                          cs_time *time)
+{
+    const cs_layer_sum *sum = &job->stages[worker];
+    double scaled = params->backward * (double)sum->forward;
+    if (params->backward == 0) {
+        if (!cs_time_mul(sum->backward_input + sum->backward_weight, job->micro_batches, time))
+            return false;
+    } else if (scaled < (double)CS_TIME_MAX / 2) {
+        *time = llround(scaled);
+    } else {
+        return false;
+    }
+    return cs_time_add(*time, sum->update, time);
+}
+
+/* ---- versions ---- */
+
+/* Forwards or backwards of one worker, by the worker that chooses for all. */
+static cs_policy follow(uint32_t note, bool by_batch, bool notional)
+{
+    return (cs_policy){.read = CS_READ_REGISTER,
+                       .reads = note,
+                       .writes = CS_NONE,
+                       .by_batch = by_batch,
+                       .notional = notional,
+                       .drops = !notional};
+}
+
+static cs_policy lead(const generator *g, uint32_t note, bool by_batch, bool notional)
+{
+    uint32_t slot = g->slots[notional ? g->n_workers - 1 : 0];
+    return (cs_policy){.read = CS_READ_CURRENT,
+                       .slot = slot,
+                       .strict = g->params->strict,
+                       .writes = note,
+                       .by_batch = by_batch,
+                       .notional = notional,
+                       .drops = !notional,
+                       .first_held = g->slots[0],
+                       .n_held = notional ? 0 : g->n_workers};
+}
+
+static void set_policy(const generator *g, uint32_t cls, const cs_policy *policy)
+{
+    cs_builder_set_policy(g->builder, cls, cs_builder_policy(g->builder, policy));
+}
+
+/* Worker 1 chooses for a micro-batch's forwards, worker W for a mini-batch's backward. A slot keeps
+ * what may still be chosen; a strict reader may choose the version before that. */
+static void choose_together(const generator *g, bool notional)
+{
+    uint32_t forward = cs_builder_register(g->builder), backward = cs_builder_register(g->builder);
+    uint32_t last = g->n_workers - 1;
+    for (uint32_t w = 0; w < g->n_workers; w++) {
+        cs_policy forwards =
+            w == 0 ? lead(g, forward, false, notional) : follow(forward, false, notional);
+        cs_policy backwards =
+            w == last ? lead(g, backward, true, notional) : follow(backward, true, notional);
+        set_policy(g, g->classes[w].forward, &forwards);
+        set_policy(g, g->classes[w].backward, &backwards);
+        if (!notional)
+            cs_builder_retain(g->builder, g->slots[w], g->params->strict ? 2 : 1, g->slots[0]);
+    }
+}
+
+static void choose_alone(const generator *g)
+{
+    for (uint32_t w = 0; g->params->strict && w < g->n_workers; w++) {
+        cs_policy own = {
+            .read = CS_READ_CURRENT, .slot = g->slots[w], .strict = true, .writes = CS_NONE};
+        set_policy(g, g->classes[w].forward, &own);
+        set_policy(g, g->classes[w].backward, &own);
+        cs_builder_retain(g->builder, g->slots[w], 2, g->slots[w]);
+    }
+}
+
+/* ---- classes ---- */
+
+static void add_workspace(const generator *g, uint32_t worker)
+{
+    int64_t bytes = g->job->stages[worker].workspace_bytes;
+    uint32_t device = device_of(g->job, worker);
+    cs_builder_effect(g->builder, CS_MEMORY_WORKSPACE, device, bytes, false);
+    cs_builder_effect(g->builder, CS_MEMORY_WORKSPACE, device, -bytes, true);
+}
+
+static uint32_t make_forward(const generator *g, uint32_t worker)
+{
+    const cs_layer_sum *sum = &g->job->stages[worker];
+    uint32_t device = device_of(g->job, worker);
+    uint32_t cls = cs_builder_class(g->builder, &(cs_class){.kind = CS_FORWARD,
+                                                            .origin = CS_FORWARD,
+                                                            .priority = PRIORITY_FORWARD,
+                                                            .stage = worker,
+                                                            .device = device,
+                                                            .peer = CS_NONE,
+                                                            .weights = g->slots[worker],
+                                                            .duration = sum->forward});
+    cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, device, sum->kept_bytes, false);
+    if (worker > 0)
+        cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -sum->input_bytes, false);
+    add_workspace(g, worker);
+    return cls;
+}
+
+static uint32_t make_backward(const generator *g, uint32_t worker, cs_time duration)
+{
+    const cs_layer_sum *sum = &g->job->stages[worker];
+    int64_t n = g->job->micro_batches;
+    uint32_t device = device_of(g->job, worker);
+    uint32_t cls = cs_builder_class(g->builder, &(cs_class){.kind = CS_BACKWARD,
+                                                            .origin = CS_BACKWARD,
+                                                            .updates = true,
+                                                            .priority = PRIORITY_BACKWARD,
+                                                            .stage = worker,
+                                                            .device = device,
+                                                            .peer = CS_NONE,
+                                                            .weights = g->slots[worker],
+                                                            .duration = duration});
+    cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, device, -n * sum->kept_bytes, true);
+    if (worker + 1 < g->n_workers)
+        cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -n * sum->output_bytes, true);
+    add_workspace(g, worker);
+    return cls;
+}
+
+/* A buffer at the sender while it is sent, and at the receiver until it is read. */
+static uint32_t make_send(const generator *g, uint32_t from, uint32_t to, int64_t bytes)
+{
+    uint32_t sender = device_of(g->job, from), receiver = device_of(g->job, to);
+    uint32_t cls = cs_builder_transfer(g->builder, from, sender, receiver, bytes, g->job->blocking);
+    cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, sender, bytes, false);
+    cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, sender, -bytes, true);
+    cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, receiver, bytes, false);
+    return cls;
+}
+
+static cs_status make_worker(const generator *g, uint32_t worker, cs_error *error)
+{
+    worker_classes *classes = &g->classes[worker];
+    int64_t n = g->job->micro_batches;
+    cs_time duration;
+    if (!backward_time(g->job, g->params, worker, &duration))
+        return cs_error_add(error, CS_OVERFLOW,
+                            "nf1b: the backward of worker %u takes 2^63 ps or more", worker + 1);
+    cs_builder_queue(g->builder, device_of(g->job, worker), CS_QUEUE_PRIORITY);
+    classes->forward = make_forward(g, worker);
+    classes->backward = make_backward(g, worker, duration);
+    classes->send_forward = CS_NONE;
+    classes->send_backward = CS_NONE;
+    if (worker + 1 < g->n_workers)
+        classes->send_forward =
+            make_send(g, worker, worker + 1, g->job->stages[worker].output_bytes);
+    if (worker > 0)
+        classes->send_backward =
+            make_send(g, worker, worker - 1, n * g->job->stages[worker - 1].output_bytes);
+    return CS_OK;
+}
+
+static cs_status make_classes(const generator *g, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t w = 0; w < g->n_workers; w++)
+        g->slots[w] = cs_residents_add(g->builder, g->job, w, device_of(g->job, w));
+    for (uint32_t w = 0; w < g->n_workers && status == CS_OK; w++)
+        status = make_worker(g, w, error);
+    if (status != CS_OK)
+        return status;
+    if (g->params->version_at == AT_STAGE)
+        choose_alone(g);
+    else
+        choose_together(g, g->params->version_at == AT_LAST_WORKER);
+    return CS_OK;
+}
+
+/* ---- tasks ---- */
+
+/* Adds a task that waits for `before`, and the message with its result; returns what the next
+ * worker waits for. */
+static uint32_t add_hop(const generator *g, uint32_t cls, uint32_t send, uint32_t item,
+                        uint32_t before, uint32_t *task)
+{
+    *task = cs_builder_task(g->builder, cls, item);
+    cs_builder_edge(g->builder, before, *task);
+    if (send == CS_NONE)
+        return *task;
+    uint32_t message = cs_builder_task(g->builder, send, item);
+    cs_builder_edge(g->builder, *task, message);
+    return message;
+}
+
+static void add_forwards(const generator *g, uint32_t batch, uint32_t micro)
+{
+    uint32_t item = batch * g->job->micro_batches + micro, limit = g->params->in_flight, task = 0;
+    uint32_t before = limit > 0 && batch >= limit ? g->first_backwards[batch - limit] : CS_NONE;
+    for (uint32_t w = 0; w < g->n_workers; w++)
+        before = add_hop(g, g->classes[w].forward, g->classes[w].send_forward, item, before, &task);
+    g->last_forwards[micro] = task;
+}
+
+static void add_backwards(const generator *g, uint32_t batch)
+{
+    uint32_t item = batch * g->job->micro_batches, before = CS_NONE, task = 0;
+    for (uint32_t w = g->n_workers; w-- > 0;) {
+        before =
+            add_hop(g, g->classes[w].backward, g->classes[w].send_backward, item, before, &task);
+        for (uint32_t micro = 0; w + 1 == g->n_workers && micro < g->job->micro_batches; micro++)
+            cs_builder_edge(g->builder, g->last_forwards[micro], task);
+    }
+    g->first_backwards[batch] = task;
+}
+
+static cs_status add_all(generator *g, cs_error *error)
+{
+    g->slots = calloc(g->n_workers, sizeof(*g->slots));
+    g->classes = calloc(g->n_workers, sizeof(*g->classes));
+    g->last_forwards = calloc(g->job->micro_batches, sizeof(*g->last_forwards));
+    g->first_backwards = calloc(g->job->iterations, sizeof(*g->first_backwards));
+    if (!g->slots || !g->classes || !g->last_forwards || !g->first_backwards)
+        return cs_error_no_memory(error);
+    cs_status status = make_classes(g, error);
+    for (uint32_t batch = 0; batch < g->job->iterations && status == CS_OK; batch++) {
+        for (uint32_t micro = 0; micro < g->job->micro_batches; micro++)
+            add_forwards(g, batch, micro);
+        add_backwards(g, batch);
+    }
+    return status;
+}
+
+static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
+                          cs_error *error)
+{
+    generator g = {
+        .job = job, .params = params, .builder = builder, .n_workers = job->plan->n_stages};
+    if (g.n_workers < 2)
+        return cs_error_add(error, CS_INVALID, "nf1b: workers must be at least 2 (got %u)",
+                            g.n_workers);
+    cs_status status = add_all(&g, error);
+    free(g.slots);
+    free(g.classes);
+    free(g.last_forwards);
+    free(g.first_backwards);
+    return status;
+}
+
+/* ---- closed forms ---- */
+
+/* Times on the slowest worker. */
+typedef struct nf1b_times {
+    cs_time forward, backward;
+    bool equal; /* on all workers, and no message takes time */
+} nf1b_times;
+
+static nf1b_times times_of(const cs_job *job, const nf1b_params *params)
+{
+    nf1b_times times = {.equal = job->latency == 0 && isinf(job->bandwidth)};
+    for (uint32_t w = 0; w < job->plan->n_stages; w++) {
+        cs_time backward;
+        cs_time forward = cs_pipeline_time(job, w, job->stages[w].forward);
+        backward = backward_time(job, params, w, &backward) ? cs_pipeline_time(job, w, backward)
+                                                            : CS_TIME_MAX;
+        times.equal &= w == 0 || (forward == times.forward && backward == times.backward);
+        times.forward = forward > times.forward ? forward : times.forward;
+        times.backward = backward > times.backward ? backward : times.backward;
+    }
+    return times;
+}
+
+/* The smallest k with k * period >= path; or, where an update that ends at the very instant is not
+ * seen, > path (nf1b.md). */
+static int64_t derived_difference(const cs_job *job, const nf1b_params *params,
+                                  const nf1b_times *times)
+{
+    __int128 path = (__int128)times->backward * job->plan->n_stages;
+    __int128 period = (__int128)times->forward * job->micro_batches + times->backward;
+    if (period == 0)
+        return 1;
+    return (int64_t)(params->strict ? path / period + 1 : (path + period - 1) / period);
+}
+
+static cs_status add_period(const cs_job *job, const nf1b_params *params, const nf1b_times *times,
+                            cs_forms *forms, cs_error *error)
+{
+    cs_time period;
+    if (!cs_time_mul(times->forward, job->micro_batches, &period) ||
+        !cs_time_add(period, times->backward, &period))
+        return CS_OK; /* such a run does not fit either */
+    cs_form form = {.figure = CS_FIGURE_ITERATION_TIME,
+                    .device = CS_NONE,
+                    .exact = period,
+                    .formula = "N f + b per mini-batch",
+                    .source = source,
+                    .applies = times->equal && params->in_flight == 0 &&
+                               job->iterations >= 4 * job->plan->n_stages,
+                    .assumes = "equal workers, free messages, no limit in flight, a steady state"};
+    return cs_forms_add(forms, &form, error);
+}
+
+static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
+                              cs_error *error)
+{
+    const nf1b_params *given = params;
+    nf1b_times times = times_of(job, given);
+    int64_t W = job->plan->n_stages, N = job->micro_batches;
+    int64_t derived = derived_difference(job, given, &times);
+    bool usual = times.equal && given->in_flight == 0 && given->version_at == AT_FIRST_WORKER &&
+                 times.forward > 0 && (int64_t)job->iterations >= 2 * derived + 2;
+    cs_form paper = {.figure = CS_FIGURE_VERSION_DIFFERENCE,
+                     .device = CS_NONE,
+                     .exact = (W + N - 2) / N,
+                     .formula = "floor((W + N - 2) / N)",
+                     .source = source,
+                     .applies = usual && !given->strict && times.backward == times.forward,
+                     .assumes = "a backward as long as a forward, equal workers, free messages"};
+    cs_form own = {.figure = CS_FIGURE_VERSION_DIFFERENCE,
+                   .device = CS_NONE,
+                   .exact = derived,
+                   .formula =
+                       given->strict ? "floor(W b / (N f + b)) + 1" : "ceil(W b / (N f + b))",
+                   .source = "schedules/nf1b.md",
+                   .applies = usual && times.backward % times.forward == 0,
+                   .assumes = "b a multiple of f, equal workers, free messages"};
+    cs_status status = cs_forms_add(forms, &paper, error);
+    if (status == CS_OK)
+        status = cs_forms_add(forms, &own, error);
+    return status == CS_OK ? add_period(job, given, &times, forms, error) : status;
+}
+
+const cs_schedule cs_schedule_nf1b = {
+    .name = "nf1b",
+    .summary = "TiMePReSt: N forwards per mini-batch, one backward, the newest complete weights",
+    .source = source,
+    .fields = fields,
+    .params_size = sizeof(nf1b_params),
+    .layout = CS_LAYOUT_PIPELINE,
+    .micro_batches = micro_batches,
+    .devices = devices,
+    .generate = generate,
+    .closed_forms = closed_forms,
+};

@@ -1,0 +1,106 @@
+/* PipeDream-2BW: gradients of M micro-batches are accumulated per update, without a flush, and every stage
+ * keeps two versions of its weights. Mini-batch b = 0, 1, ... is computed with version max(b - 1, 0), one
+ * behind what a synchronous schedule would use.
+ *
+ * Stage 0 sends the first micro-batch of mini-batch b when P - 1 micro-batches before it are still
+ * in flight. The version that it needs is made by mini-batch b - 2, whose last micro-batch entered
+ * M + 1 places earlier and must have come back: M >= P - 1. The paper asks for M >= P; the
+ * simulation runs with P - 1, and with less it stops at the first version that is not there.
+ */
+#include "schedules/order-1f1b.h"
+
+static const char source[] = "Narayanan et al., PipeDream-2BW, ICML 2021 (arXiv 2006.09503), "
+                             "section 3.1";
+
+typedef struct params_2bw {
+    uint32_t micro_batches;
+} params_2bw;
+
+static const cs_field fields[] = {
+    {"micro_batches", CS_FIELD_COUNT, offsetof(params_2bw, micro_batches), .min = 1, .max = 1 << 20,
+     .doc = "micro-batches per mini-batch, whose gradients are accumulated, M; at least P - 1"},
+    {0},
+};
+
+static uint32_t micro_batches(const void *params)
+{
+    return ((const params_2bw *)params)->micro_batches;
+}
+
+static void policies(const cs_job *job, const void *params, cs_builder *builder,
+                     const uint32_t *slots, uint32_t stage, cs_stage_policies *made)
+{
+    (void)job;
+    (void)params;
+    cs_policy policy = {.read = CS_READ_LAG, .lag = 2, .writes = CS_NONE};
+    made->forward = cs_builder_policy(builder, &policy);
+    made->backward = made->forward;
+    cs_builder_retain(builder, slots[stage], 2, slots[stage]);
+}
+
+static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
+                          cs_error *error)
+{
+    uint32_t least = job->plan->n_stages > 1 ? job->plan->n_stages - 1 : 1;
+    if (job->micro_batches < least)
+        return cs_error_add(
+            error, CS_INVALID,
+            "pipedream_2bw: micro_batches must be at least %u for %u stages, so that two "
+            "versions of the weights are enough (got %u)",
+            least, job->plan->n_stages, job->micro_batches);
+    cs_pipeline_options options = {
+        .order = cs_order_1f1b, .continuous = true, .policies = policies, .params = params};
+    return cs_pipeline_generate(job, &options, builder, error);
+}
+
+static cs_status add_versions(const cs_job *job, cs_forms *forms, cs_error *error)
+{
+    const cs_plan *plan = job->plan;
+    cs_status status = CS_OK;
+    for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++)
+        status = cs_forms_add(forms,
+                              &(cs_form){.figure = CS_FIGURE_PEAK_VERSIONS,
+                                         .device = plan->devices[plan->stages[s].first_device],
+                                         .exact = 2,
+                                         .formula = "2 versions",
+                                         .source = source,
+                                         .applies = true,
+                                         .assumes = "one stage per device"},
+                              error);
+    return status;
+}
+
+static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
+                              cs_error *error)
+{
+    (void)params;
+    cs_pipeline_times times;
+    cs_pipeline_times_of(job, &times);
+    cs_time step = times.forward + times.backward, all;
+    if (cs_time_mul(step, job->micro_batches, &all) && cs_time_add(all, times.update, &all)) {
+        cs_form period = {.figure = CS_FIGURE_ITERATION_TIME,
+                          .device = CS_NONE,
+                          .exact = all,
+                          .formula = "M(f + b), and the update, per mini-batch",
+                          .source = source,
+                          .applies = times.equal && times.free_messages && job->iterations >= 8,
+                          .assumes =
+                              "equal stages (here: the slowest), free messages, a steady state"};
+        cs_status status = cs_forms_add(forms, &period, error);
+        if (status != CS_OK)
+            return status;
+    }
+    return add_versions(job, forms, error);
+}
+
+const cs_schedule cs_schedule_pipedream_2bw = {
+    .name = "pipedream_2bw",
+    .summary = "asynchronous pipeline with gradient accumulation and two versions of the weights",
+    .source = source,
+    .fields = fields,
+    .params_size = sizeof(params_2bw),
+    .layout = CS_LAYOUT_PIPELINE,
+    .micro_batches = micro_batches,
+    .generate = generate,
+    .closed_forms = closed_forms,
+};

@@ -1,0 +1,329 @@
+#include "sim/analysis/staleness.h"
+
+#include <stdlib.h>
+
+typedef struct study {
+    const cs_graph *graph;
+    const cs_trace *trace;
+    uint32_t first_stage, last_stage; /* of the slots */
+    cs_staleness *found;
+} study;
+
+static uint32_t version_of(const study *s, uint32_t task)
+{
+    return cs_graph_class(s->graph, task)->weights != CS_NONE ? s->trace->versions[task] : CS_NONE;
+}
+
+static cs_staleness_row *row_at(const cs_staleness *found, uint32_t batch, uint32_t slot)
+{
+    return &found->rows[(size_t)batch * found->n_slots + slot];
+}
+
+int64_t cs_staleness_delay(uint32_t made, uint32_t version)
+{
+    return made == CS_NONE || version == CS_NONE ? CS_STALENESS_NONE
+                                                 : (int64_t)made - 1 - (int64_t)version;
+}
+
+/* ---- what was read ---- */
+
+static void widen(cs_version_range *range, uint32_t version)
+{
+    if (range->oldest == CS_NONE || version < range->oldest)
+        range->oldest = version;
+    if (range->newest == CS_NONE || version > range->newest)
+        range->newest = version;
+}
+
+static void note_reads(const study *s)
+{
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        uint32_t version = version_of(s, task);
+        if (version == CS_NONE)
+            continue;
+        cs_staleness_row *row = row_at(s->found, cs_graph_mini_batch(s->graph, task), cls->weights);
+        if (cls->kind == CS_FORWARD)
+            widen(&row->forward, version);
+        else if (cls->kind == CS_BACKWARD || cls->kind == CS_BACKWARD_INPUT ||
+                 cls->kind == CS_BACKWARD_WEIGHT)
+            widen(&row->backward, version);
+    }
+}
+
+/* ---- what was made ---- */
+
+/* The end of a task that made a version. */
+typedef struct making {
+    cs_time end;
+    uint32_t slot, task;
+} making;
+
+static int compare_makings(const void *left, const void *right)
+{
+    const making *a = left, *b = right;
+    if (a->slot != b->slot)
+        return a->slot < b->slot ? -1 : 1;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    return a->task < b->task ? -1 : a->task > b->task;
+}
+
+static bool makes_version(const cs_class *cls)
+{
+    return cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE);
+}
+
+static uint32_t gather_makings(const study *s, making *out)
+{
+    uint32_t n = 0;
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        if (makes_version(cls) && s->trace->spans[task].start >= 0) {
+            if (out)
+                out[n] = (making){s->trace->spans[task].end, cls->weights, task};
+            n++;
+        }
+    }
+    return n;
+}
+
+/* A slot's versions are made in the order in which the tasks end; where a run stopped, the last of
+ * them did not. */
+static bool note_makings(const study *s)
+{
+    uint32_t n = gather_makings(s, NULL), version = 0;
+    making *all = malloc(((size_t)n + 1) * sizeof(*all));
+    if (!all)
+        return false;
+    gather_makings(s, all);
+    qsort(all, n, sizeof(*all), compare_makings);
+    for (uint32_t i = 0; i < n; i++) {
+        version = i > 0 && all[i].slot == all[i - 1].slot ? version + 1 : 1;
+        uint32_t batch = cs_graph_mini_batch(s->graph, all[i].task);
+        cs_staleness_row *row = row_at(s->found, batch, all[i].slot);
+        if (row->made == CS_NONE && version <= s->trace->slots[all[i].slot].made)
+            row->made = version;
+    }
+    free(all);
+    return true;
+}
+
+/* ---- figures ---- */
+
+/* A figure of each mini-batch. */
+typedef int64_t batch_figure(const cs_staleness *found, uint32_t batch, uint32_t slot);
+
+static int64_t gradient_delay(const cs_staleness *found, uint32_t batch, uint32_t slot)
+{
+    const cs_staleness_row *row = row_at(found, batch, slot);
+    return cs_staleness_delay(row->made, row->backward.oldest);
+}
+
+static int64_t forward_delay(const cs_staleness *found, uint32_t batch, uint32_t slot)
+{
+    const cs_staleness_row *row = row_at(found, batch, slot);
+    return cs_staleness_delay(row->made, row->forward.oldest);
+}
+
+static int64_t version_difference(const cs_staleness *found, uint32_t batch, uint32_t slot)
+{
+    (void)slot;
+    return found->batches[batch].version_difference;
+}
+
+static cs_steady find_steady(const cs_staleness *found, batch_figure *figure, uint32_t slot)
+{
+    uint32_t n = found->n_batches;
+    if (n == 0)
+        return (cs_steady){CS_STALENESS_NONE, false};
+    cs_steady steady = {.value = figure(found, n / 4, slot)};
+    steady.steady = steady.value != CS_STALENESS_NONE;
+    for (uint32_t batch = n / 4; batch < n - n / 4; batch++)
+        steady.steady &= figure(found, batch, slot) == steady.value;
+    return steady;
+}
+
+static void sum_up_slot(const study *s, uint32_t slot)
+{
+    cs_staleness *found = s->found;
+    const cs_slot *of = &s->graph->slots[slot];
+    cs_slot_staleness *out = &found->slots[slot];
+    *out = (cs_slot_staleness){.stage = of->stage,
+                               .device = of->device,
+                               .versions_made = s->trace->slots[slot].made,
+                               .peak_versions = s->trace->slots[slot].peak_live,
+                               .gradient_delay = find_steady(found, gradient_delay, slot),
+                               .forward_delay = find_steady(found, forward_delay, slot),
+                               .max_gradient_delay = CS_STALENESS_NONE};
+    for (uint32_t batch = 0; batch < found->n_batches; batch++) {
+        int64_t delay = gradient_delay(found, batch, slot);
+        if (delay > out->max_gradient_delay)
+            out->max_gradient_delay = delay;
+    }
+}
+
+/* What the mini-batch's backward on the last stage read, on the first of its slots that it ran on. */
+static uint32_t read_at_last(const study *s, uint32_t batch)
+{
+    for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {
+        uint32_t version = row_at(s->found, batch, slot)->backward.oldest;
+        if (s->graph->slots[slot].stage == s->last_stage && version != CS_NONE)
+            return version;
+    }
+    return CS_NONE;
+}
+
+static void find_differences(const study *s)
+{
+    for (uint32_t batch = 0; batch < s->found->n_batches; batch++) {
+        uint32_t version = read_at_last(s, batch);
+        s->found->batches[batch].version_difference =
+            version == CS_NONE ? CS_STALENESS_NONE : (int64_t)batch + 1 - (int64_t)version;
+    }
+}
+
+/* ---- sequences: disjoint sets of mini-batches, the first member is the root ---- */
+
+static uint32_t find_root(uint32_t *up, uint32_t batch)
+{
+    while (up[batch] != batch) {
+        up[batch] = up[up[batch]];
+        batch = up[batch];
+    }
+    return batch;
+}
+
+/* The mini-batch read a version. */
+static void link_batch(const study *s, uint32_t *up, uint32_t batch, uint32_t version)
+{
+    if (version == CS_NONE || version == 0 || version > s->found->n_batches)
+        return;
+    uint32_t a = find_root(up, batch), b = find_root(up, version - 1);
+    if (a < b)
+        up[b] = a;
+    else
+        up[a] = b;
+}
+
+static void link_by_backward(const study *s, uint32_t *up)
+{
+    for (uint32_t batch = 0; batch < s->found->n_batches; batch++)
+        link_batch(s, up, batch, read_at_last(s, batch));
+}
+
+static void link_by_forward(const study *s, uint32_t *up)
+{
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        if (cls->kind == CS_FORWARD && cls->weights != CS_NONE &&
+            s->graph->slots[cls->weights].stage == s->first_stage)
+            link_batch(s, up, cs_graph_mini_batch(s->graph, task), version_of(s, task));
+    }
+}
+
+/* Numbers the sets; `numbers` has a cell per root. Returns how many there are. */
+static uint32_t number_sets(uint32_t *up, uint32_t *numbers, uint32_t n,
+                            cs_batch_staleness *batches, bool both)
+{
+    uint32_t count = 0;
+    for (uint32_t batch = 0; batch < n; batch++) {
+        uint32_t root = find_root(up, batch);
+        if (root == batch)
+            numbers[batch] = count++;
+        uint32_t *out = both ? &batches[batch].by_both : &batches[batch].by_backward;
+        *out = numbers[root];
+    }
+    return count;
+}
+
+static bool find_sequences(const study *s)
+{
+    cs_staleness *found = s->found;
+    uint32_t n = found->n_batches;
+    uint32_t *up = malloc(2 * ((size_t)n + 1) * sizeof(*up));
+    if (!up)
+        return false;
+    for (uint32_t batch = 0; batch < n; batch++)
+        up[batch] = batch;
+    link_by_backward(s, up);
+    found->n_by_backward = number_sets(up, up + n, n, found->batches, false);
+    link_by_forward(s, up);
+    found->n_by_both = number_sets(up, up + n, n, found->batches, true);
+    free(up);
+    return true;
+}
+
+/* ---- all together ---- */
+
+static bool reserve(const study *s)
+{
+    cs_staleness *found = s->found;
+    size_t rows = (size_t)found->n_batches * found->n_slots;
+    found->rows = malloc((rows + 1) * sizeof(*found->rows));
+    found->slots = calloc((size_t)found->n_slots + 1, sizeof(*found->slots));
+    found->batches = calloc((size_t)found->n_batches + 1, sizeof(*found->batches));
+    if (!found->rows || !found->slots || !found->batches)
+        return false;
+    for (size_t i = 0; i < rows; i++) {
+        uint32_t slot = (uint32_t)(i % found->n_slots);
+        found->rows[i] = (cs_staleness_row){.mini_batch = (uint32_t)(i / found->n_slots),
+                                            .slot = slot,
+                                            .stage = s->graph->slots[slot].stage,
+                                            .device = s->graph->slots[slot].device,
+                                            .made = CS_NONE,
+                                            .forward = {CS_NONE, CS_NONE},
+                                            .backward = {CS_NONE, CS_NONE}};
+    }
+    return true;
+}
+
+static void find_ends(study *s)
+{
+    s->first_stage = CS_NONE;
+    for (uint32_t slot = 0; slot < s->graph->n_slots; slot++) {
+        uint32_t stage = s->graph->slots[slot].stage;
+        s->first_stage = stage < s->first_stage ? stage : s->first_stage;
+        s->last_stage = stage > s->last_stage ? stage : s->last_stage;
+    }
+}
+
+static bool find_all(study *s)
+{
+    find_ends(s);
+    if (!reserve(s))
+        return false;
+    note_reads(s);
+    if (!note_makings(s))
+        return false;
+    find_differences(s);
+    s->found->version_difference = find_steady(s->found, version_difference, 0);
+    for (uint32_t slot = 0; slot < s->found->n_slots; slot++)
+        sum_up_slot(s, slot);
+    return find_sequences(s);
+}
+
+void cs_staleness_finish(cs_staleness *staleness)
+{
+    free(staleness->rows);
+    free(staleness->slots);
+    free(staleness->batches);
+    *staleness = (cs_staleness){0};
+}
+
+cs_status cs_staleness_find(const cs_graph *graph, const cs_trace *trace, cs_staleness *staleness,
+                            cs_error *error)
+{
+    cs_staleness found = {0};
+    study s = {.graph = graph, .trace = trace, .found = &found};
+    if (trace->versions && trace->slots && graph->n_slots > 0) {
+        found.n_batches = graph->n_batches;
+        found.n_slots = graph->n_slots;
+        if (!find_all(&s)) {
+            cs_staleness_finish(&found);
+            return cs_error_no_memory(error);
+        }
+    }
+    *staleness = found;
+    return CS_OK;
+}

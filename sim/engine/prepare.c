@@ -1,0 +1,209 @@
+#include "sim/engine/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- before the run ---- */
+
+static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time time)
+{
+    cs_engine *e = context;
+    return cs_event_queue_push(&e->events, (cs_event){time, task, CS_FLOW + flow});
+}
+
+/* Splits a class's effects into those at its start and those at its end. The order in which devices
+ * start matters where the start of a computation changes another device's memory, or which versions
+ * others find. */
+static void split_effects(cs_engine *e, const cs_class *cls, cs_run_class *run)
+{
+    uint32_t end = cls->first_effect + cls->n_effects, out = cls->first_effect;
+    run->first_effect = cls->first_effect;
+    for (uint32_t i = cls->first_effect; i < end; i++) {
+        if (e->graph->effects[i].at_end)
+            continue;
+        e->effects[out++] = e->graph->effects[i];
+        e->order_devices |= !run->transfer && e->graph->effects[i].device != cls->device;
+    }
+    run->n_start = (uint16_t)(out - cls->first_effect);
+    for (uint32_t i = cls->first_effect; i < end; i++) {
+        if (e->graph->effects[i].at_end)
+            e->effects[out++] = e->graph->effects[i];
+    }
+    run->n_end = (uint16_t)(end - cls->first_effect - run->n_start);
+}
+
+static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_delivery *delivery,
+                               cs_run_class *run, cs_error *error)
+{
+    bool transfer = cls->kind == CS_TRANSFER;
+    *run =
+        (cs_run_class){.device = cls->device,
+                       .slot = cls->weights,
+                       .transfer = transfer,
+                       .blocking = cls->blocking,
+                       .competes = transfer && delivery->competes,
+                       .update = cls->kind == CS_UPDATE && cls->weights != CS_NONE,
+                       .makes = cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE),
+                       .policy = cls->policy != 0};
+    split_effects(e, cls, run);
+    e->order_devices |= run->policy;
+    if (transfer) {
+        e->order_devices |= cls->blocking;
+        if (!cs_time_add(delivery->delay, cls->duration, &run->duration))
+            return cs_error_add(error, CS_OVERFLOW, "a transfer takes 2^63 ps or more");
+        return CS_OK;
+    }
+    if (!cs_time_at_speed(cls->duration, e->platform->devices[cls->device].speed, &run->duration))
+        return cs_error_add(error, CS_OVERFLOW, "a %s of stage %u takes 2^63 ps or more",
+                            cs_kind_name(cls->kind), cls->stage);
+    return CS_OK;
+}
+
+static cs_status prepare_classes(cs_engine *e, cs_error *error)
+{
+    const cs_graph *graph = e->graph;
+    cs_delivery *deliveries = calloc((size_t)graph->n_classes + 1, sizeof(*deliveries));
+    if (!deliveries)
+        return cs_error_no_memory(error);
+    cs_status status =
+        cs_network_create(graph, e->platform, announce_flow, e, deliveries, &e->network, error);
+    for (uint32_t i = 0; i < graph->n_classes && status == CS_OK; i++)
+        status = prepare_class(e, &graph->classes[i], &deliveries[i], &e->classes[i], error);
+    free(deliveries);
+    return status;
+}
+
+static bool reserve(cs_engine *e)
+{
+    const cs_graph *graph = e->graph;
+    size_t tasks = (size_t)graph->n_tasks + 1, devices = (size_t)graph->n_devices + 1;
+    e->classes = calloc((size_t)graph->n_classes + 1, sizeof(*e->classes));
+    e->effects = calloc((size_t)graph->n_effects + 1, sizeof(*e->effects));
+    e->waiting = malloc(tasks * sizeof(*e->waiting));
+    e->spans = malloc(tasks * sizeof(*e->spans));
+    e->devices = calloc(devices, sizeof(*e->devices));
+    e->compute = calloc(devices, sizeof(*e->compute));
+    e->blocking = calloc(devices, sizeof(*e->blocking));
+    bool versions = e->options.record_versions || graph->n_policies > 0;
+    e->versions = versions ? malloc(tasks * sizeof(*e->versions)) : NULL;
+    return e->classes && e->effects && e->waiting && e->spans && (e->versions || !versions) &&
+           e->devices && e->compute && e->blocking;
+}
+
+cs_status cs_engine_prepare(cs_engine *e, cs_error *error)
+{
+    const cs_graph *graph = e->graph;
+    cs_event_queue_init(&e->events);
+    if (!reserve(e))
+        return cs_error_no_memory(error);
+    cs_status status =
+        cs_memory_init(&e->memory, graph, e->platform, e->options.record_memory, error);
+    if (status == CS_OK)
+        status = cs_versions_create(graph, &e->memory, &e->weights, error);
+    if (status == CS_OK)
+        status = prepare_classes(e, error);
+    if (status != CS_OK)
+        return status;
+    e->current = cs_versions_current(e->weights);
+    if (graph->n_tasks > 0)
+        memcpy(e->waiting, graph->n_predecessors, (size_t)graph->n_tasks * sizeof(*e->waiting));
+    memset(e->spans, 0xff, (size_t)graph->n_tasks * sizeof(*e->spans)); /* (-1, -1) */
+    if (e->versions)
+        memset(e->versions, 0xff, (size_t)graph->n_tasks * sizeof(*e->versions));
+    for (uint32_t device = 0; device < graph->n_devices; device++) {
+        e->devices[device].head = graph->first_task[device];
+        if (!cs_engine_call(e, device))
+            return cs_error_no_memory(error);
+    }
+    e->order_devices |= e->options.stop_on_oom;
+    return CS_OK;
+}
+
+void cs_engine_release(cs_engine *e)
+{
+    for (uint32_t i = 0; e->compute && i < e->graph->n_devices; i++)
+        cs_ready_finish(&e->compute[i]);
+    for (uint32_t i = 0; e->blocking && i < e->graph->n_devices; i++)
+        cs_ready_finish(&e->blocking[i]);
+    free(e->classes);
+    free(e->effects);
+    free(e->waiting);
+    free(e->spans);
+    free(e->versions);
+    cs_versions_destroy(e->weights);
+    free(e->devices);
+    free(e->compute);
+    free(e->blocking);
+    cs_id_list_finish(&e->started);
+    cs_id_list_finish(&e->passing);
+    cs_id_list_finish(&e->called);
+    cs_event_queue_finish(&e->events);
+    cs_network_destroy(e->network);
+    cs_memory_finish(&e->memory);
+}
+
+/* ---- after it ---- */
+
+/* Tasks that still run when the run stops end there. */
+static void cut_off(cs_engine *e)
+{
+    for (uint32_t task = 0; task < e->graph->n_tasks; task++) {
+        if (e->spans[task].start >= 0 && e->spans[task].end < 0)
+            e->spans[task].end = e->now;
+    }
+}
+
+static bool collect_links(cs_engine *e, cs_trace *trace)
+{
+    const cs_graph *graph = e->graph;
+    uint64_t *times = calloc((size_t)graph->n_classes + 1, sizeof(*times));
+    trace->n_links = e->platform->n_links;
+    trace->links = calloc((size_t)trace->n_links + 1, sizeof(*trace->links));
+    if (!times || !trace->links) {
+        free(times);
+        return false;
+    }
+    for (uint32_t i = 0; i < trace->n_links; i++) {
+        trace->links[i].name = e->platform->links[i].name;
+        trace->links[i].bandwidth = e->platform->links[i].bandwidth;
+    }
+    for (uint32_t task = 0; task < graph->n_tasks; task++)
+        times[graph->tasks[task].cls] += e->spans[task].end >= 0;
+    for (uint32_t i = 0; i < graph->n_classes; i++) {
+        if (e->classes[i].transfer)
+            cs_network_count(e->network, i, times[i], trace->links);
+    }
+    free(times);
+    return true;
+}
+
+cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error)
+{
+    bool stopped = cs_engine_must_stop(e) && e->n_ended < e->graph->n_tasks;
+    cs_trace made = {.n_tasks = e->graph->n_tasks,
+                     .n_devices = e->graph->n_devices,
+                     .n_slots = e->graph->n_slots,
+                     .makespan = stopped ? e->now : e->last_end,
+                     .stopped = stopped};
+    if (!collect_links(e, &made) || !cs_memory_settle_samples(&e->memory)) {
+        cs_trace_finish(&made);
+        return cs_error_no_memory(error);
+    }
+    if (made.stopped)
+        cut_off(e);
+    made.spans = e->spans;
+    made.slots = cs_versions_take_records(e->weights);
+    if (e->options.record_versions) {
+        made.versions = e->versions;
+        e->versions = NULL;
+    }
+    made.devices = e->memory.records;
+    made.samples = e->memory.samples;
+    made.n_samples = e->memory.n_samples;
+    made.cap_samples = e->memory.cap_samples;
+    e->spans = NULL;
+    e->memory.records = NULL;
+    e->memory.samples = NULL;
+    *trace = made;
+    return CS_OK;
+}

@@ -1,0 +1,84 @@
+/* The state of a run, shared by what prepares it, what runs it and what hands the result over. Internal to
+ * sim/engine. */
+#ifndef CS_ENGINE_STATE_H
+#define CS_ENGINE_STATE_H
+
+#include "sim/engine/engine.h"
+#include "sim/engine/event-queue.h"
+#include "sim/engine/memory.h"
+#include "sim/engine/network.h"
+#include "sim/engine/ready.h"
+#include "sim/engine/versions.h"
+
+/* What an event is: a value of its own, or CS_FLOW + the flow that ends. */
+enum { CS_TASK_ENDS, CS_TRANSFER_JOINS, CS_FLOW };
+
+/* A class as the inner loop wants it: 32 bytes, and its effects split by when they happen. */
+typedef struct cs_run_class {
+    cs_time duration; /* of compute; of a transfer: its delay */
+    uint32_t device;
+    uint32_t slot;
+    uint32_t first_effect; /* in cs_engine.effects: those at the start, then those at the end */
+    uint16_t n_start, n_end;
+    bool transfer, blocking, competes;
+    bool update; /* of kind CS_UPDATE: records the version that it makes */
+    bool makes;  /* makes a version at its end */
+    bool policy; /* it has one */
+} cs_run_class;
+
+typedef struct cs_device_state {
+    uint32_t head; /* next task of its program */
+    bool busy;     /* with a compute task or a blocking transfer */
+    bool called;   /* is among the devices to look at */
+} cs_device_state;
+
+typedef struct cs_engine {
+    const cs_graph *graph;
+    const cs_platform *platform;
+    cs_engine_options options;
+    cs_run_class *classes;
+    cs_effect *effects;
+    uint32_t *waiting; /* per task: predecessors that have not ended */
+    cs_span *spans;
+    uint32_t *versions; /* per task: what it read or made; NULL when nobody asks */
+    cs_versions *weights;
+    const uint32_t *current; /* per slot: the current version */
+    cs_error *error;         /* for what only the discoverer can say */
+    cs_device_state *devices;
+    cs_ready_set *compute;  /* per device: ready tasks of a priority queue */
+    cs_ready_set *blocking; /* per device: ready blocking transfers that it sends or receives */
+    cs_event_queue events;
+    cs_network *network;
+    cs_memory memory;
+    cs_id_list started; /* transfers that became ready at this instant */
+    cs_id_list passing; /* of these, those that take no time */
+    cs_id_list called;  /* devices that may have something to start */
+    bool order_devices; /* the order in which devices start matters */
+    cs_time now;
+    cs_time last_end; /* of the tasks that have ended */
+    uint32_t n_ended;
+} cs_engine;
+
+/* Fills a state of which graph, platform, options and error are set. It must be released in either
+ * case. */
+CS_MUST_CHECK cs_status cs_engine_prepare(cs_engine *e, cs_error *error);
+void cs_engine_release(cs_engine *e);
+
+/* Moves what was recorded into the trace. */
+CS_MUST_CHECK cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error);
+
+/* Notes that a device may have something to start. False when memory runs out. */
+static inline bool cs_engine_call(cs_engine *e, uint32_t device)
+{
+    if (e->devices[device].called)
+        return true;
+    e->devices[device].called = true;
+    return cs_id_list_add(&e->called, device);
+}
+
+static inline bool cs_engine_must_stop(const cs_engine *e)
+{
+    return e->options.stop_on_oom && e->memory.over_capacity;
+}
+
+#endif

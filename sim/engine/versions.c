@@ -1,0 +1,242 @@
+#include "sim/engine/versions.h"
+
+#include "sim/base/vector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A version that tasks hold. */
+typedef struct hold {
+    uint32_t version, count;
+} hold;
+
+typedef struct slot_state {
+    uint32_t live;   /* versions alive, the current one included */
+    uint32_t before; /* current when the instant `updated` began */
+    cs_time updated; /* when the current version was made; -1 for the initial one */
+    hold *holds;     /* by version, rising; few */
+    uint32_t n_holds, cap_holds;
+    bool others_behind; /* another slot retains what this one has as current */
+} slot_state;
+
+struct cs_versions {
+    const cs_graph *graph;
+    cs_memory *memory;
+    uint32_t *current; /* per slot: its current version */
+    slot_state *slots;
+    uint32_t *registers; /* n_registers rows, a cell per item: version, or CS_NONE */
+    cs_slot_record *records;
+    uint64_t n_items;
+};
+
+static bool reserve(cs_versions *versions, const cs_graph *graph)
+{
+    versions->graph = graph;
+    versions->n_items = cs_graph_items(graph);
+    size_t cells = (size_t)graph->n_registers * versions->n_items;
+    versions->current = calloc((size_t)graph->n_slots + 1, sizeof(*versions->current));
+    versions->slots = calloc((size_t)graph->n_slots + 1, sizeof(*versions->slots));
+    versions->records = calloc((size_t)graph->n_slots + 1, sizeof(*versions->records));
+    versions->registers = malloc((cells + 1) * sizeof(*versions->registers));
+    if (!versions->current || !versions->slots || !versions->records || !versions->registers)
+        return false;
+    memset(versions->registers, 0xff, cells * sizeof(*versions->registers));
+    for (uint32_t i = 0; i < graph->n_slots; i++) {
+        versions->slots[i].live = 1;
+        versions->slots[i].updated = -1;
+        versions->slots[graph->slots[i].behind].others_behind |= graph->slots[i].behind != i;
+        versions->records[i].peak_live = 1;
+    }
+    return true;
+}
+
+cs_status cs_versions_create(const cs_graph *graph, cs_memory *memory, cs_versions **versions,
+                             cs_error *error)
+{
+    cs_versions *created = calloc(1, sizeof(*created));
+    if (!created || !reserve(created, graph)) {
+        cs_versions_destroy(created);
+        return cs_error_no_memory(error);
+    }
+    created->memory = memory;
+    *versions = created;
+    return CS_OK;
+}
+
+const uint32_t *cs_versions_current(const cs_versions *versions)
+{
+    return versions->current;
+}
+
+void cs_versions_destroy(cs_versions *versions)
+{
+    if (!versions)
+        return;
+    for (uint32_t i = 0; versions->slots && i < versions->graph->n_slots; i++)
+        free(versions->slots[i].holds);
+    free(versions->slots);
+    free(versions->current);
+    free(versions->registers);
+    free(versions->records);
+    free(versions);
+}
+
+/* The oldest version that the slot retains by itself. */
+static uint32_t oldest_retained(const cs_versions *versions, uint32_t slot)
+{
+    const cs_slot *of = &versions->graph->slots[slot];
+    uint32_t from = versions->current[slot], behind = versions->current[of->behind];
+    if (behind < from)
+        from = behind;
+    return from + 1 > of->newest ? from + 1 - of->newest : 0;
+}
+
+/* Counts what lives, and gives memory the difference. */
+static cs_status recount(cs_versions *versions, uint32_t slot, uint32_t task, cs_time now)
+{
+    slot_state *state = &versions->slots[slot];
+    uint32_t oldest = oldest_retained(versions, slot), before = state->live;
+    state->live = versions->current[slot] - oldest + 1;
+    for (uint32_t h = 0; h < state->n_holds && state->holds[h].version < oldest; h++)
+        state->live++;
+    if (state->live > versions->records[slot].peak_live)
+        versions->records[slot].peak_live = state->live;
+    if (state->live == before)
+        return CS_OK;
+    const cs_slot *of = &versions->graph->slots[slot];
+    cs_effect effect = {.bytes = of->bytes * ((int64_t)state->live - (int64_t)before),
+                        .device = of->device,
+                        .category = CS_MEMORY_WEIGHT_VERSIONS};
+    return cs_memory_apply(versions->memory, &effect, 1, task, now) ? CS_OK : CS_NO_MEMORY;
+}
+
+static uint32_t find_hold(const slot_state *state, uint32_t version)
+{
+    uint32_t at = 0;
+    while (at < state->n_holds && state->holds[at].version < version)
+        at++;
+    return at;
+}
+
+static bool is_alive(const cs_versions *versions, uint32_t slot, uint32_t version)
+{
+    const slot_state *state = &versions->slots[slot];
+    uint32_t at = find_hold(state, version);
+    bool held = at < state->n_holds && state->holds[at].version == version;
+    return version <= versions->current[slot] &&
+           (held || version >= oldest_retained(versions, slot));
+}
+
+static cs_status take_hold(cs_versions *versions, uint32_t slot, uint32_t version, uint32_t task,
+                           cs_time now)
+{
+    slot_state *state = &versions->slots[slot];
+    uint32_t at = find_hold(state, version);
+    if (at == state->n_holds || state->holds[at].version != version) {
+        if (!cs_vector_reserve((void **)&state->holds, &state->cap_holds,
+                               state->n_holds + UINT64_C(1), sizeof(*state->holds)))
+            return CS_NO_MEMORY;
+        memmove(state->holds + at + 1, state->holds + at,
+                (state->n_holds - at) * sizeof(*state->holds));
+        state->holds[at] = (hold){version, 0};
+        state->n_holds++;
+    }
+    state->holds[at].count++;
+    return recount(versions, slot, task, now);
+}
+
+static uint32_t *register_cell(const cs_versions *versions, const cs_policy *policy, uint32_t which,
+                               uint32_t task)
+{
+    const cs_graph *graph = versions->graph;
+    uint32_t item = graph->tasks[task].item;
+    if (policy->by_batch)
+        item -= item % graph->micro_batches;
+    return &versions->registers[which * versions->n_items + item];
+}
+
+static uint32_t choose(const cs_versions *versions, const cs_policy *policy, uint32_t task,
+                       cs_time now)
+{
+    const slot_state *state = &versions->slots[policy->slot];
+    uint32_t batch = cs_graph_mini_batch(versions->graph, task);
+    switch (policy->read) {
+    case CS_READ_CURRENT:
+        return policy->strict && state->updated == now ? state->before
+                                                       : versions->current[policy->slot];
+    case CS_READ_LAG:
+        return batch + 1 > policy->lag ? batch + 1 - policy->lag : 0;
+    default:
+        return *register_cell(versions, policy, policy->reads, task);
+    }
+}
+
+static cs_status refuse(const cs_versions *versions, uint32_t task, uint32_t slot, uint32_t version,
+                        cs_error *error)
+{
+    char text[96];
+    return cs_error_add(error, CS_FAILED,
+                        "%s asks for version %d of its weights, which is not there: version %u is "
+                        "current",
+                        cs_graph_describe(versions->graph, task, text, sizeof(text)), (int)version,
+                        versions->current[slot]);
+}
+
+cs_status cs_versions_read(cs_versions *versions, uint32_t task, cs_time now, uint32_t *version,
+                           cs_error *error)
+{
+    const cs_class *cls = cs_graph_class(versions->graph, task);
+    const cs_policy *policy = &versions->graph->policies[cls->policy - 1];
+    *version = choose(versions, policy, task, now);
+    if (!policy->notional && !is_alive(versions, cls->weights, *version))
+        return refuse(versions, task, cls->weights, *version, error);
+    if (policy->writes != CS_NONE)
+        *register_cell(versions, policy, policy->writes, task) = *version;
+    cs_status status = CS_OK;
+    for (uint32_t s = policy->first_held; s < policy->first_held + policy->n_held; s++) {
+        if (status == CS_OK)
+            status = take_hold(versions, s, *version, task, now);
+    }
+    return status == CS_OK ? CS_OK : cs_error_no_memory(error);
+}
+
+cs_status cs_versions_drop(cs_versions *versions, uint32_t task, uint32_t version, cs_time now)
+{
+    const cs_class *cls = cs_graph_class(versions->graph, task);
+    if (cls->policy == 0 || !versions->graph->policies[cls->policy - 1].drops)
+        return CS_OK;
+    slot_state *state = &versions->slots[cls->weights];
+    uint32_t at = find_hold(state, version);
+    if (at == state->n_holds || state->holds[at].version != version)
+        return CS_OK; /* nothing held it */
+    if (--state->holds[at].count > 0)
+        return CS_OK;
+    state->n_holds--;
+    memmove(state->holds + at, state->holds + at + 1,
+            (state->n_holds - at) * sizeof(*state->holds));
+    return recount(versions, cls->weights, task, now);
+}
+
+cs_status cs_versions_update(cs_versions *versions, uint32_t slot, uint32_t task, cs_time now,
+                             uint32_t *version)
+{
+    slot_state *state = &versions->slots[slot];
+    if (state->updated != now)
+        state->before = versions->current[slot];
+    *version = ++versions->current[slot];
+    state->updated = now;
+    versions->records[slot].made = versions->current[slot];
+    cs_status status = recount(versions, slot, task, now);
+    for (uint32_t s = 0; state->others_behind && s < versions->graph->n_slots; s++) {
+        if (status == CS_OK && s != slot && versions->graph->slots[s].behind == slot)
+            status = recount(versions, s, task, now);
+    }
+    return status;
+}
+
+cs_slot_record *cs_versions_take_records(cs_versions *versions)
+{
+    cs_slot_record *records = versions->records;
+    versions->records = NULL;
+    return records;
+}

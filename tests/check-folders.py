@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Checks how the tree is laid out: check-folders.py SOURCE_ROOT
+
+- who includes whom, against the table of folders in CONTRIBUTING.md
+- no file name twice, so that a name alone says which file is meant
+- no notes of unfinished work
+- every test program and fuzz target stands in a meson.build
+"""
+import collections
+import os
+import re
+import sys
+
+# These names may be there more than once.
+COMMON_NAMES = {
+    'meson.build': "meson's name",
+    'README.md': 'shown by whoever lists a folder',
+    'registry.c': 'one of schedules and one of topologies, always named with the folder',
+}
+CODE = ('.c', '.h')
+TEXT = CODE + ('.py', '.sh', '.gp', '.md', '.build')
+UNFINISHED = re.compile(r'\b(TO' r'DO|FIX' r'ME|HA' r'CK)\b')
+
+
+def files_of(root):
+    """Paths of all files, relative to the root; hidden and built folders left out."""
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(n for n in names if not n.startswith(('.', 'build', '__pycache__'))
+                          and not (folder == root and n == 'out'))
+        for name in sorted(files):
+            yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding='utf-8') as file:
+        return file.read()
+
+
+def read_table(root):
+    """{folder: folders that it may include} from rows | `folder` | holds | may include |."""
+    table = {}
+    for line in read(root, 'CONTRIBUTING.md').splitlines():
+        cells = [cell.strip() for cell in line.strip('|').split('|')]
+        match = re.fullmatch(r'`([a-z/]+)`', cells[0])
+        if match and len(cells) == 3:
+            table[match.group(1)] = cells[2]
+    for folder, text in table.items():
+        names = re.findall(r'`([^`]+)`', text)
+        table[folder] = set(table) if text == 'everything' else set(names) | {folder}
+    return table
+
+
+def folder_of(path, table):
+    """The longest folder of the table that holds the file, or None."""
+    folder = os.path.dirname(path)
+    while folder and folder not in table:
+        folder = os.path.dirname(folder)
+    return folder or None
+
+
+def check_include(root, path, name, table):
+    """What is wrong with #include "name" in the file, or None."""
+    local = os.path.join(os.path.dirname(path), name)
+    if os.path.exists(os.path.join(root, local)) and '/' not in name:
+        return None if path.startswith('tests/') else 'write the path from the top level'
+    if name == 'version.h':
+        return None  # made by the build
+    if not os.path.exists(os.path.join(root, name)):
+        return 'there is no such file'
+    folder, target = folder_of(path, table), folder_of(name, table)
+    allowed = table[folder]
+    if target in allowed or name in allowed:
+        return None
+    return f'{folder} may include {", ".join(sorted(allowed))}'
+
+
+def check_includes(root, paths, table):
+    for path in paths:
+        if not path.endswith(CODE):
+            continue
+        if folder_of(path, table) is None:
+            yield f'{path}: not in a folder of the table in CONTRIBUTING.md'
+            continue
+        for number, line in enumerate(read(root, path).splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            wrong = match and check_include(root, path, match.group(1), table)
+            if wrong:
+                yield f'{path}:{number}: includes "{match.group(1)}": {wrong}'
+
+
+def check_table(root, table):
+    if not table:
+        yield 'CONTRIBUTING.md: no table of folders found'
+    for folder, allowed in table.items():
+        for name in [folder] + sorted(allowed):
+            if not os.path.exists(os.path.join(root, name)):
+                yield f'CONTRIBUTING.md: the table names {name}, which does not exist'
+
+
+def check_names(paths):
+    places = collections.defaultdict(list)
+    for path in paths:
+        if '/corpus/' not in path:
+            places[os.path.basename(path)].append(path)
+    for name, found in sorted(places.items()):
+        if len(found) > 1 and name not in COMMON_NAMES:
+            yield f'{name}: {len(found)} files have this name: {", ".join(found)}'
+
+
+def check_unfinished(root, paths):
+    for path in paths:
+        if not path.endswith(TEXT):
+            continue
+        for number, line in enumerate(read(root, path).splitlines(), 1):
+            match = UNFINISHED.search(line)
+            if match:
+                yield f'{path}:{number}: says {match.group()}; finish it, or write down what is so'
+
+
+def check_wired(root, paths):
+    """A test that nothing builds passes for ever."""
+    builds = ''.join(read(root, p) for p in paths
+                     if p.startswith('tests/') and p.endswith('meson.build'))
+    words = set(re.findall(r"[\w-]+", builds))
+    for path in paths:
+        match = re.fullmatch(r'tests/(?:\w+/)?((?:test|fuzz|bench|check)-([\w-]+))\.(?:c|py)', path)
+        if match and not words & {match.group(1), match.group(2)}:
+            yield f'{path}: no meson.build in tests names it'
+
+
+def main(root):
+    paths = list(files_of(root))
+    table = read_table(root)
+    wrong = [*check_table(root, table), *check_includes(root, paths, table), *check_names(paths),
+             *check_unfinished(root, paths), *check_wired(root, paths)]
+    print('\n'.join(wrong) or f'{len(paths)} files, {len(table)} folders: all is in its place')
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,476 @@
+#!/usr/bin/env python3
+"""The program as its users see it: cli-tests.py SIM SOURCE_ROOT [--update] [TEST...]
+
+Runs the program in empty folders and looks at exit codes, messages and files. What it prints is
+compared with tests/golden/*.txt; --update writes these files anew, to be read before they are
+committed. Needs no module beyond the standard library.
+"""
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+UPDATE = '--update' in sys.argv
+WORDS = [word for word in sys.argv[1:] if word != '--update']
+SIM, ROOT = os.path.abspath(WORDS[0]), os.path.abspath(WORDS[1])
+SCENARIOS = os.path.join(ROOT, 'scenarios')
+
+UNIFORM = {
+    'schema_version': 1,
+    'model': {'uniform': {'layers': 4, 'forward': '1 s', 'backward': '2 s', 'weights': '1 GB',
+                          'activation': '1 GB'}},
+    'platform': 'ideal',
+    'schedule': {'kind': 'gpipe', 'micro_batches': 8},
+}
+
+
+def run(*words, **how):
+    """The finished process, with text."""
+    return subprocess.run([SIM, *words], capture_output='stdout' not in how, text=True,
+                          check=False, stderr=subprocess.PIPE if 'stdout' in how else None, **how)
+
+
+def write(name, content):
+    with open(name, 'w', encoding='utf-8') as file:
+        file.write(content if isinstance(content, str) else json.dumps(content))
+    return name
+
+
+def read(name):
+    with open(name, 'rb') as file:
+        return file.read()
+
+
+def shown(*words):
+    """A command and all that it did, as the golden files have it."""
+    done = run(*words)
+    quoted = ' '.join(w if re.fullmatch(r'[\w./=,-]+', w) else f"'{w}'" for w in words)
+    text = ''.join(part if not part or part.endswith('\n') else part + '\n'
+                   for part in (f'$ sim {quoted}', done.stdout, done.stderr))
+    return text + (f'=> {done.returncode}\n' if done.returncode else '') + '\n'
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='sim-cli-')
+        os.chdir(self.folder)
+        write('tiny.json', UNIFORM)
+
+    def tearDown(self):
+        os.chdir('/')
+        shutil.rmtree(self.folder)
+
+    def expect(self, done, code, *pieces):
+        """The exit code, and pieces of standard error."""
+        self.assertEqual(done.returncode, code, done.stderr)
+        for piece in pieces:
+            self.assertIn(piece, done.stderr)
+
+    def expect_golden(self, name, text):
+        path = os.path.join(ROOT, 'tests', 'golden', name + '.txt')
+        if UPDATE:
+            write(path, text)
+        self.assertEqual(read(path).decode() if os.path.exists(path) else '', text)
+
+    def expect_files(self, *names):
+        self.assertEqual(sorted(os.listdir('.')), sorted(names + ('tiny.json',)))
+
+
+class Messages(Case):
+    def test_help(self):
+        commands = re.findall(r'^  (\w+) ', run('--help').stdout, re.MULTILINE)
+        self.assertIn('run', commands)
+        text = shown('--help') + ''.join(shown('help', command) for command in commands)
+        self.expect_golden('help', text)
+        for command in commands:
+            self.assertEqual(run(command, '--help').stdout, run('help', command).stdout)
+            self.assertEqual(run(command, '-h').stdout, run('help', command).stdout)
+
+    def test_lines_fit(self):
+        text = run('list').stdout + run('run', 'tiny.json', '--no-output').stdout
+        for line in text.splitlines():
+            self.assertLess(len(line), 100, line)
+            self.assertEqual(line, line.rstrip())
+
+    def test_list(self):
+        self.expect_golden('list', shown('list'))
+
+    def test_run(self):
+        write('dp.json', dict(UNIFORM, schedule={'kind': 'dp'}, platform={
+            'topology': 'ring', 'devices': 2, 'bandwidth': '10 GB/s', 'memory': '11 GB'}))
+        self.expect_golden('run', shown('run', 'tiny.json') + shown('run', 'dp.json', '-o', 'x.h5') +
+                           shown('run', 'dp.json', '--stop-on-oom', '--no-output'))
+        self.expect_files('tiny.h5', 'x.h5', 'dp.json')
+
+    def test_check_and_plan(self):
+        self.expect_golden('check-and-plan', ''.join([
+            shown('check', 'tiny.json'), shown('check', 'tiny.json', '--resolved'),
+            shown('check', 'tiny.json', '--graph', '-s', '/schedule/micro_batches=1', '-s',
+                  '/model/uniform/layers=2'),
+            shown('plan', 'tiny.json', '-s', '/platform={"topology": "ideal", "devices": 2}'),
+            shown('plan', 'tiny.json', '--json', '-s', '/model/uniform/layers=1')]))
+        self.expect_files()
+
+    def test_errors(self):
+        write('wrong.json', {'schema_version': 2, 'model': {}, 'platform': 'idea',
+                             'schedule': {'kind': 'gpipe', 'micro_batchs': 1}})
+        write('cut.json', '{"schema_version": 1,\n "name": ')
+        rows = [(), ('--hlep',), ('runn',), ('run',), ('run', 'a.json', 'b.json'),
+                ('run', 'tiny.json', '--outptu', 'x'), ('run', 'tiny.json', '-z'),
+                ('run', 'tiny.json', '-zjson'), ('run', 'tiny.json', '--json=1'),
+                ('run', 'tiny.json', '-o'), ('run', 'tiny.json', '--output'),
+                ('run', 'tiny.json', '-o', 'x', '--no-output'), ('run', 'tiny.json', '-o', '-'),
+                ('run', 'tiny.json', '-o', '.'), ('run', 'tiny.json', '-o', 'no/x.h5'),
+                ('run', 'tiny.json', '--set', 'name'), ('run', 'tiny.json', '--set', '/name'),
+                ('run', 'tiny.json', '--set', '/nam/e=1'), ('run', 'tiny.json', '--set', '/nam=1'),
+                ('run', 'tiny.json', '--log-level', 'loud'), ('check', 'none.json'), ('check', '.'),
+                ('check', 'cut.json'), ('check', 'wrong.json'), ('list', 'schedule'),
+                ('help', 'rnu'), ('import', 'pipedraem', 'x'), ('completion', 'zhs')]
+        self.expect_golden('errors', ''.join(shown(*row) for row in rows))
+        self.expect_files('wrong.json', 'cut.json')
+
+
+class Status(Case):
+    def test_done(self):
+        for words in (['--version'], ['--help'], ['-h'], ['list'], ['check', 'tiny.json'],
+                      ['run', 'tiny.json', '--no-output'], ['plan', 'tiny.json'], ['man']):
+            self.expect(run(*words), 0)
+
+    def test_usage(self):
+        for words in ([], ['nothing'], ['run'], ['run', '--nothing'], ['list', 'nothing']):
+            self.expect(run(*words), 2, 'sim: error: ')
+
+    def test_bad_input(self):
+        self.expect(run('run', 'tiny.json', '-s', '/iterations=0'), 3,
+                    'tiny.json: /iterations: must be from 1')
+        self.expect_files()
+
+    def test_out_of_memory(self):
+        small = ['tiny.json', '--no-output', '-s', '/platform={"topology":"ideal","memory":"9 GB"}']
+        self.expect(run('run', *small), 0)
+        self.expect(run('run', *small, '--fail-on-oom'), 4, 'out of memory')
+        self.expect(run('run', 'tiny.json', '--no-output', '--fail-on-oom'), 0)
+        whole = json.loads(run('run', *small, '--json').stdout)
+        self.assertTrue(whole['out_of_memory'])
+        self.assertFalse(whole['stopped'])
+        stopped = json.loads(run('run', *small, '--json', '--stop-on-oom').stdout)
+        self.assertTrue(stopped['stopped'])
+        # seven micro-batches of 1 GB beside weights and gradients: the eighth begins at 7 s
+        self.assertEqual(stopped['makespan_s'], 7)
+        self.assertIsNone(stopped['iteration_time_s'])
+        self.assertEqual(stopped['devices'][0]['out_of_memory']['time_s'], 7)
+        self.expect(run('run', *small, '--json', '--stop-on-oom', '--fail-on-oom'), 4)
+
+    def test_too_long(self):
+        self.expect(run('run', 'tiny.json', '--no-output', '-s', '/model/uniform/forward=2000 h',
+                        '-s', '/iterations=2'), 1, '2^63 ps')
+
+    def test_import(self):
+        write('graph.txt', 'node1 -- Conv2d(1) -- forward_compute_time=1.0\nnonsense\n')
+        words = ['import', 'pipedream', '--batch', '64', '--date', '2026-11-21']
+        self.assertRegex(run(*words, 'graph.txt').stderr, r'graph\.txt:[12]:')
+        self.expect(run(*words, 'none.txt'), 3, 'none.txt: cannot read')
+        self.expect(run(*words, 'graph.txt', '-o', 'm.json'), 3)
+        self.expect(run(*words[:4], 'graph.txt'), 2, '--date is missing')
+        self.expect(run(*words[:2], 'graph.txt'), 2, '--batch is missing')
+        self.expect_files('graph.txt')
+
+
+class Output(Case):
+    def test_json_is_one_object(self):
+        done = run('run', 'tiny.json', '--json')
+        self.expect(done, 0)
+        self.assertEqual(done.stderr, '')
+        result = json.loads(done.stdout)
+        self.assertEqual(result['makespan_s'], 33)
+        self.assertEqual(result['iteration_time_s'], 33)
+        self.assertAlmostEqual(result['bubble_fraction'], 3 / 11)
+        self.assertEqual([d['peak_activation_bytes'] for d in result['devices']], [8e9] * 4)
+        self.expect_files('tiny.h5')
+
+    def test_same_bytes(self):
+        for name in ('a.h5', 'b.h5'):
+            self.expect(run('run', 'tiny.json', '-o', name), 0)
+        self.assertEqual(read('a.h5'), read('b.h5'))
+
+    def test_plan_round_trip(self):
+        model = os.path.join(SCENARIOS, 'models', 'vgg16.json')
+        scenario = dict(UNIFORM, model={'file': model, 'batch_size': 32}, platform={
+            'topology': 'ring', 'devices': 3, 'bandwidth': '1 GB/s'})
+        write('a.json', scenario)
+        self.expect(run('plan', 'a.json', '-o', 'plan.json'), 0)
+        scenario['schedule'] = dict(scenario['schedule'], partition={'file': 'plan.json'})
+        write('b.json', scenario)
+        hashes = [json.loads(run('run', name, '--no-output', '--json').stdout)['hash']
+                  for name in ('a.json', 'b.json')]
+        self.assertEqual(*hashes)
+        resolved = write('c.json', run('check', 'b.json', '--resolved').stdout)
+        os.remove('plan.json')
+        self.assertEqual(json.loads(run('run', resolved, '--no-output', '--json').stdout)['hash'],
+                         hashes[0])
+        self.assertEqual(run('plan', 'a.json', '-o', '-').stdout,
+                         run('plan', 'a.json', '--json').stdout)
+
+    def test_standard_output_fails(self):
+        with open('/dev/full', 'w', encoding='utf-8') as full:
+            for words in (['list'], ['list', '--json'], ['help'], ['man'], ['completion', 'bash'],
+                          ['plan', 'tiny.json', '-o', '-'], ['check', 'tiny.json', '--graph'],
+                          ['run', 'tiny.json', '--no-output'],
+                          ['run', 'tiny.json', '--no-output', '--json']):
+                self.expect(run(*words, stdout=full), 1, 'standard output')
+
+    def test_standard_streams_closed(self):
+        self.expect(run('run', 'tiny.json', '-o', 'a.h5'), 0)
+        for fd in (0, 1, 2):
+            done = subprocess.run([SIM, 'run', 'tiny.json', '-o', 'b.h5'], check=False,
+                                  preexec_fn=lambda fd=fd: os.close(fd), stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, 1 if fd == 1 else 0)
+            self.assertEqual(read('a.h5'), read('b.h5'))
+
+
+class Files(Case):
+    def setUp(self):
+        super().setUp()
+        write('old.h5', 'the earlier file')
+
+    def expect_untouched(self):
+        self.assertEqual(read('old.h5'), b'the earlier file')
+        self.expect_files('old.h5')
+
+    def test_folder_cannot_be_written(self):
+        self.expect(run('run', 'tiny.json', '-o', '/proc/x.h5'), 1, '/proc/x.h5: cannot create')
+        if os.geteuid() != 0:
+            os.mkdir('locked', 0o500)
+            self.expect(run('run', 'tiny.json', '-o', 'locked/x.h5'), 1, 'Permission denied')
+            os.rmdir('locked')
+        self.expect_untouched()
+
+    def test_disk_full(self):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        for words in (['run', 'tiny.json', '-o', 'old.h5'],
+                      ['plan', 'tiny.json', '-o', 'old.h5', '-s', '/model/uniform/layers=40']):
+            self.expect(run(*words, preexec_fn=limit), 1, 'old.h5: cannot write', 'large')
+            self.expect_untouched()
+
+    def start_long_run(self):
+        """A run of several seconds that has begun: its temporary file is there."""
+        process = subprocess.Popen(
+            [SIM, 'run', 'tiny.json', '-o', 'old.h5', '-s', '/iterations=16', '-s',
+             '/schedule/micro_batches=65536'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True)
+        until = time.monotonic() + 30
+        while len(os.listdir('.')) < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        self.assertIsNone(process.poll())
+        return process
+
+    def test_interrupt(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for delay in (0, 1.5):
+                process = self.start_long_run()
+                time.sleep(delay)
+                process.send_signal(number)
+                out, err = process.communicate(timeout=120)
+                self.assertEqual(process.returncode, 130, err)
+                self.assertEqual(out, '')
+                self.assertIn('interrupted', err)
+                self.expect_untouched()
+
+    def test_interrupt_of_what_writes_nothing(self):
+        os.mkfifo('pipe')
+        process = subprocess.Popen([SIM, 'check', 'pipe'], stderr=subprocess.PIPE)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+
+    def test_kill(self):
+        for delay in (0, 2):
+            process = self.start_long_run()
+            time.sleep(delay)
+            process.kill()
+            process.communicate()
+            self.assertEqual(read('old.h5'), b'the earlier file')
+            for name in os.listdir('.'):
+                if name not in ('old.h5', 'tiny.json'):
+                    self.assertTrue(name.startswith('.old.h5.'), name)
+                    os.remove(name)
+
+
+class Shell(Case):
+    def complete(self, *words):
+        script = (f'source <("{SIM}" completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+                  '_sim; printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(['bash', '-c', script, 'bash', *words], capture_output=True,
+                              text=True, check=True)
+        self.assertEqual(done.stderr, '')
+        return done.stdout.split()
+
+    @unittest.skipUnless(shutil.which('bash'), 'no bash')
+    def test_completion(self):
+        self.assertEqual(self.complete('sim', 'ru'), ['run'])
+        self.assertIn('list', self.complete('sim', ''))
+        self.assertEqual(self.complete('sim', 'run', '--fail'), ['--fail-on-oom'])
+        self.assertEqual(self.complete('sim', 'run', 'tin'), ['tiny.json'])
+        self.assertEqual(self.complete('sim', 'list', 'sch'), ['schedules'])
+        self.assertEqual(self.complete('sim', 'help', 'comp'), ['completion'])
+        self.assertEqual(self.complete('sim', 'run', '--log-level', 'w'), ['warning'])
+        self.assertEqual(self.complete('sim', 'plot', '-k', 't'), ['timeline'])
+        self.assertEqual(self.complete('sim', 'run', '-o', 'tin'), ['tiny.json'])
+
+    @unittest.skipUnless(shutil.which('groff'), 'no groff')
+    def test_manual(self):
+        page = run('man').stdout
+        done = subprocess.run(['groff', '-man', '-Tutf8', '-ww', '-z'], input=page, text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.stderr, '')
+        plain = subprocess.run(['groff', '-man', '-Tascii', '-P-cbou'], input=page, text=True,
+                               capture_output=True, check=True).stdout
+        for word in ('--fail-on-oom', 'SCENARIO.json', 'EXIT STATUS', 'sim completion'):
+            self.assertIn(word, plain)
+
+
+def keys_of(value, prefix=''):
+    """The keys of an object as the documentation lists them."""
+    maps = ('compute_s', 'at_peak_bytes', 'category_peak_bytes', 'memory_bytes')
+    for key, inner in value.items():
+        name = prefix + key
+        if isinstance(inner, dict) and key not in maps:
+            yield name
+            yield from keys_of(inner, name + '.')
+        elif isinstance(inner, list) and inner and isinstance(inner[0], dict):
+            yield name
+            for element in inner:
+                yield from keys_of(element, name + '[].')
+        else:
+            yield name
+
+
+def tables_of(path):
+    """heading: {first cell of a row: the other cells}, code quotes taken off."""
+    tables, heading = {}, ''
+    for line in read(path).decode().splitlines():
+        if line.startswith('#'):
+            heading = line.lstrip('# ').replace('`', '')
+        elif re.match(r'\| `', line):
+            cells = [c.strip().replace(r'\|', '|') for c in re.split(r'(?<!\\)\|', line)[1:-1]]
+            tables.setdefault(heading, {})[cells[0].strip('`')] = cells[1:]
+    return tables
+
+
+class Documentation(Case):
+    def setUp(self):
+        super().setUp()
+        self.tables = tables_of(os.path.join(SCENARIOS, 'README.md'))
+
+    def test_keys(self):
+        """Tables have the keys of `sim list`, in their order, with their defaults."""
+        listed = json.loads(run('list', '--json').stdout)
+        headings = {('sections', 'scenario'): 'The file', ('sections', 'platform'): 'Platform',
+                    ('sections', 'schedule'): 'Schedule',
+                    ('sections', 'collectives'): 'Collectives', ('models', 'file'): 'Model',
+                    ('models', 'uniform'): 'uniform: a chain of equal layers'}
+        for group in ('topologies', 'schedules'):
+            for entry in listed[group]:
+                headings[group, entry['name']] = entry['name']
+        for group, entries in listed.items():
+            for entry in entries:
+                heading = headings[group, entry['name']]
+                rows = self.tables.get(heading, {})
+                expected = {p['name']: 'required' if p['required'] else
+                            f"`{p['default']}`" if p['default'] else 'none'
+                            for p in entry['parameters']}
+                self.assertEqual({key: cells[1] for key, cells in rows.items()}, expected, heading)
+                self.assertEqual(list(rows), list(expected), heading)
+
+    def test_json_keys(self):
+        small = ['-s', '/platform={"topology":"ring","devices":4,"bandwidth":1e9,"memory":"7 GB"}']
+        result = json.loads(run('run', 'tiny.json', '--no-output', '--json', *small).stdout)
+        self.assertEqual(sorted(self.tables['What sim run --json prints']),
+                         sorted(set(keys_of(result))))
+
+    def test_statuses(self):
+        self.assertEqual(list(self.tables['Exit codes']), ['0', '1', '2', '3', '4', '130'])
+
+    def test_sharing(self):
+        platform = next(s for s in json.loads(run('list', 'sections', '--json').stdout)['sections']
+                        if s['name'] == 'platform')
+        sharing = next(p for p in platform['parameters'] if p['name'] == 'sharing')
+        names = sharing['expected'].replace('one of ', '').split(', ')
+        self.assertEqual(list(self.tables['How transfers share links']), names)
+
+    def test_examples(self):
+        """Every JSON example that is a scenario can be run, and so can its resolved form."""
+        text = read(os.path.join(SCENARIOS, 'README.md')).decode()
+        scenarios = [e for e in re.findall(r'```json\n(.*?)```', text, re.DOTALL)
+                     if e.startswith('{\n  "schema_version"')]
+        self.assertTrue(scenarios)
+        os.symlink(os.path.join(SCENARIOS, 'models'), 'models')
+        for example in scenarios:
+            write('example.json', example)
+            self.expect(run('check', 'example.json'), 0)
+
+
+class Shipped(Case):
+    def test_scenarios(self):
+        """All of them run, from anywhere, and resolve to a scenario with the same results."""
+        names = sorted(n for n in os.listdir(SCENARIOS) if n.endswith('.json'))
+        self.assertIn('uniform-gpipe.json', names)
+        readme = read(os.path.join(SCENARIOS, 'README.md')).decode()
+        for name in names:
+            with self.subTest(name):
+                path = os.path.join(SCENARIOS, name)
+                done = run('run', path, '--no-output', '--json')
+                self.expect(done, 0)
+                result = json.loads(done.stdout)
+                self.assertEqual(result['name'] + '.json', name)
+                self.assertIn(f'`{name}`', readme)
+                resolved = write('resolved.json', run('check', path, '--resolved').stdout)
+                self.assertEqual(run('check', resolved, '--resolved').stdout.encode(),
+                                 read(resolved))
+                again = json.loads(run('run', resolved, '--no-output', '--json').stdout)
+                self.assertEqual(again['hash'], result['hash'])
+
+    def result(self, name, *sets):
+        words = [word for s in sets for word in ('-s', s)]
+        done = run('run', os.path.join(SCENARIOS, name + '.json'), '--no-output', '--json', *words)
+        return json.loads(done.stdout)
+
+    def test_textbook(self):
+        """(M + P - 1)(f + b) = 11 * 3 s for both; 1F1B keeps min(P - s, M) activations of 1 GB."""
+        for name, peaks in (('uniform-gpipe', [8, 8, 8, 8]), ('uniform-1f1b', [4, 3, 2, 1])):
+            result = self.result(name)
+            self.assertEqual(result['makespan_s'], 33)
+            self.assertEqual([d['peak_activation_bytes'] / 1e9 for d in result['devices']], peaks)
+
+    def test_contention(self):
+        times = [self.result('pcie-contention', *sets)['iteration_time_s'] for sets in (
+            ['/platform/sharing=none'], ['/platform/sharing=fifo'], ['/platform/sharing=max_min'],
+            ['/platform/sharing=phi', '/platform/phi=2'],
+            ['/platform/sharing=phi', '/platform/phi=count'])]
+        self.assertEqual(min(times), times[0])
+        self.assertLess(times[1], times[2])
+        # one shared bridge of the same speed as each link: all shares are those of the bridge
+        self.assertEqual(times[2], times[4])
+
+    def test_out_of_memory(self):
+        result = self.result('out-of-memory')
+        self.assertEqual([d['out_of_memory'] is not None for d in result['devices']],
+                         [True, False, False, False])
+        self.assertFalse(self.result('out-of-memory', '/schedule/kind=1f1b')['out_of_memory'])
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0], *WORDS[2:]])

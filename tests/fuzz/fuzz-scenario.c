@@ -1,0 +1,88 @@
+/* Scenarios: whatever is read resolves to itself, and small ones run to their end. Left out is what
+ * names a file, for the fuzzer would ask for /dev/tty, and what has so many devices or layers that
+ * it only takes long. */
+#include "sim/cli/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_STEPS = 1 << 10, MOST_DEVICES = 64, MOST_READ = 1 << 12 };
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static bool is_large(const cJSON *value)
+{
+    return cJSON_IsNumber(value) && value->valuedouble > MOST_READ;
+}
+
+static bool is_left_out(const cJSON *value)
+{
+    if (cs_json_member(value, "file") || is_large(cs_json_member(value, "devices")) ||
+        is_large(cs_json_member(value, "layers")))
+        return true;
+    for (const cJSON *child = value->child; child; child = child->next) {
+        if (is_left_out(child))
+            return true;
+    }
+    return false;
+}
+
+static cs_status read_scenario(const char *text, size_t length, cs_scenario *scenario,
+                               cs_error *error)
+{
+    cJSON *root;
+    cs_error_init(error);
+    cs_status status = cs_json_parse("s.json", text, length, &root, error);
+    if (status != CS_OK)
+        return status;
+    status = is_left_out(root) ? CS_INTERRUPTED : cs_scenario_read(root, "s.json", scenario, error);
+    cJSON_Delete(root);
+    return status;
+}
+
+static void check_resolved(const cs_scenario *scenario)
+{
+    cs_scenario again;
+    cs_error error;
+    require(read_scenario(scenario->resolved, strlen(scenario->resolved), &again, &error) == CS_OK);
+    require(strcmp(scenario->resolved, again.resolved) == 0);
+    cs_scenario_finish(&again);
+}
+
+/* The engine may find that the run takes more than 106 days, nothing else. */
+static void check_run(const cs_scenario *scenario)
+{
+    cs_simulation simulation = {0};
+    cs_error error;
+    cs_error_init(&error);
+    cs_status status = cs_simulate(scenario, &(cs_simulation_options){0}, &simulation, &error);
+    require(status == CS_OK || (status == CS_OVERFLOW && error.count > 0));
+    cs_simulation_finish(&simulation);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cs_scenario scenario;
+    cs_error error;
+    cs_status status = read_scenario((const char *)data, size, &scenario, &error);
+    if (status != CS_OK) {
+        require(status == CS_INTERRUPTED || status == CS_INVALID || status == CS_OVERFLOW);
+        require(status == CS_INTERRUPTED || error.count > 0);
+        return 0;
+    }
+    const cs_job *job = &scenario.job;
+    uint64_t steps = (uint64_t)job->micro_batches * job->iterations * job->n_devices;
+    if (scenario.model.n_layers <= MOST_STEPS)
+        check_resolved(&scenario);
+    if (steps <= MOST_STEPS && job->n_devices <= MOST_DEVICES &&
+        scenario.model.n_layers <= MOST_STEPS)
+        check_run(&scenario);
+    cs_scenario_finish(&scenario);
+    return 0;
+}

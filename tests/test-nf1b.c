@@ -1,0 +1,370 @@
+/* nF1B: task by task against an independent slow implementation, what the paper says about its
+ * figures, and its formula for the version difference over a grid.
+ *
+ * A time point is a second. "Fig." are those of Dutta et al., TiMePReSt, arXiv 2410.14312; workers,
+ * mini-batches and time points count from 1 there, mini-batches and micro-batches from 0 here.
+ */
+#include "tests/expect.h"
+#include "tests/run-scenario.h"
+#include "tests/slow-nf1b.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const char *const version_names[] = {"first_worker", "last_worker", "per_stage"};
+
+static scenario_run simulate(const slow_case *of)
+{
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    const cs_status status = scenario_run_init(
+        &run, &error,
+        "{'schema_version': 1, 'iterations': %u,"
+        " 'model': {'uniform': {'forward': '%u s', 'backward': '1 s', 'weights': '10 B',"
+        " 'activation': '7 B'}}, 'platform': {'topology': 'ideal', 'memory': '1 TB'},"
+        " 'schedule': {'kind': 'nf1b', 'workers': %u, 'micro_batches': %u, 'backward': %.17g,"
+        " 'in_flight': %u, 'version_at': '%s', 'strict': %s}}",
+        of->mini_batches, of->forward, of->workers, of->micro_batches,
+        (double)of->backward / of->forward, of->in_flight, version_names[of->version_at],
+        of->strict ? "true" : "false");
+    if (status != CS_OK)
+        fail_msg("W %u, N %u: %s", of->workers, of->micro_batches, error.text);
+    return run;
+}
+
+static slow_case paper_case(uint32_t workers, uint32_t micro_batches, uint32_t mini_batches)
+{
+    return (slow_case){.workers = workers,
+                       .micro_batches = micro_batches,
+                       .mini_batches = mini_batches,
+                       .forward = 1,
+                       .backward = 1};
+}
+
+/* ---- against the slow implementation ---- */
+
+static void compare_task(const cs_simulation *fast, const slow_run *slow, uint32_t task)
+{
+    const cs_class *cls = cs_graph_class(&fast->graph, task);
+    const uint32_t k = cs_graph_mini_batch(&fast->graph, task);
+    const uint32_t n = cs_graph_micro_batch(&fast->graph, task);
+    if (cls->kind == CS_TRANSFER)
+        return;
+    const bool backward = cls->kind == CS_BACKWARD;
+    const slow_task *other =
+        backward ? slow_backward(slow, cls->stage, k) : slow_forward(slow, cls->stage, k, n);
+    const cs_time start = other->start * CS_PS_PER_SEC;
+    const slow_case *of = &slow->of;
+    if (fast->trace.spans[task].start == start && fast->trace.versions[task] == other->version)
+        return;
+    char text[128];
+    fail_msg("W %u, N %u, f %u, b %u, in flight %u, %s%s: %s: start %" PRId64 " version %" PRIu32
+             ", slowly %" PRId64 " and %" PRIu32,
+             of->workers, of->micro_batches, of->forward, of->backward, of->in_flight,
+             version_names[of->version_at], of->strict ? " strict" : "",
+             cs_graph_describe(&fast->graph, task, text, sizeof(text)),
+             fast->trace.spans[task].start, fast->trace.versions[task], start, other->version);
+}
+
+/* Micro-batches of 7 bytes, and versions of the weights. */
+static void compare_peaks(const cs_simulation *fast, const slow_run *slow)
+{
+    for (uint32_t w = 0; w < slow->of.workers; w++) {
+        expect_int("activations", 7 * slow_peak_activations(slow, w),
+                   fast->trace.devices[w].category_peak[CS_MEMORY_ACTIVATIONS]);
+        if (slow->of.version_at == SLOW_FIRST_WORKER)
+            expect_int("versions alive", slow_peak_versions(slow, w),
+                       fast->trace.slots[w].peak_live);
+    }
+}
+
+static void compare(const slow_case *of)
+{
+    slow_run slow;
+    scenario_run fast = simulate(of);
+    assert_true(slow_run_init(&slow, of));
+    uint32_t computed = 0;
+    for (uint32_t task = 0; task < fast.simulation.graph.n_tasks; task++) {
+        compare_task(&fast.simulation, &slow, task);
+        computed += cs_graph_class(&fast.simulation.graph, task)->kind != CS_TRANSFER;
+    }
+    assert_int_equal(computed, of->workers * of->mini_batches * (of->micro_batches + 1));
+    compare_peaks(&fast.simulation, &slow);
+    slow_run_finish(&slow);
+    scenario_run_finish(&fast);
+}
+
+static uint32_t next_below(uint32_t *state, uint32_t n)
+{
+    *state = *state * 1664525u + 1013904223u; /* Numerical Recipes */
+    return (*state >> 16) % n;
+}
+
+static void test_task_by_task(void **state)
+{
+    (void)state;
+    uint32_t seed = 1;
+    for (uint32_t i = 0; i < 600; i++) {
+        const uint32_t forward = 1 + next_below(&seed, 3);
+        compare(&(slow_case){.workers = 2 + next_below(&seed, 8),
+                             .micro_batches = 1 + next_below(&seed, 6),
+                             .mini_batches = 1 + next_below(&seed, 12),
+                             .forward = forward,
+                             .backward = 1 + next_below(&seed, 12),
+                             .in_flight = i % 3 == 0 ? 1 + next_below(&seed, 5) : 0,
+                             .version_at = i % 2 == 0 ? 0 : next_below(&seed, 3),
+                             .strict = next_below(&seed, 4) == 0});
+    }
+}
+
+/* ---- the paper's figures ---- */
+
+/* The version that a task read, found by what it is. */
+static uint32_t version_read(const scenario_run *run, cs_kind kind, uint32_t stage, uint32_t k,
+                             uint32_t n)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        if (cls->kind == kind && cls->stage == stage && cs_graph_mini_batch(graph, task) == k &&
+            cs_graph_micro_batch(graph, task) == n)
+            return run->simulation.trace.versions[task];
+    }
+    fail_msg("no such task");
+    return 0;
+}
+
+/* On every worker and for all mini-batches alike. */
+static void expect_read(const scenario_run *run, cs_kind kind, uint32_t k, uint32_t n,
+                        uint32_t expected)
+{
+    for (uint32_t stage = 0; stage < run->scenario.plan.n_stages; stage++)
+        expect_int(cs_kind_name(kind), expected, version_read(run, kind, stage, k, n));
+}
+
+/* The distance of the backwards of successive mini-batches on each worker. */
+static void expect_every(const scenario_run *run, cs_time expected)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    cs_time before[8];
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        const uint32_t k = cs_graph_mini_batch(graph, task);
+        const cs_time start = run->simulation.trace.spans[task].start;
+        if (cls->kind != CS_BACKWARD)
+            continue;
+        if (k > 0)
+            expect_int("distance of backwards", expected * CS_PS_PER_SEC,
+                       start - before[cls->stage]);
+        before[cls->stage] = start;
+    }
+}
+
+static void expect_steady(const scenario_run *run, int64_t expected)
+{
+    const cs_steady *found = &run->simulation.analysis.staleness.version_difference;
+    assert_true(found->steady);
+    expect_int("version difference", expected, found->value);
+}
+
+/* Version difference 2; mini-batches 3 and 4 use in backward the updates of 1 and 2, mini-batch 5
+ * those of 3 in backward and of 1 in forward; a backward every third time point. Updates so
+ * propagate among the odd and among the even mini-batches. */
+static void test_figure_7a(void **state)
+{
+    (void)state;
+    scenario_run run = simulate(&(slow_case){4, 2, 32, 1, 1, 0, SLOW_FIRST_WORKER, false});
+    const cs_staleness *found = &run.simulation.analysis.staleness;
+    static const uint32_t alive[] = {2, 2, 3, 4}; /* what schedules/nf1b.md says */
+    for (uint32_t w = 0; w < 4; w++)
+        expect_int("versions alive", alive[w], found->slots[w].peak_versions);
+    expect_steady(&run, 2);
+    expect_read(&run, CS_BACKWARD, 2, 0, 1);
+    expect_read(&run, CS_BACKWARD, 3, 0, 2);
+    expect_read(&run, CS_BACKWARD, 4, 0, 3);
+    expect_read(&run, CS_FORWARD, 4, 0, 1);
+    expect_read(&run, CS_FORWARD, 4, 1, 1);
+    expect_every(&run, 3);
+    expect_int("sequences by backward", 2, found->n_by_backward);
+    expect_int("sequences", 2, found->n_by_both);
+    for (uint32_t b = 0; b < found->n_batches; b++)
+        expect_int("sequence", b % 2, found->batches[b].by_both);
+    scenario_run_finish(&run);
+}
+
+/* Version difference 1; of mini-batch 3 the micro-batches C and D start with the weights updated by
+ * mini-batch 1, A and B do not; a backward every fifth time point; a single sequence. */
+static void test_figure_7b(void **state)
+{
+    (void)state;
+    scenario_run run = simulate(&(slow_case){4, 4, 32, 1, 1, 0, SLOW_FIRST_WORKER, false});
+    expect_steady(&run, 1);
+    expect_read(&run, CS_FORWARD, 2, 0, 0);
+    expect_read(&run, CS_FORWARD, 2, 1, 0);
+    expect_read(&run, CS_FORWARD, 2, 2, 1);
+    expect_read(&run, CS_FORWARD, 2, 3, 1);
+    expect_every(&run, 5);
+    expect_int("sequences", 1, run.simulation.analysis.staleness.n_by_both);
+    scenario_run_finish(&run);
+}
+
+/* W = 3 and 5 with N = 3: on either side of W = N + 1. */
+static void test_figures_9_and_10(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t workers;
+        int64_t difference;
+    } rows[] = {{3, 1}, {5, 2}};
+    for (size_t i = 0; i < 2; i++) {
+        const slow_case of = paper_case(rows[i].workers, 3, 32);
+        scenario_run run = simulate(&of);
+        expect_steady(&run, rows[i].difference);
+        expect_every(&run, 4);
+        expect_int("sequences by backward", rows[i].difference,
+                   run.simulation.analysis.staleness.n_by_backward);
+        scenario_run_finish(&run);
+    }
+}
+
+/* ---- the formula ---- */
+
+typedef struct tally {
+    uint32_t points, holds, largest;
+} tally;
+
+static int64_t ceiling(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* The expression of schedules/nf1b.md must hold everywhere; counts where the paper's does. */
+static void compare_formulas(const slow_case *of, tally *all)
+{
+    const int64_t W = of->workers, N = of->micro_batches, b = of->backward;
+    const int64_t path = W * b, period = N + b;
+    const int64_t derived = of->strict ? path / period + 1 : ceiling(path, period);
+    const int64_t paper = (W + N - 2) / N;
+    slow_case long_enough = *of;
+    long_enough.mini_batches = (uint32_t)(4 * derived + 4);
+    scenario_run run = simulate(&long_enough);
+    const cs_steady *found = &run.simulation.analysis.staleness.version_difference;
+    if (!found->steady || found->value != derived)
+        fail_msg("W %" PRId64 ", N %" PRId64 ", b %" PRId64 "%s: %s %" PRId64 ", not %" PRId64, W,
+                 N, b, of->strict ? " strict" : "", found->steady ? "steady" : "not steady",
+                 found->value, derived);
+    const uint32_t off = (uint32_t)llabs(paper - found->value);
+    all->points++;
+    all->holds += off == 0;
+    all->largest = off > all->largest ? off : all->largest;
+    if (b == 1 && !of->strict && (found->value == 1) != (W <= N + 1))
+        fail_msg("W %" PRId64 ", N %" PRId64 ": version difference %" PRId64, W, N, found->value);
+    scenario_run_finish(&run);
+}
+
+/* With a backward of one time point the paper's formula holds for 859 of the 961 points, and is too
+ * large by 5 at most; and the difference is 1 exactly where W <= N + 1. */
+static void test_formula_on_the_grid(void **state)
+{
+    (void)state;
+    tally all = {0};
+    for (uint32_t W = 2; W <= 32; W++)
+        for (uint32_t N = 2; N <= 32; N++) {
+            const slow_case of = paper_case(W, N, 0);
+            compare_formulas(&of, &all);
+        }
+    printf("floor((W + N - 2) / N) holds for %u of %u points, off by %u at most\n", all.holds,
+           all.points, all.largest);
+    expect_int("points", 961, all.points);
+    expect_int("points where the paper's formula holds", 859, all.holds);
+    expect_int("by how much it is off", 5, all.largest);
+}
+
+/* Backwards of 2, 3, N and 2 N time points, and strict visibility, on a thinner grid. */
+static void test_formula_with_other_durations(void **state)
+{
+    (void)state;
+    for (uint32_t way = 0; way < 10; way++) {
+        tally all = {0};
+        for (uint32_t W = 2; W <= 32; W += 5)
+            for (uint32_t N = 2; N <= 32; N += 5) {
+                const uint32_t durations[] = {1, 2, 3, N, 2 * N};
+                slow_case of = paper_case(W, N, 0);
+                of.backward = durations[way % 5];
+                of.strict = way >= 5;
+                compare_formulas(&of, &all);
+            }
+        static const char *const names[] = {"1", "2", "3", "N", "2 N"};
+        printf("backward of %s%s: the paper's holds for %u of %u points, off by %u at most\n",
+               names[way % 5], way < 5 ? "" : ", strict", all.holds, all.points, all.largest);
+    }
+}
+
+/* ---- memory, and what is refused ---- */
+
+/* Worker w = 0, 1, ... keeps 7 bytes per micro-batch from its forward's start to the end of the
+ * mini-batch's backward. W = 2, N = 2, b = 1, by hand (F0.1: mini-batch 0, micro-batch 1):
+ *   time      0    1    2    3    4    5    6    7    8    9
+ *   worker 1  F0.0 F0.1 F1.0 F1.1 B0   F2.0 F2.1 B1 ...
+ *   worker 2       F0.0 F0.1 B0   F1.0 F1.1 B1
+ * Worker 1 has four micro-batches from 3 on, until B0 ends at 5, then again at 6; worker 2 has two.
+ */
+static void test_activations(void **state)
+{
+    (void)state;
+    const slow_case of = paper_case(2, 2, 8);
+    scenario_run run = simulate(&of);
+    const cs_device_record *devices = run.simulation.trace.devices;
+    expect_int("activations of worker 1", 4 * 7, devices[0].category_peak[CS_MEMORY_ACTIVATIONS]);
+    expect_int("activations of worker 2", 2 * 7, devices[1].category_peak[CS_MEMORY_ACTIVATIONS]);
+    scenario_run_finish(&run);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *platform, *schedule, *message;
+    } rows[] = {
+        {"", "'workers': 1, 'micro_batches': 2", "workers must be at least 2 (got 1)"},
+        {"", "'workers': 3, 'micro_batches': 0", "/schedule/micro_batches"},
+        {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/schedule/workers"},
+        {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/platform/devices: must be 3"},
+        {"", "'micro_batches': 2", "/platform/devices: must be given"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        const cs_status status = scenario_run_init(
+            &run, &error,
+            "{'schema_version': 1, 'model': {'uniform': {'forward': '1 s', 'backward': '1 s'}},"
+            " 'platform': {'topology': 'ideal', 'memory': '1 TB'%s},"
+            " 'schedule': {'kind': 'nf1b', %s}}",
+            rows[i].platform, rows[i].schedule);
+        expect_int(rows[i].schedule, CS_INVALID, status);
+        if (!strstr(error.text, rows[i].message))
+            fail_msg("\"%s\" is not in \"%s\"", rows[i].message, error.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_task_by_task),
+        cmocka_unit_test(test_figure_7a),
+        cmocka_unit_test(test_figure_7b),
+        cmocka_unit_test(test_figures_9_and_10),
+        cmocka_unit_test(test_formula_on_the_grid),
+        cmocka_unit_test(test_formula_with_other_durations),
+        cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
