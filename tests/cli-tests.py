@@ -417,7 +417,8 @@ class Documentation(Case):
         """Tables have the keys of `sim list`, in their order, with their defaults."""
         listed = json.loads(run('list', '--json').stdout)
         headings = {('sections', 'scenario'): 'The file', ('sections', 'platform'): 'Platform',
-                    ('sections', 'schedule'): 'Schedule', ('models', 'file'): 'Model',
+                    ('sections', 'schedule'): 'Schedule',
+                    ('sections', 'collectives'): 'Collectives', ('models', 'file'): 'Model',
                     ('models', 'uniform'): 'uniform: a chain of equal layers',
                     ('models', 'name'): 'name: a model from its architecture'}
         for group in ('topologies', 'schedules'):

@@ -102,17 +102,40 @@ static void vary_devices(generator *make, cs_platform *platform)
     }
 }
 
+/* One of the simple topologies, its bandwidth and latency by chance. */
+static cs_status make_simple(generator *make, cs_platform *platform, cs_error *error)
+{
+    static const char *const names[] = {"ideal", "ring", "nvlink_switch", "pcie"};
+    max_align_t params[8] = {0};
+    const cs_topology *topology = cs_topology_find(PICK(make, names));
+    assert(topology && topology->params_size <= sizeof(params));
+    fill_params(make, topology, chance(make, 60), (char *)params);
+    return topology->build(params, make->n_devices, platform, error);
+}
+
+/* One with routes over several shared links. The generators below count in 1e9 bytes/s and 1 ns. */
+static cs_status make_shared(generator *make, cs_platform *platform, cs_error *error)
+{
+    static const char *const texts[] = {
+        "{\"topology\": \"fat_tree\", \"down\": [2, 4], \"up\": [1], \"bandwidth\": 1e9}",
+        "{\"topology\": \"fat_tree\", \"levels\": 3, \"radix\": 4, \"bandwidth\": 2e9,"
+        " \"routing\": \"ecmp\", \"latency\": 1e-9}",
+        "{\"topology\": \"torus\", \"shape\": [2, 2, 4], \"bandwidth\": 1e9}",
+        "{\"topology\": \"dragonfly\", \"routers\": 2, \"hosts\": 1, \"global_links\": 2,"
+        " \"bandwidth\": 1e9, \"local_bandwidth\": 5e8}",
+        "{\"topology\": \"pcie_tree\", \"bandwidth\": 1e9, \"host_bandwidth\": 15e8,"
+        " \"socket_bandwidth\": 7e8}",
+        "{\"topology\": \"cluster\", \"gpus_per_node\": 2, \"node\": {\"topology\": \"ring\","
+        " \"bandwidth\": 3e9}, \"network\": {\"topology\": \"leaf_spine\","
+        " \"hosts_per_leaf\": 2, \"spines\": 1, \"bandwidth\": 1e9}, \"nic_bandwidth\": 2e9}"};
+    return cs_topology_preset("random", PICK(make, texts), make->n_devices, platform, error);
+}
+
 static cs_status make_platform(generator *make, cs_platform *platform, cs_error *error)
 {
     static const double phis[] = {1, 1.5, 2, 3.3};
-    max_align_t params[8] = {0};
-    uint32_t n_topologies = 0;
-    while (cs_topologies[n_topologies])
-        n_topologies++;
-    const cs_topology *topology = cs_topologies[below(make, n_topologies)];
-    assert(topology->params_size <= sizeof(params));
-    fill_params(make, topology, chance(make, 60), (char *)params);
-    const cs_status status = topology->build(params, make->n_devices, platform, error);
+    const cs_status status =
+        chance(make, 50) ? make_simple(make, platform, error) : make_shared(make, platform, error);
     if (status != CS_OK)
         return status;
     platform->sharing = below(make, CS_SHARING_MAX_MIN + 1);
@@ -160,6 +183,7 @@ static cs_class random_transfer(generator *make)
                       .device = from,
                       .peer = to,
                       .weights = weights ? below(make, make->n_slots) : CS_NONE,
+                      .duration = chance(make, 10) ? 1500 : 0,
                       .bytes = chance(make, 80) ? PICK(make, sizes) : (int64_t)below(make, 5000)};
 }
 

@@ -793,8 +793,11 @@ static cs_status find_route(reference *run, uint32_t task)
     for (uint32_t i = 0; i < length; i++)
         if (isfinite(run->platform->links[record->links[i]].bandwidth))
             record->links[record->n_links++] = record->links[i];
-    return cs_platform_path(run->platform, cls->device, cls->peer, &record->latency, &record->least,
-                            run->error);
+    const cs_status status = cs_platform_path(run->platform, cls->device, cls->peer,
+                                              &record->latency, &record->least, run->error);
+    if (status == CS_OK && !cs_time_add(record->latency, cls->duration, &record->latency))
+        return cs_error_add(run->error, CS_OVERFLOW, "a transfer takes too long");
+    return status;
 }
 
 static cs_status set_up_tasks(reference *run)

@@ -39,7 +39,10 @@ static cs_status read_text(const char *text, const cs_override *overrides, size_
 #define SCHEDULES                                                                                  \
     "sequential, dp, gpipe, 1f1b, pipedream, pipedream_2bw, nf1b, interleaved_1f1b, zb_h1, "       \
     "cdp_dp, cdp_v1, cdp_v2, cdp_freshest, custom"
-#define TOPOLOGIES  "ideal, ring, nvlink_switch, pcie"
+#define TOPOLOGIES                                                                                 \
+    "ideal, ring, nvlink_switch, pcie, pcie_tree, nvlink_mesh, dgx1, nvswitch, torus, dragonfly, " \
+    "leaf_spine, "                                                                                 \
+    "fat_tree, cluster, file, abci, dgx1-v100, dgx-a100, dgx-h100, pcie-8gpu"
 #define RING(more)  "{\"topology\": \"ring\", \"devices\": 4, \"bandwidth\": \"1 GB/s\"" more "}"
 #define IDEAL(more) "{\"topology\": \"ideal\", \"devices\": 4" more "}"
 #define MODEL(layers)                                                                              \
@@ -61,7 +64,7 @@ static const struct {
     {"no name", "/name", "\"\"", "/name: must not be empty"},
     {"unknown key", "/iteration", "2",
      "unknown key \"iteration\"; did you mean \"iterations\"? known: schema_version, name, model, "
-     "platform, schedule, iterations, seed, sweep"},
+     "platform, schedule, collectives, iterations, seed, sweep"},
     {"no iteration", "/iterations", "0", "/iterations: must be from 1 to 1048576 (got 0)"},
     {"iterations beyond", "/iterations", "1048577",
      "/iterations: must be from 1 to 1048576 (got 1048577)"},
@@ -263,7 +266,7 @@ static const struct {
      "{\"schema_version\": 3, \"model\": {\"uniform\": {\"layers\": -1}}, \"platform\": {}, "
      "\"schedule\": {\"kind\": \"dp\", \"bucket\": -1}, \"sed\": 1}",
      "s.json: unknown key \"sed\"; did you mean \"seed\"? known: schema_version, name, model, "
-     "platform, schedule, iterations, seed, sweep\n"
+     "platform, schedule, collectives, iterations, seed, sweep\n"
      "s.json: /schema_version: must be from 1 to 1 (got 3)\n"
      "s.json: /model/uniform/layers: must be from 0 to 1048576 (got -1)\n"
      "s.json: /model/uniform: missing key \"forward\": must be time: a number of seconds or a text "
@@ -581,7 +584,10 @@ static void resolves_defaults(void **state)
         "    \"memory\": \"unlimited\",\n    \"speed\": 1,\n    \"sharing\": \"fifo\",\n"
         "    \"blocking\": false\n  },\n  \"schedule\": {\n    \"kind\": \"gpipe\",\n"
         "    \"partition\": \"balanced\",\n    \"partition_communication\": false,\n"
-        "    \"micro_batches\": 2,\n    \"recompute\": false\n  }\n}\n";
+        "    \"micro_batches\": 2,\n    \"recompute\": false\n  },\n"
+        "  \"collectives\": {\n    \"algorithm\": \"usual\",\n    \"chunks\": 0,\n"
+        "    \"fidelity\": \"auto\",\n    \"order\": \"given\",\n    \"most_flows\": 4000000\n"
+        "  }\n}\n";
     cs_scenario scenario;
     cs_error error;
     (void)state;

@@ -18,7 +18,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
                        cs_error *error)
 {
     (void)params;
-    const cs_status status = cs_platform_init(platform, "ideal", n_devices, 0, error);
+    const cs_status status = cs_platform_init(platform, "ideal", n_devices, 0, 0, error);
     if (status == CS_OK)
         platform->route = route;
     return status;

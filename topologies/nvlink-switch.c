@@ -8,8 +8,6 @@
  */
 #include "topologies/topology.h"
 
-#include <inttypes.h>
-
 typedef struct switch_params {
     double bandwidth;
     cs_time latency;
@@ -45,25 +43,24 @@ static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t tar
 
 static cs_status add_links(const switch_params *params, cs_platform *platform, cs_error *error)
 {
-    for (uint32_t device = 0; device < platform->n_devices; device++) {
-        cs_status status =
-            cs_platform_link(platform, up_link(device), params->bandwidth, params->latency, error,
-                             "gpu%" PRIu32 " to switch", device);
-        if (status != CS_OK)
-            return status;
-        status = cs_platform_link(platform, down_link(device), params->bandwidth, 0, error,
-                                  "switch to gpu%" PRIu32, device);
-        if (status != CS_OK)
-            return status;
+    const uint32_t hub = platform->n_devices;
+    cs_status status = cs_platform_vertex(platform, hub, CS_VERTEX_SWITCH, error, "switch");
+    for (uint32_t device = 0; device < platform->n_devices && status == CS_OK; device++) {
+        status = cs_platform_link(platform, up_link(device), device, hub, params->bandwidth,
+                                  params->latency, error);
+        if (status == CS_OK)
+            status = cs_platform_link(platform, down_link(device), hub, device, params->bandwidth,
+                                      0, error);
     }
-    return CS_OK;
+    return status;
 }
 
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
                        cs_error *error)
 {
     cs_platform made;
-    cs_status status = cs_platform_init(&made, "nvlink_switch", n_devices, 2 * n_devices, error);
+    cs_status status =
+        cs_platform_init(&made, "nvlink_switch", n_devices, 1, 2 * (uint64_t)n_devices, error);
     if (status != CS_OK)
         return status;
     status = add_links(params, &made, error);

@@ -13,8 +13,6 @@
  */
 #include "topologies/topology.h"
 
-#include <inttypes.h>
-
 typedef struct pcie_params {
     double bandwidth;
     double host_bandwidth; /* 0: as bandwidth */
@@ -58,27 +56,32 @@ static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t tar
 
 static cs_status add_links(const pcie_params *pcie, cs_platform *platform, cs_error *error)
 {
-    for (uint32_t device = 0; device < platform->n_devices; device++) {
-        cs_status status = cs_platform_link(platform, up_link(device), pcie->bandwidth,
-                                            pcie->latency, error, "gpu%" PRIu32 " to host", device);
-        if (status != CS_OK)
-            return status;
-        status = cs_platform_link(platform, down_link(device), pcie->bandwidth, 0, error,
-                                  "host to gpu%" PRIu32, device);
-        if (status != CS_OK)
-            return status;
+    const uint32_t host = platform->n_devices;
+    cs_status status = cs_platform_vertex(platform, host, CS_VERTEX_CPU, error, "host");
+    for (uint32_t device = 0; device < platform->n_devices && status == CS_OK; device++) {
+        status = cs_platform_link(platform, up_link(device), device, host, pcie->bandwidth,
+                                  pcie->latency, error);
+        if (status == CS_OK)
+            status = cs_platform_link(platform, down_link(device), host, device, pcie->bandwidth, 0,
+                                      error);
     }
+    if (status != CS_OK)
+        return status;
     const double host_bandwidth =
         pcie->host_bandwidth == 0 ? pcie->bandwidth : pcie->host_bandwidth;
-    return cs_platform_link(platform, bridge_link(platform), host_bandwidth, 0, error,
-                            "host bridge");
+    status =
+        cs_platform_link(platform, bridge_link(platform), host, host, host_bandwidth, 0, error);
+    if (status == CS_OK)
+        platform->links[bridge_link(platform)].name = "host bridge";
+    return status;
 }
 
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
                        cs_error *error)
 {
     cs_platform made;
-    cs_status status = cs_platform_init(&made, "pcie", n_devices, 2 * n_devices + 1, error);
+    cs_status status =
+        cs_platform_init(&made, "pcie", n_devices, 1, 2 * (uint64_t)n_devices + 1, error);
     if (status != CS_OK)
         return status;
     status = add_links(params, &made, error);

@@ -5,9 +5,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* So that topologies may count a few links per device in 32 bits without a check of their own. */
 enum { MOST_DEVICES = 1 << 24 };
+#define MOST_LINKS (UINT32_C(1) << 30)
 
 void cs_platform_finish(cs_platform *platform)
 {
@@ -17,32 +19,61 @@ void cs_platform_finish(cs_platform *platform)
     *platform = (cs_platform){0};
 }
 
+const char *cs_vertex_kind_name(cs_vertex_kind kind)
+{
+    static const char *const names[] = {
+#define NAME(name, text) text,
+        CS_VERTEX_MAP(NAME)
+#undef NAME
+    };
+    return names[kind];
+}
+
 static cs_status allocate(cs_platform *platform, cs_error *error)
 {
-    platform->devices = cs_arena_alloc(&platform->arena, platform->n_devices, sizeof(cs_device));
-    platform->links = cs_arena_alloc(&platform->arena, platform->n_links, sizeof(cs_link));
-    if (!platform->devices || !platform->links)
+    cs_arena *arena = &platform->arena;
+    platform->devices = cs_arena_alloc(arena, platform->n_devices, sizeof(cs_device));
+    platform->vertices = cs_arena_alloc(arena, platform->n_vertices, sizeof(cs_vertex));
+    platform->links = cs_arena_alloc(arena, platform->n_links, sizeof(cs_link));
+    if (!platform->devices || !platform->vertices || !platform->links)
         return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < platform->n_devices; i++)
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < platform->n_devices && status == CS_OK; i++) {
         platform->devices[i] = (cs_device){.speed = 1, .capacity = INT64_MAX};
-    return CS_OK;
+        status = cs_platform_vertex(platform, i, CS_VERTEX_GPU, error, "gpu%" PRIu32, i);
+    }
+    return status;
+}
+
+cs_status cs_platform_check_devices(const char *topology, uint32_t n_devices, cs_error *error)
+{
+    if (n_devices > 0 && n_devices <= MOST_DEVICES)
+        return CS_OK;
+    return cs_error_add(error, CS_INVALID,
+                        "topology %s: the number of devices must be from 1 to %d "
+                        "(got %" PRIu32 ")",
+                        topology, MOST_DEVICES, n_devices);
 }
 
 cs_status cs_platform_init(cs_platform *platform, const char *topology, uint32_t n_devices,
-                           uint32_t n_links, cs_error *error)
+                           uint64_t n_inner, uint64_t n_links, cs_error *error)
 {
-    if (n_devices == 0 || n_devices > MOST_DEVICES)
+    cs_status status = cs_platform_check_devices(topology, n_devices, error);
+    if (status != CS_OK)
+        return status;
+    if (n_links >= MOST_LINKS || n_inner >= MOST_LINKS)
         return cs_error_add(error, CS_INVALID,
-                            "topology %s: the number of devices must be from 1 to %d "
-                            "(got %" PRIu32 ")",
-                            topology, MOST_DEVICES, n_devices);
+                            "topology %s: must have fewer than %u switches and links (got %" PRIu64
+                            " and %" PRIu64 ")",
+                            topology, MOST_LINKS, n_inner, n_links);
     cs_platform made = {.topology = topology,
                         .n_devices = n_devices,
-                        .n_links = n_links,
+                        .n_vertices = n_devices + (uint32_t)n_inner,
+                        .n_links = (uint32_t)n_links,
                         .sharing = CS_SHARING_NONE,
                         .phi = 1};
     cs_arena_init(&made.arena);
-    cs_status status = allocate(&made, error);
+    status = allocate(&made, error);
     if (status != CS_OK) {
         cs_platform_finish(&made);
         return status;
@@ -51,26 +82,43 @@ cs_status cs_platform_init(cs_platform *platform, const char *topology, uint32_t
     return CS_OK;
 }
 
-static char *format_name(cs_arena *arena, const char *format, va_list arguments)
+cs_status cs_platform_vertex(cs_platform *platform, uint32_t vertex, cs_vertex_kind kind,
+                             cs_error *error, const char *format, ...)
 {
-    va_list again;
-    va_copy(again, arguments);
-    const int length = vsnprintf(NULL, 0, format, arguments);
-    char *name = length < 0 ? NULL : cs_arena_alloc(arena, (size_t)length + 1, 1);
-    if (name)
-        (void)vsnprintf(name, (size_t)length + 1, format, again);
-    va_end(again);
+    assert(vertex < platform->n_vertices);
+    char name[256];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(name, sizeof(name), format, arguments);
+    va_end(arguments);
+    char *copy = cs_arena_copy(&platform->arena, name);
+    if (!copy)
+        return cs_error_no_memory(error);
+    platform->vertices[vertex] = (cs_vertex){.name = copy, .kind = kind};
+    return CS_OK;
+}
+
+/* "A to B"; what a vertex can pass on is called "through A". */
+static char *link_name(cs_platform *platform, uint32_t from, uint32_t to)
+{
+    const char *before = from == to ? "through " : platform->vertices[from].name;
+    const char *between = from == to ? "" : " to ";
+    const char *after = platform->vertices[to].name;
+    const size_t lengths[] = {strlen(before), strlen(between), strlen(after)};
+    char *name = cs_arena_alloc(&platform->arena, lengths[0] + lengths[1] + lengths[2] + 1, 1);
+    if (!name)
+        return NULL;
+    memcpy(name, before, lengths[0]);
+    memcpy(name + lengths[0], between, lengths[1]);
+    memcpy(name + lengths[0] + lengths[1], after, lengths[2]);
     return name;
 }
 
-cs_status cs_platform_link(cs_platform *platform, uint32_t link, double bandwidth, cs_time latency,
-                           cs_error *error, const char *format, ...)
+cs_status cs_platform_link(cs_platform *platform, uint32_t link, uint32_t from, uint32_t to,
+                           double bandwidth, cs_time latency, cs_error *error)
 {
-    assert(link < platform->n_links);
-    va_list arguments;
-    va_start(arguments, format);
-    const char *name = format_name(&platform->arena, format, arguments);
-    va_end(arguments);
+    assert(link < platform->n_links && from < platform->n_vertices && to < platform->n_vertices);
+    const char *name = link_name(platform, from, to);
     if (!name)
         return cs_error_no_memory(error);
     if (!(bandwidth > 0)) /* this way round it refuses NaN as well */
@@ -81,8 +129,18 @@ cs_status cs_platform_link(cs_platform *platform, uint32_t link, double bandwidt
         return cs_error_add(error, CS_INVALID,
                             "topology %s: link \"%s\": latency must be >= 0 (got %" PRId64 " ps)",
                             platform->topology, name, latency);
-    platform->links[link] = (cs_link){.name = name, .bandwidth = bandwidth, .latency = latency};
+    platform->links[link] =
+        (cs_link){.name = name, .bandwidth = bandwidth, .latency = latency, .from = from, .to = to};
     return CS_OK;
+}
+
+cs_status cs_platform_links(cs_platform *platform, uint32_t link, uint32_t from, uint32_t to,
+                            double bandwidth, cs_time latency, cs_error *error)
+{
+    const cs_status status = cs_platform_link(platform, link, from, to, bandwidth, latency, error);
+    return status == CS_OK
+               ? cs_platform_link(platform, link + 1, to, from, bandwidth, latency, error)
+               : status;
 }
 
 static cs_status add_up(const cs_platform *platform, const uint32_t *route, uint32_t length,

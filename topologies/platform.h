@@ -3,6 +3,12 @@
  * A topology builds one from its parameters. Routes are computed when asked for, not stored: a
  * fat-tree of 65,536 hosts has 4e9 of them.
  *
+ * Links lead from vertex to vertex. The first vertices are the devices, then come the ports (the
+ * NICs of a node that can be joined with others, see cluster.c), then what only passes messages on:
+ * switches, host bridges, sockets. Devices and ports are the terminals, between which there are
+ * routes. A link from a vertex to itself stands for what the vertex can pass on at all: every route
+ * through the vertex takes it as well.
+ *
  * A transfer of n bytes spends the sum of its route's latencies on the way, and then its bytes
  * compete on the route's links, as `sharing` says:
  *   none     each transfer has all links of its route for itself
@@ -18,6 +24,8 @@
 #include "sim/base/arena.h"
 #include "sim/base/error.h"
 #include "sim/base/time.h"
+
+#include <stdbool.h>
 
 #define CS_SHARING_MAP(X)                                                                          \
     X(NONE, "none")                                                                                \
@@ -37,16 +45,36 @@ typedef struct cs_device {
     int64_t capacity; /* bytes of memory; INT64_MAX: unlimited */
 } cs_device;
 
-typedef struct cs_link {
+#define CS_VERTEX_MAP(X)                                                                           \
+    X(GPU, "gpu")                                                                                  \
+    X(NIC, "nic")                                                                                  \
+    X(SWITCH, "switch")                                                                            \
+    X(CPU, "cpu")
+
+typedef enum cs_vertex_kind {
+#define CS_VERTEX_ENUM(name, text) CS_VERTEX_##name,
+    CS_VERTEX_MAP(CS_VERTEX_ENUM)
+#undef CS_VERTEX_ENUM
+        CS_N_VERTEX_KINDS
+} cs_vertex_kind;
+
+typedef struct cs_vertex {
     const char *name;
+    cs_vertex_kind kind;
+} cs_vertex;
+
+typedef struct cs_link {
+    const char *name; /* "gpu3 to switch" */
     double bandwidth; /* bytes/s, > 0, may be infinite */
     cs_time latency;
+    uint32_t from, to; /* vertices */
+    bool peer;         /* NVLink and the like: devices may pass on what comes over it (net.h) */
 } cs_link;
 
 typedef struct cs_platform cs_platform;
 
 /* Writes the links from `source` to `target` in order and returns their number, at most
- * platform->longest_route; 0 when the two are one device. Every pair has a route. */
+ * platform->longest_route; 0 when the two are one terminal. Every pair of terminals has a route. */
 typedef uint32_t cs_route_function(const cs_platform *platform, uint32_t source, uint32_t target,
                                    uint32_t *links);
 
@@ -54,6 +82,12 @@ struct cs_platform {
     const char *topology;
     uint32_t n_devices;
     cs_device *devices;
+    uint32_t
+        node_devices; /* devices 0 .. node_devices - 1 share a node, the next ones another, ...;
+                            * 0: not known, or all in one */
+    uint32_t n_ports; /* terminals n_devices .. n_devices + n_ports - 1 */
+    uint32_t n_vertices;
+    cs_vertex *vertices;
     uint32_t n_links;
     cs_link *links;
     uint32_t longest_route; /* links */
@@ -67,14 +101,33 @@ struct cs_platform {
 /* Zeroed platforms can be finished. */
 void cs_platform_finish(cs_platform *platform);
 
-/* Allocates devices (speed 1, unlimited memory) and links; for topologies. */
-CS_MUST_CHECK cs_status cs_platform_init(cs_platform *platform, const char *topology,
-                                         uint32_t n_devices, uint32_t n_links, cs_error *error);
+/* For topologies that compute with the number of devices before they make a platform. */
+CS_MUST_CHECK cs_status cs_platform_check_devices(const char *topology, uint32_t n_devices,
+                                                  cs_error *error);
 
-/* Names a link, "gpu3 to switch", printf-like; for topologies. */
-CS_MUST_CHECK cs_status cs_platform_link(cs_platform *platform, uint32_t link, double bandwidth,
-                                         cs_time latency, cs_error *error, const char *format, ...)
-    CS_PRINTF(6, 7);
+/* Allocates devices (speed 1, unlimited memory), vertices and links; for topologies. The devices'
+ * vertices are named "gpu0", "gpu1", ...; `n_inner` is how many more there are. */
+CS_MUST_CHECK cs_status cs_platform_init(cs_platform *platform, const char *topology,
+                                         uint32_t n_devices, uint64_t n_inner, uint64_t n_links,
+                                         cs_error *error);
+
+/* Names a vertex, "leaf3", printf-like; for topologies. */
+CS_MUST_CHECK cs_status cs_platform_vertex(cs_platform *platform, uint32_t vertex,
+                                           cs_vertex_kind kind, cs_error *error, const char *format,
+                                           ...) CS_PRINTF(5, 6);
+
+/* Sets a link, which is called "A to B" after its ends; for topologies, after they have named their
+ * vertices. CS_INVALID, naming the link, where the bandwidth is not > 0 or the latency < 0. */
+CS_MUST_CHECK cs_status cs_platform_link(cs_platform *platform, uint32_t link, uint32_t from,
+                                         uint32_t to, double bandwidth, cs_time latency,
+                                         cs_error *error);
+
+/* Two links, one each way: `link` up and `link` + 1 down. */
+CS_MUST_CHECK cs_status cs_platform_links(cs_platform *platform, uint32_t link, uint32_t from,
+                                          uint32_t to, double bandwidth, cs_time latency,
+                                          cs_error *error);
+
+const char *cs_vertex_kind_name(cs_vertex_kind kind);
 
 /* Sum of latencies, and smallest bandwidth (infinity for an empty route), of the route between two
  * devices: the time of a lone transfer is latency + bytes / bandwidth. CS_OVERFLOW. */

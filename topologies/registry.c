@@ -1,13 +1,26 @@
 #include "topologies/topology.h"
 
-#include <string.h>
-
 /* In the order in which `sim list` shows them; X(name) stands for the table cs_topology_name. */
 #define TOPOLOGY_MAP(X)                                                                            \
     X(ideal)                                                                                       \
     X(ring)                                                                                        \
     X(nvlink_switch)                                                                               \
-    X(pcie)
+    X(pcie)                                                                                        \
+    X(pcie_tree)                                                                                   \
+    X(nvlink_mesh)                                                                                 \
+    X(dgx1)                                                                                        \
+    X(nvswitch)                                                                                    \
+    X(torus)                                                                                       \
+    X(dragonfly)                                                                                   \
+    X(leaf_spine)                                                                                  \
+    X(fat_tree)                                                                                    \
+    X(cluster)                                                                                     \
+    X(file)                                                                                        \
+    X(abci)                                                                                        \
+    X(dgx1_v100)                                                                                   \
+    X(dgx_a100)                                                                                    \
+    X(dgx_h100)                                                                                    \
+    X(pcie_8gpu)
 
 #define DECLARE(name) extern const cs_topology cs_topology_##name;
 TOPOLOGY_MAP(DECLARE)
@@ -16,11 +29,3 @@ TOPOLOGY_MAP(DECLARE)
 #define ADDRESS(name) &cs_topology_##name,
 const cs_topology *const cs_topologies[] = {TOPOLOGY_MAP(ADDRESS) NULL};
 #undef ADDRESS
-
-const cs_topology *cs_topology_find(const char *name)
-{
-    for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
-        if (strcmp((*topology)->name, name) == 0)
-            return *topology;
-    return NULL;
-}

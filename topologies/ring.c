@@ -9,8 +9,6 @@
  */
 #include "topologies/topology.h"
 
-#include <inttypes.h>
-
 typedef struct ring_params {
     double bandwidth;
     cs_time latency;
@@ -51,10 +49,11 @@ static cs_status add_links(const ring_params *ring, cs_platform *platform, cs_er
     for (uint32_t link = 0; link < platform->n_links; link++) {
         const uint32_t from = link % n;
         const uint32_t to = around((uint64_t)from + (link < n ? 1 : n - 1), n);
-        const cs_status status = cs_platform_link(platform, link, ring->bandwidth, ring->latency,
-                                                  error, "gpu%" PRIu32 " to gpu%" PRIu32, from, to);
+        const cs_status status =
+            cs_platform_link(platform, link, from, to, ring->bandwidth, ring->latency, error);
         if (status != CS_OK)
             return status;
+        platform->links[link].peer = true;
     }
     return CS_OK;
 }
@@ -70,7 +69,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
                        cs_error *error)
 {
     cs_platform made;
-    cs_status status = cs_platform_init(&made, "ring", n_devices, count_links(n_devices), error);
+    cs_status status = cs_platform_init(&made, "ring", n_devices, 0, count_links(n_devices), error);
     if (status != CS_OK)
         return status;
     status = add_links(params, &made, error);

@@ -1,5 +1,6 @@
 /* Topologies: how to build a platform from a few parameters. To add one: a file with a
- * `const cs_topology`, a line in registry.c, a scenario, a test. `ring.c` is the template. */
+ * `const cs_topology`, a line in registry.c, a scenario, a test. `ring.c` is the template; what the
+ * existing ones are and which to use when is in README.md. */
 #ifndef CS_TOPOLOGIES_TOPOLOGY_H
 #define CS_TOPOLOGIES_TOPOLOGY_H
 
@@ -12,6 +13,10 @@ typedef struct cs_topology {
     const char *source;  /* paper or manual, or NULL */
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
+    /* Reads lists, files and inner topologies out of the parameters of type CS_FIELD_JSON, once
+     * `fields` are read; what it makes lives in the arena. NULL when there are none. */
+    CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
+                                    cs_error *error);
     CS_MUST_CHECK cs_status (*build)(const void *params, uint32_t n_devices, cs_platform *platform,
                                      cs_error *error);
 } cs_topology;
@@ -21,5 +26,37 @@ extern const cs_topology *const cs_topologies[];
 
 /* The topology of that name, or NULL. */
 const cs_topology *cs_topology_find(const char *name);
+
+/* "unknown topology "fat_tre"; did you mean "fat_tree"? known: ...", CS_INVALID. */
+cs_status cs_topology_unknown(const char *name, const cs_json_place *place, cs_error *error);
+
+/* A topology with its parameters, in an arena. */
+typedef struct cs_topology_choice {
+    const cs_topology *kind;
+    void *params;
+} cs_topology_choice;
+
+/* Reads {"topology": NAME, parameters}, or just NAME. */
+CS_MUST_CHECK cs_status cs_topology_choose(const cJSON *value, const cs_json_place *place,
+                                           cs_arena *arena, cs_topology_choice *choice,
+                                           cs_error *error);
+
+/* Reads the parameters of a topology from `object`, in which the keys of the table `also` may stand
+ * beside them. */
+CS_MUST_CHECK cs_status cs_topology_params(const cs_topology *kind, const cJSON *object,
+                                           const cs_json_place *place, const cs_field *also,
+                                           void *also_out, cs_arena *arena, void **params,
+                                           cs_error *error);
+
+/* Builds what a text in JSON says, {"topology": ...}: for presets, which are named texts. */
+CS_MUST_CHECK cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devices,
+                                           cs_platform *platform, cs_error *error);
+
+/* A list of numbers, or one number for all: `n` of them at most, each from `min` on and, if `whole`,
+ * whole and below 2^32. *count is how many there were; a single number fills all of `out` and
+ * counts as `n`. `value` may be NULL: then nothing is written and the count is 0. */
+CS_MUST_CHECK cs_status cs_topology_numbers(const cJSON *value, const cs_json_place *place,
+                                            double min, bool whole, uint32_t n, double *out,
+                                            uint32_t *count, cs_error *error);
 
 #endif

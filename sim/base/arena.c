@@ -33,6 +33,15 @@ void cs_arena_finish(cs_arena *arena)
     arena->blocks = NULL;
 }
 
+void cs_arena_adopt(cs_arena *arena, cs_arena *from)
+{
+    struct cs_arena_block **end = &arena->blocks;
+    while (*end)
+        end = &(*end)->next;
+    *end = from->blocks;
+    from->blocks = NULL;
+}
+
 /* The first block is the one with room. One made for a large piece alone goes behind it, so that
  * the room in the first stays in use. */
 static struct cs_arena_block *add_block(cs_arena *arena, size_t bytes)

@@ -15,6 +15,9 @@ typedef struct cs_arena {
 void cs_arena_init(cs_arena *arena);
 void cs_arena_finish(cs_arena *arena);
 
+/* Moves all that `from` owns to `arena`; pointers to it stay. `from` is empty afterwards. */
+void cs_arena_adopt(cs_arena *arena, cs_arena *from);
+
 /* `count` elements of `size` bytes, zeroed, aligned for any type; NULL when memory runs out or
  * count * size overflows. A count of 0 gives a valid pointer to nothing. */
 void *cs_arena_alloc(cs_arena *arena, size_t count, size_t size);

@@ -90,6 +90,7 @@ static bool section_at(size_t i, entry *out)
         {"scenario", "the whole file", NULL, cs_scenario_fields},
         {"platform", "keys of every topology", NULL, cs_scenario_platform_fields},
         {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
+        {"collectives", "how collectives become messages", NULL, cs_lower_fields},
     };
     if (i < sizeof(entries) / sizeof(entries[0]))
         *out = entries[i];

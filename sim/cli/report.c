@@ -312,6 +312,19 @@ static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
         fprintf(out, "the run was stopped there, as asked\n");
 }
 
+static void print_collectives(const cs_lower_report *lowering, FILE *out)
+{
+    if (lowering->n_collectives == 0)
+        return;
+    fprintf(out, "%llu collective%s by %s, ", (unsigned long long)lowering->n_collectives,
+            lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
+    if (lowering->analytic)
+        fprintf(out, "each one delay as when nothing else runs (%llu messages not simulated)\n\n",
+                (unsigned long long)lowering->n_flows);
+    else
+        fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
+}
+
 void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
 {
     const cs_job *job = &scenario->job;
@@ -320,6 +333,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     fprintf(out, "%u mini-batch%s of %u samples, %u micro-batch%s of %u\n\n", job->iterations,
             job->iterations == 1 ? "" : "es", scenario->batch_size, job->micro_batches,
             job->micro_batches == 1 ? "" : "es", job->micro_samples);
+    print_collectives(&simulation->lowering, out);
     print_figures(simulation, out);
     print_devices(simulation, out);
     print_path(&simulation->analysis, out);

@@ -14,13 +14,15 @@ void cs_simulation_finish(cs_simulation *simulation)
     *simulation = (cs_simulation){0};
 }
 
-static cs_status make_graph(const cs_scenario *scenario, cs_graph *graph, cs_error *error)
+static cs_status make_graph(const cs_scenario *scenario, cs_graph *graph, cs_lower_report *report,
+                            cs_error *error)
 {
     cs_graph logical = {0};
     cs_status status =
         cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params, &logical, error);
     if (status == CS_OK)
-        status = cs_lower(&logical, graph, error);
+        status = cs_lower_with(&logical, &scenario->platform, &scenario->collectives, graph, report,
+                               error);
     cs_graph_finish(&logical);
     return status;
 }
@@ -28,7 +30,7 @@ static cs_status make_graph(const cs_scenario *scenario, cs_graph *graph, cs_err
 static cs_status run(const cs_scenario *scenario, const cs_simulation_options *options,
                      cs_simulation *simulation, cs_error *error)
 {
-    cs_status status = make_graph(scenario, &simulation->graph, error);
+    cs_status status = make_graph(scenario, &simulation->graph, &simulation->lowering, error);
     if (status == CS_OK && !cs_progress_step(options->progress, "simulating", 0, 1))
         status = cs_error_add(error, CS_INTERRUPTED, "interrupted before the simulation began");
     if (status != CS_OK)

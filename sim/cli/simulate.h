@@ -5,9 +5,11 @@
 
 #include "sim/analysis/analysis.h"
 #include "sim/base/progress.h"
+#include "sim/lower/lower.h"
 #include "sim/scenario/scenario.h"
 
 typedef struct cs_simulation {
+    cs_lower_report lowering;
     cs_graph graph; /* lowered */
     cs_trace trace;
     cs_analysis analysis;

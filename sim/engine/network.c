@@ -44,6 +44,13 @@ typedef struct arrival {
     uint32_t task, flow;
 } arrival;
 
+/* A link that may be the tightest, by what it gave to each of its flows without a rate when it was
+ * looked at last: a lower bound, for filling other links only leaves it with more for each. */
+typedef struct candidate {
+    double share;
+    uint32_t link;
+} candidate;
+
 struct cs_network {
     const cs_graph *graph;
     cs_sharing sharing;
@@ -59,10 +66,12 @@ struct cs_network {
     id_list spare; /* flows that are free for use */
     arrival *arrivals;
     uint32_t n_arrivals, cap_arrivals;
-    id_list changed;   /* links whose flows changed since the last settling */
-    id_list first;     /* fifo: flows that became first on all their links since then */
-    id_list component; /* links of the component that a walk found */
-    id_list members;   /* flows of it */
+    id_list changed;       /* links whose flows changed since the last settling */
+    id_list first;         /* fifo: flows that became first on all their links since then */
+    id_list component;     /* links of the component that a walk found */
+    id_list members;       /* flows of it */
+    candidate *candidates; /* a heap: the least share, then the lowest link, first */
+    uint32_t n_candidates, cap_candidates;
 };
 
 static bool add(id_list *list, uint32_t id)
@@ -193,6 +202,7 @@ void cs_network_destroy(cs_network *network)
     free(network->links);
     free(network->flows);
     free(network->arrivals);
+    free(network->candidates);
     free(network);
 }
 
@@ -203,6 +213,11 @@ void cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
     for (uint32_t i = 0; i < way->n; i++)
         links[network->route_links[way->first + i]].bytes +=
             network->graph->classes[cls].bytes * (int64_t)times;
+}
+
+double cs_network_rate(const cs_network *network, uint32_t id)
+{
+    return network->flows[id].rate;
 }
 
 /* ---- flows on links ---- */
@@ -381,17 +396,59 @@ static void count_rates(cs_network *network)
     }
 }
 
-/* The link that gives the least to each of its flows that have no rate yet, or NULL. */
+static inline bool tighter(candidate a, candidate b)
+{
+    return a.share < b.share || (a.share == b.share && a.link < b.link);
+}
+
+/* Puts a candidate where it belongs, from place `at` of the heap on downwards. */
+static void sift_down(candidate *heap, uint32_t n, uint32_t at, candidate moved)
+{
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && tighter(heap[child + 1], heap[child]))
+            child++;
+        if (!tighter(heap[child], moved))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+}
+
+static bool list_candidates(cs_network *network)
+{
+    const uint32_t n = network->component.n;
+    if (!cs_vector_reserve((void **)&network->candidates, &network->cap_candidates, n,
+                           sizeof(*network->candidates)))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t id = network->component.ids[i];
+        const link_state *link = &network->links[id];
+        network->candidates[i] = (candidate){link->free / link->unfixed, id};
+    }
+    network->n_candidates = n;
+    for (uint32_t i = n / 2; i-- > 0;)
+        sift_down(network->candidates, n, i, network->candidates[i]);
+    return true;
+}
+
+/* The link that gives the least to each of its flows that have no rate yet, or NULL. Shares in the
+ * heap are brought up to date when they come to the top. */
 static link_state *tightest(cs_network *network)
 {
-    link_state *least = NULL;
-    for (uint32_t i = 0; i < network->component.n; i++) {
-        link_state *link = &network->links[network->component.ids[i]];
-        if (link->unfixed > 0 &&
-            (!least || link->free / link->unfixed < least->free / least->unfixed))
-            least = link;
+    candidate *heap = network->candidates;
+    while (network->n_candidates > 0) {
+        candidate top = heap[0];
+        link_state *link = &network->links[top.link];
+        const double share = link->unfixed > 0 ? link->free / link->unfixed : 0;
+        if (link->unfixed > 0 && share <= top.share)
+            return link;
+        if (link->unfixed > 0)
+            top.share = share;
+        else
+            top = heap[--network->n_candidates];
+        sift_down(heap, network->n_candidates, 0, top);
     }
-    return least;
+    return NULL;
 }
 
 static void fix_rate(cs_network *network, flow *member, double rate)
@@ -407,9 +464,11 @@ static void fix_rate(cs_network *network, flow *member, double rate)
 }
 
 /* Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the tightest link fixes the
- * rates of its flows, which leaves the others less to share among fewer. O(links^2) per component.
+ * rates of its flows, which leaves the others less to share among fewer. A component of L links and
+ * F flows of at most R links takes O(L + F * R * log L), for a link's share is looked at again only
+ * after one of its flows got a rate.
  */
-static void max_min_rates(cs_network *network)
+static bool max_min_rates(cs_network *network)
 {
     for (uint32_t i = 0; i < network->component.n; i++) {
         link_state *link = &network->links[network->component.ids[i]];
@@ -418,6 +477,8 @@ static void max_min_rates(cs_network *network)
     }
     for (uint32_t i = 0; i < network->members.n; i++)
         network->flows[network->members.ids[i]].next_rate = -1;
+    if (!list_candidates(network))
+        return false;
     for (link_state *link; (link = tightest(network));) {
         double rate = link->free / link->unfixed;
         for (uint32_t f = 0; f < link->n; f++) {
@@ -426,6 +487,7 @@ static void max_min_rates(cs_network *network)
                 fix_rate(network, member, rate);
         }
     }
+    return true;
 }
 
 static cs_status set_rates(cs_network *network, cs_time now)
@@ -452,10 +514,10 @@ static cs_status settle_around(cs_network *network, uint32_t link, cs_time now)
     network->links[link].mark = network->mark;
     if (!add(&network->component, link) || !collect(network, max_min))
         return CS_NO_MEMORY;
-    if (max_min)
-        max_min_rates(network);
-    else
+    if (!max_min)
         count_rates(network);
+    else if (!max_min_rates(network))
+        return CS_NO_MEMORY;
     return set_rates(network, now);
 }
 

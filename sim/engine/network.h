@@ -41,6 +41,9 @@ CS_MUST_CHECK cs_status cs_network_end(cs_network *network, uint32_t flow, uint3
 /* Once all that happens at `now` has happened: sets the rates. */
 CS_MUST_CHECK cs_status cs_network_settle(cs_network *network, cs_time now);
 
+/* The rate of a flow since the last settling, bytes/s; count and max_min. */
+double cs_network_rate(const cs_network *network, uint32_t flow);
+
 /* Adds the bytes that a task of the class carries to its links. */
 void cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
                       cs_link_record *links);

@@ -48,8 +48,9 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
     split_effects(e, cls, run);
     e->order_devices |= run->policy;
     if (transfer) {
-        run->duration = delivery->delay;
         e->order_devices |= cls->blocking;
+        if (!cs_time_add(delivery->delay, cls->duration, &run->duration))
+            return cs_error_add(error, CS_OVERFLOW, "a transfer takes 2^63 ps or more");
         return CS_OK;
     }
     if (!cs_time_at_speed(cls->duration, e->platform->devices[cls->device].speed, &run->duration))

@@ -50,7 +50,15 @@
     X(RECOMPUTE, "recompute", "R", COMPUTE)                                                        \
     X(UPDATE, "update", "U", COMPUTE)                                                              \
     X(TRANSFER, "transfer", "T", TRANSFER)                                                         \
-    X(ALL_REDUCE, "all_reduce", "A", COLLECTIVE)
+    X(ALL_REDUCE, "all_reduce", "A", COLLECTIVE)                                                   \
+    X(ALL_GATHER, "all_gather", "G", COLLECTIVE)                                                   \
+    X(REDUCE_SCATTER, "reduce_scatter", "S", COLLECTIVE)                                           \
+    X(BROADCAST, "broadcast", "C", COLLECTIVE)                                                     \
+    X(REDUCE, "reduce", "D", COLLECTIVE)                                                           \
+    X(ALL_TO_ALL, "all_to_all", "X", COLLECTIVE)                                                   \
+    X(SCATTER, "scatter", "s", COLLECTIVE)                                                         \
+    X(GATHER, "gather", "g", COLLECTIVE)                                                           \
+    X(HALO, "halo", "H", COLLECTIVE)
 
 typedef enum cs_kind {
 #define CS_KIND_ENUM(name, text, symbol, group) CS_##name,
@@ -102,7 +110,7 @@ typedef struct cs_class {
     uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
     uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
     uint32_t first_effect, n_effects;
-    cs_time duration; /* of compute, at device speed 1 */
+    cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
     int64_t bytes;    /* of a transfer; of the whole vector of a collective */
 } cs_class;
 

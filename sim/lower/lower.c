@@ -1,26 +1,86 @@
 #include "sim/lower/lower.h"
 
+#include "sim/base/hash.h"
+#include "sim/base/vector.h"
 #include "sim/graph/builder.h"
+#include "sim/lower/cost.h"
+#include "sim/lower/plan-collective.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What the tasks of the old graph became. A compute task or transfer is one new task. A member of a
- * collective is entered by its rank's first send and left by two tasks: what the rank received
- * last, and its own last send. */
+static const char *const algorithm_names[] = {
+    "auto", "usual", "ring", "halving", "tree", "hierarchical", "segmented", "direct", NULL};
+static const char *const fidelity_names[] = {"auto", "flow", "analytic", NULL};
+static const char *const order_names[] = {"given", "found", NULL};
+
+const cs_field cs_lower_fields[] = {
+    {"algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, algorithm), .fallback = "usual",
+     .choices = algorithm_names,
+     .doc = "of all collectives that it fits; usual: ring, direct where there is none; auto: the "
+            "cheapest when nothing else runs"},
+    {"chunks", CS_FIELD_COUNT, offsetof(cs_lower_options, chunks), .fallback = "0", .max = 4096,
+     .doc = "into which chains and trees cut the vector; 0: the cheapest of 1, 4, 16 and 64"},
+    {"fidelity", CS_FIELD_CHOICE, offsetof(cs_lower_options, fidelity), .fallback = "auto",
+     .choices = fidelity_names,
+     .doc = "flow: every message is simulated; analytic: one delay, as when nothing else runs; "
+            "auto: flow up to most_flows"},
+    {"order", CS_FIELD_CHOICE, offsetof(cs_lower_options, order), .fallback = "given",
+     .choices = order_names, .doc = "of the ranks; found: each followed by the nearest one left"},
+    {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",
+     .doc = "messages of the whole run up to which the fidelity auto simulates them"},
+    {0}};
+
+/* A task in a list of several. */
+typedef struct entry {
+    uint32_t task, next; /* position of the next one, or CS_NONE */
+} entry;
+
+/* What the tasks of the old graph became: what must wait for their predecessors, and what their
+ * successors wait for. */
 typedef struct image {
-    uint32_t entry;
-    uint32_t exits[2]; /* CS_NONE where there is none */
+    uint32_t entries; /* in lowering.entries, or CS_NONE */
+    uint32_t exits[2];
 } image;
+
+/* What a rank has received and sent that no later message of it has waited for yet. */
+typedef struct open_list {
+    struct {
+        uint32_t task, round;
+    } * items;
+    uint32_t n, capacity;
+} open_list;
+
+typedef struct rank_state {
+    open_list open, before; /* before: what messages of round `round` wait for */
+    uint32_t round;         /* of its last message; CS_NONE before the first */
+} rank_state;
+
+/* Classes of messages, by what they are: a table with open addressing. */
+typedef struct class_table {
+    uint32_t *slots; /* class, or CS_NONE */
+    uint32_t n, capacity;
+} class_table;
 
 typedef struct lowering {
     const cs_graph *from;
+    const cs_platform *platform;
+    const cs_lower_options *options;
     cs_builder *to;
     image *images; /* per old task */
-    uint32_t
-        *rings; /* per old class of a collective's first member: its classes of sends, or CS_NONE */
-    uint32_t *sends;  /* scratch: per rank, its send of the previous step */
-    uint32_t *latest; /* scratch: per rank, its send of this step */
+    entry *entries;
+    uint32_t n_entries, cap_entries;
+    cs_way *ways;      /* per old class; those of first members are filled */
+    uint32_t *delays;  /* per old class: the class of its delay, or CS_NONE */
+    rank_state *ranks; /* scratch, per rank */
+    uint32_t n_ranks;
+    class_table classes;
+    cs_class *made; /* copies of the classes of messages, by new id - n_old_classes */
+    uint32_t n_made, cap_made;
+    bool analytic;
+    bool no_memory;
+    uint32_t member; /* of the collective that is being lowered: its first member */
 } lowering;
 
 static bool has_collectives(const cs_graph *graph)
@@ -61,91 +121,260 @@ static void copy_frame(lowering *l)
     }
 }
 
-/* Classes of the ring's sends: per rank one for chunks of the larger size and one for the smaller.
- */
-static uint32_t make_ring_classes(lowering *l, const cs_class *cls, cs_group ring)
+/* ---- classes of messages ---- */
+
+static uint32_t slot_of(const class_table *table, const cs_class *cls)
 {
-    const uint32_t *devices = l->from->group_devices + ring.first;
-    uint32_t first = CS_NONE;
-    for (uint32_t larger = 0; larger < 2; larger++) {
-        for (uint32_t rank = 0; rank < ring.n; rank++) {
-            cs_class send = {.kind = CS_TRANSFER,
-                             .origin = cls->kind,
-                             .stage = cls->stage,
-                             .device = devices[rank],
-                             .peer = devices[(rank + 1) % ring.n],
-                             .weights = CS_NONE,
-                             .bytes = cls->bytes / ring.n + larger};
-            uint32_t id = cs_builder_class(l->to, &send);
-            first = first == CS_NONE ? id : first;
-        }
-    }
-    return first;
+    const int64_t key[] = {cls->device, cls->peer, cls->bytes, cls->stage, cls->origin};
+    return (uint32_t)cs_hash_bytes(key, sizeof(key), 0) & (table->capacity - 1);
 }
 
-/* One step of the ring: every rank sends a chunk on. In step k rank r sends chunk r - k, the one
- * that came to it in step k - 1. */
-static void ring_step(lowering *l, uint32_t first_member, uint32_t classes, cs_group ring,
-                      uint32_t step, uint32_t larger_chunks)
+static const cs_class *made_class(const lowering *l, uint32_t id)
 {
-    uint32_t n = ring.n, item = l->from->tasks[first_member].item;
-    for (uint32_t rank = 0; rank < n; rank++) {
-        uint32_t chunk = (rank + 2 * n - step) % n;
-        uint32_t cls = classes + (chunk < larger_chunks ? n : 0) + rank;
-        l->latest[rank] = cs_builder_task(l->to, cls, item);
-        if (step == 0) {
-            l->images[first_member + rank].entry = l->latest[rank];
+    return &l->made[id - l->from->n_classes];
+}
+
+static bool grow_table(lowering *l)
+{
+    class_table grown = {.capacity = l->classes.capacity ? 2 * l->classes.capacity : 1024};
+    grown.slots = malloc(grown.capacity * sizeof(*grown.slots));
+    if (!grown.slots)
+        return false;
+    memset(grown.slots, 0xff, grown.capacity * sizeof(*grown.slots));
+    for (uint32_t i = 0; i < l->classes.capacity; i++) {
+        const uint32_t id = l->classes.slots[i];
+        if (id == CS_NONE)
             continue;
-        }
-        cs_builder_edge(l->to, l->sends[(rank + n - 1) % n], l->latest[rank]);
-        cs_builder_edge(l->to, l->sends[rank], l->latest[rank]);
+        uint32_t at = slot_of(&grown, made_class(l, id));
+        while (grown.slots[at] != CS_NONE)
+            at = (at + 1) & (grown.capacity - 1);
+        grown.slots[at] = id;
     }
-    uint32_t *swap = l->sends;
-    l->sends = l->latest;
-    l->latest = swap;
+    grown.n = l->classes.n;
+    free(l->classes.slots);
+    l->classes = grown;
+    return true;
 }
 
-/* The collective whose members begin at `member`; returns the task after its last member. */
-static uint32_t lower_ring(lowering *l, uint32_t member)
+/* The class of messages of a collective between two devices; made when it is asked for first. */
+static uint32_t message_class(lowering *l, const cs_class *of, uint32_t from, uint32_t to,
+                              int64_t bytes)
 {
-    const cs_class *cls = cs_graph_class(l->from, member);
-    cs_group ring = l->from->groups[cls->peer];
-    uint32_t *classes = &l->rings[l->from->tasks[member].cls];
-    if (*classes == CS_NONE)
-        *classes = make_ring_classes(l, cls, ring);
-    for (uint32_t step = 0; step < 2 * (ring.n - 1); step++)
-        ring_step(l, member, *classes, ring, step, (uint32_t)(cls->bytes % ring.n));
-    for (uint32_t rank = 0; rank < ring.n; rank++) {
-        image *of = &l->images[member + rank];
-        of->exits[0] = l->sends[(rank + ring.n - 1) % ring.n];
-        of->exits[1] = l->sends[rank];
+    const cs_class made = {.kind = CS_TRANSFER,
+                           .origin = of->kind,
+                           .stage = of->stage,
+                           .device = from,
+                           .peer = to,
+                           .weights = CS_NONE,
+                           .bytes = bytes};
+    if ((2 * l->classes.n >= l->classes.capacity && !grow_table(l)) ||
+        !cs_vector_reserve((void **)&l->made, &l->cap_made, l->n_made + UINT64_C(1),
+                           sizeof(*l->made))) {
+        l->no_memory = true;
+        return CS_NONE;
     }
-    return member + ring.n;
+    uint32_t at = slot_of(&l->classes, &made);
+    for (; l->classes.slots[at] != CS_NONE; at = (at + 1) & (l->classes.capacity - 1)) {
+        const cs_class *have = made_class(l, l->classes.slots[at]);
+        if (have->device == from && have->peer == to && have->bytes == bytes &&
+            have->stage == of->stage && have->origin == of->kind)
+            return l->classes.slots[at];
+    }
+    const uint32_t id = cs_builder_class(l->to, &made);
+    if (id == CS_NONE)
+        return CS_NONE;
+    l->made[l->n_made++] = made;
+    l->classes.slots[at] = id;
+    l->classes.n++;
+    return id;
 }
+
+/* ---- flows ---- */
+
+static void push_open(lowering *l, open_list *list, uint32_t task, uint32_t round)
+{
+    if (!cs_vector_reserve((void **)&list->items, &list->capacity, list->n + UINT64_C(1),
+                           sizeof(*list->items))) {
+        l->no_memory = true;
+        return;
+    }
+    list->items[list->n].task = task;
+    list->items[list->n++].round = round;
+}
+
+static void add_entry(lowering *l, uint32_t member, uint32_t task)
+{
+    if (!cs_vector_reserve((void **)&l->entries, &l->cap_entries, l->n_entries + UINT64_C(1),
+                           sizeof(*l->entries))) {
+        l->no_memory = true;
+        return;
+    }
+    l->entries[l->n_entries] = (entry){task, l->images[member].entries};
+    l->images[member].entries = l->n_entries++;
+}
+
+static const cs_class *class_now(const lowering *l)
+{
+    return cs_graph_class(l->from, l->member);
+}
+
+/* The rank of the group that the algorithm calls `rank`. */
+static uint32_t member_of(const lowering *l, uint32_t rank)
+{
+    return l->member + l->ways[l->from->tasks[l->member].cls].order[rank];
+}
+
+static uint32_t device_of(const lowering *l, uint32_t rank)
+{
+    return l->ways[l->from->tasks[l->member].cls].devices[rank];
+}
+
+/* A transfer of nothing from a rank to itself: a point where things meet. */
+static uint32_t add_meeting(lowering *l, uint32_t rank)
+{
+    const uint32_t device = device_of(l, rank);
+    const uint32_t cls = message_class(l, class_now(l), device, device, 0);
+    if (cls == CS_NONE)
+        return CS_NONE;
+    return cs_builder_task(l->to, cls, l->from->tasks[l->member].item);
+}
+
+/* Puts aside what the messages of this round wait for: all that is open from earlier rounds. */
+static void begin_round(lowering *l, rank_state *rank, uint32_t round)
+{
+    uint32_t kept = 0;
+    rank->before.n = 0;
+    for (uint32_t i = 0; i < rank->open.n; i++) {
+        if (rank->open.items[i].round == round)
+            rank->open.items[kept++] = rank->open.items[i];
+        else
+            push_open(l, &rank->before, rank->open.items[i].task, rank->open.items[i].round);
+    }
+    rank->open.n = kept;
+    rank->round = round;
+}
+
+/* A rank that received before its first message enters by a meeting, which that message waits for.
+ */
+static void enter_receiver(lowering *l, uint32_t rank)
+{
+    const uint32_t meeting = add_meeting(l, rank);
+    add_entry(l, member_of(l, rank), meeting);
+    push_open(l, &l->ranks[rank].before, meeting, CS_NONE);
+}
+
+static bool add_message(void *context, const cs_send *send)
+{
+    lowering *l = context;
+    rank_state *from = &l->ranks[send->from];
+    const uint32_t cls = message_class(l, class_now(l), device_of(l, send->from),
+                                       device_of(l, send->to), send->bytes);
+    if (cls == CS_NONE)
+        return false;
+    if (from->round != send->round) {
+        const bool first = from->round == CS_NONE;
+        begin_round(l, from, send->round);
+        if (first && from->before.n > 0)
+            enter_receiver(l, send->from);
+    }
+    const uint32_t task = cs_builder_task(l->to, cls, l->from->tasks[l->member].item);
+    for (uint32_t i = 0; i < from->before.n; i++)
+        cs_builder_edge(l->to, from->before.items[i].task, task);
+    if (from->before.n == 0)
+        add_entry(l, member_of(l, send->from), task);
+    push_open(l, &from->open, task, send->round);
+    push_open(l, &l->ranks[send->to].open, task, send->round);
+    return !l->no_memory && task != CS_NONE;
+}
+
+static void leave_rank(lowering *l, uint32_t rank)
+{
+    open_list *open = &l->ranks[rank].open;
+    image *of = &l->images[member_of(l, rank)];
+    if (l->ranks[rank].round == CS_NONE) { /* has only received */
+        const uint32_t meeting = add_meeting(l, rank);
+        add_entry(l, member_of(l, rank), meeting);
+        push_open(l, open, meeting, CS_NONE);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        of->exits[i] = i < open->n ? open->items[i].task : CS_NONE;
+    if (open->n <= 2)
+        return;
+    of->exits[0] = add_meeting(l, rank);
+    of->exits[1] = CS_NONE;
+    for (uint32_t i = 0; i < open->n; i++)
+        cs_builder_edge(l->to, open->items[i].task, of->exits[0]);
+}
+
+static void lower_to_flows(lowering *l, const cs_way *way)
+{
+    for (uint32_t rank = 0; rank < way->collective.n; rank++) {
+        l->ranks[rank].open.n = l->ranks[rank].before.n = 0;
+        l->ranks[rank].round = CS_NONE;
+        l->images[l->member + rank] = (image){CS_NONE, {CS_NONE, CS_NONE}};
+    }
+    if (!way->algorithm->walk(&way->collective, add_message, l))
+        return;
+    for (uint32_t rank = 0; rank < way->collective.n; rank++)
+        leave_rank(l, rank);
+}
+
+/* ---- one delay ---- */
+
+static void lower_to_delay(lowering *l, const cs_way *way)
+{
+    uint32_t *cls = &l->delays[l->from->tasks[l->member].cls];
+    if (*cls == CS_NONE)
+        *cls = cs_builder_class(l->to, &(cs_class){.kind = CS_TRANSFER,
+                                                   .origin = class_now(l)->kind,
+                                                   .stage = class_now(l)->stage,
+                                                   .device = way->devices[0],
+                                                   .peer = way->devices[0],
+                                                   .weights = CS_NONE,
+                                                   .duration = way->cost});
+    if (*cls == CS_NONE)
+        return;
+    const uint32_t task = cs_builder_task(l->to, *cls, l->from->tasks[l->member].item);
+    for (uint32_t rank = 0; rank < way->collective.n; rank++) {
+        l->images[l->member + rank] = (image){CS_NONE, {task, CS_NONE}};
+        add_entry(l, l->member + rank, task);
+    }
+}
+
+/* ---- the graph ---- */
 
 static void lower_tasks(lowering *l)
 {
-    for (uint32_t task = 0; task < l->from->n_tasks;) {
+    for (uint32_t task = 0; task < l->from->n_tasks && !l->no_memory;) {
         const cs_task *record = &l->from->tasks[task];
-        if (cs_kind_group_of(l->from->classes[record->cls].kind) == CS_GROUP_COLLECTIVE) {
-            task = lower_ring(l, task);
+        if (cs_kind_group_of(l->from->classes[record->cls].kind) != CS_GROUP_COLLECTIVE) {
+            const uint32_t made = cs_builder_task(l->to, record->cls, record->item);
+            l->images[task] = (image){CS_NONE, {made, CS_NONE}};
+            add_entry(l, task++, made);
             continue;
         }
-        uint32_t made = cs_builder_task(l->to, record->cls, record->item);
-        l->images[task++] = (image){made, {made, CS_NONE}};
+        const cs_way *way = &l->ways[record->cls];
+        l->member = task;
+        if (l->analytic)
+            lower_to_delay(l, way);
+        else
+            lower_to_flows(l, way);
+        task += way->collective.n;
     }
 }
 
 static void lower_edges(lowering *l)
 {
-    for (uint32_t task = 0; task < l->from->n_tasks; task++) {
+    for (uint32_t task = 0; task < l->from->n_tasks && !l->no_memory; task++) {
         const image *before = &l->images[task];
         uint32_t n;
         const uint32_t *successors = cs_graph_successors(l->from, task, &n);
         for (uint32_t s = 0; s < n; s++) {
-            uint32_t entry = l->images[successors[s]].entry;
-            cs_builder_edge(l->to, before->exits[0], entry);
-            cs_builder_edge(l->to, before->exits[1], entry);
+            for (uint32_t e = l->images[successors[s]].entries; e != CS_NONE;
+                 e = l->entries[e].next) {
+                cs_builder_edge(l->to, before->exits[0], l->entries[e].task);
+                cs_builder_edge(l->to, before->exits[1], l->entries[e].task);
+            }
         }
     }
 }
@@ -158,60 +387,130 @@ static uint32_t largest_group(const cs_graph *graph)
     return largest;
 }
 
-/* How many tasks there will be, before the first is made: a ring has 2n(n - 1) sends, and with a
- * million ranks it would be hours until the ids are used up. */
-static cs_status check_size(const cs_graph *graph, cs_error *error)
+static bool reserve(lowering *l)
 {
-    double tasks = 0;
-    for (uint32_t task = 0; task < graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(graph, task);
-        bool member = cs_kind_group_of(cls->kind) == CS_GROUP_COLLECTIVE;
-        tasks += member ? 2.0 * (graph->groups[cls->peer].n - 1) : 1;
+    const size_t classes = (size_t)l->from->n_classes + 1;
+    l->n_ranks = largest_group(l->from);
+    l->to = cs_builder_create(l->from->n_devices, l->from->n_stages, l->from->micro_batches,
+                              l->from->n_batches);
+    l->images = malloc(((size_t)l->from->n_tasks + 1) * sizeof(*l->images));
+    l->ways = calloc(classes, sizeof(*l->ways));
+    l->delays = malloc(classes * sizeof(*l->delays));
+    l->ranks = calloc(l->n_ranks, sizeof(*l->ranks));
+    if (l->delays)
+        memset(l->delays, 0xff, classes * sizeof(*l->delays));
+    return l->to && l->images && l->ways && l->delays && l->ranks;
+}
+
+static void release(lowering *l)
+{
+    cs_builder_destroy(l->to);
+    for (uint32_t i = 0; l->ways && i < l->from->n_classes; i++)
+        cs_way_finish(&l->ways[i]);
+    for (uint32_t i = 0; l->ranks && i < l->n_ranks; i++) {
+        free(l->ranks[i].open.items);
+        free(l->ranks[i].before.items);
     }
-    if (tasks < CS_LIST)
-        return CS_OK;
+    free(l->images);
+    free(l->entries);
+    free(l->ways);
+    free(l->delays);
+    free(l->ranks);
+    free(l->classes.slots);
+    free(l->made);
+}
+
+/* "ring, tree" */
+static void note_algorithm(cs_lower_report *report, const char *name)
+{
+    const size_t used = strlen(report->algorithms);
+    if (!strstr(report->algorithms, name))
+        (void)snprintf(report->algorithms + used, sizeof(report->algorithms) - used, "%s%s",
+                       used > 0 ? ", " : "", name);
+}
+
+static cs_status too_large(double tasks, cs_error *error)
+{
     return cs_error_add(error, CS_FAILED,
                         "too large to simulate: the collectives take %.2g messages, more than %.2g",
                         tasks, (double)CS_LIST);
 }
 
-static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_error *error)
+/* Decides on every collective that runs, and whether they become flows. How many there will be is
+ * known before the first is made: with a million ranks it would be hours until the ids are used up.
+ */
+static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
 {
-    size_t ranks = largest_group(l->from);
-    l->to = cs_builder_create(l->from->n_devices, l->from->n_stages, l->from->micro_batches,
-                              l->from->n_batches);
-    l->images = malloc(((size_t)l->from->n_tasks + 1) * sizeof(*l->images));
-    size_t ring_bytes = ((size_t)l->from->n_classes + 1) * sizeof(*l->rings);
-    l->rings = malloc(ring_bytes);
-    l->sends = malloc(ranks * sizeof(*l->sends));
-    l->latest = malloc(ranks * sizeof(*l->latest));
-    if (!l->to || !l->images || !l->rings || !l->sends || !l->latest)
+    cs_status status = CS_OK;
+    double n_tasks = l->from->n_tasks;
+    for (uint32_t task = 0; task < l->from->n_tasks && status == CS_OK;) {
+        const uint32_t cls = l->from->tasks[task].cls;
+        cs_way *way = &l->ways[cls];
+        if (cs_kind_group_of(l->from->classes[cls].kind) != CS_GROUP_COLLECTIVE) {
+            task++;
+            continue;
+        }
+        if (!way->algorithm)
+            status =
+                cs_way_decide(l->from, &l->from->classes[cls], l->platform, l->options, way, error);
+        if (status != CS_OK)
+            return status;
+        if (way->n_sends >= CS_LIST) /* its rounds could not even be walked through */
+            return too_large((double)way->n_sends, error);
+        report->n_collectives++;
+        n_tasks += (double)way->n_sends + 1;
+        report->n_flows += way->n_sends;
+        note_algorithm(report, way->algorithm->name);
+        task += way->collective.n;
+    }
+    l->analytic =
+        l->options->fidelity == CS_FIDELITY_ANALYTIC ||
+        (l->options->fidelity == CS_FIDELITY_AUTO && report->n_flows > l->options->most_flows);
+    report->analytic = l->analytic;
+    if (!l->analytic && n_tasks >= CS_LIST)
+        return too_large(n_tasks, error);
+    for (uint32_t i = 0; i < l->from->n_classes && l->analytic && status == CS_OK; i++)
+        if (l->ways[i].algorithm)
+            status = cs_way_price(l->platform, &l->ways[i], error);
+    return status;
+}
+
+static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *report,
+                             cs_error *error)
+{
+    if (!reserve(l))
         return cs_error_no_memory(error);
-    memset(l->rings, 0xff, ring_bytes);
+    const cs_status status = decide(l, report, error);
+    if (status != CS_OK)
+        return status;
     copy_frame(l);
     lower_tasks(l);
     lower_edges(l);
-    return cs_builder_finish(l->to, lowered, error);
+    return l->no_memory ? cs_error_no_memory(error) : cs_builder_finish(l->to, lowered, error);
 }
 
-cs_status cs_lower(cs_graph *graph, cs_graph *lowered, cs_error *error)
+cs_status cs_lower_with(cs_graph *graph, const cs_platform *platform,
+                        const cs_lower_options *options, cs_graph *lowered, cs_lower_report *report,
+                        cs_error *error)
 {
+    *report = (cs_lower_report){0};
     if (!has_collectives(graph)) {
         *lowered = *graph;
         *graph = (cs_graph){0};
         return CS_OK;
     }
-    cs_status status = check_size(graph, error);
-    if (status != CS_OK)
-        return status;
-    lowering l = {.from = graph};
-    status = lower_graph(&l, lowered, error);
-    cs_builder_destroy(l.to);
-    free(l.images);
-    free(l.rings);
-    free(l.sends);
-    free(l.latest);
+    lowering l = {.from = graph, .platform = platform, .options = options};
+    const cs_status status = lower_graph(&l, lowered, report, error);
+    release(&l);
     if (status == CS_OK)
         cs_graph_finish(graph);
     return status;
+}
+
+cs_status cs_lower(cs_graph *graph, cs_graph *lowered, cs_error *error)
+{
+    static const cs_lower_options usual = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_FLOW};
+    cs_lower_report ignored;
+    return cs_lower_with(graph, NULL, &usual, lowered, &ignored, error);
 }

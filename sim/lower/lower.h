@@ -1,18 +1,49 @@
 /* From collectives to transfers.
  *
- * all_reduce by ring (Patarasuk and Yuan 2009): the vector is cut into as many chunks as there are
- * ranks (the first ones a byte longer where it does not divide); in each of 2(n-1) steps every rank
- * sends one chunk to the next rank: n-1 steps reduce, n-1 gather. A send of step k waits for what
- * arrived in step k-1 and for the rank's own send of step k-1. The additions are not counted as
- * compute.
+ * A collective is replaced by the messages of an algorithm (algorithms.h), each a transfer over its
+ * route: they compete with each other and with whatever else is on the links. Or, where that would
+ * be too many, by one delay that begins when all ranks are there and takes what the collective takes
+ * when nothing else runs (cost.h); its bytes are then on no link.
+ *
+ * A member of a collective is entered before its rank's first message and left when its rank has
+ * received and sent all. A rank that receives before it sends, or ends with many messages, gets a
+ * transfer of no bytes to itself, which takes no time, at that end.
  */
 #ifndef CS_LOWER_LOWER_H
 #define CS_LOWER_LOWER_H
 
+#include "sim/base/field.h"
 #include "sim/graph/graph.h"
+#include "topologies/platform.h"
+
+typedef enum cs_fidelity { CS_FIDELITY_AUTO, CS_FIDELITY_FLOW, CS_FIDELITY_ANALYTIC } cs_fidelity;
+
+typedef struct cs_lower_options {
+    uint32_t algorithm;  /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
+    uint32_t chunks;     /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
+    uint32_t fidelity;   /* cs_fidelity */
+    uint32_t order;      /* 0: given, 1: found */
+    uint32_t most_flows; /* up to which the fidelity "auto" takes flows, of the whole graph */
+} cs_lower_options;
+
+/* For scenarios and their documentation. */
+extern const cs_field cs_lower_fields[];
+
+/* What was done, for the summary. */
+typedef struct cs_lower_report {
+    uint64_t n_collectives, n_flows; /* n_flows: of the algorithms, whether simulated or not */
+    bool analytic;
+    char algorithms[96]; /* "ring, tree" */
+} cs_lower_report;
 
 /* A graph of compute and transfers only. When `graph` has no collectives it is moved as it is;
- * otherwise it is consumed as well: `graph` is empty afterwards in both cases. */
+ * otherwise it is consumed as well: `graph` is empty afterwards in both cases. The platform is asked
+ * for routes where a choice depends on them. */
+CS_MUST_CHECK cs_status cs_lower_with(cs_graph *graph, const cs_platform *platform,
+                                      const cs_lower_options *options, cs_graph *lowered,
+                                      cs_lower_report *report, cs_error *error);
+
+/* With the usual algorithms (ring, or direct for what has no ring), as flows, ranks as given. */
 CS_MUST_CHECK cs_status cs_lower(cs_graph *graph, cs_graph *lowered, cs_error *error);
 
 #endif

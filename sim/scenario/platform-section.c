@@ -167,10 +167,6 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
     cs_status status = find_kind(draft, value, &place, error);
     if (status != CS_OK)
         return status;
-    const cs_topology *kind = draft->platform.kind;
-    draft->platform.params = cs_arena_alloc(arena, 1, kind->params_size + 1);
-    if (!draft->platform.params)
-        return cs_error_no_memory(error);
     cJSON name_only = {.type = cJSON_Object}, name = {.type = cJSON_String};
     if (cJSON_IsString(value)) {
         name.string = (char *)(uintptr_t) "topology";
@@ -178,9 +174,8 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
         name_only.child = &name;
         value = &name_only;
     }
-    status = cs_field_read(
-        value, &place, (const cs_field *const[]){cs_scenario_platform_fields, kind->fields, NULL},
-        (void *const[]){&draft->platform, draft->platform.params}, arena, error);
+    status = cs_topology_params(draft->platform.kind, value, &place, cs_scenario_platform_fields,
+                                &draft->platform, arena, &draft->platform.params, error);
     return status == CS_OK ? read_phi(&draft->platform, &place, error) : status;
 }
 

@@ -59,11 +59,13 @@ char *cs_draft_resolved(const cs_draft *draft)
 {
     cs_top_section top = draft->top;
     top.name = draft->scenario->name;
-    top.model = top.platform = top.schedule = top.sweep = NULL;
+    top.model = top.platform = top.schedule = top.collectives = top.sweep = NULL;
     cJSON *root = cJSON_CreateObject();
     char *text = NULL;
     if (root && cs_field_write(cs_scenario_fields, &top, root) && add_model(draft, root) &&
-        add_platform(draft, root) && add_schedule(draft, root))
+        add_platform(draft, root) && add_schedule(draft, root) &&
+        add_section(root, "collectives", cs_lower_fields, &draft->scenario->collectives, NULL,
+                    NULL))
         text = cs_json_print(root);
     cJSON_Delete(root);
     return text;

@@ -19,6 +19,8 @@ const cs_field cs_scenario_fields[] = {
      .shape = "{platform} or the name of a topology"},
     {"schedule", CS_FIELD_JSON, offsetof(cs_top_section, schedule), .doc = "in which order",
      .shape = "{schedule}"},
+    {"collectives", CS_FIELD_JSON, offsetof(cs_top_section, collectives), .fallback = "",
+     .doc = "how they become messages", .shape = "{collectives}"},
     {"iterations", CS_FIELD_COUNT, offsetof(cs_top_section, iterations), .fallback = "1", .min = 1,
      .max = 1 << 20, .doc = "mini-batches to simulate"},
     {"seed", CS_FIELD_COUNT, offsetof(cs_top_section, seed), .fallback = "1",
@@ -57,6 +59,15 @@ static cs_status check_name(const cs_draft *draft, cs_error *error)
     return CS_OK;
 }
 
+/* All defaults where the section is missing. */
+static cs_status read_collectives(cs_draft *draft, cs_error *error)
+{
+    const cs_json_place place = {.up = &draft->root, .key = "collectives"};
+    return cs_field_read(
+        draft->top.collectives, &place, (const cs_field *const[]){cs_lower_fields, NULL},
+        (void *const[]){&draft->scenario->collectives}, &draft->scenario->arena, error);
+}
+
 /* Reads all sections, whatever is wrong with the others, so that one run reports everything. */
 static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *error)
 {
@@ -75,7 +86,8 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
         if (status == CS_OK)
             status = section;
     }
-    return status;
+    const cs_status collectives = read_collectives(draft, error);
+    return status == CS_OK ? collectives : status;
 }
 
 static cs_status build(cs_draft *draft, cs_error *error)

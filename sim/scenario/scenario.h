@@ -8,6 +8,7 @@
 #define CS_SCENARIO_SCENARIO_H
 
 #include "schedules/schedule.h"
+#include "sim/lower/lower.h"
 #include "topologies/topology.h"
 
 typedef struct cs_scenario {
@@ -21,6 +22,7 @@ typedef struct cs_scenario {
     cs_platform platform;
     cs_plan plan;
     cs_job job;
+    cs_lower_options collectives;
     char
         *resolved; /* JSON text: the scenario with every default written out, and with the model and
                      * the plan in it that came from files. Read from anywhere, it resolves to itself

@@ -9,7 +9,7 @@
 typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
-    const cJSON *model, *platform, *schedule;
+    const cJSON *model, *platform, *schedule, *collectives;
     const cJSON *sweep; /* of another command: not read, not resolved */
     uint32_t iterations;
     uint32_t seed;

@@ -1,0 +1,181 @@
+#include "sim/base/file.h"
+#include "sim/cli/command.h"
+#include "sim/cli/scenario-option.h"
+#include "topologies/fabric-json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ; /* POSIX declares it in no header */
+
+static const cs_option options[] = {
+    {"output", 'o', "FILE",
+     "FILE.json, FILE.dot, or with Graphviz FILE.svg, .png, .pdf (default: "
+     "JSON on standard output)",
+     false, NULL},
+    {"devices", 'n', "NUMBER", "GPUs, for the name of a topology (default: 8)", false, NULL},
+    CS_OPTION_SET,
+    {0},
+};
+
+static const char *const formats[] = {"topology", NULL};
+
+/* ---- pictures ---- */
+
+/* Runs `dot -Tformat -o output input`, without a shell. */
+static cs_status run_graphviz(const char *format, const char *input, const char *output,
+                              cs_error *error)
+{
+    char option[16];
+    pid_t process;
+    int result = 0;
+    snprintf(option, sizeof(option), "-T%.8s", format);
+    const char *const words[] = {"dot", option, "-o", output, input, NULL};
+    char *arguments[sizeof(words) / sizeof(words[0])]; /* which exec's interface wants not const */
+    memcpy(arguments, words, sizeof(words));
+    if (posix_spawnp(&process, "dot", NULL, NULL, arguments, environ) != 0)
+        return cs_error_add(error, CS_FAILED,
+                            "export: Graphviz (dot) is not installed; write FILE.dot instead");
+    pid_t ended;
+    do
+        ended = waitpid(process, &result, 0);
+    while (ended < 0 && errno == EINTR);
+    if (ended > 0 && WIFEXITED(result) && WEXITSTATUS(result) == 0)
+        return CS_OK;
+    return cs_error_add(error, CS_FAILED, "export: Graphviz (dot) failed on %s", input);
+}
+
+/* The graph as a text; allocated. */
+static char *dot_text(const cs_platform *platform, size_t *length)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, length);
+    if (!out)
+        return NULL;
+    bool done = cs_platform_dot(platform, out);
+    done &= fclose(out) == 0;
+    if (done)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static cs_status write_picture(const cs_platform *platform, const char *output, const char *format,
+                               cs_error *error)
+{
+    size_t length = 0;
+    char *text = dot_text(platform, &length);
+    if (!text)
+        return cs_error_no_memory(error);
+    if (strcmp(format, "dot") == 0) {
+        const cs_status status = cs_file_write(output, text, length, error);
+        free(text);
+        return status;
+    }
+    char input[4096];
+    const char *folder = getenv("TMPDIR");
+    snprintf(input, sizeof(input), "%s/sim-export-XXXXXX", folder && *folder ? folder : "/tmp");
+    const int file = mkstemp(input);
+    cs_status status = CS_OK;
+    if (file < 0 || close(file) != 0)
+        status = cs_error_add(error, CS_IO, "%s: cannot write a temporary file", input);
+    if (status == CS_OK)
+        status = cs_file_write(input, text, length, error);
+    free(text);
+    if (status == CS_OK)
+        status = run_graphviz(format, input, output, error);
+    if (file >= 0)
+        (void)unlink(input);
+    return status;
+}
+
+static cs_status write_json(const cs_platform *platform, const char *output, cs_error *error)
+{
+    cJSON *root;
+    cs_status status = cs_platform_json(platform, &root, error);
+    if (status != CS_OK)
+        return status;
+    char *text = cs_json_print(root);
+    cJSON_Delete(root);
+    if (!text)
+        return cs_error_no_memory(error);
+    status = cs_file_write(output, text, strlen(text), error);
+    free(text);
+    return status;
+}
+
+/* By what follows the last point of the name. */
+static cs_status write_platform(const cs_platform *platform, const char *output, cs_error *error)
+{
+    static const char *const pictures[] = {"dot", "svg", "png", "pdf"};
+    const char *point = strrchr(output, '.');
+    for (size_t i = 0; point && i < sizeof(pictures) / sizeof(pictures[0]); i++)
+        if (strcmp(point + 1, pictures[i]) == 0)
+            return write_picture(platform, output, pictures[i], error);
+    if (strcmp(output, "-") == 0 || (point && strcmp(point, ".json") == 0))
+        return write_json(platform, output, error);
+    return cs_error_add(error, CS_USAGE, "export: %s: must end in .json, .dot, .svg, .png or .pdf",
+                        output);
+}
+
+/* ---- what is exported ---- */
+
+static cs_status export_named(const cs_arguments *arguments, const char *name, const char *output,
+                              cs_error *error)
+{
+    char text[160];
+    uint32_t n_devices;
+    cs_platform platform;
+    cs_status status = cs_arguments_count(arguments, "devices", 8, &n_devices, error);
+    if (status != CS_OK)
+        return status;
+    snprintf(text, sizeof(text), "{\"topology\": \"%.64s\"}", name);
+    status = cs_topology_preset(name, text, n_devices, &platform, error);
+    if (status != CS_OK)
+        return status;
+    status = write_platform(&platform, output, error);
+    cs_platform_finish(&platform);
+    return status;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    (void)context;
+    if (strcmp(arguments->words[0], "topology") != 0)
+        return cs_error_add(error, CS_USAGE, "export: unknown \"%s\"; known: topology",
+                            arguments->words[0]);
+    const char *what = arguments->words[1];
+    const char *given = cs_arguments_value(arguments, "output");
+    if (cs_topology_find(what))
+        return export_named(arguments, what, given ? given : "-", error);
+    const char *const path[] = {what};
+    cs_arguments of_scenario = *arguments;
+    of_scenario.words = path;
+    of_scenario.n_words = 1;
+    cs_scenario scenario = {0};
+    cs_status status = cs_scenario_from(&of_scenario, &scenario, error);
+    if (status == CS_OK)
+        status = write_platform(&scenario.platform, given ? given : "-", error);
+    cs_scenario_finish(&scenario);
+    return status;
+}
+
+const cs_command cs_command_export = {
+    .name = "export",
+    .words = "topology NAME|SCENARIO.json",
+    .min_words = 2,
+    .max_words = 2,
+    .choices = formats,
+    .summary = "write a topology as JSON or as a picture",
+    .doc =
+        "Writes the devices, switches and links of a topology (one that needs no parameters, such "
+        "as a preset), or of a scenario's platform, as JSON that the topology \"file\" reads "
+        "(topologies/README.md), or as a graph for Graphviz.",
+    .options = options,
+    .run = run,
+};

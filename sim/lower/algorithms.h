@@ -1,0 +1,75 @@
+/* Algorithms of collectives, as messages between ranks in rounds.
+ *
+ * A rank sends in round k once it has received and sent all that it does in earlier rounds. That one
+ * rule is all there is to dependencies: the flows of a collective are made from it, and its cost
+ * when nothing else runs.
+ *
+ * What the bytes of a collective mean (p ranks, rank 0 the root):
+ *   all_reduce, reduce, broadcast, reduce_scatter   the whole vector
+ *   all_gather                                      all that is gathered: each rank gives bytes / p
+ *   gather, scatter                                 all that the root gets or gives, its own share
+ *                                                   included
+ *   all_to_all                                      what each rank has for all, itself included
+ *   halo                                            one message; ranks exchange one with each
+ *                                                   neighbour, the first and last with one
+ * Where bytes do not divide, the first shares are a byte longer. The additions of reductions take no
+ * time.
+ *
+ *   algorithm     collectives                                        rounds
+ *   ring          all_reduce                                         2 (p - 1)
+ *                 reduce_scatter, all_gather, all_to_all (pairwise)  p - 1
+ *                 broadcast, reduce (a chain, in k chunks)           p - 2 + k
+ *   halving       all_reduce of any p, reduce_scatter and all_gather of p = 2^n: recursive halving,
+ *                 then doubling; 2 log2 p, two more for the ranks beyond 2^n
+ *   tree          all_reduce, reduce, broadcast: two binary trees, each rank a leaf in one of them,
+ *                 with half of the vector each, in k chunks
+ *   hierarchical  all_reduce: to one rank of each node by a chain in k chunks, a ring of those, back
+ *   segmented     all_reduce: reduce-scatter in each node, a ring for each rank of a node with its
+ *                 peers in the other nodes, all at once, all-gather in each node
+ *   direct        broadcast, reduce, scatter, gather, all_to_all, halo: all messages at once
+ *
+ * Sources: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005 (halving); Patarasuk and Yuan, JPDC
+ * 69(2), 2009 (ring); Sanders, Speck and Traeff, Parallel Computing 35(12), 2009 (two trees); Kahira
+ * et al., HPDC 2021, 5.3.1 (segmented).
+ */
+#ifndef CS_LOWER_ALGORITHMS_H
+#define CS_LOWER_ALGORITHMS_H
+
+#include "sim/graph/graph.h"
+
+typedef struct cs_collective {
+    cs_kind kind;
+    uint32_t n; /* ranks, >= 2 */
+    int64_t bytes;
+    uint32_t chunks; /* k above, >= 1 */
+    uint32_t
+        node_ranks; /* ranks 0 .. node_ranks - 1 share a node, the next ones another, ...; 0: not
+                          * known, or not so regular */
+} cs_collective;
+
+typedef struct cs_send {
+    uint32_t round, from, to;
+    int64_t offset, bytes; /* of the vector; all_to_all: of the sender's vector */
+    bool reduce;           /* is added to what the receiver has, else replaces it */
+} cs_send;
+
+/* False ends the walk. */
+typedef bool cs_send_function(void *context, const cs_send *send);
+
+typedef struct cs_algorithm {
+    const char *name, *doc;
+    bool (*fits)(const cs_collective *collective);
+    bool (*uses_chunks)(const cs_collective *collective);
+    uint64_t (*count)(const cs_collective *collective); /* messages */
+    /* All messages, by rounds. */
+    bool (*walk)(const cs_collective *collective, cs_send_function *visit, void *context);
+} cs_algorithm;
+
+/* All algorithms, ended by NULL; and the one of that name, or NULL. */
+extern const cs_algorithm *const cs_algorithms[];
+const cs_algorithm *cs_algorithm_find(const char *name);
+
+/* What is taken when nothing else is asked for: ring where it fits, else direct. */
+const cs_algorithm *cs_algorithm_usual(const cs_collective *collective);
+
+#endif

@@ -1,0 +1,40 @@
+/* The time of a collective when nothing else runs, from its messages and their routes.
+ *
+ * A round takes as long as its slowest message: the latencies of the route, and the bytes at the
+ * rate that the message gets among all messages of the round, under the platform's sharing:
+ *   none, phi   as if alone (divided by phi)
+ *   fifo        a link carries one message after the other: what its busiest link has to carry
+ *   count       bandwidth over the messages on the link
+ *   max_min     fair shares over whole routes
+ * The rounds add up. Exact where all messages of a round are equally long and take equally long to
+ * arrive (then a slowest message meets on its narrowest link only such that end with it), and no
+ * rank runs ahead of the others; else an estimate from above. A round like the one before it is not
+ * solved again, so that a ring costs one solution, not 2 (p - 1).
+ *
+ * The closed forms that ParaDL uses (Kahira et al., HPDC 2021, section 4.4), alpha being the latency
+ * and beta the time per byte of the slowest hop:
+ *   message                 alpha + m beta
+ *   ring, all-reduce        2 (p - 1) (alpha + (m / p) beta)
+ *   ring, all-gather        (p - 1) (alpha + (m / p) beta), m being all that is gathered
+ *   two trees, all-reduce   2 (log2 p + k) (alpha + (m / (2 k)) beta)
+ */
+#ifndef CS_LOWER_COST_H
+#define CS_LOWER_COST_H
+
+#include "sim/lower/algorithms.h"
+#include "topologies/platform.h"
+
+/* Errors: CS_NO_MEMORY, CS_OVERFLOW. `devices` are those of the ranks. */
+CS_MUST_CHECK cs_status cs_collective_cost(const cs_collective *collective,
+                                           const cs_algorithm *algorithm,
+                                           const cs_platform *platform, const uint32_t *devices,
+                                           cs_time *cost, cs_error *error);
+
+/* The closed forms, in seconds. */
+double cs_form_message(double alpha, double beta, double bytes);
+double cs_form_ring_all_reduce(double alpha, double beta, uint32_t ranks, double bytes);
+double cs_form_ring_all_gather(double alpha, double beta, uint32_t ranks, double gathered);
+double cs_form_tree_all_reduce(double alpha, double beta, uint32_t ranks, uint32_t chunks,
+                               double bytes);
+
+#endif

@@ -1,0 +1,170 @@
+#include "sim/lower/plan-collective.h"
+
+#include "sim/lower/cost.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { AUTO, USUAL, FIRST_NAMED };
+
+void cs_way_finish(cs_way *way)
+{
+    free(way->order);
+    free(way->devices);
+    *way = (cs_way){0};
+}
+
+/* ---- order of the ranks ---- */
+
+/* How near two devices are: fewer links first, then wider ones. */
+typedef struct nearness {
+    uint32_t links;
+    double bandwidth;
+} nearness;
+
+static nearness measure(const cs_platform *platform, uint32_t from, uint32_t to, uint32_t *way)
+{
+    nearness made = {.links = platform->route(platform, from, to, way), .bandwidth = 0};
+    for (uint32_t i = 0; i < made.links; i++) {
+        const double rate = platform->links[way[i]].bandwidth;
+        made.bandwidth = i == 0 || rate < made.bandwidth ? rate : made.bandwidth;
+    }
+    return made;
+}
+
+/* From rank 0 on to the nearest rank that is not there yet, of equally near ones the one with the
+ * lowest device: what shares a switch, a node, a rack comes together, so that a ring leaves each of
+ * them once. O(n^2) routes. */
+static bool find_order(const cs_platform *platform, const uint32_t *given, uint32_t n,
+                       uint32_t *order)
+{
+    uint32_t *way = malloc(((size_t)platform->longest_route + 1) * sizeof(*way));
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    for (uint32_t i = 1; i < n && way; i++) {
+        uint32_t best = i;
+        nearness least = {.links = UINT32_MAX};
+        for (uint32_t k = i; k < n; k++) {
+            const nearness of = measure(platform, given[order[i - 1]], given[order[k]], way);
+            const bool equal = of.links == least.links && of.bandwidth == least.bandwidth;
+            if (of.links > least.links ||
+                (of.links == least.links && of.bandwidth < least.bandwidth) ||
+                (equal && given[order[k]] > given[order[best]]))
+                continue;
+            least = of;
+            best = k;
+        }
+        const uint32_t swap = order[i];
+        order[i] = order[best];
+        order[best] = swap;
+    }
+    free(way);
+    return way != NULL;
+}
+
+/* How many ranks share a node, when it is the same number in every node and they stand together. */
+static uint32_t find_nodes(const cs_platform *platform, const uint32_t *devices, uint32_t n)
+{
+    if (!platform || platform->node_devices == 0)
+        return 0;
+    const uint32_t size = platform->node_devices;
+    uint32_t ranks = 0;
+    while (ranks < n && devices[ranks] / size == devices[0] / size)
+        ranks++;
+    for (uint32_t i = 0; i < n; i++) {
+        const bool first = i % ranks == 0;
+        const bool same = i > 0 && devices[i] / size == devices[i - 1] / size;
+        if (first == same)
+            return 0;
+    }
+    return n % ranks == 0 ? ranks : 0;
+}
+
+/* ---- algorithm and chunks ---- */
+
+cs_status cs_way_price(const cs_platform *platform, cs_way *way, cs_error *error)
+{
+    if (way->cost >= 0)
+        return CS_OK;
+    return cs_collective_cost(&way->collective, way->algorithm, platform, way->devices, &way->cost,
+                              error);
+}
+
+/* Takes the cheapest of the chunk counts, and of all algorithms that fit where none is named. */
+static cs_status take_cheapest(const cs_platform *platform, const cs_lower_options *options,
+                               const cs_algorithm *named, cs_way *way, cs_error *error)
+{
+    static const uint32_t counts[] = {1, 4, 16, 64};
+    cs_way best = *way;
+    best.cost = -1;
+    for (size_t i = 0; cs_algorithms[i]; i++) {
+        cs_way tried = *way;
+        tried.algorithm = cs_algorithms[i];
+        if ((named && named != tried.algorithm) || !tried.algorithm->fits(&tried.collective) ||
+            tried.algorithm->count(&tried.collective) >= CS_LIST)
+            continue;
+        for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+            if (k > 0 && (options->chunks > 0 || !tried.algorithm->uses_chunks(&tried.collective)))
+                break;
+            tried.collective.chunks = options->chunks > 0 ? options->chunks : counts[k];
+            tried.cost = -1;
+            const cs_status status = cs_way_price(platform, &tried, error);
+            if (status != CS_OK)
+                return status;
+            if (best.cost < 0 || tried.cost < best.cost)
+                best = tried;
+        }
+    }
+    if (best.cost >= 0) /* else all are too large, which is told by who asked */
+        *way = best;
+    return CS_OK;
+}
+
+static cs_status choose(const cs_platform *platform, const cs_lower_options *options, cs_way *way,
+                        cs_error *error)
+{
+    const cs_collective *of = &way->collective;
+    const cs_algorithm *named = options->algorithm >= FIRST_NAMED
+                                    ? cs_algorithms[options->algorithm - FIRST_NAMED]
+                                    : cs_algorithm_usual(of);
+    if (!named->fits(of)) /* an algorithm for all-reduce says nothing about the broadcasts */
+        named = cs_algorithm_usual(of);
+    way->algorithm = named;
+    way->collective.chunks = options->chunks > 0 ? options->chunks : 1;
+    if (options->algorithm == AUTO)
+        return take_cheapest(platform, options, NULL, way, error);
+    if (options->chunks == 0 && platform && named->uses_chunks(of))
+        return take_cheapest(platform, options, named, way, error);
+    return CS_OK;
+}
+
+cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_platform *platform,
+                        const cs_lower_options *options, cs_way *way, cs_error *error)
+{
+    const cs_group group = graph->groups[cls->peer];
+    const uint32_t *given = graph->group_devices + group.first;
+    cs_way made = {.collective = {.kind = cls->kind, .n = group.n, .bytes = cls->bytes},
+                   .order = malloc(group.n * sizeof(*made.order)),
+                   .devices = malloc(group.n * sizeof(*made.devices)),
+                   .cost = -1};
+    bool ready = made.order && made.devices;
+    for (uint32_t i = 0; i < group.n && ready; i++)
+        made.order[i] = i;
+    if (ready && options->order != 0)
+        ready = find_order(platform, given, group.n, made.order);
+    if (!ready) {
+        cs_way_finish(&made);
+        return cs_error_no_memory(error);
+    }
+    for (uint32_t i = 0; i < group.n; i++)
+        made.devices[i] = given[made.order[i]];
+    made.collective.node_ranks = find_nodes(platform, made.devices, group.n);
+    const cs_status status = choose(platform, options, &made, error);
+    if (status != CS_OK) {
+        cs_way_finish(&made);
+        return status;
+    }
+    made.n_sends = made.algorithm->count(&made.collective);
+    *way = made;
+    return CS_OK;
+}

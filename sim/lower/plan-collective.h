@@ -1,0 +1,30 @@
+/* How each collective of a graph is done: algorithm, chunks, order of the ranks. Internal to
+ * sim/lower. */
+#ifndef CS_LOWER_PLAN_COLLECTIVE_H
+#define CS_LOWER_PLAN_COLLECTIVE_H
+
+#include "sim/lower/algorithms.h"
+#include "sim/lower/lower.h"
+
+/* The decision for all collectives of one first class. */
+typedef struct cs_way {
+    const cs_algorithm *algorithm;
+    cs_collective collective; /* with the number of chunks */
+    uint32_t *order;          /* rank of the algorithm -> rank of the group; allocated */
+    uint32_t *devices;        /* of the algorithm's ranks; allocated */
+    uint64_t n_sends;
+    cs_time cost; /* -1: not computed */
+} cs_way;
+
+/* `platform` may be NULL when the options need none (no auto, no found order, no analytic). */
+CS_MUST_CHECK cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls,
+                                      const cs_platform *platform, const cs_lower_options *options,
+                                      cs_way *way, cs_error *error);
+
+/* Fills in the cost, if it is not there yet. */
+CS_MUST_CHECK cs_status cs_way_price(const cs_platform *platform, cs_way *way, cs_error *error);
+
+/* Accepts a zeroed one. */
+void cs_way_finish(cs_way *way);
+
+#endif

@@ -1,0 +1,348 @@
+/* Topologies from files: our JSON form and NCCL's XML. */
+#include "sim/base/file.h"
+#include "tests/expect.h"
+#include "topologies/fabric-json.h"
+#include "topologies/nccl-xml.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_ROUTE = 64 };
+
+static cs_status try_json(const char *text, uint32_t n_devices, cs_platform *platform,
+                          cs_error *error)
+{
+    cJSON *root;
+    cs_fabric *net = NULL;
+    uint32_t relays;
+    const cs_json_place place = {.file = "t.json"};
+    cs_error_init(error);
+    assert_int_equal(cs_json_parse("t.json", text, strlen(text), &root, error), CS_OK);
+    cs_status status = cs_fabric_from_json(root, &place, &net, &relays, error);
+    cJSON_Delete(root);
+    if (status == CS_OK)
+        status = cs_fabric_finish(net, n_devices, relays, platform, error);
+    cs_fabric_destroy(net);
+    return status;
+}
+
+static cs_status try_xml(const char *text, uint32_t n_devices, double nvswitch,
+                         cs_platform *platform, cs_error *error)
+{
+    cs_fabric *net = NULL;
+    cs_error_init(error);
+    cs_status status = cs_fabric_from_nccl("t.xml", text, strlen(text), nvswitch, &net, error);
+    if (status == CS_OK)
+        status = cs_fabric_finish(net, n_devices, 1, platform, error);
+    cs_fabric_destroy(net);
+    return status;
+}
+
+static void check(cs_status status, const cs_error *error)
+{
+    if (status != CS_OK)
+        fail_msg("%s", error->text);
+}
+
+static char *load(const char *name)
+{
+    char path[512], *text;
+    size_t length;
+    cs_error error;
+    cs_error_init(&error);
+    snprintf(path, sizeof(path), "%s/tests/data/%s", CS_SOURCE_ROOT, name);
+    check(cs_file_read(path, 1 << 20, &text, &length, &error), &error);
+    return text;
+}
+
+static void expect_same(const char *name, const cs_platform *a, const cs_platform *b)
+{
+    uint32_t x[MOST_ROUTE], y[MOST_ROUTE];
+    expect_int(name, a->n_devices, b->n_devices);
+    expect_int(name, a->n_links, b->n_links);
+    for (uint32_t l = 0; l < a->n_links; l++) {
+        expect_double(name, a->links[l].bandwidth, b->links[l].bandwidth);
+        expect_int(name, a->links[l].latency, b->links[l].latency);
+    }
+    for (uint32_t i = 0; i < a->n_devices * a->n_devices; i++) {
+        const uint32_t n = a->route(a, i / a->n_devices, i % a->n_devices, x);
+        expect_int(name, n, b->route(b, i / a->n_devices, i % a->n_devices, y));
+        assert_memory_equal(x, y, n * sizeof(*x));
+    }
+}
+
+/* What was written and read again has the same links and takes the same routes. */
+static void test_round_trips(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        uint32_t n_devices;
+    } rows[] = {
+        {"{\"topology\":\"abci\"}", 12},
+        {"{\"topology\":\"dgx1-v100\"}", 16},
+        {"{\"topology\":\"dgx-a100\"}", 8},
+        {"{\"topology\":\"dgx-h100\"}", 9},
+        {"{\"topology\":\"pcie-8gpu\"}", 8},
+        {"{\"topology\":\"pcie\",\"bandwidth\":1e9}", 4},
+        {"{\"topology\":\"ring\",\"bandwidth\":1e9,\"latency\":\"1 us\"}", 5},
+        {"{\"topology\":\"torus\",\"shape\":[3,3],\"bandwidth\":1e9}", 9},
+        {"{\"topology\":\"fat_tree\",\"radix\":4,\"levels\":3,\"bandwidth\":1e9,"
+         "\"routing\":\"ecmp\"}",
+         16},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_platform platform, again;
+        cs_error error;
+        cJSON *root;
+        cs_error_init(&error);
+        check(cs_topology_preset("t", rows[i].json, rows[i].n_devices, &platform, &error), &error);
+        check(cs_platform_json(&platform, &root, &error), &error);
+        char *text = cs_json_print(root);
+        cJSON_Delete(root);
+        check(try_json(text, rows[i].n_devices, &again, &error), &error);
+        free(text);
+        expect_same(rows[i].json, &platform, &again);
+        cs_platform_finish(&platform);
+        cs_platform_finish(&again);
+    }
+}
+
+#define JSON(links)                                                                                \
+    "{\"schema_version\":1,\"vertices\":[{\"name\":\"gpu0\",\"kind\":\"gpu\"},"                    \
+    "{\"name\":\"gpu1\",\"kind\":\"gpu\"},{\"name\":\"plx\"}],\"links\":[" links "]}"
+#define UP "{\"from\":\"gpu0\",\"to\":\"plx\",\"bandwidth\":1e9,\"duplex\":true}"
+
+static void test_json_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *json, *message;
+    } rows[] = {
+        {"unknown vertex", JSON(UP ",{\"from\":\"plx\",\"to\":\"gpu2\",\"bandwidth\":1}"),
+         "t.json: /links/1/to: unknown vertex \"gpu2\"; did you mean \"gpu0\"? "
+         "known: gpu0, gpu1, plx"},
+        {"bandwidth 0", JSON("{\"from\":\"gpu0\",\"to\":\"plx\",\"bandwidth\":0}"),
+         "t.json: /links/0/bandwidth: must be > 0 (got 0)"},
+        {"unreachable", JSON(UP), "topology file: there is no way from \"gpu1\" to \"gpu0\""},
+        {"one way only", JSON(UP ",{\"from\":\"plx\",\"to\":\"gpu1\",\"bandwidth\":1}"),
+         "topology file: there is no way from \"gpu1\" to \"gpu0\""},
+        {"name twice",
+         "{\"schema_version\":1,\"vertices\":[{\"name\":\"a\"},{\"name\":\"a\"}],\"links\":[]}",
+         "t.json: /vertices: must have different names (got \"a\" twice)"},
+        {"no list", "{\"schema_version\":1,\"vertices\":1,\"links\":[]}",
+         "t.json: /vertices: must be a list (got a number)"},
+        {"kind",
+         "{\"schema_version\":1,\"vertices\":[{\"name\":\"a\",\"kind\":\"gpus\"}],\"links\":[]}",
+         "t.json: /vertices/0/kind: unknown value \"gpus\"; did you mean \"gpu\"? "
+         "known: gpu, nic, switch, cpu"},
+        {"version", "{\"schema_version\":2,\"vertices\":[],\"links\":[]}",
+         "t.json: /schema_version: must be from 1 to 1 (got 2)"},
+        {"no GPUs", "{\"schema_version\":1,\"vertices\":[],\"links\":[]}",
+         "topology file: has 0 GPUs (got 2 devices)"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_platform platform;
+        cs_error error;
+        const cs_status status = try_json(rows[i].json, 2, &platform, &error);
+        expect_error(rows[i].name, CS_INVALID, rows[i].message, status, &error);
+    }
+}
+
+/* A route that a search would not take: over the slow link of two. */
+static void test_given_route(void **state)
+{
+    (void)state;
+    cs_platform platform;
+    cs_error error;
+    check(try_json("{\"schema_version\":1,\"vertices\":[{\"name\":\"a\",\"kind\":\"gpu\"},"
+                   "{\"name\":\"b\",\"kind\":\"gpu\"}],\"links\":["
+                   "{\"from\":\"a\",\"to\":\"b\",\"bandwidth\":2,\"duplex\":true},"
+                   "{\"from\":\"a\",\"to\":\"b\",\"bandwidth\":1,\"duplex\":true}],"
+                   "\"routes\":[{\"from\":\"a\",\"to\":\"b\",\"links\":[2]}]}",
+                   2, &platform, &error),
+          &error);
+    uint32_t links[MOST_ROUTE];
+    assert_int_equal(platform.route(&platform, 0, 1, links), 1);
+    assert_int_equal(links[0], 2);
+    assert_int_equal(platform.route(&platform, 1, 0, links), 1);
+    assert_int_equal(links[0], 1);
+    cs_platform_finish(&platform);
+}
+
+/* ---- NCCL's XML ---- */
+
+typedef struct path_row {
+    const char *name;
+    uint32_t source, target; /* terminals: GPUs, then NICs */
+    double bandwidth;        /* GB/s */
+    uint32_t length;         /* links */
+} path_row;
+
+static void expect_paths(const cs_platform *platform, const path_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t links[MOST_ROUTE];
+        const path_row *row = &rows[i];
+        const uint32_t length = platform->route(platform, row->source, row->target, links);
+        double least = INFINITY;
+        for (uint32_t l = 0; l < length; l++)
+            least = fmin(least, platform->links[links[l]].bandwidth);
+        expect_int(row->name, row->length, length);
+        expect_double(row->name, row->bandwidth * 1e9, least);
+    }
+}
+
+/* sm 70: 20 GB/s per NVLink. PCIe 3 x16: 16 * 60 / 80 = 12 GB/s. EDR: 100000 / 8000 = 12.5 GB/s.
+ * Model 79 (0x4F) is Broadwell: 6 GB/s between the sockets. */
+static void test_dgx1_xml(void **state)
+{
+    (void)state;
+    static const path_row rows[] = {
+        {"one NVLink", 0, 1, 20, 1},
+        {"two NVLinks", 0, 3, 40, 1},
+        {"through GPU 4", 0, 7, 40, 2},
+        {"NIC on the same switch", 0, 8, 12, 3},
+        {"NIC of the other socket", 0, 10, 6, 6},
+    };
+    char *text = load("nccl-dgx1.xml");
+    cs_platform platform;
+    cs_error error;
+    check(try_xml(text, 8, 0, &platform, &error), &error);
+    free(text);
+    assert_int_equal(platform.n_ports, 4);
+    assert_string_equal(platform.vertices[8].name, "mlx5_0");
+    expect_paths(&platform, rows, ROWS(rows));
+    cs_platform_finish(&platform);
+}
+
+/* The PCIe tree alone, as cloud vendors hand it out: PCIe 4 x16 is 24 GB/s, between AMD's sockets
+ * NCCL reckons with 16 GB/s. With the NVSwitch said beside it, that comes first. */
+static void test_part_xml(void **state)
+{
+    (void)state;
+    static const path_row tree[] = {
+        {"same switch", 0, 1, 24, 2}, {"other socket", 0, 2, 16, 5}, {"NIC", 2, 6, 24, 2}};
+    static const path_row joined[] = {{"NVSwitch", 0, 2, 300, 2}, {"NIC", 2, 6, 24, 2}};
+    char *text = load("nccl-part.xml");
+    cs_platform platform;
+    cs_error error;
+    check(try_xml(text, 4, 0, &platform, &error), &error);
+    assert_int_equal(platform.n_ports, 4);
+    expect_paths(&platform, tree, ROWS(tree));
+    cs_platform_finish(&platform);
+    check(try_xml(text, 4, 300e9, &platform, &error), &error);
+    expect_paths(&platform, joined, ROWS(joined));
+    cs_platform_finish(&platform);
+    free(text);
+}
+
+#define XML(inner)                                                                                 \
+    "<system version=\"1\">\n<cpu numaid=\"0\">\n<pci busid=\"1\" class=\"0x030200\">\n" inner     \
+    "</pci>\n</cpu>\n</system>\n"
+
+static void test_xml_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *xml, *message;
+    } rows[] = {
+        {"cut off", "<system version=\"1\">\n<cpu numaid=\"0\">\n<pci bus",
+         "t.xml:3: unclosed token"},
+        {"cut off between elements", "<system version=\"1\">\n<cpu numaid=\"0\">\n",
+         "t.xml:3: no element found"},
+        {"empty", "", "t.xml:1: no element found"},
+        {"unknown GPU",
+         XML("<gpu dev=\"0\" sm=\"70\">\n<nvlink target=\"0000:99:00.0\" count=\"1\" "
+             "tclass=\"0x03\"/></gpu>"),
+         "t.xml:5: nvlink: there is no GPU with the busid \"0000:99:00.0\""},
+        {"no NVLinks",
+         XML("<gpu dev=\"0\" sm=\"70\"><nvlink target=\"1\" count=\"0\" tclass=\"0x03\"/></gpu>"),
+         "t.xml:4: count must be > 0: the bandwidth would be 0 (got 0)"},
+        {"not a number", XML("<gpu dev=\"x\"/>"), "t.xml:4: dev must be a number (got \"x\")"},
+        {"version", "<system version=\"2\"/>",
+         "t.xml:1: must be version 1 of NCCL's topology (got 2)"},
+        {"another file", "<graphs version=\"1\"/>",
+         "t.xml:1: must be NCCL's topology, with a system around all (got graphs)"},
+        {"no GPU", "<system version=\"1\"><cpu numaid=\"0\"/></system>",
+         "t.xml:1: must have a GPU: a pci of class 0x03 or with a gpu"},
+        {"pci outside", "<system version=\"1\">\n<pci busid=\"1\"/></system>",
+         "t.xml:2: pci must be inside of a cpu"},
+        {"no busid", XML("<pci class=\"0x06\"/>"), "t.xml:4: pci must have a busid"},
+        {"net outside", XML("<net name=\"a\"/>"), "t.xml:4: net must be inside of a nic"},
+        {"nvlink outside", "<system version=\"1\"><cpu><nvlink count=\"1\"/></cpu></system>",
+         "t.xml:1: nvlink must be inside of a gpu"},
+        {"lanes", XML("<pci busid=\"2\" link_width=\"-1\"/>"),
+         "t.xml:4: link_width must be >= 0 (got -1)"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_platform platform;
+        cs_error error;
+        const cs_status status = try_xml(rows[i].xml, 1, 0, &platform, &error);
+        expect_error(rows[i].name, CS_INVALID, rows[i].message, status, &error);
+    }
+}
+
+/* A file in a scenario's words: relative to the document, both formats. */
+static void test_topology_file(void **state)
+{
+    (void)state;
+    static const char cluster[] = "{\"topology\":\"cluster\",\"gpus_per_node\":4,"
+                                  "\"node\":{\"topology\":\"file\",\"file\":\"nccl-part.xml\"},"
+                                  "\"network\":{\"topology\":\"nvlink_switch\",\"bandwidth\":1e9}}";
+    static const char *const texts[] = {
+        "{\"topology\":\"file\",\"file\":\"nccl-dgx1.xml\"}",
+        "{\"topology\":\"file\",\"file\":\"nccl-part.xml\",\"nvswitch\":\"300 GB/s\"}", cluster};
+    for (size_t i = 0; i < ROWS(texts); i++) {
+        cs_platform platform;
+        cs_error error;
+        cs_error_init(&error);
+        check(
+            cs_topology_preset(CS_SOURCE_ROOT "/tests/data/x.json", texts[i], 4, &platform, &error),
+            &error);
+        cs_platform_finish(&platform);
+    }
+    cs_platform platform;
+    cs_error error;
+    cs_error_init(&error);
+    assert_int_equal(cs_topology_preset("/nowhere/x.json", texts[0], 4, &platform, &error),
+                     CS_INVALID);
+    assert_non_null(strstr(error.text, "/nowhere/nccl-dgx1.xml"));
+}
+
+static void test_picture(void **state)
+{
+    (void)state;
+    cs_platform platform;
+    cs_error error;
+    char *text = NULL;
+    size_t length;
+    cs_error_init(&error);
+    check(cs_topology_preset("t", "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"1 GB/s\"}", 1,
+                             &platform, &error),
+          &error);
+    FILE *out = open_memstream(&text, &length);
+    assert_true(cs_platform_dot(&platform, out));
+    fclose(out);
+    expect_text("picture",
+                "digraph platform {\n  graph [label=\"t\" overlap=false];\n"
+                "  node [fontname=Helvetica];\n  edge [fontname=Helvetica fontsize=9 "
+                "arrowsize=0.5];\n"
+                "  \"gpu0\" [shape=box style=filled fillcolor=palegreen];\n"
+                "  \"switch\" [shape=ellipse];\n"
+                "  \"gpu0\" -> \"switch\" [label=\"1 GB/s\" dir=both];\n}\n",
+                text);
+    free(text);
+    cs_platform_finish(&platform);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trips),   cmocka_unit_test(test_json_errors),
+        cmocka_unit_test(test_given_route),   cmocka_unit_test(test_dgx1_xml),
+        cmocka_unit_test(test_part_xml),      cmocka_unit_test(test_xml_errors),
+        cmocka_unit_test(test_topology_file), cmocka_unit_test(test_picture),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

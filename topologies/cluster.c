@@ -1,0 +1,303 @@
+/* Nodes of one kind, joined by a network of another: what goes from node to node leaves by a NIC,
+ * crosses the network and arrives by a NIC. Any topology can be the node and any can be the
+ * network, whose devices then stand for the NICs: NIC i of node k is number k * nics + i.
+ *
+ * A node with NICs of its own (pcie_tree, or the PCIe tree below NVLinks, with "nics") is taken as
+ * it is. To the GPUs of any other node, `nics_per_node` NICs are attached: GPU g by a link of its
+ * own to NIC g * nics / gpus.
+ *
+ * A GPU uses the NIC that is nearest (fewest links); of several equally near ones those of a node
+ * take turns. Which GPU of which node a device is: device d is GPU d % gpus_per_node of node
+ * d / gpus_per_node; the last node may have GPUs that are not used.
+ *
+ * Vertices: all GPUs, node by node; then per node its NICs and what else it has; then what the
+ * network has. Links: those of node 0, node 1, ..., then those of the network.
+ */
+#include "topologies/topology.h"
+
+#include <inttypes.h>
+
+typedef struct cluster_params {
+    const cJSON *node, *network;
+    uint32_t gpus_per_node, nics_per_node;
+    double nic_bandwidth;
+    cs_time nic_latency;
+    cs_topology_choice node_choice, network_choice;
+} cluster_params;
+
+static const cs_field fields[] = {
+    {"node", CS_FIELD_JSON, offsetof(cluster_params, node),
+     .doc = "the topology inside a node, with its parameters",
+     .shape = "{\"topology\": name, ...}"},
+    {"network", CS_FIELD_JSON, offsetof(cluster_params, network),
+     .doc = "the topology between nodes, with its parameters; its devices are the NICs",
+     .shape = "{\"topology\": name, ...}"},
+    {"gpus_per_node", CS_FIELD_COUNT, offsetof(cluster_params, gpus_per_node), .min = 1,
+     .max = 1024, .doc = "GPUs of a node"},
+    {"nics_per_node", CS_FIELD_COUNT, offsetof(cluster_params, nics_per_node), .fallback = "0",
+     .max = 1024,
+     .doc = "NICs of a node that has none of its own; 0: those that it has, or else 1"},
+    {"nic_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cluster_params, nic_bandwidth),
+     .fallback = "12 GB/s", .above_min = true,
+     .doc = "between a GPU and a NIC that was attached, one way"},
+    {"nic_latency", CS_FIELD_TIME, offsetof(cluster_params, nic_latency), .fallback = "0 s",
+     .doc = "between a GPU and a NIC that was attached"},
+    {0}};
+
+typedef struct layout {
+    cs_platform node, network;
+    uint32_t n_nodes, gpus, nics;
+    bool attached;       /* NICs by links of the cluster's own, two per GPU behind a node's links */
+    uint32_t *nic_of;    /* per GPU of a node */
+    uint32_t node_links; /* of each node, the attached ones included */
+} layout;
+
+static cs_status read_parts(void *params, const cs_json_place *place, cs_arena *arena,
+                            cs_error *error)
+{
+    cluster_params *of = params;
+    const cs_json_place node = {.up = place, .key = "node"};
+    const cs_json_place network = {.up = place, .key = "network"};
+    const cs_status first = cs_topology_choose(of->node, &node, arena, &of->node_choice, error);
+    const cs_status second =
+        cs_topology_choose(of->network, &network, arena, &of->network_choice, error);
+    return first != CS_OK ? first : second;
+}
+
+/* ---- routes ---- */
+
+static uint32_t attached_link(const layout *l, uint32_t gpu)
+{
+    return l->node.n_links + 2 * gpu;
+}
+
+/* From a GPU to its NIC, or back; links are counted inside the node. */
+static uint32_t way_to_nic(const layout *l, uint32_t gpu, bool back, uint32_t *links)
+{
+    if (l->attached) {
+        links[0] = attached_link(l, gpu) + back;
+        return 1;
+    }
+    const uint32_t nic = l->gpus + l->nic_of[gpu];
+    return l->node.route(&l->node, back ? nic : gpu, back ? gpu : nic, links);
+}
+
+static void shift(uint32_t *links, uint32_t n, uint32_t by)
+{
+    for (uint32_t i = 0; i < n; i++)
+        links[i] += by;
+}
+
+static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t target,
+                      uint32_t *links)
+{
+    const layout *l = platform->layout;
+    const uint32_t from = source / l->gpus, to = target / l->gpus;
+    if (from == to) {
+        const uint32_t n = l->node.route(&l->node, source % l->gpus, target % l->gpus, links);
+        shift(links, n, from * l->node_links);
+        return n;
+    }
+    const uint32_t out = way_to_nic(l, source % l->gpus, false, links);
+    shift(links, out, from * l->node_links);
+    const uint32_t across =
+        l->network.route(&l->network, from * l->nics + l->nic_of[source % l->gpus],
+                         to * l->nics + l->nic_of[target % l->gpus], links + out);
+    shift(links + out, across, l->n_nodes * l->node_links);
+    const uint32_t in = way_to_nic(l, target % l->gpus, true, links + out + across);
+    shift(links + out + across, in, to * l->node_links);
+    return out + across + in;
+}
+
+/* The nearest NIC of each GPU; of equally near ones the GPUs that have them take turns. */
+static cs_status choose_nics(layout *l, cs_arena *arena, cs_error *error)
+{
+    l->nic_of = cs_arena_alloc(arena, l->gpus, sizeof(*l->nic_of));
+    uint32_t *taken = cs_arena_alloc(arena, l->nics, sizeof(*taken));
+    uint32_t *way = cs_arena_alloc(arena, (size_t)l->node.longest_route + 1, sizeof(*way));
+    if (!l->nic_of || !taken || !way)
+        return cs_error_no_memory(error);
+    for (uint32_t gpu = 0; gpu < l->gpus; gpu++) {
+        uint32_t best = l->attached ? (uint32_t)((uint64_t)gpu * l->nics / l->gpus) : 0;
+        uint32_t shortest = UINT32_MAX;
+        for (uint32_t nic = 0; nic < l->nics && !l->attached; nic++) {
+            const uint32_t length = l->node.route(&l->node, gpu, l->gpus + nic, way);
+            if (length > shortest || (length == shortest && taken[nic] >= taken[best]))
+                continue;
+            shortest = length;
+            best = nic;
+        }
+        l->nic_of[gpu] = best;
+        taken[best]++;
+    }
+    return CS_OK;
+}
+
+/* ---- building ---- */
+
+/* Where vertex v of node k is in the cluster; the GPUs of all nodes come first. */
+static uint32_t node_vertex(const layout *l, uint32_t k, uint32_t v)
+{
+    const uint32_t inner = l->node.n_vertices - l->gpus + (l->attached ? l->nics : 0);
+    return v < l->gpus ? k * l->gpus + v : l->n_nodes * l->gpus + k * inner + v - l->gpus;
+}
+
+/* Where NIC i of node k is: among a node's ports, or, attached, behind its vertices. */
+static uint32_t nic_vertex(const layout *l, uint32_t k, uint32_t i)
+{
+    return node_vertex(l, k, (l->attached ? l->node.n_vertices : l->gpus) + i);
+}
+
+static uint32_t network_vertex(const layout *l, uint32_t v)
+{
+    const uint32_t nics = l->n_nodes * l->nics;
+    if (v < nics)
+        return nic_vertex(l, v / l->nics, v % l->nics);
+    return node_vertex(l, l->n_nodes, l->gpus) + v - nics;
+}
+
+/* A NIC that is joined with the network is no port any more: it passes messages on. */
+static cs_vertex_kind joined_kind(const layout *l, uint32_t v)
+{
+    const cs_vertex_kind kind = l->node.vertices[v].kind;
+    return kind == CS_VERTEX_NIC ? CS_VERTEX_SWITCH : kind;
+}
+
+static cs_status name_vertices(const layout *l, cs_platform *made, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t k = 0; k < l->n_nodes; k++) {
+        for (uint32_t v = 0; v < l->node.n_vertices && status == CS_OK; v++)
+            status = cs_platform_vertex(made, node_vertex(l, k, v), joined_kind(l, v), error,
+                                        "node%" PRIu32 "/%s", k, l->node.vertices[v].name);
+        for (uint32_t i = 0; l->attached && i < l->nics && status == CS_OK; i++)
+            status = cs_platform_vertex(made, nic_vertex(l, k, i), CS_VERTEX_SWITCH, error,
+                                        "node%" PRIu32 "/nic%" PRIu32, k, i);
+    }
+    for (uint32_t v = l->n_nodes * l->nics; v < l->network.n_vertices && status == CS_OK; v++)
+        status = cs_platform_vertex(made, network_vertex(l, v), l->network.vertices[v].kind, error,
+                                    "%s", l->network.vertices[v].name);
+    return status;
+}
+
+static cs_status copy_link(const cs_link *from, cs_platform *made, uint32_t link, uint32_t a,
+                           uint32_t b, cs_error *error)
+{
+    const cs_status status =
+        cs_platform_link(made, link, a, b, from->bandwidth, from->latency, error);
+    made->links[link].peer = from->peer;
+    return status;
+}
+
+static cs_status add_links(const layout *l, const cluster_params *of, cs_platform *made,
+                           cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t k = 0; k < l->n_nodes; k++) {
+        const uint32_t first = k * l->node_links;
+        for (uint32_t i = 0; i < l->node.n_links && status == CS_OK; i++) {
+            const cs_link *link = &l->node.links[i];
+            status = copy_link(link, made, first + i, node_vertex(l, k, link->from),
+                               node_vertex(l, k, link->to), error);
+        }
+        for (uint32_t gpu = 0; l->attached && gpu < l->gpus && status == CS_OK; gpu++)
+            status = cs_platform_links(made, first + attached_link(l, gpu), node_vertex(l, k, gpu),
+                                       nic_vertex(l, k, l->nic_of[gpu]), of->nic_bandwidth,
+                                       of->nic_latency, error);
+    }
+    for (uint32_t i = 0; i < l->network.n_links && status == CS_OK; i++) {
+        const cs_link *link = &l->network.links[i];
+        status = copy_link(link, made, l->n_nodes * l->node_links + i,
+                           network_vertex(l, link->from), network_vertex(l, link->to), error);
+    }
+    return status;
+}
+
+static cs_status fill(const layout *parts, const cluster_params *of, uint32_t n_devices,
+                      cs_platform *made, cs_error *error)
+{
+    const uint64_t vertices = node_vertex(parts, parts->n_nodes, parts->gpus) +
+                              (uint64_t)parts->network.n_vertices - parts->n_nodes * parts->nics;
+    cs_status status = cs_platform_init(
+        made, "cluster", n_devices, vertices - n_devices,
+        (uint64_t)parts->n_nodes * parts->node_links + parts->network.n_links, error);
+    if (status != CS_OK)
+        return status;
+    layout *l = cs_arena_alloc(&made->arena, 1, sizeof(*l));
+    if (!l)
+        return cs_error_no_memory(error);
+    *l = *parts;
+    made->layout = l;
+    made->route = route;
+    made->node_devices = l->gpus;
+    const uint32_t out = l->attached ? 1 : l->node.longest_route;
+    made->longest_route = 2 * out + l->network.longest_route;
+    if (made->longest_route < l->node.longest_route)
+        made->longest_route = l->node.longest_route;
+    status = name_vertices(l, made, error);
+    return status == CS_OK ? add_links(l, of, made, error) : status;
+}
+
+static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layout *l,
+                             cs_arena *arena, cs_error *error)
+{
+    l->gpus = of->gpus_per_node;
+    l->n_nodes = (n_devices + l->gpus - 1) / l->gpus;
+    cs_status status =
+        of->node_choice.kind->build(of->node_choice.params, l->gpus, &l->node, error);
+    if (status != CS_OK)
+        return status;
+    l->attached = l->node.n_ports == 0;
+    l->nics = l->attached ? (of->nics_per_node > 0 ? of->nics_per_node : 1) : l->node.n_ports;
+    l->node_links = l->node.n_links + (l->attached ? 2 * l->gpus : 0);
+    if (!l->attached && of->nics_per_node > 0 && of->nics_per_node != l->nics)
+        return cs_error_add(error, CS_INVALID,
+                            "topology cluster: the node has %" PRIu32
+                            " NICs of its own, nics_per_node must be that or 0 (got %" PRIu32 ")",
+                            l->nics, of->nics_per_node);
+    if ((uint64_t)l->n_nodes * (l->node_links + l->node.n_vertices + l->nics) > UINT32_MAX / 8)
+        return cs_error_add(error, CS_INVALID, "topology cluster: too many vertices or links");
+    status = choose_nics(l, arena, error);
+    if (status != CS_OK)
+        return status;
+    return of->network_choice.kind->build(of->network_choice.params, l->n_nodes * l->nics,
+                                          &l->network, error);
+}
+
+static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
+                       cs_error *error)
+{
+    const cluster_params *of = params;
+    layout parts = {0};
+    cs_arena arena;
+    cs_platform made = {0};
+    cs_status status = cs_platform_check_devices("cluster", n_devices, error);
+    if (status != CS_OK)
+        return status;
+    cs_arena_init(&arena);
+    status = build_parts(of, n_devices, &parts, &arena, error);
+    if (status == CS_OK)
+        status = fill(&parts, of, n_devices, &made, error);
+    if (status != CS_OK) {
+        cs_platform_finish(&parts.node);
+        cs_platform_finish(&parts.network);
+        cs_platform_finish(&made);
+        cs_arena_finish(&arena);
+        return status;
+    }
+    cs_arena_adopt(&made.arena, &arena);
+    cs_arena_adopt(&made.arena, &parts.node.arena);
+    cs_arena_adopt(&made.arena, &parts.network.arena);
+    *platform = made;
+    return CS_OK;
+}
+
+const cs_topology cs_topology_cluster = {
+    .name = "cluster",
+    .summary = "nodes of one topology joined by a network of another, through their NICs",
+    .source = NULL,
+    .fields = fields,
+    .params_size = sizeof(cluster_params),
+    .read = read_parts,
+    .build = build,
+};

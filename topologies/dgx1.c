@@ -1,0 +1,93 @@
+/* The hybrid cube-mesh of eight GPUs (DGX-1, AWS p3.16xlarge): two squares with their diagonals,
+ * and an edge from each corner of the one to a corner of the other. A P100 has four NVLinks, one for
+ * each neighbour; a V100 has six, and the third of its links goes to neighbours that are already
+ * there, so that each GPU has two neighbours over one link and two over two.
+ *
+ * Twelve of the 28 pairs are no neighbours. What they send is passed on by a GPU in between, if that
+ * is allowed (NCCL does so since 2.8: PATH_NVB in its src/graph/topo.h, NCCL_NVB_DISABLE), else it
+ * goes over PCIe and between the sockets (what cudaMemcpyPeer does: peer access needs a direct
+ * NVLink).
+ *
+ * Number of NVLinks of each pair: `nvidia-smi topo -m` of a DGX-1 (NV1, NV2, SYS), as printed by
+ * Li et al. (TPDS 2020) and in the DGX-1 system architecture white paper, figure 4. Each row adds up
+ * to the GPU's links, 4 and 6.
+ */
+#include "topologies/nvlink.h"
+
+enum { GPUS = 8 };
+
+typedef struct generation {
+    double link_bandwidth; /* bytes/s, one way */
+    uint8_t links[GPUS][GPUS];
+} generation;
+
+static const char *const generation_names[] = {"v100", "p100", NULL};
+static const generation generations[] = {
+    {25e9,
+     {{0, 1, 1, 2, 2, 0, 0, 0},
+      {1, 0, 2, 1, 0, 2, 0, 0},
+      {1, 2, 0, 2, 0, 0, 1, 0},
+      {2, 1, 2, 0, 0, 0, 0, 1},
+      {2, 0, 0, 0, 0, 1, 1, 2},
+      {0, 2, 0, 0, 1, 0, 2, 1},
+      {0, 0, 1, 0, 1, 2, 0, 2},
+      {0, 0, 0, 1, 2, 1, 2, 0}}},
+    {20e9,
+     {{0, 1, 1, 1, 1, 0, 0, 0},
+      {1, 0, 1, 1, 0, 1, 0, 0},
+      {1, 1, 0, 1, 0, 0, 1, 0},
+      {1, 1, 1, 0, 0, 0, 0, 1},
+      {1, 0, 0, 0, 0, 1, 1, 1},
+      {0, 1, 0, 0, 1, 0, 1, 1},
+      {0, 0, 1, 0, 1, 1, 0, 1},
+      {0, 0, 0, 1, 1, 1, 1, 0}}},
+};
+
+static const char *const relay_names[] = {"gpu", "pcie", NULL};
+
+typedef struct dgx1_params {
+    cs_nvlink nvlink;
+    uint32_t generation, relay;
+} dgx1_params;
+
+static const cs_field fields[] = {
+    {"generation", CS_FIELD_CHOICE, offsetof(dgx1_params, generation), .fallback = "v100",
+     .choices = generation_names,
+     .doc = "v100: six NVLinks of 25 GB/s per GPU; p100: four of 20 GB/s"},
+    {"relay", CS_FIELD_CHOICE, offsetof(dgx1_params, relay), .fallback = "gpu",
+     .choices = relay_names,
+     .doc = "how pairs without an NVLink talk: through a GPU, or over PCIe"},
+    CS_NVLINK_FIELDS,
+    {0}};
+
+static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
+                       cs_error *error)
+{
+    const dgx1_params *of = params;
+    const generation *made = &generations[of->generation];
+    const double rate =
+        of->nvlink.link_bandwidth > 0 ? of->nvlink.link_bandwidth : made->link_bandwidth;
+    uint32_t gpus[CS_NVLINK_GPUS];
+    cs_fabric *net = cs_fabric_create("dgx1");
+    cs_status status = cs_nvlink_draw(&of->nvlink, "dgx1", GPUS, net, gpus, error);
+    for (uint32_t a = 0; a < GPUS; a++)
+        for (uint32_t b = a + 1; b < GPUS; b++)
+            if (made->links[a][b] > 0)
+                cs_fabric_links(net, gpus[a], gpus[b], made->links[a][b] * rate, of->nvlink.latency,
+                                true);
+    if (status == CS_OK)
+        status = cs_fabric_finish(net, n_devices, of->relay == 0 ? 1 : 0, platform, error);
+    cs_fabric_destroy(net);
+    return status;
+}
+
+const cs_topology cs_topology_dgx1 = {
+    .name = "dgx1",
+    .summary = "hybrid cube-mesh of eight GPUs with NVLinks, above a PCIe tree",
+    .source = "NVIDIA, DGX-1 with Tesla V100 system architecture, WP-08437-002, 2017; Li et al., "
+              "IEEE TPDS 31(1), 2020",
+    .fields = fields,
+    .params_size = sizeof(dgx1_params),
+    .read = cs_nvlink_read,
+    .build = build,
+};

@@ -1,0 +1,457 @@
+#include "topologies/fabric-json.h"
+
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION 1
+
+enum { MOST_ROUTES = 1 << 17 };
+
+static const char *const kind_names[] = {
+#define NAME(name, text) text,
+    CS_VERTEX_MAP(NAME)
+#undef NAME
+        NULL};
+
+typedef struct document {
+    uint32_t version, relays;
+    const char *name;
+    const cJSON *vertices, *links, *routes;
+} document;
+
+static const cs_field document_fields[] = {
+    {"schema_version", CS_FIELD_COUNT, offsetof(document, version), .min = VERSION, .max = VERSION,
+     .doc = "of this form"},
+    {"name", CS_FIELD_TEXT, offsetof(document, name), .fallback = "", .doc = "for people"},
+    {"relays", CS_FIELD_COUNT, offsetof(document, relays), .fallback = "0",
+     .doc = "GPUs that may pass a message on, over peer links"},
+    {"vertices", CS_FIELD_JSON, offsetof(document, vertices), .shape = "[{\"name\": ...}, ...]",
+     .doc = "devices are those of kind gpu, in this order"},
+    {"links", CS_FIELD_JSON, offsetof(document, links), .shape = "[{\"from\": ...}, ...]",
+     .doc = "directed, unless duplex"},
+    {"routes", CS_FIELD_JSON, offsetof(document, routes), .fallback = "",
+     .shape = "[{\"from\": ...}, ...]", .doc = "where another route than a search finds is taken"},
+    {0}};
+
+typedef struct vertex_entry {
+    const char *name;
+    uint32_t kind;
+} vertex_entry;
+
+static const cs_field vertex_fields[] = {
+    {"name", CS_FIELD_TEXT, offsetof(vertex_entry, name), .doc = "unique"},
+    {"kind", CS_FIELD_CHOICE, offsetof(vertex_entry, kind), .fallback = "switch",
+     .choices = kind_names, .doc = "gpu: a device; nic: where a node can be joined to a network"},
+    {0}};
+
+typedef struct link_entry {
+    const char *from, *to;
+    double bandwidth;
+    cs_time latency;
+    bool peer, duplex;
+} link_entry;
+
+static const cs_field link_fields[] = {
+    {"from", CS_FIELD_TEXT, offsetof(link_entry, from), .doc = "a vertex"},
+    {"to", CS_FIELD_TEXT, offsetof(link_entry, to), .doc = "a vertex"},
+    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(link_entry, bandwidth), .above_min = true,
+     .doc = "one way"},
+    {"latency", CS_FIELD_TIME, offsetof(link_entry, latency), .fallback = "0 s", .doc = "one way"},
+    {"peer", CS_FIELD_BOOL, offsetof(link_entry, peer), .fallback = "false",
+     .doc =
+         "an NVLink or the like: used before all others, and GPUs may pass on what comes over it"},
+    {"duplex", CS_FIELD_BOOL, offsetof(link_entry, duplex), .fallback = "false",
+     .doc = "two links, the second one back"},
+    {0}};
+
+typedef struct route_entry {
+    const char *from, *to;
+    const cJSON *links;
+} route_entry;
+
+static const cs_field route_fields[] = {
+    {"from", CS_FIELD_TEXT, offsetof(route_entry, from), .doc = "a GPU or NIC"},
+    {"to", CS_FIELD_TEXT, offsetof(route_entry, to), .doc = "a GPU or NIC"},
+    {"links", CS_FIELD_JSON, offsetof(route_entry, links), .shape = "[link, ...]",
+     .doc = "numbers of links, from 0, a duplex one counting twice"},
+    {0}};
+
+/* ---- reading ---- */
+
+typedef struct named {
+    const char *name;
+    uint32_t id;
+} named;
+
+typedef struct reader {
+    cs_fabric *net;
+    cs_arena arena;
+    named *names; /* sorted */
+    uint32_t n_names;
+    cs_error *error;
+} reader;
+
+static int compare_names(const void *left, const void *right)
+{
+    const named *a = left, *b = right;
+    return strcmp(a->name, b->name);
+}
+
+static cs_status find(const reader *r, const char *name, const cs_json_place *entry,
+                      const char *key, uint32_t *id)
+{
+    const named wanted = {.name = name};
+    const named *found = r->n_names > 0
+                             ? bsearch(&wanted, r->names, r->n_names, sizeof(wanted), compare_names)
+                             : NULL;
+    if (found) {
+        *id = found->id;
+        return CS_OK;
+    }
+    const cs_json_place place = {.up = entry, .key = key};
+    cs_guess guess;
+    cs_guess_init(&guess, name);
+    for (uint32_t i = 0; i < r->n_names; i++)
+        cs_guess_add(&guess, r->names[i].name);
+    return cs_json_invalid(&place, r->error, "unknown vertex %s", cs_guess_text(&guess));
+}
+
+static cs_status read_vertex(reader *r, const cJSON *value, const cs_json_place *place)
+{
+    vertex_entry entry;
+    const cs_status status =
+        cs_field_read(value, place, (const cs_field *const[]){vertex_fields, NULL},
+                      (void *const[]){&entry}, &r->arena, r->error);
+    if (status == CS_OK)
+        r->names[r->n_names++] = (named){
+            entry.name, cs_fabric_vertex(r->net, (cs_vertex_kind)entry.kind, "%s", entry.name)};
+    return status;
+}
+
+static cs_status read_link(reader *r, const cJSON *value, const cs_json_place *place)
+{
+    link_entry entry;
+    uint32_t from = 0, to = 0;
+    cs_status status = cs_field_read(value, place, (const cs_field *const[]){link_fields, NULL},
+                                     (void *const[]){&entry}, &r->arena, r->error);
+    if (status == CS_OK)
+        status = find(r, entry.from, place, "from", &from);
+    if (status == CS_OK)
+        status = find(r, entry.to, place, "to", &to);
+    if (status != CS_OK)
+        return status;
+    cs_fabric_link(r->net, from, to, entry.bandwidth, entry.latency, entry.peer);
+    if (entry.duplex)
+        cs_fabric_link(r->net, to, from, entry.bandwidth, entry.latency, entry.peer);
+    return CS_OK;
+}
+
+static cs_status read_route(reader *r, const cJSON *value, const cs_json_place *place)
+{
+    enum { LONGEST = 1024 };
+    route_entry entry;
+    double numbers[LONGEST];
+    uint32_t links[LONGEST], n = 0, from = 0, to = 0;
+    const cs_json_place key = {.up = place, .key = "links"};
+    cs_status status = cs_field_read(value, place, (const cs_field *const[]){route_fields, NULL},
+                                     (void *const[]){&entry}, &r->arena, r->error);
+    if (status == CS_OK)
+        status = find(r, entry.from, place, "from", &from);
+    if (status == CS_OK)
+        status = find(r, entry.to, place, "to", &to);
+    if (status == CS_OK && !cJSON_IsArray(entry.links))
+        status =
+            cs_json_invalid(&key, r->error, "must be a list (got %s)", cs_json_kind(entry.links));
+    if (status == CS_OK)
+        status = cs_topology_numbers(entry.links, &key, 0, true, LONGEST, numbers, &n, r->error);
+    if (status != CS_OK)
+        return status;
+    for (uint32_t i = 0; i < n; i++)
+        links[i] = (uint32_t)numbers[i];
+    if (!cs_fabric_leads(r->net, from, to, links, n))
+        return cs_json_invalid(&key, r->error, "must be links that lead from \"%s\" to \"%s\"",
+                               entry.from, entry.to);
+    cs_fabric_route(r->net, from, to, links, n);
+    return CS_OK;
+}
+
+/* All elements of a list, even after a wrong one. */
+static cs_status read_list(reader *r, const cJSON *list, const cs_json_place *root, const char *key,
+                           cs_status (*read)(reader *, const cJSON *, const cs_json_place *))
+{
+    const cs_json_place place = {.up = root, .key = key};
+    if (!cJSON_IsArray(list))
+        return list ? cs_json_invalid(&place, r->error, "must be a list (got %s)",
+                                      cs_json_kind(list))
+                    : CS_OK;
+    cs_status status = CS_OK;
+    int i = 0;
+    for (const cJSON *value = list->child; value; value = value->next) {
+        const cs_json_place at = {.up = &place, .index = i++};
+        const cs_status one = read(r, value, &at);
+        status = status == CS_OK ? one : status;
+    }
+    return status;
+}
+
+static cs_status sort_names(reader *r, const cs_json_place *root)
+{
+    const cs_json_place place = {.up = root, .key = "vertices"};
+    if (r->n_names > 1)
+        qsort(r->names, r->n_names, sizeof(*r->names), compare_names);
+    for (uint32_t i = 1; i < r->n_names; i++)
+        if (strcmp(r->names[i - 1].name, r->names[i].name) == 0)
+            return cs_json_invalid(&place, r->error, "must have different names (got \"%s\" twice)",
+                                   r->names[i].name);
+    return CS_OK;
+}
+
+static cs_status read_document(reader *r, const cJSON *root, const cs_json_place *place,
+                               uint32_t *relays)
+{
+    document top;
+    cs_status status = cs_field_read(root, place, (const cs_field *const[]){document_fields, NULL},
+                                     (void *const[]){&top}, &r->arena, r->error);
+    if (status != CS_OK)
+        return status;
+    const int n = cJSON_GetArraySize(top.vertices);
+    r->names = cs_arena_alloc(&r->arena, (size_t)n, sizeof(*r->names));
+    if (!r->names || !r->net)
+        return cs_error_no_memory(r->error);
+    status = read_list(r, top.vertices, place, "vertices", read_vertex);
+    if (status == CS_OK)
+        status = sort_names(r, place);
+    if (status == CS_OK)
+        status = read_list(r, top.links, place, "links", read_link);
+    if (status == CS_OK)
+        status = read_list(r, top.routes, place, "routes", read_route);
+    *relays = top.relays;
+    return status;
+}
+
+cs_status cs_fabric_from_json(const cJSON *root, const cs_json_place *place, cs_fabric **net,
+                              uint32_t *relays, cs_error *error)
+{
+    reader r = {.net = cs_fabric_create("file"), .error = error};
+    cs_arena_init(&r.arena);
+    const cs_status status = read_document(&r, root, place, relays);
+    cs_arena_finish(&r.arena);
+    if (status == CS_OK)
+        *net = r.net;
+    else
+        cs_fabric_destroy(r.net);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static cJSON *add_object(cJSON *list)
+{
+    cJSON *object = list ? cJSON_CreateObject() : NULL;
+    if (object && !cJSON_AddItemToArray(list, object)) {
+        cJSON_Delete(object);
+        object = NULL;
+    }
+    return object;
+}
+
+static bool write_vertices(const cs_platform *platform, cJSON *root)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "vertices");
+    bool done = list != NULL;
+    for (uint32_t i = 0; i < platform->n_vertices && done; i++) {
+        const vertex_entry entry = {platform->vertices[i].name, platform->vertices[i].kind};
+        cJSON *object = add_object(list);
+        done = object && cs_field_write(vertex_fields, &entry, object);
+    }
+    return done;
+}
+
+static bool write_links(const cs_platform *platform, cJSON *root)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "links");
+    bool done = list != NULL;
+    for (uint32_t i = 0; i < platform->n_links && done; i++) {
+        const cs_link *link = &platform->links[i];
+        const link_entry entry = {.from = platform->vertices[link->from].name,
+                                  .to = platform->vertices[link->to].name,
+                                  .bandwidth = link->bandwidth,
+                                  .latency = link->latency,
+                                  .peer = link->peer};
+        cJSON *object = add_object(list);
+        done = object && cs_field_write(link_fields, &entry, object);
+    }
+    return done;
+}
+
+/* The same vertices and links, with the routes that a search finds. */
+static cs_status search_routes(const cs_platform *platform, uint32_t relays, cs_platform *found,
+                               cs_error *error)
+{
+    cs_fabric *net = cs_fabric_create(platform->topology);
+    for (uint32_t i = 0; i < platform->n_vertices; i++)
+        (void)cs_fabric_vertex(net, platform->vertices[i].kind, "%s", platform->vertices[i].name);
+    for (uint32_t i = 0; i < platform->n_links; i++) {
+        const cs_link *link = &platform->links[i];
+        cs_fabric_link(net, link->from, link->to, link->bandwidth, link->latency, link->peer);
+    }
+    const cs_status status = cs_fabric_finish(net, platform->n_devices, relays, found, error);
+    cs_fabric_destroy(net);
+    return status;
+}
+
+static bool write_route(const cs_platform *platform, uint32_t source, uint32_t target,
+                        const uint32_t *way, uint32_t n, cJSON *list)
+{
+    cJSON *object = add_object(list);
+    if (!object || !cJSON_AddStringToObject(object, "from", platform->vertices[source].name) ||
+        !cJSON_AddStringToObject(object, "to", platform->vertices[target].name))
+        return false;
+    cJSON *links = cJSON_AddArrayToObject(object, "links");
+    bool done = links != NULL;
+    for (uint32_t i = 0; i < n && done; i++) {
+        cJSON *link = cJSON_CreateNumber(way[i]);
+        done = link && cJSON_AddItemToArray(links, link);
+    }
+    return done;
+}
+
+/* Compares the routes of all terminals; writes those that differ to the list, if there is one.
+ * False when memory runs out. */
+static bool compare_routes(const cs_platform *platform, const cs_platform *found, cJSON *list,
+                           uint64_t *differ)
+{
+    const uint32_t n = platform->n_devices + platform->n_ports;
+    uint32_t *a = malloc(((size_t)platform->longest_route + 1) * sizeof(*a));
+    uint32_t *b = malloc(((size_t)found->longest_route + 1) * sizeof(*b));
+    bool done = a && b;
+    *differ = 0;
+    for (uint64_t pair = 0; pair < (uint64_t)n * n && done; pair++) {
+        const uint32_t source = (uint32_t)(pair / n), target = (uint32_t)(pair % n);
+        const uint32_t length = platform->route(platform, source, target, a);
+        if (length == found->route(found, source, target, b) &&
+            memcmp(a, b, length * sizeof(*a)) == 0)
+            continue;
+        ++*differ;
+        done = !list || write_route(platform, source, target, a, length, list);
+    }
+    free(a);
+    free(b);
+    return done;
+}
+
+/* With the number of relays that leaves the fewest routes to be written out. */
+static cs_status write_routes(const cs_platform *platform, cJSON *root, cs_error *error)
+{
+    static const uint32_t relays[] = {0, 1, UINT32_MAX};
+    uint32_t best = 0;
+    uint64_t fewest = UINT64_MAX, differ;
+    cs_platform found;
+    cs_status status = CS_FAILED;
+    for (size_t i = 0; i < sizeof(relays) / sizeof(relays[0]); i++) {
+        cs_error ignored;
+        cs_error_init(&ignored);
+        const bool last = i + 1 == sizeof(relays) / sizeof(relays[0]);
+        if (search_routes(platform, relays[i], &found,
+                          last && fewest == UINT64_MAX ? error : &ignored) != CS_OK)
+            continue;
+        if (!compare_routes(platform, &found, NULL, &differ)) {
+            cs_platform_finish(&found);
+            return cs_error_no_memory(error);
+        }
+        cs_platform_finish(&found);
+        if (differ < fewest) {
+            fewest = differ;
+            best = relays[i];
+        }
+    }
+    if (fewest == UINT64_MAX)
+        return CS_INVALID;
+    if (fewest > MOST_ROUTES)
+        return cs_error_add(error, CS_INVALID,
+                            "topology %s: %" PRIu64 " routes would have to be written one by one, "
+                            "more than %d; take fewer devices",
+                            platform->topology, fewest, MOST_ROUTES);
+    status = search_routes(platform, best, &found, error);
+    if (status != CS_OK)
+        return status;
+    cJSON *list = fewest > 0 ? cJSON_AddArrayToObject(root, "routes") : NULL;
+    const bool done = cJSON_AddNumberToObject(root, "relays", best) && (list || fewest == 0) &&
+                      (!list || compare_routes(platform, &found, list, &differ));
+    cs_platform_finish(&found);
+    return done ? CS_OK : cs_error_no_memory(error);
+}
+
+cs_status cs_platform_json(const cs_platform *platform, cJSON **root, cs_error *error)
+{
+    if (platform->n_links == 0)
+        return cs_error_add(error, CS_INVALID, "topology %s: has no links that could be written",
+                            platform->topology);
+    cJSON *made = cJSON_CreateObject();
+    cs_status status = CS_OK;
+    if (!made || !cJSON_AddNumberToObject(made, "schema_version", VERSION) ||
+        !cJSON_AddStringToObject(made, "name", platform->topology) ||
+        !write_vertices(platform, made) || !write_links(platform, made))
+        status = cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = write_routes(platform, made, error);
+    if (status == CS_OK)
+        *root = made;
+    else
+        cJSON_Delete(made);
+    return status;
+}
+
+/* ---- pictures ---- */
+
+/* In the quotes of Graphviz. */
+static void put_quoted(const char *text, FILE *out)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+/* Draws a link, and with it the next one if that is its way back; returns how many. */
+static uint32_t put_link(const cs_platform *platform, uint32_t link, FILE *out)
+{
+    const cs_link *of = &platform->links[link], *next = of + 1;
+    const bool both = link + 1 < platform->n_links && of->from != of->to && next->from == of->to &&
+                      next->to == of->from;
+    char rate[CS_UNITS_TEXT_BYTES];
+    fputs("  ", out);
+    put_quoted(platform->vertices[of->from].name, out);
+    fputs(" -> ", out);
+    put_quoted(platform->vertices[of->to].name, out);
+    fprintf(out, " [label=\"%s\"%s%s];\n",
+            cs_units_format(of->bandwidth, CS_QUANTITY_BANDWIDTH, 4, rate, sizeof(rate)),
+            both ? " dir=both" : "", of->peer ? " color=darkgreen" : "");
+    return both ? 2 : 1;
+}
+
+bool cs_platform_dot(const cs_platform *platform, FILE *out)
+{
+    static const char *const shapes[] = {"box style=filled fillcolor=palegreen", "house", "ellipse",
+                                         "box"};
+    fprintf(out,
+            "digraph platform {\n  graph [label=\"%s\" overlap=false];\n  node "
+            "[fontname=Helvetica];\n  edge [fontname=Helvetica fontsize=9 arrowsize=0.5];\n",
+            platform->topology);
+    for (uint32_t i = 0; i < platform->n_vertices; i++) {
+        fputs("  ", out);
+        put_quoted(platform->vertices[i].name, out);
+        fprintf(out, " [shape=%s];\n", shapes[platform->vertices[i].kind]);
+    }
+    for (uint32_t i = 0; i < platform->n_links;)
+        i += put_link(platform, i, out);
+    fputs("}\n", out);
+    return !ferror(out);
+}

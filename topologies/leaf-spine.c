@@ -1,0 +1,67 @@
+/* Leaf switches below spine switches, as in data centres: every leaf has a link to every spine.
+ * With rails, host h is on rail h % rails: NIC r of every node hangs on a leaf of rail r, together
+ * with NIC r of the neighbouring nodes, so that GPUs of the same place in their nodes are two links
+ * apart (as in NVIDIA's DGX SuperPOD). The routing is that of a fat tree of two levels. */
+#include "topologies/fat-tree.h"
+#include "topologies/topology.h"
+
+typedef struct leaf_spine_params {
+    uint32_t hosts_per_leaf, spines, rails, parallel, routing, seed;
+    double bandwidth, uplink_bandwidth;
+    cs_time latency;
+} leaf_spine_params;
+
+static const char *const routings[] = {"dmodk", "ecmp", NULL};
+
+static const cs_field fields[] = {
+    {"hosts_per_leaf", CS_FIELD_COUNT, offsetof(leaf_spine_params, hosts_per_leaf), .min = 1,
+     .max = 1024, .doc = "links down of a leaf switch"},
+    {"spines", CS_FIELD_COUNT, offsetof(leaf_spine_params, spines), .min = 1, .max = 1024,
+     .doc = "spine switches"},
+    {"rails", CS_FIELD_COUNT, offsetof(leaf_spine_params, rails), .fallback = "1", .min = 1,
+     .max = 64, .doc = "rails: host h is on rail h % rails, each with leaves of its own"},
+    {"parallel", CS_FIELD_COUNT, offsetof(leaf_spine_params, parallel), .fallback = "1", .min = 1,
+     .max = 64, .doc = "links from a leaf to each spine"},
+    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(leaf_spine_params, bandwidth), .above_min = true,
+     .doc = "of a host's link, one way"},
+    {"uplink_bandwidth", CS_FIELD_BANDWIDTH, offsetof(leaf_spine_params, uplink_bandwidth),
+     .fallback = "0", .doc = "of a link between leaf and spine, one way; 0: as bandwidth"},
+    {"latency", CS_FIELD_TIME, offsetof(leaf_spine_params, latency), .fallback = "0 s",
+     .doc = "of each link; a message pays it on every link of its way"},
+    {"routing", CS_FIELD_CHOICE, offsetof(leaf_spine_params, routing), .fallback = "ecmp",
+     .choices = routings,
+     .doc = "dmodk: by the target's number; ecmp: by a hash of source and target"},
+    {"seed", CS_FIELD_COUNT, offsetof(leaf_spine_params, seed), .fallback = "1", .doc = "of ecmp"},
+    {0}};
+
+static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
+                       cs_error *error)
+{
+    const leaf_spine_params *of = params;
+    const double uplink = of->uplink_bandwidth > 0 ? of->uplink_bandwidth : of->bandwidth;
+    const uint64_t group = (uint64_t)of->hosts_per_leaf * of->rails;
+    const uint32_t leaves = (uint32_t)((n_devices + group - 1) / group) * of->rails;
+    const cs_fat_tree_shape shape = {
+        .topology = "leaf_spine",
+        .levels = 2,
+        .m = {0, of->hosts_per_leaf, leaves > 0 ? leaves : 1},
+        .w = {0, 1, of->spines},
+        .p = {0, 1, of->parallel},
+        .bandwidth = {0, of->bandwidth, uplink},
+        .latency = {0, of->latency, of->latency},
+        .rails = of->rails,
+        .routing = of->routing == 0 ? CS_FAT_TREE_DMODK : CS_FAT_TREE_ECMP,
+        .seed = of->seed,
+    };
+    return cs_fat_tree_build(&shape, n_devices, platform, error);
+}
+
+const cs_topology cs_topology_leaf_spine = {
+    .name = "leaf_spine",
+    .summary = "leaf switches, each linked to all spines; NICs on rails where asked",
+    .source = "Greenberg et al., VL2: a scalable and flexible data center network, SIGCOMM 2009; "
+              "rails: NVIDIA DGX SuperPOD reference architecture (H100), compute fabric",
+    .fields = fields,
+    .params_size = sizeof(leaf_spine_params),
+    .build = build,
+};

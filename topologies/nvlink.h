@@ -1,0 +1,37 @@
+/* What the topologies with NVLinks inside a node share: the GPUs, and the PCIe tree below them. */
+#ifndef CS_TOPOLOGIES_NVLINK_H
+#define CS_TOPOLOGIES_NVLINK_H
+
+#include "topologies/pcie-tree.h"
+
+enum { CS_NVLINK_GPUS = 16 }; /* of a node at most */
+
+/* The keys of all of them; a params struct begins with this. */
+typedef struct cs_nvlink {
+    double link_bandwidth; /* of one NVLink, one way; 0: that of the generation */
+    cs_time latency;
+    const cJSON *pcie;
+    cs_pcie_tree tree;
+} cs_nvlink;
+
+#define CS_NVLINK_FIELDS                                                                           \
+    {"link_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_nvlink, link_bandwidth), .fallback = "0",   \
+     .doc = "of one NVLink, one way; 0: that of the generation"},                                  \
+        {"latency", CS_FIELD_TIME, offsetof(cs_nvlink, latency), .fallback = "0 s",                \
+         .doc = "of an NVLink, or of the whole way through NVSwitches"},                           \
+    {                                                                                              \
+        "pcie", CS_FIELD_JSON, offsetof(cs_nvlink, pcie),                                          \
+            .fallback = "", .doc = "the PCIe tree below the GPUs, with the keys of pcie_tree",     \
+            .shape = "{\"sockets\": 2, ...}"                                                       \
+    }
+
+/* The `read` of such a topology. */
+CS_MUST_CHECK cs_status cs_nvlink_read(void *params, const cs_json_place *place, cs_arena *arena,
+                                       cs_error *error);
+
+/* Draws the GPUs and their PCIe tree. */
+CS_MUST_CHECK cs_status cs_nvlink_draw(const cs_nvlink *of, const char *topology, uint32_t n_gpus,
+                                       cs_fabric *net, uint32_t gpus[CS_NVLINK_GPUS],
+                                       cs_error *error);
+
+#endif

@@ -1,0 +1,136 @@
+#include "topologies/topology.h"
+
+#include "sim/base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+const cs_topology *cs_topology_find(const char *name)
+{
+    for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
+        if (strcmp((*topology)->name, name) == 0)
+            return *topology;
+    return NULL;
+}
+
+cs_status cs_topology_unknown(const char *name, const cs_json_place *place, cs_error *error)
+{
+    cs_guess guess;
+    cs_guess_init(&guess, name);
+    for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
+        cs_guess_add(&guess, (*topology)->name);
+    return cs_json_invalid(place, error, "unknown topology %s", cs_guess_text(&guess));
+}
+
+cs_status cs_topology_params(const cs_topology *kind, const cJSON *object,
+                             const cs_json_place *place, const cs_field *also, void *also_out,
+                             cs_arena *arena, void **params, cs_error *error)
+{
+    void *made = cs_arena_alloc(arena, 1, kind->params_size + 1);
+    if (!made)
+        return cs_error_no_memory(error);
+    const cs_status status =
+        cs_field_read(object, place, (const cs_field *const[]){also, kind->fields, NULL},
+                      (void *const[]){also_out, made}, arena, error);
+    if (status != CS_OK)
+        return status;
+    *params = made;
+    return kind->read ? kind->read(made, place, arena, error) : CS_OK;
+}
+
+typedef struct choice_name {
+    const char *topology;
+} choice_name;
+
+static const cs_field choice_fields[] = {{"topology", CS_FIELD_TEXT,
+                                          offsetof(choice_name, topology),
+                                          .doc = "one of `sim list topologies`"},
+                                         {0}};
+
+cs_status cs_topology_choose(const cJSON *value, const cs_json_place *place, cs_arena *arena,
+                             cs_topology_choice *choice, cs_error *error)
+{
+    const bool name_alone = cJSON_IsString(value);
+    const cJSON *name = name_alone ? value : cs_json_member(value, "topology");
+    const cs_json_place key = {.up = place, .key = "topology"};
+    if (!name_alone && !cJSON_IsObject(value))
+        return cs_json_invalid(place, error, "must be the name of a topology or an object (got %s)",
+                               cs_json_kind(value));
+    if (!cJSON_IsString(name))
+        return cs_json_invalid(&key, error,
+                               "must be the name of a topology (`sim list topologies`)");
+    const cs_topology *kind = cs_topology_find(name->valuestring);
+    if (!kind)
+        return cs_topology_unknown(name->valuestring, name_alone ? place : &key, error);
+    choice_name ignored = {.topology = NULL};
+    static const cs_field none[] = {{0}};
+    const cs_status status = cs_topology_params(kind, name_alone ? NULL : value, place,
+                                                name_alone ? none : choice_fields, &ignored, arena,
+                                                &choice->params, error);
+    if (status == CS_OK)
+        choice->kind = kind;
+    return status;
+}
+
+static cs_status build_document(const cJSON *root, const char *name, uint32_t n_devices,
+                                cs_platform *platform, cs_error *error)
+{
+    cs_arena arena;
+    cs_arena_init(&arena);
+    cs_topology_choice choice = {0};
+    const cs_json_place place = {.file = name};
+    cs_status status = cs_topology_choose(root, &place, &arena, &choice, error);
+    if (status == CS_OK)
+        status = choice.kind->build(choice.params, n_devices, platform, error);
+    cs_arena_finish(&arena);
+    return status;
+}
+
+cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devices,
+                             cs_platform *platform, cs_error *error)
+{
+    cJSON *root;
+    cs_status status = cs_json_parse(name, text, strlen(text), &root, error);
+    if (status != CS_OK)
+        return status;
+    status = build_document(root, name, n_devices, platform, error);
+    cJSON_Delete(root);
+    if (status == CS_OK)
+        platform->topology = name;
+    return status;
+}
+
+static cs_status read_one(const cJSON *value, const cs_json_place *place, double min, bool whole,
+                          double *out, cs_error *error)
+{
+    char got[CS_JSON_DESCRIBED_BYTES];
+    const double number = cJSON_IsNumber(value) ? value->valuedouble : NAN;
+    if (!(number >= min) || (whole && (number != floor(number) || number > UINT32_MAX)))
+        return cs_json_invalid(place, error, "must be a %s >= %g (got %s)",
+                               whole ? "whole number" : "number", min,
+                               cs_json_describe(value, got, sizeof(got)));
+    *out = number;
+    return CS_OK;
+}
+
+cs_status cs_topology_numbers(const cJSON *value, const cs_json_place *place, double min,
+                              bool whole, uint32_t n, double *out, uint32_t *count, cs_error *error)
+{
+    *count = 0;
+    if (!value)
+        return CS_OK;
+    const bool list = cJSON_IsArray(value);
+    const int length = list ? cJSON_GetArraySize(value) : (int)n;
+    if (length < 1 || length > (int)n)
+        return cs_json_invalid(place, error, "must have from 1 to %u entries (got %d)", n, length);
+    cs_status status = CS_OK;
+    const cJSON *element = list ? value->child : value;
+    for (int i = 0; i < length && status == CS_OK; i++) {
+        const cs_json_place at = {.up = place, .index = i};
+        status = read_one(element, list ? &at : place, min, whole, &out[i], error);
+        element = list ? element->next : element;
+    }
+    if (status == CS_OK)
+        *count = (uint32_t)length;
+    return status;
+}

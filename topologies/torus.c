@@ -1,0 +1,174 @@
+/* A grid in 2 or 3 dimensions (or 1) with links around its ends. Device d stands at the coordinates
+ * (d % x, d / x % y, d / (x * y)). It has links to both neighbours in each dimension (to one, where
+ * the dimension has two places). Messages correct one dimension after the other, the first one
+ * first, each by the shorter way, up when both are equally long. */
+#include "topologies/topology.h"
+
+#include <inttypes.h>
+
+enum { DIMENSIONS = 3 };
+
+typedef struct torus_params {
+    const cJSON *shape;
+    double bandwidth;
+    cs_time latency;
+    double sizes[DIMENSIONS];
+    uint32_t n_dimensions;
+} torus_params;
+
+static const cs_field fields[] = {
+    {"shape", CS_FIELD_JSON, offsetof(torus_params, shape),
+     .doc = "places in each dimension; their product must be at least the number of devices",
+     .shape = "[x, y] or [x, y, z]"},
+    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(torus_params, bandwidth), .above_min = true,
+     .doc = "of each link, one way"},
+    {"latency", CS_FIELD_TIME, offsetof(torus_params, latency), .fallback = "0 s",
+     .doc = "of each link; a message pays it on every link of its way"},
+    {0}};
+
+typedef struct layout {
+    uint32_t size[DIMENSIONS], stride[DIMENSIONS];
+    uint32_t n_dimensions;
+    uint32_t first_link[DIMENSIONS]; /* of a dimension: n up links, then n down links */
+    uint32_t n_places;
+} layout;
+
+static cs_status read_shape(void *params, const cs_json_place *place, cs_arena *arena,
+                            cs_error *error)
+{
+    (void)arena;
+    torus_params *torus = params;
+    const cs_json_place key = {.up = place, .key = "shape"};
+    if (!cJSON_IsArray(torus->shape))
+        return cs_json_invalid(&key, error, "must be a list of 1 to 3 whole numbers (got %s)",
+                               cs_json_kind(torus->shape));
+    return cs_topology_numbers(torus->shape, &key, 1, true, DIMENSIONS, torus->sizes,
+                               &torus->n_dimensions, error);
+}
+
+static uint32_t step(const layout *l, uint32_t place, uint32_t d, uint32_t by)
+{
+    const uint32_t at = place / l->stride[d] % l->size[d];
+    return place - at * l->stride[d] + (at + by) % l->size[d] * l->stride[d];
+}
+
+static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t target,
+                      uint32_t *links)
+{
+    const layout *l = platform->layout;
+    uint32_t n = 0, at = source;
+    for (uint32_t d = 0; d < l->n_dimensions; d++) {
+        const uint32_t size = l->size[d];
+        const uint32_t up = (target / l->stride[d] % size + size - at / l->stride[d] % size) % size;
+        const bool forward = up <= size - up;
+        for (uint32_t left = forward ? up : size - up; left > 0; left--) {
+            links[n++] = l->first_link[d] + (forward ? 0 : l->n_places) + at;
+            at = step(l, at, d, forward ? 1 : size - 1);
+        }
+    }
+    return n;
+}
+
+static cs_status add_links(const torus_params *torus, const layout *l, cs_platform *platform,
+                           cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t d = 0; d < l->n_dimensions; d++) {
+        const uint32_t ways = l->size[d] == 1 ? 0 : l->size[d] == 2 ? 1 : 2;
+        for (uint32_t i = 0; i < ways * l->n_places && status == CS_OK; i++) {
+            const uint32_t place = i % l->n_places, link = l->first_link[d] + i;
+            const uint32_t to = step(l, place, d, i < l->n_places ? 1 : l->size[d] - 1);
+            status = cs_platform_link(platform, link, place, to, torus->bandwidth, torus->latency,
+                                      error);
+            platform->links[link].peer = true;
+        }
+    }
+    return status;
+}
+
+/* Places beyond the devices only pass messages on. */
+static cs_status name_empty_places(const layout *l, cs_platform *platform, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t i = platform->n_devices; i < l->n_places && status == CS_OK; i++)
+        status = cs_platform_vertex(platform, i, CS_VERTEX_SWITCH, error, "place%" PRIu32, i);
+    return status;
+}
+
+static cs_status measure(const torus_params *torus, uint32_t n_devices, layout *l,
+                         uint64_t *n_links, uint32_t *longest, cs_error *error)
+{
+    uint64_t places = 1;
+    l->n_dimensions = torus->n_dimensions;
+    *longest = 0;
+    for (uint32_t d = 0; d < l->n_dimensions; d++) {
+        l->size[d] = (uint32_t)torus->sizes[d];
+        l->stride[d] = (uint32_t)places;
+        places *= l->size[d];
+        *longest += l->size[d] / 2;
+        if (places > 1 << 24)
+            break;
+    }
+    if (places > 1 << 24 || places < n_devices)
+        return cs_error_add(error, CS_INVALID,
+                            "topology torus: the product of \"shape\" must be from %" PRIu32
+                            ", the number of devices, to %d (got %" PRIu64 ")",
+                            n_devices, 1 << 24, places);
+    l->n_places = (uint32_t)places;
+    *n_links = 0;
+    for (uint32_t d = 0; d < l->n_dimensions; d++) {
+        l->first_link[d] = (uint32_t)*n_links;
+        *n_links += places * (l->size[d] == 1 ? 0 : l->size[d] == 2 ? 1 : 2);
+    }
+    return CS_OK;
+}
+
+static cs_status fill(const torus_params *torus, const layout *measured, cs_platform *made,
+                      cs_error *error)
+{
+    layout *l = cs_arena_alloc(&made->arena, 1, sizeof(*l));
+    if (!l)
+        return cs_error_no_memory(error);
+    *l = *measured;
+    made->layout = l;
+    made->route = route;
+    const cs_status status = name_empty_places(l, made, error);
+    return status == CS_OK ? add_links(torus, l, made, error) : status;
+}
+
+static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
+                       cs_error *error)
+{
+    const torus_params *torus = params;
+    layout measured = {0};
+    uint64_t n_links = 0;
+    uint32_t longest = 0;
+    cs_platform made = {0};
+    cs_status status = cs_platform_check_devices("torus", n_devices, error);
+    if (status == CS_OK)
+        status = measure(torus, n_devices, &measured, &n_links, &longest, error);
+    if (status == CS_OK)
+        status = cs_platform_init(&made, "torus", n_devices, measured.n_places - n_devices, n_links,
+                                  error);
+    if (status != CS_OK)
+        return status;
+    status = fill(torus, &measured, &made, error);
+    if (status != CS_OK) {
+        cs_platform_finish(&made);
+        return status;
+    }
+    made.longest_route = longest;
+    *platform = made;
+    return CS_OK;
+}
+
+const cs_topology cs_topology_torus = {
+    .name = "torus",
+    .summary = "a grid of 2 or 3 dimensions, closed around its ends",
+    .source = "Dally and Towles, Principles and practices of interconnection networks, 2004, "
+              "chapters 5 and 8",
+    .fields = fields,
+    .params_size = sizeof(torus_params),
+    .read = read_shape,
+    .build = build,
+};
