@@ -45,11 +45,11 @@ libcjson-dev     | cJSON                          | has_library libcjson
 libhdf5-dev      | HDF5, with its high-level part | has_hdf5
 libxxhash-dev    | xxHash                         | has_library libxxhash
 zlib1g-dev       | zlib                           | has_library zlib
-libexpat1-dev    | expat, for NCCL's XML          | has_library expat
+libexpat1-dev    | expat, reads XML               | has_library expat
 '
 picture_needs='
 gnuplot-nox      | gnuplot, which draws pictures  | has gnuplot
-graphviz         | Graphviz, for `sim export`     | has dot
+graphviz         | Graphviz, draws topologies     | has dot
 '
 test_needs='
 libcmocka-dev    | cmocka, for unit tests         | has_library cmocka
