@@ -249,21 +249,20 @@ static wide least_kept(const cs_order *order, const cs_order_device *device, uin
     return kept;
 }
 
-cs_status cs_order_possible(const cs_order *order, cs_error *error)
+int64_t cs_order_need(const cs_order *order, uint32_t *device)
 {
+    wide most = -1;
     for (uint32_t d = 0; d < order->n_devices; d++) {
-        const cs_order_device *device = &order->devices[d];
-        if (device->first == device->end || device->room == INT64_MAX)
-            continue;
-        wide kept = least_kept(order, device, device->end - 1);
-        if (kept > device->room)
-            return cs_error_add(error, CS_LIMIT,
-                                "device %u: its stages need %.0f bytes with one active micro-batch "
-                                "each, and its memory is %lld",
-                                d, (double)(kept - device->room) + (double)order->chain->memory,
-                                (long long)order->chain->memory);
+        const cs_order_device *one = &order->devices[d];
+        wide need = one->first < one->end ? least_kept(order, one, one->end - 1) : 0;
+        for (uint32_t i = one->first; i < one->end; i++)
+            need += fixed_bytes(order, order->stages[i]);
+        if (need > most) {
+            most = need;
+            *device = d;
+        }
     }
-    return CS_OK;
+    return most < INT64_MAX ? (int64_t)most : INT64_MAX;
 }
 
 bool cs_order_fits(const cs_order *order)

@@ -81,10 +81,9 @@ CS_MUST_CHECK cs_status cs_order_make(const cs_chain *chain, const cs_plan *plan
  * memory asks for. CS_TIME_MAX: there is no pattern at all. */
 cs_time cs_order_bound(const cs_order *order);
 
-/* CS_LIMIT, naming the device and the bytes, when the stages of a device do not fit with one active
- * micro-batch each: then there is no pattern at all. If they do, one micro-batch after the other,
- * and 1 ps, is a pattern. */
-CS_MUST_CHECK cs_status cs_order_possible(const cs_order *order, cs_error *error);
+/* Bytes of the fullest device when one micro-batch is processed after the other; less cannot be. If
+ * they fit the memory there is a pattern: one micro-batch after the other, and 1 ps. */
+int64_t cs_order_need(const cs_order *order, uint32_t *device);
 
 /* At most so many micro-batches of the stage fit its device, whatever the period. */
 int64_t cs_order_most_active(const cs_order *order, uint32_t stage);
