@@ -7,13 +7,12 @@
 enum { MOST_LAYERS = 6, MOST_DEVICES = 3 };
 
 typedef struct exhaustive_params {
-    double time_limit;
+    cs_time time_limit;
 } exhaustive_params;
 
 static const cs_field fields[] = {
-    {"time_limit", CS_FIELD_NUMBER, offsetof(exhaustive_params, time_limit), .fallback = "60",
-     .min = 0, .max = 1e6, .above_min = true,
-     .doc = "seconds for the pattern of each allocation"},
+    {"time_limit", CS_FIELD_TIME, offsetof(exhaustive_params, time_limit), .fallback = "60 s",
+     .above_min = true, .doc = "of the integer program, for each allocation"},
     {0}};
 
 typedef struct enumeration {
@@ -55,13 +54,13 @@ static cs_status plan_exhaustive(const cs_chain *chain, const void *params, cs_p
 {
     const exhaustive_params *p = params;
     if (chain->n_layers > MOST_LAYERS || chain->n_devices > MOST_DEVICES)
-        return cs_error_add(error, CS_LIMIT,
+        return cs_error_add(error, CS_INVALID,
                             "the planner \"exhaustive\" tries everything: at most %d layers on %d "
                             "devices (got %u on %u)",
                             MOST_LAYERS, MOST_DEVICES, chain->n_layers, chain->n_devices);
     enumeration e = {.error = error};
     cs_plan_search_init(&e.search, chain);
-    e.search.program.time_limit = p->time_limit;
+    e.search.program.time_limit = cs_time_seconds(p->time_limit);
     cs_status status = CS_OK;
     for (uint32_t mask = 0; mask < 1U << (chain->n_layers - 1) && status == CS_OK; mask++)
         status = cut(&e, mask);

@@ -68,12 +68,12 @@ static bool make_pair(const cs_order *order, uint32_t u, uint32_t v, cs_order_pa
     const cs_order_op *a = &order->ops[u], *b = &order->ops[v];
     if (a->resource != b->resource)
         return false;
-    if (a->duration > 0 && b->duration > 0)
+    if (a->duration > 0 || b->duration > 0)
         *pair = (cs_order_pair){u, v, CS_LAPS_EXCLUSIVE, a->duration, b->duration};
     else if (a->kind == CS_PATTERN_FORWARD && b->kind == CS_PATTERN_FORWARD)
         *pair = (cs_order_pair){u, v, CS_LAPS_STARTS, 0, 1};
-    else if (a->kind == CS_PATTERN_FORWARD)
-        *pair = (cs_order_pair){u, v, CS_LAPS_TO_END, -b->duration, b->duration};
+    else if (a->kind == CS_PATTERN_FORWARD && b->kind == CS_PATTERN_BACKWARD)
+        *pair = (cs_order_pair){u, v, CS_LAPS_TO_END, 0, 0};
     else
         return false; /* memory is counted at forwards, and they come before all backwards */
     return true;
@@ -468,6 +468,13 @@ static int64_t laps_between(const cs_order_pair *pair, wide x_u, wide x_v, cs_ti
     return laps;
 }
 
+/* What takes no time comes first where two start at one instant. */
+static bool starts_before(const cs_order_op *op, const cs_pattern_op *at,
+                          const cs_pattern_op *other)
+{
+    return at->start < other->start || (at->start == other->start && op->duration == 0);
+}
+
 void cs_order_from_pattern(cs_order *order, const cs_pattern *pattern)
 {
     for (uint32_t p = 0; p < order->n_pairs; p++) {
@@ -475,7 +482,7 @@ void cs_order_from_pattern(cs_order *order, const cs_pattern *pattern)
         const cs_order_op *a = &order->ops[pair->u], *b = &order->ops[pair->v];
         const cs_pattern_op *u = &pattern->ops[a->stage * CS_PATTERN_KINDS + a->kind];
         const cs_pattern_op *v = &pattern->ops[b->stage * CS_PATTERN_KINDS + b->kind];
-        int64_t laps = v->shift - u->shift - (v->start < u->start);
+        int64_t laps = v->shift - u->shift - starts_before(b, v, u);
         if (pair->laps != CS_LAPS_EXCLUSIVE)
             laps = laps_between(pair, u->start,
                                 (wide)v->start + (wide)(v->shift - u->shift) * pattern->period,
@@ -509,7 +516,7 @@ static cs_time clash(const cs_order *order, uint32_t o, cs_time x, uint32_t u, c
 {
     cs_time own = order->ops[o].duration, its = order->ops[u].duration;
     cs_time after = x - order->x[u] - (cs_time)floor_of(x - order->x[u], period) * period;
-    if (own == 0 || its == 0 || (after >= its && after + own <= period))
+    if ((after >= its && after + own <= period) || (own == 0 && after == 0))
         return 0;
     if (after < its)
         return later ? its - after : after + own;

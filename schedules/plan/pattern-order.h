@@ -28,10 +28,10 @@ typedef struct cs_order_op {
     uint64_t resource; /* a device, or the link between two */
 } cs_order_op;
 
-/* Laps between two operations u < v of one resource exist where both take time, so that they exclude
- * each other. Nothing excludes what takes none; then laps only count what is in memory, and k(u, v)
- * is the number of whole periods between two starts, or from a forward to the end of a backward,
- * where one period just filled counts as none. In all cases
+/* Laps between two operations u < v of one resource exist where one takes time, so that they exclude
+ * each other. Where none does, they only count what is in memory: k(u, v) is the number of whole
+ * periods between two starts, or from a forward to the end of a backward, where one period just
+ * filled counts as none. In all cases
  *     x_v >= x_u + time_uv + k(u, v) T   and   x_u >= x_v + time_vu + k(v, u) T.
  *
  * A micro-batch that is active in a stage counts in the stages before it too, on the same device. It

@@ -40,8 +40,8 @@ void cs_plan_search_finish(cs_plan_search *search)
 /* Keeps plan and pattern, which it takes over, if the pattern is better than the best. */
 static void keep(cs_plan_search *search, cs_plan *plan, cs_pattern *pattern, bool *better)
 {
-    *better = pattern->period > 0 && pattern->period < search->program.below;
-    if (*better) {
+    if (pattern->period > 0 && pattern->period < search->program.below) {
+        *better = true;
         search->program.below = pattern->period;
         cs_plan_finish(&search->best.plan);
         cs_pattern_finish(&search->best.pattern);
@@ -59,19 +59,21 @@ static cs_status construct(cs_order *order, cs_time bound, cs_pattern *pattern, 
     if (!cs_order_construct(order, bound, &period))
         return CS_OK;
     cs_status status = cs_order_pattern(order, period, pattern, error);
-    if (status == CS_OK)
-        status = cs_pattern_check(order->chain, order->plan, pattern, NULL, error);
+    if (status == CS_OK &&
+        cs_pattern_check(order->chain, order->plan, pattern, NULL, NULL) != CS_OK)
+        cs_pattern_finish(pattern); /* see keep() in periodic-program.c */
     return status;
 }
 
 static cs_status try_order(cs_plan_search *search, cs_order *order, cs_plan_effort effort,
-                           cs_pattern *pattern, cs_error *error)
+                           cs_pattern *pattern, bool *better, cs_error *error)
 {
     uint32_t device = 0;
     int64_t need = cs_order_need(order, &device);
     cs_time bound = cs_order_bound(order);
     cs_program_end end = CS_PROGRAM_UNKNOWN;
     if (need < search->need) {
+        *better = search->best.pattern.period == 0;
         search->need = need;
         search->need_device = device;
     }
@@ -79,8 +81,8 @@ static cs_status try_order(cs_plan_search *search, cs_order *order, cs_plan_effo
         return CS_OK;
     if (effort == CS_EFFORT_CONSTRUCT)
         return construct(order, bound, pattern, error);
-    cs_status status = cs_pattern_program(search->chain, order->plan, &search->program, pattern,
-                                          &end, error);
+    cs_status status =
+        cs_pattern_program(search->chain, order->plan, &search->program, pattern, &end, error);
     search->proven &= end == CS_PROGRAM_OPTIMAL || end == CS_PROGRAM_INFEASIBLE;
     return status;
 }
@@ -96,7 +98,7 @@ cs_status cs_plan_search_try(cs_plan_search *search, const cs_allocation *alloca
     if (status == CS_OK)
         status = cs_order_make(search->chain, &plan, &order, error);
     if (status == CS_OK)
-        status = try_order(search, &order, effort, &pattern, error);
+        status = try_order(search, &order, effort, &pattern, better, error);
     cs_order_finish(&order);
     if (status == CS_OK) {
         keep(search, &plan, &pattern, better);
@@ -105,6 +107,13 @@ cs_status cs_plan_search_try(cs_plan_search *search, const cs_allocation *alloca
         cs_pattern_finish(&pattern);
     }
     return status;
+}
+
+void cs_plan_search_offer(cs_plan_search *search, cs_planned *planned)
+{
+    bool better = false;
+    keep(search, &planned->plan, &planned->pattern, &better);
+    *planned = (cs_planned){0};
 }
 
 cs_status cs_plan_search_result(cs_plan_search *search, cs_planned *planned, cs_error *error)

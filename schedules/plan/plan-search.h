@@ -27,9 +27,13 @@ void cs_plan_search_finish(cs_plan_search *search);
 /* How hard to try: only with the construction of 1F1B*, or with the integer program too. */
 typedef enum cs_plan_effort { CS_EFFORT_CONSTRUCT, CS_EFFORT_SOLVE } cs_plan_effort;
 
-/* Takes the allocation as the best if it has a pattern with a smaller period; says so in `better`. */
+/* Takes the allocation as the best if it has a pattern with a smaller period, and says so in
+ * `better`; also, while none has a pattern, if none had so low a need. */
 CS_MUST_CHECK cs_status cs_plan_search_try(cs_plan_search *search, const cs_allocation *allocation,
                                            cs_plan_effort effort, bool *better, cs_error *error);
+
+/* The same with a plan whose pattern is valid; takes both over in any case. */
+void cs_plan_search_offer(cs_plan_search *search, cs_planned *planned);
 
 /* Hands the best one over, with the bound. CS_LIMIT when there is none: names the device and the
  * bytes of the allocation that needs the least. */

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-const cs_planner *const cs_planners[] = {NULL};
+const cs_planner *const cs_planners[] = {&cs_planner_contiguous_optimal, &cs_planner_exhaustive,
+                                         &cs_planner_best, NULL};
 
 const cs_planner *cs_planner_find(const char *name)
 {
