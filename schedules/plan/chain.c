@@ -114,9 +114,10 @@ cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain, cs_err
         return cs_error_add(error, CS_INVALID, "nothing to plan: %u layers on %u devices",
                             made.n_layers, made.n_devices);
     if (!(made.bandwidth > 0))
-        return cs_error_add(error, CS_INVALID,
-                            "nothing can be cut: the bandwidth between devices must be > 0 (got %g)",
-                            made.bandwidth);
+        return cs_error_add(
+            error, CS_INVALID,
+            "nothing can be cut: the bandwidth between devices must be > 0 (got %g)",
+            made.bandwidth);
     cs_status status =
         allocate(&made) ? add_layers(options, &made, error) : cs_error_no_memory(error);
     if (status == CS_OK)

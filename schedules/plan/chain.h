@@ -50,11 +50,11 @@ typedef struct cs_chain {
     cs_time latency;
     cs_time *sum_forward, *sum_backward;
     int64_t *sum_weights; /* one copy */
-    int64_t *sum_fixed; /* bytes held whatever is active: weights and their copies */
-    int64_t *sum_kept;  /* bytes per active micro-batch */
-    int64_t *boundary;  /* a_b, bytes; 0 at both ends */
-    cs_time *message;   /* of a_b over a link, one way; 0 at both ends */
-    cs_arena arena;     /* owns the arrays */
+    int64_t *sum_fixed;   /* bytes held whatever is active: weights and their copies */
+    int64_t *sum_kept;    /* bytes per active micro-batch */
+    int64_t *boundary;    /* a_b, bytes; 0 at both ends */
+    cs_time *message;     /* of a_b over a link, one way; 0 at both ends */
+    cs_arena arena;       /* owns the arrays */
 } cs_chain;
 
 /* Zeroed chains can be finished. */
