@@ -6,6 +6,7 @@ const cs_planner *const cs_planners[] = {
     &cs_planner_balanced,
     &cs_planner_pipedream,
     &cs_planner_pipedream_replicated,
+    &cs_planner_contiguous_optimal,
     NULL,
 };
 
