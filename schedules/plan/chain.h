@@ -46,19 +46,22 @@ typedef struct cs_chain_options {
 typedef struct cs_chain {
     uint32_t n_layers, n_devices;
     int64_t memory;
+    double bandwidth; /* of a message, and its latency, as they were given */
+    cs_time latency;
     cs_time *sum_forward, *sum_backward;
-    int64_t *sum_fixed; /* bytes held whatever is active: weights and their copies */
-    int64_t *sum_kept;  /* bytes per active micro-batch */
-    int64_t *boundary;  /* a_b, bytes; 0 at both ends */
-    cs_time *message;   /* of a_b over a link, one way; 0 at both ends */
-    cs_arena arena;     /* owns the arrays */
+    int64_t *sum_weights; /* one copy */
+    int64_t *sum_fixed;   /* bytes held whatever is active: weights and their copies */
+    int64_t *sum_kept;    /* bytes per active micro-batch */
+    int64_t *boundary;    /* a_b, bytes; 0 at both ends */
+    cs_time *message;     /* of a_b over a link, one way; 0 at both ends */
+    cs_arena arena;       /* owns the arrays */
 } cs_chain;
 
 /* Zeroed chains can be finished. */
 void cs_chain_finish(cs_chain *chain);
 
-/* CS_OVERFLOW when a sum does not fit 2^61; CS_INVALID when there is no device, no layer, or the
- * largest workspace does not fit into the memory. */
+/* CS_OVERFLOW when a sum does not fit 2^61; CS_INVALID when there is no device, no layer or no
+ * bandwidth; CS_LIMIT when the largest workspace does not fit into the memory. */
 CS_MUST_CHECK cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain,
                                       cs_error *error);
 
@@ -92,6 +95,16 @@ static inline int64_t cs_chain_bytes(const cs_chain *chain, uint32_t first, uint
     return chain->sum_fixed[end] - chain->sum_fixed[first] +
            active * (chain->sum_kept[end] - chain->sum_kept[first]) +
            2 * (chain->boundary[first] + chain->boundary[end]);
+}
+
+/* Whether they fit the memory of a device; false also when they do not fit 64 bits. */
+static inline bool cs_chain_fits(const cs_chain *chain, uint32_t first, uint32_t end,
+                                 int64_t active)
+{
+    int64_t all;
+    return !__builtin_mul_overflow(active, chain->sum_kept[end] - chain->sum_kept[first], &all) &&
+           !__builtin_add_overflow(all, cs_chain_bytes(chain, first, end, 0), &all) &&
+           all <= chain->memory;
 }
 
 #endif

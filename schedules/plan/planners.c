@@ -2,7 +2,11 @@
 
 #include <string.h>
 
-const cs_planner *const cs_planners[] = {NULL};
+const cs_planner *const cs_planners[] = {
+    &cs_planner_balanced,
+    &cs_planner_pipedream,
+    NULL,
+};
 
 const cs_planner *cs_planner_find(const char *name)
 {
