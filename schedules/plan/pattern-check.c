@@ -149,6 +149,8 @@ static int compare_slots(const void *a, const void *b)
         return x->high < y->high ? -1 : 1;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
+    if ((x->takes == 0) != (y->takes == 0))
+        return x->takes == 0 ? -1 : 1;
     if (x->stage != y->stage)
         return x->stage < y->stage ? -1 : 1;
     return (x->kind > y->kind) - (x->kind < y->kind);
@@ -187,7 +189,7 @@ static cs_status overlap(const checking *c, const slot *first, const slot *secon
                         (long long)second->start, wraps ? " of the next" : "");
 }
 
-/* `slots` are sorted: each ends before the next of its resource starts, and the last one before the
+/* `slots` are sorted, what takes no time before what starts at the same instant: each ends before the next of its resource starts, and the last one before the
  * first of the next period does. */
 static cs_status check_slots(const checking *c, const slot *slots, size_t n)
 {
@@ -211,7 +213,7 @@ static cs_status check_exclusion(const checking *c, cs_arena *arena)
         return cs_error_no_memory(c->error);
     for (uint32_t s = 0; s < c->plan->n_stages; s++) {
         for (int kind = 0; kind < CS_PATTERN_KINDS; kind++) {
-            if (cs_pattern_duration(c->chain, c->plan, s, kind) > 0)
+            if (cs_pattern_has(c->plan, s, kind))
                 slots[n++] = make_slot(c, s, kind);
         }
     }

@@ -15,8 +15,10 @@
  *     before what starts at that instant comes; but a micro-batch is active at least at the instant
  *     at which its forward starts, also where forward and backward take no time.
  *
- * An operation longer than the period cannot be exclusive. One that takes no time takes nothing of
- * its device or link, and only waits and is waited for.
+ * An operation longer than the period cannot be exclusive. One that takes no time may stand at the
+ * ends of others of its device or link, and with others like it, but not within one: what is busy
+ * cannot do it. (Were that allowed, 1F1B* would not be best: with period 3, loads u_F = 1, 0, 2 and
+ * u_B = 1, 2, 1, and messages of 1, stage 0 could do with 4 active micro-batches instead of 5.)
  */
 #ifndef CS_SCHEDULES_PATTERN_H
 #define CS_SCHEDULES_PATTERN_H

@@ -45,7 +45,7 @@ cs_time cs_planner_bound(const cs_chain *chain);
 
 /* ---- the planners, for those that build on each other ---- */
 
-extern const cs_planner cs_planner_balanced, cs_planner_pipedream, cs_planner_contiguous_optimal,
-    cs_planner_madpipe, cs_planner_exhaustive, cs_planner_best;
+extern const cs_planner cs_planner_balanced, cs_planner_pipedream, cs_planner_pipedream_replicated,
+    cs_planner_contiguous_optimal, cs_planner_madpipe, cs_planner_exhaustive, cs_planner_best;
 
 #endif

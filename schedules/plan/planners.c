@@ -5,6 +5,8 @@
 const cs_planner *const cs_planners[] = {
     &cs_planner_balanced,
     &cs_planner_pipedream,
+    &cs_planner_pipedream_replicated,
+    &cs_planner_contiguous_optimal,
     NULL,
 };
 
