@@ -15,7 +15,7 @@
 typedef struct cs_job {
     const cs_model *model;
     const cs_plan *plan;
-    const cs_pattern *pattern; /* of the plan; NULL: it has none */
+    const cs_pattern *pattern;  /* of the plan; NULL: it has none */
     const cs_layer_sum *stages; /* per stage of the plan: time and memory of one micro-batch */
     uint32_t n_devices;
     const double *speeds;   /* per device */
@@ -29,9 +29,9 @@ typedef struct cs_job {
     double bandwidth;
     bool equal_messages; /* it is the same in a whole ring over the devices, d to d + 1 and the last
                           * to 0, and no two of these messages share a link */
-    bool own_links; /* it is the same between the devices of any two neighbouring stages of the
+    bool own_links;      /* it is the same between the devices of any two neighbouring stages of the
                      * plan, both ways, and no two pairs of such devices share a link */
-    int64_t memory; /* bytes, of the device that has the least; INT64_MAX: without limit */
+    int64_t memory;      /* bytes, of the device that has the least; INT64_MAX: without limit */
 } cs_job;
 
 /* The shape of plan that a schedule runs. */

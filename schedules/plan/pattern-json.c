@@ -130,9 +130,10 @@ static cs_status read_operation(const cJSON *value, const cs_json_place *place, 
     r->seen[at] = true;
     cs_pattern_op *op = &r->pattern.ops[at];
     cs_json_place start = {.up = place, .key = "start_ps"}, shift = {.up = place, .key = "shift"};
-    status = read_whole(fields.start, &start, 0, (double)(r->pattern.period - 1), &op->start, error);
-    cs_status other = read_whole(fields.shift, &shift, -CS_PATTERN_SHIFTS, CS_PATTERN_SHIFTS,
-                                 &op->shift, error);
+    status =
+        read_whole(fields.start, &start, 0, (double)(r->pattern.period - 1), &op->start, error);
+    cs_status other =
+        read_whole(fields.shift, &shift, -CS_PATTERN_SHIFTS, CS_PATTERN_SHIFTS, &op->shift, error);
     return status == CS_OK ? other : status;
 }
 
