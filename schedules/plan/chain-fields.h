@@ -14,6 +14,22 @@ typedef struct cs_chain_rules {
     bool count_update;
 } cs_chain_rules;
 
+extern const char *const cs_kept_names[]; /* in step with cs_kept, ended by NULL */
+
+/* The rows, for tables of structs that begin with a cs_chain_rules. */
+/* clang-format off */
+#define CS_CHAIN_FIELDS                                                                            \
+    {"kept", CS_FIELD_CHOICE, offsetof(cs_chain_rules, kept), .fallback = "full",                  \
+     .choices = cs_kept_names,                                                                     \
+     .doc = "bytes per active micro-batch: all that the layers keep, or literally the inputs of "  \
+            "the layers, as MadPipe counts"},                                                      \
+    {"weight_copies", CS_FIELD_NUMBER, offsetof(cs_chain_rules, weight_copies), .fallback = "3",   \
+     .max = 1e6,                                                                                   \
+     .doc = "times that a device holds its weights: two versions and an accumulator of gradients"},\
+    {"count_update", CS_FIELD_BOOL, offsetof(cs_chain_rules, count_update), .fallback = "false",   \
+     .doc = "a backward takes the time of the update too, which MadPipe leaves out"}
+/* clang-format on */
+
 /* Of cs_chain_rules; ended by {0}. */
 extern const cs_field cs_chain_fields[];
 

@@ -47,6 +47,7 @@ static text figure_text(cs_figure figure, double value)
     case CS_FIGURE_VERSION_DIFFERENCE:
         return number_text(value, "%.0f");
     case CS_FIGURE_PEAK_ACTIVATIONS:
+    case CS_FIGURE_PEAK_MEMORY:
         return bytes_text(value);
     case CS_FIGURE_BUBBLE:
     case CS_N_FIGURES:
@@ -62,6 +63,7 @@ static const char *figure_label(cs_figure figure)
         [CS_FIGURE_BUBBLE] = "bubble fraction",
         [CS_FIGURE_ITERATION_TIME] = "iteration time",
         [CS_FIGURE_PEAK_ACTIVATIONS] = "peak activations",
+        [CS_FIGURE_PEAK_MEMORY] = "peak memory",
         [CS_FIGURE_PEAK_VERSIONS] = "peak versions",
         [CS_FIGURE_VERSION_DIFFERENCE] = "version difference",
     };

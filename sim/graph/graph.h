@@ -11,6 +11,8 @@
  * the device's queue:
  *   CS_QUEUE_PROGRAM   strictly in the order in which they were added
  *   CS_QUEUE_PRIORITY  any that is ready: higher priority of the class first, then the lower id
+ * A class may also have times of its own, `release` and `interval`: then a task of it does not start
+ * before release + item * interval, even if all else is there, and its device waits with it.
  * An edge that program order implies may be left out. Transfers do not queue on a device unless
  * their class is blocking: then they start when both ends are free of compute, before any compute
  * that is ready, lower id first, and occupy both.
@@ -111,7 +113,8 @@ typedef struct cs_class {
     uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
-    int64_t bytes;    /* of a transfer; of the whole vector of a collective */
+    cs_time release, interval; /* no start before release + item * interval; of no collective */
+    int64_t bytes;             /* of a transfer; of the whole vector of a collective */
 } cs_class;
 
 typedef struct cs_task {

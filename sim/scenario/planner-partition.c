@@ -46,7 +46,9 @@ static cs_status make_plan(cs_draft *draft, const cs_planner *planner, const voi
     if (status != CS_OK)
         return add_place(place, status, &own, error);
     draft->scenario->plan = planned.plan;
+    draft->scenario->pattern = planned.pattern;
     planned.plan = (cs_plan){0};
+    planned.pattern = (cs_pattern){0};
     cs_planned_finish(&planned);
     return CS_OK;
 }

@@ -4,23 +4,6 @@
 
 #include <stddef.h>
 
-/* The least memory; false when the devices are not equally fast, `odd` being one that differs from
- * the first. */
-static bool survey(const cs_platform *platform, int64_t *memory, uint32_t *odd)
-{
-    *memory = INT64_MAX;
-    for (uint32_t d = 0; d < platform->n_devices; d++) {
-        double first = platform->devices[0].speed, own = platform->devices[d].speed;
-        if (own < first || own > first) {
-            *odd = d;
-            return false;
-        }
-        if (platform->devices[d].capacity < *memory)
-            *memory = platform->devices[d].capacity;
-    }
-    return true;
-}
-
 cs_status cs_scenario_chain(const cs_scenario *scenario, const cs_json_place *root,
                             const cs_chain_rules *rules, cs_chain *chain, cs_error *error)
 {
@@ -31,15 +14,18 @@ cs_status cs_scenario_chain(const cs_scenario *scenario, const cs_json_place *ro
                                 .n_devices = platform->n_devices,
                                 .micro_samples = scenario->job.micro_samples,
                                 .speed = platform->n_devices > 0 ? platform->devices[0].speed : 1,
+                                .memory = scenario->job.memory,
                                 .bandwidth = scenario->job.bandwidth,
                                 .latency = scenario->job.latency,
                                 .optimizer_ratio = scenario->job.optimizer_ratio};
-    uint32_t odd = 0;
-    if (!survey(platform, &options.memory, &odd))
-        return cs_json_invalid(&place, error,
-                               "must be the same on all devices for a planner (got %g on device 0 "
-                               "and %g on device %u)",
-                               platform->devices[0].speed, platform->devices[odd].speed, odd);
+    for (uint32_t d = 1; d < platform->n_devices; d++) {
+        double first = platform->devices[0].speed, own = platform->devices[d].speed;
+        if (own < first || own > first)
+            return cs_json_invalid(&place, error,
+                                   "must be the same on all devices for a planner (got %g on "
+                                   "device 0 and %g on device %u)",
+                                   first, own, d);
+    }
     cs_chain_apply_rules(rules, &options);
     return cs_chain_make(&options, chain, error);
 }

@@ -36,6 +36,7 @@ void cs_scenario_finish(cs_scenario *scenario)
     cs_model_finish(&scenario->model);
     cs_platform_finish(&scenario->platform);
     cs_plan_finish(&scenario->plan);
+    cs_pattern_finish(&scenario->pattern);
     cs_arena_finish(&scenario->arena);
     free(scenario->resolved);
     *scenario = (cs_scenario){0};

@@ -51,6 +51,12 @@ typedef struct cs_schedule_section {
     void *params; /* of the schedule */
 } cs_schedule_section;
 
+/* Layouts for which the user says which layers make a stage. */
+static inline bool cs_layout_is_partitioned(cs_layout layout)
+{
+    return layout != CS_LAYOUT_SINGLE && layout != CS_LAYOUT_REPLICATED;
+}
+
 /* A scenario while it is read. */
 typedef struct cs_draft {
     const char *path;
