@@ -3,7 +3,7 @@
 #include "sim/base/units.h"
 #include "sim/cli/wrap.h"
 
-#include <string.h>
+#include <math.h>
 
 typedef struct text {
     char s[CS_UNITS_TEXT_BYTES];
@@ -53,14 +53,14 @@ static int64_t fullest(const cs_comparison *c, const cs_planner_outcome *outcome
 static void print_head(const cs_comparison *c, FILE *out)
 {
     const cs_scenario *scenario = &c->scenario;
-    char copies[32], bandwidth[CS_UNITS_TEXT_BYTES];
-    snprintf(copies, sizeof(copies), "%g", c->rules.weight_copies);
-    cs_units_format(c->chain.bandwidth, CS_QUANTITY_BANDWIDTH, 4, bandwidth, sizeof(bandwidth));
-    fprintf(out, "%s: %s, %u layers on %u device%s with %s for them, %s between them\n",
-            scenario->name, scenario->model.name, c->chain.n_layers, c->chain.n_devices,
+    char bandwidth[CS_UNITS_TEXT_BYTES] = "unlimited";
+    if (isfinite(c->chain.bandwidth))
+        cs_units_format(c->chain.bandwidth, CS_QUANTITY_BANDWIDTH, 4, bandwidth, sizeof(bandwidth));
+    fprintf(out, "%s: %u layers of %s on %u device%s; memory %s, bandwidth %s\n", scenario->name,
+            c->chain.n_layers, scenario->model.name, c->chain.n_devices,
             c->chain.n_devices == 1 ? "" : "s", bytes_text(c->chain.memory).s, bandwidth);
-    fprintf(out, "micro-batches of %u, kept %s, weights %s times, %s update\n\n",
-            scenario->job.micro_samples, cs_kept_names[c->rules.kept], copies,
+    fprintf(out, "micro-batches of %u, kept %s, weights %g times, %s update\n\n",
+            scenario->job.micro_samples, cs_kept_names[c->rules.kept], c->rules.weight_copies,
             c->rules.count_update ? "with" : "without");
     fprintf(out, "%-20s %6s  %-10s  %-10s  %8s  %-11s  %s\n", "planner", "stages", "promised",
             "period", "gap", "peak memory", "samples/s");

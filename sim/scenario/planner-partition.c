@@ -73,10 +73,12 @@ cs_status cs_draft_plan(cs_draft *draft, const cs_json_place *place, cs_error *e
                                "must be no planner's for \"%s\", which has devices of its own for "
                                "each stage",
                                kind->name);
-    cs_chain_rules rules =
-        kind->chain_rules ? *kind->chain_rules(draft->schedule.params) : cs_chain_default_rules;
+    const cs_chain_rules *own =
+        kind->chain_rules ? kind->chain_rules(draft->schedule.params) : NULL;
+    cs_chain_rules rules = own ? *own : cs_chain_default_rules;
     void *params;
-    cs_status status = cs_planner_read_params(planner, object ? partition : NULL, place, object,
-                                              &draft->scenario->arena, &rules, &params, error);
+    cs_status status =
+        cs_planner_read_params(planner, object ? partition : NULL, place, object,
+                               &draft->scenario->arena, own ? NULL : &rules, &params, error);
     return status == CS_OK ? make_plan(draft, planner, params, &rules, place, error) : status;
 }

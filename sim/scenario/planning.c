@@ -74,13 +74,22 @@ cs_status cs_planner_read_params(const cs_planner *planner, const cJSON *object,
     void *made = cs_arena_alloc(arena, 1, planner->params_size + 1);
     if (!made)
         return cs_error_no_memory(error);
-    cs_status status = cs_field_read(object, place,
-                                     (const cs_field *const[]){planner->fields, cs_chain_fields,
-                                                               named ? name_table : NULL, NULL},
-                                     (void *const[]){made, &read, &name}, arena, error);
+    const cs_field *tables[4] = {planner->fields};
+    void *outs[3] = {made};
+    size_t n = 1;
+    if (rules) {
+        tables[n] = cs_chain_fields;
+        outs[n++] = &read;
+    }
+    if (named) {
+        tables[n] = name_table;
+        outs[n] = &name;
+    }
+    cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (status != CS_OK)
         return status;
-    take_given(object, &read, rules);
+    if (rules)
+        take_given(object, &read, rules);
     *params = made;
     return CS_OK;
 }

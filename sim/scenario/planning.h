@@ -22,9 +22,9 @@ CS_MUST_CHECK cs_status cs_scenario_chain(const cs_scenario *scenario, const cs_
 /* The rules of the scenario's schedule where it has its own, else the defaults. */
 cs_chain_rules cs_scenario_chain_rules(const cs_scenario *scenario);
 
-/* What a planner is asked: its parameters, and the rules for the chain. `object` holds the fields of
- * both, and "planner" if `named`; missing ones have their defaults, and those of the rules what
- * `rules` says. `params` is in the arena. */
+/* What a planner is asked. `object` holds its parameters, `params` in the arena, those of the rules
+ * that are given, which change `rules`, and "planner" if `named`. With `rules` NULL none may be
+ * given. */
 CS_MUST_CHECK cs_status cs_planner_read_params(const cs_planner *planner, const cJSON *object,
                                                const cs_json_place *place, bool named,
                                                cs_arena *arena, cs_chain_rules *rules,
