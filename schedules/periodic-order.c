@@ -126,19 +126,3 @@ int64_t cs_periodic_order_active(const cs_periodic_order *order, uint32_t stage)
     }
     return order->ops[backward].shift - order->ops[forward].shift + (backward > forward);
 }
-
-bool cs_periodic_order_exact(const cs_periodic_order *order, uint32_t n_devices)
-{
-    cs_time *busy = calloc((size_t)n_devices + 1, sizeof(*busy)); /* until then */
-    bool exact = busy;
-    for (uint32_t i = 0; i < 2 * order->n && exact; i++) { /* two periods: the first one fills */
-        const cs_periodic_op *op = &order->ops[i % order->n];
-        cs_time at = op->start + (i < order->n ? 0 : order->period);
-        if (is_message(op->kind))
-            continue;
-        exact = at >= busy[op->device];
-        busy[op->device] = at + op->takes;
-    }
-    free(busy);
-    return exact;
-}

@@ -41,8 +41,4 @@ CS_MUST_CHECK cs_status cs_periodic_order_make(const cs_chain *chain, const cs_p
 /* Micro-batches of a stage that are active at once, at most, when its device keeps the order. */
 int64_t cs_periodic_order_active(const cs_periodic_order *order, uint32_t stage);
 
-/* True when no operation that takes no time falls into the time of another one of its device. The
- * pattern allows that, and the order says that it waits. */
-bool cs_periodic_order_exact(const cs_periodic_order *order, uint32_t n_devices);
-
 #endif

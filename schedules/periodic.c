@@ -222,7 +222,7 @@ static uint32_t add_residents(const periodic *p, cs_builder *builder, uint32_t s
 /* Of one operation, by its place. */
 typedef struct maker_op {
     uint32_t cls;
-    uint32_t pair;   /* of devices, of a message that takes time; else CS_NONE */
+    uint32_t pair;   /* of devices, of a message; else CS_NONE */
     uint32_t *tasks; /* of the last `window` micro-batches, by their number modulo that */
     bool message;
 } maker_op;
@@ -291,7 +291,7 @@ static uint32_t make_class(const maker *m, const cs_periodic_op *op)
 static uint32_t pair_of(const maker *m, const cs_periodic_op *op)
 {
     const cs_plan *plan = m->of->job->plan;
-    if (op->device == op->peer || op->takes == 0)
+    if (op->device == op->peer)
         return CS_NONE;
     for (uint32_t s = 0; s < op->stage; s++) {
         uint32_t from = device_of(m->of->job, s), to = device_of(m->of->job, s + 1);
@@ -438,7 +438,7 @@ static bool takes_as_said(const periodic *p)
 static bool is_exact(const periodic *p, bool valid)
 {
     return valid && p->params->timing == TIMING_PATTERN && p->job->own_links && !p->job->blocking &&
-           takes_as_said(p) && cs_periodic_order_exact(&p->order, p->job->n_devices);
+           takes_as_said(p);
 }
 
 static const char assumes[] =
@@ -473,9 +473,15 @@ static cs_status add_times(const periodic *p, bool exact, cs_forms *forms, cs_er
 }
 
 /* There is a whole period in which every stage has its full number of micro-batches, all of them
- * begun after its first update. */
+ * begun after its first update. (A micro-batch that a stage forgets at the instant at which it came
+ * counts with whatever comes at that instant; the engine may be done with it before.) */
 static bool becomes_steady(const periodic *p)
 {
+    const cs_plan *plan = p->job->plan;
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        if (cs_chain_load(&p->chain, plan->stages[s].first_layer, plan->stages[s].end_layer) == 0)
+            return false;
+    }
     int64_t n = (int64_t)p->job->micro_batches * p->job->iterations;
     return n >= p->job->micro_batches + p->order.most_shift - p->order.least_shift + 2;
 }
@@ -489,7 +495,8 @@ static cs_status add_peaks(const periodic *p, const cs_pattern_use *use, uint32_
                     .formula = "the most in a period of the pattern",
                     .source = source,
                     .applies = becomes_steady(p),
-                    .assumes = "a run long enough to reach the pattern's steady state"};
+                    .assumes =
+                        "a run that reaches the pattern's steady state, stages that take time"};
     cs_status status = cs_forms_add(forms, &form, error);
     form.figure = CS_FIGURE_PEAK_MEMORY;
     form.exact = use->peak + workspace(p->job, device);
