@@ -1,5 +1,6 @@
 #include "sim/cli/compare-planners.h"
 
+#include "schedules/plan/pattern-rows.h"
 #include "sim/base/units.h"
 #include "sim/cli/wrap.h"
 
@@ -96,36 +97,21 @@ static void print_devices(const cs_plan *plan, const cs_stage *stage, char *line
         snprintf(line + used, size - used, "...");
 }
 
-static void print_stages(const cs_comparison *c, const cs_planned *planned, FILE *out)
+static void print_stages(const cs_comparison *c, const cs_plan *plan, FILE *out)
 {
-    const cs_plan *plan = &planned->plan;
-    fprintf(out, "\n%5s  %-11s %-9s %-10s %-10s %6s  %s\n", "stage", "device", "layers", "forward",
-            "backward", "active", "from ... to");
+    fprintf(out, "\n%5s  %-11s %-9s %-10s %-10s  %s\n", "stage", "device", "layers", "forward",
+            "backward", "from ... to");
     for (uint32_t s = 0; s < plan->n_stages; s++) {
         const cs_stage *at = &plan->stages[s];
         uint32_t first = at->first_layer, last = at->end_layer - 1;
-        char devices[64], layers[32], active[24] = "-";
+        char devices[64], layers[32];
         print_devices(plan, at, devices, sizeof(devices));
         snprintf(layers, sizeof(layers), "%u-%u", first, last);
-        if (planned->pattern.period > 0)
-            snprintf(active, sizeof(active), "%lld",
-                     (long long)cs_pattern_active(&c->chain, plan, &planned->pattern, s));
-        fprintf(out, "%5u  %-11s %-9s %-10s %-10s %6s  %s%s%s\n", s, devices, layers,
+        fprintf(out, "%5u  %-11s %-9s %-10s %-10s  %s%s%s\n", s, devices, layers,
                 time_text(cs_chain_forward(&c->chain, first, last + 1)).s,
-                time_text(cs_chain_backward(&c->chain, first, last + 1)).s, active,
+                time_text(cs_chain_backward(&c->chain, first, last + 1)).s,
                 c->scenario.model.layers[first].name, first == last ? "" : " ... ",
                 first == last ? "" : c->scenario.model.layers[last].name);
-    }
-}
-
-static void print_uses(const cs_comparison *c, const cs_planner_outcome *outcome, FILE *out)
-{
-    fprintf(out, "\n%6s  %9s  %-11s  %s\n", "device", "computing", "peak memory", "of it fixed");
-    for (uint32_t d = 0; d < c->chain.n_devices; d++) {
-        const cs_pattern_use *use = &outcome->uses[d];
-        fprintf(out, "%6u  %7.1f %%  %-11s  %s\n", d,
-                100 * (double)use->busy / (double)outcome->planned.pattern.period,
-                bytes_text(use->peak).s, bytes_text(use->fixed).s);
     }
 }
 
@@ -138,12 +124,15 @@ cs_status cs_comparison_print(const cs_comparison *c, FILE *out, cs_error *error
         fprintf(out, "%-20s %6s  %-10s  %s\n", "lower bound", "", "", time_text(c->bound).s);
     if (c->n > 1)
         return CS_OK;
-    print_stages(c, &c->outcomes[0].planned, out);
-    if (!has_pattern(&c->outcomes[0]))
+    print_stages(c, &c->outcomes[0].planned.plan, out);
+    const cs_planner_outcome *only = &c->outcomes[0];
+    if (!has_pattern(only))
         return CS_OK;
-    print_uses(c, &c->outcomes[0], out);
-    (void)error;
-    return CS_OK;
+    const cs_planned *planned = &only->planned;
+    fputc('\n', out);
+    cs_pattern_print_table(&c->chain, &planned->plan, &planned->pattern, only->uses, out);
+    fputc('\n', out);
+    return cs_pattern_print_gantt(&c->chain, &planned->plan, &planned->pattern, out, error);
 }
 
 /* ---- for programs ---- */
