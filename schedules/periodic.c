@@ -50,6 +50,11 @@ static uint32_t micro_batches(const void *params)
     return ((const periodic_params *)params)->micro_batches;
 }
 
+static const cs_chain_rules *chain_rules(const void *params)
+{
+    return &((const periodic_params *)params)->rules;
+}
+
 static uint32_t device_of(const cs_job *job, uint32_t stage)
 {
     return job->plan->devices[job->plan->stages[stage].first_device];
@@ -554,6 +559,7 @@ const cs_schedule cs_schedule_periodic = {
     .params_size = sizeof(periodic_params),
     .layout = CS_LAYOUT_PLANNED,
     .micro_batches = micro_batches,
+    .chain_rules = chain_rules,
     .generate = generate,
     .closed_forms = closed_forms,
 };

@@ -7,6 +7,7 @@
 #ifndef CS_SCHEDULES_SCHEDULE_H
 #define CS_SCHEDULES_SCHEDULE_H
 
+#include "schedules/plan/chain-fields.h"
 #include "schedules/plan/pattern.h"
 #include "sim/base/field.h"
 #include "sim/graph/builder.h"
@@ -95,6 +96,8 @@ typedef struct cs_schedule {
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
                                     cs_error *error);
     uint32_t (*micro_batches)(const void *params);
+    /* NULL, or the rules for the chain (chain.h) by which it executes a planner's plan. */
+    const cs_chain_rules *(*chain_rules)(const void *params);
     /* NULL, or the number of devices that the parameter `workers` asks for; 0: none in particular */
     uint32_t (*devices)(const void *params);
     CS_MUST_CHECK cs_status (*generate)(const cs_job *job, const void *params, cs_builder *builder,

@@ -125,11 +125,14 @@ cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error)
 }
 
 /* Divides the mini-batch among replicas and micro-batches. */
-static cs_status divide_batch(cs_draft *draft, cs_error *error)
+cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     bool replicated = draft->schedule.kind->layout == CS_LAYOUT_REPLICATED;
-    uint32_t replicas = replicated ? scenario->plan.stages[0].n_devices : 1;
+    uint32_t replicas = replicated ? scenario->platform.n_devices : 1;
+    scenario->job.micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
+    scenario->job.optimizer_ratio = cs_precision_state_ratio(
+        (cs_precision)scenario->model.precision, cs_optimizers[draft->model.optimizer].state_ratio);
     uint64_t parts = (uint64_t)scenario->job.micro_batches * replicas;
     uint64_t own = scenario->model.batch_size > 0 ? scenario->model.batch_size : 1;
     uint64_t batch = draft->model.batch_size > 0 ? draft->model.batch_size : parts * own;
@@ -219,15 +222,10 @@ cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
     job->model = &scenario->model;
     job->plan = &scenario->plan;
     job->pattern = scenario->pattern.period > 0 ? &scenario->pattern : NULL;
-    job->micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
     job->iterations = draft->top.iterations;
-    job->optimizer_ratio = cs_precision_state_ratio(
-        (cs_precision)scenario->model.precision, cs_optimizers[draft->model.optimizer].state_ratio);
     job->blocking = draft->platform.blocking;
     cs_status status = check_tasks(draft, error);
     if (status == CS_OK)
         status = look_at_links(scenario, error);
-    if (status == CS_OK)
-        status = divide_batch(draft, error);
     return status == CS_OK ? sum_stages(scenario, error) : status;
 }

@@ -37,12 +37,13 @@ static bool add_platform(const cs_draft *draft, cJSON *root)
                        section.kind->fields, section.params);
 }
 
-/* A plan from a file can have any device in any stage, which a list of cuts cannot say. */
+/* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot say.
+ * Planners may take long. */
 static bool add_schedule(const cs_draft *draft, cJSON *root)
 {
     const cs_scenario *scenario = draft->scenario;
     cs_schedule_section section = draft->schedule;
-    bool plan = cJSON_IsObject(section.partition);
+    bool plan = cJSON_IsObject(section.partition) || cs_draft_has_planner(draft);
     if (plan || !cs_layout_is_partitioned(section.kind->layout))
         section.partition = NULL;
     cJSON *schedule = add_section(root, "schedule", cs_scenario_schedule_fields, &section,

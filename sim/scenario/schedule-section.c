@@ -11,9 +11,11 @@ const cs_field cs_scenario_schedule_fields[] = {
      .doc = "one of `sim list schedules`"},
     {"partition", CS_FIELD_JSON, offsetof(cs_schedule_section, partition),
      .fallback = "\"balanced\"",
-     .doc = "of a pipeline: how layers are assigned to stages; a list names the first layers of "
-            "stages 1, 2, ...; a file is what `sim plan` wrote, and inline what would stand in it",
-     .shape = "\"balanced\", [layer, ...], {\"file\": name} or {\"inline\": {plan}}"},
+     .doc = "of a pipeline: how layers are assigned to stages: by one of `sim list planners`, with "
+            "its parameters in an object, by the first layers of stages 1, 2, ..., by a file that "
+            "`sim plan` wrote, or inline by what would stand in it",
+     .shape = "planner, {\"planner\": name, ...}, [layer, ...], {\"file\": name} or {\"inline\": "
+              "{plan}}"},
     {"partition_communication", CS_FIELD_BOOL,
      offsetof(cs_schedule_section, partition_communication), .fallback = "false",
      .doc = "with \"balanced\": count the messages between stages as well"},
@@ -255,15 +257,18 @@ static cs_status build_pipeline(cs_draft *draft, cs_error *error)
     if (cJSON_IsArray(partition))
         status = cs_plan_read_cuts(partition, &place, &draft->scenario->model,
                                    &draft->scenario->plan, error);
+    else if (cs_draft_has_planner(draft))
+        status = cs_draft_plan(draft, &place, error);
     else if (cJSON_IsObject(partition))
         status = read_plan(draft, &place, error);
     else if (is_balanced(partition))
         status = balance(draft, error);
     else
-        return cs_json_invalid(
-            &place, error,
-            "must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": ...} (got %s)",
-            cs_json_describe(partition, got, sizeof(got)));
+        return cs_json_invalid(&place, error,
+                               "must be the name of a planner, a list of layers, {\"planner\": "
+                               "...}, {\"file\": ...} or "
+                               "{\"inline\": ...} (got %s)",
+                               cs_json_describe(partition, got, sizeof(got)));
     if (status != CS_OK)
         return status;
     if (layout == CS_LAYOUT_PLANNED)
