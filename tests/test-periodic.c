@@ -1,5 +1,6 @@
 /* The schedule `periodic`: what the engine runs is the pattern, start by start, and its peaks are
  * those of a checker that unrolls it and looks at every picosecond. Patterns in plans' files. */
+#include "schedules/plan/periodic-program.h"
 #include "sim/base/random.h"
 #include "sim/engine/engine.h"
 #include "tests/expect.h"
@@ -483,6 +484,19 @@ static void expect_asap(const char *row, setup *on, const cs_pattern_use *uses)
     expect_forms(row, on);
 }
 
+/* Runs that are too short for a steady state, and some that just reach it: what is promised holds. */
+static void expect_short_runs(const char *row, setup *on, int64_t active)
+{
+    const uint32_t pattern = 0;
+    SET(on, "timing", pattern);
+    for (uint32_t n = 1; n <= 9; n++) {
+        clear_results(on);
+        set_micro_batches(on, active > 2 ? (uint32_t)active - 1 : 1, n);
+        expect_run(row, on);
+        expect_forms(row, on);
+    }
+}
+
 /* One micro-batch too few for two versions is said, not run. */
 static void expect_too_few(const char *row, setup *on, int64_t active)
 {
@@ -517,6 +531,7 @@ static void run_case(const char *row, gsl_rng *rng, bool anywhere, seen *count)
         holding += on.forms.forms[f].figure == CS_FIGURE_PEAK_MEMORY;
     expect_int(row, 3 + 3 * holding, expect_forms(row, &on));
     expect_asap(row, &on, uses);
+    expect_short_runs(row, &on, most);
     if (most > 2)
         expect_too_few(row, &on, most);
     close_run(&on);
@@ -536,6 +551,61 @@ static void test_random_patterns(void **state)
                   "shifts above 1\n",
                   N_CASES, count.shared, count.idle, count.wrapped);
     assert_true(count.shared >= N_CASES / 4 && count.idle >= 20 && count.wrapped >= N_CASES / 4);
+    gsl_rng_free(rng);
+}
+
+/* ---- as soon as possible ---- */
+
+/* 840 is a multiple of all numbers up to 8: as soon as possible, what a few operations do repeats after
+ * some of so few micro-batches. */
+enum { REPEATS = 840, SETTLES = 400 };
+
+/* When the last backward of a micro-batch of the first stage ends, that is when it is done. */
+static cs_time done_at(const setup *on, uint32_t item)
+{
+    cs_time latest = 0;
+    for (uint32_t task = 0; task < on->graph.n_tasks; task++) {
+        if (on->graph.tasks[task].item == item &&
+            cs_graph_class(&on->graph, task)->kind == CS_BACKWARD &&
+            on->trace.spans[task].end > latest)
+            latest = on->trace.spans[task].end;
+    }
+    return latest;
+}
+
+/* The order of a pattern has a smallest period, the largest ratio of time to shifts over the circles
+ * of what waits for what. A run of the order alone has it in the long run, however much slack the
+ * pattern has. */
+static void test_asap_is_tight(void **state)
+{
+    (void)state;
+    gsl_rng *rng = cs_random_stream(1, "periodic, asap");
+    const uint32_t asap = 1;
+    uint32_t slack = 0;
+    for (uint32_t i = 0; i < 100; i++) {
+        char row[64];
+        setup on;
+        cs_pattern tight;
+        snprintf(row, sizeof(row), "case %" PRIu32, i);
+        make_job(&on, rng, i % 4 > 0);
+        on.pattern = random_pattern(rng, &on.chain, &on.plan);
+        on.job.pattern = &on.pattern;
+        assert_int_equal(cs_pattern_create(on.plan.n_stages, &tight, NULL), CS_OK);
+        memcpy(tight.ops, on.pattern.ops, on.plan.n_stages * CS_PATTERN_KINDS * sizeof(*tight.ops));
+        tight.period = on.pattern.period;
+        assert_int_equal(cs_pattern_tighten(&on.chain, &on.plan, &tight, NULL), CS_OK);
+        SET(&on, "timing", asap);
+        set_micro_batches(&on, 20, (REPEATS + SETTLES) / 20);
+        expect_run(row, &on);
+        cs_time took = done_at(&on, REPEATS + SETTLES - 1) - done_at(&on, SETTLES - 1);
+        /* whole picoseconds: the smallest whole period that is not below the ratio */
+        expect_int(row, tight.period, (took + REPEATS - 1) / REPEATS);
+        slack += tight.period < on.pattern.period;
+        cs_pattern_finish(&tight);
+        close_run(&on);
+    }
+    print_message("%" PRIu32 " of 100 patterns had slack\n", slack);
+    assert_true(slack >= 10 && slack <= 90);
     gsl_rng_free(rng);
 }
 
@@ -867,15 +937,11 @@ static void test_idle_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_patterns),
-        cmocka_unit_test(test_without_pattern),
-        cmocka_unit_test(test_scenario),
-        cmocka_unit_test(test_shared_links),
-        cmocka_unit_test(test_slow_links),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_too_long_for_a_file),
-        cmocka_unit_test(test_refused_files),
-        cmocka_unit_test(test_impossible_jobs),
+        cmocka_unit_test(test_random_patterns), cmocka_unit_test(test_asap_is_tight),
+        cmocka_unit_test(test_without_pattern), cmocka_unit_test(test_scenario),
+        cmocka_unit_test(test_shared_links),    cmocka_unit_test(test_slow_links),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_too_long_for_a_file),
+        cmocka_unit_test(test_refused_files),   cmocka_unit_test(test_impossible_jobs),
         cmocka_unit_test(test_idle_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
