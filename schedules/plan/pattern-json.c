@@ -9,8 +9,8 @@
 
 static const char *const kinds[] = {"forward", "backward", "send", "return", NULL};
 
-/* Whole numbers up to here are exact in JSON. */
-static const double most_exact = 0x1p53;
+/* Whole numbers up to here are exact in JSON; 2^53 itself could have been 2^53 + 1. */
+static const int64_t most_exact = (INT64_C(1) << 53) - 1;
 
 typedef struct pattern_fields {
     const cJSON *period, *operations;
@@ -76,10 +76,10 @@ static bool add_pattern(cJSON *object, const cs_plan *plan, const cs_pattern *pa
 cs_status cs_pattern_add_json(cJSON *root, const cs_plan *plan, const cs_pattern *pattern,
                               cs_error *error)
 {
-    if ((double)pattern->period > most_exact)
+    if (pattern->period > most_exact)
         return cs_error_add(error, CS_OVERFLOW,
-                            "a period of %lld ps is too long for a file: 2^53 ps (2.5 hours) at "
-                            "most",
+                            "a period of %lld ps is too long for a file: it must be "
+                            "below 2^53 ps (2.5 hours)",
                             (long long)pattern->period);
     cJSON *object = cJSON_AddObjectToObject(root, "pattern");
     return object && add_pattern(object, plan, pattern) ? CS_OK : cs_error_no_memory(error);
@@ -180,7 +180,8 @@ static cs_status read_fields(const cJSON *object, const cs_json_place *place, re
                                      s, r->plan->stages[s].n_devices);
     }
     if (status == CS_OK)
-        status = read_whole(fields.period, &period, 1, most_exact, &r->pattern.period, error);
+        status =
+            read_whole(fields.period, &period, 1, (double)most_exact, &r->pattern.period, error);
     return status == CS_OK ? read_operations(fields.operations, place, r, error) : status;
 }
 

@@ -11,11 +11,10 @@
  * the device's queue:
  *   CS_QUEUE_PROGRAM   strictly in the order in which they were added
  *   CS_QUEUE_PRIORITY  any that is ready: higher priority of the class first, then the lower id
- * A class may also have times of its own, `release` and `interval`: then a task of it does not start
- * before release + item * interval, even if all else is there, and its device waits with it.
  * An edge that program order implies may be left out. Transfers do not queue on a device unless
  * their class is blocking: then they start when both ends are free of compute, before any compute
- * that is ready, lower id first, and occupy both.
+ * that is ready, lower id first, and occupy both. A class may have release times: its task of an item
+ * is not ready before release + item * interval, and in program order the device waits with it.
  *
  * Ids are 32-bit positions. Tasks are best added roughly in the order in which they will run: the
  * engine then walks memory forward.
