@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = UINT32_MAX, FIRST_SLOTS = 64, MOST_BUCKETS = 64 };
+enum { NONE = UINT32_MAX, FIRST_SLOTS = 64, MOST_BUCKETS = 64, CELLS = 64 };
 
 /* Comparisons that only leave labels out are made in doubles; this much more than their error. */
 static const double slack = 1 + 1e-9;
@@ -30,6 +30,7 @@ typedef struct label {
     uint32_t end;       /* where the stage that was chosen last ends; NONE at the start */
     uint32_t parent;    /* the label there */
     bool special;       /* who holds that stage */
+    bool dominated;
 } label;
 
 /* All labels whose remaining layers are [0, l). `slots` is a hash table of their numbers. */
@@ -47,12 +48,14 @@ typedef struct search {
     cs_time target;
     cs_time load_step, fill_step;
     int64_t bytes_step;
+    uint32_t normal;  /* devices that hold one stage, as many as can */
     uint32_t fills;   /* values of `fill`: 1 .. fills */
     cs_time below;    /* only allocations that promise less are looked for */
     uint32_t buckets; /* of fills, in `extra` */
     double *extra;    /* [l * buckets + b]: bytes that layers [0, l) keep at least, beyond `group`
                        * times what they keep of one micro-batch */
     layer *layers;    /* [n_layers + 1] */
+    uint32_t *least;  /* of the layer at hand: see `dominate` */
     bool no_memory;   /* of this machine */
 } search;
 
@@ -375,13 +378,87 @@ static void leave(search *s, uint32_t end, uint32_t number)
             return;
 }
 
+/* ---- dominated labels ---- */
+
+static bool no_worse(const label *a, const label *b)
+{
+    bool later = a->at.group > b->at.group ||
+                 (a->at.group == b->at.group && a->at.fill > b->at.fill);
+    return !later && a->worst <= b->worst;
+}
+
+/* The number of the label with the lesser delay, at equal delays the lesser load. */
+static uint32_t lesser(const layer *of, uint32_t a, uint32_t b)
+{
+    if (a == NONE || b == NONE)
+        return a == NONE ? b : a;
+    const label *one = &of->labels[a], *other = &of->labels[b];
+    if (one->at.group != other->at.group)
+        return one->at.group < other->at.group ? a : b;
+    if (one->at.fill != other->at.fill)
+        return one->at.fill < other->at.fill ? a : b;
+    return one->worst <= other->worst ? a : b;
+}
+
+static uint32_t *least_at(const search *s, uint32_t left, uint32_t load, uint32_t bytes)
+{
+    uint32_t row = left * CELLS + (load < CELLS ? load : CELLS - 1);
+    return &s->least[row * CELLS + (bytes < CELLS ? bytes : CELLS - 1)];
+}
+
+/* Cell (left, load, bytes) of `least` gets the label of least delay among those that have as many
+ * devices left and as little load and bytes at least. */
+static void spread(const search *s, const layer *of, const state *most)
+{
+    for (uint32_t left = most->left + 1; left-- > 0;) {
+        for (uint32_t load = 0; load <= most->load && load < CELLS; load++) {
+            for (uint32_t bytes = 0; bytes <= most->bytes && bytes < CELLS; bytes++) {
+                uint32_t *cell = least_at(s, left, load, bytes);
+                if (left < most->left)
+                    *cell = lesser(of, *cell, *least_at(s, left + 1, load, bytes));
+                if (load > 0)
+                    *cell = lesser(of, *cell, *least_at(s, left, load - 1, bytes));
+                if (bytes > 0)
+                    *cell = lesser(of, *cell, *least_at(s, left, load, bytes - 1));
+            }
+        }
+    }
+}
+
+/* Another label that is no worse in anything makes this one superfluous: each `+`, each rounding
+ * and each sum grows with what goes in. Only one candidate is looked at, and the last cell of a row
+ * stands for all beyond it without being one itself. */
+static void dominate(search *s, const layer *of)
+{
+    state most = {0};
+    for (uint32_t i = 0; i < of->n; i++) {
+        const state *at = &of->labels[i].at;
+        most.left = at->left > most.left ? at->left : most.left;
+        most.load = at->load > most.load ? at->load : most.load;
+        most.bytes = at->bytes > most.bytes ? at->bytes : most.bytes;
+    }
+    memset(s->least, 0xff, (most.left + 1) * CELLS * CELLS * sizeof(*s->least));
+    for (uint32_t i = 0; i < of->n; i++) {
+        const state *at = &of->labels[i].at;
+        uint32_t *cell = least_at(s, at->left, at->load, at->bytes);
+        if (at->load < CELLS && at->bytes < CELLS)
+            *cell = lesser(of, *cell, i);
+    }
+    spread(s, of, &most);
+    for (uint32_t i = 0; i < of->n; i++) {
+        label *one = &of->labels[i];
+        uint32_t other = *least_at(s, one->at.left, one->at.load, one->at.bytes);
+        if (other != NONE && other != i && no_worse(&of->labels[other], one))
+            one->dominated = true;
+    }
+}
+
 /* Everything below `below`. */
 static void run(search *s)
 {
     const cs_chain *chain = s->chain;
-    uint32_t normal = chain->n_devices - (s->options->special != CS_MADPIPE_NONE);
     label start = {.worst = s->target, .end = NONE, .parent = NONE};
-    start.at.left = normal < chain->n_layers ? normal : chain->n_layers;
+    start.at.left = s->normal;
     start.at.fill = s->fills;
     for (uint32_t l = 0; l <= chain->n_layers; l++) {
         s->layers[l].n = 0;
@@ -391,8 +468,10 @@ static void run(search *s)
     put(s, chain->n_layers, &start);
     for (uint32_t l = chain->n_layers; l > 0 && !s->no_memory; l--) {
         s->work->labels += s->layers[l].n;
+        dominate(s, &s->layers[l]);
+        for (uint32_t i = 0; i < s->layers[l].n; i++)  s->work->kept += !s->layers[l].labels[i].dominated;
         for (uint32_t i = 0; i < s->layers[l].n && !s->no_memory; i++)
-            if (s->layers[l].labels[i].worst < s->below)
+            if (!s->layers[l].labels[i].dominated && s->layers[l].labels[i].worst < s->below)
                 leave(s, l, i);
         if (s->layers[0].n > 0)
             s->below = s->layers[0].labels[0].worst + 1;
@@ -462,6 +541,7 @@ static void finish(search *s)
     }
     free(s->layers);
     free(s->extra);
+    free(s->least);
 }
 
 void cs_allocation_finish(cs_allocation *allocation)
@@ -495,7 +575,10 @@ cs_status cs_madpipe_dp(const cs_chain *chain, const cs_madpipe_options *options
     if (status != CS_OK)
         return status;
     make_grids(&s, total);
+    s.normal = chain->n_devices - (options->special != CS_MADPIPE_NONE);
+    s.normal = s.normal < chain->n_layers ? s.normal : chain->n_layers;
     s.layers = calloc((size_t)chain->n_layers + 1, sizeof(*s.layers));
+    s.least = calloc((size_t)(s.normal + 1) * CELLS * CELLS, sizeof(*s.least));
     if (s.layers && make_extra(&s))
         deepen(&s);
     if (!s.layers || !s.extra || s.no_memory)

@@ -91,9 +91,9 @@ static cs_status run(cs_chain *chain, double memory, uint32_t n, cs_error *error
             return status;
         double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
         double load = (double)cs_chain_load(chain, 0, chain->n_layers) / chain->n_devices;
-        printf("%6" PRIu32 " %6.0f  %-10s %8.3f %12.4f %4u %10" PRIu64 " %10" PRIu64 " %016" PRIx64 "\n", n, memory, specials[special],
+        printf("%6" PRIu32 " %6.0f  %-10s %8.3f %12.4f %4u %10" PRIu64 " %10" PRIu64 " %016" PRIx64 " %" PRIu64 "\n", n, memory, specials[special],
                seconds, found.n > 0 ? (double)found.all[0].promised / load : 0.0, found.n, found.work.labels,
-               found.work.stages, hash_of(&found));
+               found.work.stages, hash_of(&found), found.work.kept);
         fflush(stdout);
         cs_allocations_finish(&found);
     }
