@@ -94,4 +94,14 @@ static inline int64_t cs_chain_bytes(const cs_chain *chain, uint32_t first, uint
            2 * (chain->boundary[first] + chain->boundary[end]);
 }
 
+/* Whether they fit the memory of a device; false also when they do not fit 64 bits. */
+static inline bool cs_chain_fits(const cs_chain *chain, uint32_t first, uint32_t end,
+                                 int64_t active)
+{
+    int64_t all;
+    return !__builtin_mul_overflow(active, chain->sum_kept[end] - chain->sum_kept[first], &all) &&
+           !__builtin_add_overflow(all, cs_chain_bytes(chain, first, end, 0), &all) &&
+           all <= chain->memory;
+}
+
 #endif

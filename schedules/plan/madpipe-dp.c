@@ -94,12 +94,12 @@ static cs_time loads_of(const cs_chain *chain)
     return cs_chain_load(chain, 0, chain->n_layers);
 }
 
-/* Bytes that no allocation needs more of on one device, or the memory where that is less. */
+/* Bytes that no allocation needs more of on one device, or the memory where that is less. A delay is
+ * less than twice what it is the sum of, and each rounding adds less than a group. */
 static int64_t most_bytes(const search *s, cs_time total)
 {
     const cs_chain *chain = s->chain;
-    double groups = (2 * (double)total + (double)chain->n_layers * (double)s->target) /
-                        (double)s->target + 1;
+    double groups = (double)divide_up(2 * total, s->target) + chain->n_layers + 1;
     double most = (double)chain->sum_fixed[chain->n_layers] +
                   groups * (double)chain->sum_kept[chain->n_layers];
     for (uint32_t b = 0; b <= chain->n_layers; b++)

@@ -1,5 +1,6 @@
 #include "schedules/plan/pattern.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 void cs_pattern_finish(cs_pattern *pattern)
@@ -40,4 +41,38 @@ cs_time cs_pattern_duration(const cs_chain *chain, const cs_plan *plan, uint32_t
     if (kind == CS_PATTERN_BACKWARD)
         return cs_chain_backward(chain, at->first_layer, at->end_layer);
     return chain->message[at->end_layer];
+}
+
+char *cs_pattern_name(uint32_t stage, cs_pattern_kind kind, char text[CS_PATTERN_NAME_BYTES])
+{
+    switch (kind) {
+    case CS_PATTERN_FORWARD:
+        snprintf(text, CS_PATTERN_NAME_BYTES, "forward of stage %u", stage);
+        break;
+    case CS_PATTERN_BACKWARD:
+        snprintf(text, CS_PATTERN_NAME_BYTES, "backward of stage %u", stage);
+        break;
+    case CS_PATTERN_SEND:
+        snprintf(text, CS_PATTERN_NAME_BYTES, "message from stage %u to stage %u", stage,
+                 stage + 1);
+        break;
+    default:
+        snprintf(text, CS_PATTERN_NAME_BYTES, "message from stage %u to stage %u", stage + 1,
+                 stage);
+        break;
+    }
+    return text;
+}
+
+int64_t cs_pattern_active(const cs_chain *chain, const cs_plan *plan, const cs_pattern *pattern,
+                          uint32_t stage)
+{
+    const cs_pattern_op *ops = &pattern->ops[(size_t)stage * CS_PATTERN_KINDS];
+    const cs_pattern_op *forward = &ops[CS_PATTERN_FORWARD], *backward = &ops[CS_PATTERN_BACKWARD];
+    /* what the time is more than the difference of the shifts: above -period */
+    cs_time more = backward->start - forward->start +
+                   cs_pattern_duration(chain, plan, stage, CS_PATTERN_BACKWARD);
+    int64_t periods = more / pattern->period + (more % pattern->period > 0);
+    int64_t active = backward->shift - forward->shift + periods;
+    return active > 1 ? active : 1;
 }

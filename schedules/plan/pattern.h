@@ -12,7 +12,13 @@
  *   - a device does one operation at a time, and so does the link between two devices, whatever the
  *     direction: the link is one resource per pair, and several boundaries may share it;
  *   - what a device holds (chain.h) never exceeds its memory. What ends at an instant is gone
- *     before what starts at that instant comes.
+ *     before what starts at that instant comes; but a micro-batch is active at least at the instant
+ *     at which its forward starts, also where forward and backward take no time.
+ *
+ * An operation longer than the period cannot be exclusive. One that takes no time may stand at the
+ * ends of others of its device or link, and with others like it, but not within one: what is busy
+ * cannot do it. (Were that allowed, 1F1B* would not be best: with period 3, loads u_F = 1, 0, 2 and
+ * u_B = 1, 2, 1, and messages of 1, stage 0 could do with 4 active micro-batches instead of 5.)
  */
 #ifndef CS_SCHEDULES_PATTERN_H
 #define CS_SCHEDULES_PATTERN_H
@@ -61,28 +67,34 @@ bool cs_pattern_has(const cs_plan *plan, uint32_t stage, cs_pattern_kind kind);
 cs_time cs_pattern_duration(const cs_chain *chain, const cs_plan *plan, uint32_t stage,
                             cs_pattern_kind kind);
 
-/* The exact check. CS_LIMIT with a message that names the operations, or the device and the bytes,
+/* "backward of stage 2", "message from stage 0 to stage 1": for people. */
+enum { CS_PATTERN_NAME_BYTES = 64 };
+char *cs_pattern_name(uint32_t stage, cs_pattern_kind kind, char text[CS_PATTERN_NAME_BYTES]);
+
+/* The exact check, O(n_stages log n_stages). CS_LIMIT with a message that names the operations, or the device and the bytes,
  * when the pattern is not valid; everything that planners return passes through here. `uses` has an
  * entry per device of the chain, or is NULL. */
 CS_MUST_CHECK cs_status cs_pattern_check(const cs_chain *chain, const cs_plan *plan,
                                          const cs_pattern *pattern, cs_pattern_use *uses,
                                          cs_error *error);
 
-/* Micro-batches of a stage that are active at once, at most. */
+/* Micro-batches of a stage that are active at once, at most: ceil(t / period), at least 1, where t is
+ * the time from the start of a forward to the end of its backward. Of a valid pattern. */
 int64_t cs_pattern_active(const cs_chain *chain, const cs_plan *plan, const cs_pattern *pattern,
                           uint32_t stage);
 
 /* ---- 1F1B*: the best pattern of a contiguous plan (section 4.1) ---- */
 
 /* The pattern of 1F1B* with that period: stages and messages are put into groups, from the last one
- * on, each as long as its sum of U and C fits the period. CS_LIMIT when one of them alone does not.
- * `plan` has one stage per device. Memory is not looked at. */
+ * on, each as long as its sum of U and C fits the period. The first forward starts at 0 with shift 0.
+ * CS_LIMIT when one of them alone does not fit, CS_OVERFLOW when all of them together do not fit
+ * 2^61 ps. `plan` has one stage per device. Memory is not looked at. */
 CS_MUST_CHECK cs_status cs_pattern_1f1b(const cs_chain *chain, const cs_plan *plan, cs_time period,
                                         cs_pattern *pattern, cs_error *error);
 
-/* The smallest period whose 1F1B* fits the memory, and its pattern. Exact: groups change only at
- * sums of neighbouring U and C, and only those are tried. CS_LIMIT, naming the device and its bytes,
- * when none fits. */
+/* The smallest period whose 1F1B* fits the memory, and its pattern. Exact, O(n_stages): with a longer
+ * period no stage comes into a later group, so what fits goes on fitting, and the whole picoseconds
+ * are searched by halving. CS_LIMIT, naming the device and its bytes, when none fits. */
 CS_MUST_CHECK cs_status cs_pattern_1f1b_fit(const cs_chain *chain, const cs_plan *plan,
                                             cs_pattern *pattern, cs_error *error);
 

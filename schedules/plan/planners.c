@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-const cs_planner *const cs_planners[] = {NULL};
+const cs_planner *const cs_planners[] = {&cs_planner_contiguous_optimal, NULL};
 
 const cs_planner *cs_planner_find(const char *name)
 {
