@@ -34,9 +34,12 @@ static int64_t most(int64_t a, int64_t b)
 static int64_t steps(const slow *s, int64_t value, int64_t step)
 {
     switch (s->options->rounding) {
-    case CS_MADPIPE_UP: return up(value, step);
-    case CS_MADPIPE_NEAREST: return (value + step / 2) / step;
-    default: return value / step;
+    case CS_MADPIPE_UP:
+        return up(value, step);
+    case CS_MADPIPE_NEAREST:
+        return (value + step / 2) / step;
+    default:
+        return value / step;
     }
 }
 
@@ -236,8 +239,8 @@ static void test_contiguous(void **state)
 {
     (void)state;
     static const random_chain_limits limits = {6, 4, 5, 4, 9};
-    static const cs_madpipe_options options = {.loads = 1000000, .memories = 1000000,
-                                               .delays = 1000000, .special = CS_MADPIPE_NONE};
+    static const cs_madpipe_options options = {
+        .loads = 1000000, .memories = 1000000, .delays = 1000000, .special = CS_MADPIPE_NONE};
     gsl_rng *rng = cs_random_stream(2, "madpipe-dp");
     uint32_t feasible = 0;
     for (int i = 0; i < 300; i++) {
@@ -330,7 +333,7 @@ static cs_chain even_chain(uint32_t n_layers, uint32_t n_devices, int64_t kept, 
 {
     cs_chain chain = {.n_layers = n_layers, .n_devices = n_devices, .memory = memory};
     int64_t **const arrays[] = {&chain.sum_forward, &chain.sum_backward, &chain.sum_fixed,
-                                &chain.sum_kept, &chain.boundary, &chain.message};
+                                &chain.sum_kept,    &chain.boundary,     &chain.message};
     for (size_t i = 0; i < ROWS(arrays); i++)
         assert_non_null(*arrays[i] = cs_arena_alloc(&chain.arena, n_layers + 1u, sizeof(int64_t)));
     for (uint32_t l = 1; l <= n_layers; l++) {
@@ -372,8 +375,8 @@ static void test_optimistic(void **state)
 static void test_not_contiguous(void **state)
 {
     (void)state;
-    cs_madpipe_options options = {.loads = 9, .memories = 1000, .delays = 17,
-                                  .special = CS_MADPIPE_SAFE};
+    cs_madpipe_options options = {
+        .loads = 9, .memories = 1000, .delays = 17, .special = CS_MADPIPE_SAFE};
     cs_chain chain = even_chain(3, 2, 1, 1000);
     static const cs_time forward[] = {0, 2, 6, 8};
     memcpy(chain.sum_forward, forward, sizeof(forward));
@@ -463,8 +466,8 @@ static void test_search(void **state)
 static void test_even(void **state)
 {
     (void)state;
-    static const cs_madpipe_options options = {.loads = 11, .memories = 51, .delays = 101,
-                                               .iterations = 10};
+    static const cs_madpipe_options options = {
+        .loads = 11, .memories = 51, .delays = 101, .iterations = 10};
     static const struct {
         uint32_t layers, devices;
         cs_time promised;
@@ -482,8 +485,8 @@ static void test_even(void **state)
 static void test_ends(void **state)
 {
     (void)state;
-    static const cs_madpipe_options options = {.loads = 11, .memories = 51, .delays = 101,
-                                               .iterations = 10, .special = CS_MADPIPE_SAFE};
+    static const cs_madpipe_options options = {
+        .loads = 11, .memories = 51, .delays = 101, .iterations = 10, .special = CS_MADPIPE_SAFE};
     cs_error error;
     cs_error_init(&error);
     cs_allocations found;
@@ -502,20 +505,21 @@ static void test_ends(void **state)
     cs_allocations_finish(&found);
     /* a message of 2^58 ps both ways: 2^59 times 3 + 2 layers is more than 2^61 */
     chain.message[1] = INT64_C(1) << 59;
-    expect_error("too long", CS_OVERFLOW,
-                 "a micro-batch takes too long on the chain for its delays to be added up: 3 layers "
-                 "and their messages must stay below 2^62 ps (53 days) over the number of layers",
-                 cs_madpipe_allocate(&chain, &options, &found, &error), &error);
+    expect_error(
+        "too long", CS_OVERFLOW,
+        "a micro-batch takes too long on the chain for its delays to be added up: 3 layers "
+        "and their messages must stay below 2^62 ps (53 days) over the number of layers",
+        cs_madpipe_allocate(&chain, &options, &found, &error), &error);
     cs_chain_finish(&chain);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recursion),     cmocka_unit_test(test_contiguous),
-        cmocka_unit_test(test_promises),      cmocka_unit_test(test_optimistic),
+        cmocka_unit_test(test_recursion),      cmocka_unit_test(test_contiguous),
+        cmocka_unit_test(test_promises),       cmocka_unit_test(test_optimistic),
         cmocka_unit_test(test_not_contiguous), cmocka_unit_test(test_search),
-        cmocka_unit_test(test_even),          cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_even),           cmocka_unit_test(test_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

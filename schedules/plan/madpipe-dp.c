@@ -180,8 +180,7 @@ static bool make_extra(search *s)
 static bool loads_exceed(const search *s, uint32_t end, const state *at)
 {
     double devices = (double)at->left + (s->options->special != CS_MADPIPE_NONE);
-    double load = (double)cs_chain_load(s->chain, 0, end) +
-                  (double)at->load * (double)s->load_step;
+    double load = (double)cs_chain_load(s->chain, 0, end) + (double)at->load * (double)s->load_step;
     return load > devices * (double)(s->below - 1) * slack;
 }
 
@@ -219,8 +218,8 @@ static bool hopeless(const search *s, uint32_t end, const state *at)
 
 static bool same(const state *a, const state *b)
 {
-    return a->group == b->group && a->fill == b->fill && a->left == b->left &&
-           a->load == b->load && a->bytes == b->bytes;
+    return a->group == b->group && a->fill == b->fill && a->left == b->left && a->load == b->load &&
+           a->bytes == b->bytes;
 }
 
 static uint32_t slot_of(const layer *of, const state *at)
@@ -382,8 +381,8 @@ static void leave(search *s, uint32_t end, uint32_t number)
 
 static bool no_worse(const label *a, const label *b)
 {
-    bool later = a->at.group > b->at.group ||
-                 (a->at.group == b->at.group && a->at.fill > b->at.fill);
+    bool later =
+        a->at.group > b->at.group || (a->at.group == b->at.group && a->at.fill > b->at.fill);
     return !later && a->worst <= b->worst;
 }
 
@@ -469,7 +468,6 @@ static void run(search *s)
     for (uint32_t l = chain->n_layers; l > 0 && !s->no_memory; l--) {
         s->work->labels += s->layers[l].n;
         dominate(s, &s->layers[l]);
-        for (uint32_t i = 0; i < s->layers[l].n; i++)  s->work->kept += !s->layers[l].labels[i].dominated;
         for (uint32_t i = 0; i < s->layers[l].n && !s->no_memory; i++)
             if (!s->layers[l].labels[i].dominated && s->layers[l].labels[i].worst < s->below)
                 leave(s, l, i);
@@ -560,7 +558,8 @@ cs_status cs_madpipe_total(const cs_chain *chain, cs_time *total, cs_error *erro
         return cs_error_add(error, CS_OVERFLOW,
                             "a micro-batch takes too long on the chain for its delays to be added "
                             "up: %u layers and their messages must stay below 2^62 ps (53 days) "
-                            "over the number of layers", chain->n_layers);
+                            "over the number of layers",
+                            chain->n_layers);
     *total = sum > 0 ? sum : 1;
     return CS_OK;
 }

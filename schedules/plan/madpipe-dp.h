@@ -59,7 +59,6 @@ typedef struct cs_allocation {
 /* How much a search looked at. */
 typedef struct cs_madpipe_work {
     uint64_t labels; /* states that were kept */
-    uint64_t kept;
     uint64_t stages; /* stages that were tried */
 } cs_madpipe_work;
 

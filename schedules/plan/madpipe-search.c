@@ -50,24 +50,21 @@ static cs_status try_target(const cs_chain *chain, const cs_madpipe_options *opt
     return cs_error_no_memory(error);
 }
 
-/* *best gets the least promised period, or the upper end where there is none. */
+/* Of the targets [low, *high): one that promises p leaves those below p, and if p is more than it,
+ * those above it. *high becomes the least promised period. */
 static cs_status bisect(const cs_chain *chain, const cs_madpipe_options *options, cs_time low,
-                        cs_time high, cs_allocations *found, cs_time *best, cs_error *error)
+                        cs_time *high, cs_allocations *found, cs_error *error)
 {
     cs_time target = low;
-    *best = high;
-    for (uint32_t i = 0; i < options->iterations && target <= high; i++) {
+    for (uint32_t i = 0; i < options->iterations && low < *high; i++) {
         cs_time promised;
         cs_status status = try_target(chain, options, target, found, &promised, error);
         if (status != CS_OK)
             return status;
         if (promised > target)
             low = target + 1;
-        high = promised < high ? promised : high;
-        *best = high;
-        target = low + (high - low) / 2;
-        if (low >= high)
-            break;
+        *high = promised < *high ? promised : *high;
+        target = low + (*high - low) / 2;
     }
     return CS_OK;
 }
@@ -104,15 +101,18 @@ cs_status cs_madpipe_allocate(const cs_chain *chain, const cs_madpipe_options *o
                               cs_allocations *found, cs_error *error)
 {
     cs_allocations made = {0};
-    cs_time total, best = 0;
+    cs_time total, best;
     cs_status status = cs_madpipe_total(chain, &total, error);
     if (status != CS_OK)
         return status;
     cs_time load = cs_chain_load(chain, 0, chain->n_layers);
     cs_time low = load / chain->n_devices + (load % chain->n_devices != 0);
     low = low > 0 ? low : 1;
-    status = bisect(chain, options, low, total, &made, &best, error);
-    if (status == CS_OK)
+    best = total + 1;
+    status = bisect(chain, options, low, &best, &made, error);
+    if (status == CS_OK && made.n == 0)
+        status = try_target(chain, options, total, &made, &best, error);
+    if (status == CS_OK && best < CS_TIME_MAX)
         status = scan(chain, options, low, best, &made, error);
     if (status != CS_OK) {
         cs_allocations_finish(&made);

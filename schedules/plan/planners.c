@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-const cs_planner *const cs_planners[] = {&cs_planner_contiguous_optimal, NULL};
+const cs_planner *const cs_planners[] = {&cs_planner_contiguous_optimal, &cs_planner_madpipe, NULL};
 
 const cs_planner *cs_planner_find(const char *name)
 {
