@@ -68,13 +68,14 @@ static bool make_pair(const cs_order *order, uint32_t u, uint32_t v, cs_order_pa
     const cs_order_op *a = &order->ops[u], *b = &order->ops[v];
     if (a->resource != b->resource)
         return false;
-    *pair = (cs_order_pair){u, v, a->duration, b->duration, a->duration > 0 && b->duration > 0};
-    if (pair->exclusive)
-        return true;
-    if (a->kind != CS_PATTERN_FORWARD)
+    if (a->duration > 0 && b->duration > 0)
+        *pair = (cs_order_pair){u, v, CS_LAPS_EXCLUSIVE, a->duration, b->duration};
+    else if (a->kind == CS_PATTERN_FORWARD && b->kind == CS_PATTERN_FORWARD)
+        *pair = (cs_order_pair){u, v, CS_LAPS_STARTS, 0, 1};
+    else if (a->kind == CS_PATTERN_FORWARD)
+        *pair = (cs_order_pair){u, v, CS_LAPS_TO_END, -b->duration, b->duration};
+    else
         return false; /* memory is counted at forwards, and they come before all backwards */
-    pair->time_uv = b->kind == CS_PATTERN_BACKWARD ? -b->duration : 0;
-    pair->time_vu = -pair->time_uv;
     return true;
 }
 
@@ -165,7 +166,7 @@ static bool allocate(cs_order *order)
     order->devices = cs_arena_alloc(arena, order->n_devices, sizeof(*order->devices));
     order->laps = cs_arena_alloc(arena, n * n, sizeof(*order->laps));
     order->x = cs_arena_alloc(arena, n, sizeof(*order->x));
-    order->periods = cs_arena_alloc(arena, n * n / 4 + 1, sizeof(*order->periods));
+    order->periods = cs_arena_alloc(arena, n * n / 4 + 2, sizeof(*order->periods));
     order->graph = make_graph(arena, n);
     return order->ops && order->pairs && order->before && order->at && order->stages &&
            order->kept && order->devices && order->laps && order->x && order->periods &&
@@ -233,14 +234,29 @@ void cs_order_set(cs_order *order, uint32_t u, uint32_t v, int64_t laps)
 
 /* ---- memory ---- */
 
+static cs_time larger(cs_time a, cs_time b)
+{
+    return a > b ? a : b;
+}
+
+/* Bytes that a device's activations take when its stage i, of those in order->stages, starts a
+ * forward, one micro-batch being processed after the other. */
+static wide least_kept(const cs_order *order, const cs_order_device *device, uint32_t i)
+{
+    wide kept = 0;
+    for (uint32_t j = device->first; j <= i; j++)
+        kept += order->kept[order->stages[j]];
+    return kept;
+}
+
 cs_status cs_order_possible(const cs_order *order, cs_error *error)
 {
     for (uint32_t d = 0; d < order->n_devices; d++) {
         const cs_order_device *device = &order->devices[d];
-        wide kept = 0;
-        for (uint32_t i = device->first; i < device->end; i++)
-            kept += order->kept[order->stages[i]];
-        if (device->room < INT64_MAX && kept > device->room)
+        if (device->first == device->end || device->room == INT64_MAX)
+            continue;
+        wide kept = least_kept(order, device, device->end - 1);
+        if (kept > device->room)
             return cs_error_add(error, CS_LIMIT,
                                 "device %u: its stages need %.0f bytes with one active micro-batch "
                                 "each, and its memory is %lld",
@@ -276,7 +292,7 @@ int64_t cs_order_most_active(const cs_order *order, uint32_t stage)
     if (device->room == INT64_MAX || order->kept[stage] == 0)
         return INT64_MAX;
     wide room = device->room;
-    for (uint32_t i = device->first; i < device->end && order->stages[i] < stage; i++)
+    for (uint32_t i = device->first; order->stages[i] < stage; i++)
         room -= order->kept[order->stages[i]]; /* its micro-batch is active there as well */
     return room < 0 ? 0 : (int64_t)(room / order->kept[stage]);
 }
@@ -286,11 +302,6 @@ static cs_time span(const cs_order *order, uint32_t stage)
 {
     return order->before[op_of(order, stage, CS_PATTERN_BACKWARD) + 1] -
            order->before[op_of(order, stage, CS_PATTERN_FORWARD)];
-}
-
-static cs_time larger(cs_time a, cs_time b)
-{
-    return a > b ? a : b;
 }
 
 /* What stages hold at least when stage r of theirs starts a forward: r itself ceil(span / period),
@@ -341,7 +352,7 @@ static cs_time largest_load(const cs_order *order)
 
 cs_time cs_order_bound(const cs_order *order)
 {
-    cs_time low = largest_load(order), high = larger(low, order->before[order->n_ops]);
+    cs_time low = largest_load(order), high = larger(low, order->before[order->n_ops] + 1);
     if (!may_fit(order, high))
         return CS_TIME_MAX;
     while (low < high) {
@@ -452,9 +463,10 @@ static wide floor_of(wide time, cs_time period)
 /* The laps between two operations at these times. */
 static int64_t laps_between(const cs_order_pair *pair, wide x_u, wide x_v, cs_time period)
 {
-    if (pair->time_uv < 0) /* as little in memory as can be: the backward may end as u starts */
-        return (int64_t)(-1 - floor_of(x_u - x_v - pair->time_vu, period));
-    return (int64_t)floor_of(x_v - x_u - pair->time_uv, period);
+    int64_t laps = (int64_t)floor_of(x_v - x_u - pair->time_uv, period);
+    if (pair->laps == CS_LAPS_TO_END)
+        laps = larger((int64_t)(-1 - floor_of(x_u - x_v - pair->time_vu, period)), 0);
+    return laps;
 }
 
 void cs_order_from_pattern(cs_order *order, const cs_pattern *pattern)
@@ -465,7 +477,7 @@ void cs_order_from_pattern(cs_order *order, const cs_pattern *pattern)
         const cs_pattern_op *u = &pattern->ops[a->stage * CS_PATTERN_KINDS + a->kind];
         const cs_pattern_op *v = &pattern->ops[b->stage * CS_PATTERN_KINDS + b->kind];
         int64_t laps = v->shift - u->shift - (v->start < u->start);
-        if (!pair->exclusive)
+        if (pair->laps != CS_LAPS_EXCLUSIVE)
             laps = laps_between(pair, u->start,
                                 (wide)v->start + (wide)(v->shift - u->shift) * pattern->period,
                                 pattern->period);
@@ -551,12 +563,13 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Periods at which the construction changes on a contiguous plan: what neighbouring stages and
- * messages take together. The whole chain is among them: one micro-batch after the other. */
+ * messages take together. The longest is that of one micro-batch after the other. */
 static size_t list_periods(const cs_order *order, cs_time lower, cs_time *periods)
 {
     size_t n = 0;
     uint32_t half = order->n_ops / 2;
     periods[n++] = lower;
+    periods[n++] = larger(lower, order->before[order->n_ops] + 1);
     for (uint32_t i = 0; i < half; i++) {
         cs_time sum = 0;
         for (uint32_t j = i; j < half; j++) {

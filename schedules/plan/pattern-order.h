@@ -28,13 +28,21 @@ typedef struct cs_order_op {
     uint64_t resource; /* a device, or the link between two */
 } cs_order_op;
 
-/* Two operations u < v with laps between them. Both take time and exclude each other; or one takes
- * none, so that nothing excludes it, and the laps only count what is in memory. Then
- *     x_v >= x_u + time_uv + k(u, v) T   and   x_u >= x_v + time_vu + k(v, u) T. */
+/* Laps between two operations u < v of one resource exist where both take time, so that they exclude
+ * each other. Nothing excludes what takes none; then laps only count what is in memory, and k(u, v)
+ * is the number of whole periods between two starts, or from a forward to the end of a backward,
+ * where one period just filled counts as none. In all cases
+ *     x_v >= x_u + time_uv + k(u, v) T   and   x_u >= x_v + time_vu + k(v, u) T.
+ *
+ * A micro-batch that is active in a stage counts in the stages before it too, on the same device. It
+ * may not be there any more if the model ends in layers without any time: the memory is then not
+ * always used to the last byte. */
+typedef enum cs_order_laps { CS_LAPS_EXCLUSIVE, CS_LAPS_STARTS, CS_LAPS_TO_END } cs_order_laps;
+
 typedef struct cs_order_pair {
     uint32_t u, v;
+    cs_order_laps laps;
     cs_time time_uv, time_vu;
-    bool exclusive;
 } cs_order_pair;
 
 /* What a device holds; rows of `cs_order.stages`. */
@@ -74,8 +82,8 @@ CS_MUST_CHECK cs_status cs_order_make(const cs_chain *chain, const cs_plan *plan
 cs_time cs_order_bound(const cs_order *order);
 
 /* CS_LIMIT, naming the device and the bytes, when the stages of a device do not fit with one active
- * micro-batch each: then there is no pattern at all. If they do, one micro-batch after the other is
- * a pattern. */
+ * micro-batch each: then there is no pattern at all. If they do, one micro-batch after the other,
+ * and 1 ps, is a pattern. */
 CS_MUST_CHECK cs_status cs_order_possible(const cs_order *order, cs_error *error);
 
 /* At most so many micro-batches of the stage fit its device, whatever the period. */

@@ -137,7 +137,7 @@ static double most_laps(const program *p, const cs_order_pair *pair)
         int64_t active = cs_order_most_active(order, s);
         if (at[CS_PATTERN_FORWARD] <= pair->u && pair->v <= at[CS_PATTERN_BACKWARD] &&
             active < INT64_MAX)
-            most = fmin(most, (double)(active - pair->exclusive));
+            most = fmin(most, (double)(active - (pair->laps == CS_LAPS_EXCLUSIVE)));
     }
     return most;
 }
@@ -242,7 +242,7 @@ static cs_status improve(cs_order *order, cs_time lower, const cs_program_option
     program p = {.order = order, .lower = lower};
     p.below = best->period > 0 ? best->period : options->below;
     if (p.below == CS_TIME_MAX) /* one micro-batch after the other */
-        p.below = order->before[order->n_ops] + 1;
+        p.below = order->before[order->n_ops] + 2;
     cs_time period;
     bool had = best->period > 0;
     *end = CS_PROGRAM_INFEASIBLE;
