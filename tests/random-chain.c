@@ -27,11 +27,10 @@ static int64_t *crossings(cs_chain *chain, gsl_rng *rng, uint32_t most)
     return values;
 }
 
-cs_chain random_chain(gsl_rng *rng, const random_chain_limits *limits)
+cs_chain random_chain_full(gsl_rng *rng, const random_chain_limits *limits)
 {
-    cs_chain chain = {.n_layers = 1 + random_up_to(rng, limits->layers - 1),
-                      .n_devices = 1 + random_up_to(rng, limits->devices - 1),
-                      .memory = INT64_MAX};
+    cs_chain chain = {
+        .n_layers = limits->layers, .n_devices = limits->devices, .memory = INT64_MAX};
     chain.sum_forward = sums(&chain, rng, limits->time);
     chain.sum_backward = sums(&chain, rng, limits->time);
     chain.sum_fixed = sums(&chain, rng, limits->bytes);
@@ -39,6 +38,14 @@ cs_chain random_chain(gsl_rng *rng, const random_chain_limits *limits)
     chain.boundary = crossings(&chain, rng, limits->bytes);
     chain.message = crossings(&chain, rng, limits->message);
     return chain;
+}
+
+cs_chain random_chain(gsl_rng *rng, const random_chain_limits *limits)
+{
+    random_chain_limits chosen = *limits;
+    chosen.layers = 1 + random_up_to(rng, limits->layers - 1);
+    chosen.devices = 1 + random_up_to(rng, limits->devices - 1);
+    return random_chain_full(rng, &chosen);
 }
 
 cs_plan random_plan(gsl_rng *rng, const cs_chain *chain, uint32_t most_stages, bool anywhere)

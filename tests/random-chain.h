@@ -17,6 +17,9 @@ uint32_t random_up_to(gsl_rng *rng, uint32_t most);
 /* With unlimited memory. Finish it with cs_chain_finish. */
 cs_chain random_chain(gsl_rng *rng, const random_chain_limits *limits);
 
+/* The same with just as many layers and devices as the limits say. */
+cs_chain random_chain_full(gsl_rng *rng, const random_chain_limits *limits);
+
 /* Cuts the chain at random into at most `most_stages`. Each stage is on a device of its own, or,
  * where `anywhere`, on any of the chain's. */
 cs_plan random_plan(gsl_rng *rng, const cs_chain *chain, uint32_t most_stages, bool anywhere);

@@ -117,7 +117,7 @@ static cs_status make_plan(search *s, uint32_t n_stages, cs_plan *plan, cs_error
 /* Says how much memory it would take: the least with which there is a plan at all. */
 static cs_status nothing_fits(search *s, cs_time period, cs_error *error)
 {
-    int64_t low = s->chain.memory, high = INT64_MAX, has = s->chain.memory;
+    int64_t has = s->chain.memory, low = has > 0 ? has : 0, high = INT64_MAX;
     cs_plan plan = {0};
     while (low < high) {
         s->chain.memory = low + (high - low) / 2;
