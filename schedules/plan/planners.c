@@ -3,8 +3,14 @@
 #include <string.h>
 
 const cs_planner *const cs_planners[] = {
-    &cs_planner_balanced,           &cs_planner_pipedream, &cs_planner_pipedream_replicated,
-    &cs_planner_contiguous_optimal, &cs_planner_madpipe,   NULL,
+    &cs_planner_balanced,
+    &cs_planner_pipedream,
+    &cs_planner_pipedream_replicated,
+    &cs_planner_contiguous_optimal,
+    &cs_planner_madpipe,
+    &cs_planner_exhaustive,
+    &cs_planner_best,
+    NULL, /* a line each */
 };
 
 const cs_planner *cs_planner_find(const char *name)
