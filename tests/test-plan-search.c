@@ -20,8 +20,8 @@ static void try_all(everything *e, uint32_t layer)
 {
     uint32_t n = e->tiny.plan.n_stages;
     if (layer == e->chain->n_layers) {
-        cs_time period = tiny_best_period(e->chain, &e->tiny.plan,
-                                          e->best > 0 ? e->best : CS_TIME_MAX, 200000);
+        cs_time period =
+            tiny_best_period(e->chain, &e->tiny.plan, e->best > 0 ? e->best : CS_TIME_MAX, 50000);
         e->gave_up |= period < 0;
         if (period > 0)
             e->best = period;
@@ -113,7 +113,7 @@ static void planners_against_all_plans(void **state)
     static const tiny_limits limits = {4, 3, 2, 1, 4, true};
     gsl_rng *rng = cs_random_stream(1, "all plans");
     tally t = {0};
-    for (uint32_t i = 0; i < 400; i++) {
+    for (uint32_t i = 0; i < 200; i++) {
         char row[32];
         tiny_chain tiny;
         tiny_chain_make(rng, &limits, &tiny);
@@ -124,7 +124,7 @@ static void planners_against_all_plans(void **state)
     }
     print_message("%u possible; optimal: best %u, contiguous_optimal %u; bound reached %u\n",
                   t.possible, t.best_optimal, t.contiguous_optimal, t.tight);
-    assert_true(t.possible > 100);
+    assert_true(t.possible > 40);
     gsl_rng_free(rng);
 }
 

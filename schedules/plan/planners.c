@@ -10,7 +10,7 @@ const cs_planner *const cs_planners[] = {
     &cs_planner_madpipe,
     &cs_planner_exhaustive,
     &cs_planner_best,
-    NULL, /* a line each */
+    NULL,
 };
 
 const cs_planner *cs_planner_find(const char *name)
