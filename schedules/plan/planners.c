@@ -3,11 +3,8 @@
 #include <string.h>
 
 const cs_planner *const cs_planners[] = {
-    &cs_planner_balanced,
-    &cs_planner_pipedream,
-    &cs_planner_pipedream_replicated,
-    &cs_planner_contiguous_optimal,
-    NULL,
+    &cs_planner_balanced,           &cs_planner_pipedream, &cs_planner_pipedream_replicated,
+    &cs_planner_contiguous_optimal, &cs_planner_madpipe,   NULL,
 };
 
 const cs_planner *cs_planner_find(const char *name)

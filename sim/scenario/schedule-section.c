@@ -14,8 +14,8 @@ const cs_field cs_scenario_schedule_fields[] = {
      .doc = "of a pipeline: how layers are assigned to stages: by one of `sim list planners`, with "
             "its parameters in an object, by the first layers of stages 1, 2, ..., by a file that "
             "`sim plan` wrote, or inline by what would stand in it",
-     .shape = "planner, {\"planner\": name, ...}, [layer, ...], {\"file\": name} or {\"inline\": "
-              "{plan}}"},
+     .shape = "the name of a planner, {\"planner\": name, ...}, [layer, ...], {\"file\": name} or "
+              "{\"inline\": {plan}}"},
     {"partition_communication", CS_FIELD_BOOL,
      offsetof(cs_schedule_section, partition_communication), .fallback = "false",
      .doc = "with \"balanced\": count the messages between stages as well"},
