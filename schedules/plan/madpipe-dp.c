@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = UINT32_MAX, FIRST_SLOTS = 64, MOST_BUCKETS = 64, CELLS = 64 };
+enum { NONE = UINT32_MAX, FIRST_SLOTS = 64, MOST_BUCKETS = 64, CELLS = 128 };
 
 /* Comparisons that only leave labels out are made in doubles; this much more than their error. */
 static const double slack = 1 + 1e-9;
@@ -424,6 +424,14 @@ static void spread(const search *s, const layer *of, const state *most)
     }
 }
 
+static void clear(const search *s, const state *most)
+{
+    size_t width = most->bytes < CELLS ? most->bytes + 1 : CELLS;
+    for (uint32_t left = 0; left <= most->left; left++)
+        for (uint32_t load = 0; load <= most->load && load < CELLS; load++)
+            memset(least_at(s, left, load, 0), 0xff, width * sizeof(*s->least));
+}
+
 /* Another label that is no worse in anything makes this one superfluous: each `+`, each rounding
  * and each sum grows with what goes in. Only one candidate is looked at, and the last cell of a row
  * stands for all beyond it without being one itself. */
@@ -436,7 +444,7 @@ static void dominate(search *s, const layer *of)
         most.load = at->load > most.load ? at->load : most.load;
         most.bytes = at->bytes > most.bytes ? at->bytes : most.bytes;
     }
-    memset(s->least, 0xff, (most.left + 1) * CELLS * CELLS * sizeof(*s->least));
+    clear(s, &most);
     for (uint32_t i = 0; i < of->n; i++) {
         const state *at = &of->labels[i].at;
         uint32_t *cell = least_at(s, at->left, at->load, at->bytes);
