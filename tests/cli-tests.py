@@ -134,13 +134,21 @@ class Messages(Case):
                 ('-P', 'pipedream', '-s', '/platform/memory=6 GB'),
                 ('-P', 'pipedream', '-s', '/platform/speed=[1, 2]'),
                 ('-P', 'pipedream', '-s', '/platform/bandwidth=0'),
-                ('-P', 'pipedraem'), ('-P', ''), ('-p', 'kept=full'),
+                ('-P', 'pipedraem'), ('-P', ''), ('-p', 'kept=full'), ('--draw', 'x.svg'),
+                ('-P', 'pipedream_replicated', '--draw', 'x.svg'),
                 ('-P', 'pipedream', '-p', 'kept'), ('-P', 'pipedream', '-p', 'memory_rul=all'),
                 ('-P', 'pipedream', '-p', 'kept=some'),
                 ('-P', 'pipedream_replicated', '-p', 'machine=4')]
         self.expect_golden('planners', ''.join(
             shown('plan', 'chain.json', *row, *quiet) for row in rows))
         self.expect_files('chain.json')
+        done = run('plan', 'chain.json', '-P', 'pipedream', '-o', 'plan.json', '--draw', 'x.svg')
+        self.expect(done, 0)
+        self.assertTrue(read('x.svg').startswith(b'<?xml'))
+        words = ['-s', '/schedule={"kind": "periodic", "micro_batches": 4, "partition": '
+                 '{"file": "plan.json"}}', '-s', '/iterations=4']
+        result = json.loads(run('run', 'chain.json', '--json', '--no-output', *words).stdout)
+        self.assertEqual([d['peak_memory_bytes'] for d in result['devices']], [8e9, 6e9])
 
     def test_partition_by_planner(self):
         write('chain.json', dict(UNIFORM, platform={
