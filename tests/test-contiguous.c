@@ -135,8 +135,59 @@ static void test_brute_force(void **state)
     gsl_rng_free(rng);
 }
 
+/* Three layers of 1 ps forward and 1 backward, 10 bytes of weights and 1 per active micro-batch, no
+ * messages, buffers of 2 * 2 bytes at either side of the middle layer. */
+static void test_by_hand(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t n_devices;
+        int64_t memory;
+        uint32_t n_stages;
+        cs_time period;
+        const char *message;
+    } rows[] = {
+        {"more devices than layers", 9, INT64_MAX, 3, 2, ""},
+        {"three groups", 3, 20, 3, 2, ""}, /* 10 + 4 + 4 + 2 * 1 in the middle, 10 + 4 + 3 * 1 */
+        {"two groups", 3, 19, 3, 4, ""},   /* the middle layer with one active, as the last */
+        {"nothing", 3, 18, 0, 0,
+         "no contiguous plan fits 3 devices: at best, device 1 needs 19 bytes for layers 1 to 1 "
+         "with "
+         "one active micro-batch, and its memory is 18"},
+        {"one device", 1, 33, 1, 6, ""},
+        {"one device, nothing", 1, 32, 0, 0,
+         "no contiguous plan fits 1 device: at best, device 0 needs 33 bytes for layers 0 to 2 "
+         "with "
+         "one active micro-batch, and its memory is 32"},
+    };
+    cs_time forward[] = {0, 1, 2, 3}, message[] = {0, 0, 0, 0};
+    int64_t fixed[] = {0, 10, 20, 30}, kept[] = {0, 1, 2, 3}, boundary[] = {0, 2, 2, 0};
+    (void)state;
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_planned planned = {0};
+        cs_error error;
+        cs_chain chain = {.n_layers = 3,
+                          .n_devices = rows[i].n_devices,
+                          .memory = rows[i].memory,
+                          .sum_forward = forward,
+                          .sum_backward = forward,
+                          .sum_fixed = fixed,
+                          .sum_kept = kept,
+                          .boundary = boundary,
+                          .message = message};
+        cs_error_init(&error);
+        cs_status status = cs_planner_contiguous_optimal.plan(&chain, NULL, &planned, &error);
+        expect_error(rows[i].name, rows[i].period > 0 ? CS_OK : CS_LIMIT, rows[i].message, status,
+                     &error);
+        expect_int(rows[i].name, rows[i].period, planned.pattern.period);
+        expect_int(rows[i].name, rows[i].n_stages, planned.plan.n_stages);
+        cs_planned_finish(&planned);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_brute_force)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_brute_force),
+                                       cmocka_unit_test(test_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,12 +131,12 @@ static cs_status nothing_fits(search *s, cs_time period, cs_error *error)
     for (uint32_t i = 0; i < plan.n_stages && status == CS_OK; i++) {
         uint32_t first = plan.stages[i].first_layer, end = plan.stages[i].end_layer;
         if (cs_chain_bytes(&s->chain, first, end, 1) == low)
-            status =
-                cs_error_add(error, CS_LIMIT,
-                             "no contiguous plan fits %u devices: at best, device %u needs "
-                             "%lld bytes for layers %u to %u with one active micro-batch, and "
-                             "its memory is %lld",
-                             s->chain.n_devices, i, (long long)low, first, end - 1, (long long)has);
+            status = cs_error_add(error, CS_LIMIT,
+                                  "no contiguous plan fits %u device%s: at best, device %u needs "
+                                  "%lld bytes for layers %u to %u with one active micro-batch, and "
+                                  "its memory is %lld",
+                                  s->chain.n_devices, s->chain.n_devices == 1 ? "" : "s", i,
+                                  (long long)low, first, end - 1, (long long)has);
     }
     cs_plan_finish(&plan);
     return status;

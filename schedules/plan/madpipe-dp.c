@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = UINT32_MAX, FIRST_SLOTS = 64, MOST_BUCKETS = 64, CELLS = 64 };
+enum { NONE = UINT32_MAX, FIRST_SLOTS = 64, MOST_BUCKETS = 64, CELLS = 128 };
 
 /* Comparisons that only leave labels out are made in doubles; this much more than their error. */
 static const double slack = 1 + 1e-9;
@@ -33,11 +33,16 @@ typedef struct label {
     bool dominated;
 } label;
 
-/* All labels whose remaining layers are [0, l). `slots` is a hash table of their numbers. */
+typedef struct slot {
+    uint32_t label; /* NONE: free */
+    uint32_t hash;  /* of its state: most others are told apart without a look at them */
+} slot;
+
+/* All labels whose remaining layers are [0, l), and a hash table of them. */
 typedef struct layer {
     label *labels;
     uint32_t n, capacity;
-    uint32_t *slots;
+    slot *slots;
     uint32_t n_slots; /* a power of two, or 0 */
 } layer;
 
@@ -222,34 +227,49 @@ static bool same(const state *a, const state *b)
            a->bytes == b->bytes;
 }
 
-static uint32_t slot_of(const layer *of, const state *at)
+static uint32_t hash_of(const state *at)
 {
-    uint32_t slot = (uint32_t)cs_hash_bytes(at, sizeof(*at), 0) & (of->n_slots - 1);
-    while (of->slots[slot] != NONE && !same(&of->labels[of->slots[slot]].at, at))
-        slot = (slot + 1) & (of->n_slots - 1);
-    return slot;
+    return (uint32_t)cs_hash_bytes(at, sizeof(*at), 0);
+}
+
+/* Where the state is, or the free slot for it. */
+static slot *slot_of(const layer *of, const state *at, uint32_t hash)
+{
+    uint32_t i = hash & (of->n_slots - 1);
+    for (;; i = (i + 1) & (of->n_slots - 1)) {
+        slot *one = &of->slots[i];
+        if (one->label == NONE || (one->hash == hash && same(&of->labels[one->label].at, at)))
+            return one;
+    }
+}
+
+/* Twice the slots. */
+static bool grow(layer *of)
+{
+    uint32_t n_old = of->n_slots, n = n_old > 0 ? 2 * n_old : FIRST_SLOTS;
+    slot *old = of->slots, *slots = n > n_old ? malloc(n * sizeof(*slots)) : NULL;
+    if (!slots)
+        return false;
+    memset(slots, 0xff, n * sizeof(*slots));
+    for (uint32_t i = 0; i < n_old; i++) {
+        uint32_t to = old[i].hash & (n - 1);
+        while (old[i].label != NONE && slots[to].label != NONE)
+            to = (to + 1) & (n - 1);
+        if (old[i].label != NONE)
+            slots[to] = old[i];
+    }
+    free(old);
+    of->slots = slots;
+    of->n_slots = n;
+    return true;
 }
 
 /* Room for one label more, at most half of the slots taken. */
 static bool reserve(layer *of)
 {
-    if (!cs_vector_reserve((void **)&of->labels, &of->capacity, of->n + UINT64_C(1),
-                           sizeof(*of->labels)))
-        return false;
-    if (of->n < of->n_slots / 2)
-        return true;
-    size_t n = of->n_slots ? (size_t)of->n_slots * 2 : FIRST_SLOTS;
-    if (n > UINT32_MAX / 2)
-        return false;
-    uint32_t *slots = realloc(of->slots, n * sizeof(*slots));
-    if (!slots)
-        return false;
-    memset(slots, 0xff, n * sizeof(*slots));
-    of->slots = slots;
-    of->n_slots = (uint32_t)n;
-    for (uint32_t i = 0; i < of->n; i++)
-        slots[slot_of(of, &of->labels[i].at)] = i;
-    return true;
+    return cs_vector_reserve((void **)&of->labels, &of->capacity, of->n + UINT64_C(1),
+                             sizeof(*of->labels)) &&
+           (of->n < of->n_slots / 2 || grow(of));
 }
 
 static bool better(const label *a, const label *b)
@@ -266,12 +286,13 @@ static void put(search *s, uint32_t end, const label *one)
         s->no_memory = true;
         return;
     }
-    uint32_t slot = slot_of(of, &one->at);
-    if (of->slots[slot] == NONE) {
-        of->slots[slot] = of->n;
+    uint32_t hash = hash_of(&one->at);
+    slot *at = slot_of(of, &one->at, hash);
+    if (at->label == NONE) {
+        *at = (slot){of->n, hash};
         of->labels[of->n++] = *one;
-    } else if (better(one, &of->labels[of->slots[slot]])) {
-        of->labels[of->slots[slot]] = *one;
+    } else if (better(one, &of->labels[at->label])) {
+        of->labels[at->label] = *one;
     }
 }
 
@@ -424,6 +445,14 @@ static void spread(const search *s, const layer *of, const state *most)
     }
 }
 
+static void clear(const search *s, const state *most)
+{
+    size_t width = most->bytes < CELLS ? most->bytes + 1 : CELLS;
+    for (uint32_t left = 0; left <= most->left; left++)
+        for (uint32_t load = 0; load <= most->load && load < CELLS; load++)
+            memset(least_at(s, left, load, 0), 0xff, width * sizeof(*s->least));
+}
+
 /* Another label that is no worse in anything makes this one superfluous: each `+`, each rounding
  * and each sum grows with what goes in. Only one candidate is looked at, and the last cell of a row
  * stands for all beyond it without being one itself. */
@@ -436,7 +465,7 @@ static void dominate(search *s, const layer *of)
         most.load = at->load > most.load ? at->load : most.load;
         most.bytes = at->bytes > most.bytes ? at->bytes : most.bytes;
     }
-    memset(s->least, 0xff, (most.left + 1) * CELLS * CELLS * sizeof(*s->least));
+    clear(s, &most);
     for (uint32_t i = 0; i < of->n; i++) {
         const state *at = &of->labels[i].at;
         uint32_t *cell = least_at(s, at->left, at->load, at->bytes);
@@ -462,7 +491,7 @@ static void run(search *s)
     for (uint32_t l = 0; l <= chain->n_layers; l++) {
         s->layers[l].n = 0;
         if (s->layers[l].n_slots > 0)
-            memset(s->layers[l].slots, 0xff, s->layers[l].n_slots * sizeof(uint32_t));
+            memset(s->layers[l].slots, 0xff, s->layers[l].n_slots * sizeof(slot));
     }
     put(s, chain->n_layers, &start);
     for (uint32_t l = chain->n_layers; l > 0 && !s->no_memory; l--) {

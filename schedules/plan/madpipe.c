@@ -25,7 +25,7 @@ static const cs_field fields[] = {
      .max = 1000000, .doc = "grid of delays between forward and backward"},
     {"rounding", CS_FIELD_CHOICE, offsetof(madpipe_params, search.rounding), .fallback = "up",
      .choices = roundings, .doc = "to the grids; only up counts no less than there is"},
-    {"special", CS_FIELD_CHOICE, offsetof(madpipe_params, search.special), .fallback = "optimistic",
+    {"special", CS_FIELD_CHOICE, offsetof(madpipe_params, search.special), .fallback = "safe",
      .choices = specials,
      .doc = "the device with several stages: charged with g - 1 micro-batches or g, or none"},
     {"iterations", CS_FIELD_COUNT, offsetof(madpipe_params, search.iterations), .fallback = "10",

@@ -1,6 +1,7 @@
 #include "sim/base/file.h"
 #include "sim/base/units.h"
 #include "sim/cli/compare-planners.h"
+#include "sim/cli/pattern-picture.h"
 #include "sim/cli/scenario-option.h"
 
 #include <stdlib.h>
@@ -15,6 +16,8 @@ static const cs_option options[] = {
      true, NULL},
     {"output", 'o', "PLAN.json",
      "Save the plan; a scenario takes it as \"partition\": {\"file\": ...}", false, NULL},
+    {"draw", 0, "PERIOD.svg", "With --planner: draw one period of the pattern of that plan", false,
+     NULL},
     CS_OPTION_SET,
     {"json", 0, NULL, "Print JSON instead of a table", false, NULL},
     {0},
@@ -100,6 +103,17 @@ static cs_status show_plan(const cs_context *context, const cs_arguments *argume
     return status;
 }
 
+static cs_status draw(const cs_comparison *comparison, const char *path, cs_error *error)
+{
+    const cs_planner_outcome *best = &comparison->outcomes[comparison->best];
+    const cs_planned *planned = &best->planned;
+    if (planned->pattern.period == 0)
+        return cs_error_add(error, CS_INVALID, "the plan of %s has no pattern to draw",
+                            best->planner->name);
+    return cs_pattern_picture(comparison->scenario.name, &comparison->chain, &planned->plan,
+                              &planned->pattern, best->uses, path, error);
+}
+
 static cs_status compare(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_comparison comparison = {0};
@@ -107,6 +121,8 @@ static cs_status compare(const cs_context *context, const cs_arguments *argument
     const char *output = cs_arguments_value(arguments, "output");
     if (status == CS_OK && output)
         status = save(cs_comparison_plan_json(&comparison, comparison.best, error), output, error);
+    if (status == CS_OK && cs_arguments_value(arguments, "draw"))
+        status = draw(&comparison, cs_arguments_value(arguments, "draw"), error);
     if (status == CS_OK && !is_printed(output) && cs_arguments_flag(arguments, "json"))
         status = cs_print_json(cs_comparison_json(&comparison), context->out, error);
     else if (status == CS_OK && !is_printed(output))
@@ -119,8 +135,12 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 {
     if (cs_arguments_value(arguments, "planner"))
         return compare(context, arguments, error);
-    if (cs_arguments_value(arguments, "param"))
-        return cs_error_add(error, CS_USAGE, "plan: --param goes with --planner only");
+    static const char *const of_planners[] = {"param", "draw"};
+    for (size_t i = 0; i < sizeof(of_planners) / sizeof(of_planners[0]); i++) {
+        if (cs_arguments_value(arguments, of_planners[i]))
+            return cs_error_add(error, CS_USAGE, "plan: --%s goes with --planner only",
+                                of_planners[i]);
+    }
     return show_plan(context, arguments, error);
 }
 

@@ -156,7 +156,8 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* That no plan fits is a result; anything else ends the comparison. */
+/* That no plan fits is a result, and so is that the chain is not for this planner; anything else ends
+ * the comparison. */
 static cs_status run_planner(cs_comparison *c, const cs_context *context,
                              cs_planner_outcome *outcome, cs_error *error)
 {
@@ -171,7 +172,7 @@ static cs_status run_planner(cs_comparison *c, const cs_context *context,
                  outcome->search_time);
     if (outcome->planned.bound > c->bound)
         c->bound = outcome->planned.bound;
-    if (outcome->status == CS_OK || outcome->status == CS_LIMIT)
+    if (outcome->status == CS_OK || outcome->status == CS_LIMIT || outcome->status == CS_INVALID)
         return CS_OK;
     return cs_error_add(error, outcome->status, "%s: %s", outcome->planner->name,
                         outcome->error->text);
@@ -192,10 +193,15 @@ static cs_status find_best(cs_comparison *c, cs_error *error)
             (c->best == c->n || period_of(one) < period_of(&c->outcomes[c->best])))
             c->best = i;
     }
-    for (uint32_t i = 0; c->best == c->n && i < c->n; i++)
-        cs_error_add(error, CS_LIMIT, "%s: %s", c->outcomes[i].planner->name,
-                     c->outcomes[i].error->text);
-    return c->best < c->n ? CS_OK : CS_LIMIT;
+    if (c->best < c->n)
+        return CS_OK;
+    cs_status status = CS_INVALID;
+    for (uint32_t i = 0; i < c->n; i++) {
+        const cs_planner_outcome *one = &c->outcomes[i];
+        status = one->status == CS_LIMIT ? CS_LIMIT : status;
+        cs_error_add(error, one->status, "%s: %s", one->planner->name, one->error->text);
+    }
+    return status;
 }
 
 static cs_status compare(cs_comparison *c, const cs_context *context, const cs_arguments *arguments,
@@ -212,6 +218,8 @@ static cs_status compare(cs_comparison *c, const cs_context *context, const cs_a
         cs_log_write(&context->log, CS_LOG_WARNING,
                      "messages between neighbouring devices differ or share links; the planner "
                      "takes all for the lone one from device 0 to 1");
+    if (status == CS_OK)
+        c->bound = cs_planner_bound(&c->chain);
     for (uint32_t i = 0; i < c->n && status == CS_OK; i++)
         status = run_planner(c, context, &c->outcomes[i], error);
     return status == CS_OK ? find_best(c, error) : status;

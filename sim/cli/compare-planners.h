@@ -9,7 +9,9 @@
 typedef struct cs_planner_outcome {
     const cs_planner *planner;
     void *params;
-    cs_status status; /* CS_OK, or CS_LIMIT: no plan that fits was found, as `error` says */
+    cs_status
+        status; /* CS_OK; CS_LIMIT: no plan that fits was found; CS_INVALID: the chain is not for
+                       * this planner; `error` says more */
     cs_error *error;
     cs_planned planned;
     cs_pattern_use *uses; /* per device; of no meaning without a pattern */
@@ -24,14 +26,15 @@ typedef struct cs_comparison {
     cs_planner_outcome *outcomes;
     uint32_t n;
     uint32_t best; /* with the smallest period, the first of equals; n: none found a plan */
-    cs_time bound; /* no plan has a smaller period; 0: unknown */
+    cs_time bound; /* no plan has a smaller period; CS_TIME_MAX: nothing fits */
 } cs_comparison;
 
 /* Zeroed comparisons can be finished. */
 void cs_comparison_finish(cs_comparison *comparison);
 
 /* Runs the planners that --planner names, with the parameters of --param. CS_USAGE for what is wrong
- * with these options, CS_LIMIT with every planner's message when none finds a plan. */
+ * with these options, CS_LIMIT or CS_INVALID with every planner's message when none finds
+ * a plan. */
 CS_MUST_CHECK cs_status cs_comparison_make(const cs_context *context, const cs_arguments *arguments,
                                            cs_comparison *comparison, cs_error *error);
 

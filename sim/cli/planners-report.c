@@ -26,6 +26,17 @@ static text bytes_text(int64_t bytes)
     return t;
 }
 
+/* A bound beyond all times says that nothing fits. */
+static bool is_bounded(const cs_comparison *c)
+{
+    return c->bound < CS_TIME_MAX;
+}
+
+static text bound_text(const cs_comparison *c)
+{
+    return is_bounded(c) ? time_text(c->bound) : (text){"nothing fits"};
+}
+
 static bool has_pattern(const cs_planner_outcome *outcome)
 {
     return outcome->status == CS_OK && outcome->planned.pattern.period > 0;
@@ -79,8 +90,7 @@ static void print_outcome(const cs_comparison *c, const cs_planner_outcome *outc
     if (has_pattern(outcome)) {
         peak = bytes_text(fullest(c, outcome));
         snprintf(rate, sizeof(rate), "%.5g", throughput(c, outcome));
-        if (c->bound > 0)
-            snprintf(gap_text, sizeof(gap_text), "%.2f %%", 100 * gap(c, outcome));
+        snprintf(gap_text, sizeof(gap_text), "%.2f %%", 100 * gap(c, outcome));
     }
     fprintf(out, "%-20s %6u  %-10s  %-10s  %8s  %-11s  %s\n", outcome->planner->name,
             outcome->planned.plan.n_stages, time_text(outcome->planned.promised).s,
@@ -120,8 +130,7 @@ cs_status cs_comparison_print(const cs_comparison *c, FILE *out, cs_error *error
     print_head(c, out);
     for (uint32_t i = 0; i < c->n; i++)
         print_outcome(c, &c->outcomes[i], out);
-    if (c->bound > 0)
-        fprintf(out, "%-20s %6s  %-10s  %s\n", "lower bound", "", "", time_text(c->bound).s);
+    fprintf(out, "%-20s %6s  %-10s  %s\n", "lower bound", "", "", bound_text(c).s);
     if (c->n > 1)
         return CS_OK;
     print_stages(c, &c->outcomes[0].planned.plan, out);
@@ -158,7 +167,7 @@ static bool add_pattern(const cs_comparison *c, const cs_planner_outcome *outcom
     cs_time period = outcome->planned.pattern.period;
     return cJSON_AddNumberToObject(object, "period_s", cs_time_seconds(period)) &&
            cJSON_AddNumberToObject(object, "throughput_samples_per_s", throughput(c, outcome)) &&
-           (c->bound == 0 || cJSON_AddNumberToObject(object, "gap_fraction", gap(c, outcome))) &&
+           cJSON_AddNumberToObject(object, "gap_fraction", gap(c, outcome)) &&
            add_devices(c, outcome, object);
 }
 
@@ -185,7 +194,7 @@ cJSON *cs_comparison_json(const cs_comparison *c)
 {
     cJSON *root = cJSON_CreateObject(), *list = NULL;
     if (cJSON_AddStringToObject(root, "name", c->scenario.name) &&
-        (c->bound == 0 ||
+        (!is_bounded(c) ||
          cJSON_AddNumberToObject(root, "lower_bound_s", cs_time_seconds(c->bound))))
         list = cJSON_AddArrayToObject(root, "planners");
     for (uint32_t i = 0; list && i < c->n; i++)
