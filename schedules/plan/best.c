@@ -14,12 +14,12 @@ typedef struct best_params {
 } best_params;
 
 static const cs_field fields[] = {
-    {"time_budget", CS_FIELD_TIME, offsetof(best_params, time_budget), .fallback = "10 s",
+    {"time_budget", CS_FIELD_TIME, offsetof(best_params, time_budget), .fallback = "60 s",
      .above_min = true, .doc = "when to end; if it is met, the plan depends on the machine"},
-    {"kicks", CS_FIELD_COUNT, offsetof(best_params, kicks), .fallback = "50", .max = 1000000,
+    {"kicks", CS_FIELD_COUNT, offsetof(best_params, kicks), .fallback = "100", .max = 1000000,
      .doc = "random changes of the best allocation from which the search starts again"},
-    {"programs", CS_FIELD_COUNT, offsetof(best_params, programs), .fallback = "5", .max = 1000000,
-     .doc = "integer programs in a step, for the allocations with the least bounds"},
+    {"programs", CS_FIELD_COUNT, offsetof(best_params, programs), .fallback = "20", .max = 1000000,
+     .doc = "at the end, integer programs in a step, for the allocations with the least bounds"},
     {"nodes", CS_FIELD_COUNT, offsetof(best_params, nodes), .fallback = "200", .min = 1,
      .max = INT32_MAX, .doc = "of the search tree of each of these programs"},
     {0}};
@@ -249,8 +249,9 @@ static cs_status try_moves(local_search *l, size_t most, cs_plan_effort effort, 
     return CS_OK;
 }
 
-/* From l->now, which l->search has tried, downwards. */
-static cs_status descend(local_search *l, cs_error *error)
+/* From l->now, which l->search has tried, downwards; by patterns that are constructed, and where
+ * that does not lead on, by integer programs if asked. */
+static cs_status descend(local_search *l, bool programs, cs_error *error)
 {
     bool better = true;
     cs_time bound;
@@ -261,7 +262,7 @@ static cs_status descend(local_search *l, cs_error *error)
             return status;
         qsort(l->moves, l->n_moves, sizeof(*l->moves), compare_moves);
         status = try_moves(l, l->n_moves, CS_EFFORT_CONSTRUCT, &better, error);
-        if (status == CS_OK && !better)
+        if (status == CS_OK && !better && programs)
             status = try_moves(l, l->params->programs, CS_EFFORT_SOLVE, &better, error);
     }
     if (l->search.need < l->all.need) {
@@ -324,7 +325,7 @@ static cs_status descend_alone(local_search *l, cs_error *error)
     l->now.cuts[1] = l->search.chain->n_layers;
     l->now.devices[0] = 0;
     cs_status status = cs_plan_search_try(&l->search, &l->now, CS_EFFORT_CONSTRUCT, &better, error);
-    return status == CS_OK ? descend(l, error) : status;
+    return status == CS_OK ? descend(l, false, error) : status;
 }
 
 static cs_status descend_from(local_search *l, const cs_planner *planner, cs_error *error)
@@ -338,7 +339,7 @@ static cs_status descend_from(local_search *l, const cs_planner *planner, cs_err
     begin(l, l->all.chain);
     take_plan(&planned.plan, &l->now);
     cs_plan_search_offer(&l->search, &planned);
-    return descend(l, error);
+    return descend(l, false, error);
 }
 
 /* Two random moves away from the best allocation. */
@@ -355,7 +356,7 @@ static cs_status descend_from_kick(local_search *l, cs_error *error)
         copy(&l->trial, &l->now);
     }
     cs_status status = cs_plan_search_try(&l->search, &l->now, CS_EFFORT_CONSTRUCT, &better, error);
-    return status == CS_OK ? descend(l, error) : status;
+    return status == CS_OK ? descend(l, false, error) : status;
 }
 
 static bool allocate(local_search *l, const cs_chain *chain)
@@ -371,11 +372,22 @@ static bool allocate(local_search *l, const cs_chain *chain)
     return l->now.cuts && l->now.devices && l->trial.cuts && l->trial.devices && l->moves && l->rng;
 }
 
+/* With programs, from the best there is. */
+static cs_status descend_from_best(local_search *l, cs_error *error)
+{
+    bool better;
+    begin(l, l->all.chain);
+    take_plan(&l->all.best.plan, &l->now);
+    cs_status status = cs_plan_search_try(&l->search, &l->now, CS_EFFORT_SOLVE, &better, error);
+    return status == CS_OK ? descend(l, true, error) : status;
+}
+
 static bool done(const local_search *l)
 {
     return l->all.program.below <= l->bound || out_of_time(l);
 }
 
+/* First what takes milliseconds, then what may take seconds. */
 static cs_status search_all(local_search *l, cs_error *error)
 {
     cs_status status = CS_OK;
@@ -386,10 +398,12 @@ static cs_status search_all(local_search *l, cs_error *error)
     }
     if (status == CS_OK && !done(l))
         status = descend_alone(l, error);
-    for (uint32_t i = 0; i < l->params->kicks && status == CS_OK && !done(l); i++) {
-        if (l->all.best.pattern.period > 0)
-            status = descend_from_kick(l, error);
-    }
+    if (l->all.best.pattern.period == 0)
+        return status;
+    for (uint32_t i = 0; i < l->params->kicks && status == CS_OK && !done(l); i++)
+        status = descend_from_kick(l, error);
+    if (status == CS_OK && l->params->programs > 0 && !done(l))
+        status = descend_from_best(l, error);
     return status;
 }
 
