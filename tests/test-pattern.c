@@ -1,5 +1,5 @@
 /* Periodic patterns: the checker against a slow one, 1F1B* against all patterns there are. */
-#include "schedules/plan/pattern.h"
+#include "schedules/plan/pattern-rows.h"
 #include "sim/base/random.h"
 #include "tests/expect.h"
 #include "tests/random-chain.h"
@@ -374,12 +374,242 @@ static void test_least_active(void **state)
     gsl_rng_free(rng);
 }
 
+/* ---- by hand ---- */
+
+#define MS INT64_C(1000000000)
+
+/* Two layers on two devices, u_F = 1 ms and u_B = 2 ms, messages of 0.5 ms, a_1 = 50 bytes; 300 bytes
+ * of weights and copies, 20 bytes per active micro-batch. */
+typedef struct example {
+    cs_time forward[3], backward[3], message[3];
+    int64_t fixed[3], kept[3], boundary[3];
+    cs_chain chain;
+    cs_plan plan;
+    cs_pattern pattern;
+} example;
+
+/* With T = 4 ms stage 1 and the link make one group, U + C = 4 ms, stage 0 the next: F_0 at 0, the
+ * message at 1, F_1 at 1.5, B_1 at 2.5, back at 4.5 = T + 0.5, and B_0 one period after F_0 has ended,
+ * at 5 = T + 1. It ends at 7: ceil(7 / 4) = 2 active. */
+static void make_example(example *e)
+{
+    static const uint32_t cuts[] = {0, 1, 2};
+    *e = (example){.forward = {0, MS, 2 * MS},
+                   .backward = {0, 2 * MS, 4 * MS},
+                   .message = {0, MS / 2, 0},
+                   .fixed = {0, 300, 600},
+                   .kept = {0, 20, 40},
+                   .boundary = {0, 50, 0}};
+    e->chain = (cs_chain){.n_layers = 2,
+                          .n_devices = 2,
+                          .memory = 450,
+                          .sum_forward = e->forward,
+                          .sum_backward = e->backward,
+                          .sum_fixed = e->fixed,
+                          .sum_kept = e->kept,
+                          .boundary = e->boundary,
+                          .message = e->message};
+    assert_int_equal(cs_plan_pipeline(cuts, 2, &e->plan, NULL), CS_OK);
+    assert_int_equal(cs_pattern_1f1b(&e->chain, &e->plan, 4 * MS, &e->pattern, NULL), CS_OK);
+}
+
+static void finish_example(example *e)
+{
+    cs_pattern_finish(&e->pattern);
+    cs_plan_finish(&e->plan);
+}
+
+/* 88 columns for 4 ms: 22 for one. Stage 0 holds 300 + 2 * 50 + 2 * 20 = 440 bytes while two are
+ * active, from 0 (F_0) to 3 ms (end of B_0), stage 1 at most 420. */
+static const char printed[] =
+    "period 4 ms; what starts with shift +h in period k is of micro-batch k - h\n"
+    "\n"
+    "stage  device  layers     forward         message         gradient        backward        "
+    "active\n"
+    "    0       0  0-0        0 s +0          1 ms +0         500 us +1       1 ms +1         "
+    "     2\n"
+    "    1       1  1-1        1.5 ms +0       -               -               2.5 ms +0       "
+    "     1\n"
+    "\n"
+    "device  busy                 peak memory   at          of which weights and buffers\n"
+    "     0  3 ms         75.0 %  440 B         0 s         400 B\n"
+    "     1  3 ms         75.0 %  420 B         0 s         400 B\n"
+    "F2+3: forward of stage 2, shift 3; B: backward; >: its output to the next stage; <: the "
+    "gradient back\n"
+    "            0                                                                              "
+    "      4 ms\n"
+    "device 0    |F0+0=================|B0+1======================================="
+    "                      :\n"
+    "device 1    ===========                      |F1+0=================|B1+0============"
+    "================:\n"
+    "link 0-1               |<0+1======|>0+0======                                           "
+    "            :\n";
+
+static void test_print(void **state)
+{
+    example e;
+    char text[4096] = "";
+    cs_pattern_use uses[2];
+    FILE *out = fmemopen(text, sizeof(text), "w");
+    (void)state;
+    assert_non_null(out);
+    make_example(&e);
+    assert_int_equal(cs_pattern_check(&e.chain, &e.plan, &e.pattern, uses, NULL), CS_OK);
+    cs_pattern_print_table(&e.chain, &e.plan, &e.pattern, uses, out);
+    assert_int_equal(cs_pattern_print_gantt(&e.chain, &e.plan, &e.pattern, out, NULL), CS_OK);
+    assert_int_equal(fclose(out), 0);
+    expect_text("printed", printed, text);
+    finish_example(&e);
+}
+
+/* One thing wrong at a time. */
+static void test_messages(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t stage;
+        cs_pattern_kind kind;
+        cs_pattern_op op;
+        int64_t memory;
+        cs_time period;
+        const char *message;
+    } rows[] = {
+        {"start",
+         1,
+         CS_PATTERN_FORWARD,
+         {4 * MS, 0},
+         450,
+         4 * MS,
+         "pattern: forward of stage 1 starts at 4000000000 ps, which is not within the period of "
+         "4000000000 ps"},
+        {"shift",
+         0,
+         CS_PATTERN_BACKWARD,
+         {MS, INT64_MAX},
+         450,
+         4 * MS,
+         "pattern: backward of stage 0 has shift 9223372036854775807, more periods of 4000000000 "
+         "ps "
+         "than can be counted (2^61 ps)"},
+        {"dependency",
+         0,
+         CS_PATTERN_RETURN,
+         {MS / 2, 0},
+         450,
+         4 * MS,
+         "pattern: message from stage 1 to stage 0 starts at 500000000 ps (micro-batch 0), before "
+         "backward of stage 1 has ended at 4500000000 ps"},
+        {"link",
+         0,
+         CS_PATTERN_RETURN,
+         {3 * MS / 4, 1},
+         450,
+         4 * MS,
+         "pattern: the link of devices 0 and 1: message from stage 1 to stage 0 ends at 1250000000 "
+         "ps of the period of 4000000000 ps, after message from stage 0 to stage 1 has started at "
+         "1000000000 ps"},
+        {"device, over the end",
+         0,
+         CS_PATTERN_BACKWARD,
+         {3 * MS, 1},
+         450,
+         4 * MS,
+         "pattern: device 0: backward of stage 0 ends at 5000000000 ps of the period of 4000000000 "
+         "ps, after forward of stage 0 has started at 0 ps of the next"},
+        {"memory",
+         1,
+         CS_PATTERN_FORWARD,
+         {3 * MS / 2, 0},
+         439,
+         4 * MS,
+         "pattern: device 0 holds 440 bytes at 0 ps of the period, 400 of them weights and "
+         "buffers, and its memory is 439"},
+        {"no period",
+         1,
+         CS_PATTERN_FORWARD,
+         {3 * MS / 2, 0},
+         450,
+         0,
+         "pattern: the period must be > 0 (got 0 ps)"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        example e;
+        cs_error error;
+        cs_error_init(&error);
+        make_example(&e);
+        e.pattern.ops[CS_PATTERN_BACKWARD].start += MS / 4; /* some room behind the message back */
+        e.pattern.ops[rows[i].stage * CS_PATTERN_KINDS + rows[i].kind] = rows[i].op;
+        e.pattern.period = rows[i].period;
+        e.chain.memory = rows[i].memory;
+        cs_status status = cs_pattern_check(&e.chain, &e.plan, &e.pattern, NULL, &error);
+        expect_error(rows[i].name, CS_LIMIT, rows[i].message, status, &error);
+        finish_example(&e);
+    }
+}
+
+/* 420 bytes hold one active micro-batch; stage 0 has one when all fits one group, 3 + 1 + 3 ms. */
+static void test_fit_by_hand(void **state)
+{
+    static const struct {
+        int64_t memory;
+        cs_time period;
+        const char *message;
+    } rows[] = {
+        {INT64_MAX, 3 * MS, ""}, /* groups: stage 1, link, stage 0; 3 active */
+        {460, 3 * MS, ""},
+        {459, 4 * MS, ""}, /* 2 active: stage 1 and the link */
+        {439, 7 * MS, ""},
+        {420, 7 * MS, ""},
+        {419, 0,
+         "device 1 needs 420 bytes for stage 1 with one active micro-batch, and its memory is 419"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        example e;
+        cs_error error;
+        cs_pattern pattern = {0};
+        cs_error_init(&error);
+        make_example(&e);
+        e.chain.memory = rows[i].memory;
+        cs_status status = cs_pattern_1f1b_fit(&e.chain, &e.plan, &pattern, &error);
+        expect_error("fit", rows[i].period > 0 ? CS_OK : CS_LIMIT, rows[i].message, status, &error);
+        expect_int("period", rows[i].period, pattern.period);
+        cs_pattern_finish(&pattern);
+        finish_example(&e);
+    }
+}
+
+static void test_period_too_short(void **state)
+{
+    example e;
+    cs_error error;
+    cs_pattern pattern = {0};
+    (void)state;
+    make_example(&e);
+    cs_error_init(&error);
+    expect_error(
+        "stage", CS_LIMIT,
+        "1F1B*: forward and backward of stage 0 take 3000000000 ps per micro-batch, longer "
+        "than the period of 2999999999 ps",
+        cs_pattern_1f1b(&e.chain, &e.plan, 3 * MS - 1, &pattern, &error), &error);
+    e.message[1] = 2 * MS;
+    cs_error_init(&error);
+    expect_error("link", CS_LIMIT,
+                 "1F1B*: the messages behind stage 0 take 4000000000 ps per micro-batch, longer "
+                 "than the period of 3000000000 ps",
+                 cs_pattern_1f1b(&e.chain, &e.plan, 3 * MS, &pattern, &error), &error);
+    assert_null(pattern.ops);
+    finish_example(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checker),
-        cmocka_unit_test(test_fit),
-        cmocka_unit_test(test_least_active),
+        cmocka_unit_test(test_checker),          cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_least_active),     cmocka_unit_test(test_print),
+        cmocka_unit_test(test_messages),         cmocka_unit_test(test_fit_by_hand),
+        cmocka_unit_test(test_period_too_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

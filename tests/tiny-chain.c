@@ -149,6 +149,22 @@ static uint64_t bits(const trial *t, cs_time x, cs_time takes)
     return mask;
 }
 
+/* Whether an operation without time stands within another, one of them being step i. */
+static bool within(const trial *t, uint32_t i)
+{
+    for (uint32_t j = 0; j < i; j++) {
+        const step *a = &t->steps[i], *b = &t->steps[j];
+        if (a->busy != b->busy || (a->takes > 0 && b->takes > 0))
+            continue;
+        const step *instant = a->takes == 0 ? a : b, *other = a->takes == 0 ? b : a;
+        cs_time after = (instant->x - other->x) % t->period;
+        after += after < 0 ? t->period : 0;
+        if (after > 0 && after < other->takes)
+            return true;
+    }
+    return false;
+}
+
 /* Places step i and all after it. A step waits less than a period for the one before it: what is
  * before could else be done a period later, with less in memory. */
 static bool place(trial *t, uint32_t i)
@@ -163,7 +179,7 @@ static bool place(trial *t, uint32_t i)
         uint64_t mask = bits(t, s->x, s->takes);
         if (--t->left < 0)
             return false;
-        if (*s->busy & mask)
+        if ((*s->busy & mask) || within(t, i))
             continue;
         *s->busy |= mask;
         bool done = (s->kind != CS_PATTERN_BACKWARD || fits(t, i + 1)) && place(t, i + 1);
@@ -174,7 +190,8 @@ static bool place(trial *t, uint32_t i)
     return false;
 }
 
-cs_time tiny_best_period(const cs_chain *chain, const cs_plan *plan, int64_t most_steps)
+cs_time tiny_best_period(const cs_chain *chain, const cs_plan *plan, cs_time below,
+                         int64_t most_steps)
 {
     trial t = {.chain = chain, .plan = plan, .left = most_steps};
     cs_time longest = 1;
@@ -188,7 +205,7 @@ cs_time tiny_best_period(const cs_chain *chain, const cs_plan *plan, int64_t mos
     }
     for (uint32_t i = 0; i < t.n; i++)
         longest += t.steps[i].takes;
-    for (t.period = 1; t.period <= longest; t.period++) {
+    for (t.period = 1; t.period <= longest && t.period < below; t.period++) {
         if (place(&t, 0))
             return t.period;
         if (t.left < 0)

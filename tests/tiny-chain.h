@@ -33,12 +33,13 @@ typedef struct tiny_plan {
 
 void tiny_plan_make(gsl_rng *rng, const cs_chain *chain, bool contiguous, tiny_plan *tiny);
 
-/* The smallest period of any pattern: all starts of all operations in whole picoseconds are tried,
+/* The smallest period of any pattern, below `below`: all starts of all operations in whole picoseconds are tried,
  * for one period after the other, up to one micro-batch after the other. 0: there is none; -1: this
  * took more than `most_steps`. Periods of 1 to 62 ps.
  *
  * Whole starts are enough: when order and shifts are fixed, the conditions are differences of two
  * times against whole numbers, if the period is one. */
-cs_time tiny_best_period(const cs_chain *chain, const cs_plan *plan, int64_t most_steps);
+cs_time tiny_best_period(const cs_chain *chain, const cs_plan *plan, cs_time below,
+                         int64_t most_steps);
 
 #endif

@@ -11,19 +11,20 @@ static bool allocate(cs_chain *chain)
     cs_arena *arena = &chain->arena;
     chain->sum_forward = cs_arena_alloc(arena, n, sizeof(cs_time));
     chain->sum_backward = cs_arena_alloc(arena, n, sizeof(cs_time));
+    chain->sum_weights = cs_arena_alloc(arena, n, sizeof(int64_t));
     chain->sum_fixed = cs_arena_alloc(arena, n, sizeof(int64_t));
     chain->sum_kept = cs_arena_alloc(arena, n, sizeof(int64_t));
     chain->boundary = cs_arena_alloc(arena, n, sizeof(int64_t));
     chain->message = cs_arena_alloc(arena, n, sizeof(cs_time));
-    return chain->sum_forward && chain->sum_backward && chain->sum_fixed && chain->sum_kept &&
-           chain->boundary && chain->message;
+    return chain->sum_forward && chain->sum_backward && chain->sum_weights && chain->sum_fixed &&
+           chain->sum_kept && chain->boundary && chain->message;
 }
 
 /* What layer l adds to each sum. */
 typedef struct addend {
     cs_time forward, backward;
     double fixed;
-    int64_t kept;
+    int64_t weights, kept;
 } addend;
 
 /* False when a time does not fit. */
@@ -31,6 +32,7 @@ static bool addend_of(const cs_chain_options *options, const cs_layer_sum *sum, 
 {
     cs_time backward = sum->backward_input, update = options->count_update ? sum->update : 0;
     double copies = options->weight_copies + options->optimizer_ratio;
+    out->weights = sum->weight_bytes;
     out->fixed = ceil((double)sum->weight_bytes * copies);
     out->kept = options->kept == CS_KEPT_LITERAL ? sum->input_bytes : sum->kept_bytes;
     return cs_time_add(backward, sum->backward_weight, &backward) &&
@@ -44,11 +46,13 @@ static bool add(cs_chain *chain, uint32_t l, const addend *one)
     double forward = (double)chain->sum_forward[l] + (double)one->forward;
     double backward = (double)chain->sum_backward[l] + (double)one->backward;
     double fixed = (double)chain->sum_fixed[l] + one->fixed;
+    double weights = (double)chain->sum_weights[l] + (double)one->weights;
     double kept = (double)chain->sum_kept[l] + (double)one->kept;
-    if (forward + backward >= most || fixed >= most || kept >= most)
+    if (forward + backward >= most || weights >= most || fixed >= most || kept >= most)
         return false;
     chain->sum_forward[l + 1] = chain->sum_forward[l] + one->forward;
     chain->sum_backward[l + 1] = chain->sum_backward[l] + one->backward;
+    chain->sum_weights[l + 1] = chain->sum_weights[l] + one->weights;
     chain->sum_fixed[l + 1] = chain->sum_fixed[l] + (int64_t)one->fixed;
     chain->sum_kept[l + 1] = chain->sum_kept[l] + one->kept;
     return true;
@@ -103,10 +107,17 @@ cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain, cs_err
 {
     cs_chain made = {.n_layers = options->model->n_layers,
                      .n_devices = options->n_devices,
-                     .memory = options->memory};
+                     .memory = options->memory,
+                     .bandwidth = options->bandwidth,
+                     .latency = options->latency};
     if (made.n_layers == 0 || made.n_devices == 0)
         return cs_error_add(error, CS_INVALID, "nothing to plan: %u layers on %u devices",
                             made.n_layers, made.n_devices);
+    if (!(made.bandwidth > 0))
+        return cs_error_add(
+            error, CS_INVALID,
+            "nothing can be cut: the bandwidth between devices must be > 0 (got %g)",
+            made.bandwidth);
     cs_status status =
         allocate(&made) ? add_layers(options, &made, error) : cs_error_no_memory(error);
     if (status == CS_OK)

@@ -46,19 +46,22 @@ typedef struct cs_chain_options {
 typedef struct cs_chain {
     uint32_t n_layers, n_devices;
     int64_t memory;
+    double bandwidth; /* of a message, and its latency, as they were given */
+    cs_time latency;
     cs_time *sum_forward, *sum_backward;
-    int64_t *sum_fixed; /* bytes held whatever is active: weights and their copies */
-    int64_t *sum_kept;  /* bytes per active micro-batch */
-    int64_t *boundary;  /* a_b, bytes; 0 at both ends */
-    cs_time *message;   /* of a_b over a link, one way; 0 at both ends */
-    cs_arena arena;     /* owns the arrays */
+    int64_t *sum_weights; /* one copy */
+    int64_t *sum_fixed;   /* bytes held whatever is active: weights and their copies */
+    int64_t *sum_kept;    /* bytes per active micro-batch */
+    int64_t *boundary;    /* a_b, bytes; 0 at both ends */
+    cs_time *message;     /* of a_b over a link, one way; 0 at both ends */
+    cs_arena arena;       /* owns the arrays */
 } cs_chain;
 
 /* Zeroed chains can be finished. */
 void cs_chain_finish(cs_chain *chain);
 
-/* CS_OVERFLOW when a sum does not fit 2^61; CS_INVALID when there is no device, no layer, or the
- * largest workspace does not fit into the memory. */
+/* CS_OVERFLOW when a sum does not fit 2^61; CS_INVALID when there is no device, no layer or no
+ * bandwidth; CS_LIMIT when the largest workspace does not fit into the memory. */
 CS_MUST_CHECK cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain,
                                       cs_error *error);
 

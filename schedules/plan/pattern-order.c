@@ -68,12 +68,12 @@ static bool make_pair(const cs_order *order, uint32_t u, uint32_t v, cs_order_pa
     const cs_order_op *a = &order->ops[u], *b = &order->ops[v];
     if (a->resource != b->resource)
         return false;
-    if (a->duration > 0 && b->duration > 0)
+    if (a->duration > 0 || b->duration > 0)
         *pair = (cs_order_pair){u, v, CS_LAPS_EXCLUSIVE, a->duration, b->duration};
     else if (a->kind == CS_PATTERN_FORWARD && b->kind == CS_PATTERN_FORWARD)
         *pair = (cs_order_pair){u, v, CS_LAPS_STARTS, 0, 1};
-    else if (a->kind == CS_PATTERN_FORWARD)
-        *pair = (cs_order_pair){u, v, CS_LAPS_TO_END, -b->duration, b->duration};
+    else if (a->kind == CS_PATTERN_FORWARD && b->kind == CS_PATTERN_BACKWARD)
+        *pair = (cs_order_pair){u, v, CS_LAPS_TO_END, 0, 0};
     else
         return false; /* memory is counted at forwards, and they come before all backwards */
     return true;
@@ -249,21 +249,20 @@ static wide least_kept(const cs_order *order, const cs_order_device *device, uin
     return kept;
 }
 
-cs_status cs_order_possible(const cs_order *order, cs_error *error)
+int64_t cs_order_need(const cs_order *order, uint32_t *device)
 {
+    wide most = -1;
     for (uint32_t d = 0; d < order->n_devices; d++) {
-        const cs_order_device *device = &order->devices[d];
-        if (device->first == device->end || device->room == INT64_MAX)
-            continue;
-        wide kept = least_kept(order, device, device->end - 1);
-        if (kept > device->room)
-            return cs_error_add(error, CS_LIMIT,
-                                "device %u: its stages need %.0f bytes with one active micro-batch "
-                                "each, and its memory is %lld",
-                                d, (double)(kept - device->room) + (double)order->chain->memory,
-                                (long long)order->chain->memory);
+        const cs_order_device *one = &order->devices[d];
+        wide need = one->first < one->end ? least_kept(order, one, one->end - 1) : 0;
+        for (uint32_t i = one->first; i < one->end; i++)
+            need += fixed_bytes(order, order->stages[i]);
+        if (need > most) {
+            most = need;
+            *device = d;
+        }
     }
-    return CS_OK;
+    return most < INT64_MAX ? (int64_t)most : INT64_MAX;
 }
 
 bool cs_order_fits(const cs_order *order)
@@ -469,6 +468,13 @@ static int64_t laps_between(const cs_order_pair *pair, wide x_u, wide x_v, cs_ti
     return laps;
 }
 
+/* What takes no time comes first where two start at one instant. */
+static bool starts_before(const cs_order_op *op, const cs_pattern_op *at,
+                          const cs_pattern_op *other)
+{
+    return at->start < other->start || (at->start == other->start && op->duration == 0);
+}
+
 void cs_order_from_pattern(cs_order *order, const cs_pattern *pattern)
 {
     for (uint32_t p = 0; p < order->n_pairs; p++) {
@@ -476,7 +482,7 @@ void cs_order_from_pattern(cs_order *order, const cs_pattern *pattern)
         const cs_order_op *a = &order->ops[pair->u], *b = &order->ops[pair->v];
         const cs_pattern_op *u = &pattern->ops[a->stage * CS_PATTERN_KINDS + a->kind];
         const cs_pattern_op *v = &pattern->ops[b->stage * CS_PATTERN_KINDS + b->kind];
-        int64_t laps = v->shift - u->shift - (v->start < u->start);
+        int64_t laps = v->shift - u->shift - starts_before(b, v, u);
         if (pair->laps != CS_LAPS_EXCLUSIVE)
             laps = laps_between(pair, u->start,
                                 (wide)v->start + (wide)(v->shift - u->shift) * pattern->period,
@@ -510,7 +516,7 @@ static cs_time clash(const cs_order *order, uint32_t o, cs_time x, uint32_t u, c
 {
     cs_time own = order->ops[o].duration, its = order->ops[u].duration;
     cs_time after = x - order->x[u] - (cs_time)floor_of(x - order->x[u], period) * period;
-    if (own == 0 || its == 0 || (after >= its && after + own <= period))
+    if ((after >= its && after + own <= period) || (own == 0 && after == 0))
         return 0;
     if (after < its)
         return later ? its - after : after + own;

@@ -28,10 +28,10 @@ typedef struct cs_order_op {
     uint64_t resource; /* a device, or the link between two */
 } cs_order_op;
 
-/* Laps between two operations u < v of one resource exist where both take time, so that they exclude
- * each other. Nothing excludes what takes none; then laps only count what is in memory, and k(u, v)
- * is the number of whole periods between two starts, or from a forward to the end of a backward,
- * where one period just filled counts as none. In all cases
+/* Laps between two operations u < v of one resource exist where one takes time, so that they exclude
+ * each other. Where none does, they only count what is in memory: k(u, v) is the number of whole
+ * periods between two starts, or from a forward to the end of a backward, where one period just
+ * filled counts as none. In all cases
  *     x_v >= x_u + time_uv + k(u, v) T   and   x_u >= x_v + time_vu + k(v, u) T.
  *
  * A micro-batch that is active in a stage counts in the stages before it too, on the same device. It
@@ -81,10 +81,9 @@ CS_MUST_CHECK cs_status cs_order_make(const cs_chain *chain, const cs_plan *plan
  * memory asks for. CS_TIME_MAX: there is no pattern at all. */
 cs_time cs_order_bound(const cs_order *order);
 
-/* CS_LIMIT, naming the device and the bytes, when the stages of a device do not fit with one active
- * micro-batch each: then there is no pattern at all. If they do, one micro-batch after the other,
- * and 1 ps, is a pattern. */
-CS_MUST_CHECK cs_status cs_order_possible(const cs_order *order, cs_error *error);
+/* Bytes of the fullest device when one micro-batch is processed after the other; less cannot be. If
+ * they fit the memory there is a pattern: one micro-batch after the other, and 1 ps. */
+int64_t cs_order_need(const cs_order *order, uint32_t *device);
 
 /* At most so many micro-batches of the stage fit its device, whatever the period. */
 int64_t cs_order_most_active(const cs_order *order, uint32_t stage);

@@ -83,6 +83,22 @@ CS_MUST_CHECK cs_status cs_pattern_check(const cs_chain *chain, const cs_plan *p
 int64_t cs_pattern_active(const cs_chain *chain, const cs_plan *plan, const cs_pattern *pattern,
                           uint32_t stage);
 
+/* ---- in files ---- */
+
+enum { CS_PATTERN_SHIFTS = 1 << 16 }; /* shifts in a file are within +- this */
+
+/* Adds "pattern": {"period_ps", "operations": [{"operation": "forward", "stage", "start_ps",
+ * "shift"}]} to what cs_plan_json made; "send" and "return" are the messages. Times are whole
+ * picoseconds. CS_OVERFLOW from 2^53 of them on, which JSON could not hold exactly. */
+CS_MUST_CHECK cs_status cs_pattern_add_json(cJSON *root, const cs_plan *plan,
+                                            const cs_pattern *pattern, cs_error *error);
+
+/* Reads the pattern of a plan's file, `root`, that cs_plan_read has read; period 0 when it has none.
+ * Every operation must be there once, and none that does not exist; whether the pattern is valid
+ * depends on a chain, and is not looked at. */
+CS_MUST_CHECK cs_status cs_pattern_read(const cJSON *root, const cs_json_place *place,
+                                        const cs_plan *plan, cs_pattern *pattern, cs_error *error);
+
 /* ---- 1F1B*: the best pattern of a contiguous plan (section 4.1) ---- */
 
 /* The pattern of 1F1B* with that period: stages and messages are put into groups, from the last one

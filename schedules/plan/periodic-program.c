@@ -222,17 +222,22 @@ static cs_status solve(program *p, const cs_program_options *options, cs_time *p
 
 /* ---- all together ---- */
 
+/* Makes the pattern of the times in `order`, and keeps it if it is valid. That is what it is for: it
+ * may be refused only where models end in layers without any time. */
 static cs_status keep(const cs_order *order, cs_time period, cs_pattern *best, cs_error *error)
 {
     cs_pattern pattern;
     cs_status status = cs_order_pattern(order, period, &pattern, error);
-    if (status == CS_OK)
-        status = cs_pattern_check(order->chain, order->plan, &pattern, NULL, error);
+    if (status != CS_OK)
+        return status;
+    status = cs_pattern_check(order->chain, order->plan, &pattern, NULL, NULL);
     if (status == CS_OK) {
         cs_pattern_finish(best);
         *best = pattern;
+        return CS_OK;
     }
-    return status;
+    cs_pattern_finish(&pattern);
+    return status == CS_LIMIT ? CS_OK : cs_error_no_memory(error);
 }
 
 /* `best` has a pattern already, or period 0; CBC looks for a better one. */
@@ -253,8 +258,12 @@ static cs_status improve(cs_order *order, cs_time lower, const cs_program_option
         if (status != CS_OK)
             return status;
     }
-    if (*end == CS_PROGRAM_OPTIMAL || *end == CS_PROGRAM_FEASIBLE)
-        return keep(order, period, best, error);
+    if (*end == CS_PROGRAM_OPTIMAL || *end == CS_PROGRAM_FEASIBLE) {
+        cs_status status = keep(order, period, best, error);
+        if (status != CS_OK || best->period == period)
+            return status;
+        *end = CS_PROGRAM_UNKNOWN;
+    }
     if (had)
         *end = *end == CS_PROGRAM_INFEASIBLE ? CS_PROGRAM_OPTIMAL : CS_PROGRAM_FEASIBLE;
     return CS_OK;

@@ -39,13 +39,19 @@ extern const cs_planner *const cs_planners[];
 /* The planner of that name, or NULL. */
 const cs_planner *cs_planner_find(const char *name);
 
+/* Runs a planner and checks its pattern, if there is one; `uses`, an entry per device of the chain
+ * and of no meaning where there is no pattern, may be NULL. */
+CS_MUST_CHECK cs_status cs_planner_run(const cs_planner *planner, const cs_chain *chain,
+                                       const void *params, cs_planned *planned,
+                                       cs_pattern_use *uses, cs_error *error);
+
 /* Lower bound of the period of any plan and pattern: the layers' load over the devices, the largest
  * layer, and what the memory forces onto several devices and so onto their links. */
 cs_time cs_planner_bound(const cs_chain *chain);
 
 /* ---- the planners, for those that build on each other ---- */
 
-extern const cs_planner cs_planner_balanced, cs_planner_pipedream, cs_planner_contiguous_optimal,
-    cs_planner_madpipe, cs_planner_exhaustive, cs_planner_best;
+extern const cs_planner cs_planner_balanced, cs_planner_pipedream, cs_planner_pipedream_replicated,
+    cs_planner_contiguous_optimal, cs_planner_madpipe, cs_planner_exhaustive, cs_planner_best;
 
 #endif

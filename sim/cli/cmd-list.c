@@ -1,3 +1,5 @@
+#include "schedules/plan/chain-fields.h"
+#include "schedules/plan/planner.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
@@ -23,6 +25,14 @@ typedef struct entry {
 static bool schedule_at(size_t i, entry *out)
 {
     const cs_schedule *at = cs_schedules[i];
+    if (at)
+        *out = (entry){at->name, at->summary, at->source, at->fields};
+    return at != NULL;
+}
+
+static bool planner_at(size_t i, entry *out)
+{
+    const cs_planner *at = cs_planners[i];
     if (at)
         *out = (entry){at->name, at->summary, at->source, at->fields};
     return at != NULL;
@@ -90,6 +100,7 @@ static bool section_at(size_t i, entry *out)
         {"scenario", "the whole file", NULL, cs_scenario_fields},
         {"platform", "keys of every topology", NULL, cs_scenario_platform_fields},
         {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
+        {"chain", "of planners: how layers are counted", NULL, cs_chain_fields},
         {"collectives", "how collectives become messages", NULL, cs_lower_fields},
     };
     if (i < sizeof(entries) / sizeof(entries[0]))
@@ -101,14 +112,14 @@ static const struct {
     const char *name;
     bool (*at)(size_t i, entry *out);
 } sections[] = {
-    {"schedules", schedule_at}, {"topologies", topology_at}, {"models", model_at},
-    {"devices", device_at},     {"sections", section_at},
+    {"schedules", schedule_at}, {"planners", planner_at}, {"topologies", topology_at},
+    {"models", model_at},       {"devices", device_at},   {"sections", section_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
-static const char *const section_names[] = {"schedules", "topologies", "models",
-                                            "devices",   "sections",   NULL};
+static const char *const section_names[] = {"schedules", "planners", "topologies", "models",
+                                            "devices",   "sections", NULL};
 
 enum { FIELD_COLUMN = 31 };
 
@@ -233,12 +244,13 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_list = {
     .name = "list",
-    .words = "[schedules|topologies|models|devices|sections]",
+    .words = "[schedules|planners|topologies|models|devices|sections]",
     .min_words = 0,
     .max_words = 1,
     .choices = section_names,
     .summary = "list what scenarios can name, with parameters",
-    .doc = "Lists schedules, topologies, models, devices and the other sections of a scenario, "
+    .doc = "Lists schedules, planners, topologies, models, devices and the other sections of a "
+           "scenario, "
            "each with "
            "its parameters, their units, ranges and defaults, and its source.",
     .options = options,
