@@ -256,9 +256,10 @@ static void test_release_times(void **state)
                               .interval = 5000};
     const uint32_t classes[] = {cs_builder_class(on.builder, &compute),
                                 cs_builder_class(on.builder, &message)};
-    for (uint32_t item = 0; item < 2; item++)
-        cs_builder_edge(on.builder, cs_builder_task(on.builder, classes[0], item),
-                        cs_builder_task(on.builder, classes[1], item));
+    for (uint32_t item = 0; item < 2; item++) {
+        const uint32_t before = cs_builder_task(on.builder, classes[0], item);
+        cs_builder_edge(on.builder, before, cs_builder_task(on.builder, classes[1], item));
+    }
     add_compute(&on, 0, 1000);
     RUN_AND_EXPECT(&on, {2000, 3000}, {3000, 4000}, {5000, 6000}, {7500, 8500}, {6000, 7000});
 }

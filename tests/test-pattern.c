@@ -463,87 +463,88 @@ static void test_print(void **state)
 }
 
 /* One thing wrong at a time. */
+static const struct {
+    const char *name;
+    uint32_t stage;
+    cs_pattern_kind kind;
+    cs_pattern_op op;
+    int64_t memory;
+    cs_time period;
+    const char *message;
+} wrong[] = {
+    {"start",
+     1,
+     CS_PATTERN_FORWARD,
+     {4 * MS, 0},
+     450,
+     4 * MS,
+     "pattern: forward of stage 1 starts at 4000000000 ps, which is not within the period of "
+     "4000000000 ps"},
+    {"shift",
+     0,
+     CS_PATTERN_BACKWARD,
+     {MS, INT64_MAX},
+     450,
+     4 * MS,
+     "pattern: backward of stage 0 has shift 9223372036854775807, more periods of 4000000000 "
+     "ps "
+     "than can be counted (2^61 ps)"},
+    {"dependency",
+     0,
+     CS_PATTERN_RETURN,
+     {MS / 2, 0},
+     450,
+     4 * MS,
+     "pattern: message from stage 1 to stage 0 starts at 500000000 ps (micro-batch 0), before "
+     "backward of stage 1 has ended at 4500000000 ps"},
+    {"link",
+     0,
+     CS_PATTERN_RETURN,
+     {3 * MS / 4, 1},
+     450,
+     4 * MS,
+     "pattern: the link of devices 0 and 1: message from stage 1 to stage 0 ends at 1250000000 "
+     "ps of the period of 4000000000 ps, after message from stage 0 to stage 1 has started at "
+     "1000000000 ps"},
+    {"device, over the end",
+     0,
+     CS_PATTERN_BACKWARD,
+     {3 * MS, 1},
+     450,
+     4 * MS,
+     "pattern: device 0: backward of stage 0 ends at 5000000000 ps of the period of 4000000000 "
+     "ps, after forward of stage 0 has started at 0 ps of the next"},
+    {"memory",
+     1,
+     CS_PATTERN_FORWARD,
+     {3 * MS / 2, 0},
+     439,
+     4 * MS,
+     "pattern: device 0 holds 440 bytes at 0 ps of the period, 400 of them weights and "
+     "buffers, and its memory is 439"},
+    {"no period",
+     1,
+     CS_PATTERN_FORWARD,
+     {3 * MS / 2, 0},
+     450,
+     0,
+     "pattern: the period must be > 0 (got 0 ps)"},
+};
+
 static void test_messages(void **state)
 {
-    static const struct {
-        const char *name;
-        uint32_t stage;
-        cs_pattern_kind kind;
-        cs_pattern_op op;
-        int64_t memory;
-        cs_time period;
-        const char *message;
-    } rows[] = {
-        {"start",
-         1,
-         CS_PATTERN_FORWARD,
-         {4 * MS, 0},
-         450,
-         4 * MS,
-         "pattern: forward of stage 1 starts at 4000000000 ps, which is not within the period of "
-         "4000000000 ps"},
-        {"shift",
-         0,
-         CS_PATTERN_BACKWARD,
-         {MS, INT64_MAX},
-         450,
-         4 * MS,
-         "pattern: backward of stage 0 has shift 9223372036854775807, more periods of 4000000000 "
-         "ps "
-         "than can be counted (2^61 ps)"},
-        {"dependency",
-         0,
-         CS_PATTERN_RETURN,
-         {MS / 2, 0},
-         450,
-         4 * MS,
-         "pattern: message from stage 1 to stage 0 starts at 500000000 ps (micro-batch 0), before "
-         "backward of stage 1 has ended at 4500000000 ps"},
-        {"link",
-         0,
-         CS_PATTERN_RETURN,
-         {3 * MS / 4, 1},
-         450,
-         4 * MS,
-         "pattern: the link of devices 0 and 1: message from stage 1 to stage 0 ends at 1250000000 "
-         "ps of the period of 4000000000 ps, after message from stage 0 to stage 1 has started at "
-         "1000000000 ps"},
-        {"device, over the end",
-         0,
-         CS_PATTERN_BACKWARD,
-         {3 * MS, 1},
-         450,
-         4 * MS,
-         "pattern: device 0: backward of stage 0 ends at 5000000000 ps of the period of 4000000000 "
-         "ps, after forward of stage 0 has started at 0 ps of the next"},
-        {"memory",
-         1,
-         CS_PATTERN_FORWARD,
-         {3 * MS / 2, 0},
-         439,
-         4 * MS,
-         "pattern: device 0 holds 440 bytes at 0 ps of the period, 400 of them weights and "
-         "buffers, and its memory is 439"},
-        {"no period",
-         1,
-         CS_PATTERN_FORWARD,
-         {3 * MS / 2, 0},
-         450,
-         0,
-         "pattern: the period must be > 0 (got 0 ps)"},
-    };
     (void)state;
-    for (size_t i = 0; i < ROWS(rows); i++) {
+    for (size_t i = 0; i < ROWS(wrong); i++) {
         example e;
         cs_error error;
         cs_error_init(&error);
         make_example(&e);
         e.pattern.ops[CS_PATTERN_BACKWARD].start += MS / 4; /* some room behind the message back */
-        e.pattern.ops[rows[i].stage * CS_PATTERN_KINDS + rows[i].kind] = rows[i].op;
-        e.pattern.period = rows[i].period;
-        e.chain.memory = rows[i].memory;
+        e.pattern.ops[wrong[i].stage * CS_PATTERN_KINDS + wrong[i].kind] = wrong[i].op;
+        e.pattern.period = wrong[i].period;
+        e.chain.memory = wrong[i].memory;
         cs_status status = cs_pattern_check(&e.chain, &e.plan, &e.pattern, NULL, &error);
-        expect_error(rows[i].name, CS_LIMIT, rows[i].message, status, &error);
+        expect_error(wrong[i].name, CS_LIMIT, wrong[i].message, status, &error);
         finish_example(&e);
     }
 }

@@ -197,11 +197,19 @@ static const struct {
      "{\"kind\": \"dp\", \"partition\": \"balanced\"}",
      "/schedule/partition: goes with pipelines only, not with \"dp\""},
     {"partition unknown", "/schedule/partition", "even",
-     "/schedule/partition: must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": "
-     "...} (got \"even\")"},
+     "/schedule/partition: unknown planner \"even\"; known: balanced, pipedream, "
+     "pipedream_replicated, contiguous_optimal, madpipe, exhaustive, best"},
+    {"planner misspelt", "/schedule/partition", "{\"planner\": \"pipedraem\"}",
+     "/schedule/partition/planner: unknown planner \"pipedraem\"; did you mean \"pipedream\"? "
+     "known: balanced, pipedream, pipedream_replicated, contiguous_optimal, madpipe, exhaustive, "
+     "best"},
+    {"parameter of another planner", "/schedule/partition",
+     "{\"planner\": \"balanced\", \"memory_rule\": \"all\"}",
+     "/schedule/partition: unknown key \"memory_rule\"; known: communication, kept, weight_copies, "
+     "count_update, planner"},
     {"partition null", "/schedule/partition", "null",
-     "/schedule/partition: must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": "
-     "...} (got null)"},
+     "/schedule/partition: must be the name of a planner, a list of layers, {\"planner\": ...}, "
+     "{\"file\": ...} or {\"inline\": ...} (got null)"},
     {"cuts for fewer devices", "/schedule/partition", "[1, 2]",
      "/schedule/partition: must give each of the platform's 4 devices a stage (got 3 stages)"},
     {"cuts that fall", "/schedule/partition", "[1, 3, 2]",
