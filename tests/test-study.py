@@ -47,7 +47,8 @@ class Study(unittest.TestCase):
             if form['figure'] in CONFIRMED:
                 figures.add(form['figure'])
                 self.assertTrue(form['applies'])
-                self.assertEqual(form['simulated'], form['closed_form'])
+                # times are whole picoseconds, bytes are whole
+                self.assertLess(abs(form['simulated'] - form['closed_form']), 0.5e-12)
         self.assertEqual(figures, CONFIRMED)
         self.assertFalse(result['out_of_memory'])
         for device in result['devices']:
