@@ -322,10 +322,10 @@ static void test_closed_forms(void **state)
         cs_lower_report report;
         expect_int(rows[i].row.name, rows[i].time,
                    run(&rows[i].row, CS_FIDELITY_FLOW, 8, 1, &report));
-        assert_false(report.analytic);
+        assert_int_equal(report.fidelity, CS_FIDELITY_FLOW);
         expect_int(rows[i].row.name, rows[i].time,
                    run(&rows[i].row, CS_FIDELITY_ANALYTIC, 8, 1, &report));
-        assert_true(report.analytic);
+        assert_int_equal(report.fidelity, CS_FIDELITY_ANALYTIC);
     }
     const double alpha = 1e-6, beta = 1e-10;
     assert_true(fabs(cs_form_ring_all_reduce(alpha, beta, 8, 8e6) - 1414e-6) < 1e-15);
@@ -472,10 +472,10 @@ static void test_choice_of_fidelity(void **state)
     const run_row row = {"fidelity", SWITCH, CS_SHARING_MAX_MIN, CS_ALL_REDUCE, 8, 8000, "usual", 1,
                          0,          NULL};
     (void)run(&row, CS_FIDELITY_AUTO, 8, 8, &report);
-    assert_false(report.analytic);
+    assert_int_equal(report.fidelity, CS_FIDELITY_FLOW);
     assert_int_equal(report.n_flows, 8 * 112);
     (void)run(&row, CS_FIDELITY_AUTO, 8, 9, &report);
-    assert_true(report.analytic);
+    assert_int_equal(report.fidelity, CS_FIDELITY_ANALYTIC);
     assert_int_equal(report.n_collectives, 9);
     assert_string_equal(report.algorithms, "ring");
 }

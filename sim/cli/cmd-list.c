@@ -90,7 +90,12 @@ static bool section_at(size_t i, entry *out)
         {"scenario", "the whole file", NULL, cs_scenario_fields},
         {"platform", "keys of every topology", NULL, cs_scenario_platform_fields},
         {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
+        {"jitter", "a spread: in platform/jitter, and in platform/stragglers", NULL,
+         cs_noise_spread_fields},
+        {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
+        {"background", "in platform/background", NULL, cs_scenario_background_fields},
         {"collectives", "how collectives become messages", NULL, cs_lower_fields},
+        {"level", "in collectives/levels", NULL, cs_lower_level_fields},
     };
     if (i < sizeof(entries) / sizeof(entries[0]))
         *out = entries[i];

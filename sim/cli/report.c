@@ -318,11 +318,36 @@ static void print_collectives(const cs_lower_report *lowering, FILE *out)
         return;
     fprintf(out, "%llu collective%s by %s, ", (unsigned long long)lowering->n_collectives,
             lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
-    if (lowering->analytic)
-        fprintf(out, "each one delay as when nothing else runs (%llu messages not simulated)\n\n",
+    if (lowering->fidelity != CS_FIDELITY_FLOW)
+        fprintf(out, "each one delay %s (%llu messages not simulated)\n\n",
+                lowering->fidelity == CS_FIDELITY_ANALYTIC ? "as when nothing else runs"
+                                                           : "by the alpha-beta model",
                 (unsigned long long)lowering->n_flows);
     else
         fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
+}
+
+/* Closed forms know nothing of it: none is claimed. */
+static void print_noise(const cs_scenario *scenario, FILE *out)
+{
+    const cs_noise *noise = &scenario->noise;
+    const struct {
+        bool on;
+        const char *name;
+    } parts[] = {{noise->jitter.mean > 0, "jitter of links"},
+                 {noise->slow_devices.mean > 0, "slow devices"},
+                 {noise->slow_tasks.mean > 0, "slow computations"},
+                 {noise->n_sources > 0, "messages of others"}};
+    const char *separator = "";
+    if (!cs_noise_is_on(noise))
+        return;
+    fprintf(out, "seed %llu: ", (unsigned long long)scenario->seed);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i].on)
+            fprintf(out, "%s%s", separator, parts[i].name);
+        separator = parts[i].on ? ", " : separator;
+    }
+    fputs("; no closed form applies\n\n", out);
 }
 
 void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
@@ -334,6 +359,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
             job->iterations == 1 ? "" : "es", scenario->batch_size, job->micro_batches,
             job->micro_batches == 1 ? "" : "es", job->micro_samples);
     print_collectives(&simulation->lowering, out);
+    print_noise(scenario, out);
     print_figures(simulation, out);
     print_devices(simulation, out);
     print_path(&simulation->analysis, out);

@@ -23,7 +23,8 @@ typedef struct flow {
 typedef struct account {
     const cs_platform *platform;
     const uint32_t *devices;
-    message *now, *before; /* this round, and the one that was solved last */
+    const cs_alpha_beta *levels; /* or NULL */
+    message *now, *before;       /* this round, and the one that was solved last */
     flow *flows;
     uint32_t *links, *way, *used; /* of all flows, of one route, and which links any flow is on */
     uint32_t n_now, cap_now, n_before, cap_before, cap_flows, n_links, cap_links, n_used, cap_used;
@@ -59,6 +60,29 @@ static bool add_links(account *a, flow *of, uint32_t n, bool competes)
     return true;
 }
 
+static cs_level level_of(const cs_platform *platform, uint32_t from, uint32_t to,
+                         const uint32_t *way, uint32_t n)
+{
+    const uint32_t node = platform->node_devices, rack = platform->rack_devices;
+    bool peers = true;
+    for (uint32_t i = 0; i < n; i++)
+        peers = peers && platform->links[way[i]].peer;
+    if (node == 0 ? rack == 0 : from / node == to / node)
+        return peers ? CS_LEVEL_GPU_PAIR : CS_LEVEL_NODE;
+    return rack == 0 || from / rack == to / rack ? CS_LEVEL_RACK : CS_LEVEL_SYSTEM;
+}
+
+/* In place of the latency and the bandwidth of the route, those of its level if they are given. */
+static void take_level(const account *a, const message *of, uint32_t n, flow *out)
+{
+    const uint32_t from = a->devices[of->from], to = a->devices[of->to];
+    const cs_alpha_beta *given = &a->levels[level_of(a->platform, from, to, a->way, n)];
+    if (given->bandwidth > 0) {
+        out->latency = given->alpha;
+        out->bandwidth = given->bandwidth;
+    }
+}
+
 static bool find_flows(account *a)
 {
     a->n_links = a->n_used = 0;
@@ -67,12 +91,13 @@ static bool find_flows(account *a)
     for (uint32_t i = 0; i < a->n_now; i++) {
         flow *of = &a->flows[i];
         *of = (flow){.first = a->n_links, .bandwidth = INFINITY};
-        if (a->platform->n_links == 0)
-            continue;
-        const uint32_t n = a->platform->route(a->platform, a->devices[a->now[i].from],
-                                              a->devices[a->now[i].to], a->way);
+        const uint32_t from = a->devices[a->now[i].from], to = a->devices[a->now[i].to];
+        const uint32_t n =
+            a->platform->n_links > 0 ? a->platform->route(a->platform, from, to, a->way) : 0;
         if (!add_links(a, of, n, a->now[i].bytes > 0))
             return false;
+        if (a->levels)
+            take_level(a, &a->now[i], n, of);
     }
     return true;
 }
@@ -156,7 +181,8 @@ static void queue_rates(account *a)
 
 static void set_rates(account *a)
 {
-    switch (a->platform->sharing) {
+    switch (a->levels && a->platform->sharing != CS_SHARING_PHI ? CS_SHARING_NONE
+                                                                : a->platform->sharing) {
     case CS_SHARING_FIFO:
         queue_rates(a);
         return;
@@ -251,10 +277,10 @@ static bool reserve(account *a)
 }
 
 cs_status cs_collective_cost(const cs_collective *collective, const cs_algorithm *algorithm,
-                             const cs_platform *platform, const uint32_t *devices, cs_time *cost,
-                             cs_error *error)
+                             const cs_platform *platform, const uint32_t *devices,
+                             const cs_alpha_beta *levels, cs_time *cost, cs_error *error)
 {
-    account a = {.platform = platform, .devices = devices};
+    account a = {.platform = platform, .devices = devices, .levels = levels};
     cs_collective even = *collective; /* equal chunks, so that rounds are alike */
     if (even.bytes % even.n != 0 && even.bytes < INT64_MAX - even.n)
         even.bytes += even.n - even.bytes % even.n;

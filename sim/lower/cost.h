@@ -24,11 +24,35 @@
 #include "sim/lower/algorithms.h"
 #include "topologies/platform.h"
 
-/* Errors: CS_NO_MEMORY, CS_OVERFLOW. `devices` are those of the ranks. */
+/* How near two devices are:
+ *   gpu_pair  in one node, over NVLinks and the like alone
+ *   node      in one node
+ *   rack      in one rack: the message stays below the top level of the network
+ *   system    any others
+ * A platform that does not know its nodes is one node; one that does not know its racks is one. */
+typedef enum cs_level {
+    CS_LEVEL_GPU_PAIR,
+    CS_LEVEL_NODE,
+    CS_LEVEL_RACK,
+    CS_LEVEL_SYSTEM,
+    CS_N_LEVELS
+} cs_level;
+
+/* What a message takes: alpha + bytes / bandwidth, beta being 1 / bandwidth. With a bandwidth of 0,
+ * what it takes alone on its route. */
+typedef struct cs_alpha_beta {
+    cs_time alpha;
+    double bandwidth; /* bytes/s */
+} cs_alpha_beta;
+
+/* Errors: CS_NO_MEMORY, CS_OVERFLOW. `devices` are those of the ranks. With `levels`, of length
+ * CS_N_LEVELS, messages do not meet: each takes the alpha + m beta of its level, under sharing phi
+ * alpha + phi m beta. */
 CS_MUST_CHECK cs_status cs_collective_cost(const cs_collective *collective,
                                            const cs_algorithm *algorithm,
                                            const cs_platform *platform, const uint32_t *devices,
-                                           cs_time *cost, cs_error *error);
+                                           const cs_alpha_beta *levels, cs_time *cost,
+                                           cs_error *error);
 
 /* The closed forms, in seconds. */
 double cs_form_message(double alpha, double beta, double bytes);

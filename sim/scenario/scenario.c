@@ -63,9 +63,8 @@ static cs_status check_name(const cs_draft *draft, cs_error *error)
 static cs_status read_collectives(cs_draft *draft, cs_error *error)
 {
     const cs_json_place place = {.up = &draft->root, .key = "collectives"};
-    return cs_field_read(
-        draft->top.collectives, &place, (const cs_field *const[]){cs_lower_fields, NULL},
-        (void *const[]){&draft->scenario->collectives}, &draft->scenario->arena, error);
+    return cs_lower_read(draft->top.collectives, &place, &draft->scenario->arena,
+                         &draft->scenario->collectives, error);
 }
 
 /* Reads all sections, whatever is wrong with the others, so that one run reports everything. */
@@ -117,6 +116,7 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
     scenario->schedule = draft->schedule.kind;
     scenario->params = draft->schedule.params;
     scenario->resolved = scenario->name ? cs_draft_resolved(draft) : NULL;
+    scenario->collectives.given_levels = NULL; /* of the document, which may not live on */
     return scenario->resolved ? CS_OK : cs_error_no_memory(error);
 }
 

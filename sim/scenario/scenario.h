@@ -9,6 +9,7 @@
 
 #include "schedules/schedule.h"
 #include "sim/lower/lower.h"
+#include "topologies/noise.h"
 #include "topologies/topology.h"
 
 typedef struct cs_scenario {
@@ -23,6 +24,7 @@ typedef struct cs_scenario {
     cs_plan plan;
     cs_job job;
     cs_lower_options collectives;
+    cs_noise noise; /* of every run: what it does is drawn from the run's seed */
     char
         *resolved; /* JSON text: the scenario with every default written out, and with the model and
                      * the plan in it that came from files. Read from anywhere, it resolves to itself
@@ -52,5 +54,7 @@ extern const cs_field cs_scenario_model_fields[];
 extern const cs_field cs_scenario_uniform_fields[];
 extern const cs_field cs_scenario_platform_fields[];
 extern const cs_field cs_scenario_schedule_fields[];
+extern const cs_field cs_scenario_stragglers_fields[];
+extern const cs_field cs_scenario_background_fields[];
 
 #endif

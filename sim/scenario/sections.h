@@ -37,6 +37,7 @@ typedef struct cs_platform_section {
     uint32_t sharing; /* position in its choices */
     const cJSON *phi;
     bool blocking;
+    const cJSON *jitter, *stragglers, *background;
     cs_sharing shared;  /* what `sharing` and `phi` say together */
     double coefficient; /* phi, or 1 */
     const cs_topology *kind;
