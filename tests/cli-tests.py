@@ -419,6 +419,8 @@ class Documentation(Case):
         headings = {('sections', 'scenario'): 'The file', ('sections', 'platform'): 'Platform',
                     ('sections', 'schedule'): 'Schedule',
                     ('sections', 'collectives'): 'Collectives', ('models', 'file'): 'Model',
+                    ('sections', 'jitter'): 'jitter', ('sections', 'stragglers'): 'stragglers',
+                    ('sections', 'background'): 'background', ('sections', 'level'): 'level',
                     ('models', 'uniform'): 'uniform: a chain of equal layers',
                     ('models', 'name'): 'name: a model from its architecture'}
         for group in ('topologies', 'schedules'):

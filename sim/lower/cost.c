@@ -23,8 +23,10 @@ typedef struct flow {
 typedef struct account {
     const cs_platform *platform;
     const uint32_t *devices;
-    const cs_alpha_beta *levels; /* or NULL */
-    message *now, *before;       /* this round, and the one that was solved last */
+    const cs_alpha_beta *levels; /* or NULL; then also: */
+    cs_time *busy; /* per rank, sending and receiving: in this round, in the alpha-beta model */
+    uint32_t n_ranks;
+    message *now, *before; /* this round, and the one that was solved last */
     flow *flows;
     uint32_t *links, *way, *used; /* of all flows, of one route, and which links any flow is on */
     uint32_t n_now, cap_now, n_before, cap_before, cap_flows, n_links, cap_links, n_used, cap_used;
@@ -201,15 +203,35 @@ static void set_rates(account *a)
         a->flows[i].rate = a->flows[i].bandwidth / phi;
 }
 
+static void note_time(account *a, cs_time time)
+{
+    a->round_cost = time > a->round_cost ? time : a->round_cost;
+}
+
+/* One port: the messages that a rank sends, and those that it receives, come one after the other. */
+static bool add_to_ports(account *a, const message *of, cs_time time)
+{
+    cs_time *ports[] = {&a->busy[2 * of->from], &a->busy[2 * of->to + 1]};
+    for (size_t i = 0; i < 2; i++) {
+        if (!cs_time_add(*ports[i], time, ports[i]))
+            return false;
+        note_time(a, *ports[i]);
+    }
+    return true;
+}
+
 static bool slowest(account *a)
 {
     a->round_cost = 0;
+    if (a->levels)
+        memset(a->busy, 0, 2 * (size_t)a->n_ranks * sizeof(*a->busy));
     for (uint32_t i = 0; i < a->n_now; i++) {
         cs_time time;
         if (!cs_time_transfer((double)a->now[i].bytes, a->flows[i].rate, &time) ||
-            !cs_time_add(time, a->flows[i].latency, &time))
+            !cs_time_add(time, a->flows[i].latency, &time) ||
+            (a->levels && !add_to_ports(a, &a->now[i], time)))
             return false;
-        a->round_cost = time > a->round_cost ? time : a->round_cost;
+        note_time(a, time);
     }
     return true;
 }
@@ -273,14 +295,16 @@ static bool reserve(account *a)
     a->room = calloc(links, sizeof(*a->room));
     a->crowd = calloc(links, sizeof(*a->crowd));
     a->way = malloc(((size_t)a->platform->longest_route + 1) * sizeof(*a->way));
-    return a->room && a->crowd && a->way;
+    a->busy = a->levels ? calloc(2 * (size_t)a->n_ranks, sizeof(*a->busy)) : NULL;
+    return a->room && a->crowd && a->way && (a->busy || !a->levels);
 }
 
 cs_status cs_collective_cost(const cs_collective *collective, const cs_algorithm *algorithm,
                              const cs_platform *platform, const uint32_t *devices,
                              const cs_alpha_beta *levels, cs_time *cost, cs_error *error)
 {
-    account a = {.platform = platform, .devices = devices, .levels = levels};
+    account a = {
+        .platform = platform, .devices = devices, .levels = levels, .n_ranks = collective->n};
     cs_collective even = *collective; /* equal chunks, so that rounds are alike */
     if (even.bytes % even.n != 0 && even.bytes < INT64_MAX - even.n)
         even.bytes += even.n - even.bytes % even.n;
@@ -296,6 +320,7 @@ cs_status cs_collective_cost(const cs_collective *collective, const cs_algorithm
     free(a.used);
     free(a.room);
     free(a.crowd);
+    free(a.busy);
     if (a.status == CS_NO_MEMORY)
         return cs_error_no_memory(error);
     if (a.status != CS_OK)

@@ -17,6 +17,15 @@
  *   ring, all-reduce        2 (p - 1) (alpha + (m / p) beta)
  *   ring, all-gather        (p - 1) (alpha + (m / p) beta), m being all that is gathered
  *   two trees, all-reduce   2 (log2 p + k) (alpha + (m / (2 k)) beta)
+ * The paper writes the all-gather with m and with m / p; m / p is meant, m being the total: each of
+ * the p - 1 steps hands on one rank's part.
+ *
+ * The form of the two trees cannot hold. With many chunks it tends to m beta, and no all-reduce takes
+ * less than 2 (p - 1) / p m beta, for each rank has to send and to receive so much (Patarasuk and
+ * Yuan, JPDC 69(2), 2009). It counts that the trees work at once, but not that a rank which is an
+ * inner one of the one tree receives from two children there and, as a leaf of the other, from its
+ * parent. With m / k in place of m / (2 k) it is an estimate from above; the table is in
+ * topologies/README.md.
  */
 #ifndef CS_LOWER_COST_H
 #define CS_LOWER_COST_H
@@ -46,8 +55,9 @@ typedef struct cs_alpha_beta {
 } cs_alpha_beta;
 
 /* Errors: CS_NO_MEMORY, CS_OVERFLOW. `devices` are those of the ranks. With `levels`, of length
- * CS_N_LEVELS, messages do not meet: each takes the alpha + m beta of its level, under sharing phi
- * alpha + phi m beta. */
+ * CS_N_LEVELS, by the alpha-beta model: a rank sends one message at a time and receives one at a
+ * time, and each takes the alpha + m beta of its level (under sharing phi alpha + phi m beta),
+ * whatever else is on the links. */
 CS_MUST_CHECK cs_status cs_collective_cost(const cs_collective *collective,
                                            const cs_algorithm *algorithm,
                                            const cs_platform *platform, const uint32_t *devices,
