@@ -444,6 +444,23 @@ class Documentation(Case):
         self.assertEqual(sorted(self.tables['What sim run --json prints']),
                          sorted(set(keys_of(result))))
 
+    def test_runs(self):
+        """Without noise all runs are equal; with it they spread, the same in any threads."""
+        words = ['run', 'tiny.json', '--no-output', '--json', '--runs', '4']
+        runs = json.loads(run(*words).stdout)['runs']
+        self.assertEqual(list(self.tables['What --runs adds to it']),
+                         ['runs'] + ['runs.' + key for key in runs])
+        self.assertTrue(runs['all_equal'])
+        self.assertEqual((runs['makespan_s']['mean_95_low'], runs['makespan_s']['max']), (33, 33))
+        words += ['-s', '/platform={"topology":"ideal","stragglers":{"tasks":{"mean":0.1}}}']
+        noisy = [run(*words, '-j', jobs).stdout for jobs in '13']
+        self.assertEqual(noisy[0], noisy[1])
+        runs = json.loads(noisy[0])['runs']
+        self.assertFalse(runs['all_equal'])
+        figures = runs['makespan_s']
+        self.assertTrue(33 < figures['min'] < figures['p5'] < figures['p50'] < figures['max'])
+        self.assertEqual(run('run', 'tiny.json', '--runs', '0').returncode, 2)
+
     def test_statuses(self):
         self.assertEqual(list(self.tables['Exit codes']), ['0', '1', '2', '3', '4', '130'])
 
