@@ -578,6 +578,40 @@ static void test_choice_of_fidelity(void **state)
     assert_string_equal(report.algorithms, "ring");
 }
 
+/* The option counts on the order of the algorithms. */
+static void test_names(void **state)
+{
+    (void)state;
+    const cs_field *field = cs_field_find(cs_lower_fields, "algorithm");
+    assert_non_null(field);
+    uint32_t i = 0;
+    for (; cs_algorithms[i]; i++)
+        expect_text("algorithm", cs_algorithms[i]->name, field->choices[i + 2]);
+    assert_null(field->choices[i + 2]);
+}
+
+/* A halo or a broadcast of 7 bytes is one, whatever the number of ranks: 1 us + 700 ps, and what an
+ * inner rank sends, or the root, twice and thrice the bytes on its link. */
+static void test_odd_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        run_row row;
+        cs_time time;
+    } rows[] = {
+        {{"halo", SWITCH, CS_SHARING_MAX_MIN, CS_HALO, 4, 7, "direct", 1, 0, NULL}, 1001400},
+        {{"broadcast", SWITCH, CS_SHARING_MAX_MIN, CS_BROADCAST, 4, 7, "direct", 1, 0, NULL},
+         1002100},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_lower_report report;
+        expect_int(rows[i].row.name, rows[i].time,
+                   run(&rows[i].row, CS_FIDELITY_ANALYTIC, 4, 1, &report));
+        expect_int(rows[i].row.name, rows[i].time,
+                   run(&rows[i].row, CS_FIDELITY_FLOW, 4, 1, &report));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -588,6 +622,8 @@ int main(void)
         cmocka_unit_test(test_oversubscription),
         cmocka_unit_test(test_segmented),
         cmocka_unit_test(test_fidelities),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_odd_bytes),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_no_levels),
         cmocka_unit_test(test_tree_form),

@@ -129,6 +129,21 @@ CS_MUST_CHECK cs_status cs_platform_links(cs_platform *platform, uint32_t link, 
                                           uint32_t to, double bandwidth, cs_time latency,
                                           cs_error *error);
 
+/* A star: from each device a link up to the vertex behind the devices (link 2 d), which has the
+ * latency, and one down (link 2 d + 1), which has none: every way has one of each. */
+CS_MUST_CHECK cs_status cs_platform_star(cs_platform *platform, double bandwidth, cs_time latency,
+                                         cs_error *error);
+
+static inline uint32_t cs_star_up(uint32_t device)
+{
+    return 2 * device;
+}
+
+static inline uint32_t cs_star_down(uint32_t device)
+{
+    return 2 * device + 1;
+}
+
 const char *cs_vertex_kind_name(cs_vertex_kind kind);
 
 /* Sum of latencies, and smallest bandwidth (infinity for an empty route), of the route between two

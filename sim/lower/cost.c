@@ -299,15 +299,22 @@ static bool reserve(account *a)
     return a->room && a->crowd && a->way && (a->busy || !a->levels);
 }
 
+/* So that the shares of the ranks are equal, and rounds alike, where there are shares. */
+static void round_up(cs_collective *of)
+{
+    const bool whole = of->kind == CS_BROADCAST || of->kind == CS_REDUCE || of->kind == CS_HALO;
+    if (!whole && of->bytes % of->n != 0 && of->bytes < INT64_MAX - of->n)
+        of->bytes += of->n - of->bytes % of->n;
+}
+
 cs_status cs_collective_cost(const cs_collective *collective, const cs_algorithm *algorithm,
                              const cs_platform *platform, const uint32_t *devices,
                              const cs_alpha_beta *levels, cs_time *cost, cs_error *error)
 {
     account a = {
         .platform = platform, .devices = devices, .levels = levels, .n_ranks = collective->n};
-    cs_collective even = *collective; /* equal chunks, so that rounds are alike */
-    if (even.bytes % even.n != 0 && even.bytes < INT64_MAX - even.n)
-        even.bytes += even.n - even.bytes % even.n;
+    cs_collective even = *collective;
+    round_up(&even);
     if (!reserve(&a))
         a.status = CS_NO_MEMORY;
     else if (algorithm->walk(&even, visit, &a))

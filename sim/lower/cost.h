@@ -8,7 +8,8 @@
  *   max_min     fair shares over whole routes
  * The rounds add up. Exact where all messages of a round are equally long and take equally long to
  * arrive (then a slowest message meets on its narrowest link only such that end with it), and no
- * rank runs ahead of the others; else an estimate from above. A round like the one before it is not
+ * rank runs ahead of the others; else an estimate, of trees some percent off to either side. Where
+ * bytes do not divide among the ranks, they are rounded up. A round like the one before it is not
  * solved again, so that a ring costs one solution, not 2 (p - 1).
  *
  * The closed forms that ParaDL uses (Kahira et al., HPDC 2021, section 4.4), alpha being the latency
