@@ -31,6 +31,8 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
 {
     const char *given = cs_arguments_value(arguments, "output");
     *name = NULL;
+    if (cs_arguments_flag(arguments, "no-output") && cs_arguments_flag(arguments, "rates"))
+        return cs_error_add(error, CS_USAGE, "run: --rates and --no-output exclude each other");
     if (cs_arguments_flag(arguments, "no-output"))
         return given ? cs_error_add(error, CS_USAGE,
                                     "run: --output and --no-output exclude each other")
@@ -127,10 +129,10 @@ static cs_status simulate(const cs_context *context, const cs_arguments *argumen
     if (!cs_progress_step(context->progress, "preparing", 0, 1)) /* from here on Ctrl-C cleans up */
         return cs_error_add(error, CS_INTERRUPTED, "interrupted");
     cs_status status = output ? cs_h5_create(output, context->progress, &file, error) : CS_OK;
-    const cs_simulation_options options_of = {
-        .stop_on_oom = cs_arguments_flag(arguments, "stop-on-oom"),
-        .record_rates = cs_arguments_flag(arguments, "rates") && output,
-        .progress = context->progress};
+    const cs_simulation_options options_of = {.stop_on_oom =
+                                                  cs_arguments_flag(arguments, "stop-on-oom"),
+                                              .record_rates = cs_arguments_flag(arguments, "rates"),
+                                              .progress = context->progress};
     if (status == CS_OK)
         status = repeat(arguments, scenario, &options_of, made, error);
     if (status == CS_OK && file)
