@@ -43,7 +43,7 @@ typedef struct cs_op_cost {
     cs_pass_cost forward;
     cs_pass_cost backward_input;  /* gradients of what it reads */
     cs_pass_cost backward_weight; /* gradients of its parameters */
-    cs_pass_cost accumulate;      /* of backward_input: adding to gradients that are there already */
+    cs_pass_cost accumulate; /* of backward_input: adding to gradients that are there already */
     double macs;
     int64_t input_bytes, output_bytes; /* |x| and |y| */
     int64_t weights, biases;           /* parameters that it owns */

@@ -79,6 +79,7 @@ typedef struct cs_measured {
      * known. */
     int64_t (*workspace)(void *context, const char *key);
     void *context;
+    const char *origin, *device; /* files and hardware, for the provenance */
 } cs_measured;
 
 #endif
