@@ -42,12 +42,17 @@ cs_status cs_import_level(const cs_import *import, cs_cost_level *out)
     return status;
 }
 
+cs_status cs_import_whole(const cs_import *import)
+{
+    if (!import->log.cut_off)
+        return CS_OK;
+    return cs_log_invalid(&import->log, import->error,
+                          "the file ends within a row: end the line if it is whole");
+}
+
 cs_status cs_import_row(cs_import *import, cs_cost_collective collective, cs_cost_level level,
                         uint32_t ranks, int64_t bytes, double microseconds)
 {
-    if (import->log.cut_off)
-        return cs_log_invalid(&import->log, import->error,
-                              "the file ends within a row: end the line if it is whole");
     if (bytes == 0) {
         import->report.n_skipped++;
         return CS_OK;

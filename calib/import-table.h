@@ -22,8 +22,10 @@ typedef struct cs_import {
 CS_MUST_CHECK cs_status cs_import_collective(const cs_import *import, cs_cost_collective *out);
 CS_MUST_CHECK cs_status cs_import_level(const cs_import *import, cs_cost_level *out);
 
-/* Adds a row. CS_INVALID for a line without its newline, or a time that is not > 0; rows of no bytes
- * are skipped. */
+/* CS_INVALID for a row without its newline, which may have lost its end. */
+CS_MUST_CHECK cs_status cs_import_whole(const cs_import *import);
+
+/* Adds a row. CS_INVALID for a time that is not > 0; rows of no bytes are skipped. */
 CS_MUST_CHECK cs_status cs_import_row(cs_import *import, cs_cost_collective collective,
                                       cs_cost_level level, uint32_t ranks, int64_t bytes,
                                       double microseconds);

@@ -215,6 +215,9 @@ static cs_status read_row(reader *r)
     const cs_log_lines *log = &r->import.log;
     int64_t bytes, wrong = 0;
     double value[3];
+    cs_status status = cs_import_whole(&r->import);
+    if (status != CS_OK)
+        return status;
     if (log->n_words < 2 + 2 * r->width || !cs_log_count(log, 0, &bytes))
         return cs_log_invalid(log, r->import.error,
                               "a row must have a size, a count, and twice %u values", r->width);
@@ -226,7 +229,7 @@ static cs_status read_row(reader *r)
         return cs_log_invalid(log, r->import.error, "%lld elements of the result were wrong",
                               (long long)wrong);
     if (bytes > 0 && value[0] > 0) {
-        const cs_status status = check_bandwidths(r, bytes, value);
+        status = check_bandwidths(r, bytes, value);
         if (status != CS_OK)
             return status;
     }
