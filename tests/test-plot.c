@@ -262,7 +262,8 @@ static void test_kinds_are_listed(void **state)
     expect_text("third", "utilisation", kinds[2].name);
     expect_text("fourth", "heatmap", kinds[3].name);
     expect_text("fifth", "lines", kinds[4].name);
-    assert_null(kinds[5].name);
+    expect_text("sixth", "fit", kinds[5].name);
+    assert_null(kinds[6].name);
 }
 
 /* ---- pictures ---- */

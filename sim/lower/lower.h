@@ -15,6 +15,7 @@
 
 #include "sim/base/field.h"
 #include "sim/lower/cost.h"
+#include "sim/lower/measured.h"
 
 typedef enum cs_fidelity {
     CS_FIDELITY_AUTO,
@@ -31,6 +32,7 @@ typedef struct cs_lower_options {
     uint32_t most_flows;       /* up to which the fidelity "auto" takes flows, of the whole graph */
     const cJSON *given_levels; /* the object that `levels` are read from, or NULL */
     cs_alpha_beta levels[CS_N_LEVELS];
+    const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */
 } cs_lower_options;
 
 /* For scenarios and their documentation: of the options, and of one level. */
@@ -41,11 +43,25 @@ extern const cs_field cs_lower_level_fields[];
 CS_MUST_CHECK cs_status cs_lower_read(const cJSON *value, const cs_json_place *place,
                                       cs_arena *arena, cs_lower_options *options, cs_error *error);
 
+/* A collective whose delay was computed although there are measured ones. */
+typedef struct cs_unmeasured {
+    cs_kind kind;
+    bool network;
+    uint32_t ranks;
+    uint64_t count;
+} cs_unmeasured;
+
+enum { CS_UNMEASURED_MAX = 16 };
+
 /* What was done, for the summary. */
 typedef struct cs_lower_report {
     uint64_t n_collectives, n_flows; /* n_flows: of the algorithms, whether simulated or not */
     cs_fidelity fidelity;            /* that was taken: not CS_FIDELITY_AUTO */
     char algorithms[96];             /* "ring, tree" */
+    /* where measured times were given and collectives are delays: */
+    uint64_t n_measured;   /* collectives that take a measured time */
+    uint32_t n_unmeasured; /* distinct ones without; at most those that fit are listed */
+    cs_unmeasured unmeasured[CS_UNMEASURED_MAX];
 } cs_lower_report;
 
 /* A graph of compute and transfers only. When `graph` has no collectives it is moved as it is;
