@@ -38,11 +38,10 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
-static uint32_t all_at_once(uint32_t n_stages, uint32_t n_micros, uint32_t stage)
+static uint32_t all_at_once(const cs_job *job, uint32_t stage, uint32_t replica)
 {
-    (void)n_stages;
-    (void)stage;
-    return n_micros;
+    (void)stage, (void)replica;
+    return job->micro_batches;
 }
 
 /* Sum over the stages of F + B and of the messages between them; false when it does not fit. */

@@ -25,15 +25,15 @@ static uint32_t micro_batches(const void *params)
     return ((const zb_params *)params)->micro_batches;
 }
 
-static uint32_t at_once(uint32_t P, uint32_t M, uint32_t stage)
-{
-    (void)stage;
-    return P < M ? P : M;
-}
-
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
+}
+
+static uint32_t at_once(const cs_job *job, uint32_t stage, uint32_t replica)
+{
+    (void)stage, (void)replica;
+    return smaller(job->plan->n_stages, job->micro_batches);
 }
 
 /* After the warm-up come rounds r = 0, 1, ...: a forward in the first `forwards` of them, a

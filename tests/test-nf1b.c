@@ -332,7 +332,7 @@ static void test_refusals(void **state)
     static const struct {
         const char *platform, *schedule, *message;
     } rows[] = {
-        {"", "'workers': 1, 'micro_batches': 2", "workers must be at least 2 (got 1)"},
+        {"", "'workers': 1, 'micro_batches': 2", "test: /schedule/workers: must be at least 2, a device each (got 1)"},
         {"", "'workers': 3, 'micro_batches': 0", "/schedule/micro_batches"},
         {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/schedule/workers"},
         {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/platform/devices: must be 3"},
