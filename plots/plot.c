@@ -14,6 +14,8 @@ enum { SMALLEST = 200, LARGEST = 20000 };
 /* In the order of the functions below. */
 static const cs_plot_kind kinds[] = {
     {"timeline", "what each device computes and sends over time"},
+    {"boxes",
+     "a small run as papers draw it: named boxes, odd and even mini-batches in two colours"},
     {"memory", "live memory of each device over time, by category; peaks against capacities"},
     {"utilisation", "where the time of each device went; how much the links were used"},
     {"heatmap", "of a sweep over two keys: a figure at every point, as colours"},
@@ -27,8 +29,8 @@ static const struct {
     cs_sheet_function *draw;
     bool sweep; /* reads the file of a sweep */
 } functions[] = {
-    {cs_plot_timeline, false}, {cs_plot_memory, false}, {cs_plot_utilisation, false},
-    {cs_plot_heatmap, true},   {cs_plot_lines, true},
+    {cs_plot_timeline, false},    {cs_plot_boxes, false},  {cs_plot_memory, false},
+    {cs_plot_utilisation, false}, {cs_plot_heatmap, true}, {cs_plot_lines, true},
 };
 
 /* By the ending of the output's name; `terminal` is what common.gp knows it by. */

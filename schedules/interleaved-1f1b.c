@@ -91,14 +91,20 @@ static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
     return true;
 }
 
+static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
+                       cs_error *error)
+{
+    (void)params;
+    cs_json_place at = {.up = place, .key = "micro_batches"};
+    uint32_t M = job->micro_batches, P = job->n_devices;
+    if (M % P == 0)
+        return CS_OK;
+    return cs_json_invalid(&at, error, "must be a multiple of the %u devices (got %u)", P, M);
+}
+
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    uint32_t M = job->micro_batches, P = job->n_devices;
-    if (M % P != 0)
-        return cs_error_add(
-            error, CS_INVALID,
-            "interleaved_1f1b: micro_batches must be a multiple of the %u devices (got %u)", P, M);
     cs_pipeline_options options = {.order = order,
                                    .by_device = true,
                                    .recompute = ((const interleaved_params *)params)->recompute};
@@ -186,6 +192,7 @@ const cs_schedule cs_schedule_interleaved_1f1b = {
     .layout = CS_LAYOUT_PLACED,
     .placement = &placement,
     .micro_batches = micro_batches,
+    .check = check,
     .generate = generate,
     .closed_forms = closed_forms,
 };

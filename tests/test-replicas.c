@@ -339,6 +339,7 @@ static void test_all_reduce_time(void **state)
         simulate(&of, rows[i].kind, rows[i].batches, 0,
                  "'topology': 'nvlink_switch', 'bandwidth': '1 GB/s'", &run);
         expect_int(rows[i].kind, rows[i].seconds * CS_PS_PER_SEC, run.simulation.trace.makespan);
+        (void)uniform_run_check_forms(rows[i].kind, &run);
         scenario_run_finish(&run);
     }
 }
