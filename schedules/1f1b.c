@@ -11,10 +11,8 @@ typedef struct params_1f1b {
 } params_1f1b;
 
 static const cs_field fields[] = {
-    {"micro_batches", CS_FIELD_COUNT, offsetof(params_1f1b, micro_batches), .min = 1,
-     .max = 1 << 20, .doc = "micro-batches per mini-batch, M"},
-    {"recompute", CS_FIELD_BOOL, offsetof(params_1f1b, recompute), .fallback = "false",
-     .doc = "keep a stage's input only, and run its forward again before each backward"},
+    CS_PIPELINE_MICRO_BATCHES(params_1f1b),
+    CS_PIPELINE_RECOMPUTE(params_1f1b),
     {"replicas", CS_FIELD_CHOICE, offsetof(params_1f1b, replicas), .fallback = "all_reduce",
      .choices = cs_order_1f1b_replica_names,
      .doc = "of a plan whose stages have several devices: each computes a share of every "
@@ -114,6 +112,12 @@ const cs_schedule cs_schedule_1f1b = {
     .name = "1f1b",
     .summary = "synchronous pipeline: warm up, then one forward and one backward in turn",
     .source = source,
+    .formulas =
+        (const char *const[]){"(M + P - 1)(f + b) per mini-batch, and its update",
+                              "(P - 1)/(M + P - 1)",
+                              "(M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)) per "
+                              "mini-batch, and its update",
+                              "min(P - s, M) activations", "min(ceil(D/R), own) activations", NULL},
     .fields = fields,
     .params_size = sizeof(params_1f1b),
     .layout = CS_LAYOUT_PIPELINE,

@@ -171,6 +171,11 @@ static cs_status add_forms(const cs_job *job, const void *params, cs_cdp_rule ru
     return status == CS_OK && rule != CS_CDP_DP ? add_period(job, params, forms, error) : status;
 }
 
+/* The period is stated of the cyclic rules only. */
+static const char *const formulas[] = {
+    "N B Psi_A", "(N + 1)/2 B Psi_A",       "(N - j + 1) B Psi_A/N on stage j", "B Psi_A/N",
+    "B Psi_A",   "N(f + b) per mini-batch", "N^2 (f + b) per mini-batch",       NULL};
+
 /* ---- one schedule per rule ---- */
 
 #define CDP_SCHEDULE(id, rule, text)                                                               \
@@ -199,6 +204,7 @@ static cs_status add_forms(const cs_job *job, const void *params, cs_cdp_rule ru
     const cs_schedule cs_schedule_##id = {.name = #id,                                             \
                                           .summary = text,                                         \
                                           .source = source,                                        \
+                                          .formulas = formulas,                                    \
                                           .fields = fields,                                        \
                                           .params_size = sizeof(cs_cdp_params),                    \
                                           .layout = CS_LAYOUT_PLACED,                              \

@@ -22,8 +22,7 @@ static const cs_field fields[] = {
      .max = 1 << 20, .doc = "micro-batches per mini-batch, M; a multiple of the devices"},
     {"stages_per_device", CS_FIELD_COUNT, offsetof(interleaved_params, stages_per_device),
      .fallback = "2", .min = 2, .max = 1 << 16, .doc = "stages that a device holds, v"},
-    {"recompute", CS_FIELD_BOOL, offsetof(interleaved_params, recompute), .fallback = "false",
-     .doc = "keep a stage's input only, and run its forward again before each backward"},
+    CS_PIPELINE_RECOMPUTE(interleaved_params),
     {0},
 };
 
@@ -187,6 +186,10 @@ const cs_schedule cs_schedule_interleaved_1f1b = {
     .name = "interleaved_1f1b",
     .summary = "1F1B with several stages on every device, which makes the bubble shorter",
     .source = source,
+    .formulas =
+        (const char *const[]){"(vM + P - 1)(f + b) per mini-batch, and v updates",
+                              "(P - 1)/(vM + P - 1)",
+                              "min(2(P - 1 - d) + (v - 1)P + 1, vM) activations of a stage", NULL},
     .fields = fields,
     .params_size = sizeof(interleaved_params),
     .layout = CS_LAYOUT_PLACED,

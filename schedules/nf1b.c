@@ -427,6 +427,8 @@ const cs_schedule cs_schedule_nf1b = {
     .name = "nf1b",
     .summary = "TiMePReSt: N forwards per mini-batch, one backward, the newest complete weights",
     .source = source,
+    .formulas = (const char *const[]){"floor((W + N - 2) / N)", "ceil(W b / (N f + b))",
+                                      "floor(W b / (N f + b)) + 1", "N f + b per mini-batch", NULL},
     .fields = fields,
     .params_size = sizeof(nf1b_params),
     .layout = CS_LAYOUT_PIPELINE,

@@ -111,6 +111,8 @@ const cs_schedule cs_schedule_pipedream_2bw = {
     .name = "pipedream_2bw",
     .summary = "asynchronous pipeline with gradient accumulation and two versions of the weights",
     .source = source,
+    .formulas =
+        (const char *const[]){"M(f + b), and the update, per mini-batch", "2 versions", NULL},
     .fields = fields,
     .params_size = sizeof(params_2bw),
     .layout = CS_LAYOUT_PIPELINE,

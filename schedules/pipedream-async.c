@@ -172,6 +172,10 @@ const cs_schedule cs_schedule_pipedream = {
     .name = "pipedream",
     .summary = "asynchronous pipeline: 1F1B without a flush, weight stashing",
     .source = source,
+    .formulas =
+        (const char *const[]){"f + b, and the update, per mini-batch", "P - s versions",
+                              "(f + b, and the update)/R on the slowest stage, per mini-batch",
+                              "ceil(D/R) versions", NULL},
     .fields = fields,
     .params_size = sizeof(pipedream_params),
     .layout = CS_LAYOUT_PIPELINE,

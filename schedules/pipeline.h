@@ -27,6 +27,19 @@
 
 #include "schedules/schedule.h"
 
+/* Rows of parameter tables that pipelines share. */
+#define CS_PIPELINE_MICRO_BATCHES(params)                                                          \
+    {                                                                                              \
+        "micro_batches", CS_FIELD_COUNT, offsetof(params, micro_batches),                          \
+            .min = 1, .max = 1 << 20, .doc = "micro-batches per mini-batch, M"                     \
+    }
+#define CS_PIPELINE_RECOMPUTE(params)                                                              \
+    {                                                                                              \
+        "recompute", CS_FIELD_BOOL, offsetof(params, recompute),                                   \
+            .fallback = "false",                                                                   \
+            .doc = "keep a stage's input only, and run its forward again before each backward"     \
+    }
+
 typedef struct cs_pipeline_step {
     cs_kind kind; /* CS_FORWARD, CS_BACKWARD, CS_BACKWARD_INPUT or CS_BACKWARD_WEIGHT */
     uint32_t stage, micro_batch;

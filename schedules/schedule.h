@@ -90,6 +90,8 @@ typedef struct cs_schedule {
     const char *name;
     const char *summary; /* one line, for `sim list` */
     const char *source;  /* paper, section */
+    const char *const
+        *formulas; /* those of its closed forms, ended by NULL; or NULL: there are none */
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
     cs_layout layout;

@@ -54,6 +54,8 @@ const cs_schedule cs_schedule_sequential = {
     .name = "sequential",
     .summary = "one device, forward and backward in turn",
     .source = NULL,
+    .formulas = (const char *const[]){"(M + P - 1)(f + b) per mini-batch, and its update",
+                                      "(P - 1)/(M + P - 1)", "1 activation", NULL},
     .fields = fields,
     .params_size = sizeof(sequential_params),
     .layout = CS_LAYOUT_SINGLE,

@@ -15,8 +15,7 @@ typedef struct zb_params {
 } zb_params;
 
 static const cs_field fields[] = {
-    {"micro_batches", CS_FIELD_COUNT, offsetof(zb_params, micro_batches), .min = 1, .max = 1 << 20,
-     .doc = "micro-batches per mini-batch, M"},
+    CS_PIPELINE_MICRO_BATCHES(zb_params),
     {0},
 };
 
@@ -154,6 +153,10 @@ const cs_schedule cs_schedule_zb_h1 = {
     .name = "zb_h1",
     .summary = "1F1B with the backward in two halves: a third of its bubble, the same memory",
     .source = source,
+    .formulas =
+        (const char *const[]){"(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)",
+                              "M(f + b + w) + (P - 1)(f + b - w) per mini-batch, and its update",
+                              "min(P, M) activations", NULL},
     .fields = fields,
     .params_size = sizeof(zb_params),
     .layout = CS_LAYOUT_PIPELINE,

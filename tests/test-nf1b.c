@@ -5,6 +5,7 @@
  * mini-batches and time points count from 1 there, mini-batches and micro-batches from 0 here.
  */
 #include "tests/expect.h"
+#include "tests/listed-formula.h"
 #include "tests/run-scenario.h"
 #include "tests/slow-nf1b.h"
 
@@ -46,6 +47,8 @@ static scenario_run simulate(const slow_case *of)
         version_names[of->version_at], of->strict ? "true" : "false");
     if (status != CS_OK)
         fail_msg("W %u, N %u: %s", of->workers, of->micro_batches, error.text);
+    for (uint32_t i = 0; i < run.simulation.forms.n; i++)
+        assert_true(lists_formula(run.scenario.schedule, run.simulation.forms.forms[i].formula));
     return run;
 }
 
