@@ -121,6 +121,58 @@ static void test_every_task(void **state)
     }
 }
 
+/* A device per stage, and forwards that take f, backwards that take b seconds: in each time step a
+ * stage has one task at most, which starts when its device, the task before it of the same micro-
+ * batch, and, of a first one, the second of the micro-batch before have ended. Versions are read as
+ * when all tasks take one step. */
+static void stretch(uint32_t N, uint32_t f, uint32_t b, steps *out)
+{
+    static int end[MICROS][2 * LARGEST];
+    int ended[LARGEST] = {0}; /* per device */
+    for (uint32_t step = 0; step < 2 * (N * BATCHES + N); step++) {
+        for (uint32_t g = 0; g < N * BATCHES && 2 * g <= step; g++) {
+            uint32_t k = step - 2 * g, j = k < N ? k : 2 * N - 1 - k;
+            if (k >= 2 * N)
+                continue;
+            int start = ended[j];
+            if (k > 0 && end[g][k - 1] > start)
+                start = end[g][k - 1];
+            if (k == 0 && g > 0 && end[g - 1][1] > start)
+                start = end[g - 1][1];
+            out->start[g][k] = start;
+            ended[j] = end[g][k] = start + (int)(k < N ? f : b);
+        }
+    }
+}
+
+static void test_other_durations(void **state)
+{
+    (void)state;
+    static steps expected;
+    uint32_t n = 0;
+    for (uint32_t N = 2; N <= 8; N++) {
+        for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+            run_slowly(rule, N, &expected);
+            for (uint32_t i = 0; i < 16; i++, n++) {
+                char row[96], model[96], schedule[96];
+                uint32_t f = 1 + i / 4, b = 1 + i % 4;
+                stretch(N, f, b, &expected);
+                snprintf(row, sizeof(row), "%s, N %u, f %u, b %u", rules[rule], N, f, b);
+                snprintf(model, sizeof(model), "\"forward\": \"%u s\", \"backward\": \"%u s\"", f,
+                         b);
+                snprintf(schedule, sizeof(schedule),
+                         "{\"kind\": \"%s\", \"micro_batches\": %u, \"setting\": \"pipeline\"}",
+                         rules[rule], N);
+                scenario_run run;
+                uniform_run_expect(&run, &(uniform_text){N, N, BATCHES, schedule, model, NULL});
+                compare(row, &run, N, &expected);
+                scenario_run_finish(&run);
+            }
+        }
+    }
+    expect_int("cases", 7 * 3 * 16, n);
+}
+
 /* A single device does the tasks of a time step one after the other, forwards first, by number of
  * micro-batch: the slow schedule, its steps drawn out. */
 static void test_single_gpu(void **state)
@@ -608,6 +660,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_task),
+        cmocka_unit_test(test_other_durations),
         cmocka_unit_test(test_single_gpu),
         cmocka_unit_test(test_single_gpu_memory),
         cmocka_unit_test(test_model_parallel_assignment),
