@@ -15,6 +15,8 @@ enum { SMALLEST = 200, LARGEST = 20000 };
 /* In the order of the functions below. */
 static const cs_plot_kind kinds[] = {
     {"timeline", "what each device computes and sends over time"},
+    {"boxes",
+     "a small run as papers draw it: named boxes, odd and even mini-batches in two colours"},
     {"memory", "live memory of each device over time, by category; peaks against capacities"},
     {"utilisation", "where the time of each device went; how much the links were used"},
     {"heatmap", "of a sweep over two keys: a figure at every point, as colours"},
@@ -31,8 +33,13 @@ static const struct {
     cs_sheet_function *draw; /* NULL of COSTS, which cs_plot_fit draws */
     input reads;
 } functions[] = {
-    {cs_plot_timeline, RUN},  {cs_plot_memory, RUN},  {cs_plot_utilisation, RUN},
-    {cs_plot_heatmap, SWEEP}, {cs_plot_lines, SWEEP}, {NULL, COSTS},
+    {cs_plot_timeline, RUN},
+    {cs_plot_boxes, RUN},
+    {cs_plot_memory, RUN},
+    {cs_plot_utilisation, RUN},
+    {cs_plot_heatmap, SWEEP},
+    {cs_plot_lines, SWEEP},
+    {NULL, COSTS},
 };
 
 /* By the ending of the output's name; `terminal` is what common.gp knows it by. */

@@ -241,7 +241,8 @@ static const struct {
      "/schedule/partition: must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": "
      "...} (got null)"},
     {"cuts for fewer devices", "/schedule/partition", "[1, 2]",
-     "/schedule/partition: must give each of the platform's 4 devices a stage (got 3 stages)"},
+     "/schedule/partition: must give each of the platform's 4 devices a stage (got 3 stages on 3 "
+     "devices)"},
     {"cuts that fall", "/schedule/partition", "[1, 3, 2]",
      "/schedule/partition/2: must be the first layer of stage 3, a whole number from 4 to 3: the "
      "model has 4 layers, and the list must rise"},
@@ -265,15 +266,22 @@ static const struct {
     {"plan of replicas", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 2, "[2]") "," STAGE(
          3, 3, "[3]") "]"),
-     "/schedule/partition: must put stage 1 on one device below 4 that has no other stage"},
+     "/schedule/partition: must give each of the platform's 4 devices a stage (got 4 stages on 5 "
+     "devices)"},
+    {"plan of replicas that has none", "/schedule",
+     PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 3, "[3]") "]"),
+     "/schedule/partition: must put stage 1 on one device for the schedule \"gpipe\", which has no "
+     "replicas (got 2)"},
     {"plan with a device twice", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1]") "," STAGE(2, 2, "[1]") "," STAGE(
          3, 3, "[3]") "]"),
-     "/schedule/partition: must put stage 2 on one device below 4 that has no other stage"},
+     "/schedule/partition: must put stage 2 on devices below 4 that have no other stage (device 1 "
+     "is not)"},
     {"plan with a device too many", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1]") "," STAGE(2, 2, "[2]") "," STAGE(
          3, 3, "[4]") "]"),
-     "/schedule/partition: must put stage 3 on one device below 4 that has no other stage"},
+     "/schedule/partition: must put stage 3 on devices below 4 that have no other stage (device 4 "
+     "is not)"},
 };
 
 static void refuses_with_a_place(void **state)
@@ -393,7 +401,7 @@ static void refuses_sums_beyond_64_bits(void **state)
 static void refuses_what_is_too_large(void **state)
 {
     static const cs_override rows[][2] = {
-        {{"/model/uniform/layers", "1048576"}, {"/schedule/micro_batches", "1"}},
+        {{"/model/uniform/layers", "1048576"}, {"/schedule/micro_batches", "1000"}},
         {{"/schedule/micro_batches", "1048576"}, {"/iterations", "1048576"}},
         {{"/model/uniform/layers", "1048576"},
          {"/platform", "{\"topology\": \"ideal\", \"devices\": 1000}"}},
@@ -705,7 +713,7 @@ static const struct {
     {"plan of one stage", MODEL_FILE,
      "{\"schema_version\": 1, \"stages\": [" STAGE(0, 2, "[0]") "]}",
      "%s/s.json: /schedule/partition: must give each of the platform's 2 devices a stage (got 1 "
-     "stages)"},
+     "stages on 1 devices)"},
 };
 
 static const char *write_scenario(void)

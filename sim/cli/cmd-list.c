@@ -17,14 +17,15 @@ static const cs_option options[] = {
 typedef struct entry {
     const char *name, *summary, *source;
     const cs_field *fields;
-    char text[200], more[400]; /* of an entry whose texts are made up */
+    const char *const *formulas; /* closed forms, ended by NULL; or NULL */
+    char text[200], more[400];   /* of an entry whose texts are made up */
 } entry;
 
 static bool schedule_at(size_t i, entry *out)
 {
     const cs_schedule *at = cs_schedules[i];
     if (at)
-        *out = (entry){at->name, at->summary, at->source, at->fields};
+        *out = (entry){at->name, at->summary, at->source, at->fields, at->formulas};
     return at != NULL;
 }
 
@@ -144,6 +145,10 @@ static void print_section(size_t section, FILE *out)
             fputs("      ", out);
             cs_wrap(out, 6, 6, CS_WRAP_REPORT, one.source);
         }
+        for (size_t f = 0; one.formulas && one.formulas[f]; f++) {
+            fputs("      closed form: ", out);
+            cs_wrap(out, 19, 19, CS_WRAP_REPORT, one.formulas[f]);
+        }
         for (const cs_field *field = one.fields; field->name; field++)
             print_field(field, out);
     }
@@ -175,7 +180,12 @@ static bool add_entry(cJSON *list, const entry *one)
     bool complete = cJSON_AddStringToObject(object, "name", one->name) &&
                     cJSON_AddStringToObject(object, "summary", one->summary) &&
                     cJSON_AddStringToObject(object, "source", one->source ? one->source : "");
-    cJSON *fields = complete ? cJSON_AddArrayToObject(object, "parameters") : NULL;
+    cJSON *formulas = complete ? cJSON_AddArrayToObject(object, "closed_forms") : NULL;
+    for (size_t f = 0; formulas && one->formulas && one->formulas[f]; f++) {
+        if (!cJSON_AddItemToArray(formulas, cJSON_CreateString(one->formulas[f])))
+            return false;
+    }
+    cJSON *fields = formulas ? cJSON_AddArrayToObject(object, "parameters") : NULL;
     for (const cs_field *field = one->fields; fields && field->name; field++) {
         if (!add_field(fields, field))
             return false;
