@@ -60,6 +60,10 @@ void cs_sheet_finish(cs_sheet *sheet);
 CS_MUST_CHECK cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options,
                                             cs_reader *reader, cs_gnuplot *job, cs_error *error);
 
+/* Without a file: `options` say the size only, and the kind does the rest. */
+CS_MUST_CHECK cs_status cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options,
+                                            cs_gnuplot *job, cs_error *error);
+
 /* The title, and a line below it; longer ones are cut. */
 void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle);
 

@@ -120,6 +120,61 @@ class Messages(Case):
             shown('plan', 'tiny.json', '--json', '-s', '/model/uniform/layers=1')]))
         self.expect_files()
 
+    def test_planners(self):
+        """Two layers that do not fit one device, on up to three, with a slow link between them."""
+        write('chain.json', dict(UNIFORM, model={'uniform': {
+            'layers': 2, 'forward': '1 s', 'backward': '2 s', 'weights': '1 GB',
+            'activation': '1 GB'}}, platform={'topology': 'nvlink_switch', 'devices': 2,
+                                              'bandwidth': '1 GB/s', 'memory': '8 GB'}))
+        quiet = ['--log-level', 'warning']
+        rows = [('-P', 'all'), ('-P', 'pipedream'), ('-P', 'pipedream_replicated'),
+                ('-P', 'pipedream', '-P', 'balanced', '-p', 'memory_rule=all', '-p', 'kept=literal',
+                 '-s', '/platform/devices=3'),
+                ('-P', 'balanced,pipedream', '-s', '/platform/memory=6 GB'),
+                ('-P', 'pipedream', '-s', '/platform/memory=6 GB'),
+                ('-P', 'pipedream', '-s', '/platform/speed=[1, 2]'),
+                ('-P', 'pipedream', '-s', '/platform/bandwidth=0'),
+                ('-P', 'pipedraem'), ('-P', ''), ('-p', 'kept=full'), ('--draw', 'x.svg'),
+                ('-P', 'pipedream_replicated', '--draw', 'x.svg'),
+                ('-P', 'pipedream', '-p', 'kept'), ('-P', 'pipedream', '-p', 'memory_rul=all'),
+                ('-P', 'pipedream', '-p', 'kept=some'),
+                ('-P', 'pipedream_replicated', '-p', 'machine=4')]
+        self.expect_golden('planners', ''.join(
+            shown('plan', 'chain.json', *row, *quiet) for row in rows))
+        self.expect_files('chain.json')
+        done = run('plan', 'chain.json', '-P', 'pipedream', '-o', 'plan.json', '--draw', 'x.svg')
+        self.expect(done, 0)
+        self.assertTrue(read('x.svg').startswith(b'<?xml'))
+        words = ['-s', '/schedule={"kind": "periodic", "micro_batches": 4, "partition": '
+                 '{"file": "plan.json"}}', '-s', '/iterations=4']
+        result = json.loads(run('run', 'chain.json', '--json', '--no-output', *words).stdout)
+        self.assertEqual([d['peak_memory_bytes'] for d in result['devices']], [8e9, 6e9])
+
+    def test_partition_by_planner(self):
+        write('chain.json', dict(UNIFORM, platform={
+            'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', 'memory': '9 GB'}))
+        periodic = {'kind': 'periodic', 'micro_batches': 12}
+        wrong = [('"pipedraem"', 'gpipe'), ('{"planner": 1}', 'gpipe'), ('"pipedream"', 'gpipe'),
+                 ('{"planner": "balanced", "kept": "full"}', 'periodic'),
+                 ('{"planner": "pipedream", "memory_rul": "all"}', 'gpipe'), ('"pipedream"', 'dp'),
+                 ('"pipedream"', 'interleaved_1f1b'), ('3', 'gpipe')]
+        text = ''
+        for partition, kind in wrong:
+            schedule = {'kind': kind, 'partition': json.loads(partition)}
+            if kind != 'dp':
+                schedule['micro_batches'] = 12
+            if kind == 'interleaved_1f1b':
+                schedule['stages_per_device'] = 2
+            text += shown('check', 'chain.json', '-s', '/schedule=' + json.dumps(schedule))
+        self.expect_golden('partition-by-planner', text)
+        for name in ('balanced', 'pipedream', 'contiguous_optimal'):
+            words = ['-s', '/platform/memory=20 GB', '-s',
+                     '/schedule=' + json.dumps(dict(periodic, partition={'planner': name}))]
+            self.expect(run('run', 'chain.json', '--no-output', *words), 0)
+            resolved = run('check', 'chain.json', '--resolved', *words).stdout
+            planned = json.loads(resolved)['schedule']['partition']['inline']
+            self.assertIn('pattern', planned)
+
     def test_errors(self):
         write('wrong.json', {'schema_version': 2, 'model': {}, 'platform': 'idea',
                              'schedule': {'kind': 'gpipe', 'micro_batchs': 1}})
@@ -446,10 +501,11 @@ class Documentation(Case):
                     ('sections', 'jitter'): 'jitter', ('sections', 'stragglers'): 'stragglers',
                     ('sections', 'background'): 'background', ('sections', 'level'): 'level',
                     ('models', 'uniform'): 'uniform: a chain of equal layers',
-                    ('models', 'name'): 'name: a model from its architecture'}
-        for group in ('topologies', 'schedules'):
+                    ('models', 'name'): 'name: a model from its architecture',
+                    ('sections', 'chain'): 'How planners count'}
+        for group, prefix in (('topologies', ''), ('schedules', ''), ('planners', 'planner ')):
             for entry in listed[group]:
-                headings[group, entry['name']] = entry['name']
+                headings[group, entry['name']] = prefix + entry['name']
         for group, entries in listed.items():
             for entry in entries:
                 if group in ('models', 'devices') and (group, entry['name']) not in headings:
@@ -501,6 +557,17 @@ class Documentation(Case):
                          sorted(set(keys_of({'costs': result['costs']}))))
         self.assertEqual(result['costs']['measured_times'], 1)
         self.assertEqual(result['costs']['missing_collectives'][0]['ranks'], 2)
+
+    def test_planner_keys(self):
+        """A planner that finds a plan, one whose plan has no pattern, and one that finds none."""
+        small = ['-s', '/platform={"topology":"ring","devices":2,"bandwidth":1e9,"memory":"12 GB"}']
+        result = json.loads(run('plan', 'tiny.json', '--json', '-P',
+                                'pipedream_replicated,contiguous_optimal', *small).stdout)
+        none = json.loads(run('plan', 'tiny.json', '--json', '-P', 'balanced,pipedream_replicated',
+                              *small[:1], small[1].replace('12', '6')).stdout)
+        keys = {key for key in {*keys_of(result), *keys_of(none)}
+                if not key.startswith('planners[].plan.')}
+        self.assertEqual(set(self.tables['What sim plan --planner --json prints']), keys)
 
     def test_statuses(self):
         self.assertEqual(list(self.tables['Exit codes']), ['0', '1', '2', '3', '4', '130'])

@@ -264,7 +264,7 @@ static void test_kinds_are_listed(void **state)
     expect_text("fifth", "heatmap", kinds[4].name);
     expect_text("sixth", "lines", kinds[5].name);
     expect_text("seventh", "fit", kinds[6].name);
-    assert_null(kinds[6].name);
+    assert_null(kinds[7].name);
 }
 
 /* ---- pictures ---- */

@@ -38,7 +38,7 @@ static cs_status read_text(const char *text, const cs_override *overrides, size_
 
 #define SCHEDULES                                                                                  \
     "sequential, dp, gpipe, 1f1b, pipedream, pipedream_2bw, nf1b, interleaved_1f1b, zb_h1, "       \
-    "cdp_dp, cdp_v1, cdp_v2, cdp_freshest, custom"
+    "periodic, cdp_dp, cdp_v1, cdp_v2, cdp_freshest, custom"
 #define TOPOLOGIES                                                                                 \
     "ideal, ring, nvlink_switch, pcie, pcie_tree, nvlink_mesh, dgx1, nvswitch, torus, dragonfly, " \
     "leaf_spine, "                                                                                 \
@@ -235,11 +235,19 @@ static const struct {
      "{\"kind\": \"dp\", \"partition\": \"balanced\"}",
      "/schedule/partition: goes with pipelines only, not with \"dp\""},
     {"partition unknown", "/schedule/partition", "even",
-     "/schedule/partition: must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": "
-     "...} (got \"even\")"},
+     "/schedule/partition: unknown planner \"even\"; known: balanced, pipedream, "
+     "pipedream_replicated, contiguous_optimal, madpipe, exhaustive, best"},
+    {"planner misspelt", "/schedule/partition", "{\"planner\": \"pipedraem\"}",
+     "/schedule/partition/planner: unknown planner \"pipedraem\"; did you mean \"pipedream\"? "
+     "known: balanced, pipedream, pipedream_replicated, contiguous_optimal, madpipe, exhaustive, "
+     "best"},
+    {"parameter of another planner", "/schedule/partition",
+     "{\"planner\": \"balanced\", \"memory_rule\": \"all\"}",
+     "/schedule/partition: unknown key \"memory_rule\"; known: communication, kept, weight_copies, "
+     "count_update, planner"},
     {"partition null", "/schedule/partition", "null",
-     "/schedule/partition: must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": "
-     "...} (got null)"},
+     "/schedule/partition: must be the name of a planner, a list of layers, {\"planner\": ...}, "
+     "{\"file\": ...} or {\"inline\": ...} (got null)"},
     {"cuts for fewer devices", "/schedule/partition", "[1, 2]",
      "/schedule/partition: must give each of the platform's 4 devices a stage (got 3 stages on 3 "
      "devices)"},

@@ -1,3 +1,5 @@
+#include "schedules/plan/chain-fields.h"
+#include "schedules/plan/planner.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
@@ -26,6 +28,14 @@ static bool schedule_at(size_t i, entry *out)
     const cs_schedule *at = cs_schedules[i];
     if (at)
         *out = (entry){at->name, at->summary, at->source, at->fields, at->formulas};
+    return at != NULL;
+}
+
+static bool planner_at(size_t i, entry *out)
+{
+    const cs_planner *at = cs_planners[i];
+    if (at)
+        *out = (entry){at->name, at->summary, at->source, at->fields};
     return at != NULL;
 }
 
@@ -95,6 +105,7 @@ static bool section_at(size_t i, entry *out)
          cs_noise_spread_fields},
         {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
         {"background", "in platform/background", NULL, cs_scenario_background_fields},
+        {"chain", "of planners: how layers are counted", NULL, cs_chain_fields},
         {"collectives", "how collectives become messages", NULL, cs_lower_fields},
         {"level", "in collectives/levels", NULL, cs_lower_level_fields},
     };
@@ -107,14 +118,14 @@ static const struct {
     const char *name;
     bool (*at)(size_t i, entry *out);
 } sections[] = {
-    {"schedules", schedule_at}, {"topologies", topology_at}, {"models", model_at},
-    {"devices", device_at},     {"sections", section_at},
+    {"schedules", schedule_at}, {"planners", planner_at}, {"topologies", topology_at},
+    {"models", model_at},       {"devices", device_at},   {"sections", section_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
-static const char *const section_names[] = {"schedules", "topologies", "models",
-                                            "devices",   "sections",   NULL};
+static const char *const section_names[] = {"schedules", "planners", "topologies", "models",
+                                            "devices",   "sections", NULL};
 
 enum { FIELD_COLUMN = 31 };
 
@@ -248,12 +259,13 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_list = {
     .name = "list",
-    .words = "[schedules|topologies|models|devices|sections]",
+    .words = "[schedules|planners|topologies|models|devices|sections]",
     .min_words = 0,
     .max_words = 1,
     .choices = section_names,
     .summary = "list what scenarios can name, with parameters",
-    .doc = "Lists schedules, topologies, models, devices and the other sections of a scenario, "
+    .doc = "Lists schedules, planners, topologies, models, devices and the other sections of a "
+           "scenario, "
            "each with "
            "its parameters, their units, ranges and defaults, and its source.",
     .options = options,

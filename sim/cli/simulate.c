@@ -148,6 +148,8 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
         return steady_value(&simulation->analysis.staleness.version_difference);
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return (double)simulation->trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS];
+    case CS_FIGURE_PEAK_MEMORY:
+        return (double)simulation->trace.devices[form->device].peak;
     case CS_N_FIGURES:
         break;
     }

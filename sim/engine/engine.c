@@ -61,6 +61,19 @@ static cs_status make_ready(cs_engine *e, uint32_t task)
     return status == CS_OK ? call(e, peer) : status;
 }
 
+/* All that the task waited for has ended: it is ready, unless its release time is still to come. */
+static cs_status arrive(cs_engine *e, uint32_t task)
+{
+    if (!class_of(e, task)->timed)
+        return make_ready(e, task);
+    const cs_class *cls = cs_graph_class(e->graph, task);
+    cs_time release = cls->release + cls->interval * e->graph->tasks[task].item;
+    if (release <= e->now)
+        return make_ready(e, task);
+    e->waiting[task] = 1; /* for that time */
+    return push_event(e, CS_TASK_RELEASED, task, release - e->now);
+}
+
 /* A device is idle again. If it holds up a blocking transfer, so is perhaps the other end's turn. */
 static cs_status free_device(cs_engine *e, uint32_t device)
 {
@@ -115,7 +128,7 @@ static cs_status end_task(cs_engine *e, uint32_t task)
     const uint32_t *successors = cs_graph_successors(e->graph, task, &n);
     for (uint32_t s = 0; s < n && status == CS_OK; s++) {
         if (--e->waiting[successors[s]] == 0)
-            status = make_ready(e, successors[s]);
+            status = arrive(e, successors[s]);
     }
     return status;
 }
@@ -219,6 +232,10 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     const uint32_t n_tasks = e->graph->n_tasks;
     if (event.what == CS_TASK_ENDS)
         return end_task(e, event.task);
+    if (event.what == CS_TASK_RELEASED) {
+        e->waiting[event.task] = 0;
+        return make_ready(e, event.task);
+    }
     if (event.what == CS_TRANSFER_JOINS)
         return cs_network_join(e->network, event.task, e->graph->tasks[event.task].cls, e->now);
     if (event.what == CS_MESSAGE_JOINS)
@@ -329,7 +346,7 @@ static cs_status run_events(cs_engine *e)
     cs_status status = CS_OK;
     for (uint32_t task = 0; task < e->graph->n_tasks && status == CS_OK; task++) {
         if (e->waiting[task] == 0)
-            status = make_ready(e, task);
+            status = arrive(e, task);
     }
     if (status == CS_OK)
         status = schedule_messages(e);

@@ -2,7 +2,7 @@
  *
  * Time moves from event to event. At one instant t:
  *   1. Everything that ends at t is applied, in order of task id: memory is freed, versions are
- *      made, successors become ready.
+ *      made, successors become ready; and so do tasks that waited for their release time alone.
  *   2. Transfers that became ready start, lower id first (blocking ones wait for step 3). When all
  *      of them have started and one took no time at all, it ends at t: back to 1.
  *   3. Every idle device, in order of its number, starts what its queue gives: a ready blocking

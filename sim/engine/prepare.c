@@ -44,7 +44,8 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
                        .competes = transfer && delivery->competes,
                        .update = cls->kind == CS_UPDATE && cls->weights != CS_NONE,
                        .makes = cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE),
-                       .policy = cls->policy != 0};
+                       .policy = cls->policy != 0,
+                       .timed = cls->release > 0 || cls->interval > 0};
     split_effects(e, cls, run);
     e->order_devices |= run->policy;
     if (transfer) {

@@ -12,7 +12,7 @@
 #include "sim/engine/versions.h"
 
 /* What an event is: a value of its own, or CS_FLOW + the flow that ends. */
-enum { CS_TASK_ENDS, CS_TRANSFER_JOINS, CS_MESSAGE_JOINS, CS_FLOW };
+enum { CS_TASK_ENDS, CS_TASK_RELEASED, CS_TRANSFER_JOINS, CS_MESSAGE_JOINS, CS_FLOW };
 
 /* A class as the inner loop wants it: 32 bytes, and its effects split by when they happen. */
 typedef struct cs_run_class {
@@ -25,6 +25,7 @@ typedef struct cs_run_class {
     bool update; /* of kind CS_UPDATE: records the version that it makes */
     bool makes;  /* makes a version at its end */
     bool policy; /* it has one */
+    bool timed;  /* it has release times */
 } cs_run_class;
 
 typedef struct cs_device_state {

@@ -58,6 +58,52 @@ static cs_status measure_messages(cs_scenario *scenario, cs_error *error)
     return CS_OK;
 }
 
+/* Between the devices of a stage and of the next one: whether a message takes what the job's lone one
+ * takes, both ways, and nobody else uses their links. `users` has a row per link: 1 + the lower and
+ * the higher of the two devices whose link it is, 0 while it is nobody's. */
+static bool own_links(const cs_scenario *scenario, uint32_t stage, uint32_t *route, uint32_t *users)
+{
+    const cs_platform *platform = &scenario->platform;
+    const cs_plan *plan = &scenario->plan;
+    uint32_t a = plan->devices[plan->stages[stage].first_device];
+    uint32_t b = plan->devices[plan->stages[stage + 1].first_device];
+    uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    for (int back = 0; back < 2 && low < high; back++) {
+        uint32_t from = back ? high : low, to = back ? low : high;
+        uint32_t n = platform->route(platform, from, to, route);
+        cs_time latency = 0;
+        double bandwidth = INFINITY;
+        for (uint32_t i = 0; i < n; i++) {
+            const cs_link *link = &platform->links[route[i]];
+            uint32_t *user = &users[2 * (size_t)route[i]];
+            if (!cs_time_add(latency, link->latency, &latency) ||
+                (user[0] > 0 && (user[0] != low + 1 || user[1] != high + 1)))
+                return false;
+            user[0] = low + 1;
+            user[1] = high + 1;
+            bandwidth = fmin(bandwidth, link->bandwidth);
+        }
+        if (latency != scenario->job.latency ||
+            bandwidth / platform->phi != scenario->job.bandwidth)
+            return false;
+    }
+    return true;
+}
+
+static cs_status look_at_links(cs_scenario *scenario, cs_error *error)
+{
+    const cs_platform *platform = &scenario->platform;
+    cs_arena *arena = &scenario->arena;
+    uint32_t *users = cs_arena_alloc(arena, 2 * (size_t)platform->n_links, sizeof(*users));
+    uint32_t *route = cs_arena_alloc(arena, platform->longest_route, sizeof(*route));
+    if (!users || !route)
+        return cs_error_no_memory(error);
+    scenario->job.own_links = true;
+    for (uint32_t s = 0; s + 1 < scenario->plan.n_stages && scenario->job.own_links; s++)
+        scenario->job.own_links = own_links(scenario, s, route, users);
+    return CS_OK;
+}
+
 /* What planners and schedules see of the platform. */
 cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error)
 {
@@ -66,19 +112,27 @@ cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error)
     double *speeds = cs_arena_alloc(&scenario->arena, n, sizeof(*speeds));
     if (!speeds)
         return cs_error_no_memory(error);
-    for (uint32_t d = 0; d < n; d++)
-        speeds[d] = scenario->platform.devices[d].speed;
+    scenario->job.memory = INT64_MAX;
+    for (uint32_t d = 0; d < n; d++) {
+        const cs_device *device = &scenario->platform.devices[d];
+        speeds[d] = device->speed;
+        if (device->capacity < scenario->job.memory)
+            scenario->job.memory = device->capacity;
+    }
     scenario->job.speeds = speeds;
     scenario->job.n_devices = n;
     return measure_messages(scenario, error);
 }
 
 /* Divides the mini-batch among replicas and micro-batches. */
-static cs_status divide_batch(cs_draft *draft, cs_error *error)
+cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     bool replicated = draft->schedule.kind->layout == CS_LAYOUT_REPLICATED;
-    uint32_t replicas = replicated ? scenario->plan.stages[0].n_devices : 1;
+    uint32_t replicas = replicated ? scenario->platform.n_devices : 1;
+    scenario->job.micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
+    scenario->job.optimizer_ratio = cs_precision_state_ratio(
+        (cs_precision)scenario->model.precision, cs_optimizers[draft->model.optimizer].state_ratio);
     uint64_t parts = (uint64_t)scenario->job.micro_batches * replicas;
     uint64_t own = scenario->model.batch_size > 0 ? scenario->model.batch_size : 1;
     uint64_t batch = draft->model.batch_size > 0 ? draft->model.batch_size : parts * own;
@@ -201,16 +255,14 @@ cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
     cs_job *job = &scenario->job;
     job->model = &scenario->model;
     job->plan = &scenario->plan;
-    job->micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
+    job->pattern = scenario->pattern.period > 0 ? &scenario->pattern : NULL;
     job->iterations = draft->top.iterations;
     if (draft->schedule.kind->replicas)
         job->replicas = draft->schedule.kind->replicas(draft->schedule.params);
-    job->optimizer_ratio = cs_precision_state_ratio(
-        (cs_precision)scenario->model.precision, cs_optimizers[draft->model.optimizer].state_ratio);
     job->blocking = draft->platform.blocking;
     cs_status status = check_tasks(draft, error);
     if (status == CS_OK)
-        status = divide_batch(draft, error);
+        status = look_at_links(scenario, error);
     if (status == CS_OK)
         status = sum_stages(draft, error);
     return status == CS_OK ? check_schedule(draft, error) : status;

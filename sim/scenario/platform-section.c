@@ -202,6 +202,7 @@ static uint32_t devices_needed(const cs_draft *draft)
         return draft->scenario->model.n_layers;
     case CS_LAYOUT_PLACED:
         return cs_draft_devices_placed(draft);
+    case CS_LAYOUT_PLANNED:
     case CS_LAYOUT_REPLICATED:
         break;
     }

@@ -39,6 +39,7 @@ typedef struct cs_scenario {
     cs_model model;
     cs_platform platform;
     cs_plan plan;
+    cs_pattern pattern; /* that came with the plan; period 0: none did */
     cs_job job;
     cs_lower_options collectives;
     cs_noise noise; /* of every run: what it does is drawn from the run's seed */
