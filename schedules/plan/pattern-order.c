@@ -349,6 +349,19 @@ static cs_time largest_load(const cs_order *order)
     return most;
 }
 
+double cs_order_spread(const cs_order *order)
+{
+    double spread = 0;
+    for (uint32_t o = 0; o < order->n_ops; o++) {
+        double d = cs_time_seconds(order->ops[o].duration);
+        spread += d * d;
+    }
+    for (uint32_t p = 0; p < order->n_pairs; p++)
+        spread += 2 * cs_time_seconds(order->ops[order->pairs[p].u].duration) *
+                  cs_time_seconds(order->ops[order->pairs[p].v].duration);
+    return spread;
+}
+
 cs_time cs_order_bound(const cs_order *order)
 {
     cs_time low = largest_load(order), high = larger(low, order->before[order->n_ops] + 1);

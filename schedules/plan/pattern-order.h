@@ -81,6 +81,9 @@ CS_MUST_CHECK cs_status cs_order_make(const cs_chain *chain, const cs_plan *plan
  * memory asks for. CS_TIME_MAX: there is no pattern at all. */
 cs_time cs_order_bound(const cs_order *order);
 
+/* How uneven the loads of devices and links are: the sum of their squares, in seconds squared. */
+double cs_order_spread(const cs_order *order);
+
 /* Bytes of the fullest device when one micro-batch is processed after the other; less cannot be. If
  * they fit the memory there is a pattern: one micro-batch after the other, and 1 ps. */
 int64_t cs_order_need(const cs_order *order, uint32_t *device);

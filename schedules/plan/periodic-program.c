@@ -175,7 +175,9 @@ static void configure(const program *p, const cs_program_options *options)
     Cbc_setParameter(p->model, "primalTolerance", "1e-9");
     Cbc_setParameter(p->model, "integerTolerance", "1e-7");
     Cbc_setAllowableGap(p->model, 0);
-    Cbc_setMaximumSeconds(p->model, options->time_limit);
+    char seconds[32];
+    snprintf(seconds, sizeof(seconds), "%.3f", options->time_limit);
+    Cbc_setParameter(p->model, "seconds", seconds);
     if (options->node_limit > 0)
         Cbc_setMaximumNodes(p->model, options->node_limit);
 }

@@ -14,9 +14,9 @@
  * active     At the start of a forward, ceil(time / T) micro-batches are active in that stage. So
  *            ceil(U(l, L) / T) kept_l + fixed_l <= M, or T >= U(l, L) / floor((M - fixed_l) / kept_l).
  *
- * Buffers of messages only make these sums larger. The two that are about layers without time may
- * be wrong by a picosecond's micro-batch at the chain's end (pattern-order.h); there they are left
- * out: what is active takes time.
+ * Buffers of messages only make these sums larger. Where [i, j) ends in layers behind which nothing
+ * takes any time, a micro-batch may be gone in one stage at the very instant at which the next stage
+ * starts it; `window` then takes the memory to suffice.
  */
 #include "schedules/plan/planner.h"
 
