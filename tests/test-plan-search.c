@@ -128,10 +128,48 @@ static void planners_against_all_plans(void **state)
     gsl_rng_free(rng);
 }
 
+/* Two layers, each with 3 bytes of weights, 4 kept and a buffer of 2 * 1 if alone: 9 on a device of
+ * its own, 14 together. */
+static void nothing_fits(void **state)
+{
+    (void)state;
+    static const cs_planner *const planners[] = {&cs_planner_exhaustive, &cs_planner_best};
+    cs_time forward[] = {0, 1, 2}, backward[] = {0, 1, 2}, message[] = {0, 1, 0};
+    int64_t fixed[] = {0, 3, 6}, kept[] = {0, 4, 8}, boundary[] = {0, 1, 0};
+    cs_chain chain = {.n_layers = 2,
+                      .n_devices = 2,
+                      .memory = 8,
+                      .sum_forward = forward,
+                      .sum_backward = backward,
+                      .sum_fixed = fixed,
+                      .sum_kept = kept,
+                      .boundary = boundary,
+                      .message = message};
+    for (size_t i = 0; i < ROWS(planners); i++) {
+        uint64_t params[32] = {0};
+        cs_planned planned = {0};
+        const cs_field *tables[] = {planners[i]->fields, NULL};
+        cs_arena arena;
+        cs_error error;
+        cs_arena_init(&arena);
+        cs_error_init(&error);
+        cs_status status = cs_field_read(NULL, NULL, tables, (void *[]){params}, &arena, &error);
+        expect_error(planners[i]->name, CS_OK, "", status, &error);
+        status = planners[i]->plan(&chain, params, &planned, &error);
+        cs_arena_finish(&arena);
+        expect_error(planners[i]->name, CS_LIMIT,
+                     "no plan of 2 layers on 2 devices fits: of all that were tried, the one that "
+                     "needs the least has 9 bytes on device 0 with one active micro-batch, and a "
+                     "device has 8",
+                     status, &error);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planners_against_all_plans),
+        cmocka_unit_test(nothing_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -411,6 +411,8 @@ static cs_status plan_best(const cs_chain *chain, const void *params, cs_planned
                            cs_error *error)
 {
     local_search l = {.params = params, .bound = cs_planner_bound(chain)};
+    if (l.bound == CS_TIME_MAX)
+        l.bound = 0; /* nothing fits: the search then says what comes nearest */
     l.deadline = clock_seconds() + cs_time_seconds(l.params->time_budget);
     cs_plan_search_init(&l.all, chain);
     cs_plan_search_init(&l.search, chain);
