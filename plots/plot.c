@@ -1,6 +1,7 @@
 #include "plots/plot.h"
 
 #include "plots/output.h"
+#include "plots/plot-fit.h"
 #include "plots/sheet.h"
 #include "sim/base/text.h"
 
@@ -11,21 +12,31 @@ enum { SMALLEST = 200, LARGEST = 20000 };
 /* In the order of the functions below. */
 static const cs_plot_kind kinds[] = {
     {"timeline", "what each device computes and sends over time"},
+    {"boxes",
+     "a small run as papers draw it: named boxes, odd and even mini-batches in two colours"},
     {"memory", "live memory of each device over time, by category; peaks against capacities"},
     {"utilisation", "where the time of each device went; how much the links were used"},
     {"heatmap", "of a sweep over two keys: a figure at every point, as colours"},
     {"lines",
      "of a sweep over one or two keys: a figure against the first, a line per value of the "
      "second"},
+    {"fit", "of a costs file: timings of collectives, the fits to them, and the residuals"},
     {0},
 };
 
+typedef enum input { RUN, SWEEP, COSTS } input;
+
 static const struct {
-    cs_sheet_function *draw;
-    bool sweep; /* reads the file of a sweep */
+    cs_sheet_function *draw; /* NULL of COSTS, which cs_plot_fit draws */
+    input reads;
 } functions[] = {
-    {cs_plot_timeline, false}, {cs_plot_memory, false}, {cs_plot_utilisation, false},
-    {cs_plot_heatmap, true},   {cs_plot_lines, true},
+    {cs_plot_timeline, RUN},
+    {cs_plot_boxes, RUN},
+    {cs_plot_memory, RUN},
+    {cs_plot_utilisation, RUN},
+    {cs_plot_heatmap, SWEEP},
+    {cs_plot_lines, SWEEP},
+    {NULL, COSTS},
 };
 
 const cs_plot_kind *cs_plot_kinds(void)
@@ -55,9 +66,33 @@ static cs_status check_size(const char *what, uint32_t size, cs_error *error)
                         size);
 }
 
+/* What is read, of the kind that the plot needs. */
+typedef struct source {
+    cs_reader reader;
+    cs_costs costs;
+} source;
+
+static cs_status open_source(source *from, const cs_plot_options *options, input reads,
+                             cs_error *error)
+{
+    *from = (source){0};
+    if (reads == COSTS)
+        return cs_costs_load(options->input, &from->costs, error);
+    return reads == SWEEP ? cs_reader_init_sweep(&from->reader, options->input, error)
+                          : cs_reader_init(&from->reader, options->input, error);
+}
+
+static void close_source(source *from, input reads)
+{
+    if (reads == COSTS)
+        cs_costs_finish(&from->costs);
+    else
+        cs_reader_finish(&from->reader);
+}
+
 typedef struct drawing {
     const cs_plot_options *options;
-    cs_reader *reader;
+    source *from;
     size_t kind;
 } drawing;
 
@@ -65,24 +100,26 @@ static cs_status draw(const void *what, cs_gnuplot *job, const char *path, cs_er
 {
     const drawing *d = what;
     cs_sheet sheet;
-    cs_status status = functions[d->kind].sweep
-                           ? cs_sheet_init_sweep(&sheet, d->options, d->reader, job, error)
-                           : cs_sheet_init(&sheet, d->options, d->reader, job, error);
+    const input reads = functions[d->kind].reads;
+    cs_status status = reads == RUN
+                           ? cs_sheet_init(&sheet, d->options, &d->from->reader, job, error)
+                           : cs_sheet_init_sweep(&sheet, d->options, &d->from->reader, job, error);
     if (status == CS_OK)
-        status = functions[d->kind].draw(&sheet, path, error);
+        status = reads == COSTS ? cs_plot_fit(&sheet, &d->from->costs, path, error)
+                                : functions[d->kind].draw(&sheet, path, error);
     cs_sheet_finish(&sheet);
     return status;
 }
 
 static cs_status draw_file(const cs_plot_options *options, size_t kind, cs_error *error)
 {
-    cs_reader reader;
-    cs_status status = functions[kind].sweep ? cs_reader_init_sweep(&reader, options->input, error)
-                                             : cs_reader_init(&reader, options->input, error);
+    source from;
+    const input reads = functions[kind].reads;
+    cs_status status = open_source(&from, options, reads, error);
     if (status != CS_OK)
         return status;
-    status = cs_plot_output(draw, &(drawing){options, &reader, kind}, options->output, error);
-    cs_reader_finish(&reader);
+    status = cs_plot_output(draw, &(drawing){options, &from, kind}, options->output, error);
+    close_source(&from, reads);
     return status;
 }
 

@@ -12,12 +12,21 @@
 #include "sim/base/field.h"
 #include "sim/graph/builder.h"
 
+/* What the devices of a replicated stage do. */
+typedef enum cs_replicas {
+    CS_REPLICAS_NONE,        /* there are none */
+    CS_REPLICAS_ROUND_ROBIN, /* micro-batch m is computed by replica m mod R of the stage's R */
+    CS_REPLICAS_ALL_REDUCE,  /* every replica takes its share of the samples of every micro-batch */
+} cs_replicas;
+
 /* What all schedules are given. */
 typedef struct cs_job {
     const cs_model *model;
     const cs_plan *plan;
     const cs_pattern *pattern;  /* of the plan; NULL: it has none */
-    const cs_layer_sum *stages; /* per stage of the plan: time and memory of one micro-batch */
+    const cs_layer_sum *stages; /* per stage of the plan: time and memory of one micro-batch on one
+                                 * device, with CS_REPLICAS_ALL_REDUCE of a replica's share of it */
+    cs_replicas replicas;
     uint32_t n_devices;
     const double *speeds;   /* per device */
     uint32_t micro_batches; /* per mini-batch and replica */
@@ -39,7 +48,8 @@ typedef struct cs_job {
 typedef enum cs_layout {
     CS_LAYOUT_SINGLE,     /* one stage on one device */
     CS_LAYOUT_REPLICATED, /* one stage on all devices */
-    CS_LAYOUT_PIPELINE,   /* a stage per device */
+    CS_LAYOUT_PIPELINE,   /* a stage per device; where `replicas` is given, also several devices
+                           * per stage */
     CS_LAYOUT_PLACED,     /* as the schedule's placement says */
     CS_LAYOUT_PLANNED,    /* a stage has one device, and a device any number of stages */
 } cs_layout;
@@ -87,6 +97,8 @@ typedef struct cs_schedule {
     const char *name;
     const char *summary; /* one line, for `sim list` */
     const char *source;  /* paper, section */
+    const char *const
+        *formulas; /* those of its closed forms, ended by NULL; or NULL: there are none */
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
     cs_layout layout;
@@ -100,6 +112,11 @@ typedef struct cs_schedule {
     const cs_chain_rules *(*chain_rules)(const void *params);
     /* NULL, or the number of devices that the parameter `workers` asks for; 0: none in particular */
     uint32_t (*devices)(const void *params);
+    cs_replicas (*replicas)(const void *params); /* of CS_LAYOUT_PIPELINE; or NULL */
+    /* Refuses parameters that do not go with the job, or NULL; `place` is that of the schedule.
+     * The other functions are only called when it did not. */
+    CS_MUST_CHECK cs_status (*check)(const cs_job *job, const void *params,
+                                     const cs_json_place *place, cs_error *error);
     CS_MUST_CHECK cs_status (*generate)(const cs_job *job, const void *params, cs_builder *builder,
                                         cs_error *error);
     /* Adds its closed forms with cs_forms_add. */

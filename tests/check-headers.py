@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-FOLDERS = ('sim', 'schedules', 'topologies', 'plots', 'tests')
+FOLDERS = ('sim', 'schedules', 'topologies', 'calib', 'plots', 'tests')
 WARNINGS = ['-std=c17', '-Wall', '-Wextra', '-Werror', '-fsyntax-only']
 
 

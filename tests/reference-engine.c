@@ -330,6 +330,9 @@ static cs_status start_compute(reference *run, uint32_t task)
     cs_time duration;
     if (!cs_time_at_speed(cls->duration, run->platform->devices[cls->device].speed, &duration))
         return overflow(run, task);
+    const double *factors = run->options->task_factors;
+    if (factors && !cs_time_scale(duration, factors[task], &duration))
+        return overflow(run, task);
     run->tasks[task].state = RUNNING;
     run->occupied[cls->device] = task;
     const cs_status status = begin_task(run, task);

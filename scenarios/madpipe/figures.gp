@@ -18,12 +18,13 @@ set grid ytics lt 1 lc rgb 0xD0D0D0 lw 0.5
 set datafile missing 'nan'
 unset key
 
+head = 0.075 # what title and key take of the height
 # Edges of panel i of n between first and last, with a gap for the numbers beside it.
 edge(i, n, first, last) = first + (last - first) * i / n
 across(j, n) = sprintf('set lmargin at screen %g; set rmargin at screen %g', \
                        edge(j, n, 0.06, 1.03), edge(j + 1, n, 0.06, 1.03) - 0.055)
 down(i, n) = sprintf('set tmargin at screen %g; set bmargin at screen %g', \
-                     1 - edge(i, n, 0.075, 1), 1 - edge(i + 1, n, 0.075, 1) + 0.035)
+                     1 - edge(i, n, head, 1), 1 - edge(i + 1, n, head, 1) + 0.035)
 heading(title) = sprintf('set label 1 "%s" at screen 0.02, 0.98 font "sans-serif,15" textcolor rgb text', title)
 colour_key = 'do for [k = 1:6] { set label 10 + k names[k] at screen 0.02 + 0.155 * (k - 1), 0.953 textcolor rgb colours[k] }'
 no_texts = 'unset label 1; do for [k = 1:7] { unset label 10 + k }'
@@ -64,6 +65,7 @@ set multiplot
 array others[4] = ['PipeDream, depth', 'PipeDream, all', 'PipeDream, original', 'contiguous optimum']
 eval heading('Period over that of MadPipe (safe) against memory (GB): mean over networks and bandwidths')
 do for [k = 1:7] { set label 10 + k sprintf('%d GPUs', k + 1) at screen 0.02 + 0.1 * (k - 1), 0.94 textcolor rgb shades[k] }
+head = 0.11
 set yrange [0.9:3]
 set ytics 1, 0.5
 set arrow 1 from graph 0, first 1.2 to graph 1, first 1.2 nohead lc rgb 0x808080 dt (2, 3)
@@ -77,6 +79,7 @@ do for [i = 0:3] {
 }
 unset arrow 1
 unset multiplot
+head = 0.075
 
 # ---- figure 8: speedups ----
 

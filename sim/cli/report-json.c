@@ -1,5 +1,7 @@
 #include "sim/cli/report.h"
 
+#include "sim/workload/op-shape.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -100,6 +102,18 @@ static bool add_links(cJSON *root, const cs_trace *trace)
             return false;
     }
     return list != NULL;
+}
+
+/* How they became messages; null where there are none. */
+static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
+{
+    if (lowering->n_collectives == 0)
+        return cJSON_AddNullToObject(root, "collectives") != NULL;
+    cJSON *object = cJSON_AddObjectToObject(root, "collectives");
+    return object && add_number(object, "number", (double)lowering->n_collectives) &&
+           cJSON_AddStringToObject(object, "algorithms", lowering->algorithms) &&
+           cJSON_AddStringToObject(object, "fidelity", cs_fidelity_name(lowering->fidelity)) &&
+           add_number(object, "messages", (double)lowering->n_flows);
 }
 
 static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
@@ -244,6 +258,57 @@ static bool add_search(cJSON *root, const cs_scenario *scenario)
            cJSON_AddBoolToObject(root, "plan_proven_optimal", scenario->search.optimal);
 }
 
+/* ---- costs ---- */
+
+static cJSON *add_item(cJSON *list)
+{
+    cJSON *object = cJSON_CreateObject();
+    return cJSON_AddItemToArray(list, object) ? object : NULL;
+}
+
+static bool add_missing(cJSON *list, const cs_missing_cost *missing)
+{
+    cJSON *object = add_item(list);
+    cJSON *passes = object && cJSON_AddStringToObject(object, "op", missing->op) &&
+                            add_number(object, "times", missing->count)
+                        ? cJSON_AddArrayToObject(object, "passes")
+                        : NULL;
+    bool done = passes != NULL;
+    for (uint32_t pass = 0; done && pass < CS_N_PASSES; pass++)
+        if (missing->passes & 1u << pass)
+            done = cJSON_AddItemToArray(passes, cJSON_CreateString(cs_pass_names[pass]));
+    return done;
+}
+
+static bool add_unmeasured(cJSON *list, const cs_unmeasured *at)
+{
+    cJSON *object = add_item(list);
+    return object && cJSON_AddStringToObject(object, "collective", cs_kind_name(at->kind)) &&
+           cJSON_AddStringToObject(object, "level", at->network ? "network" : "node") &&
+           add_number(object, "ranks", at->ranks) && add_number(object, "times", (double)at->count);
+}
+
+/* Nothing where the scenario names no costs. */
+static bool add_costs(cJSON *root, const cs_scenario *scenario, const cs_lower_report *lowering)
+{
+    const cs_costs_use *use = &scenario->costs;
+    if (!use->given)
+        return true;
+    cJSON *costs = cJSON_AddObjectToObject(root, "costs");
+    bool done = costs && cJSON_AddStringToObject(costs, "files", use->files) &&
+                add_number(costs, "measured_times", use->n_measured) &&
+                add_number(costs, "estimated_times", use->n_estimated) &&
+                add_number(costs, "measured_collectives", (double)lowering->n_measured);
+    cJSON *missing = done ? cJSON_AddArrayToObject(costs, "missing") : NULL;
+    cJSON *unmeasured = missing ? cJSON_AddArrayToObject(costs, "missing_collectives") : NULL;
+    done = unmeasured != NULL;
+    for (uint32_t i = 0; done && i < use->n_missing; i++)
+        done = add_missing(missing, &use->missing[i]);
+    for (uint32_t i = 0; done && i < lowering->n_unmeasured; i++)
+        done = add_unmeasured(unmeasured, &lowering->unmeasured[i]);
+    return done;
+}
+
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_analysis *analysis = &simulation->analysis;
@@ -257,6 +322,8 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "micro_batches", scenario->job.micro_batches) &&
            add_number(root, "iterations", scenario->job.iterations) &&
            add_number(root, "tasks", simulation->graph.n_tasks) &&
+           add_number(root, "seed", (double)scenario->seed) &&
+           add_collectives(root, &simulation->lowering) &&
            add_number(root, "makespan_s", seconds(simulation->trace.makespan)) &&
            add_number(root, "iteration_time_s", stopped ? NAN : analysis->iteration_time) &&
            add_number(root, "throughput_samples_per_s", stopped ? NAN : analysis->throughput) &&
@@ -264,10 +331,10 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
            cJSON_AddBoolToObject(root, "stopped", stopped) &&
            cJSON_AddStringToObject(root, "hash", hash) && add_search(root, scenario) &&
-           add_forms(root, simulation) &&
-           add_critical_path(root, analysis) && add_devices(root, simulation) &&
-           add_links(root, &simulation->trace) && add_weights(root, &analysis->staleness) &&
-           add_difference(root, simulation);
+           add_forms(root, simulation) && add_critical_path(root, analysis) &&
+           add_devices(root, simulation) && add_links(root, &simulation->trace) &&
+           add_weights(root, &analysis->staleness) && add_difference(root, simulation) &&
+           add_costs(root, scenario, &simulation->lowering);
 }
 
 cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)

@@ -2,6 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/cli/wrap.h"
+#include "sim/workload/op-shape.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -348,11 +349,86 @@ static void print_collectives(const cs_lower_report *lowering, FILE *out)
         return;
     fprintf(out, "%llu collective%s by %s, ", (unsigned long long)lowering->n_collectives,
             lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
-    if (lowering->analytic)
-        fprintf(out, "each one delay as when nothing else runs (%llu messages not simulated)\n\n",
+    if (lowering->fidelity != CS_FIDELITY_FLOW)
+        fprintf(out, "each one delay %s (%llu messages not simulated)\n\n",
+                lowering->fidelity == CS_FIDELITY_ANALYTIC ? "as when nothing else runs"
+                                                           : "by the alpha-beta model",
                 (unsigned long long)lowering->n_flows);
     else
         fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
+}
+
+/* Closed forms know nothing of it: none is claimed. */
+static void print_noise(const cs_scenario *scenario, FILE *out)
+{
+    const cs_noise *noise = &scenario->noise;
+    const struct {
+        bool on;
+        const char *name;
+    } parts[] = {{noise->jitter.mean > 0, "jitter of links"},
+                 {noise->slow_devices.mean > 0, "slow devices"},
+                 {noise->slow_tasks.mean > 0, "slow computations"},
+                 {noise->n_sources > 0, "messages of others"}};
+    const char *separator = "";
+    if (!cs_noise_is_on(noise))
+        return;
+    fprintf(out, "seed %llu: ", (unsigned long long)scenario->seed);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i].on)
+            fprintf(out, "%s%s", separator, parts[i].name);
+        separator = parts[i].on ? ", " : separator;
+    }
+    fputs("; no closed form applies\n\n", out);
+}
+
+enum { MISSING_ROWS = 8 };
+
+static void print_missing(const cs_costs_use *use, FILE *out)
+{
+    for (uint32_t i = 0; i < use->n_missing && i < MISSING_ROWS; i++) {
+        const cs_missing_cost *at = &use->missing[i];
+        fprintf(out, "  not measured: %s:", at->op);
+        for (uint32_t pass = 0; pass < CS_N_PASSES; pass++)
+            if (at->passes & 1u << pass)
+                fprintf(out, " %s", cs_pass_names[pass]);
+        fprintf(out, " (%u)\n", at->count);
+    }
+    if (use->n_missing > MISSING_ROWS)
+        fprintf(out, "  ... %u more, all of them in --json\n", use->n_missing - MISSING_ROWS);
+}
+
+static void print_measured_collectives(const cs_lower_report *lowering, FILE *out)
+{
+    if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
+        fprintf(out, "  collectives are simulated as messages; \"fidelity\": \"analytic\" takes "
+                     "their measured times\n");
+    else
+        fprintf(out, "  %llu of %llu collectives take measured times, the others computed ones\n",
+                (unsigned long long)lowering->n_measured,
+                (unsigned long long)lowering->n_collectives);
+    for (uint32_t i = 0; i < lowering->n_unmeasured; i++) {
+        const cs_unmeasured *at = &lowering->unmeasured[i];
+        fprintf(out, "  not measured: %s of %u ranks, %s (%llu)\n", cs_kind_name(at->kind),
+                at->ranks, at->network ? "network" : "node", (unsigned long long)at->count);
+    }
+}
+
+static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowering, FILE *out)
+{
+    const cs_costs_use *use = &scenario->costs;
+    const uint32_t times = use->n_measured + use->n_estimated;
+    if (!use->given)
+        return;
+    fprintf(out, "costs %s: ", use->files);
+    if (times > 0)
+        fprintf(out, "%u of %u times of operators measured%s\n", use->n_measured, times,
+                use->n_estimated > 0 ? ", the others by roofline" : "");
+    else
+        fprintf(out, "the times of layers are the model's own\n");
+    print_missing(use, out);
+    if (lowering->n_collectives > 0 && scenario->collectives.measured)
+        print_measured_collectives(lowering, out);
+    fputc('\n', out);
 }
 
 void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
@@ -363,7 +439,9 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     fprintf(out, "%u mini-batch%s of %u samples, %u micro-batch%s of %u\n\n", job->iterations,
             job->iterations == 1 ? "" : "es", scenario->batch_size, job->micro_batches,
             job->micro_batches == 1 ? "" : "es", job->micro_samples);
+    print_costs(scenario, &simulation->lowering, out);
     print_collectives(&simulation->lowering, out);
+    print_noise(scenario, out);
     print_figures(simulation, out);
     print_devices(simulation, out);
     print_path(&simulation->analysis, out);

@@ -153,12 +153,11 @@ cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error)
     return CS_OK;
 }
 
-/* What a job that is refused would take: tens of gigabytes, or minutes until its graph is there. */
-static const double most_tasks = 1 << 28, most_looks = 1e10;
+/* What a job that is refused would take: tens of gigabytes. */
+static const double most_tasks = 1 << 28;
 
 /* Estimated from above: a pipeline has a forward, a recomputation, a backward and two messages per
- * stage and micro-batch, and its generator looks at every stage in every time slot; a replica has
- * at most a backward per layer. */
+ * stage and micro-batch; a replica of the whole model has at most a backward per layer. */
 static cs_status check_tasks(const cs_draft *draft, cs_error *error)
 {
     const cs_scenario *scenario = draft->scenario;
@@ -167,8 +166,7 @@ static cs_status check_tasks(const cs_draft *draft, cs_error *error)
     double devices = scenario->plan.n_devices, iterations = job->iterations;
     double per_micro_batch = replicated ? 1 + (double)scenario->model.n_layers : 5;
     double tasks = per_micro_batch * devices * job->micro_batches * iterations;
-    double looks = replicated ? 0 : 2 * (devices + job->micro_batches) * devices * iterations;
-    if (tasks <= most_tasks && looks <= most_looks)
+    if (tasks <= most_tasks)
         return CS_OK;
     return cs_json_invalid(&draft->root, error,
                            "too large to simulate: %u mini-batches of %u micro-batches on %u "
@@ -192,8 +190,37 @@ static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_mi
     return bytes < limit && time < limit;
 }
 
-static cs_status sum_stages(cs_scenario *scenario, cs_error *error)
+/* Devices of a stage that share a micro-batch. */
+static uint32_t sharers(const cs_job *job, uint32_t stage)
 {
+    return job->replicas == CS_REPLICAS_ALL_REDUCE ? job->plan->stages[stage].n_devices : 1;
+}
+
+/* What one device does of a micro-batch. A model without samples is divided as if it had one per
+ * replica. */
+static cs_status sum_stage(const cs_draft *draft, uint32_t s, cs_layer_sum *sum, cs_error *error)
+{
+    const cs_job *job = &draft->scenario->job;
+    const cs_stage *stage = &job->plan->stages[s];
+    uint32_t n = sharers(job, s), samples = job->micro_samples;
+    cs_json_place up = {.up = &draft->root, .key = "model"};
+    cs_json_place place = {.up = &up, .key = "batch_size"};
+    cs_model model = *job->model;
+    if (n > 1 && model.batch_size == 0) {
+        model.batch_size = n;
+        samples = n;
+    }
+    if (samples % n != 0)
+        return cs_json_invalid(&place, error,
+                               "must give a micro-batch a multiple of %u samples, a share for each "
+                               "device of stage %u (has %u)",
+                               n, s, samples);
+    return cs_model_sum(&model, stage->first_layer, stage->end_layer, samples / n, sum, error);
+}
+
+static cs_status sum_stages(const cs_draft *draft, cs_error *error)
+{
+    cs_scenario *scenario = draft->scenario;
     cs_job *job = &scenario->job;
     const cs_plan *plan = &scenario->plan;
     cs_layer_sum *sums = cs_arena_alloc(&scenario->arena, plan->n_stages, sizeof(*sums));
@@ -201,8 +228,7 @@ static cs_status sum_stages(cs_scenario *scenario, cs_error *error)
         return cs_error_no_memory(error);
     for (uint32_t s = 0; s < plan->n_stages; s++) {
         const cs_stage *stage = &plan->stages[s];
-        cs_status status = cs_model_sum(job->model, stage->first_layer, stage->end_layer,
-                                        job->micro_samples, &sums[s], error);
+        cs_status status = sum_stage(draft, s, &sums[s], error);
         if (status != CS_OK)
             return status;
         if (!stage_fits(job, &sums[s], job->micro_batches))
@@ -215,6 +241,14 @@ static cs_status sum_stages(cs_scenario *scenario, cs_error *error)
     return CS_OK;
 }
 
+static cs_status check_schedule(const cs_draft *draft, cs_error *error)
+{
+    const cs_schedule *kind = draft->schedule.kind;
+    cs_json_place place = {.up = &draft->root, .key = "schedule"};
+    return kind->check ? kind->check(&draft->scenario->job, draft->schedule.params, &place, error)
+                       : CS_OK;
+}
+
 cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
@@ -223,9 +257,13 @@ cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
     job->plan = &scenario->plan;
     job->pattern = scenario->pattern.period > 0 ? &scenario->pattern : NULL;
     job->iterations = draft->top.iterations;
+    if (draft->schedule.kind->replicas)
+        job->replicas = draft->schedule.kind->replicas(draft->schedule.params);
     job->blocking = draft->platform.blocking;
     cs_status status = check_tasks(draft, error);
     if (status == CS_OK)
         status = look_at_links(scenario, error);
-    return status == CS_OK ? sum_stages(scenario, error) : status;
+    if (status == CS_OK)
+        status = sum_stages(draft, error);
+    return status == CS_OK ? check_schedule(draft, error) : status;
 }

@@ -22,6 +22,9 @@ const cs_field cs_scenario_fields[] = {
      .shape = "{schedule}"},
     {"collectives", CS_FIELD_JSON, offsetof(cs_top_section, collectives), .fallback = "",
      .doc = "how they become messages", .shape = "{collectives}"},
+    {"costs", CS_FIELD_JSON, offsetof(cs_top_section, costs), .fallback = "",
+     .doc = "measured times of operators and collectives (scenarios/costs.md)",
+     .shape = "file, [file, ...] or {\"inline\": {costs}}"},
     {"iterations", CS_FIELD_COUNT, offsetof(cs_top_section, iterations), .fallback = "1", .min = 1,
      .max = 1 << 20, .doc = "mini-batches to simulate"},
     {"seed", CS_FIELD_COUNT, offsetof(cs_top_section, seed), .fallback = "1",
@@ -39,6 +42,7 @@ void cs_scenario_finish(cs_scenario *scenario)
     cs_pattern_finish(&scenario->pattern);
     cs_arena_finish(&scenario->arena);
     free(scenario->resolved);
+    free(scenario->costs.missing);
     *scenario = (cs_scenario){0};
 }
 
@@ -65,9 +69,8 @@ static cs_status check_name(const cs_draft *draft, cs_error *error)
 static cs_status read_collectives(cs_draft *draft, cs_error *error)
 {
     const cs_json_place place = {.up = &draft->root, .key = "collectives"};
-    return cs_field_read(
-        draft->top.collectives, &place, (const cs_field *const[]){cs_lower_fields, NULL},
-        (void *const[]){&draft->scenario->collectives}, &draft->scenario->arena, error);
+    return cs_lower_read(draft->top.collectives, &place, &draft->scenario->arena,
+                         &draft->scenario->collectives, error);
 }
 
 /* Reads all sections, whatever is wrong with the others, so that one run reports everything. */
@@ -80,6 +83,12 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
         return status;
     cs_status name = check_name(draft, error);
     status = status == CS_OK ? name : status;
+    cs_status costs = cs_draft_read_costs(draft, error);
+    status = status == CS_OK ? costs : status;
+    cs_status links = costs == CS_OK ? cs_draft_measure_links(draft, error) : CS_OK;
+    if (links != CS_OK)
+        draft->top.platform = NULL; /* was reported */
+    status = status == CS_OK ? links : status;
     cs_status (*const readers[])(cs_draft *, cs_error *) = {
         cs_draft_read_model, cs_draft_read_platform, cs_draft_read_schedule};
     const cJSON *sections[] = {draft->top.model, draft->top.platform, draft->top.schedule};
@@ -95,8 +104,9 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
 static cs_status build(cs_draft *draft, cs_error *error)
 {
     cs_status (*const builders[])(cs_draft *, cs_error *) = {
-        cs_draft_build_model,  cs_draft_build_platform, cs_draft_view_platform,
-        cs_draft_divide_batch, cs_draft_build_plan,     cs_draft_build_job};
+        cs_draft_build_model,   cs_draft_check_costs,  cs_draft_build_platform,
+        cs_draft_view_platform, cs_draft_divide_batch, cs_draft_build_plan,
+        cs_draft_build_job};
     enum { ALL = sizeof(builders) / sizeof(builders[0]), UNPLANNED = ALL - 2 };
     for (size_t i = 0; i < (draft->unplanned ? UNPLANNED : ALL); i++) {
         cs_status status = builders[i](draft, error);
@@ -122,6 +132,7 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
     if (draft->unplanned && scenario->name)
         return CS_OK;
     scenario->resolved = scenario->name ? cs_draft_resolved(draft) : NULL;
+    scenario->collectives.given_levels = NULL; /* of the document, which may not live on */
     return scenario->resolved ? CS_OK : cs_error_no_memory(error);
 }
 
@@ -134,6 +145,8 @@ static cs_status read_scenario(const cJSON *root, const char *path, bool unplann
         .path = path, .root = {.file = path}, .unplanned = unplanned, .scenario = scenario};
     cs_status status = read_into(&draft, root, error);
     cs_net_finish(&draft.model.net);
+    cs_costs_finish(&draft.costs);
+    cJSON_Delete(draft.platform_copy);
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;

@@ -205,28 +205,47 @@ static cs_status read_plan(cs_draft *draft, const cs_json_place *place, cs_error
     return read_planned(draft, source.in_place, &in_place, error);
 }
 
-/* Every stage has a device of its own, all of them on the platform, and none is replicated. */
+/* Puts a stage on devices of the platform that have none yet. */
+static cs_status take_devices(const cs_draft *draft, uint32_t s, bool *taken,
+                              const cs_json_place *place, cs_error *error)
+{
+    const cs_plan *plan = &draft->scenario->plan;
+    const cs_stage *stage = &plan->stages[s];
+    uint32_t n_devices = draft->scenario->platform.n_devices;
+    for (uint32_t i = 0; i < stage->n_devices; i++) {
+        uint32_t device = plan->devices[stage->first_device + i];
+        if (device >= n_devices || taken[device])
+            return cs_json_invalid(place, error,
+                                   "must put stage %u on devices below %u that have no other "
+                                   "stage (device %u is not)",
+                                   s, n_devices, device);
+        taken[device] = true;
+    }
+    if (stage->n_devices == 1 || draft->schedule.kind->replicas)
+        return CS_OK;
+    return cs_json_invalid(place, error,
+                           "must put stage %u on one device for the schedule \"%s\", which has no "
+                           "replicas (got %u)",
+                           s, draft->schedule.kind->name, stage->n_devices);
+}
+
+/* Every stage has devices of its own, all of them on the platform, and every device has a stage. */
 static cs_status check_plan(cs_draft *draft, const cs_json_place *place, cs_error *error)
 {
     const cs_plan *plan = &draft->scenario->plan;
     uint32_t n_devices = draft->scenario->platform.n_devices;
-    if (plan->n_stages != n_devices)
-        return cs_json_invalid(
-            place, error, "must give each of the platform's %u devices a stage (got %u stages)",
-            n_devices, plan->n_stages);
     bool *taken = cs_arena_alloc(&draft->scenario->arena, n_devices, sizeof(*taken));
     if (!taken)
         return cs_error_no_memory(error);
-    for (uint32_t s = 0; s < plan->n_stages; s++) {
-        uint32_t device = plan->devices[plan->stages[s].first_device];
-        if (plan->stages[s].n_devices != 1 || device >= n_devices || taken[device])
-            return cs_json_invalid(place, error,
-                                   "must put stage %u on one device below %u that has no other "
-                                   "stage",
-                                   s, n_devices);
-        taken[device] = true;
-    }
-    return CS_OK;
+    if (plan->n_devices != n_devices)
+        return cs_json_invalid(
+            place, error,
+            "must give each of the platform's %u devices a stage (got %u stages on %u devices)",
+            n_devices, plan->n_stages, plan->n_devices);
+    cs_status status = CS_OK;
+    for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++)
+        status = take_devices(draft, s, taken, place, error);
+    return status;
 }
 
 /* Every stage has one device of the platform; which, is free. */

@@ -2,6 +2,7 @@
 
 #include "sim/workload/articulation.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,10 +149,88 @@ static bool add(int64_t *sum, int64_t value)
     return !__builtin_add_overflow(*sum, value, sum);
 }
 
-static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
-                   cs_net_layer *layer)
+/* The pieces of work of an operator, with what is known of their times. */
+typedef struct op_times {
+    double operator[CS_PASS_UPDATE]; /* s; negative: not measured */
+    double accumulate;               /* of all its inputs; negative: not all measured */
+    double update;                   /* negative: not measured */
+    int64_t workspace;
+} op_times;
+
+/* Measured seconds of a pass that has work to do, negative where there are none. */
+static double ask(const cs_measured *measured, const char *key, cs_pass pass, cs_net_layer *layer)
 {
-    const cs_accelerator *device = how->device;
+    const double seconds = measured->seconds(measured->context, key, pass);
+    *(seconds >= 0 ? &layer->n_measured : &layer->n_estimated) += 1;
+    return seconds;
+}
+
+static void ask_operator(const cs_measured *measured, const cs_op_shape *shape, const char *key,
+                         cs_net_layer *layer, op_times *times)
+{
+    for (cs_pass pass = CS_PASS_FORWARD; pass < CS_PASS_UPDATE; pass++)
+        if (shape->passes & 1u << pass)
+            times->operator[pass] = ask(measured, key, pass, layer);
+    times->workspace = measured->workspace(measured->context, key);
+}
+
+static op_times find_times(const cs_net *net, const cs_net_options *how, const cs_op *op,
+                           cs_net_layer *layer)
+{
+    op_times times = {.operator= {-1, -1, -1}, .update = -1};
+    cs_op_shape shapes[CS_OP_SHAPES_MAX];
+    char key[CS_OP_KEY_BYTES];
+    if (!how->measured)
+        return (op_times){.operator= {-1, -1, -1}, .accumulate = -1, .update = -1};
+    const uint32_t n = cs_op_shapes_of(net, op, how->batch_size, how->precision,
+                                       (uint32_t)how->optimizer_states, shapes);
+    for (uint32_t i = 0; i < n; i++) {
+        cs_op_shape_key(&shapes[i], key, sizeof(key));
+        if (shapes[i].piece == CS_PIECE_OPERATOR) {
+            ask_operator(how->measured, &shapes[i], key, layer, &times);
+        } else if (shapes[i].piece == CS_PIECE_UPDATE) {
+            times.update = ask(how->measured, key, CS_PASS_UPDATE, layer);
+        } else {
+            const double seconds = ask(how->measured, key, CS_PASS_FORWARD, layer);
+            times.accumulate =
+                seconds < 0 || times.accumulate < 0 ? -1 : times.accumulate + seconds;
+        }
+    }
+    return times;
+}
+
+static double or_roofline(double measured, const cs_net_options *how, const cs_op *op,
+                          const cs_pass_cost *pass)
+{
+    return measured >= 0 ? measured : cs_accelerator_seconds(how->device, op, pass, how->precision);
+}
+
+/* What is measured neither in the operator nor in the sums of gradients is one roofline. */
+static double input_seconds(const op_times *times, const cs_net_options *how, const cs_op *op,
+                            const cs_op_cost *cost)
+{
+    const double own = times->operator[CS_PASS_BACKWARD_INPUT];
+    cs_pass_cost rest = cost->backward_input;
+    if (own < 0 && times->accumulate < 0)
+        return or_roofline(-1, how, op, &rest);
+    rest.flop -= cost->accumulate.flop;
+    rest.bytes -= cost->accumulate.bytes;
+    rest.launches -= cost->accumulate.launches;
+    return or_roofline(own, how, op, &rest) +
+           or_roofline(times->accumulate, how, op, &cost->accumulate);
+}
+
+/* The roofline of an update is that of all parameters of a layer at once. */
+static double update_seconds(const cs_net_options *how, int64_t parameters)
+{
+    const double bytes =
+        (double)parameters * cs_precision_update_bytes(how->precision, how->optimizer_states);
+    return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
+}
+
+static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
+                   const op_times *times, cs_net_layer *layer)
+{
     layer->macs += cost->macs;
     layer->forward_flop += cost->forward.flop;
     layer->input_flop += cost->backward_input.flop;
@@ -159,13 +238,16 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
     layer->forward_bytes += cost->forward.bytes;
     layer->input_bytes += cost->backward_input.bytes;
     layer->weight_bytes += cost->backward_weight.bytes;
-    layer->forward += cs_accelerator_seconds(device, op, &cost->forward, how->precision);
-    layer->backward_input +=
-        cs_accelerator_seconds(device, op, &cost->backward_input, how->precision);
+    layer->forward += or_roofline(times->operator[CS_PASS_FORWARD], how, op, &cost->forward);
+    layer->backward_input += input_seconds(times, how, op, cost);
     layer->backward_weight +=
-        cs_accelerator_seconds(device, op, &cost->backward_weight, how->precision);
-    if (cost->workspace_bytes > layer->workspace_bytes)
-        layer->workspace_bytes = cost->workspace_bytes;
+        or_roofline(times->operator[CS_PASS_BACKWARD_WEIGHT], how, op, &cost->backward_weight);
+    layer->update += fmax(times->update, 0);
+    int64_t workspace = cost->workspace_bytes;
+    if (!add(&workspace, times->workspace))
+        return false;
+    if (workspace > layer->workspace_bytes)
+        layer->workspace_bytes = workspace;
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
            add(&layer->kept_bytes, cost->extra_kept_bytes);
 }
@@ -199,15 +281,19 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         cs_net_layer *layer = &chain->layers[i];
+        int64_t estimated = 0; /* parameters whose update was not measured */
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
-            fits = add_op(how, &net->ops[p], &cost, layer);
+            const op_times times = find_times(net, how, &net->ops[p], layer);
+            fits = add_op(how, &net->ops[p], &cost, &times, layer) &&
+                   (times.update >= 0 || add(&estimated, cost.weights + cost.biases));
             visit_op(net, how, &net->ops[p], i, &cost, storages);
             if (p == layer->first)
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
         }
+        layer->update += update_seconds(how, estimated);
     }
     for (uint32_t s = 0; fits && s < net->n_storages; s++)
         if (storages[s].kept)
@@ -266,23 +352,45 @@ void cs_net_chain_finish(cs_net_chain *chain)
 
 /* ---- the model ---- */
 
-static cs_status describe(const cs_net *net, const cs_net_options *how, cs_model *model,
-                          cs_error *error)
+/* Where the times come from. */
+static void describe_times(const cs_net_options *how, const cs_net_chain *chain, char *source,
+                           char *hardware, size_t size)
 {
-    char text[512];
+    const char *precision = cs_precision_names[how->precision];
+    uint32_t measured = 0, estimated = 0;
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        measured += chain->layers[i].n_measured;
+        estimated += chain->layers[i].n_estimated;
+    }
+    snprintf(hardware, size, "none; assumed %s", how->device->title);
+    if (!how->measured) {
+        snprintf(source, size, "%s; roofline on device \"%s\" in %s: estimated, not measured",
+                 how->source, how->device->name, precision);
+        return;
+    }
+    snprintf(source, size,
+             "%s; %u of %u times of its operators in %s measured (%.200s), the others by roofline "
+             "on device \"%s\"",
+             how->source, measured, measured + estimated, precision, how->measured->origin,
+             how->device->name);
+    if (measured > 0)
+        snprintf(hardware, size, "%s", how->measured->device);
+}
+
+static cs_status describe(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+                          cs_model *model, cs_error *error)
+{
+    char source[512], hardware[512];
     cs_arena *arena = &model->arena;
-    const cs_accelerator *device = how->device;
     model->name = cs_arena_copy(arena, net->name);
     model->batch_size = how->batch_size;
     model->precision = how->precision;
     model->input_bytes =
         how->batch_size *
         (net->input_elements * cs_precision_bytes(how->precision) + net->input_ids * 8);
-    snprintf(text, sizeof(text), "%s; roofline on device \"%s\" in %s: estimated, not measured",
-             how->source, device->name, cs_precision_names[how->precision]);
-    model->provenance.source = cs_arena_copy(arena, text);
-    snprintf(text, sizeof(text), "none; assumed %s", device->title);
-    model->provenance.hardware = cs_arena_copy(arena, text);
+    describe_times(how, chain, source, hardware, sizeof(source));
+    model->provenance.source = cs_arena_copy(arena, source);
+    model->provenance.hardware = cs_arena_copy(arena, hardware);
     model->provenance.date = cs_arena_copy(arena, how->date ? how->date : "1970-01-01");
     model->provenance.notes =
         "kept as PyTorch 2.1 keeps it, eager; every operator by itself, none fused; convolution "
@@ -297,29 +405,28 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
                        cs_arena *arena)
 {
     int64_t parameters = from->weights + from->biases;
-    double update =
-        (double)parameters * cs_precision_update_bytes(how->precision, how->optimizer_states);
-    double seconds = parameters > 0 ? cs_accelerator_update_seconds(how->device, update) : 0;
     *to = (cs_layer){
         .name = cs_arena_copy(arena, from->name),
         .output_bytes = from->written_bytes,
         .kept_bytes = from->kept_bytes,
         .workspace_bytes = from->workspace_bytes,
         .recompute = how->recompute,
-        .timing = "estimated",
+        .timing = from->n_measured == 0    ? "estimated"
+                  : from->n_estimated == 0 ? "measured"
+                                           : "partly measured",
     };
     return !__builtin_mul_overflow(parameters, (int64_t)cs_precision_bytes(how->precision),
                                    &to->weight_bytes) &&
            cs_time_from_seconds(from->forward, &to->forward) &&
            cs_time_from_seconds(from->backward_input, &to->backward_input) &&
            cs_time_from_seconds(from->backward_weight, &to->backward_weight) &&
-           cs_time_from_seconds(seconds, &to->update);
+           cs_time_from_seconds(from->update, &to->update);
 }
 
 static cs_status fill_model(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
                             cs_model *model, cs_error *error)
 {
-    cs_status status = describe(net, how, model, error);
+    cs_status status = describe(net, how, chain, model, error);
     if (status != CS_OK)
         return status;
     model->n_layers = chain->n_layers;

@@ -5,8 +5,9 @@
  * of the network ends as well. A loss that is not the last operator is part of the layer that it
  * hangs on.
  *
- * Times come from a device description (accelerator.h), forward, gradients of the input and gradients of
- * the weights by themselves; each operator by itself, none fused and none overlapping. What is kept
+ * Times come from measurements of the operators' shapes where there are any (op-shape.h), and else
+ * from a device description (accelerator.h); forward, gradients of the input and gradients of the
+ * weights by themselves; each operator by itself, none fused and none overlapping. What is kept
  * counts every storage once, at the last layer that reads it (op-cost.h says what each operator
  * keeps).
  */
@@ -16,6 +17,7 @@
 #include "sim/workload/accelerator.h"
 #include "sim/workload/model.h"
 #include "sim/workload/net.h"
+#include "sim/workload/op-shape.h"
 
 typedef enum cs_granularity { CS_GRANULARITY_LAYER, CS_GRANULARITY_BLOCK } cs_granularity;
 
@@ -29,6 +31,7 @@ typedef struct cs_net_options {
     cs_granularity granularity;
     bool recompute;               /* marks every layer */
     const cs_accelerator *device; /* whose times; see cs_accelerator_none */
+    const cs_measured *measured;  /* asked before the device is; or NULL */
     const char *source;           /* for the provenance: what the network was made from */
     const char *date;             /* for the provenance, YYYY-MM-DD; NULL: 1970-01-01, for none */
 } cs_net_options;
@@ -43,6 +46,8 @@ typedef struct cs_net_layer {
     int64_t read_bytes, written_bytes;               /* |x| and |y| */
     int64_t weights, biases;                         /* parameters */
     double forward, backward_input, backward_weight; /* s */
+    double update;                                   /* s, once per step */
+    uint32_t n_measured, n_estimated;                /* passes of its pieces of work, by source */
     int64_t kept_bytes, workspace_bytes;
 } cs_net_layer;
 

@@ -226,20 +226,29 @@ static void cost_by_kind(const subject *s, cs_op_cost *cost)
 
 /* ---- what all have ---- */
 
+bool cs_op_accumulates(const cs_net *net, const cs_op *op, uint32_t i)
+{
+    const cs_tensor_info *read = cs_net_tensor(net, op->inputs[i]);
+    return read->differentiable && read->last_reader != (uint32_t)(op - net->ops) &&
+           op->kind != CS_OP_VIEW;
+}
+
 /* Where several operators read a tensor, their gradients are added: all but the first one that
  * arrives, that of the last reader, read two and write one. */
 static void add_accumulations(const subject *s, cs_op_cost *cost)
 {
-    uint32_t self = (uint32_t)(s->op - s->net->ops);
+    cs_pass_cost *sum = &cost->accumulate;
     for (uint32_t i = 0; i < s->op->n_inputs; i++) {
-        const cs_tensor_info *read = cs_net_tensor(s->net, s->op->inputs[i]);
-        if (!read->differentiable || read->last_reader == self || s->op->kind == CS_OP_VIEW)
+        if (!cs_op_accumulates(s->net, s->op, i))
             continue;
-        double elements = s->batch * (double)read->elements;
-        cost->backward_input.flop += elements;
-        cost->backward_input.bytes += 3 * s->width * elements;
-        cost->backward_input.launches++;
+        double elements = s->batch * (double)cs_net_tensor(s->net, s->op->inputs[i])->elements;
+        sum->flop += elements;
+        sum->bytes += 3 * s->width * elements;
+        sum->launches++;
     }
+    cost->backward_input.flop += sum->flop;
+    cost->backward_input.bytes += sum->bytes;
+    cost->backward_input.launches += sum->launches;
 }
 
 static void count_launches(cs_pass_cost *pass)
@@ -268,9 +277,9 @@ void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precis
     cost_by_kind(&s, cost);
     if (!s.needs_gradient)
         cost->backward_input = (cs_pass_cost){0};
-    add_accumulations(&s, cost);
     count_launches(&cost->forward);
     count_launches(&cost->backward_input);
+    add_accumulations(&s, cost);
     if (op->kind != CS_OP_VIEW)
         cost->workspace_bytes +=
             cost->output_bytes + (s.needs_gradient ? cost->input_bytes : (int64_t)0);

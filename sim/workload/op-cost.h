@@ -43,6 +43,7 @@ typedef struct cs_op_cost {
     cs_pass_cost forward;
     cs_pass_cost backward_input;  /* gradients of what it reads */
     cs_pass_cost backward_weight; /* gradients of its parameters */
+    cs_pass_cost accumulate; /* of backward_input: adding to gradients that are there already */
     double macs;
     int64_t input_bytes, output_bytes; /* |x| and |y| */
     int64_t weights, biases;           /* parameters that it owns */
@@ -56,6 +57,10 @@ void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precis
                    cs_op_cost *cost);
 
 enum { CS_BATCH_MAX = 1 << 20 };
+
+/* True when the gradient of input i is added to one that another reader of the tensor has made:
+ * backward runs from the last operator to the first, so that the last reader's comes first. */
+bool cs_op_accumulates(const cs_net *net, const cs_op *op, uint32_t i);
 
 /* Of a tensor, for a batch. */
 int64_t cs_tensor_bytes(const cs_net *net, cs_tensor tensor, uint32_t batch,

@@ -87,6 +87,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .granularity = (cs_granularity)workload->granularity,
         .recompute = workload->recompute,
         .device = device,
+        .measured = workload->costs,
         .source = workload->name,
         .date = workload->date,
     };

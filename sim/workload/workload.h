@@ -16,9 +16,10 @@ typedef struct cs_workload {
     const char *measured; /* a model file whose layers' times replace estimates, or NULL */
     /* not from the table: */
     uint32_t batch_size;
-    double optimizer_states; /* values per weight */
-    const char *from;        /* the file that paths are relative to, or NULL */
-    const char *date;        /* of the provenance, or NULL */
+    double optimizer_states;  /* values per weight */
+    const cs_measured *costs; /* measured times of operators, or NULL */
+    const char *from;         /* the file that paths are relative to, or NULL */
+    const char *date;         /* of the provenance, or NULL */
 } cs_workload;
 
 /* name, parameters, device, precision, granularity, recompute, measured; ended by {0}. */

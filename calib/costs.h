@@ -1,0 +1,203 @@
+/* Costs: what a device and its links were measured to take, as a file that scenarios use.
+ *
+ * Four tables, each entry with the provenance that it comes from:
+ *   compute     times of pieces of work of a network, by key (sim/workload/op-shape.h)
+ *   network     times of collectives and messages by size: regimes of alpha + beta * bytes
+ *   bandwidths  of the device's memory and of copies
+ *   overheads   anything else that is paid per event, by name ("task": between two tasks of a replay)
+ *
+ * A value is built by adding entries (from measurements: calib/fit.h makes regimes and confidence
+ * intervals; from foreign logs: calib/import.h; from a file), and can be merged with others.
+ * Format of the file, with an example: scenarios/costs.md.
+ */
+#ifndef CS_CALIB_COSTS_H
+#define CS_CALIB_COSTS_H
+
+#include "sim/base/arena.h"
+#include "sim/base/error.h"
+#include "sim/base/json.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Where measurements come from. Texts; none may be NULL, "" is "not known" (not for source, device
+ * and date). */
+typedef struct cs_cost_source {
+    const char *source;    /* the command line, or the tool and file that were imported */
+    const char *device;    /* "NVIDIA H100 80GB HBM3" */
+    const char *driver;    /* "535.104.05" */
+    const char *libraries; /* "cuDNN 8.9.2, cuBLAS 12.2.5" */
+    const char *clock;     /* what runs at which rate: "SM 1980 MHz, memory 2619 MHz" */
+    const char *date;      /* YYYY-MM-DD */
+    const char *notes;
+} cs_cost_source;
+
+/* The median of repeated timings, with the interval that holds the true one with a confidence of
+ * 95 %. */
+typedef struct cs_cost_timing {
+    double median, low, high; /* s, 0 <= low <= median <= high */
+    uint32_t samples;         /* 0: not measured */
+} cs_cost_timing;
+
+enum { CS_COST_PASSES = 4 };
+
+/* "forward", "backward_input", "backward_weight", "update": as cs_pass counts them; ended by NULL.
+ */
+extern const char *const cs_cost_passes[];
+
+typedef struct cs_cost_compute {
+    const char *op;                        /* the key */
+    cs_cost_timing passes[CS_COST_PASSES]; /* samples 0 where not measured */
+    int64_t workspace_bytes;               /* the library's, besides the tensors of the operator */
+    int64_t peak_bytes;                    /* held on the device in all, 0: not known */
+    const char *algorithm;                 /* that the library chose, "" when it does not tell */
+    uint32_t source;                       /* position in `sources` */
+} cs_cost_compute;
+
+#define CS_COST_LEVEL_MAP(X)                                                                       \
+    X(NODE, "node")       /* all ranks share a node */                                             \
+    X(NETWORK, "network") /* ranks in several nodes */
+
+typedef enum cs_cost_level {
+#define CS_COST_LEVEL_ENUM(name, text) CS_COST_LEVEL_##name,
+    CS_COST_LEVEL_MAP(CS_COST_LEVEL_ENUM)
+#undef CS_COST_LEVEL_ENUM
+        CS_N_COST_LEVELS
+} cs_cost_level;
+
+/* What was measured; bytes mean what sim/lower/algorithms.h says: of all_gather all that is
+ * gathered, of all_to_all what each rank has for all, else the whole vector or message. */
+#define CS_COST_COLLECTIVE_MAP(X)                                                                  \
+    X(SEND, "send")     /* one message, one way */                                                 \
+    X(STREAM, "stream") /* per message of a stream of them: alpha is the gap, not the latency */   \
+    X(ALL_REDUCE, "all_reduce")                                                                    \
+    X(ALL_GATHER, "all_gather")                                                                    \
+    X(REDUCE_SCATTER, "reduce_scatter")                                                            \
+    X(BROADCAST, "broadcast")                                                                      \
+    X(REDUCE, "reduce")                                                                            \
+    X(ALL_TO_ALL, "all_to_all")                                                                    \
+    X(SCATTER, "scatter")                                                                          \
+    X(GATHER, "gather")
+
+typedef enum cs_cost_collective {
+#define CS_COST_COLLECTIVE_ENUM(name, text) CS_COST_##name,
+    CS_COST_COLLECTIVE_MAP(CS_COST_COLLECTIVE_ENUM)
+#undef CS_COST_COLLECTIVE_ENUM
+        CS_N_COST_COLLECTIVES
+} cs_cost_collective;
+
+extern const char *const cs_cost_collective_names[]; /* ended by NULL */
+extern const char *const cs_cost_level_names[];
+
+/* A value with its 95 % confidence interval. */
+typedef struct cs_cost_interval {
+    double value, low, high;
+} cs_cost_interval;
+
+/* time = alpha + beta * bytes, for messages of `from` bytes up to the `from` of the next regime. */
+typedef struct cs_cost_regime {
+    int64_t from;           /* bytes; 0 of the first */
+    cs_cost_interval alpha; /* s, >= 0 */
+    cs_cost_interval beta;  /* s per byte, >= 0 */
+    double error;           /* root mean square of the relative residuals, outliers left out */
+    uint32_t points;        /* that it was fitted to */
+    uint32_t outliers;      /* of them, those that hardly count */
+} cs_cost_regime;
+
+typedef struct cs_cost_point {
+    int64_t bytes;
+    double seconds;
+} cs_cost_point;
+
+typedef struct cs_cost_network {
+    cs_cost_collective collective;
+    cs_cost_level level;
+    uint32_t ranks; /* >= 2 */
+    uint32_t n_regimes, n_points;
+    const cs_cost_regime *regimes; /* >= 1, ascending in `from` */
+    const cs_cost_point *points;   /* what was measured, ascending in bytes; may be none */
+    uint32_t source;
+} cs_cost_network;
+
+typedef struct cs_cost_bandwidth {
+    const char *kind; /* "device_read_write", "host_to_device", "device_to_host", "peer" */
+    cs_cost_interval bytes_per_s;
+    uint32_t samples;
+    uint32_t source;
+} cs_cost_bandwidth;
+
+typedef struct cs_cost_overhead {
+    const char *kind; /* "task" */
+    cs_cost_timing time;
+    uint32_t source;
+} cs_cost_overhead;
+
+typedef struct cs_costs {
+    cs_cost_source *sources;
+    cs_cost_compute *compute;
+    cs_cost_network *network;
+    cs_cost_bandwidth *bandwidths;
+    cs_cost_overhead *overheads;
+    uint32_t n_sources, n_compute, n_network, n_bandwidths, n_overheads;
+    uint32_t cap_sources, cap_compute, cap_network, cap_bandwidths, cap_overheads;
+    cs_arena arena; /* texts, regimes, points */
+} cs_costs;
+
+/* ---- life cycle, files ---- */
+
+void cs_costs_init(cs_costs *costs);
+void cs_costs_finish(cs_costs *costs); /* takes zeroed ones */
+
+/* Strict: unknown and missing keys, wrong types, values out of range, entries that are there twice,
+ * regimes out of order; several errors in one go. On failure `costs` is untouched. */
+CS_MUST_CHECK cs_status cs_costs_load(const char *path, cs_costs *costs, cs_error *error);
+CS_MUST_CHECK cs_status cs_costs_read(const cJSON *root, const cs_json_place *place,
+                                      cs_costs *costs, cs_error *error);
+
+/* The same as JSON that cs_costs_read takes; the caller's, NULL when memory runs out. */
+cJSON *cs_costs_json(const cs_costs *costs);
+/* A file, through a draft; "-" is standard output. */
+CS_MUST_CHECK cs_status cs_costs_save(const cs_costs *costs, const char *path, cs_error *error);
+
+/* ---- building ---- */
+
+/* Each copies the entry and all that it points to. An entry that is there already (same key; same
+ * collective, level and ranks; same kind) is replaced. CS_NO_MEMORY only. */
+CS_MUST_CHECK cs_status cs_costs_add_source(cs_costs *costs, const cs_cost_source *source,
+                                            uint32_t *id, cs_error *error);
+CS_MUST_CHECK cs_status cs_costs_add_compute(cs_costs *costs, const cs_cost_compute *entry,
+                                             cs_error *error);
+CS_MUST_CHECK cs_status cs_costs_add_network(cs_costs *costs, const cs_cost_network *entry,
+                                             cs_error *error);
+CS_MUST_CHECK cs_status cs_costs_add_bandwidth(cs_costs *costs, const cs_cost_bandwidth *entry,
+                                               cs_error *error);
+CS_MUST_CHECK cs_status cs_costs_add_overhead(cs_costs *costs, const cs_cost_overhead *entry,
+                                              cs_error *error);
+
+/* Adds all of `from`, which replaces what is there already. */
+CS_MUST_CHECK cs_status cs_costs_merge(cs_costs *costs, const cs_costs *from, cs_error *error);
+
+/* ---- asking ---- */
+
+/* NULL when there is none. */
+const cs_cost_compute *cs_costs_compute(const cs_costs *costs, const char *op);
+const cs_cost_network *cs_costs_network(const cs_costs *costs, cs_cost_collective collective,
+                                        cs_cost_level level, uint32_t ranks);
+const cs_cost_bandwidth *cs_costs_bandwidth(const cs_costs *costs, const char *kind);
+const cs_cost_overhead *cs_costs_overhead(const cs_costs *costs, const char *kind);
+
+/* The regime that so many bytes fall into, and their seconds by it. */
+const cs_cost_regime *cs_cost_regime_of(const cs_cost_network *network, int64_t bytes);
+double cs_cost_seconds(const cs_cost_network *network, int64_t bytes);
+
+/* ---- bandwidths of collectives ----
+ *
+ * As nccl-tests defines them (doc/PERFORMANCE.md there): the algorithm bandwidth is bytes over time;
+ * the bus bandwidth is that times a factor which makes it the rate of the busiest link whatever the
+ * number of ranks p, so that it can be held against the hardware's:
+ *     all_reduce 2 (p - 1) / p; all_gather, reduce_scatter, all_to_all, scatter, gather (p - 1) / p;
+ *     send, stream, broadcast, reduce 1
+ */
+double cs_cost_bus_factor(cs_cost_collective collective, uint32_t ranks);
+
+#endif
