@@ -68,7 +68,7 @@ do for [k = 1:7] { set label 10 + k sprintf('%d GPUs', k + 1) at screen 0.02 + 0
 head = 0.11
 set yrange [0.9:3]
 set ytics 1, 0.5
-set arrow 1 from graph 0, first 1.2 to graph 1, first 1.2 nohead lc rgb 0x808080 dt (2, 3)
+set arrow 1 from graph 0, first 1.2 to graph 1, first 1.2 nohead lc rgb 0x606060 lw 1.2 dt (6, 4)
 do for [i = 0:3] {
     eval across(i % 2, 2)
     eval down(i / 2, 2)
