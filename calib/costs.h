@@ -68,7 +68,8 @@ typedef enum cs_cost_level {
 /* What was measured; bytes mean what sim/lower/algorithms.h says: of all_gather all that is
  * gathered, of all_to_all what each rank has for all, else the whole vector or message. */
 #define CS_COST_COLLECTIVE_MAP(X)                                                                  \
-    X(SEND, "send") /* one message, one way */                                                     \
+    X(SEND, "send")     /* one message, one way */                                                 \
+    X(STREAM, "stream") /* per message of a stream of them: alpha is the gap, not the latency */   \
     X(ALL_REDUCE, "all_reduce")                                                                    \
     X(ALL_GATHER, "all_gather")                                                                    \
     X(REDUCE_SCATTER, "reduce_scatter")                                                            \
@@ -185,7 +186,8 @@ const cs_cost_network *cs_costs_network(const cs_costs *costs, cs_cost_collectiv
 const cs_cost_bandwidth *cs_costs_bandwidth(const cs_costs *costs, const char *kind);
 const cs_cost_overhead *cs_costs_overhead(const cs_costs *costs, const char *kind);
 
-/* Seconds for so many bytes, by the regime that they fall into. */
+/* The regime that so many bytes fall into, and their seconds by it. */
+const cs_cost_regime *cs_cost_regime_of(const cs_cost_network *network, int64_t bytes);
 double cs_cost_seconds(const cs_cost_network *network, int64_t bytes);
 
 /* ---- bandwidths of collectives ----
@@ -194,7 +196,7 @@ double cs_cost_seconds(const cs_cost_network *network, int64_t bytes);
  * the bus bandwidth is that times a factor which makes it the rate of the busiest link whatever the
  * number of ranks p, so that it can be held against the hardware's:
  *     all_reduce 2 (p - 1) / p; all_gather, reduce_scatter, all_to_all, scatter, gather (p - 1) / p;
- *     send, broadcast, reduce 1
+ *     send, stream, broadcast, reduce 1
  */
 double cs_cost_bus_factor(cs_cost_collective collective, uint32_t ranks);
 

@@ -9,14 +9,16 @@
  * Regimes. A message of m bytes takes alpha + beta m, alpha and beta being others for short and long
  * messages (other protocols, other algorithms). Residuals are relative: every size counts the same,
  * and an error of 1 us matters at 8 bytes, not at 1 GiB. In a regime alpha and beta >= 0 are found by
- * least squares on 1 = alpha / t + beta m / t, iterated with Tukey's bisquare weights so that
- * outliers do not count (Holland and Welsch, Communications in Statistics A6(9), 1977; the
- * multifit_robust of GSL). Break points between regimes are found by dynamic programming over all
- * divisions into up to `most` runs of at least CS_FIT_RUN sizes, and their number by the Bayesian
- * information criterion with a robust loss. O(n^2) fits of runs.
+ * weighted least squares, iterated with Huber's weights and then Tukey's bisquare, so that outliers
+ * do not count (Holland and Welsch, Communications in Statistics A6(9), 1977). Break points are found
+ * by dynamic programming over all divisions into up to `most` runs of at least CS_FIT_RUN points
+ * (Bai and Perron, Econometrica 66(1), 1998), the loss being squares in units of the noise, cut off
+ * where a point is an outlier; their number by the criterion of Liu, Wu and Zidek, Statistica Sinica
+ * 7(2), 1997. What is between the last size of a regime and the first of the next belongs to the
+ * former. O(n^3).
  *
- * Intervals are those of Student's t with the robust covariance, 95 % for each parameter by itself,
- * given the break points.
+ * Intervals are those of Student's t with Huber's covariance (Robust Statistics, 1981, section 7.6),
+ * 95 % for each parameter by itself, given the break points.
  */
 #ifndef CS_CALIB_FIT_H
 #define CS_CALIB_FIT_H

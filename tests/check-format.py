@@ -12,7 +12,7 @@ import sys
 
 MAJOR = 14
 SKIPPED = 77
-FOLDERS = ('sim', 'schedules', 'topologies', 'plots', 'tests')
+FOLDERS = ('sim', 'schedules', 'topologies', 'calib', 'plots', 'tests')
 
 
 def find_program():

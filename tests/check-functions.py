@@ -9,7 +9,7 @@ import re
 import sys
 
 LONGEST = 80
-FOLDERS = ('sim', 'schedules', 'topologies', 'plots', 'tests')
+FOLDERS = ('sim', 'schedules', 'topologies', 'calib', 'plots', 'tests')
 
 
 def functions_of(path):

@@ -1,4 +1,5 @@
 /* Models: reading, scaling and summing layers, against values derived by hand. */
+#include "sim/base/text.h"
 #include "sim/workload/model.h"
 
 #include "sim/base/file.h"
@@ -257,7 +258,7 @@ static void test_dates(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(dates) / sizeof(dates[0]); i++) {
-        if (cs_model_is_date(dates[i].text) != dates[i].date)
+        if (cs_text_is_date(dates[i].text) != dates[i].date)
             fail_msg("\"%s\" %s a date", dates[i].text, dates[i].date ? "is" : "is not");
     }
 }

@@ -185,3 +185,28 @@ const char *cs_guess_text(cs_guess *guess)
         snprintf(guess->text, sizeof(guess->text), "%s; known: %s", quoted, guess->known);
     return guess->text;
 }
+
+static bool two_digits(const char *text, int low, int high, int *out)
+{
+    if (text[0] < '0' || text[0] > '9' || text[1] < '0' || text[1] > '9')
+        return false;
+    *out = (text[0] - '0') * 10 + (text[1] - '0');
+    return *out >= low && *out <= high;
+}
+
+static int days_of(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && leap ? 1 : 0);
+}
+
+bool cs_text_is_date(const char *text)
+{
+    int century, year, month, day;
+    /* From left to right: the NUL of a shorter text fails a check before anything behind it is
+     * read. */
+    return two_digits(text, 0, 99, &century) && two_digits(text + 2, 0, 99, &year) &&
+           text[4] == '-' && two_digits(text + 5, 1, 12, &month) && text[7] == '-' &&
+           two_digits(text + 8, 1, days_of(century * 100 + year, month), &day) && text[10] == '\0';
+}

@@ -1,7 +1,8 @@
-/* What users wrote, shown back to them: quoting, and guessing what was meant. */
+/* What users wrote: shown back to them in quotes, guessed at, checked for being a date. */
 #ifndef CS_BASE_TEXT_H
 #define CS_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Writes `text` in double quotes into `out` and returns it. Control characters and bytes that are
@@ -37,5 +38,8 @@ typedef struct cs_guess {
 void cs_guess_init(cs_guess *guess, const char *word);
 void cs_guess_add(cs_guess *guess, const char *known);
 const char *cs_guess_text(cs_guess *guess);
+
+/* True for a day of the calendar, written YYYY-MM-DD. */
+bool cs_text_is_date(const char *text);
 
 #endif

@@ -1,4 +1,5 @@
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
 #include "sim/cli/scenario-option.h"
@@ -111,7 +112,7 @@ static cs_status read_workload(const cs_arguments *arguments, cs_workload *workl
     workload->optimizer_states = states;
     if (!workload->device && cs_arguments_value(arguments, "output"))
         return cs_error_add(error, CS_USAGE, "model: --output needs the times of a --device");
-    if (workload->date && !cs_model_is_date(workload->date))
+    if (workload->date && !cs_text_is_date(workload->date))
         return cs_error_add(error, CS_USAGE, "model: --date must be a day as YYYY-MM-DD");
     return CS_OK;
 }

@@ -101,7 +101,7 @@ static cs_status check_date(const char *date, const cs_json_place *up, cs_error 
 {
     cs_json_place place = {.up = up, .key = "date"};
     char quoted[CS_TEXT_QUOTED_BYTES];
-    if (!date || cs_model_is_date(date))
+    if (!date || cs_text_is_date(date))
         return CS_OK;
     return cs_json_invalid(&place, error, "must be a day as YYYY-MM-DD (got %s)",
                            cs_text_quote(date, quoted, sizeof(quoted)));

@@ -75,9 +75,6 @@ CS_MUST_CHECK cs_status cs_model_read(const cJSON *root, const cs_json_place *pl
  * cJSON_Delete. NULL when memory runs out. */
 cJSON *cs_model_json(const cs_model *model);
 
-/* True for a day of the calendar, written YYYY-MM-DD. */
-bool cs_model_is_date(const char *text);
-
 /* A synthetic chain of equal layers, its numbers per micro-batch (batch_size 0). `layer->name` is
  * ignored; layers are named layer0, layer1, ... The input is as large as a layer's output. The
  * provenance's date is 1970-01-01, so that equal scenarios give equal models on every day. */

@@ -225,7 +225,7 @@ static cs_status check_options(const cs_pipedream_options *options, cs_error *er
     if (options->batch_size == 0)
         return cs_error_add(error, CS_USAGE,
                             "the batch size of a PipeDream profile must be >= 1 (got 0)");
-    if (!options->date || !cs_model_is_date(options->date))
+    if (!options->date || !cs_text_is_date(options->date))
         return cs_error_add(
             error, CS_USAGE, "the date of a PipeDream profile must be a day as YYYY-MM-DD (got %s)",
             options->date ? cs_text_quote(options->date, quoted, sizeof(quoted)) : "none");

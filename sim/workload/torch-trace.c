@@ -557,7 +557,7 @@ cs_status cs_torch_parse(const char *file, const char *text, size_t length,
 {
     char *unpacked;
     size_t size;
-    if (!options->date || !cs_model_is_date(options->date))
+    if (!options->date || !cs_text_is_date(options->date))
         return cs_error_add(error, CS_USAGE,
                             "the date of a PyTorch trace must be a day as YYYY-MM-DD");
     if (!cs_gzip_is(text, length))

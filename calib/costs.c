@@ -1,0 +1,277 @@
+#include "calib/costs.h"
+
+#include "sim/base/vector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cs_cost_passes[] = {"forward", "backward_input", "backward_weight", "update",
+                                      NULL};
+
+const char *const cs_cost_collective_names[] = {
+#define COLLECTIVE_NAME(name, text) text,
+    CS_COST_COLLECTIVE_MAP(COLLECTIVE_NAME)
+#undef COLLECTIVE_NAME
+        NULL};
+
+const char *const cs_cost_level_names[] = {
+#define LEVEL_NAME(name, text) text,
+    CS_COST_LEVEL_MAP(LEVEL_NAME)
+#undef LEVEL_NAME
+        NULL};
+
+void cs_costs_init(cs_costs *costs)
+{
+    *costs = (cs_costs){0};
+    cs_arena_init(&costs->arena);
+}
+
+void cs_costs_finish(cs_costs *costs)
+{
+    if (!costs)
+        return;
+    free(costs->sources);
+    free(costs->compute);
+    free(costs->network);
+    free(costs->bandwidths);
+    free(costs->overheads);
+    cs_arena_finish(&costs->arena);
+    *costs = (cs_costs){0};
+}
+
+/* ---- asking ---- */
+
+const cs_cost_compute *cs_costs_compute(const cs_costs *costs, const char *op)
+{
+    for (uint32_t i = 0; i < costs->n_compute; i++)
+        if (strcmp(costs->compute[i].op, op) == 0)
+            return &costs->compute[i];
+    return NULL;
+}
+
+const cs_cost_network *cs_costs_network(const cs_costs *costs, cs_cost_collective collective,
+                                        cs_cost_level level, uint32_t ranks)
+{
+    for (uint32_t i = 0; i < costs->n_network; i++) {
+        const cs_cost_network *at = &costs->network[i];
+        if (at->collective == collective && at->level == level && at->ranks == ranks)
+            return at;
+    }
+    return NULL;
+}
+
+const cs_cost_bandwidth *cs_costs_bandwidth(const cs_costs *costs, const char *kind)
+{
+    for (uint32_t i = 0; i < costs->n_bandwidths; i++)
+        if (strcmp(costs->bandwidths[i].kind, kind) == 0)
+            return &costs->bandwidths[i];
+    return NULL;
+}
+
+const cs_cost_overhead *cs_costs_overhead(const cs_costs *costs, const char *kind)
+{
+    for (uint32_t i = 0; i < costs->n_overheads; i++)
+        if (strcmp(costs->overheads[i].kind, kind) == 0)
+            return &costs->overheads[i];
+    return NULL;
+}
+
+const cs_cost_regime *cs_cost_regime_of(const cs_cost_network *network, int64_t bytes)
+{
+    uint32_t i = network->n_regimes - 1;
+    while (i > 0 && network->regimes[i].from > bytes)
+        i--;
+    return &network->regimes[i];
+}
+
+double cs_cost_seconds(const cs_cost_network *network, int64_t bytes)
+{
+    const cs_cost_regime *regime = cs_cost_regime_of(network, bytes);
+    return regime->alpha.value + regime->beta.value * (double)bytes;
+}
+
+double cs_cost_bus_factor(cs_cost_collective collective, uint32_t ranks)
+{
+    const double share = (ranks - 1.0) / ranks;
+    switch (collective) {
+    case CS_COST_ALL_REDUCE:
+        return 2 * share;
+    case CS_COST_ALL_GATHER:
+    case CS_COST_REDUCE_SCATTER:
+    case CS_COST_ALL_TO_ALL:
+    case CS_COST_SCATTER:
+    case CS_COST_GATHER:
+        return share;
+    case CS_COST_SEND:
+    case CS_COST_STREAM:
+    case CS_COST_BROADCAST:
+    case CS_COST_REDUCE:
+    case CS_N_COST_COLLECTIVES:
+        break;
+    }
+    return 1;
+}
+
+/* ---- building ---- */
+
+/* Copies a text into the arena; false when memory runs out. */
+static bool own(cs_costs *costs, const char **text)
+{
+    *text = cs_arena_copy(&costs->arena, *text ? *text : "");
+    return *text != NULL;
+}
+
+static const void *copy(cs_costs *costs, const void *from, uint32_t n, size_t size)
+{
+    void *made = cs_arena_alloc(&costs->arena, n, size);
+    if (made && n > 0)
+        memcpy(made, from, n * size);
+    return made;
+}
+
+static bool same_source(const cs_cost_source *a, const cs_cost_source *b)
+{
+    return strcmp(a->source, b->source) == 0 && strcmp(a->device, b->device) == 0 &&
+           strcmp(a->driver, b->driver) == 0 && strcmp(a->libraries, b->libraries) == 0 &&
+           strcmp(a->clock, b->clock) == 0 && strcmp(a->date, b->date) == 0 &&
+           strcmp(a->notes, b->notes) == 0;
+}
+
+cs_status cs_costs_add_source(cs_costs *costs, const cs_cost_source *source, uint32_t *id,
+                              cs_error *error)
+{
+    cs_cost_source made = *source;
+    const bool copied = own(costs, &made.source) && own(costs, &made.device) &&
+                        own(costs, &made.driver) && own(costs, &made.libraries) &&
+                        own(costs, &made.clock) && own(costs, &made.date) &&
+                        own(costs, &made.notes);
+    if (!copied || !cs_vector_reserve((void **)&costs->sources, &costs->cap_sources,
+                                      costs->n_sources + UINT64_C(1), sizeof(made)))
+        return cs_error_no_memory(error);
+    *id = 0;
+    while (*id < costs->n_sources && !same_source(&costs->sources[*id], &made))
+        (*id)++;
+    if (*id == costs->n_sources)
+        costs->sources[costs->n_sources++] = made;
+    return CS_OK;
+}
+
+/* A place for an entry: that of the one that it replaces, or a new one at the end. NULL when memory
+ * runs out. */
+static void *place_entry(void **entries, uint32_t *n, uint32_t *capacity, size_t size,
+                         const void *replaced)
+{
+    if (replaced)
+        return (char *)*entries + ((const char *)replaced - (const char *)*entries);
+    if (!cs_vector_reserve(entries, capacity, *n + UINT64_C(1), size))
+        return NULL;
+    return (char *)*entries + (size_t)(*n)++ * size;
+}
+
+cs_status cs_costs_add_compute(cs_costs *costs, const cs_cost_compute *entry, cs_error *error)
+{
+    cs_cost_compute made = *entry, *to;
+    if (!own(costs, &made.op) || !own(costs, &made.algorithm))
+        return cs_error_no_memory(error);
+    to = place_entry((void **)&costs->compute, &costs->n_compute, &costs->cap_compute, sizeof(made),
+                     cs_costs_compute(costs, made.op));
+    if (!to)
+        return cs_error_no_memory(error);
+    *to = made;
+    return CS_OK;
+}
+
+cs_status cs_costs_add_network(cs_costs *costs, const cs_cost_network *entry, cs_error *error)
+{
+    cs_cost_network made = *entry, *to;
+    made.regimes = copy(costs, entry->regimes, entry->n_regimes, sizeof(*entry->regimes));
+    made.points = copy(costs, entry->points, entry->n_points, sizeof(*entry->points));
+    if (!made.regimes || !made.points)
+        return cs_error_no_memory(error);
+    to = place_entry((void **)&costs->network, &costs->n_network, &costs->cap_network, sizeof(made),
+                     cs_costs_network(costs, made.collective, made.level, made.ranks));
+    if (!to)
+        return cs_error_no_memory(error);
+    *to = made;
+    return CS_OK;
+}
+
+cs_status cs_costs_add_bandwidth(cs_costs *costs, const cs_cost_bandwidth *entry, cs_error *error)
+{
+    cs_cost_bandwidth made = *entry, *to;
+    if (!own(costs, &made.kind))
+        return cs_error_no_memory(error);
+    to = place_entry((void **)&costs->bandwidths, &costs->n_bandwidths, &costs->cap_bandwidths,
+                     sizeof(made), cs_costs_bandwidth(costs, made.kind));
+    if (!to)
+        return cs_error_no_memory(error);
+    *to = made;
+    return CS_OK;
+}
+
+cs_status cs_costs_add_overhead(cs_costs *costs, const cs_cost_overhead *entry, cs_error *error)
+{
+    cs_cost_overhead made = *entry, *to;
+    if (!own(costs, &made.kind))
+        return cs_error_no_memory(error);
+    to = place_entry((void **)&costs->overheads, &costs->n_overheads, &costs->cap_overheads,
+                     sizeof(made), cs_costs_overhead(costs, made.kind));
+    if (!to)
+        return cs_error_no_memory(error);
+    *to = made;
+    return CS_OK;
+}
+
+/* ---- merging ---- */
+
+/* Each adds entry i with its source, for a loop over all tables. */
+static cs_status merge_compute(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
+{
+    cs_cost_compute entry = from->compute[i];
+    cs_status status =
+        cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
+    return status == CS_OK ? cs_costs_add_compute(costs, &entry, error) : status;
+}
+
+static cs_status merge_network(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
+{
+    cs_cost_network entry = from->network[i];
+    cs_status status =
+        cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
+    return status == CS_OK ? cs_costs_add_network(costs, &entry, error) : status;
+}
+
+static cs_status merge_bandwidth(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
+{
+    cs_cost_bandwidth entry = from->bandwidths[i];
+    cs_status status =
+        cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
+    return status == CS_OK ? cs_costs_add_bandwidth(costs, &entry, error) : status;
+}
+
+static cs_status merge_overhead(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
+{
+    cs_cost_overhead entry = from->overheads[i];
+    cs_status status =
+        cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
+    return status == CS_OK ? cs_costs_add_overhead(costs, &entry, error) : status;
+}
+
+cs_status cs_costs_merge(cs_costs *costs, const cs_costs *from, cs_error *error)
+{
+    const struct {
+        uint32_t n;
+        cs_status (*merge)(cs_costs *, const cs_costs *, uint32_t, cs_error *);
+    } tables[] = {{from->n_compute, merge_compute},
+                  {from->n_network, merge_network},
+                  {from->n_bandwidths, merge_bandwidth},
+                  {from->n_overheads, merge_overhead}};
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
+        for (uint32_t i = 0; i < tables[t].n; i++) {
+            cs_status status = tables[t].merge(costs, from, i, error);
+            if (status != CS_OK)
+                return status;
+        }
+    }
+    return CS_OK;
+}

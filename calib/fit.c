@@ -1,0 +1,467 @@
+#include "calib/fit.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_fit.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- medians ---- */
+
+static const double tail = 0.025; /* on each side of a 95 % interval */
+
+bool cs_fit_median_ranks(uint32_t n, uint32_t *low, uint32_t *high)
+{
+    /* The median lies below the sample of rank j (from 0) when at most j of n fall below it. */
+    uint32_t j = 0;
+    const bool known = n > 0 && gsl_cdf_binomial_P(0, 0.5, n) <= tail;
+    while (known && j + 1 < n / 2 && gsl_cdf_binomial_P(j + 1, 0.5, n) <= tail)
+        j++;
+    *low = j;
+    *high = n > 0 ? n - 1 - j : 0;
+    return known;
+}
+
+void cs_fit_median(double *samples, uint32_t n, cs_cost_timing *timing)
+{
+    uint32_t low, high;
+    gsl_sort(samples, 1, n);
+    (void)cs_fit_median_ranks(n, &low, &high);
+    *timing = (cs_cost_timing){.median = gsl_stats_median_from_sorted_data(samples, 1, n),
+                               .low = samples[low],
+                               .high = samples[high],
+                               .samples = n};
+}
+
+bool cs_fit_is_settled(const cs_cost_timing *timing, double share)
+{
+    const double room = share * timing->median;
+    return timing->samples >= CS_FIT_SAMPLES && timing->high - timing->median <= room &&
+           timing->median - timing->low <= room;
+}
+
+/* ---- one regime ---- */
+
+/* Beyond these many scales a residual does not count at all (Tukey's bisquare, 95 % efficient where
+ * errors are normal), and counts less than its square (Huber). */
+static const double bisquare = 4.685, huber = 1.345;
+static const double least_scale = 1e-9; /* where the points lie on a line */
+enum { ROUNDS = 50 };
+
+typedef struct line {
+    double alpha, beta;
+} line;
+
+/* Points of a run, with scratch for as many. */
+typedef struct run {
+    const double *bytes, *seconds;
+    double *weights, *residuals, *scratch;
+    size_t n;
+} run;
+
+/* Never 0, which a message of no bytes could take when alpha is 0. */
+static double fitted(const line *of, double bytes)
+{
+    return fmax(of->alpha + of->beta * bytes, 1e-18);
+}
+
+/* Residuals relative to the fit, so that points too high and too low by the same factor pull
+ * equally. */
+static void find_residuals(const run *r, const line *of)
+{
+    for (size_t i = 0; i < r->n; i++)
+        r->residuals[i] = r->seconds[i] / fitted(of, r->bytes[i]) - 1;
+}
+
+/* Weighted least squares with alpha, beta >= 0: where one would be negative it is 0, and the other
+ * is found alone. */
+static line solve(const run *r)
+{
+    double slope_only, alpha, beta, c00, c01, c11, chi;
+    gsl_fit_wlinear(r->bytes, 1, r->weights, 1, r->seconds, 1, r->n, &alpha, &beta, &c00, &c01,
+                    &c11, &chi);
+    if (alpha >= 0 && beta >= 0)
+        return (line){alpha, beta};
+    gsl_fit_wmul(r->bytes, 1, r->weights, 1, r->seconds, 1, r->n, &slope_only, &c11, &chi);
+    if (beta < 0 || !isfinite(slope_only))
+        return (line){gsl_stats_wmean(r->weights, 1, r->seconds, 1, r->n), 0};
+    return (line){0, slope_only};
+}
+
+/* The first line: errors relative to what was measured. */
+static line start(const run *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        r->weights[i] = 1 / (r->seconds[i] * r->seconds[i]);
+    return solve(r);
+}
+
+/* psi(u) / u, u being a residual in scales. */
+static double weight_of(double u, bool redescends)
+{
+    if (!redescends)
+        return fabs(u) <= huber ? 1 : huber / fabs(u);
+    const double v = u / bisquare;
+    return fabs(v) < 1 ? (1 - v * v) * (1 - v * v) : 0;
+}
+
+/* One step of iteratively reweighted least squares; returns how far the fit moved, relatively. */
+static double improve(const run *r, double scale, bool redescends, line *of)
+{
+    double moved = 0, sum = 0;
+    find_residuals(r, of);
+    for (size_t i = 0; i < r->n; i++) {
+        const double f = fitted(of, r->bytes[i]);
+        r->weights[i] = weight_of(r->residuals[i] / scale, redescends) / (f * f);
+        sum += r->weights[i];
+    }
+    if (!(sum > 0))
+        return 0;
+    const line next = solve(r);
+    for (size_t i = 0; i < r->n; i++)
+        moved = fmax(moved, fabs(fitted(&next, r->bytes[i]) / fitted(of, r->bytes[i]) - 1));
+    *of = next;
+    return moved;
+}
+
+static void iterate(const run *r, double scale, bool redescends, line *of)
+{
+    for (int i = 0; i < ROUNDS && improve(r, scale, redescends, of) > 1e-10; i++)
+        continue;
+}
+
+/* From the median of the absolute residuals, corrected for the two parameters. */
+static double scale_of(const run *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        r->scratch[i] = fabs(r->residuals[i]);
+    gsl_sort(r->scratch, 1, r->n);
+    const double mad = gsl_stats_median_from_sorted_data(r->scratch, 1, r->n);
+    const double free_n = r->n > 2 ? (double)r->n / ((double)r->n - 2) : 1;
+    return fmax(1.4826 * mad * sqrt(free_n), least_scale);
+}
+
+/* Huber's loss has one minimum, where the bisquare starts from. */
+static line fit_line(const run *r, double scale)
+{
+    line of = start(r);
+    iterate(r, scale, false, &of);
+    iterate(r, scale, true, &of);
+    find_residuals(r, &of);
+    return of;
+}
+
+/* ---- division into regimes ---- */
+
+typedef struct search {
+    run all;
+    uint32_t *cuts; /* points where a regime may begin, and n at the end */
+    uint32_t n_cuts;
+    double *loss;   /* [a * (n_cuts + 1) + b]: of the run of cuts a to b */
+    double *best;   /* [k * (n_cuts + 1) + b]: of k + 1 regimes up to cut b */
+    uint32_t *from; /* the same: where the last of them begins */
+    double scale;   /* of the noise */
+} search;
+
+enum { MOST_CUTS = 64 };
+
+static run slice(const run *all, uint32_t from, uint32_t to)
+{
+    return (run){all->bytes + from,     all->seconds + from, all->weights + from,
+                 all->residuals + from, all->scratch + from, to - from};
+}
+
+/* Noise, not knowing the regimes: the residuals of short runs, the median of which no outlier and no
+ * break point reaches. The root of chi-squared with two degrees of freedom over two has the median
+ * sqrt(ln 2) = 0.8326. */
+static double local_scale(const run *all)
+{
+    const uint32_t n = (uint32_t)all->n;
+    uint32_t count = 0;
+    double *rms = malloc(n * sizeof(*rms));
+    if (!rms)
+        return -1;
+    for (uint32_t i = 0; i + CS_FIT_RUN <= n; i++) {
+        const run r = slice(all, i, i + CS_FIT_RUN);
+        const line of = start(&r);
+        double sum = 0;
+        find_residuals(&r, &of);
+        for (size_t k = 0; k < r.n; k++)
+            sum += r.residuals[k] * r.residuals[k];
+        rms[count++] = sqrt(sum / (CS_FIT_RUN - 2));
+    }
+    gsl_sort(rms, 1, count);
+    const double median = count > 0 ? gsl_stats_median_from_sorted_data(rms, 1, count) : 1;
+    free(rms); /* of fewer points than a run none can be called an outlier */
+    return fmax(median / sqrt(M_LN2), least_scale);
+}
+
+/* Squares in scales, cut off where the bisquare's weights end. */
+static double loss_of(const run *r, double scale)
+{
+    double sum = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const double u = r->residuals[i] / scale;
+        sum += fmin(u * u, bisquare * bisquare);
+    }
+    return sum;
+}
+
+/* Regimes begin at a size that differs from the one before; of many sizes, at some. */
+static void find_cuts(search *s)
+{
+    const uint32_t n = (uint32_t)s->all.n;
+    const uint32_t step = (n + MOST_CUTS - 1) / MOST_CUTS;
+    s->n_cuts = 0;
+    for (uint32_t i = 0, last = 0; i < n; i++) {
+        if (i > 0 && (i - last < step || s->all.bytes[i] == s->all.bytes[i - 1]))
+            continue;
+        s->cuts[s->n_cuts++] = last = i;
+    }
+    s->cuts[s->n_cuts] = n;
+}
+
+static double run_loss(const search *s, uint32_t a, uint32_t b)
+{
+    const run r = slice(&s->all, s->cuts[a], s->cuts[b]);
+    if (r.n < CS_FIT_RUN || r.bytes[0] == r.bytes[r.n - 1])
+        return INFINITY;
+    (void)fit_line(&r, s->scale);
+    return loss_of(&r, s->scale);
+}
+
+/* The best division of the first b cuts into k + 1 regimes, from those into k. */
+static void extend(const search *s, uint32_t k)
+{
+    const uint32_t row = s->n_cuts + 1;
+    for (uint32_t b = 1; b <= s->n_cuts; b++) {
+        s->best[k * row + b] = k == 0 ? s->loss[b] : INFINITY;
+        s->from[k * row + b] = 0;
+        for (uint32_t a = 1; k > 0 && a < b; a++) {
+            const double loss = s->best[(k - 1) * row + a] + s->loss[a * row + b];
+            if (loss >= s->best[k * row + b])
+                continue;
+            s->best[k * row + b] = loss;
+            s->from[k * row + b] = a;
+        }
+    }
+}
+
+/* How many regimes: of each two parameters, and a break point between two. The penalty of a
+ * parameter is that of Liu, Wu and Zidek, which exceeds the log n of Schwarz because break points are
+ * searched for. */
+static uint32_t choose(const search *s, uint32_t most)
+{
+    const uint32_t row = s->n_cuts + 1;
+    const double penalty = 0.299 * pow(log((double)s->all.n), 2.1);
+    uint32_t chosen = 0;
+    double least = INFINITY;
+    for (uint32_t k = 0; k < most; k++) {
+        const double parameters = 3.0 * k + 2;
+        const double criterion = s->best[k * row + s->n_cuts] + parameters * penalty;
+        if (criterion >= least)
+            continue;
+        least = criterion;
+        chosen = k;
+    }
+    return chosen;
+}
+
+/* Fills ends[0..k]: the points where the regimes end. */
+static uint32_t divide(const search *s, uint32_t most, uint32_t *ends)
+{
+    const uint32_t row = s->n_cuts + 1;
+    for (uint32_t a = 0; a < s->n_cuts; a++)
+        for (uint32_t b = a + 1; b <= s->n_cuts; b++)
+            s->loss[a * row + b] = run_loss(s, a, b);
+    for (uint32_t k = 0; k < most; k++)
+        extend(s, k);
+    const uint32_t chosen = choose(s, most);
+    uint32_t b = s->n_cuts;
+    for (uint32_t k = chosen + 1; k-- > 0;) {
+        ends[k] = s->cuts[b];
+        b = s->from[k * row + b];
+    }
+    return chosen + 1;
+}
+
+/* ---- intervals ---- */
+
+/* Huber, Robust Statistics, 1981, section 7.6: scale^2 [sum psi^2 / (n - 2)] / [mean psi']^2 times
+ * the inverse of X'X, where a row of X is (1, bytes) / fitted; with his correction for small n. */
+static double covariance_factor(const run *r, double scale)
+{
+    double psi2 = 0, slope = 0, slope2 = 0;
+    const double n = (double)r->n;
+    for (size_t i = 0; i < r->n; i++) {
+        const double u = r->residuals[i] / scale, v = u / bisquare, v2 = v * v;
+        if (v2 >= 1)
+            continue;
+        const double psi = u * (1 - v2) * (1 - v2), derivative = (1 - v2) * (1 - 5 * v2);
+        psi2 += psi * psi;
+        slope += derivative / n;
+        slope2 += derivative * derivative / n;
+    }
+    if (r->n <= 2 || !(slope > 0))
+        return INFINITY;
+    const double correction = 1 + 2 / n * (slope2 - slope * slope) / (slope * slope);
+    return correction * correction * scale * scale * psi2 / (n - 2) / (slope * slope);
+}
+
+/* The variances of alpha and beta, over the factor above. */
+static void inverse(const run *r, const line *of, double *alpha, double *beta)
+{
+    double a = 0, b = 0, c = 0, mean = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const double f = fitted(of, r->bytes[i]), w = 1 / (f * f);
+        a += w;
+        mean += w * r->bytes[i];
+    }
+    mean /= a;
+    for (size_t i = 0; i < r->n; i++) {
+        const double f = fitted(of, r->bytes[i]), d = r->bytes[i] - mean;
+        c += d * d / (f * f);
+    }
+    b = mean * mean;
+    *beta = 1 / c;
+    *alpha = 1 / a + b / c;
+}
+
+static cs_cost_interval interval(double value, double variance, double t)
+{
+    const double half = t * sqrt(variance);
+    if (!isfinite(half)) /* too few points to tell */
+        return (cs_cost_interval){value, 0, fmax(10 * value, value)};
+    return (cs_cost_interval){value, fmax(value - half, 0), value + half};
+}
+
+static cs_cost_regime finish_regime(const run *r, double rough_scale)
+{
+    line of = fit_line(r, rough_scale);
+    double scale = scale_of(r), variance_alpha, variance_beta, squares = 0;
+    uint32_t kept = 0;
+    for (int i = 0; i < 3; i++) { /* line and scale depend on each other */
+        iterate(r, scale, true, &of);
+        find_residuals(r, &of);
+        scale = scale_of(r);
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        if (fabs(r->residuals[i]) >= 3 * scale && fabs(r->residuals[i]) > 1e-6)
+            continue;
+        squares += r->residuals[i] * r->residuals[i];
+        kept++;
+    }
+    inverse(r, &of, &variance_alpha, &variance_beta);
+    const double factor = covariance_factor(r, scale);
+    const double t = r->n > 2 ? gsl_cdf_tdist_Pinv(1 - tail, (double)r->n - 2) : INFINITY;
+    return (cs_cost_regime){.from = (int64_t)r->bytes[0],
+                            .alpha = interval(of.alpha, factor * variance_alpha, t),
+                            .beta = interval(of.beta, factor * variance_beta, t),
+                            .error = kept > 0 ? sqrt(squares / kept) : 0,
+                            .points = (uint32_t)r->n,
+                            .outliers = (uint32_t)r->n - kept};
+}
+
+/* ---- all together ---- */
+
+static bool allocate(search *s, uint32_t n)
+{
+    double *values = calloc(5 * (size_t)n, sizeof(*values));
+    const size_t row = MOST_CUTS + 2;
+    s->all = (run){values, values + n, values + 2 * n, values + 3 * n, values + 4 * n, n};
+    s->cuts = calloc((size_t)n + 1, sizeof(*s->cuts));
+    s->loss = calloc(row * row, sizeof(*s->loss));
+    s->best = calloc(CS_FIT_REGIMES_MAX * row, sizeof(*s->best));
+    s->from = calloc(CS_FIT_REGIMES_MAX * row, sizeof(*s->from));
+    return values && s->cuts && s->loss && s->best && s->from;
+}
+
+static void release(search *s)
+{
+    free((void *)(uintptr_t)s->all.bytes);
+    free(s->cuts);
+    free(s->loss);
+    free(s->best);
+    free(s->from);
+}
+
+static cs_status check(const cs_cost_point *points, uint32_t n, cs_error *error)
+{
+    if (n < 2 || points[0].bytes == points[n - 1].bytes)
+        return cs_error_add(error, CS_INVALID,
+                            "a fit of alpha and beta needs at least two sizes (got %u timings%s)",
+                            n, n < 2 ? "" : " of one size");
+    if (n > CS_FIT_POINTS_MAX)
+        return cs_error_add(error, CS_INVALID, "a fit takes at most %d timings (got %u)",
+                            CS_FIT_POINTS_MAX, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(points[i].seconds > 0) || !isfinite(points[i].seconds) || points[i].bytes < 0 ||
+            (i > 0 && points[i].bytes < points[i - 1].bytes))
+            return cs_error_add(error, CS_INVALID,
+                                "timing %u of a fit must have seconds > 0, and no fewer bytes than "
+                                "the one before (got %g s for %lld B)",
+                                i, points[i].seconds, (long long)points[i].bytes);
+    }
+    return CS_OK;
+}
+
+static void pool_errors(cs_fit *fit)
+{
+    double squares = 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < fit->n_regimes; i++) {
+        const cs_cost_regime *r = &fit->regimes[i];
+        squares += r->error * r->error * (r->points - r->outliers);
+        kept += r->points - r->outliers;
+    }
+    fit->error = kept > 0 ? sqrt(squares / kept) : 0;
+}
+
+static void fit_all(search *s, uint32_t most, cs_fit *fit)
+{
+    uint32_t ends[CS_FIT_REGIMES_MAX] = {(uint32_t)s->all.n}, first = 0;
+    fit->n_regimes = 1;
+    if (s->all.n >= CS_FIT_RUN) {
+        find_cuts(s);
+        fit->n_regimes = divide(s, most, ends);
+    }
+    for (uint32_t i = 0; i < fit->n_regimes; i++) {
+        const run r = slice(&s->all, first, ends[i]);
+        fit->regimes[i] = finish_regime(&r, s->scale);
+        first = ends[i];
+    }
+    fit->regimes[0].from = 0;
+    pool_errors(fit);
+}
+
+cs_status cs_fit_regimes(const cs_cost_point *points, uint32_t n, uint32_t most, cs_fit *fit,
+                         cs_error *error)
+{
+    search s = {0};
+    cs_fit made = {0};
+    const cs_status status = check(points, n, error);
+    if (status != CS_OK)
+        return status;
+    most = most < 1 ? 1 : most > CS_FIT_REGIMES_MAX ? CS_FIT_REGIMES_MAX : most;
+    bool ready = allocate(&s, n);
+    for (uint32_t i = 0; ready && i < n; i++) {
+        ((double *)(uintptr_t)s.all.bytes)[i] = (double)points[i].bytes;
+        ((double *)(uintptr_t)s.all.seconds)[i] = points[i].seconds;
+    }
+    if (ready)
+        s.scale = local_scale(&s.all);
+    ready = ready && s.scale > 0;
+    if (ready)
+        fit_all(&s, most, &made);
+    release(&s);
+    if (!ready)
+        return cs_error_no_memory(error);
+    *fit = made;
+    return CS_OK;
+}
+
+double cs_fit_residual(const cs_cost_network *network, const cs_cost_point *point)
+{
+    return point->seconds / cs_cost_seconds(network, point->bytes) - 1;
+}
