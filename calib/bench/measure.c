@@ -123,7 +123,7 @@ static cs_status learn(measurement *m, uint32_t op, cs_piece piece, cs_pass pass
 {
     char text[CS_OP_KEY_BYTES];
     cs_op_shape shape;
-    uint32_t key, row;
+    uint32_t key = 0, row = 0;
     if (!shape_of(m, op, piece, &shape))
         return cs_error_add(error, CS_FAILED, "operator %s did a piece of work that has no key",
                             m->options->net->ops[op].name);

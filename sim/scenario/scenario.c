@@ -33,6 +33,7 @@ const cs_field cs_scenario_fields[] = {
 void cs_scenario_finish(cs_scenario *scenario)
 {
     cs_model_finish(&scenario->model);
+    cs_net_finish(&scenario->net);
     cs_platform_finish(&scenario->platform);
     cs_plan_finish(&scenario->plan);
     cs_arena_finish(&scenario->arena);
@@ -127,7 +128,8 @@ cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *sce
     cs_arena_init(&scenario->arena);
     cs_draft draft = {.path = path, .root = {.file = path}, .scenario = scenario};
     cs_status status = read_into(&draft, root, error);
-    cs_net_finish(&draft.model.net);
+    scenario->net = draft.model.net;
+    scenario->granularity = draft.model.workload.granularity;
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;

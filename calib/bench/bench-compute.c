@@ -1,0 +1,186 @@
+#include "calib/bench/bench-main.h"
+#include "calib/bench/measure.h"
+#include "sim/workload/workload.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- others that compute at the same time ---- */
+
+typedef struct other_processes {
+    pid_t *children;
+    uint32_t n;
+} other_processes;
+
+/* Trains until it is killed. */
+static void keep_busy(const cs_measure_options *options)
+{
+    cs_measure_options endless = *options;
+    cs_measure_report report;
+    cs_costs costs;
+    cs_error error;
+    endless.time_limit = 1;
+    endless.progress = NULL;
+    for (;;) {
+        cs_costs_init(&costs);
+        cs_error_init(&error);
+        if (cs_measure_compute(&endless, &costs, &report, &error) != CS_OK)
+            _exit(1);
+        cs_costs_finish(&costs);
+    }
+}
+
+static cs_status start_load(const cs_measure_options *options, uint32_t processes,
+                            other_processes *load, cs_error *error)
+{
+    load->n = 0;
+    load->children = calloc(processes, sizeof(*load->children));
+    if (!load->children)
+        return cs_error_no_memory(error);
+    cs_bench_pin(0);
+    for (uint32_t i = 1; i < processes; i++) {
+        pid_t child = fork();
+        if (child < 0)
+            return cs_error_add(error, CS_FAILED, "fork: no process number %u", i);
+        if (child == 0) {
+            cs_bench_pin(i);
+            keep_busy(options);
+        }
+        load->children[load->n++] = child;
+    }
+    return CS_OK;
+}
+
+static void stop_load(other_processes *load)
+{
+    for (uint32_t i = 0; i < load->n; i++) {
+        kill(load->children[i], SIGKILL);
+        waitpid(load->children[i], NULL, 0);
+    }
+    free(load->children);
+}
+
+/* ---- one batch size ---- */
+
+static void tell(const cs_measure_report *report, const cs_net *net, uint32_t batch)
+{
+    fprintf(
+        stderr,
+        "%s, batch %u: %u steps after %u to warm up, %u pieces of work, %.4f ms a step (%.4f to "
+        "%.4f), %.1f MB at the peak%s\n",
+        net->name, batch, report->steps, report->warm_up, report->pieces, 1e3 * report->step.median,
+        1e3 * report->step.low, 1e3 * report->step.high, (double)report->peak_bytes / 1e6,
+        report->unsettled > 0 ? "; NOT SETTLED:" : "");
+    if (report->unsettled > 0)
+        fprintf(stderr, "  the time limit left %u passes with wider intervals\n",
+                report->unsettled);
+}
+
+static cs_status measure_batch(const cs_backend *backend, cs_bench *bench,
+                               const cs_request *request, const cs_net *net, uint32_t batch,
+                               uint32_t source, const cs_progress *progress, cs_costs *costs,
+                               cs_error *error)
+{
+    cs_accelerator none;
+    cs_net_chain chain;
+    cs_measure_report report;
+    other_processes others;
+    cs_accelerator_none(&none);
+    cs_net_options how = {.batch_size = batch, .device = &none, .source = "none"};
+    cs_status status = cs_net_chain_find(net, &how, &chain, error);
+    if (status != CS_OK)
+        return status;
+    cs_measure_options options = {.backend = backend,
+                                  .bench = bench,
+                                  .net = net,
+                                  .chain = &chain,
+                                  .batch = batch,
+                                  .n_states = request->states,
+                                  .share = request->share,
+                                  .time_limit = cs_time_seconds(request->time_limit),
+                                  .source = source,
+                                  .progress = progress};
+    status = start_load(&options, request->processes, &others, error);
+    if (status == CS_OK)
+        status = cs_measure_compute(&options, costs, &report, error);
+    stop_load(&others);
+    cs_net_chain_finish(&chain);
+    if (status == CS_OK)
+        tell(&report, net, batch);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static cs_status add_source(const cs_backend *backend, cs_bench *bench, const cs_request *request,
+                            cs_costs *costs, uint32_t *id, cs_error *error)
+{
+    char notes[256];
+    cs_cost_source source = {.source = request->command,
+                             .date = request->date,
+                             .notes = notes,
+                             .driver = "",
+                             .libraries = "",
+                             .clock = ""};
+    snprintf(notes, sizeof(notes), "%s%s%u process%s at once, each on a core of its own",
+             request->notes, request->notes[0] ? "; " : "", request->processes,
+             request->processes == 1 ? "" : "es");
+    backend->describe(bench, &source);
+    return cs_costs_add_source(costs, &source, id, error);
+}
+
+static cs_status measure_all(const cs_backend *backend, cs_bench *bench, const cs_request *request,
+                             const cs_net *net, const cs_progress *progress, cs_costs *costs,
+                             cs_error *error)
+{
+    uint32_t source;
+    const cJSON *batch;
+    cs_status status = add_source(backend, bench, request, costs, &source, error);
+    cJSON_ArrayForEach(batch, request->batches)
+    {
+        if (status != CS_OK)
+            return status;
+        if (!cJSON_IsNumber(batch) || batch->valuedouble < 1 || batch->valuedouble > CS_BATCH_MAX)
+            return cs_error_add(error, CS_INVALID, "batch sizes must be from 1 to %d",
+                                CS_BATCH_MAX);
+        status = measure_batch(backend, bench, request, net, (uint32_t)batch->valuedouble, source,
+                               progress, costs, error);
+    }
+    return status == CS_OK ? cs_measure_copies(backend, bench, source, costs, error) : status;
+}
+
+/* What was measured before something failed is saved; the message stands. */
+cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
+                           const cs_progress *progress, cs_error *error)
+{
+    cs_json_place place = {.file = request->command};
+    cs_workload workload = {0};
+    cs_net net = {0};
+    cs_bench *bench = NULL;
+    cs_costs costs;
+    cs_arena arena;
+    cs_arena_init(&arena);
+    cs_costs_init(&costs);
+    cs_status status = cs_field_read(request->workload, &place,
+                                     (const cs_field *const[]){cs_workload_fields, NULL},
+                                     (void *const[]){&workload}, &arena, error);
+    if (status == CS_OK)
+        status = cs_workload_network(&workload, &place, &net, error);
+    if (status == CS_OK)
+        status = backend->open(0, &bench, error);
+    if (status == CS_OK) {
+        status = measure_all(backend, bench, request, &net, progress, &costs, error);
+        if (costs.n_compute > 0) {
+            cs_status saved = cs_request_save(request, &costs, error);
+            status = status == CS_OK ? saved : status;
+        }
+    }
+    backend->close(bench);
+    cs_net_finish(&net);
+    cs_costs_finish(&costs);
+    cs_arena_finish(&arena);
+    return status;
+}

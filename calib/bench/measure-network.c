@@ -1,0 +1,155 @@
+#include "calib/bench/measure-network.h"
+
+#include "calib/fit.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { FEWEST = 15, MOST = 4000, ROUND = 16 };
+
+static const double share = 0.02;
+
+typedef struct link_test {
+    const cs_network_options *options;
+    cs_cost_collective collective;
+    char *from, *to;
+    double *samples;
+} link_test;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Rank 0 and rank 1 send there and back; the others wait. */
+static cs_status ping_pong(const link_test *test, int64_t bytes, double *seconds, cs_error *error)
+{
+    uint32_t rank = test->options->wire->rank;
+    cs_status status = cs_wire_barrier(error);
+    double start = now();
+    if (status == CS_OK && rank == 0)
+        status = cs_wire_send(1, test->from, bytes, error);
+    if (status == CS_OK && rank < 2)
+        status = cs_wire_receive(1 - rank, test->to, bytes, error);
+    if (status == CS_OK && rank == 1)
+        status = cs_wire_send(0, test->from, bytes, error);
+    *seconds = rank == 0 ? (now() - start) / 2 : 0;
+    return status;
+}
+
+/* Gradients are reduced in place. */
+static cs_status all_together(const link_test *test, int64_t bytes, double *seconds,
+                              cs_error *error)
+{
+    void *from = test->collective == CS_COST_ALL_REDUCE ? test->to : test->from;
+    cs_status status = cs_wire_barrier(error);
+    double start = now();
+    if (status == CS_OK)
+        status =
+            cs_wire_collective(test->collective, test->options->wire, from, test->to, bytes, error);
+    *seconds = now() - start;
+    return status;
+}
+
+/* One round of samples, each the time of the slowest rank. */
+static cs_status take_round(const link_test *test, int64_t bytes, uint32_t n, cs_error *error)
+{
+    double *samples = test->samples + n;
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < ROUND && status == CS_OK; i++)
+        status = test->collective == CS_COST_SEND ? ping_pong(test, bytes, &samples[i], error)
+                                                  : all_together(test, bytes, &samples[i], error);
+    return status == CS_OK ? cs_wire_largest(samples, ROUND, error) : status;
+}
+
+/* All ranks have the same samples, and so come to the same end. */
+static cs_status measure_size(const link_test *test, int64_t bytes, cs_cost_point *point,
+                              cs_error *error)
+{
+    double spent = 0;
+    uint32_t n = 0;
+    for (;;) {
+        cs_status status = take_round(test, bytes, n, error);
+        if (status != CS_OK)
+            return status;
+        for (uint32_t i = 0; i < ROUND; i++)
+            spent += test->samples[n + i];
+        n += ROUND;
+        uint32_t skipped = n / 10, kept = n - skipped;
+        double *copy = malloc(kept * sizeof(*copy));
+        if (!copy)
+            return cs_error_no_memory(error);
+        for (uint32_t i = 0; i < kept; i++)
+            copy[i] = test->samples[skipped + i];
+        cs_cost_timing timing;
+        cs_fit_median(copy, kept, &timing);
+        free(copy);
+        bool enough = kept >= FEWEST && cs_fit_is_settled(&timing, share);
+        if (enough || spent > test->options->time_limit || n + ROUND > MOST) {
+            *point = (cs_cost_point){bytes, timing.median};
+            return CS_OK;
+        }
+    }
+}
+
+static cs_status add_fit(const link_test *test, const cs_cost_point *points, uint32_t n,
+                         cs_costs *costs, cs_error *error)
+{
+    cs_fit fit;
+    if (test->options->wire->rank > 0)
+        return CS_OK;
+    cs_status status = cs_fit_regimes(points, n, CS_FIT_REGIMES_MAX, &fit, error);
+    if (status != CS_OK)
+        return status;
+    cs_cost_network entry = {.collective = test->collective,
+                             .level = CS_COST_LEVEL_NODE,
+                             .ranks =
+                                 test->collective == CS_COST_SEND ? 2 : test->options->wire->size,
+                             .n_regimes = fit.n_regimes,
+                             .n_points = n,
+                             .regimes = fit.regimes,
+                             .points = points,
+                             .source = test->options->source};
+    return cs_costs_add_network(costs, &entry, error);
+}
+
+static cs_status measure_collective(const link_test *test, cs_costs *costs, cs_error *error)
+{
+    const cs_network_options *o = test->options;
+    cs_cost_point points[64];
+    int64_t unit = 4 * (int64_t)o->wire->size;
+    uint32_t n = 0;
+    for (int64_t bytes = o->min_bytes; bytes <= o->max_bytes; bytes *= 2) {
+        int64_t whole = (bytes + unit - 1) / unit * unit;
+        if (n > 0 && points[n - 1].bytes >= whole)
+            continue;
+        if (!cs_progress_step(o->progress, cs_cost_collective_names[test->collective],
+                              (uint64_t)bytes, (uint64_t)o->max_bytes))
+            return cs_error_add(error, CS_INTERRUPTED, "interrupted");
+        cs_status status = measure_size(test, whole, &points[n++], error);
+        if (status != CS_OK)
+            return status;
+    }
+    return add_fit(test, points, n, costs, error);
+}
+
+cs_status cs_measure_network(const cs_network_options *options, cs_costs *costs, cs_error *error)
+{
+    size_t room = (size_t)options->max_bytes + 4 * (size_t)options->wire->size;
+    link_test test = {.options = options,
+                      .from = calloc(1, room),
+                      .to = calloc(1, room),
+                      .samples = calloc(MOST + ROUND, sizeof(double))};
+    cs_status status = test.from && test.to && test.samples ? CS_OK : cs_error_no_memory(error);
+    for (uint32_t c = 0; c < CS_N_COST_COLLECTIVES && status == CS_OK; c++) {
+        test.collective = (cs_cost_collective)c;
+        if (options->collectives & UINT32_C(1) << c)
+            status = measure_collective(&test, costs, error);
+    }
+    free(test.from);
+    free(test.to);
+    free(test.samples);
+    return status;
+}
