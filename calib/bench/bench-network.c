@@ -98,8 +98,16 @@ cs_status cs_bench_network(const cs_backend *backend, const cs_request *request,
     cs_status status = cs_wire_open(&wire, error);
     if (status == CS_OK)
         status = measure(backend, request, &wire, progress, error);
-    if (status != CS_OK && wire.size > 1)
-        fprintf(stderr, "sim: error: rank %u: %s\n", wire.rank, error->text);
-    cs_wire_close(&wire, status != CS_OK);
+    cs_bench_leave(&wire, status, error);
     return status;
+}
+
+void cs_bench_leave(cs_wire *wire, cs_status status, cs_error *error)
+{
+    bool alike = status == CS_INVALID || status == CS_USAGE;
+    if (status != CS_OK && wire->size > 1 && (!alike || wire->rank == 0))
+        fprintf(stderr, "sim: error: %s\n", error->text);
+    if (status != CS_OK && wire->size > 1)
+        cs_error_init(error);
+    cs_wire_close(wire, status != CS_OK && !alike);
 }

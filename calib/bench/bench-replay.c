@@ -194,8 +194,6 @@ cs_status cs_bench_replay(const cs_backend *backend, const cs_request *request,
     cs_status status = cs_wire_open(&wire, error);
     if (status == CS_OK)
         status = replay(backend, request, &wire, progress, error);
-    if (status != CS_OK && wire.size > 1)
-        fprintf(stderr, "sim: error: rank %u: %s\n", wire.rank, error->text);
-    cs_wire_close(&wire, status != CS_OK);
+    cs_bench_leave(&wire, status, error);
     return status;
 }

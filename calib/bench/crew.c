@@ -15,7 +15,7 @@ static cs_status refuse(const char *path, const char *pointer, const char *what,
 
 static cs_status check_scenario(const cs_scenario *scenario, const char *path, cs_error *error)
 {
-    if (scenario->net.n_ops == 0)
+    if (!scenario->net)
         return refuse(
             path, "/model",
             "must have a \"name\" to be replayed: only an architecture says which kernels "
@@ -173,8 +173,8 @@ static cs_status make(cs_crew *crew, const char *path, cs_error *error)
     if (status == CS_OK)
         status = cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params,
                                    &crew->graph, error);
-    for (uint32_t c = 0; c < crew->graph.n_classes && status == CS_OK; c++)
-        status = check_class(&crew->graph.classes[c], path, error);
+    for (uint32_t t = 0; t < crew->graph.n_tasks && status == CS_OK; t++)
+        status = check_class(cs_graph_class(&crew->graph, t), path, error);
     if (status != CS_OK)
         return status;
     size_t n = crew->graph.n_tasks + UINT64_C(1);

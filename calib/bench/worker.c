@@ -57,7 +57,7 @@ static cs_status make_chain(cs_worker *worker, cs_error *error)
                           .granularity = (cs_granularity)scenario->granularity,
                           .device = &none,
                           .source = "none"};
-    return cs_net_chain_find(&scenario->net, &how, &worker->chain, error);
+    return cs_net_chain_find(scenario->net, &how, &worker->chain, error);
 }
 
 static cs_status open_worker(cs_worker *worker, cs_error *error)
@@ -77,7 +77,7 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
     worker->trainer = (cs_trainer){.backend = worker->backend,
                                    .bench = worker->bench,
                                    .pool = &worker->pool,
-                                   .net = &worker->crew->scenario->net,
+                                   .net = worker->crew->scenario->net,
                                    .chain = &worker->chain,
                                    .batch = worker->crew->scenario->job.micro_samples,
                                    .n_states = worker->crew->n_states};

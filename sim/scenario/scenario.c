@@ -33,7 +33,7 @@ const cs_field cs_scenario_fields[] = {
 void cs_scenario_finish(cs_scenario *scenario)
 {
     cs_model_finish(&scenario->model);
-    cs_net_finish(&scenario->net);
+    cs_net_finish(scenario->net);
     cs_platform_finish(&scenario->platform);
     cs_plan_finish(&scenario->plan);
     cs_arena_finish(&scenario->arena);
@@ -121,6 +121,21 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
     return scenario->resolved ? CS_OK : cs_error_no_memory(error);
 }
 
+/* Of a named model; the draft is left without. */
+static cs_status keep_net(cs_draft *draft, cs_error *error)
+{
+    cs_scenario *scenario = draft->scenario;
+    if (!draft->model.workload.name)
+        return CS_OK;
+    scenario->net = cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->net));
+    if (!scenario->net)
+        return cs_error_no_memory(error);
+    *scenario->net = draft->model.net;
+    draft->model.net = (cs_net){0};
+    scenario->granularity = draft->model.workload.granularity;
+    return CS_OK;
+}
+
 cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *scenario,
                            cs_error *error)
 {
@@ -128,8 +143,9 @@ cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *sce
     cs_arena_init(&scenario->arena);
     cs_draft draft = {.path = path, .root = {.file = path}, .scenario = scenario};
     cs_status status = read_into(&draft, root, error);
-    scenario->net = draft.model.net;
-    scenario->granularity = draft.model.workload.granularity;
+    if (status == CS_OK)
+        status = keep_net(&draft, error);
+    cs_net_finish(&draft.model.net);
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;

@@ -9,7 +9,6 @@
 
 #include "schedules/schedule.h"
 #include "sim/lower/lower.h"
-#include "sim/workload/net.h"
 #include "topologies/topology.h"
 
 typedef struct cs_scenario {
@@ -20,9 +19,8 @@ typedef struct cs_scenario {
     const cs_schedule *schedule;
     void *params; /* of the schedule */
     cs_model model;
-    cs_net net; /* that a named model was built from, with chains of that `granularity`; of other
-                 * models it has no operators */
-    uint32_t granularity;
+    struct cs_net *net;   /* that a named model was built from; NULL of others */
+    uint32_t granularity; /* cs_granularity of its chain */
     cs_platform platform;
     cs_plan plan;
     cs_job job;
