@@ -422,7 +422,7 @@ static void fit_all(search *s, uint32_t most, cs_fit *fit)
 {
     uint32_t ends[CS_FIT_REGIMES_MAX] = {(uint32_t)s->all.n}, first = 0;
     fit->n_regimes = 1;
-    if (s->all.n >= CS_FIT_RUN) {
+    if (most > 1 && s->all.n >= CS_FIT_RUN) {
         find_cuts(s);
         fit->n_regimes = divide(s, most, ends);
     }

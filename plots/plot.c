@@ -1,5 +1,6 @@
 #include "plots/plot.h"
 
+#include "plots/plot-fit.h"
 #include "plots/sheet.h"
 #include "sim/base/file.h"
 #include "sim/base/number.h"
@@ -20,15 +21,18 @@ static const cs_plot_kind kinds[] = {
     {"lines",
      "of a sweep over one or two keys: a figure against the first, a line per value of the "
      "second"},
+    {"fit", "of a costs file: timings of collectives, the fits to them, and the residuals"},
     {0},
 };
 
+typedef enum input { RUN, SWEEP, COSTS } input;
+
 static const struct {
-    cs_sheet_function *draw;
-    bool sweep; /* reads the file of a sweep */
+    cs_sheet_function *draw; /* NULL of COSTS, which cs_plot_fit draws */
+    input reads;
 } functions[] = {
-    {cs_plot_timeline, false}, {cs_plot_memory, false}, {cs_plot_utilisation, false},
-    {cs_plot_heatmap, true},   {cs_plot_lines, true},
+    {cs_plot_timeline, RUN},  {cs_plot_memory, RUN},  {cs_plot_utilisation, RUN},
+    {cs_plot_heatmap, SWEEP}, {cs_plot_lines, SWEEP}, {NULL, COSTS},
 };
 
 /* By the ending of the output's name; `terminal` is what common.gp knows it by. */
@@ -76,19 +80,45 @@ static cs_status check_size(const char *what, uint32_t size, cs_error *error)
                         size);
 }
 
-static cs_status draw(const cs_plot_options *options, cs_reader *reader, const char *terminal,
+/* What is read, of the kind that the plot needs. */
+typedef struct source {
+    cs_reader reader;
+    cs_costs costs;
+} source;
+
+static cs_status open_source(source *from, const cs_plot_options *options, input reads,
+                             cs_error *error)
+{
+    *from = (source){0};
+    if (reads == COSTS)
+        return cs_costs_load(options->input, &from->costs, error);
+    return reads == SWEEP ? cs_reader_init_sweep(&from->reader, options->input, error)
+                          : cs_reader_init(&from->reader, options->input, error);
+}
+
+static void close_source(source *from, input reads)
+{
+    if (reads == COSTS)
+        cs_costs_finish(&from->costs);
+    else
+        cs_reader_finish(&from->reader);
+}
+
+static cs_status draw(const cs_plot_options *options, source *from, const char *terminal,
                       size_t kind, const char *output, cs_error *error)
 {
     cs_gnuplot job;
     cs_sheet sheet;
+    const input reads = functions[kind].reads;
     cs_status status = cs_gnuplot_init(&job, error);
     if (status != CS_OK)
         return status;
     cs_gnuplot_text(&job, "format", terminal);
-    status = functions[kind].sweep ? cs_sheet_init_sweep(&sheet, options, reader, &job, error)
-                                   : cs_sheet_init(&sheet, options, reader, &job, error);
+    status = reads == RUN ? cs_sheet_init(&sheet, options, &from->reader, &job, error)
+                          : cs_sheet_init_sweep(&sheet, options, &from->reader, &job, error);
     if (status == CS_OK)
-        status = functions[kind].draw(&sheet, output, error);
+        status = reads == COSTS ? cs_plot_fit(&sheet, &from->costs, output, error)
+                                : functions[kind].draw(&sheet, output, error);
     cs_sheet_finish(&sheet);
     cs_gnuplot_finish(&job);
     return status;
@@ -106,22 +136,22 @@ static cs_status check_written(const cs_file_draft *draft, cs_error *error)
 static cs_status draw_file(const cs_plot_options *options, const char *terminal, size_t kind,
                            cs_error *error)
 {
-    cs_reader reader;
+    source from;
     cs_file_draft draft;
-    cs_status status = functions[kind].sweep ? cs_reader_init_sweep(&reader, options->input, error)
-                                             : cs_reader_init(&reader, options->input, error);
+    const input reads = functions[kind].reads;
+    cs_status status = open_source(&from, options, reads, error);
     if (status != CS_OK)
         return status;
     status = cs_file_draft_begin(&draft, options->output, error);
     if (status == CS_OK) {
-        status = draw(options, &reader, terminal, kind, draft.temporary, error);
+        status = draw(options, &from, terminal, kind, draft.temporary, error);
         if (status == CS_OK)
             status = check_written(&draft, error);
         if (status == CS_OK)
             status = cs_file_draft_commit(&draft, error);
         cs_file_draft_drop(&draft);
     }
-    cs_reader_finish(&reader);
+    close_source(&from, reads);
     return status;
 }
 

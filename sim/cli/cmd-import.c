@@ -1,24 +1,34 @@
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 #include "sim/base/units.h"
-#include "sim/cli/command.h"
+#include "sim/cli/import-costs.h"
 #include "sim/workload/pipedream.h"
 #include "sim/workload/torch-trace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const levels[] = {"node", "network", NULL};
+
 static const cs_option options[] = {
-    {"output", 'o', "MODEL.json", "Where to write the model (default: standard output)", false,
-     NULL},
+    {"output", 'o', "FILE.json", "Where to write the model or the costs (default: standard output)",
+     false, NULL},
     {"name", 'n', "NAME", "Name of the model (default: from the file's name or folder)", false,
      NULL},
-    {"batch", 'b', "SAMPLES", "Samples of the profiled mini-batch; required", false, NULL},
-    {"hardware", 0, "TEXT", "What it was measured on, for the provenance", false, NULL},
+    {"batch", 'b', "SAMPLES", "Samples of the profiled mini-batch; pipedream: required", false,
+     NULL},
+    {"hardware", 0, "TEXT", "What it was measured on, for the provenance; osu: required", false,
+     NULL},
     {"date", 0, "YYYY-MM-DD", "When it was measured, for the provenance; required", false, NULL},
+    {"ranks", 0, "N", "How many ranks took part, where the log does not say", false, NULL},
+    {"level", 0, "LEVEL", "Whether the ranks share a node; osu: required", false, levels},
+    {"collective", 0, "NAME", "Which one it was, where the log does not say", false,
+     cs_cost_collective_names},
+    {"in-place", 0, NULL, "nccl-tests: take the times in place (default: out of place)", false,
+     NULL},
+    {"merge", 0, "COSTS.json", "Costs that are kept where the log has no others", false, NULL},
     {0},
 };
-
-static const char *const formats[] = {"pipedream", "torch", NULL};
 
 static cs_status write_model(const cs_model *model, const char *path, cs_error *error)
 {
@@ -62,7 +72,7 @@ static cs_status require_options(const cs_arguments *arguments, bool batch, cs_e
     return CS_OK;
 }
 
-static cs_status import_pipedream(const cs_log *log, const char *path, const char *output,
+static cs_status import_pipedream(const cs_context *context, const char *path, const char *output,
                                   const cs_pipedream_options *how, cs_error *error)
 {
     cs_model model = {0};
@@ -71,12 +81,12 @@ static cs_status import_pipedream(const cs_log *log, const char *path, const cha
     if (status == CS_OK)
         status = write_model(&model, output, error);
     if (status == CS_OK)
-        tell(log, &model, &report);
+        tell(&context->log, &model, &report);
     cs_model_finish(&model);
     return status;
 }
 
-static cs_status import_torch(const cs_log *log, const char *path, const char *output,
+static cs_status import_torch(const cs_context *context, const char *path, const char *output,
                               const cs_pipedream_options *how, cs_error *error)
 {
     const cs_torch_options options_of = {how->name, how->batch_size, how->hardware, how->date};
@@ -86,49 +96,88 @@ static cs_status import_torch(const cs_log *log, const char *path, const char *o
     if (status == CS_OK)
         status = write_model(&model, output, error);
     if (status == CS_OK)
-        cs_log_write(
-            log, CS_LOG_INFO, "%s: %u operators and %u kernels in %u steps made a chain of %u %s",
-            path, report.n_operators, report.n_kernels, report.n_steps, report.n_layers,
-            report.modules ? "modules" : "operators (record with with_stack=True for modules)");
+        cs_log_write(&context->log, CS_LOG_INFO,
+                     "%s: %u operators and %u kernels in %u steps made a chain of %u %s", path,
+                     report.n_operators, report.n_kernels, report.n_steps, report.n_layers,
+                     report.modules ? "modules"
+                                    : "operators (record with with_stack=True for modules)");
     cs_model_finish(&model);
     return status;
 }
 
-static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+/* A format makes a model, or costs. */
+static const struct format {
+    const char *name;
+    cs_status (*model)(const cs_context *, const char *, const char *, const cs_pipedream_options *,
+                       cs_error *);
+    bool needs_batch;
+    cs_import_function *costs;
+} formats[] = {
+    {"pipedream", import_pipedream, true, NULL},
+    {"torch", import_torch, false, NULL},
+    {"nccl-tests", NULL, false, cs_import_nccl_tests},
+    {"osu", NULL, false, cs_import_osu},
+};
+
+static const char *const format_names[] = {"pipedream", "torch", "nccl-tests", "osu", NULL};
+
+static cs_status find_format(const char *name, const struct format **out, cs_error *error)
 {
-    const char *format = arguments->words[0], *path = arguments->words[1];
+    cs_guess guess;
+    cs_guess_init(&guess, name);
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        cs_guess_add(&guess, formats[i].name);
+        if (strcmp(formats[i].name, name) != 0)
+            continue;
+        *out = &formats[i];
+        return CS_OK;
+    }
+    return cs_error_add(error, CS_USAGE, "import: unknown format %s", cs_guess_text(&guess));
+}
+
+static cs_status import_model(const cs_context *context, const cs_arguments *arguments,
+                              const struct format *format, cs_error *error)
+{
     const char *output = cs_arguments_value(arguments, "output");
-    bool torch = strcmp(format, "torch") == 0;
-    if (!torch && strcmp(format, "pipedream") != 0)
-        return cs_error_add(error, CS_USAGE,
-                            "import: unknown format \"%s\"; known: pipedream, torch", format);
     cs_pipedream_options how = {.name = cs_arguments_value(arguments, "name"),
                                 .hardware = cs_arguments_value(arguments, "hardware"),
                                 .date = cs_arguments_value(arguments, "date")};
-    cs_status status = require_options(arguments, !torch, error);
+    cs_status status = require_options(arguments, format->needs_batch, error);
     if (status == CS_OK)
         status = cs_arguments_count(arguments, "batch", 0, &how.batch_size, error);
+    return status == CS_OK
+               ? format->model(context, arguments->words[1], output ? output : "-", &how, error)
+               : status;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    const struct format *format;
+    const cs_status status = find_format(arguments->words[0], &format, error);
     if (status != CS_OK)
         return status;
-    output = output ? output : "-";
-    return torch ? import_torch(&context->log, path, output, &how, error)
-                 : import_pipedream(&context->log, path, output, &how, error);
+    return format->costs
+               ? cs_import_costs(context, arguments, format->costs, arguments->words[1], error)
+               : import_model(context, arguments, format, error);
 }
 
 const cs_command cs_command_import = {
     .name = "import",
-    .words = "pipedream GRAPH.txt | torch TRACE.json[.gz]",
+    .words = "pipedream GRAPH.txt | torch TRACE.json[.gz] | nccl-tests LOG | osu LOG",
     .min_words = 2,
     .max_words = 2,
-    .choices = formats,
-    .summary = "make a model from a foreign profile",
+    .choices = format_names,
+    .summary = "make a model from a foreign profile, or costs from foreign logs",
     .doc = "Reads a profile in the format of the PipeDream project and writes it as a model file. "
            "Branches "
            "become a chain: between two nodes through which every path leads, all nodes become one "
            "layer; "
            "which ones is said on standard error.\n\n"
            "A trace of PyTorch's profiler, recorded over a training step with record_shapes=True "
-           "and best with_stack=True, becomes a chain of its modules with their measured times.",
+           "and best with_stack=True, becomes a chain of its modules with their measured times.\n\n"
+           "The output of nccl-tests, or of the OSU micro-benchmarks, becomes a costs file "
+           "(scenarios/costs.md): a latency and a time per byte for every collective, number of "
+           "ranks and regime of sizes, with 95 % intervals. `sim plot --kind fit` draws it.",
     .options = options,
     .run = run,
 };

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"timeline", "memory", "utilisation", "heatmap", "lines", NULL};
+static const char *const kinds[] = {"timeline", "memory", "utilisation", "heatmap",
+                                    "lines",    "fit",    NULL};
 
 static const cs_option options[] = {
     {"kind", 'k', "KIND", "What to draw", false, kinds},
-    {"value", 0, "NAME", "Figure of a sweep to draw, like makespan_s", false, NULL},
+    {"value", 0, "NAME", "Figure of a sweep to draw, like makespan_s; of costs, a collective",
+     false, NULL},
     {"output", 'o', "FILE", "Picture: .svg, .png or .pdf (default: INPUT-KIND.svg)", false, NULL},
     {"first-device", 0, "N", "First device to show (default: 0)", false, NULL},
     {"devices", 0, "N", "How many devices to show (default: all)", false, NULL},
@@ -96,16 +98,17 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_plot = {
     .name = "plot",
-    .words = "RESULTS.h5",
+    .words = "RESULTS.h5 | COSTS.json",
     .min_words = 1,
     .max_words = 1,
     .summary = "draw results",
-    .doc = "Draws a results file with gnuplot. timeline: what each device does when. memory: what "
-           "its memory "
-           "holds over time. utilisation: what the time of devices went to, and how busy the links "
-           "are.\n\nOf the file of a sweep, and a figure (--value): heatmap, over two keys; lines, "
-           "over one "
-           "key, or one line per value of a second.",
+    .doc =
+        "Draws a results file with gnuplot. timeline: what each device does when. memory: what its "
+        "memory holds over time. utilisation: what the time of devices went to, and how busy the "
+        "links are.\n\n"
+        "Of the file of a sweep, and a figure (--value): heatmap, over two keys; lines, over one "
+        "key, or one line per value of a second.\n\n"
+        "Of a costs file: fit, timings of collectives with the fitted lines and the residuals.",
     .options = options,
     .run = run,
 };

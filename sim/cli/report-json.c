@@ -1,5 +1,7 @@
 #include "sim/cli/report.h"
 
+#include "sim/workload/op-shape.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -231,6 +233,57 @@ static bool add_difference(cJSON *root, const cs_simulation *simulation)
            add_sequences(root, "sequences_by_forward_and_backward", staleness, true);
 }
 
+/* ---- costs ---- */
+
+static cJSON *add_item(cJSON *list)
+{
+    cJSON *object = cJSON_CreateObject();
+    return cJSON_AddItemToArray(list, object) ? object : NULL;
+}
+
+static bool add_missing(cJSON *list, const cs_missing_cost *missing)
+{
+    cJSON *object = add_item(list);
+    cJSON *passes = object && cJSON_AddStringToObject(object, "op", missing->op) &&
+                            add_number(object, "times", missing->count)
+                        ? cJSON_AddArrayToObject(object, "passes")
+                        : NULL;
+    bool done = passes != NULL;
+    for (uint32_t pass = 0; done && pass < CS_N_PASSES; pass++)
+        if (missing->passes & 1u << pass)
+            done = cJSON_AddItemToArray(passes, cJSON_CreateString(cs_pass_names[pass]));
+    return done;
+}
+
+static bool add_unmeasured(cJSON *list, const cs_unmeasured *at)
+{
+    cJSON *object = add_item(list);
+    return object && cJSON_AddStringToObject(object, "collective", cs_kind_name(at->kind)) &&
+           cJSON_AddStringToObject(object, "level", at->network ? "network" : "node") &&
+           add_number(object, "ranks", at->ranks) && add_number(object, "times", (double)at->count);
+}
+
+/* Nothing where the scenario names no costs. */
+static bool add_costs(cJSON *root, const cs_scenario *scenario, const cs_lower_report *lowering)
+{
+    const cs_costs_use *use = &scenario->costs;
+    if (!use->given)
+        return true;
+    cJSON *costs = cJSON_AddObjectToObject(root, "costs");
+    bool done = costs && cJSON_AddStringToObject(costs, "files", use->files) &&
+                add_number(costs, "measured_times", use->n_measured) &&
+                add_number(costs, "estimated_times", use->n_estimated) &&
+                add_number(costs, "measured_collectives", (double)lowering->n_measured);
+    cJSON *missing = done ? cJSON_AddArrayToObject(costs, "missing") : NULL;
+    cJSON *unmeasured = missing ? cJSON_AddArrayToObject(costs, "missing_collectives") : NULL;
+    done = unmeasured != NULL;
+    for (uint32_t i = 0; done && i < use->n_missing; i++)
+        done = add_missing(missing, &use->missing[i]);
+    for (uint32_t i = 0; done && i < lowering->n_unmeasured; i++)
+        done = add_unmeasured(unmeasured, &lowering->unmeasured[i]);
+    return done;
+}
+
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_analysis *analysis = &simulation->analysis;
@@ -253,7 +306,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            cJSON_AddStringToObject(root, "hash", hash) && add_forms(root, simulation) &&
            add_critical_path(root, analysis) && add_devices(root, simulation) &&
            add_links(root, &simulation->trace) && add_weights(root, &analysis->staleness) &&
-           add_difference(root, simulation);
+           add_difference(root, simulation) && add_costs(root, scenario, &simulation->lowering);
 }
 
 cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)

@@ -2,6 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/cli/wrap.h"
+#include "sim/workload/op-shape.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -325,6 +326,56 @@ static void print_collectives(const cs_lower_report *lowering, FILE *out)
         fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
 }
 
+enum { MISSING_ROWS = 8 };
+
+static void print_missing(const cs_costs_use *use, FILE *out)
+{
+    for (uint32_t i = 0; i < use->n_missing && i < MISSING_ROWS; i++) {
+        const cs_missing_cost *at = &use->missing[i];
+        fprintf(out, "  not measured: %s:", at->op);
+        for (uint32_t pass = 0; pass < CS_N_PASSES; pass++)
+            if (at->passes & 1u << pass)
+                fprintf(out, " %s", cs_pass_names[pass]);
+        fprintf(out, " (%u)\n", at->count);
+    }
+    if (use->n_missing > MISSING_ROWS)
+        fprintf(out, "  ... %u more, all of them in --json\n", use->n_missing - MISSING_ROWS);
+}
+
+static void print_measured_collectives(const cs_lower_report *lowering, FILE *out)
+{
+    if (!lowering->analytic)
+        fprintf(out, "  collectives are simulated as messages; \"fidelity\": \"analytic\" takes "
+                     "their measured times\n");
+    else
+        fprintf(out, "  %llu of %llu collectives take measured times, the others computed ones\n",
+                (unsigned long long)lowering->n_measured,
+                (unsigned long long)lowering->n_collectives);
+    for (uint32_t i = 0; i < lowering->n_unmeasured; i++) {
+        const cs_unmeasured *at = &lowering->unmeasured[i];
+        fprintf(out, "  not measured: %s of %u ranks, %s (%llu)\n", cs_kind_name(at->kind),
+                at->ranks, at->network ? "network" : "node", (unsigned long long)at->count);
+    }
+}
+
+static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowering, FILE *out)
+{
+    const cs_costs_use *use = &scenario->costs;
+    const uint32_t times = use->n_measured + use->n_estimated;
+    if (!use->given)
+        return;
+    fprintf(out, "costs %s: ", use->files);
+    if (times > 0)
+        fprintf(out, "%u of %u times of operators measured%s\n", use->n_measured, times,
+                use->n_estimated > 0 ? ", the others by roofline" : "");
+    else
+        fprintf(out, "the times of layers are the model's own\n");
+    print_missing(use, out);
+    if (lowering->n_collectives > 0 && scenario->collectives.measured)
+        print_measured_collectives(lowering, out);
+    fputc('\n', out);
+}
+
 void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
 {
     const cs_job *job = &scenario->job;
@@ -333,6 +384,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     fprintf(out, "%u mini-batch%s of %u samples, %u micro-batch%s of %u\n\n", job->iterations,
             job->iterations == 1 ? "" : "es", scenario->batch_size, job->micro_batches,
             job->micro_batches == 1 ? "" : "es", job->micro_samples);
+    print_costs(scenario, &simulation->lowering, out);
     print_collectives(&simulation->lowering, out);
     print_figures(simulation, out);
     print_devices(simulation, out);

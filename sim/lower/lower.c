@@ -429,6 +429,37 @@ static void note_algorithm(cs_lower_report *report, const char *name)
                        used > 0 ? ", " : "", name);
 }
 
+/* Counts a collective that is one delay by where its time comes from. */
+static void note_measured(const cs_way *way, cs_lower_report *report)
+{
+    if (way->measured) {
+        report->n_measured++;
+        return;
+    }
+    uint32_t i = 0;
+    for (; i < report->n_unmeasured && i < CS_UNMEASURED_MAX; i++) {
+        const cs_unmeasured *at = &report->unmeasured[i];
+        if (at->kind == way->collective.kind && at->network == way->network &&
+            at->ranks == way->collective.n)
+            break;
+    }
+    if (i == report->n_unmeasured && i < CS_UNMEASURED_MAX)
+        report->unmeasured[report->n_unmeasured++] =
+            (cs_unmeasured){way->collective.kind, way->network, way->collective.n, 0};
+    if (i < CS_UNMEASURED_MAX)
+        report->unmeasured[i].count++;
+}
+
+static void count_measured(const lowering *l, cs_lower_report *report)
+{
+    for (uint32_t task = 0; task < l->from->n_tasks;) {
+        const cs_way *way = &l->ways[l->from->tasks[task].cls];
+        if (way->algorithm)
+            note_measured(way, report);
+        task += way->algorithm ? way->collective.n : 1;
+    }
+}
+
 static cs_status too_large(double tasks, cs_error *error)
 {
     return cs_error_add(error, CS_FAILED,
@@ -469,6 +500,8 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
     report->analytic = l->analytic;
     if (!l->analytic && n_tasks >= CS_LIST)
         return too_large(n_tasks, error);
+    if (l->analytic && l->options->measured)
+        count_measured(l, report);
     for (uint32_t i = 0; i < l->from->n_classes && l->analytic && status == CS_OK; i++)
         if (l->ways[i].algorithm)
             status = cs_way_price(l->platform, &l->ways[i], error);

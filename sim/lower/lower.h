@@ -14,6 +14,7 @@
 
 #include "sim/base/field.h"
 #include "sim/graph/graph.h"
+#include "sim/lower/measured.h"
 #include "topologies/platform.h"
 
 typedef enum cs_fidelity { CS_FIDELITY_AUTO, CS_FIDELITY_FLOW, CS_FIDELITY_ANALYTIC } cs_fidelity;
@@ -24,16 +25,32 @@ typedef struct cs_lower_options {
     uint32_t fidelity;   /* cs_fidelity */
     uint32_t order;      /* 0: given, 1: found */
     uint32_t most_flows; /* up to which the fidelity "auto" takes flows, of the whole graph */
+    /* not from the table: */
+    const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */
 } cs_lower_options;
 
 /* For scenarios and their documentation. */
 extern const cs_field cs_lower_fields[];
+
+/* A collective whose delay was computed although there are measured ones. */
+typedef struct cs_unmeasured {
+    cs_kind kind;
+    bool network;
+    uint32_t ranks;
+    uint64_t count;
+} cs_unmeasured;
+
+enum { CS_UNMEASURED_MAX = 16 };
 
 /* What was done, for the summary. */
 typedef struct cs_lower_report {
     uint64_t n_collectives, n_flows; /* n_flows: of the algorithms, whether simulated or not */
     bool analytic;
     char algorithms[96]; /* "ring, tree" */
+    /* where measured times were given and collectives are delays: */
+    uint64_t n_measured;   /* collectives that take a measured time */
+    uint32_t n_unmeasured; /* distinct ones without; at most those that fit are listed */
+    cs_unmeasured unmeasured[CS_UNMEASURED_MAX];
 } cs_lower_report;
 
 /* A graph of compute and transfers only. When `graph` has no collectives it is moved as it is;

@@ -80,10 +80,20 @@ static uint32_t find_nodes(const cs_platform *platform, const uint32_t *devices,
     return n % ranks == 0 ? ranks : 0;
 }
 
+static bool several_nodes(const cs_platform *platform, const uint32_t *devices, uint32_t n)
+{
+    bool several = false;
+    for (uint32_t i = 1; i < n && platform && platform->node_devices > 0; i++)
+        several |= devices[i] / platform->node_devices != devices[0] / platform->node_devices;
+    return several;
+}
+
 /* ---- algorithm and chunks ---- */
 
 cs_status cs_way_price(const cs_platform *platform, cs_way *way, cs_error *error)
 {
+    if (way->measured)
+        return cs_measured_time(way->measured, way->collective.bytes, &way->cost, error);
     if (way->cost >= 0)
         return CS_OK;
     return cs_collective_cost(&way->collective, way->algorithm, platform, way->devices, &way->cost,
@@ -165,6 +175,8 @@ cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_pla
         return status;
     }
     made.n_sends = made.algorithm->count(&made.collective);
+    made.network = several_nodes(platform, made.devices, group.n);
+    made.measured = cs_measured_find(options->measured, cls->kind, made.network, group.n);
     *way = made;
     return CS_OK;
 }

@@ -13,7 +13,9 @@ typedef struct cs_way {
     uint32_t *order;          /* rank of the algorithm -> rank of the group; allocated */
     uint32_t *devices;        /* of the algorithm's ranks; allocated */
     uint64_t n_sends;
-    cs_time cost; /* -1: not computed */
+    cs_time cost;                           /* -1: not computed */
+    bool network;                           /* ranks in several nodes */
+    const cs_measured_collective *measured; /* its time when it is one delay, or NULL */
 } cs_way;
 
 /* `platform` may be NULL when the options need none (no auto, no found order, no analytic). */
@@ -21,7 +23,7 @@ CS_MUST_CHECK cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls
                                       const cs_platform *platform, const cs_lower_options *options,
                                       cs_way *way, cs_error *error);
 
-/* Fills in the cost, if it is not there yet. */
+/* Fills in the cost, if it is not there yet: that which was measured, else that of the algorithm. */
 CS_MUST_CHECK cs_status cs_way_price(const cs_platform *platform, cs_way *way, cs_error *error);
 
 /* Accepts a zeroed one. */

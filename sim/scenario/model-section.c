@@ -98,13 +98,15 @@ static cs_status refuse_workload(const cs_draft *draft, const cs_json_place *mod
 }
 
 /* Finds what is wrong with the device while the place is known. */
-static cs_status check_device(const cs_workload *workload, const cs_json_place *model,
-                              cs_error *error)
+static cs_status check_device(const cs_draft *draft, const cs_json_place *model, cs_error *error)
 {
+    const cs_workload *workload = &draft->model.workload;
     cs_json_place place = {.up = model, .key = "device"};
     cs_accelerator device = {0};
     cs_error why;
     cs_error_init(&why);
+    if (!workload->device && draft->top.costs)
+        return CS_OK; /* what is not measured is told once it is known */
     if (!workload->device)
         return cs_json_invalid(&place, error,
                                "must be given for a named model: one of `sim list devices`");
@@ -123,11 +125,12 @@ static cs_status read_named(cs_draft *draft, const cs_json_place *model, cs_erro
     cs_workload *workload = &draft->model.workload;
     cs_status status = CS_OK;
     workload->from = draft->path;
+    workload->costs = draft->costs.n_compute > 0 ? &draft->measured : NULL;
     workload->optimizer_states = cs_optimizers[draft->model.optimizer].state_ratio;
     if (draft->model.batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",
                                  cs_json_member(draft->top.model, "batch_size") ? "0" : "none");
-    cs_status device = check_device(workload, model, error);
+    cs_status device = check_device(draft, model, error);
     cs_status network = cs_workload_network(workload, model, &draft->model.net, error);
     if (status == CS_OK)
         status = device;

@@ -55,17 +55,29 @@ static bool add_schedule(const cs_draft *draft, cJSON *root)
                                               cs_plan_json(&scenario->plan, &scenario->model));
 }
 
+/* The model has its times already; what is left are the collectives'. */
+static bool add_costs(const cs_draft *draft, cJSON *root)
+{
+    cs_costs rest = draft->costs;
+    if (rest.n_network == 0)
+        return true;
+    rest.n_compute = rest.n_bandwidths = rest.n_overheads = 0;
+    cJSON *costs = cJSON_AddObjectToObject(root, "costs");
+    return costs && cJSON_AddItemToObject(costs, "inline", cs_costs_json(&rest));
+}
+
 char *cs_draft_resolved(const cs_draft *draft)
 {
     cs_top_section top = draft->top;
     top.name = draft->scenario->name;
-    top.model = top.platform = top.schedule = top.collectives = top.sweep = NULL;
+    top.model = top.platform = top.schedule = top.collectives = top.costs = top.sweep = NULL;
     cJSON *root = cJSON_CreateObject();
     char *text = NULL;
     if (root && cs_field_write(cs_scenario_fields, &top, root) && add_model(draft, root) &&
         add_platform(draft, root) && add_schedule(draft, root) &&
         add_section(root, "collectives", cs_lower_fields, &draft->scenario->collectives, NULL,
-                    NULL))
+                    NULL) &&
+        add_costs(draft, root))
         text = cs_json_print(root);
     cJSON_Delete(root);
     return text;

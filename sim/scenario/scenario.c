@@ -21,6 +21,9 @@ const cs_field cs_scenario_fields[] = {
      .shape = "{schedule}"},
     {"collectives", CS_FIELD_JSON, offsetof(cs_top_section, collectives), .fallback = "",
      .doc = "how they become messages", .shape = "{collectives}"},
+    {"costs", CS_FIELD_JSON, offsetof(cs_top_section, costs), .fallback = "",
+     .doc = "measured times of operators and collectives (scenarios/costs.md)",
+     .shape = "file, [file, ...] or {\"inline\": {costs}}"},
     {"iterations", CS_FIELD_COUNT, offsetof(cs_top_section, iterations), .fallback = "1", .min = 1,
      .max = 1 << 20, .doc = "mini-batches to simulate"},
     {"seed", CS_FIELD_COUNT, offsetof(cs_top_section, seed), .fallback = "1",
@@ -38,6 +41,7 @@ void cs_scenario_finish(cs_scenario *scenario)
     cs_plan_finish(&scenario->plan);
     cs_arena_finish(&scenario->arena);
     free(scenario->resolved);
+    free(scenario->costs.missing);
     *scenario = (cs_scenario){0};
 }
 
@@ -79,6 +83,12 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
         return status;
     cs_status name = check_name(draft, error);
     status = status == CS_OK ? name : status;
+    cs_status costs = cs_draft_read_costs(draft, error);
+    status = status == CS_OK ? costs : status;
+    cs_status links = costs == CS_OK ? cs_draft_measure_links(draft, error) : CS_OK;
+    if (links != CS_OK)
+        draft->top.platform = NULL; /* was reported */
+    status = status == CS_OK ? links : status;
     cs_status (*const readers[])(cs_draft *, cs_error *) = {
         cs_draft_read_model, cs_draft_read_platform, cs_draft_read_schedule};
     const cJSON *sections[] = {draft->top.model, draft->top.platform, draft->top.schedule};
@@ -94,8 +104,8 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
 static cs_status build(cs_draft *draft, cs_error *error)
 {
     cs_status (*const builders[])(cs_draft *, cs_error *) = {
-        cs_draft_build_model, cs_draft_build_platform, cs_draft_view_platform, cs_draft_build_plan,
-        cs_draft_build_job};
+        cs_draft_build_model,   cs_draft_check_costs, cs_draft_build_platform,
+        cs_draft_view_platform, cs_draft_build_plan,  cs_draft_build_job};
     for (size_t i = 0; i < sizeof(builders) / sizeof(builders[0]); i++) {
         cs_status status = builders[i](draft, error);
         if (status != CS_OK)
@@ -146,6 +156,8 @@ cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *sce
     if (status == CS_OK)
         status = keep_net(&draft, error);
     cs_net_finish(&draft.model.net);
+    cs_costs_finish(&draft.costs);
+    cJSON_Delete(draft.platform_copy);
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;

@@ -11,6 +11,23 @@
 #include "sim/lower/lower.h"
 #include "topologies/topology.h"
 
+/* Times of a piece of work that were asked for and not measured. */
+typedef struct cs_missing_cost {
+    const char *op;  /* key (sim/workload/op-shape.h) */
+    uint32_t passes; /* bit 1 << cs_pass of each */
+    uint32_t count;  /* times that are missing, all passes of all operators with the key */
+} cs_missing_cost;
+
+/* What became of the costs that a scenario names. */
+typedef struct cs_costs_use {
+    bool given;
+    const char *files;   /* "a.json, b.json" */
+    uint32_t n_measured; /* times of operators, of each pass */
+    uint32_t n_estimated;
+    uint32_t n_missing, cap_missing;
+    cs_missing_cost *missing; /* distinct keys */
+} cs_costs_use;
+
 typedef struct cs_scenario {
     cs_arena arena;
     const char *name;
@@ -25,6 +42,7 @@ typedef struct cs_scenario {
     cs_plan plan;
     cs_job job;
     cs_lower_options collectives;
+    cs_costs_use costs;
     char
         *resolved; /* JSON text: the scenario with every default written out, and with the model and
                      * the plan in it that came from files. Read from anywhere, it resolves to itself

@@ -3,13 +3,14 @@
 #ifndef CS_SCENARIO_SECTIONS_H
 #define CS_SCENARIO_SECTIONS_H
 
+#include "calib/costs.h"
 #include "sim/scenario/scenario.h"
 #include "sim/workload/workload.h"
 
 typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
-    const cJSON *model, *platform, *schedule, *collectives;
+    const cJSON *model, *platform, *schedule, *collectives, *costs;
     const cJSON *sweep; /* of another command: not read, not resolved */
     uint32_t iterations;
     uint32_t seed;
@@ -60,7 +61,11 @@ typedef struct cs_draft {
     cs_uniform_section uniform;
     cs_platform_section platform;
     cs_schedule_section schedule;
-    cs_scenario *scenario; /* what is built */
+    cs_costs costs;         /* of all files; empty when there are none */
+    cs_status costs_status; /* of what was counted while the model was built */
+    cs_measured measured;   /* how the model asks them */
+    cJSON *platform_copy;   /* of the section, with measured numbers in it; or NULL */
+    cs_scenario *scenario;  /* what is built */
 } cs_draft;
 
 typedef struct cs_optimizer {
@@ -70,6 +75,17 @@ typedef struct cs_optimizer {
 
 /* In step with the choices of the field "optimizer". */
 extern const cs_optimizer cs_optimizers[];
+
+/* Reads the files of costs, before the sections that use them, and hands the times of collectives to
+ * the scenario. */
+CS_MUST_CHECK cs_status cs_draft_read_costs(cs_draft *draft, cs_error *error);
+
+/* CS_INVALID, naming them, when there are times that were not measured and no device either. */
+CS_MUST_CHECK cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error);
+
+/* Puts numbers in the place of "measured node" and "measured network" in the platform section.
+ * CS_INVALID where nothing of the kind was measured. */
+CS_MUST_CHECK cs_status cs_draft_measure_links(cs_draft *draft, cs_error *error);
 
 /* Each reads its section, and loads or builds nothing that is large. */
 CS_MUST_CHECK cs_status cs_draft_read_model(cs_draft *draft, cs_error *error);

@@ -1,0 +1,38 @@
+/* What both readers of logs do. Internal to calib. */
+#ifndef CS_CALIB_IMPORT_TABLE_H
+#define CS_CALIB_IMPORT_TABLE_H
+
+#include "calib/import.h"
+#include "calib/log-lines.h"
+#include "calib/measurements.h"
+
+enum { CS_IMPORT_BYTES = 256 };
+
+/* A reader at work. */
+typedef struct cs_import {
+    cs_log_lines log;
+    const cs_import_options *options;
+    cs_measurements measurements;
+    cs_import_report report;
+    char device[CS_IMPORT_BYTES], libraries[CS_IMPORT_BYTES];
+    cs_error *error;
+} cs_import;
+
+/* What the options say, where they say something; CS_USAGE for a word that is not known. */
+CS_MUST_CHECK cs_status cs_import_collective(const cs_import *import, cs_cost_collective *out);
+CS_MUST_CHECK cs_status cs_import_level(const cs_import *import, cs_cost_level *out);
+
+/* CS_INVALID for a row without its newline, which may have lost its end. */
+CS_MUST_CHECK cs_status cs_import_whole(const cs_import *import);
+
+/* Adds a row. CS_INVALID for a time that is not > 0; rows of no bytes are skipped. */
+CS_MUST_CHECK cs_status cs_import_row(cs_import *import, cs_cost_collective collective,
+                                      cs_cost_level level, uint32_t ranks, int64_t bytes,
+                                      double microseconds);
+
+/* Fits all and adds it to the costs, with `tool` and the file as source; CS_INVALID when there was
+ * nothing. Finishes the measurements in any case. */
+CS_MUST_CHECK cs_status cs_import_end(cs_import *import, cs_status status, const char *tool,
+                                      cs_costs *costs, cs_import_report *report);
+
+#endif

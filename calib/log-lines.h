@@ -1,0 +1,53 @@
+/* Logs of foreign tools, line by line, each divided into words. Internal to calib. */
+#ifndef CS_CALIB_LOG_LINES_H
+#define CS_CALIB_LOG_LINES_H
+
+#include "sim/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CS_LOG_WORDS = 40, CS_LOG_WORD_BYTES = 128 };
+
+typedef struct cs_log_word {
+    const char *text; /* not terminated */
+    size_t length;
+} cs_log_word;
+
+typedef struct cs_log_lines {
+    const char *name; /* of the file */
+    const char *next, *end;
+    uint32_t line;                   /* from 1 */
+    bool cut_off;                    /* this line has no newline behind it */
+    cs_log_word words[CS_LOG_WORDS]; /* what is beyond is not looked at */
+    uint32_t n_words;
+    const char *line_end;
+} cs_log_lines;
+
+void cs_log_begin(cs_log_lines *log, const char *name, const char *text, size_t length);
+
+/* False behind the last line. A prefix of mpirun --tag-output, "[1,0]<stdout>:", is no part of a
+ * line. */
+bool cs_log_next(cs_log_lines *log);
+
+bool cs_log_is(const cs_log_lines *log, uint32_t word, const char *text);
+
+/* The position of the word from `first` on, or CS_LOG_WORDS. */
+uint32_t cs_log_find(const cs_log_lines *log, const char *text, uint32_t first);
+
+/* False when the word is no number, or is not there. */
+bool cs_log_number(const cs_log_lines *log, uint32_t word, double *out);
+/* A whole number from 0 to 2^53. */
+bool cs_log_count(const cs_log_lines *log, uint32_t word, int64_t *out);
+
+/* The word as a terminated text, cut off at the size; "" when it is not there. */
+char *cs_log_copy(const cs_log_lines *log, uint32_t word, char *text, size_t size);
+/* Likewise from a word to the end of the line. */
+char *cs_log_rest(const cs_log_lines *log, uint32_t word, char *text, size_t size);
+
+/* "file:line: message", CS_INVALID. */
+cs_status cs_log_invalid(const cs_log_lines *log, cs_error *error, const char *format, ...)
+    CS_PRINTF(3, 4);
+
+#endif

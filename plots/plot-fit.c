@@ -1,0 +1,178 @@
+#include "plots/plot-fit.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    WIDTH = 900,
+    HEIGHT = 640,
+    SERIES_MAX = 7,
+    SAMPLES = 24,    /* of a fitted line per regime: it is no straight one on these axes */
+    RESIDUALS = 150, /* height of the lower panel */
+    GAP = 26,
+};
+
+/* Those that differ most; Okabe and Ito. */
+static const uint32_t colours[SERIES_MAX] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
+                                             0x56B4E9, 0xCC79A7, 0x101010};
+
+typedef struct fit_plot {
+    cs_sheet *sheet;
+    const cs_costs *costs;
+    const cs_cost_network *series[SERIES_MAX];
+    uint32_t n;
+    double least_bytes, most_bytes, least_seconds, most_seconds, most_residual;
+} fit_plot;
+
+static double residual(const cs_cost_network *of, const cs_cost_point *point)
+{
+    return 100 * (point->seconds / cs_cost_seconds(of, point->bytes) - 1);
+}
+
+static void widen(fit_plot *p, const cs_cost_network *of)
+{
+    for (uint32_t i = 0; i < of->n_points; i++) {
+        const double bytes = fmax((double)of->points[i].bytes, 1);
+        p->least_bytes = fmin(p->least_bytes, bytes);
+        p->most_bytes = fmax(p->most_bytes, bytes);
+        p->least_seconds = fmin(p->least_seconds, of->points[i].seconds);
+        p->most_seconds = fmax(p->most_seconds, of->points[i].seconds);
+        p->most_residual = fmax(p->most_residual, fabs(residual(of, &of->points[i])));
+    }
+}
+
+/* Entries with points, of the collective that --value names if it does. */
+static cs_status choose(fit_plot *p, cs_error *error)
+{
+    const cs_plot_options *options = p->sheet->options;
+    uint32_t n = 0;
+    p->least_bytes = p->least_seconds = INFINITY;
+    for (uint32_t i = 0; i < p->costs->n_network; i++) {
+        const cs_cost_network *at = &p->costs->network[i];
+        const char *name = cs_cost_collective_names[at->collective];
+        if (at->n_points == 0 || (options->value && strcmp(options->value, name) != 0))
+            continue;
+        if (n++ < SERIES_MAX) {
+            p->series[p->n++] = at;
+            widen(p, at);
+        }
+    }
+    if (n > SERIES_MAX)
+        return cs_error_add(error, CS_USAGE, "fit: %s has %u fits; name a collective with --value",
+                            options->input, n);
+    return n > 0 ? CS_OK
+                 : cs_error_add(error, CS_INVALID, "%s: has no fits with their points%s%s",
+                                options->input, options->value ? " of " : "",
+                                options->value ? options->value : "");
+}
+
+/* ---- data ---- */
+
+static void write_points(const fit_plot *p, FILE *out)
+{
+    for (uint32_t s = 0; s < p->n; s++) {
+        const cs_cost_network *of = p->series[s];
+        for (uint32_t i = 0; i < of->n_points; i++)
+            fprintf(out, "%.12g %.12g %.12g\n", fmax((double)of->points[i].bytes, 1),
+                    of->points[i].seconds, residual(of, &of->points[i]));
+        fputs("\n\n", out);
+    }
+}
+
+/* A regime ends where the next begins: an empty line interrupts. */
+static void write_lines(const fit_plot *p, FILE *out)
+{
+    for (uint32_t s = 0; s < p->n; s++) {
+        const cs_cost_network *of = p->series[s];
+        for (uint32_t r = 0; r < of->n_regimes; r++) {
+            const cs_cost_regime *regime = &of->regimes[r];
+            const double from = fmax((double)regime->from, p->least_bytes);
+            const double to =
+                r + 1 < of->n_regimes ? (double)of->regimes[r + 1].from : p->most_bytes;
+            for (int i = 0; i <= SAMPLES && to >= from; i++) {
+                const double bytes = from * pow(to / from, (double)i / SAMPLES);
+                fprintf(out, "%.12g %.12g\n", bytes,
+                        regime->alpha.value + regime->beta.value * bytes);
+            }
+            fputc('\n', out);
+        }
+        fputc('\n', out);
+    }
+}
+
+static cs_status write_file(const fit_plot *p, const char *name,
+                            void (*write)(const fit_plot *, FILE *), cs_error *error)
+{
+    FILE *out;
+    const cs_status status = cs_gnuplot_open(p->sheet->job, name, &out, error);
+    if (status != CS_OK)
+        return status;
+    write(p, out);
+    return cs_gnuplot_close(out, name, error);
+}
+
+/* ---- sheet ---- */
+
+static void lay_out(const fit_plot *p)
+{
+    cs_sheet *sheet = p->sheet;
+    cs_legend_entry entries[SERIES_MAX];
+    char labels[SERIES_MAX][80];
+    sheet->width = sheet->options->width ? sheet->options->width : WIDTH;
+    sheet->height = sheet->options->height ? sheet->options->height : HEIGHT;
+    sheet->left = 84;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const cs_cost_network *of = p->series[i];
+        snprintf(labels[i], sizeof(labels[i]), "%s, %u ranks, %s, %u regime%s",
+                 cs_cost_collective_names[of->collective], of->ranks,
+                 cs_cost_level_names[of->level], of->n_regimes, of->n_regimes == 1 ? "" : "s");
+        entries[i] = (cs_legend_entry){labels[i], colours[i], colours[i], true};
+    }
+    const cs_cost_source *source = &p->costs->sources[p->series[0]->source];
+    char subtitle[300];
+    snprintf(subtitle, sizeof(subtitle), "%.120s; %.80s; %.16s", source->device, source->source,
+             source->date);
+    cs_sheet_title(sheet, "alpha + beta x bytes: timings, fits and residuals", subtitle);
+    cs_sheet_legend(sheet, entries, p->n);
+    sheet->top += 10;
+}
+
+static void write_numbers(const fit_plot *p)
+{
+    cs_gnuplot *job = p->sheet->job;
+    const double middle = p->sheet->height - p->sheet->bottom - RESIDUALS;
+    char text[SERIES_MAX * 12] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%u ", colours[i]);
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"n_series", p->n},
+        {"x_first", p->least_bytes / 1.4},
+        {"x_last", p->most_bytes * 1.4},
+        {"y_lowest", p->least_seconds / 1.5},
+        {"y_highest", p->most_seconds * 1.5},
+        {"residual_most", fmax(1.15 * p->most_residual, 1)},
+        {"middle", middle},
+        {"upper_end", middle - GAP},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_text(job, "colours", text);
+}
+
+cs_status cs_plot_fit(cs_sheet *sheet, const cs_costs *costs, const char *output, cs_error *error)
+{
+    fit_plot p = {.sheet = sheet, .costs = costs};
+    cs_status status = choose(&p, error);
+    if (status != CS_OK)
+        return status;
+    lay_out(&p);
+    write_numbers(&p);
+    status = write_file(&p, "points.dat", write_points, error);
+    if (status == CS_OK)
+        status = write_file(&p, "fits.dat", write_lines, error);
+    return status == CS_OK ? cs_sheet_draw(sheet, output, "fit.gp", error) : status;
+}

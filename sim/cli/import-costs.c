@@ -1,0 +1,124 @@
+#include "sim/cli/import-costs.h"
+
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+
+#include <stdlib.h>
+
+enum { LOG_BYTES = 64 << 20, DIGITS = 4 };
+
+typedef struct text {
+    char characters[CS_UNITS_TEXT_BYTES];
+} text;
+
+static text quantity(double value, cs_quantity kind)
+{
+    text out;
+    cs_units_format(value, kind, DIGITS, out.characters, sizeof(out.characters));
+    return out;
+}
+
+/* "8192 B on: 12.3 us (12.1 us to 12.5 us), 35.2 GB/s (34 GB/s to 36.1 GB/s), bus 61.6 GB/s" */
+static void tell_regime(const cs_log *log, const cs_cost_network *entry,
+                        const cs_cost_regime *regime)
+{
+    const cs_cost_interval *a = &regime->alpha, *b = &regime->beta;
+    const double bus = cs_cost_bus_factor(entry->collective, entry->ranks);
+    char rate[200] = "no time per byte";
+    if (b->value > 0)
+        snprintf(rate, sizeof(rate), "%s (%s to %s), bus %s",
+                 quantity(1 / b->value, CS_QUANTITY_BANDWIDTH).characters,
+                 quantity(1 / b->high, CS_QUANTITY_BANDWIDTH).characters,
+                 b->low > 0 ? quantity(1 / b->low, CS_QUANTITY_BANDWIDTH).characters : "any",
+                 quantity(bus / b->value, CS_QUANTITY_BANDWIDTH).characters);
+    cs_log_write(log, CS_LOG_INFO,
+                 "  from %lld B on: %s (%s to %s), %s; off by %.2g %%, %u of %u timings left out",
+                 (long long)regime->from, quantity(a->value, CS_QUANTITY_TIME).characters,
+                 quantity(a->low, CS_QUANTITY_TIME).characters,
+                 quantity(a->high, CS_QUANTITY_TIME).characters, rate, 100 * regime->error,
+                 regime->outliers, regime->points);
+}
+
+/* On standard error: the costs themselves may go to standard output. */
+static void tell(const cs_log *log, const cs_costs *costs, const cs_import_report *report)
+{
+    for (uint32_t i = 0; i < costs->n_network; i++) {
+        const cs_cost_network *entry = &costs->network[i];
+        cs_log_write(log, CS_LOG_INFO, "%s of %u ranks, %s: %u timings",
+                     cs_cost_collective_names[entry->collective], entry->ranks,
+                     cs_cost_level_names[entry->level], entry->n_points);
+        for (uint32_t r = 0; r < entry->n_regimes; r++)
+            tell_regime(log, entry, &entry->regimes[r]);
+    }
+    if (report->n_skipped > 0)
+        cs_log_write(log, CS_LOG_WARNING,
+                     "%u rows of no bytes, or tests that are not known, left out",
+                     report->n_skipped);
+}
+
+static cs_status read_options(const cs_arguments *arguments, cs_import_options *out,
+                              cs_error *error)
+{
+    *out = (cs_import_options){.collective = cs_arguments_value(arguments, "collective"),
+                               .level = cs_arguments_value(arguments, "level"),
+                               .in_place = cs_arguments_flag(arguments, "in-place"),
+                               .device = cs_arguments_value(arguments, "hardware"),
+                               .date = cs_arguments_value(arguments, "date")};
+    if (!out->date || !cs_text_is_date(out->date))
+        return cs_error_add(error, CS_USAGE,
+                            out->date ? "import: --date must be a day as YYYY-MM-DD"
+                                      : "import: --date is missing: the log does not say "
+                                        "when it was made");
+    return cs_arguments_count(arguments, "ranks", 0, &out->ranks, error);
+}
+
+static cs_status read_log(cs_import_function *import, const char *path,
+                          const cs_import_options *options, cs_costs *costs,
+                          cs_import_report *report, cs_error *error)
+{
+    char *log;
+    size_t length;
+    cs_status status = cs_file_read(path, LOG_BYTES, &log, &length, error);
+    if (status != CS_OK)
+        return status;
+    status = import(path, log, length, options, costs, report, error);
+    free(log);
+    return status;
+}
+
+/* What was there, with what is new in its place. */
+static cs_status save(const cs_costs *made, const char *merge, const char *output, cs_error *error)
+{
+    cs_costs all;
+    if (!merge)
+        return cs_costs_save(made, output, error);
+    cs_status status = cs_costs_load(merge, &all, error);
+    if (status != CS_OK)
+        return status;
+    status = cs_costs_merge(&all, made, error);
+    if (status == CS_OK)
+        status = cs_costs_save(&all, output, error);
+    cs_costs_finish(&all);
+    return status;
+}
+
+cs_status cs_import_costs(const cs_context *context, const cs_arguments *arguments,
+                          cs_import_function *import, const char *path, cs_error *error)
+{
+    const char *output = cs_arguments_value(arguments, "output");
+    cs_import_options options;
+    cs_import_report report = {0};
+    cs_costs costs;
+    cs_status status = read_options(arguments, &options, error);
+    if (status != CS_OK)
+        return status;
+    cs_costs_init(&costs);
+    status = read_log(import, path, &options, &costs, &report, error);
+    if (status == CS_OK)
+        status = save(&costs, cs_arguments_value(arguments, "merge"), output ? output : "-", error);
+    if (status == CS_OK)
+        tell(&context->log, &costs, &report);
+    cs_costs_finish(&costs);
+    return status;
+}
