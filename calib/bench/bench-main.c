@@ -43,12 +43,13 @@ static cs_status run(const cs_backend *backend, const char *mode, const char *pa
     cs_arena arena;
     cs_arena_init(&arena);
     cs_status status = cs_request_load(path, &request, &root, &arena, error);
-    if (status == CS_OK)
-        status = cs_error_add(NULL, CS_USAGE, "no mode");
-    for (size_t i = 0; root && request.output && i < sizeof(modes) / sizeof(modes[0]); i++)
-        if (strcmp(modes[i].name, mode) == 0)
-            status = modes[i].run(backend, &request, NULL, error);
-    if (status == CS_USAGE && error->count == 0)
+    const size_t n = sizeof(modes) / sizeof(modes[0]);
+    size_t i = 0;
+    while (i < n && strcmp(modes[i].name, mode) != 0)
+        i++;
+    if (status == CS_OK && i < n)
+        status = modes[i].run(backend, &request, NULL, error);
+    else if (status == CS_OK)
         status = cs_error_add(error, CS_USAGE,
                               "this program was built without \"%s\" (it needs MPI)", mode);
     cJSON_Delete(root);

@@ -31,10 +31,12 @@ static cs_status set_spans(const cs_crew *crew, const cs_notes *notes, cs_trace 
 /* A change of what a device holds, behind a task or within it. */
 typedef struct change {
     cs_time time;
+    bool starts; /* with a task; else it comes behind one */
     uint32_t device, category;
     int64_t bytes;
 } change;
 
+/* All ends of an instant come before its starts. */
 static int by_time(const void *a, const void *b)
 {
     const change *x = a, *y = b;
@@ -42,40 +44,44 @@ static int by_time(const void *a, const void *b)
         return x->time < y->time ? -1 : 1;
     if (x->device != y->device)
         return x->device < y->device ? -1 : 1;
-    return (x->category > y->category) - (x->category < y->category);
+    return (int)x->starts - (int)y->starts;
 }
 
-/* Live bytes by category while the samples are walked through. */
+/* What a device holds by category while the changes are walked through. */
 typedef struct walk {
     int64_t live[CS_N_CATEGORIES];
+    bool changed[CS_N_CATEGORIES]; /* at this instant */
 } walk;
 
-static void apply(cs_trace *trace, walk *walks, const change *c)
+/* Behind all changes of an instant: a sample of each category that changed, and the peaks. */
+static void take_samples(cs_trace *trace, walk *at, cs_time time, uint32_t d)
 {
-    cs_device_record *device = &trace->devices[c->device];
-    int64_t *live = walks[c->device].live, sum = 0;
-    live[c->category] = c->bytes;
-    for (uint32_t k = 0; k < CS_N_CATEGORIES; k++)
-        sum += live[k];
-    if (c->bytes > device->category_peak[c->category])
-        device->category_peak[c->category] = c->bytes;
+    cs_device_record *device = &trace->devices[d];
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < CS_N_CATEGORIES; k++) {
+        sum += at->live[k];
+        if (at->live[k] > device->category_peak[k])
+            device->category_peak[k] = at->live[k];
+        if (at->changed[k])
+            trace->samples[trace->n_samples++] = (cs_memory_sample){time, at->live[k], d, k};
+        at->changed[k] = false;
+    }
     if (sum <= device->peak)
         return;
     device->peak = sum;
-    device->peak_time = c->time;
-    memcpy(device->at_peak, live, sizeof(device->at_peak));
+    device->peak_time = time;
+    memcpy(device->at_peak, at->live, sizeof(device->at_peak));
 }
 
-/* The last of several changes of one category at an instant stands. */
 static void sample(cs_trace *trace, const change *changes, uint32_t n, walk *walks)
 {
     for (uint32_t i = 0; i < n; i++) {
         const change *c = &changes[i];
-        bool last = i + 1 == n || by_time(c, c + 1) != 0;
-        apply(trace, walks, c);
-        if (last)
-            trace->samples[trace->n_samples++] =
-                (cs_memory_sample){c->time, c->bytes, c->device, c->category};
+        walk *at = &walks[c->device];
+        at->live[c->category] = c->bytes;
+        at->changed[c->category] = true;
+        if (i + 1 == n || c->time != c[1].time || c->device != c[1].device)
+            take_samples(trace, at, c->time, c->device);
     }
 }
 
@@ -89,7 +95,7 @@ static uint32_t residents(const cs_crew *crew, change *changes)
         while (k < n && (changes[k].device != r->device || changes[k].category != r->category))
             k++;
         if (k == n)
-            changes[n++] = (change){0, r->device, r->category, 0};
+            changes[n++] = (change){0, false, r->device, r->category, 0};
         changes[k].bytes += r->bytes;
     }
     return n;
@@ -107,9 +113,9 @@ static uint32_t task_changes(const cs_crew *crew, const cs_notes *notes, const d
         const cs_span *span = &trace->spans[t];
         if (notes->live[t] < 0 || span->start == span->end)
             continue;
-        changes[n++] = (change){span->start, device, CS_MEMORY_WORKSPACE, most - live};
-        changes[n++] = (change){span->start, device, CS_MEMORY_ACTIVATIONS, live};
-        changes[n++] = (change){span->end, device, CS_MEMORY_WORKSPACE, 0};
+        changes[n++] = (change){span->start, true, device, CS_MEMORY_WORKSPACE, most - live};
+        changes[n++] = (change){span->start, true, device, CS_MEMORY_ACTIVATIONS, live};
+        changes[n++] = (change){span->end, false, device, CS_MEMORY_WORKSPACE, 0};
     }
     return n;
 }

@@ -4,16 +4,15 @@
 #include <stdio.h>
 
 typedef struct vgg_params {
-    cs_image_params image;
-    uint32_t width, dense;
+    uint32_t image, classes, width, dense;
 } vgg_params;
 
 static const cs_field fields[] = {
-    CS_IMAGE_FIELD(vgg_params, image.image, "224"),
-    CS_CLASSES_FIELD(vgg_params, image.classes),
+    CS_IMAGE_FIELD(vgg_params, "224"),
+    CS_CLASSES_FIELD(vgg_params),
     {"width", CS_FIELD_COUNT, offsetof(vgg_params, width), .fallback = "64", .min = 1,
      .max = 1 << 16,
-     .doc = "channels of the first stage; the others have 2, 4, 8 and 8 times as many"},
+     .doc = "channels of the first stage; the others have 2, 4, 8 and 8 times that"},
     {"dense", CS_FIELD_COUNT, offsetof(vgg_params, dense), .fallback = "4096", .min = 1,
      .max = 1 << 20, .doc = "features of the two dense layers"},
     {0},
@@ -47,7 +46,7 @@ static void build(cs_net *net, const void *variant, const void *params)
 {
     (void)variant;
     const vgg_params *p = params;
-    cs_tensor x = cs_net_picture(net, &p->image);
+    cs_tensor x = cs_net_picture(net, &(cs_image_params){p->image, p->classes});
     for (uint32_t s = 0; s < sizeof(stages) / sizeof(stages[0]); s++) {
         cs_net_block(net, "stage%u", s + 1);
         x = add_stage(net, x, stages[s].widths * p->width, stages[s].convs);
@@ -56,7 +55,7 @@ static void build(cs_net *net, const void *variant, const void *params)
     x = cs_net_flatten(net, "flatten", cs_net_adaptive_pool(net, "adaptive", x, 7));
     x = add_dense(net, add_dense(net, x, "fc6", p->dense), "fc7", p->dense);
     cs_net_block(net, "fc8");
-    x = cs_net_linear(net, "linear", x, &(cs_linear){.out = p->image.classes, .bias = true});
+    x = cs_net_linear(net, "linear", x, &(cs_linear){.out = p->classes, .bias = true});
     cs_net_cross_entropy(net, "loss", x);
 }
 
