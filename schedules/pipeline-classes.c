@@ -33,9 +33,8 @@ static int64_t kept_late(const maker *m, uint32_t stage)
                                                                        : sum->kept_bytes;
 }
 
-static void add_workspace(maker *m, uint32_t stage)
+static void add_workspace(maker *m, uint32_t stage, int64_t bytes)
 {
-    int64_t bytes = m->job->stages[stage].workspace_bytes;
     uint32_t device = cs_pipeline_device(m->job, stage);
     cs_builder_effect(m->builder, CS_MEMORY_WORKSPACE, device, bytes, false);
     cs_builder_effect(m->builder, CS_MEMORY_WORKSPACE, device, -bytes, true);
@@ -51,7 +50,7 @@ static uint32_t make_forward(maker *m, uint32_t stage, uint32_t slot)
         cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, device, -sum->input_bytes, false);
     if (stage + 1 < m->job->plan->n_stages && adjacent_on_one_device(m->job, stage))
         cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, device, sum->output_bytes, true);
-    add_workspace(m, stage);
+    add_workspace(m, stage, m->job->stages[stage].workspace_bytes);
     return cls;
 }
 
@@ -62,8 +61,16 @@ static uint32_t make_recompute(maker *m, uint32_t stage, uint32_t slot)
                                       m->job->stages[stage].forward);
     cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, device,
                       kept_late(m, stage) - kept_early(m, stage), false);
-    add_workspace(m, stage);
+    add_workspace(m, stage, m->job->stages[stage].workspace_bytes);
     return cls;
+}
+
+/* A layer's workspace has the gradient that enters it: that of a message is in its buffer. */
+static int64_t backward_workspace(const maker *m, uint32_t stage)
+{
+    const cs_layer_sum *sum = &m->job->stages[stage];
+    int64_t received = stage + 1 < m->job->plan->n_stages ? sum->output_bytes : 0;
+    return sum->workspace_bytes > received ? sum->workspace_bytes - received : 0;
 }
 
 /* The whole backward, or a half of it: the first half hands a gradient on, the last one frees what
@@ -85,7 +92,7 @@ static uint32_t make_backward(maker *m, uint32_t stage, uint32_t slot, cs_kind k
     }
     if (kind != CS_BACKWARD_WEIGHT && stage > 0 && adjacent_on_one_device(m->job, stage - 1))
         cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, device, sum->input_bytes, true);
-    add_workspace(m, stage);
+    add_workspace(m, stage, backward_workspace(m, stage));
     return cls;
 }
 

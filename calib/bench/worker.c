@@ -185,7 +185,7 @@ static cs_status have_activations(cs_worker *worker, cs_activations *at, cs_erro
     return at->data ? CS_OK : cs_activations_open(&worker->trainer, at, error);
 }
 
-static cs_status forward(cs_worker *worker, uint32_t task, cs_error *error)
+static cs_status forward(cs_worker *worker, uint32_t task, uint32_t position, cs_error *error)
 {
     const cs_crew *crew = worker->crew;
     const cs_class *cls = cs_graph_class(&crew->graph, task);
@@ -194,8 +194,10 @@ static cs_status forward(cs_worker *worker, uint32_t task, cs_error *error)
     cs_status status = have_activations(worker, at, error);
     if (status != CS_OK)
         return status;
-    return cs_part_forward(&worker->trainer, &stage->part, weights_at(stage, crew->versions[task]),
-                           at, error);
+    status = cs_part_forward(&worker->trainer, &stage->part,
+                             weights_at(stage, crew->versions[task]), at, error);
+    drop_version(worker, cls->stage, crew->versions[task], position);
+    return status;
 }
 
 /* Activations whose gradient goes nowhere are done with. */
@@ -289,7 +291,7 @@ static cs_status do_task(cs_worker *worker, uint32_t position, cs_error *error)
     const cs_class *cls = cs_graph_class(&worker->crew->graph, task);
     switch (cls->kind) {
     case CS_FORWARD:
-        return forward(worker, task, error);
+        return forward(worker, task, position, error);
     case CS_BACKWARD:
         return backward(worker, task, position, error);
     case CS_UPDATE:
