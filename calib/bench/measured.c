@@ -6,6 +6,22 @@
 
 /* ---- times ---- */
 
+/* As a transfer, a collective starts when all of its members are there: their tasks stand together. */
+static void align_collectives(const cs_crew *crew, cs_trace *trace)
+{
+    const cs_graph *graph = &crew->graph;
+    for (uint32_t t = 0; t < graph->n_tasks;) {
+        const cs_class *cls = cs_graph_class(graph, t);
+        const bool together = cs_kind_group_of((cs_kind)cls->kind) == CS_GROUP_COLLECTIVE;
+        const uint32_t end = t + (together ? graph->groups[cls->peer].n : 1);
+        cs_time start = 0;
+        for (uint32_t k = t; k < end; k++)
+            start = trace->spans[k].start > start ? trace->spans[k].start : start;
+        for (; t < end; t++)
+            trace->spans[t].start = start;
+    }
+}
+
 static cs_status set_spans(const cs_crew *crew, const cs_notes *notes, cs_trace *trace,
                            cs_error *error)
 {
@@ -23,6 +39,7 @@ static cs_status set_spans(const cs_crew *crew, const cs_notes *notes, cs_trace 
             return cs_error_add(error, CS_OVERFLOW, "the replay took longer than 2^63 ps");
         trace->makespan = span->end > trace->makespan ? span->end : trace->makespan;
     }
+    align_collectives(crew, trace);
     return CS_OK;
 }
 
