@@ -82,7 +82,7 @@ static cs_status check_size(const char *what, uint32_t size, cs_error *error)
 
 /* What is read, of the kind that the plot needs. */
 typedef struct source {
-    cs_reader reader;
+    cs_reader reader, measured;
     cs_costs costs;
 } source;
 
@@ -92,16 +92,25 @@ static cs_status open_source(source *from, const cs_plot_options *options, input
     *from = (source){0};
     if (reads == COSTS)
         return cs_costs_load(options->input, &from->costs, error);
-    return reads == SWEEP ? cs_reader_init_sweep(&from->reader, options->input, error)
-                          : cs_reader_init(&from->reader, options->input, error);
+    if (reads == SWEEP)
+        return cs_reader_init_sweep(&from->reader, options->input, error);
+    cs_status status = cs_reader_init(&from->reader, options->input, error);
+    if (status != CS_OK || !options->measured)
+        return status;
+    status = cs_reader_init(&from->measured, options->measured, error);
+    if (status != CS_OK)
+        cs_reader_finish(&from->reader);
+    return status;
 }
 
-static void close_source(source *from, input reads)
+static void close_source(source *from, const cs_plot_options *options, input reads)
 {
     if (reads == COSTS)
         cs_costs_finish(&from->costs);
     else
         cs_reader_finish(&from->reader);
+    if (options->measured)
+        cs_reader_finish(&from->measured);
 }
 
 static cs_status draw(const cs_plot_options *options, source *from, const char *terminal,
@@ -114,7 +123,8 @@ static cs_status draw(const cs_plot_options *options, source *from, const char *
     if (status != CS_OK)
         return status;
     cs_gnuplot_text(&job, "format", terminal);
-    status = reads == RUN ? cs_sheet_init(&sheet, options, &from->reader, &job, error)
+    cs_reader *measured = options->measured ? &from->measured : NULL;
+    status = reads == RUN ? cs_sheet_init(&sheet, options, &from->reader, measured, &job, error)
                           : cs_sheet_init_sweep(&sheet, options, &from->reader, &job, error);
     if (status == CS_OK)
         status = reads == COSTS ? cs_plot_fit(&sheet, &from->costs, output, error)
@@ -151,7 +161,7 @@ static cs_status draw_file(const cs_plot_options *options, const char *terminal,
             status = cs_file_draft_commit(&draft, error);
         cs_file_draft_drop(&draft);
     }
-    close_source(&from, reads);
+    close_source(&from, options, reads);
     return status;
 }
 
