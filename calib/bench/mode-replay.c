@@ -1,5 +1,5 @@
 #include "calib/bench/bench-main.h"
-#include "calib/bench/measured.h"
+#include "calib/bench/notes-trace.h"
 #include "sim/analysis/store.h"
 #include "sim/trace/results.h"
 #include "version.h"
