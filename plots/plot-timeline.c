@@ -78,7 +78,6 @@ static cs_status read_tasks(cs_reader *reader, task_columns *t, cs_error *error)
     return status;
 }
 
-<<<<<<< HEAD
 /* The numbers of kinds are those of the first results; the others must count alike. */
 static cs_status read_both(timeline *t, cs_error *error)
 {
@@ -103,18 +102,18 @@ static cs_status read_both(timeline *t, cs_error *error)
 static uint32_t row_of(const timeline *t, uint32_t panel, uint32_t device)
 {
     return t->n_panels == 1 ? device : panel * (t->sheet->n_devices + 1) + 1 + device;
-=======
+}
+
 /* Mini-batches from 1 and micro-batches from A, as papers have them. */
-static void name_box(const timeline *t, uint64_t i, box *made)
+static void name_box(const timeline *t, const task_columns *tasks, uint64_t i, box *made)
 {
-    uint32_t mini = t->tasks.mini_batch[i] + 1, micro = t->tasks.micro_batch[i];
+    uint32_t mini = tasks->mini_batch[i] + 1, micro = tasks->micro_batch[i];
     if (!t->divided[made->kind])
         snprintf(made->name, sizeof(made->name), "%u", mini);
     else if (micro < 26)
         snprintf(made->name, sizeof(made->name), "%u%c", mini, (char)('A' + micro));
     else
         snprintf(made->name, sizeof(made->name), "%u.%u", mini % 10000, (micro + 1) % 100000);
->>>>>>> replay
 }
 
 /* Transfers are shown at their sender, in one lane towards higher device numbers and one towards
@@ -146,7 +145,7 @@ static bool make_box(const timeline *t, uint32_t panel, uint64_t i, box *made)
         .numbered = sheet->reader->micro_batches == 1 || strcmp(tasks->kinds[kind], "update") != 0,
     };
     if (t->named)
-        name_box(t, i, made);
+        name_box(t, tasks, i, made);
     return true;
 }
 
@@ -226,8 +225,8 @@ static void write_names_legend(timeline *t)
     cs_legend_entry entries[MAX_KINDS];
     uint32_t n = 0;
     bool divided = false;
-    for (uint32_t kind = 0; kind < t->tasks.n_kinds && n + 2 < MAX_KINDS; kind++) {
-        const char *word = t->tasks.kinds[kind];
+    for (uint32_t kind = 0; kind < t->n_kinds && n + 2 < MAX_KINDS; kind++) {
+        const char *word = t->kinds[kind];
         divided |= t->divided[kind];
         if (t->shown[kind])
             entries[n++] =
@@ -274,13 +273,8 @@ static void lay_out(timeline *t)
 {
     cs_sheet *sheet = t->sheet;
     if (sheet->height == 0)
-<<<<<<< HEAD
-        sheet->height = ceil(sheet->top + sheet->bottom + t->n_rows * choose_row_height(t->n_rows));
-=======
-        sheet->height =
-            ceil(sheet->top + sheet->bottom +
-                 sheet->n_devices * fmin(choose_row_height(sheet->n_devices), t->named ? 24 : 42));
->>>>>>> replay
+        sheet->height = ceil(sheet->top + sheet->bottom +
+                             t->n_rows * fmin(choose_row_height(t->n_rows), t->named ? 24 : 42));
     double height = fmax(sheet->height - sheet->top - sheet->bottom, 1);
     t->row_height = height / t->n_rows;
     bool two_lanes = t->row_height >= 20;
@@ -310,13 +304,9 @@ static void write_headings(const timeline *t)
 
 static uint32_t colour_of(const timeline *t, const box *b)
 {
-<<<<<<< HEAD
     uint32_t colour = cs_style_of(t->kinds[b->kind])->colour;
-=======
-    uint32_t colour = cs_style_of(t->tasks.kinds[b->kind])->colour;
     if (t->named)
-        return pair_colour(t->tasks.kinds[b->kind], b->odd);
->>>>>>> replay
+        return pair_colour(t->kinds[b->kind], b->odd);
     return b->odd ? cs_colour_shade(colour) : colour;
 }
 
@@ -470,18 +460,8 @@ static void write_parameters(timeline *t)
 /* Chooses a width in which the name of the shortest box fits, if that is not too wide. */
 static void prepare_names(timeline *t)
 {
-<<<<<<< HEAD
-    const uint32_t n_panels = sheet->measured ? 2 : 1;
-    timeline t = {.sheet = sheet,
-                  .n_panels = n_panels,
-                  .n_rows = n_panels == 1 ? sheet->n_devices : 2 * (sheet->n_devices + 1),
-                  .scale = fmax(sheet->width - sheet->left - sheet->right, 1) /
-                           (double)(sheet->until - sheet->from),
-                  .cell = fmax(2, sheet->n_devices / 12.)};
-    cs_status status = read_both(&t, error);
-=======
     enum { NARROWEST = 480, WIDEST = 2000 };
-    const task_columns *tasks = &t->tasks;
+    const task_columns *tasks = &t->tasks[0];
     cs_sheet *sheet = t->sheet;
     box made;
     double shown = (double)(sheet->until - sheet->from), margins = sheet->left + sheet->right,
@@ -491,7 +471,7 @@ static void prepare_names(timeline *t)
             t->divided[tasks->kind[i]] = true;
     }
     for (uint64_t i = 0; i < tasks->n; i++) {
-        if (make_box(t, i, &made))
+        if (make_box(t, 0, i, &made))
             wanted = fmax(wanted, (cs_sheet_text_width(made.name, CS_SHEET_FONT) + 3) /
                                       (double)(tasks->end[i] - tasks->start[i]));
     }
@@ -501,13 +481,17 @@ static void prepare_names(timeline *t)
 
 static cs_status draw(cs_sheet *sheet, bool named, const char *output, cs_error *error)
 {
-    timeline t = {.sheet = sheet, .named = named, .cell = fmax(2, sheet->n_devices / 12.)};
-    cs_status status = read_tasks(sheet->reader, &t.tasks, error);
+    const uint32_t n_panels = sheet->measured ? 2 : 1;
+    timeline t = {.sheet = sheet,
+                  .named = named,
+                  .n_panels = n_panels,
+                  .n_rows = n_panels == 1 ? sheet->n_devices : 2 * (sheet->n_devices + 1),
+                  .cell = fmax(2, sheet->n_devices / 12.)};
+    cs_status status = read_both(&t, error);
     if (status == CS_OK && named)
         prepare_names(&t);
     t.scale =
         fmax(sheet->width - sheet->left - sheet->right, 1) / (double)(sheet->until - sheet->from);
->>>>>>> replay
     if (status == CS_OK)
         status = collect_boxes(&t, error);
     if (status == CS_OK) {

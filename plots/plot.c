@@ -109,21 +109,11 @@ static cs_status draw(const void *what, cs_gnuplot *job, const char *path, cs_er
 {
     const drawing *d = what;
     cs_sheet sheet;
-<<<<<<< HEAD
-    const input reads = functions[kind].reads;
-    cs_status status = cs_gnuplot_init(&job, error);
-    if (status != CS_OK)
-        return status;
-    cs_gnuplot_text(&job, "format", terminal);
-    cs_reader *measured = options->measured ? &from->measured : NULL;
-    status = reads == RUN ? cs_sheet_init(&sheet, options, &from->reader, measured, &job, error)
-                          : cs_sheet_init_sweep(&sheet, options, &from->reader, &job, error);
-=======
     const input reads = functions[d->kind].reads;
-    cs_status status = reads == RUN
-                           ? cs_sheet_init(&sheet, d->options, &d->from->reader, job, error)
-                           : cs_sheet_init_sweep(&sheet, d->options, &d->from->reader, job, error);
->>>>>>> replay
+    cs_reader *measured = d->options->measured ? &d->from->measured : NULL;
+    cs_status status =
+        reads == RUN ? cs_sheet_init(&sheet, d->options, &d->from->reader, measured, job, error)
+                     : cs_sheet_init_sweep(&sheet, d->options, &d->from->reader, job, error);
     if (status == CS_OK)
         status = reads == COSTS ? cs_plot_fit(&sheet, &d->from->costs, path, error)
                                 : functions[d->kind].draw(&sheet, path, error);
@@ -138,21 +128,8 @@ static cs_status draw_file(const cs_plot_options *options, size_t kind, cs_error
     cs_status status = open_source(&from, options, reads, error);
     if (status != CS_OK)
         return status;
-<<<<<<< HEAD
-    status = cs_file_draft_begin(&draft, options->output, error);
-    if (status == CS_OK) {
-        status = draw(options, &from, terminal, kind, draft.temporary, error);
-        if (status == CS_OK)
-            status = check_written(&draft, error);
-        if (status == CS_OK)
-            status = cs_file_draft_commit(&draft, error);
-        cs_file_draft_drop(&draft);
-    }
-    close_source(&from, options, reads);
-=======
     status = cs_plot_output(draw, &(drawing){options, &from, kind}, options->output, error);
-    close_source(&from, reads);
->>>>>>> replay
+    close_source(&from, options, reads);
     return status;
 }
 
