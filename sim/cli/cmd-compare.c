@@ -61,7 +61,8 @@ static cs_status check_limit(const cs_compared_scenario *scenarios, uint32_t n, 
 }
 
 static cs_status print(const cs_context *context, const cs_arguments *arguments,
-                       const cs_comparison *pairs, uint32_t n_pairs, double limit, cs_error *error)
+                       const cs_compared_run *pairs, uint32_t n_pairs, double limit,
+                       cs_error *error)
 {
     cs_compared_scenario *scenarios = NULL;
     uint32_t n = 0;
@@ -102,18 +103,18 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     if (status != CS_OK)
         return status;
     uint32_t n_pairs = (uint32_t)(arguments->n_words / 2), n = 0;
-    cs_comparison *pairs = calloc(n_pairs, sizeof(*pairs));
+    cs_compared_run *pairs = calloc(n_pairs, sizeof(*pairs));
     if (!pairs)
         return cs_error_no_memory(error);
     for (; n < n_pairs && status == CS_OK; n++)
-        status = cs_comparison_make(arguments->words[2 * n], arguments->words[2 * n + 1], &pairs[n],
-                                    error);
+        status =
+            cs_compare_runs(arguments->words[2 * n], arguments->words[2 * n + 1], &pairs[n], error);
     if (status == CS_OK)
         status = draw(context, arguments, error);
     if (status == CS_OK)
         status = print(context, arguments, pairs, n_pairs, limit, error);
     for (uint32_t i = 0; i < n; i++)
-        cs_comparison_finish(&pairs[i]);
+        cs_compare_runs_finish(&pairs[i]);
     free(pairs);
     return status;
 }

@@ -27,14 +27,14 @@ static double larger_error(double a, double b)
     return !(fabs(b) <= fabs(a)) ? b : a;
 }
 
-static void note_memory(const cs_comparison *pair, cs_compared_scenario *to)
+static void note_memory(const cs_compared_run *pair, cs_compared_scenario *to)
 {
     for (uint32_t d = 0; d < pair->n_devices; d++)
         to->memory_error = larger_error(to->memory_error, cs_compared_error(pair->devices[d].peak));
 }
 
 /* `values` has room for three numbers per pair. */
-static void summarise(const cs_comparison *pairs, uint32_t n_pairs, double *values,
+static void summarise(const cs_compared_run *pairs, uint32_t n_pairs, double *values,
                       cs_compared_scenario *to)
 {
     double *predicted = values, *measured = values + n_pairs,
@@ -58,7 +58,7 @@ static void summarise(const cs_comparison *pairs, uint32_t n_pairs, double *valu
     to->highest_error = errors[n - 1];
 }
 
-static bool is_new(const cs_comparison *pairs, uint32_t i)
+static bool is_new(const cs_compared_run *pairs, uint32_t i)
 {
     for (uint32_t k = 0; k < i; k++)
         if (strcmp(pairs[k].name, pairs[i].name) == 0)
@@ -66,7 +66,7 @@ static bool is_new(const cs_comparison *pairs, uint32_t i)
     return true;
 }
 
-cs_status cs_compare_summarise(const cs_comparison *pairs, uint32_t n_pairs,
+cs_status cs_compare_summarise(const cs_compared_run *pairs, uint32_t n_pairs,
                                cs_compared_scenario **scenarios, uint32_t *n, cs_error *error)
 {
     cs_compared_scenario *made = calloc(n_pairs + UINT64_C(1), sizeof(*made));
@@ -143,7 +143,7 @@ static void print_kind(const cs_compared_kind *kind, FILE *out)
             error_text(cs_compared_error(kind->median)).characters);
 }
 
-void cs_compare_print(const cs_comparison *pair, FILE *out)
+void cs_compare_print(const cs_compared_run *pair, FILE *out)
 {
     fprintf(out, "%-20.20s %12s %12s %12s\n", pair->name, "predicted", "measured", "error");
     print_figure("iteration time", pair->iteration, CS_QUANTITY_TIME, out);
@@ -253,7 +253,7 @@ static bool add_figure(cJSON *object, const char *key, const char *unit, cs_comp
            add_number(both, "error_fraction", cs_compared_error(figure));
 }
 
-static bool add_kinds(cJSON *object, const cs_comparison *pair)
+static bool add_kinds(cJSON *object, const cs_compared_run *pair)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "tasks");
     bool done = list != NULL;
@@ -268,7 +268,7 @@ static bool add_kinds(cJSON *object, const cs_comparison *pair)
     return done;
 }
 
-static bool add_devices(cJSON *object, const cs_comparison *pair)
+static bool add_devices(cJSON *object, const cs_compared_run *pair)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "devices");
     bool done = list != NULL;
@@ -284,7 +284,7 @@ static bool add_devices(cJSON *object, const cs_comparison *pair)
     return done;
 }
 
-static bool add_pair(cJSON *list, const cs_comparison *pair)
+static bool add_pair(cJSON *list, const cs_compared_run *pair)
 {
     cJSON *one = add_item(list);
     bool done = one && cJSON_AddStringToObject(one, "name", pair->name) &&
@@ -315,7 +315,7 @@ static bool add_scenario(cJSON *list, const cs_compared_scenario *of)
            add_number(one, "largest_memory_error_fraction", of->memory_error);
 }
 
-cJSON *cs_compare_json(const cs_comparison *pairs, uint32_t n_pairs,
+cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
                        const cs_compared_scenario *scenarios, uint32_t n)
 {
     cJSON *root = cJSON_CreateObject();

@@ -3,7 +3,7 @@
 #define CS_CLI_COMPARE_REPORT_H
 
 #include "sim/base/json.h"
-#include "sim/compare/comparison.h"
+#include "sim/compare/compare-runs.h"
 
 #include <stdio.h>
 
@@ -18,18 +18,18 @@ typedef struct cs_compared_scenario {
 } cs_compared_scenario;
 
 /* In the order in which the scenarios first appear; *n of them, allocated. */
-CS_MUST_CHECK cs_status cs_compare_summarise(const cs_comparison *pairs, uint32_t n_pairs,
+CS_MUST_CHECK cs_status cs_compare_summarise(const cs_compared_run *pairs, uint32_t n_pairs,
                                              cs_compared_scenario **scenarios, uint32_t *n,
                                              cs_error *error);
 
 /* All figures of one pair. */
-void cs_compare_print(const cs_comparison *pair, FILE *out);
+void cs_compare_print(const cs_compared_run *pair, FILE *out);
 
 /* A line per scenario, and medians over all of them. */
 void cs_compare_print_summary(const cs_compared_scenario *scenarios, uint32_t n, FILE *out);
 
 /* {"pairs": [...], "scenarios": [...], ...}; NULL when memory runs out. */
-cJSON *cs_compare_json(const cs_comparison *pairs, uint32_t n_pairs,
+cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
                        const cs_compared_scenario *scenarios, uint32_t n);
 
 /* Of the absolute values; NaN counts as infinite. `values` are sorted. */

@@ -1,4 +1,4 @@
-#include "sim/compare/differences.h"
+#include "sim/compare/json-differences.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-#include "sim/compare/comparison.h"
+#include "sim/compare/compare-runs.h"
 
 #include "plots/reader.h"
-#include "sim/compare/differences.h"
+#include "sim/compare/json-differences.h"
 #include "sim/graph/graph.h"
 
 #include <math.h>
@@ -175,7 +175,7 @@ static summary summary_of(const pair *p, int file, const char *kind)
     return (summary){.median = NAN};
 }
 
-static bool add_kind(const pair *p, const char *kind, cs_comparison *to)
+static bool add_kind(const pair *p, const char *kind, cs_compared_run *to)
 {
     const summary a = summary_of(p, 0, kind), b = summary_of(p, 1, kind);
     for (uint32_t k = 0; k < to->n_kinds; k++)
@@ -191,7 +191,7 @@ static bool add_kind(const pair *p, const char *kind, cs_comparison *to)
     return made->kind != NULL;
 }
 
-static cs_status compare_kinds(pair *p, cs_comparison *to, cs_error *error)
+static cs_status compare_kinds(pair *p, cs_compared_run *to, cs_error *error)
 {
     cs_status status = read_kinds(p, error);
     if (status != CS_OK)
@@ -221,7 +221,7 @@ static double *side(cs_compared *figure, int file)
     return file == 0 ? &figure->predicted : &figure->measured;
 }
 
-static cs_status compare_peaks(pair *p, cs_comparison *to, cs_error *error)
+static cs_status compare_peaks(pair *p, cs_compared_run *to, cs_error *error)
 {
     const int64_t *peaks[2];
     uint64_t n[2];
@@ -244,8 +244,8 @@ static cs_status compare_peaks(pair *p, cs_comparison *to, cs_error *error)
 }
 
 /* The column of a category, of both files. */
-static cs_status compare_category(pair *p, const char *column, uint32_t category, cs_comparison *to,
-                                  cs_error *error)
+static cs_status compare_category(pair *p, const char *column, uint32_t category,
+                                  cs_compared_run *to, cs_error *error)
 {
     cs_status status = CS_OK;
     for (int f = 0; f < 2 && status == CS_OK; f++) {
@@ -259,7 +259,7 @@ static cs_status compare_category(pair *p, const char *column, uint32_t category
     return status;
 }
 
-static bool have_categories(cs_comparison *to, const char *const *names, size_t prefix)
+static bool have_categories(cs_compared_run *to, const char *const *names, size_t prefix)
 {
     const size_t n = to->n_categories + UINT64_C(1);
     const char **categories = cs_arena_alloc(&to->arena, n, sizeof(*categories));
@@ -277,7 +277,7 @@ static bool have_categories(cs_comparison *to, const char *const *names, size_t 
 }
 
 /* Categories by the names of their columns in the measured file. */
-static cs_status compare_categories(pair *p, cs_comparison *to, cs_error *error)
+static cs_status compare_categories(pair *p, cs_compared_run *to, cs_error *error)
 {
     static const char prefix[] = "at_peak_";
     const char *const *names;
@@ -295,7 +295,7 @@ static cs_status compare_categories(pair *p, cs_comparison *to, cs_error *error)
 
 /* ---- scenarios ---- */
 
-static cs_status compare_scenarios(pair *p, cs_comparison *to, cs_error *error)
+static cs_status compare_scenarios(pair *p, cs_compared_run *to, cs_error *error)
 {
     cJSON *roots[2] = {NULL, NULL};
     cs_status status = CS_OK;
@@ -320,7 +320,7 @@ static double positive(double value)
     return value > 0 ? value : (double)NAN;
 }
 
-static cs_status compare(pair *p, cs_comparison *to, cs_error *error)
+static cs_status compare(pair *p, cs_compared_run *to, cs_error *error)
 {
     const cs_reader *a = &p->readers[0], *b = &p->readers[1];
     to->name = cs_arena_copy(&to->arena, b->name);
@@ -338,10 +338,10 @@ static cs_status compare(pair *p, cs_comparison *to, cs_error *error)
     return status == CS_OK ? compare_scenarios(p, to, error) : status;
 }
 
-cs_status cs_comparison_make(const char *predicted, const char *measured, cs_comparison *comparison,
-                             cs_error *error)
+cs_status cs_compare_runs(const char *predicted, const char *measured, cs_compared_run *comparison,
+                          cs_error *error)
 {
-    cs_comparison made = {0};
+    cs_compared_run made = {0};
     pair p = {0};
     cs_arena_init(&made.arena);
     cs_status status = cs_reader_init(&p.readers[0], predicted, error);
@@ -356,12 +356,12 @@ cs_status cs_comparison_make(const char *predicted, const char *measured, cs_com
     if (status == CS_OK)
         *comparison = made;
     else
-        cs_comparison_finish(&made);
+        cs_compare_runs_finish(&made);
     return status;
 }
 
-void cs_comparison_finish(cs_comparison *comparison)
+void cs_compare_runs_finish(cs_compared_run *comparison)
 {
     cs_arena_finish(&comparison->arena);
-    *comparison = (cs_comparison){0};
+    *comparison = (cs_compared_run){0};
 }

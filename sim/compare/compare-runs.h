@@ -11,8 +11,8 @@
  * rest of what a device holds behind a task is under `activations`, and what the task holds besides
  * while it runs is under `workspace`.
  */
-#ifndef CS_COMPARE_COMPARISON_H
-#define CS_COMPARE_COMPARISON_H
+#ifndef CS_COMPARE_COMPARE_RUNS_H
+#define CS_COMPARE_COMPARE_RUNS_H
 
 #include "sim/base/arena.h"
 #include "sim/base/error.h"
@@ -37,7 +37,7 @@ typedef struct cs_compared_device {
     cs_compared *at_peak; /* per category: bytes when the peak is first reached */
 } cs_compared_device;
 
-typedef struct cs_comparison {
+typedef struct cs_compared_run {
     const char *name;            /* of the measured file's scenario */
     cs_compared iteration, span; /* s: of an iteration; of all */
     cs_compared throughput;      /* samples/s, NaN: the batch size is not known */
@@ -48,11 +48,11 @@ typedef struct cs_comparison {
     const char *const *notes; /* how the two scenarios differ; a sentence each */
     uint32_t n_kinds, n_devices, n_categories, n_notes;
     cs_arena arena;
-} cs_comparison;
+} cs_compared_run;
 
 /* CS_INVALID: a file that is none, or files with different numbers of devices. */
-CS_MUST_CHECK cs_status cs_comparison_make(const char *predicted, const char *measured,
-                                           cs_comparison *comparison, cs_error *error);
-void cs_comparison_finish(cs_comparison *comparison);
+CS_MUST_CHECK cs_status cs_compare_runs(const char *predicted, const char *measured,
+                                        cs_compared_run *comparison, cs_error *error);
+void cs_compare_runs_finish(cs_compared_run *comparison);
 
 #endif

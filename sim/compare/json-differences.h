@@ -1,6 +1,6 @@
 /* Where two JSON documents differ. */
-#ifndef CS_COMPARE_DIFFERENCES_H
-#define CS_COMPARE_DIFFERENCES_H
+#ifndef CS_COMPARE_JSON_DIFFERENCES_H
+#define CS_COMPARE_JSON_DIFFERENCES_H
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
