@@ -176,6 +176,10 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_status status = request ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK)
         status = cs_arguments_choice(arguments, "backend", backends, &backend, error);
+    if (status == CS_OK && cs_arguments_value(arguments, "backend") && network != (backend >= 2))
+        status = cs_error_add(error, CS_USAGE, "calibrate %s: --backend must be %s (got \"%s\")",
+                              arguments->words[0], network ? "mpi or nccl" : "cpu or cuda",
+                              backends[backend]);
     if (status == CS_OK)
         status = add_texts(arguments, network, request, error);
     bool gpu = backend == 1 || backend == 3;
