@@ -442,7 +442,7 @@ class Shell(Case):
         self.assertEqual(self.complete('sim', 'run', '--fail'), ['--fail-on-oom'])
         self.assertEqual(self.complete('sim', 'run', 'tin'), ['tiny.json'])
         self.assertEqual(self.complete('sim', 'list', 'sch'), ['schedules'])
-        self.assertEqual(self.complete('sim', 'help', 'comp'), ['completion'])
+        self.assertEqual(self.complete('sim', 'help', 'compl'), ['completion'])
         self.assertEqual(self.complete('sim', 'run', '--log-level', 'w'), ['warning'])
         self.assertEqual(self.complete('sim', 'plot', '-k', 't'), ['timeline'])
         self.assertEqual(self.complete('sim', 'run', '-o', 'tin'), ['tiny.json'])

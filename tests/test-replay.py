@@ -169,6 +169,16 @@ class Compare(Case):
 
 
 class Missing(Case):
+    def test_shipped_scenarios(self):
+        """Every time of theirs was measured: they need no device, and name their costs."""
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../scenarios/replay')
+        names = [name for name in os.listdir(folder) if name.startswith('v')]
+        self.assertEqual(len(names), 12)
+        for name in names:
+            done = self.sim('run', os.path.join(folder, name), '--no-output', '--json')
+            costs = json.loads(done.stdout)['costs']
+            self.assertEqual((costs['estimated_times'], costs['missing_collectives']), (0, []), name)
+
     def test_no_program(self):
         """A program that cannot be found: of a backend that nobody has built here."""
         self.write('s.json', SCHEDULES[0])
