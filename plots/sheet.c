@@ -151,8 +151,7 @@ static cs_status choose_time(cs_sheet *sheet, cs_error *error)
     return cs_error_add(error, CS_USAGE,
                         "time range: nothing is between %g s and %g s; %s ends at %g s",
                         cs_time_seconds(sheet->from), cs_time_seconds(sheet->until),
-                        sheet->reader->path,
-                        cs_time_seconds(sheet->reader->makespan));
+                        sheet->reader->path, cs_time_seconds(sheet->reader->makespan));
 }
 
 /* ---- texts and legend ---- */

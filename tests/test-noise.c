@@ -496,12 +496,17 @@ static void test_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments),     cmocka_unit_test(test_jitter),
-        cmocka_unit_test(test_seeds),       cmocka_unit_test(test_slow_tasks),
-        cmocka_unit_test(test_others),      cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_only_others), cmocka_unit_test(test_released_among_others),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_jitter),
+        cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_slow_tasks),
+        cmocka_unit_test(test_others),
+        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_only_others),
+        cmocka_unit_test(test_released_among_others),
         cmocka_unit_test(test_against_reference),
-        cmocka_unit_test(test_summary),     cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,7 +106,7 @@ static cs_status import_torch(const cs_context *context, const char *path, const
 }
 
 static const char *const of_models[] = {"output", "name", "batch", "hardware", "date", NULL};
-static const char *const of_nccl_tests[] = {"output", "hardware", "date",     "ranks", "level",
+static const char *const of_nccl_tests[] = {"output", "hardware",   "date",     "ranks", "level",
                                             "merge",  "collective", "in-place", NULL};
 static const char *const of_osu[] = {"output", "hardware", "date", "ranks", "level", "merge", NULL};
 

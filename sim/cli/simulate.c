@@ -103,9 +103,8 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
     if (status == CS_OK)
         status = scenario->schedule->closed_forms(&scenario->job, scenario->params,
                                                   &simulation->forms, error);
-    if (status == CS_OK &&
-        (simulation->disturbed ||
-         !collectives_are_usual(scenario, platform, &simulation->lowering)))
+    if (status == CS_OK && (simulation->disturbed ||
+                            !collectives_are_usual(scenario, platform, &simulation->lowering)))
         reject_forms(&simulation->forms, simulation->disturbed);
     return status;
 }
