@@ -165,8 +165,8 @@ static cs_status choose_time(cs_sheet *sheet, cs_error *error)
         return CS_OK;
     return cs_error_add(error, CS_USAGE,
                         "time range: nothing is between %g s and %g s; %s ends at %g s",
-                        options->from, options->until, sheet->reader->path,
-                        cs_time_seconds(sheet->reader->makespan));
+                        cs_time_seconds(sheet->from), cs_time_seconds(sheet->until),
+                        sheet->reader->path, cs_time_seconds(sheet->reader->makespan));
 }
 
 /* ---- texts and legend ---- */

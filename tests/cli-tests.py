@@ -258,6 +258,7 @@ class Status(Case):
         self.expect(run(*how), 3, 'osu.log:1: whether ranks share a node the log does not say')
         self.expect(run(*how, '--level', 'rack'), 2, 'unknown level "rack"')
         self.expect(run(*how[:3]), 2, '--date is missing')
+        self.expect(run(*how, '--batch', '64'), 2, 'osu has no option --batch')
         self.expect(run(*how, '--level', 'node', '--merge', costs, '-o', 'both.json'), 0)
         both = json.loads(read('both.json'))
         self.assertEqual([(e['collective'], both['sources'][e['source']]['device'])

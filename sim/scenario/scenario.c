@@ -86,9 +86,9 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
     status = status == CS_OK ? name : status;
     cs_status costs = cs_draft_read_costs(draft, error);
     status = status == CS_OK ? costs : status;
-    cs_status links = costs == CS_OK ? cs_draft_measure_links(draft, error) : CS_OK;
+    cs_status links = costs == CS_OK ? cs_draft_measure_links(draft, error) : costs;
     if (links != CS_OK)
-        draft->top.platform = NULL; /* was reported */
+        draft->top.platform = NULL; /* was reported, or cannot be read without the costs */
     status = status == CS_OK ? links : status;
     cs_status (*const readers[])(cs_draft *, cs_error *) = {
         cs_draft_read_model, cs_draft_read_platform, cs_draft_read_schedule};
