@@ -194,10 +194,11 @@ static int64_t buffers(const periodic *p, uint32_t stage)
 }
 
 /* Set aside once for all stages of the device, as a planner does it: the most that one needs. */
-static int64_t workspace(const cs_job *job, uint32_t device)
+static int64_t workspace(const periodic *p, uint32_t device)
 {
+    const cs_job *job = p->job;
     int64_t most = 0;
-    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+    for (uint32_t s = 0; s < job->plan->n_stages && p->params->rules.count_workspace; s++) {
         if (device_of(job, s) == device && job->stages[s].workspace_bytes > most)
             most = job->stages[s].workspace_bytes;
     }
@@ -312,7 +313,7 @@ static void make_stages(maker *m)
             cs_builder_compute(m->builder, CS_UPDATE, s, device_of(job, s), m->slots[s], 0);
     }
     for (uint32_t d = 0; d < job->n_devices; d++)
-        cs_builder_resident(m->builder, d, CS_MEMORY_WORKSPACE, workspace(job, d));
+        cs_builder_resident(m->builder, d, CS_MEMORY_WORKSPACE, workspace(m->of, d));
 }
 
 static bool make_classes(maker *m)
@@ -499,7 +500,7 @@ static cs_status add_peaks(const periodic *p, const cs_pattern_use *use, uint32_
                         "a run that reaches the pattern's steady state, stages that take time"};
     cs_status status = cs_forms_add(forms, &form, error);
     form.figure = CS_FIGURE_PEAK_MEMORY;
-    form.exact = use->peak + workspace(p->job, device);
+    form.exact = use->peak + workspace(p, device);
     form.formula = "copies of the weights, 2a per boundary, workspace, and activations";
     if (status == CS_OK)
         status = cs_forms_add(forms, &form, error);

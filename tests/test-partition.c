@@ -350,12 +350,44 @@ static void test_balanced(void **state)
     gsl_rng_free(rng);
 }
 
+/* What layers need while they compute is set aside once, the most of them: 7 bytes here. */
+static void test_workspace(void **state)
+{
+    static const struct {
+        int64_t memory, left; /* 0: does not fit */
+        bool ignore;
+    } rows[] = {
+        {20, 13, false}, {20, 20, true}, {6, 6, true}, {6, 0, false}, {INT64_MAX, INT64_MAX, false},
+    };
+    static const cs_layer any = {0};
+    cs_model model;
+    (void)state;
+    assert_int_equal(cs_model_uniform(3, &any, &model, NULL), CS_OK);
+    model.layers[0].workspace_bytes = 4;
+    model.layers[1].workspace_bytes = 7;
+    model.layers[2].workspace_bytes = 5;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(*rows); r++) {
+        cs_chain chain = {0};
+        cs_chain_options options = {.model = &model,
+                                    .n_devices = 2,
+                                    .micro_samples = 1,
+                                    .speed = 1,
+                                    .memory = rows[r].memory,
+                                    .bandwidth = 1,
+                                    .ignore_workspace = rows[r].ignore};
+        assert_int_equal(cs_chain_make(&options, &chain, NULL), rows[r].left ? CS_OK : CS_LIMIT);
+        assert_int_equal(chain.memory, rows[r].left);
+        cs_chain_finish(&chain);
+    }
+    cs_model_finish(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_partitions), cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_too_small),      cmocka_unit_test(test_planners),
-        cmocka_unit_test(test_balanced),
+        cmocka_unit_test(test_balanced),       cmocka_unit_test(test_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,7 @@ typedef struct setup {
     double speeds[MOST_DEVICES];
     cs_job job;
     params params;
+    bool no_workspace;
     cs_graph graph;
     cs_trace trace;
     cs_analysis analysis;
@@ -179,7 +180,7 @@ static void make_chain(setup *on, gsl_rng *rng)
 {
     static const double copies[] = {3, 3, 1, 2, 4.5}, ratios[] = {0, 2, 0.3};
     uint32_t kept = random_up_to(rng, 1);
-    bool count_update = random_up_to(rng, 1);
+    bool count_update = random_up_to(rng, 1), count_workspace = random_up_to(rng, 1);
     cs_chain_options options = {.model = &on->model,
                                 .n_devices = on->platform.n_devices,
                                 .micro_samples = 1,
@@ -195,6 +196,8 @@ static void make_chain(setup *on, gsl_rng *rng)
     SET(on, "kept", kept);
     SET(on, "weight_copies", options.weight_copies);
     SET(on, "count_update", count_update);
+    SET(on, "count_workspace", count_workspace);
+    on->no_workspace = !count_workspace;
     on->job.optimizer_ratio = options.optimizer_ratio;
 }
 
@@ -346,11 +349,11 @@ static void expect_versions(const char *row, const setup *on)
     }
 }
 
-/* The most that one layer of the device's stages needs while it computes: set aside. */
+/* The most that one layer of the device's stages needs while it computes: set aside, if at all. */
 static int64_t workspace(const setup *on, uint32_t device)
 {
     int64_t most = 0;
-    for (uint32_t s = 0; s < on->plan.n_stages; s++) {
+    for (uint32_t s = 0; s < on->plan.n_stages && !on->no_workspace; s++) {
         const cs_stage *stage = &on->plan.stages[s];
         for (uint32_t l = stage->first_layer; l < stage->end_layer; l++) {
             int64_t bytes = on->model.layers[l].workspace_bytes;

@@ -11,7 +11,7 @@
 typedef struct cs_chain_rules {
     uint32_t kept; /* cs_kept */
     double weight_copies;
-    bool count_update;
+    bool count_update, count_workspace;
 } cs_chain_rules;
 
 extern const char *const cs_kept_names[]; /* in step with cs_kept, ended by NULL */
@@ -27,7 +27,11 @@ extern const char *const cs_kept_names[]; /* in step with cs_kept, ended by NULL
      .max = 1e6,                                                                                   \
      .doc = "times that a device holds its weights: two versions and an accumulator of gradients"},\
     {"count_update", CS_FIELD_BOOL, offsetof(cs_chain_rules, count_update), .fallback = "false",   \
-     .doc = "a backward takes the time of the update too, which MadPipe leaves out"}
+     .doc = "a backward takes the time of the update too, which MadPipe leaves out"},              \
+    {"count_workspace", CS_FIELD_BOOL, offsetof(cs_chain_rules, count_workspace),                  \
+     .fallback = "true",                                                                           \
+     .doc = "a device needs memory for what a layer needs only while it computes, which MadPipe "  \
+            "leaves out"}
 /* clang-format on */
 
 /* Of cs_chain_rules; ended by {0}. */

@@ -87,6 +87,8 @@ static cs_status add_layers(const cs_chain_options *options, cs_chain *chain, cs
                                 options->model->name, l);
         workspace = sum.workspace_bytes > workspace ? sum.workspace_bytes : workspace;
     }
+    if (options->ignore_workspace)
+        return CS_OK;
     if (workspace > chain->memory)
         return cs_error_add(error, CS_LIMIT,
                             "model \"%s\": a layer needs %lld bytes of workspace, more than the "

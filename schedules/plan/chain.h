@@ -14,7 +14,7 @@
  *              backward: CS_KEPT_LITERAL, the inputs a_(i-1) of its layers, as the paper counts;
  *              CS_KEPT_FULL, all that its layers keep for their backward (model.h).
  * What a layer needs only while it computes is not in these sums: `memory` is what the device has
- * less the largest of them.
+ * less the largest of them, unless they are to be ignored.
  *
  * Everything that takes time is an integer number of picoseconds, and sums are O(1).
  */
@@ -40,6 +40,7 @@ typedef struct cs_chain_options {
     double weight_copies;   /* 3 */
     double optimizer_ratio; /* bytes of optimizer states per byte of weights */
     bool count_update;      /* a backward takes the update's time too; the paper leaves it out */
+    bool ignore_workspace;  /* as the paper does */
 } cs_chain_options;
 
 /* All arrays have n_layers + 1 entries. Those named `sum_` hold at l the sum over layers [0, l). */

@@ -247,7 +247,7 @@ static cs_status no_allocation(const cs_chain *chain, const cs_madpipe_options *
     if (status != CS_OK)
         return status;
     return cs_error_add(error, CS_LIMIT,
-                        "madpipe: no allocation of %u layers to %u devices fits: at best, device "
+                        "no allocation of %u layers to %u devices fits: at best, device "
                         "%u needs %lld bytes for its %u stages, with the longest period, and its "
                         "memory is %lld",
                         chain->n_layers, chain->n_devices, most.device, (long long)most.bytes,
@@ -263,7 +263,7 @@ static cs_status no_pattern(const cs_chain *chain, const cs_allocations *found,
     if (status != CS_OK)
         return status;
     return cs_error_add(error, CS_LIMIT,
-                        "madpipe: no pattern that fits was found for any of %u allocations (%u "
+                        "no pattern that fits was found for any of %u allocations (%u "
                         "not decided in time): in the last, of %.9g s, device %u would need %lld "
                         "bytes for its %u stages, and its memory is %lld",
                         found->n, so_far->undecided, cs_time_seconds(last->promised), most.device,

@@ -12,7 +12,7 @@ static const cs_option options[] = {
      "Let these planners make plans, and compare them: `sim list planners`, or all", true, NULL},
     {"param", 'p', "NAME=VALUE",
      "A parameter of the planners that have it, or one of how layers are counted: kept, "
-     "weight_copies, count_update",
+     "weight_copies, count_update, count_workspace",
      true, NULL},
     {"output", 'o', "PLAN.json",
      "Save the plan; a scenario takes it as \"partition\": {\"file\": ...}", false, NULL},

@@ -71,9 +71,10 @@ static void print_head(const cs_comparison *c, FILE *out)
     fprintf(out, "%s: %u layers of %s on %u device%s; memory %s, bandwidth %s\n", scenario->name,
             c->chain.n_layers, scenario->model.name, c->chain.n_devices,
             c->chain.n_devices == 1 ? "" : "s", bytes_text(c->chain.memory).s, bandwidth);
-    fprintf(out, "micro-batches of %u, kept %s, weights %g times, %s update\n\n",
+    fprintf(out, "micro-batches of %u, kept %s, weights %g times, %s update%s\n\n",
             scenario->job.micro_samples, cs_kept_names[c->rules.kept], c->rules.weight_copies,
-            c->rules.count_update ? "with" : "without");
+            c->rules.count_update ? "with" : "without",
+            c->rules.count_workspace ? "" : ", without workspace");
     fprintf(out, "%-20s %6s  %-10s  %-10s  %8s  %-11s  %s\n", "planner", "stages", "promised",
             "period", "gap", "peak memory", "samples/s");
 }

@@ -245,6 +245,19 @@ static bool add_difference(cJSON *root, const cs_simulation *simulation)
            add_sequences(root, "sequences_by_forward_and_backward", staleness, true);
 }
 
+/* What the planner knew of a plan that it made for this run. */
+static bool add_search(cJSON *root, const cs_scenario *scenario)
+{
+    cs_time period = scenario->pattern.period, promised = scenario->search.promised;
+    if (period == 0 || scenario->search.bound == 0)
+        return true;
+    return add_number(root, "plan_stages", scenario->plan.n_stages) &&
+           add_number(root, "plan_period_s", seconds(period)) &&
+           add_number(root, "plan_promised_period_s", promised > 0 ? seconds(promised) : NAN) &&
+           add_number(root, "plan_lower_bound_s", seconds(scenario->search.bound)) &&
+           cJSON_AddBoolToObject(root, "plan_proven_optimal", scenario->search.optimal);
+}
+
 /* ---- costs ---- */
 
 static cJSON *add_item(cJSON *list)
@@ -317,10 +330,11 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
            cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
            cJSON_AddBoolToObject(root, "stopped", stopped) &&
-           cJSON_AddStringToObject(root, "hash", hash) && add_forms(root, simulation) &&
-           add_critical_path(root, analysis) && add_devices(root, simulation) &&
-           add_links(root, &simulation->trace) && add_weights(root, &analysis->staleness) &&
-           add_difference(root, simulation) && add_costs(root, scenario, &simulation->lowering);
+           cJSON_AddStringToObject(root, "hash", hash) && add_search(root, scenario) &&
+           add_forms(root, simulation) && add_critical_path(root, analysis) &&
+           add_devices(root, simulation) && add_links(root, &simulation->trace) &&
+           add_weights(root, &analysis->staleness) && add_difference(root, simulation) &&
+           add_costs(root, scenario, &simulation->lowering);
 }
 
 cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)

@@ -42,11 +42,15 @@ static cs_status make_plan(cs_draft *draft, const cs_planner *planner, const voi
     if (status != CS_OK)
         return status;
     status = cs_planner_run(planner, &chain, params, &planned, NULL, &own);
+    cs_time bound = cs_planner_bound(&chain);
     cs_chain_finish(&chain);
     if (status != CS_OK)
         return add_place(place, status, &own, error);
     draft->scenario->plan = planned.plan;
     draft->scenario->pattern = planned.pattern;
+    draft->scenario->search.promised = planned.promised;
+    draft->scenario->search.optimal = planned.optimal;
+    draft->scenario->search.bound = planned.pattern.period > 0 ? bound : 0;
     planned.plan = (cs_plan){0};
     planned.pattern = (cs_pattern){0};
     cs_planned_finish(&planned);

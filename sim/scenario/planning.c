@@ -63,6 +63,8 @@ static void take_given(const cJSON *object, const cs_chain_rules *read, cs_chain
         rules->weight_copies = read->weight_copies;
     if (cs_json_member(object, "count_update"))
         rules->count_update = read->count_update;
+    if (cs_json_member(object, "count_workspace"))
+        rules->count_workspace = read->count_workspace;
 }
 
 cs_status cs_planner_read_params(const cs_planner *planner, const cJSON *object,

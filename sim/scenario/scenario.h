@@ -42,6 +42,10 @@ typedef struct cs_scenario {
     cs_platform platform;
     cs_plan plan;
     cs_pattern pattern; /* that came with the plan; period 0: none did */
+    struct {
+        cs_time promised, bound; /* as cs_planned has them; 0: unknown */
+        bool optimal;
+    } search; /* that made plan and pattern, if a planner did; else zero */
     cs_job job;
     cs_lower_options collectives;
     cs_noise noise; /* of every run: what it does is drawn from the run's seed */
