@@ -36,6 +36,7 @@ typedef struct cs_trainer {
     const cs_net_chain *chain;
     uint32_t batch;    /* samples of a micro-batch */
     uint32_t n_states; /* of the optimizer, per parameter */
+    cs_precision precision;
     cs_observer observer;
     /* made by cs_trainer_init: */
     cs_arena arena;
@@ -51,8 +52,8 @@ typedef struct cs_trainer {
 
 typedef struct cs_part {
     uint32_t first_op, end_op;
-    int64_t n_parameters;
-    int64_t *offsets; /* per operator of the part: its first parameter */
+    int64_t n_parameters, n_places; /* places: those of each operator begin at 16 bytes */
+    int64_t *offsets;               /* per operator of the part: its first place */
     cs_block parameters, gradients, states;
 } cs_part;
 
@@ -71,7 +72,7 @@ typedef struct cs_activations {
     bool *written;          /* per tensor: its own part of the gradient is there */
 } cs_activations;
 
-/* `trainer` has its first seven members and the observer set. */
+/* `trainer` has its members up to the observer set; the backend computes with the precision. */
 CS_MUST_CHECK cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error);
 void cs_trainer_finish(cs_trainer *trainer);
 

@@ -275,7 +275,7 @@ static cs_status all_reduce(cs_worker *worker, uint32_t task, cs_error *error)
 {
     const cs_class *cls = cs_graph_class(&worker->crew->graph, task);
     const cs_block *gradients = &worker->stages[cls->stage].part.gradients;
-    if (gradients->bytes != cls->bytes)
+    if (worker->stages[cls->stage].part.n_parameters * (int64_t)sizeof(float) != cls->bytes)
         return cs_error_add(error, CS_INVALID,
                             "/schedule/bucket: must be 0 to be replayed: gradients are reduced all "
                             "at once");
