@@ -46,6 +46,7 @@ libhdf5-dev      | HDF5, with its high-level part | has_hdf5
 libxxhash-dev    | xxHash                         | has_library libxxhash
 zlib1g-dev       | zlib                           | has_library zlib
 libexpat1-dev    | expat, reads XML               | has_library expat
+coinor-libcbc-dev | CBC, solves integer programs   | has_library cbc
 '
 picture_needs='
 gnuplot-nox      | gnuplot, which draws pictures  | has gnuplot

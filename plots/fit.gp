@@ -43,7 +43,12 @@ set label 1 'bytes' at screen 0.5 * (across(area_left) + across(area_right)), do
 set label 2 'measured / fitted - 1' at screen across(16), 0.5 * (down(middle) + down(area_bottom)) \
     center rotate by 90 textcolor rgb text_colour
 set arrow 1 from x_first, 0 to x_last, 0 nohead lc rgb line_colour lw 0.8 back
-plot for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:3 with points pt 6 ps 0.5 \
-         lc rgb int(word(colours, i))
+# a triangle is beyond the edge: above or below
+plot for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 ? NaN : $3) with points \
+         pt 6 ps 0.5 lc rgb int(word(colours, i)), \
+     for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 && $3 > 0 ? $3 : NaN) with points \
+         pt 9 ps 0.8 lc rgb int(word(colours, i)), \
+     for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 && $3 < 0 ? $3 : NaN) with points \
+         pt 11 ps 0.8 lc rgb int(word(colours, i))
 unset multiplot
 set output

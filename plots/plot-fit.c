@@ -10,6 +10,7 @@ enum {
     SAMPLES = 24,    /* of a fitted line per regime: it is no straight one on these axes */
     RESIDUALS = 150, /* height of the lower panel */
     GAP = 26,
+    SHOWN = 4, /* residuals up to so many times the error of a regime; others stand at the edge */
 };
 
 /* Those that differ most; Okabe and Ito. */
@@ -37,8 +38,9 @@ static void widen(fit_plot *p, const cs_cost_network *of)
         p->most_bytes = fmax(p->most_bytes, bytes);
         p->least_seconds = fmin(p->least_seconds, of->points[i].seconds);
         p->most_seconds = fmax(p->most_seconds, of->points[i].seconds);
-        p->most_residual = fmax(p->most_residual, fabs(residual(of, &of->points[i])));
     }
+    for (uint32_t r = 0; r < of->n_regimes; r++) /* outliers would flatten all the others */
+        p->most_residual = fmax(p->most_residual, 100 * SHOWN * of->regimes[r].error);
 }
 
 /* Entries with points, of the collective that --value names if it does. */
@@ -57,6 +59,7 @@ static cs_status choose(fit_plot *p, cs_error *error)
             widen(p, at);
         }
     }
+    p->most_residual = fmax(p->most_residual, 0.5);
     if (n > SERIES_MAX)
         return cs_error_add(error, CS_USAGE, "fit: %s has %u fits; name a collective with --value",
                             options->input, n);
@@ -72,9 +75,11 @@ static void write_points(const fit_plot *p, FILE *out)
 {
     for (uint32_t s = 0; s < p->n; s++) {
         const cs_cost_network *of = p->series[s];
-        for (uint32_t i = 0; i < of->n_points; i++)
-            fprintf(out, "%.12g %.12g %.12g\n", fmax((double)of->points[i].bytes, 1),
-                    of->points[i].seconds, residual(of, &of->points[i]));
+        for (uint32_t i = 0; i < of->n_points; i++) {
+            const double off = residual(of, &of->points[i]), most = p->most_residual;
+            fprintf(out, "%.12g %.12g %.12g %d\n", fmax((double)of->points[i].bytes, 1),
+                    of->points[i].seconds, fmin(fmax(off, -most), most), fabs(off) > most);
+        }
         fputs("\n\n", out);
     }
 }
@@ -154,7 +159,7 @@ static void write_numbers(const fit_plot *p)
         {"x_last", p->most_bytes * 1.4},
         {"y_lowest", p->least_seconds / 1.5},
         {"y_highest", p->most_seconds * 1.5},
-        {"residual_most", fmax(1.15 * p->most_residual, 1)},
+        {"residual_most", 1.15 * p->most_residual},
         {"middle", middle},
         {"upper_end", middle - GAP},
     };

@@ -26,7 +26,8 @@ typedef struct box {
     uint32_t device, number;
     uint8_t lane;
     uint8_t kind;
-    bool odd;      /* mini-batch */
+    bool odd;      /* mini-batch, from 0 */
+    char name[12]; /* of boxes with names: "3C" */
     bool numbered; /* the number says something: an update belongs to no micro-batch */
     bool gathered; /* stands for several */
 } box;
@@ -36,6 +37,9 @@ typedef struct timeline {
     task_columns tasks;
     box *boxes;
     size_t n_boxes;
+    bool named; /* boxes have names */
+    bool divided
+        [MAX_KINDS]; /* tasks of that kind belong to micro-batches, not to a whole mini-batch */
     bool shown[MAX_KINDS];
     bool transfers, several_batches, dense;
     double cell;                          /* points in which slivers are gathered */
@@ -71,6 +75,18 @@ static cs_status read_tasks(cs_reader *reader, task_columns *t, cs_error *error)
     return status;
 }
 
+/* Mini-batches from 1 and micro-batches from A, as papers have them. */
+static void name_box(const timeline *t, uint64_t i, box *made)
+{
+    uint32_t mini = t->tasks.mini_batch[i] + 1, micro = t->tasks.micro_batch[i];
+    if (!t->divided[made->kind])
+        snprintf(made->name, sizeof(made->name), "%u", mini);
+    else if (micro < 26)
+        snprintf(made->name, sizeof(made->name), "%u%c", mini, (char)('A' + micro));
+    else
+        snprintf(made->name, sizeof(made->name), "%u.%u", mini % 10000, (micro + 1) % 100000);
+}
+
 /* Transfers are shown at their sender, in one lane towards higher device numbers and one towards
  * lower ones; those of a collective in its colour. */
 static bool make_box(const timeline *t, uint64_t i, box *made)
@@ -85,6 +101,8 @@ static bool make_box(const timeline *t, uint64_t i, box *made)
         kind >= tasks->n_kinds || tasks->origin[i] >= tasks->n_kinds)
         return false;
     bool moves = cs_style_of(tasks->kinds[kind])->moves;
+    if (moves && t->named)
+        return false;
     *made = (box){
         .start = tasks->start[i] > sheet->from ? tasks->start[i] : sheet->from,
         .end = tasks->end[i] < sheet->until ? tasks->end[i] : sheet->until,
@@ -97,6 +115,8 @@ static bool make_box(const timeline *t, uint64_t i, box *made)
         .odd = !moves && tasks->mini_batch[i] % 2 == 1,
         .numbered = sheet->reader->micro_batches == 1 || strcmp(tasks->kinds[kind], "update") != 0,
     };
+    if (t->named)
+        name_box(t, i, made);
     return true;
 }
 
@@ -154,6 +174,36 @@ static cs_status collect_boxes(timeline *t, cs_error *error)
 
 /* ---- lay-out ---- */
 
+/* Of boxes with names: mini-batches 1, 3, ... and 2, 4, ... */
+static const struct {
+    uint32_t forward, backward, other;
+} pair_colours[2] = {{0xA9CCE8, 0x2F75B5, 0x7F8C9B}, {0xFAD2B0, 0xC55A11, 0xA68A78}};
+
+static uint32_t pair_colour(const char *kind, bool odd)
+{
+    if (strncmp(kind, "backward", 8) == 0)
+        return pair_colours[odd].backward;
+    return strcmp(kind, "forward") == 0 ? pair_colours[odd].forward : pair_colours[odd].other;
+}
+
+static void write_names_legend(timeline *t)
+{
+    cs_legend_entry entries[MAX_KINDS];
+    uint32_t n = 0;
+    bool divided = false;
+    for (uint32_t kind = 0; kind < t->tasks.n_kinds && n + 2 < MAX_KINDS; kind++) {
+        const char *word = t->tasks.kinds[kind];
+        divided |= t->divided[kind];
+        if (t->shown[kind])
+            entries[n++] =
+                (cs_legend_entry){word, pair_colour(word, false), pair_colour(word, true)};
+    }
+    entries[n++] = (cs_legend_entry){.text = "left, right: odd, even mini-batches"};
+    entries[n++] =
+        (cs_legend_entry){.text = divided ? "3C: mini-batch 3, micro-batch C" : "3: mini-batch 3"};
+    cs_sheet_legend(t->sheet, entries, n);
+}
+
 static void write_legend(timeline *t)
 {
     cs_legend_entry entries[MAX_KINDS + 4];
@@ -189,8 +239,9 @@ static void lay_out(timeline *t)
 {
     cs_sheet *sheet = t->sheet;
     if (sheet->height == 0)
-        sheet->height = ceil(sheet->top + sheet->bottom +
-                             sheet->n_devices * choose_row_height(sheet->n_devices));
+        sheet->height =
+            ceil(sheet->top + sheet->bottom +
+                 sheet->n_devices * fmin(choose_row_height(sheet->n_devices), t->named ? 24 : 42));
     double height = fmax(sheet->height - sheet->top - sheet->bottom, 1);
     t->row_height = height / sheet->n_devices;
     bool two_lanes = t->row_height >= 20;
@@ -211,6 +262,8 @@ static void lay_out(timeline *t)
 static uint32_t colour_of(const timeline *t, const box *b)
 {
     uint32_t colour = cs_style_of(t->tasks.kinds[b->kind])->colour;
+    if (t->named)
+        return pair_colour(t->tasks.kinds[b->kind], b->odd);
     return b->odd ? cs_colour_shade(colour) : colour;
 }
 
@@ -235,7 +288,10 @@ static void write_box(timeline *t, const box *b)
 static void write_label(timeline *t, const box *b)
 {
     char text[16];
-    snprintf(text, sizeof(text), "%u", b->number);
+    if (t->named)
+        snprintf(text, sizeof(text), "%s", b->name);
+    else
+        snprintf(text, sizeof(text), "%u", b->number);
     double room = (double)(b->end - b->start) * t->scale;
     if (b->lane != LANE_COMPUTE || t->label_size == 0 || !b->numbered ||
         cs_sheet_text_width(text, t->label_size) + 2 > room)
@@ -346,18 +402,41 @@ static void write_parameters(timeline *t)
         cs_gnuplot_number(t->sheet->job, numbers[i].name, numbers[i].value);
 }
 
-cs_status cs_plot_timeline(cs_sheet *sheet, const char *output, cs_error *error)
+/* Chooses a width in which the name of the shortest box fits, if that is not too wide. */
+static void prepare_names(timeline *t)
 {
-    timeline t = {.sheet = sheet,
-                  .scale = fmax(sheet->width - sheet->left - sheet->right, 1) /
-                           (double)(sheet->until - sheet->from),
-                  .cell = fmax(2, sheet->n_devices / 12.)};
+    enum { NARROWEST = 480, WIDEST = 2000 };
+    const task_columns *tasks = &t->tasks;
+    cs_sheet *sheet = t->sheet;
+    box made;
+    double shown = (double)(sheet->until - sheet->from), margins = sheet->left + sheet->right,
+           wanted = 0;
+    for (uint64_t i = 0; i < tasks->n; i++) {
+        if (tasks->micro_batch[i] > 0 && tasks->kind[i] < MAX_KINDS)
+            t->divided[tasks->kind[i]] = true;
+    }
+    for (uint64_t i = 0; i < tasks->n; i++) {
+        if (make_box(t, i, &made))
+            wanted = fmax(wanted, (cs_sheet_text_width(made.name, CS_SHEET_FONT) + 3) /
+                                      (double)(tasks->end[i] - tasks->start[i]));
+    }
+    if (sheet->options->width == 0)
+        sheet->width = fmin(fmax(wanted * shown + margins, NARROWEST), WIDEST);
+}
+
+static cs_status draw(cs_sheet *sheet, bool named, const char *output, cs_error *error)
+{
+    timeline t = {.sheet = sheet, .named = named, .cell = fmax(2, sheet->n_devices / 12.)};
     cs_status status = read_tasks(sheet->reader, &t.tasks, error);
+    if (status == CS_OK && named)
+        prepare_names(&t);
+    t.scale =
+        fmax(sheet->width - sheet->left - sheet->right, 1) / (double)(sheet->until - sheet->from);
     if (status == CS_OK)
         status = collect_boxes(&t, error);
     if (status == CS_OK) {
         t.unit = cs_sheet_time_unit(sheet);
-        write_legend(&t);
+        (named ? write_names_legend : write_legend)(&t);
         lay_out(&t);
         status = write_data(&t, error);
     }
@@ -366,4 +445,14 @@ cs_status cs_plot_timeline(cs_sheet *sheet, const char *output, cs_error *error)
         return status;
     write_parameters(&t);
     return cs_sheet_draw(sheet, output, "timeline.gp", error);
+}
+
+cs_status cs_plot_timeline(cs_sheet *sheet, const char *output, cs_error *error)
+{
+    return draw(sheet, false, output, error);
+}
+
+cs_status cs_plot_boxes(cs_sheet *sheet, const char *output, cs_error *error)
+{
+    return draw(sheet, true, output, error);
 }

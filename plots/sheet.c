@@ -400,6 +400,13 @@ cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options, c
     return open_files(sheet, error);
 }
 
+cs_status cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options, cs_gnuplot *job,
+                              cs_error *error)
+{
+    *sheet = empty_sheet(options, NULL, job);
+    return open_files(sheet, error);
+}
+
 static cs_status close_files(cs_sheet *sheet, cs_error *error)
 {
     FILE *texts = sheet->texts, *swatches = sheet->swatches;

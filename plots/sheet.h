@@ -60,6 +60,10 @@ void cs_sheet_finish(cs_sheet *sheet);
 CS_MUST_CHECK cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options,
                                             cs_reader *reader, cs_gnuplot *job, cs_error *error);
 
+/* Without a file: `options` say the size only, and the kind does the rest. */
+CS_MUST_CHECK cs_status cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options,
+                                            cs_gnuplot *job, cs_error *error);
+
 /* The title, and a line below it; longer ones are cut. */
 void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle);
 
@@ -106,7 +110,7 @@ CS_MUST_CHECK cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const
 
 /* The kinds (plot-timeline.c, ...): fill the sheet and the job, and draw. */
 typedef cs_status cs_sheet_function(cs_sheet *sheet, const char *output, cs_error *error);
-cs_sheet_function cs_plot_timeline, cs_plot_memory, cs_plot_utilisation;
+cs_sheet_function cs_plot_timeline, cs_plot_boxes, cs_plot_memory, cs_plot_utilisation;
 cs_sheet_function cs_plot_heatmap, cs_plot_lines; /* of sweeps */
 
 #endif

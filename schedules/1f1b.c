@@ -6,21 +6,45 @@ static const char source[] =
     "Narayanan et al., ICML 2021 (arXiv 2006.09503), section 3.2; Fan et al., DAPPLE, PPoPP 2021";
 
 typedef struct params_1f1b {
-    uint32_t micro_batches;
+    uint32_t micro_batches, replicas;
     bool recompute;
 } params_1f1b;
 
 static const cs_field fields[] = {
-    {"micro_batches", CS_FIELD_COUNT, offsetof(params_1f1b, micro_batches), .min = 1,
-     .max = 1 << 20, .doc = "micro-batches per mini-batch, M"},
-    {"recompute", CS_FIELD_BOOL, offsetof(params_1f1b, recompute), .fallback = "false",
-     .doc = "keep a stage's input only, and run its forward again before each backward"},
+    CS_PIPELINE_MICRO_BATCHES(params_1f1b),
+    CS_PIPELINE_RECOMPUTE(params_1f1b),
+    {"replicas", CS_FIELD_CHOICE, offsetof(params_1f1b, replicas), .fallback = "all_reduce",
+     .choices = cs_order_1f1b_replica_names,
+     .doc = "of a plan whose stages have several devices: each computes a share of every "
+            "micro-batch, or all of them take micro-batches in turn; gradients are summed either "
+            "way"},
     {0},
 };
 
 static uint32_t micro_batches(const void *params)
 {
     return ((const params_1f1b *)params)->micro_batches;
+}
+
+static cs_replicas replicas(const void *params)
+{
+    return cs_order_1f1b_replicas(((const params_1f1b *)params)->replicas);
+}
+
+static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
+                       cs_error *error)
+{
+    (void)params;
+    cs_json_place at = {.up = place, .key = "micro_batches"};
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        uint32_t n = job->plan->stages[s].n_devices;
+        if (job->replicas == CS_REPLICAS_ROUND_ROBIN && job->micro_batches < n)
+            return cs_json_invalid(&at, error,
+                                   "must be at least %u, so that each replica of stage %u has one "
+                                   "(got %u)",
+                                   n, s, job->micro_batches);
+    }
+    return CS_OK;
 }
 
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
@@ -60,19 +84,27 @@ static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *tim
         error);
 }
 
+static uint32_t at_once(const cs_job *job, uint32_t stage, uint32_t replica)
+{
+    return cs_order_1f1b_in_flight(job, job->micro_batches, stage, replica);
+}
+
 static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
                               cs_error *error)
 {
     if (((const params_1f1b *)params)->recompute)
         return CS_OK;
+    if (cs_pipeline_replicated(job) && job->replicas == CS_REPLICAS_ROUND_ROBIN)
+        return cs_pipeline_add_peaks(job, at_once, "min(ceil(D/R), own) activations", source, forms,
+                                     error);
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
     cs_status status = cs_pipeline_add_forms(job, &times, source, forms, error);
     if (status == CS_OK)
         status = add_round_trips(job, &times, forms, error);
     if (status == CS_OK)
-        status = cs_pipeline_add_peaks(job, cs_order_1f1b_warm_up, "min(P - s, M) activations",
-                                       source, forms, error);
+        status =
+            cs_pipeline_add_peaks(job, at_once, "min(P - s, M) activations", source, forms, error);
     return status;
 }
 
@@ -80,10 +112,18 @@ const cs_schedule cs_schedule_1f1b = {
     .name = "1f1b",
     .summary = "synchronous pipeline: warm up, then one forward and one backward in turn",
     .source = source,
+    .formulas =
+        (const char *const[]){"(M + P - 1)(f + b) per mini-batch, and its update",
+                              "(P - 1)/(M + P - 1)",
+                              "(M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)) per "
+                              "mini-batch, and its update",
+                              "min(P - s, M) activations", "min(ceil(D/R), own) activations", NULL},
     .fields = fields,
     .params_size = sizeof(params_1f1b),
     .layout = CS_LAYOUT_PIPELINE,
     .micro_batches = micro_batches,
+    .replicas = replicas,
+    .check = check,
     .generate = generate,
     .closed_forms = closed_forms,
 };

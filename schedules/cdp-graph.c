@@ -34,15 +34,16 @@ typedef struct generator {
     cs_builder *builder;
     uint32_t N, n_micros; /* n_micros: of the run */
     bool local;           /* a micro-batch stays on its device */
-    bool zero;
-    bool whole;         /* activations are freed at the end of a micro-batch */
-    uint32_t *classes;  /* by backward or not, stage, holder, variant; made when needed */
-    uint32_t *messages; /* by cargo, stage, holders; likewise */
-    holder *holders;    /* N per stage */
-    uint32_t *owners;   /* per stage: the holder that made the newest version */
-    uint32_t *versions; /* per stage: the newest version */
-    uint32_t *sums;     /* per stage: what brings the sum of gradients, or CS_NONE */
-    uint32_t *tokens;   /* zero, per stage: its latest use, and where that was */
+    bool zero;            /* states travel */
+    bool sharded;         /* zero with a barrier: device j keeps the states of stage j */
+    bool whole;           /* activations are freed at the end of a micro-batch */
+    uint32_t *classes;    /* by backward or not, stage, holder, variant; made when needed */
+    uint32_t *messages;   /* by cargo, stage, holders; likewise */
+    holder *holders;      /* N per stage */
+    uint32_t *owners;     /* per stage: the holder that made the newest version */
+    uint32_t *versions;   /* per stage: the newest version */
+    uint32_t *sums;       /* per stage: what brings the sum of gradients, or CS_NONE */
+    uint32_t *tokens;     /* zero, per stage: its latest use, and where that was */
     uint32_t *token_at;
     uint32_t *chain;  /* per micro-batch: what its next task waits for */
     uint32_t *second; /* per micro-batch: its second task, after which the next one starts */
@@ -131,6 +132,16 @@ static void free_activations(const generator *c, uint32_t j, uint32_t device)
                           true);
 }
 
+/* Sharded: what a device that does not keep the stage has of it while it computes. */
+static void borrow(const generator *c, bool backward, uint32_t j, uint32_t device)
+{
+    int64_t bytes = c->job->stages[j].weight_bytes;
+    cs_builder_effect(c->builder, CS_MEMORY_WEIGHTS, device, bytes, false);
+    cs_builder_effect(c->builder, CS_MEMORY_WEIGHTS, device, -bytes, true);
+    cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, backward ? bytes : 0, false);
+    cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, backward ? -bytes : 0, true);
+}
+
 /* Buffers as in pipeline.h. */
 static void add_effects(const generator *c, bool backward, uint32_t j, uint32_t device)
 {
@@ -175,6 +186,8 @@ static uint32_t make_class(const generator *c, bool backward, uint32_t j, uint32
         cls.duration += sum->update;
     uint32_t made = cs_builder_class(c->builder, &cls);
     add_effects(c, backward, j, device);
+    if (c->sharded && at != j)
+        borrow(c, backward, j, device);
     if (variant & BEGINS)
         add_states(c, j, device, 1, false);
     if (variant & ENDS)
@@ -289,7 +302,10 @@ static void make_holder(const generator *c, uint32_t j, uint32_t at)
                      .backward = CS_NONE,
                      .forward_policy = {CS_NONE, CS_NONE},
                      .backward_policy = {CS_NONE, CS_NONE}};
-    if (!c->zero)
+    if (c->sharded) /* one for all, on the device that keeps the stage */
+        held->slot = at == 0 ? cs_residents_add(c->builder, c->job, j, device_of(c, j, j))
+                             : holder_of(c, j, 0)->slot;
+    else if (!c->zero)
         held->slot = cs_residents_add(c->builder, c->job, j, device);
     else
         held->slot = at == 0 ? cs_builder_slot(c->builder, j, device, 0) : holder_of(c, j, 0)->slot;
@@ -501,6 +517,69 @@ static void add_cyclic(const generator *c)
         add_step(c, step, 0, c->n_micros, 2);
 }
 
+/* A collective over the devices for stage j, whose keeper is rank 0; or CS_NONE for a lone one. */
+static uint32_t make_rooted(const generator *c, cs_kind kind, uint32_t j)
+{
+    uint32_t devices[CS_CDP_LARGEST];
+    for (uint32_t rank = 0; rank < c->N; rank++)
+        devices[rank] = device_of(c, j, (j + rank) % c->N);
+    if (c->N == 1)
+        return CS_NONE;
+    return cs_builder_collective(c->builder, kind, j, cs_builder_group(c->builder, devices, c->N),
+                                 c->job->stages[j].weight_bytes);
+}
+
+/* One run of it, in which member `rank` follows task chain[g] of the micro-batch g on that rank;
+ * returns the first member. */
+static uint32_t add_rooted(const generator *c, uint32_t collective, uint32_t j, uint32_t item)
+{
+    uint32_t first =
+        collective == CS_NONE ? CS_NONE : cs_builder_members(c->builder, collective, item);
+    for (uint32_t rank = 0; first != CS_NONE && rank < c->N; rank++)
+        cs_builder_edge(c->builder, c->chain[item + (j + rank) % c->N], first + rank);
+    return first;
+}
+
+/* Sharded: task k of all micro-batches of mini-batch t, on stage j, whose weights are broadcast
+ * before it; after a backward their gradients are summed where the stage is kept. Returns that part
+ * of the sum. */
+static uint32_t add_sharded(const generator *c, const uint32_t *broadcasts, const uint32_t *sums,
+                            uint32_t t, uint32_t k)
+{
+    uint32_t j = k < c->N ? k : 2 * c->N - 1 - k, first_g = t * c->N;
+    uint32_t first = add_rooted(c, broadcasts[j], j, first_g);
+    if (first != CS_NONE) /* the newest weights */
+        cs_builder_edge(c->builder, holder_of(c, j, j)->installed, first);
+    for (uint32_t at = 0; at < c->N; at++) {
+        add_task(c, first_g + at, k);
+        if (first != CS_NONE)
+            cs_builder_edge(c->builder, first + (at + c->N - j) % c->N, c->chain[first_g + at]);
+    }
+    return k < c->N ? CS_NONE : add_rooted(c, sums[j], j, first_g);
+}
+
+/* ZeRO-DP: everyone updates what it keeps after the last backward. Nothing is sent ahead: a broadcast
+ * begins when the step before has ended, as the states of `zero` are handed on. */
+static void add_all_sharded(const generator *c)
+{
+    uint32_t broadcasts[CS_CDP_LARGEST], sums[CS_CDP_LARGEST], summed[CS_CDP_LARGEST];
+    for (uint32_t j = 0; j < c->N; j++) {
+        broadcasts[j] = make_rooted(c, CS_BROADCAST, j);
+        sums[j] = make_rooted(c, CS_REDUCE, j);
+    }
+    for (uint32_t t = 0; t < c->job->iterations; t++) {
+        for (uint32_t at = 0; t > 0 && at < c->N; at++)
+            c->chain[t * c->N + at] = c->chain[(t - 1) * c->N + at];
+        for (uint32_t k = 0; k < 2 * c->N; k++)
+            summed[k < c->N ? k : 2 * c->N - 1 - k] = add_sharded(c, broadcasts, sums, t, k);
+        for (uint32_t j = 0; j < c->N; j++) {
+            holder *keeper = holder_of(c, j, j);
+            keeper->installed = cs_builder_task(c->builder, keeper->update, t * c->N);
+            cs_builder_edge(c->builder, summed[j], keeper->installed);
+        }
+    }
+}
+
 /* All micro-batches of a mini-batch at once, or in a pipeline one behind the other; then the
  * barrier. */
 static void add_together(const generator *c)
@@ -556,7 +635,9 @@ static cs_status generate(generator *c, cs_error *error)
         for (uint32_t at = 0; at < n_holders(c, j); at++)
             make_holder(c, j, at);
     }
-    if (c->rule == CS_CDP_DP)
+    if (c->sharded)
+        add_all_sharded(c);
+    else if (c->rule == CS_CDP_DP)
         add_together(c);
     else
         add_cyclic(c);
@@ -574,15 +655,9 @@ cs_status cs_cdp_generate(const cs_job *job, const cs_cdp_params *params, cs_cdp
                    .N = params->n,
                    .n_micros = params->n * job->iterations,
                    .local = setting != CS_CDP_PIPELINE && setting != CS_CDP_MODEL_PARALLEL,
-                   .zero = setting == CS_CDP_ZERO,
+                   .zero = setting == CS_CDP_ZERO && rule != CS_CDP_DP,
+                   .sharded = setting == CS_CDP_ZERO && rule == CS_CDP_DP,
                    .whole = params->retention == CS_CDP_BY_MICRO_BATCH};
-    if (c.whole && !c.local)
-        return cs_error_add(error, CS_INVALID,
-                            "retention \"micro_batch\" goes with settings in which a micro-batch "
-                            "stays on one device: single_gpu, multi_gpu, zero");
-    if (c.zero && rule == CS_CDP_DP)
-        return cs_error_add(error, CS_INVALID,
-                            "cdp_dp has no setting \"zero\": its broadcasts are not simulated");
     cs_status status = generate(&c, error);
     void *all[] = {c.classes, c.messages, c.holders,  c.owners, c.versions,
                    c.sums,    c.tokens,   c.token_at, c.chain,  c.second};

@@ -15,7 +15,8 @@ static const cs_field fields[] = {
     {"setting", CS_FIELD_CHOICE, offsetof(cs_cdp_params, setting), .fallback = "multi_gpu",
      .choices = settings,
      .doc = "1 device; N, each with the whole model; N(N + 1)/2 (dp: N^2), each with a stage; N, "
-            "each with a stage; N, each stage's states on the device that needs them"},
+            "each with a stage; N, each stage's states on the device that needs them (dp: on one "
+            "device, which broadcasts its weights)"},
     {"retention", CS_FIELD_CHOICE, offsetof(cs_cdp_params, retention), .fallback = "stage",
      .choices = retentions,
      .doc = "activations are freed after the backward of their stage, or all after the last one"},
@@ -25,6 +26,20 @@ static const cs_field fields[] = {
 static uint32_t micro_batches(const void *params)
 {
     return ((const cs_cdp_params *)params)->n;
+}
+
+static cs_status check(const cs_job *job, const void *given, const cs_json_place *place,
+                       cs_error *error)
+{
+    (void)job;
+    const cs_cdp_params *params = given;
+    cs_json_place at = {.up = place, .key = "retention"};
+    bool travels = params->setting == CS_CDP_PIPELINE || params->setting == CS_CDP_MODEL_PARALLEL;
+    if (!travels || params->retention == CS_CDP_BY_STAGE)
+        return CS_OK;
+    return cs_json_invalid(&at, error,
+                           "\"micro_batch\" goes with settings in which a micro-batch stays on one "
+                           "device: single_gpu, multi_gpu, zero");
 }
 
 /* ---- where the stages are ---- */
@@ -156,6 +171,11 @@ static cs_status add_forms(const cs_job *job, const void *params, cs_cdp_rule ru
     return status == CS_OK && rule != CS_CDP_DP ? add_period(job, params, forms, error) : status;
 }
 
+/* The period is stated of the cyclic rules only. */
+static const char *const formulas[] = {
+    "N B Psi_A", "(N + 1)/2 B Psi_A",       "(N - j + 1) B Psi_A/N on stage j", "B Psi_A/N",
+    "B Psi_A",   "N(f + b) per mini-batch", "N^2 (f + b) per mini-batch",       NULL};
+
 /* ---- one schedule per rule ---- */
 
 #define CDP_SCHEDULE(id, rule, text)                                                               \
@@ -184,11 +204,13 @@ static cs_status add_forms(const cs_job *job, const void *params, cs_cdp_rule ru
     const cs_schedule cs_schedule_##id = {.name = #id,                                             \
                                           .summary = text,                                         \
                                           .source = source,                                        \
+                                          .formulas = formulas,                                    \
                                           .fields = fields,                                        \
                                           .params_size = sizeof(cs_cdp_params),                    \
                                           .layout = CS_LAYOUT_PLACED,                              \
                                           .placement = &id##_placement,                            \
                                           .micro_batches = micro_batches,                          \
+                                          .check = check,                                          \
                                           .generate = id##_generate,                               \
                                           .closed_forms = id##_forms};
 

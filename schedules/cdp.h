@@ -23,7 +23,8 @@ typedef enum cs_cdp_setting {
     CS_CDP_MODEL_PARALLEL, /* stage j (from 0) on N - j devices; DP: on N */
     CS_CDP_PIPELINE,       /* stage j on device j */
     CS_CDP_ZERO /* device i does micro-batch i; each stage's states are on one device at a
-                            * time, which hands them to the one that needs them next */
+                            * time, which hands them to the one that needs them next; DP: device j
+                            * keeps those of stage j, and broadcasts the weights when they are needed */
 } cs_cdp_setting;
 
 typedef enum cs_cdp_retention { CS_CDP_BY_STAGE, CS_CDP_BY_MICRO_BATCH } cs_cdp_retention;

@@ -328,6 +328,24 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
+/* One mini-batch is tried: whether the lists can be run shows only then. */
+static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
+                       cs_error *error)
+{
+    cs_json_place at = {.up = place, .key = "device_tasks"};
+    cs_job once = *job;
+    once.iterations = 1;
+    cs_error reason;
+    cs_error_init(&reason);
+    cs_builder *builder =
+        cs_builder_create(job->n_devices, job->plan->n_stages, job->micro_batches, 1);
+    if (!builder)
+        return cs_error_no_memory(error);
+    cs_status status = generate(&once, params, builder, &reason);
+    cs_builder_destroy(builder);
+    return status == CS_OK ? CS_OK : cs_json_invalid(&at, error, "%s", reason.text);
+}
+
 static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
                               cs_error *error)
 {
@@ -348,6 +366,7 @@ const cs_schedule cs_schedule_custom = {
     .placement = &placement,
     .read = read,
     .micro_batches = micro_batches,
+    .check = check,
     .generate = generate,
     .closed_forms = closed_forms,
 };

@@ -258,6 +258,10 @@ const cs_schedule cs_schedule_dp = {
     .summary =
         "synchronous data parallelism with ring all-reduce, optionally overlapped in buckets",
     .source = source,
+    .formulas =
+        (const char *const[]){
+            "M(f + b) + 2(N - 1)(latency + m/(N bandwidth)) per mini-batch, and its update",
+            "1 activation", NULL},
     .fields = fields,
     .params_size = sizeof(dp_params),
     .layout = CS_LAYOUT_REPLICATED,

@@ -9,10 +9,8 @@ typedef struct gpipe_params {
 } gpipe_params;
 
 static const cs_field fields[] = {
-    {"micro_batches", CS_FIELD_COUNT, offsetof(gpipe_params, micro_batches), .min = 1,
-     .max = 1 << 20, .doc = "micro-batches per mini-batch, M"},
-    {"recompute", CS_FIELD_BOOL, offsetof(gpipe_params, recompute), .fallback = "false",
-     .doc = "keep a stage's input only, and run its forward again before each backward"},
+    CS_PIPELINE_MICRO_BATCHES(gpipe_params),
+    CS_PIPELINE_RECOMPUTE(gpipe_params),
     {0},
 };
 
@@ -38,11 +36,10 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
-static uint32_t all_at_once(uint32_t n_stages, uint32_t n_micros, uint32_t stage)
+static uint32_t all_at_once(const cs_job *job, uint32_t stage, uint32_t replica)
 {
-    (void)n_stages;
-    (void)stage;
-    return n_micros;
+    (void)stage, (void)replica;
+    return job->micro_batches;
 }
 
 /* Sum over the stages of F + B and of the messages between them; false when it does not fit. */
@@ -107,6 +104,10 @@ const cs_schedule cs_schedule_gpipe = {
     .name = "gpipe",
     .summary = "synchronous pipeline: all forwards, then all backwards, then the update",
     .source = source,
+    .formulas =
+        (const char *const[]){"(M + P - 1)(f + b) per mini-batch, and its update",
+                              "(P - 1)/(M + P - 1)", "sum(F + B + 2c) + (M - 1)(max F + max B)",
+                              "M activations", NULL},
     .fields = fields,
     .params_size = sizeof(gpipe_params),
     .layout = CS_LAYOUT_PIPELINE,

@@ -22,8 +22,7 @@ static const cs_field fields[] = {
      .max = 1 << 20, .doc = "micro-batches per mini-batch, M; a multiple of the devices"},
     {"stages_per_device", CS_FIELD_COUNT, offsetof(interleaved_params, stages_per_device),
      .fallback = "2", .min = 2, .max = 1 << 16, .doc = "stages that a device holds, v"},
-    {"recompute", CS_FIELD_BOOL, offsetof(interleaved_params, recompute), .fallback = "false",
-     .doc = "keep a stage's input only, and run its forward again before each backward"},
+    CS_PIPELINE_RECOMPUTE(interleaved_params),
     {0},
 };
 
@@ -91,14 +90,20 @@ static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
     return true;
 }
 
+static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
+                       cs_error *error)
+{
+    (void)params;
+    cs_json_place at = {.up = place, .key = "micro_batches"};
+    uint32_t M = job->micro_batches, P = job->n_devices;
+    if (M % P == 0)
+        return CS_OK;
+    return cs_json_invalid(&at, error, "must be a multiple of the %u devices (got %u)", P, M);
+}
+
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    uint32_t M = job->micro_batches, P = job->n_devices;
-    if (M % P != 0)
-        return cs_error_add(
-            error, CS_INVALID,
-            "interleaved_1f1b: micro_batches must be a multiple of the %u devices (got %u)", P, M);
     cs_pipeline_options options = {.order = order,
                                    .by_device = true,
                                    .recompute = ((const interleaved_params *)params)->recompute};
@@ -181,11 +186,16 @@ const cs_schedule cs_schedule_interleaved_1f1b = {
     .name = "interleaved_1f1b",
     .summary = "1F1B with several stages on every device, which makes the bubble shorter",
     .source = source,
+    .formulas =
+        (const char *const[]){"(vM + P - 1)(f + b) per mini-batch, and v updates",
+                              "(P - 1)/(vM + P - 1)",
+                              "min(2(P - 1 - d) + (v - 1)P + 1, vM) activations of a stage", NULL},
     .fields = fields,
     .params_size = sizeof(interleaved_params),
     .layout = CS_LAYOUT_PLACED,
     .placement = &placement,
     .micro_batches = micro_batches,
+    .check = check,
     .generate = generate,
     .closed_forms = closed_forms,
 };

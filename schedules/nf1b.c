@@ -315,14 +315,23 @@ static cs_status add_all(generator *g, cs_error *error)
     return status;
 }
 
+/* `workers` agrees with the devices by now, unless it leaves them to the platform. */
+static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
+                       cs_error *error)
+{
+    cs_json_place at = {.up = place, .key = "workers"};
+    (void)params;
+    if (job->plan->n_stages >= 2)
+        return CS_OK;
+    return cs_json_invalid(&at, error, "must be at least 2, a device each (got %u)",
+                           job->plan->n_stages);
+}
+
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
     generator g = {
         .job = job, .params = params, .builder = builder, .n_workers = job->plan->n_stages};
-    if (g.n_workers < 2)
-        return cs_error_add(error, CS_INVALID, "nf1b: workers must be at least 2 (got %u)",
-                            g.n_workers);
     cs_status status = add_all(&g, error);
     free(g.slots);
     free(g.classes);
@@ -418,11 +427,14 @@ const cs_schedule cs_schedule_nf1b = {
     .name = "nf1b",
     .summary = "TiMePReSt: N forwards per mini-batch, one backward, the newest complete weights",
     .source = source,
+    .formulas = (const char *const[]){"floor((W + N - 2) / N)", "ceil(W b / (N f + b))",
+                                      "floor(W b / (N f + b)) + 1", "N f + b per mini-batch", NULL},
     .fields = fields,
     .params_size = sizeof(nf1b_params),
     .layout = CS_LAYOUT_PIPELINE,
     .micro_batches = micro_batches,
     .devices = devices,
+    .check = check,
     .generate = generate,
     .closed_forms = closed_forms,
 };

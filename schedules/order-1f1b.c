@@ -1,14 +1,42 @@
 #include "schedules/order-1f1b.h"
 
-uint32_t cs_order_1f1b_warm_up(uint32_t n_stages, uint32_t n_micros, uint32_t stage)
+const char *const cs_order_1f1b_replica_names[] = {"round_robin", "all_reduce", NULL};
+
+cs_replicas cs_order_1f1b_replicas(uint32_t choice)
 {
-    return n_stages - stage < n_micros ? n_stages - stage : n_micros;
+    static const cs_replicas replicas[] = {CS_REPLICAS_ROUND_ROBIN, CS_REPLICAS_ALL_REDUCE};
+    return replicas[choice];
+}
+
+/* How many devices take a stage's micro-batches in turn. */
+static uint32_t in_turn(const cs_job *job, uint32_t stage)
+{
+    return job->replicas == CS_REPLICAS_ROUND_ROBIN ? job->plan->stages[stage].n_devices : 1;
+}
+
+/* In flight on a replica, unless there are too few micro-batches. */
+static uint32_t depth(const cs_job *job, uint32_t stage)
+{
+    const cs_plan *plan = job->plan;
+    uint32_t replicas = in_turn(job, stage), later = plan->n_stages - stage;
+    if (job->replicas == CS_REPLICAS_ROUND_ROBIN)
+        later = plan->n_devices - plan->stages[stage].first_device;
+    return (later + replicas - 1) / replicas;
+}
+
+uint32_t cs_order_1f1b_in_flight(const cs_job *job, uint32_t n_micros, uint32_t stage,
+                                 uint32_t replica)
+{
+    uint32_t replicas = in_turn(job, stage), most = depth(job, stage), first = replica % replicas;
+    uint32_t own = n_micros > first ? (n_micros - first - 1) / replicas + 1 : 0;
+    return most < own ? most : own;
 }
 
 bool cs_order_1f1b(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
                    cs_pipeline_step *step)
 {
-    uint32_t n = shape->n_micros, first = cs_order_1f1b_warm_up(shape->n_stages, n, stage);
+    uint64_t all = (uint64_t)depth(shape->job, stage) * in_turn(shape->job, stage);
+    uint32_t n = shape->n_micros, first = all < n ? (uint32_t)all : n;
     uint32_t after = k - first, pairs = n - first;
     if (k < first)
         *step = (cs_pipeline_step){CS_FORWARD, stage, k};

@@ -27,27 +27,41 @@ static uint32_t micro_batches(const void *params)
     return ((const params_2bw *)params)->micro_batches;
 }
 
+/* A micro-batch's replicas share it: its paper replicates whole pipelines. */
+static cs_replicas replicas(const void *params)
+{
+    (void)params;
+    return CS_REPLICAS_ALL_REDUCE;
+}
+
 static void policies(const cs_job *job, const void *params, cs_builder *builder,
-                     const uint32_t *slots, uint32_t stage, cs_stage_policies *made)
+                     const uint32_t *slots, uint32_t holder, cs_stage_policies *made)
 {
     (void)job;
     (void)params;
     cs_policy policy = {.read = CS_READ_LAG, .lag = 2, .writes = CS_NONE};
     made->forward = cs_builder_policy(builder, &policy);
     made->backward = made->forward;
-    cs_builder_retain(builder, slots[stage], 2, slots[stage]);
+    cs_builder_retain(builder, slots[holder], 2, slots[holder]);
+}
+
+static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
+                       cs_error *error)
+{
+    (void)params;
+    cs_json_place at = {.up = place, .key = "micro_batches"};
+    uint32_t least = job->plan->n_stages > 1 ? job->plan->n_stages - 1 : 1;
+    if (job->micro_batches >= least)
+        return CS_OK;
+    return cs_json_invalid(&at, error,
+                           "must be at least %u for %u stages, so that two versions of the weights "
+                           "are enough (got %u)",
+                           least, job->plan->n_stages, job->micro_batches);
 }
 
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    uint32_t least = job->plan->n_stages > 1 ? job->plan->n_stages - 1 : 1;
-    if (job->micro_batches < least)
-        return cs_error_add(
-            error, CS_INVALID,
-            "pipedream_2bw: micro_batches must be at least %u for %u stages, so that two "
-            "versions of the weights are enough (got %u)",
-            least, job->plan->n_stages, job->micro_batches);
     cs_pipeline_options options = {
         .order = cs_order_1f1b, .continuous = true, .policies = policies, .params = params};
     return cs_pipeline_generate(job, &options, builder, error);
@@ -57,10 +71,10 @@ static cs_status add_versions(const cs_job *job, cs_forms *forms, cs_error *erro
 {
     const cs_plan *plan = job->plan;
     cs_status status = CS_OK;
-    for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++)
+    for (uint32_t h = 0; h < plan->n_devices && status == CS_OK; h++)
         status = cs_forms_add(forms,
                               &(cs_form){.figure = CS_FIGURE_PEAK_VERSIONS,
-                                         .device = plan->devices[plan->stages[s].first_device],
+                                         .device = plan->devices[h],
                                          .exact = 2,
                                          .formula = "2 versions",
                                          .source = source,
@@ -97,10 +111,14 @@ const cs_schedule cs_schedule_pipedream_2bw = {
     .name = "pipedream_2bw",
     .summary = "asynchronous pipeline with gradient accumulation and two versions of the weights",
     .source = source,
+    .formulas =
+        (const char *const[]){"M(f + b), and the update, per mini-batch", "2 versions", NULL},
     .fields = fields,
     .params_size = sizeof(params_2bw),
     .layout = CS_LAYOUT_PIPELINE,
     .micro_batches = micro_batches,
+    .replicas = replicas,
+    .check = check,
     .generate = generate,
     .closed_forms = closed_forms,
 };

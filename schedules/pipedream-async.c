@@ -4,6 +4,13 @@
  * Weight stashing: a backward reads the version that its own forward on the stage read. With
  * vertical sync all stages use, for one mini-batch, the version that was current on the first
  * stage when the mini-batch entered there; later stages keep what may still be asked for.
+ *
+ * Replicated stages (1F1B-RR): the R replicas of a stage take mini-batches in turn, forward and
+ * backward of one on the same replica, ceil(D / R) in flight on each, D being the devices of this
+ * stage and all later ones. They stay equal: once each has done one backward, their gradients are
+ * summed by an all-reduce, for which they wait, and all update. So one version is made of R
+ * mini-batches. Or they share every mini-batch, as in data parallelism. What comes of it is in
+ * pipedream.md.
  */
 #include "schedules/order-1f1b.h"
 
@@ -11,11 +18,17 @@ static const char source[] = "Narayanan et al., PipeDream, SOSP 2019, sections 3
 
 typedef struct pipedream_params {
     bool vertical_sync;
+    uint32_t replicas;
 } pipedream_params;
 
 static const cs_field fields[] = {
     {"vertical_sync", CS_FIELD_BOOL, offsetof(pipedream_params, vertical_sync), .fallback = "false",
-     .doc = "all stages use the version that was current on stage 0 when the mini-batch entered"},
+     .doc = "all stages use the version that was current on stage 0 when the mini-batch entered; "
+            "goes with a device per stage"},
+    {"replicas", CS_FIELD_CHOICE, offsetof(pipedream_params, replicas), .fallback = "round_robin",
+     .choices = cs_order_1f1b_replica_names,
+     .doc = "of a plan whose stages have several devices: these take mini-batches in turn, or each "
+            "computes a share of every one; gradients are summed either way"},
     {0},
 };
 
@@ -25,7 +38,12 @@ static uint32_t micro_batches(const void *params)
     return 1;
 }
 
-/* The forward's version is noted in a register of the stage, and held until the backward. */
+static cs_replicas replicas(const void *params)
+{
+    return cs_order_1f1b_replicas(((const pipedream_params *)params)->replicas);
+}
+
+/* The forward's version is noted in a register of the holder, and held until the backward. */
 static void stash(cs_builder *builder, uint32_t slot, cs_stage_policies *made)
 {
     uint32_t note = cs_builder_register(builder);
@@ -58,12 +76,23 @@ static void synchronise(const cs_job *job, cs_builder *builder, const uint32_t *
 }
 
 static void policies(const cs_job *job, const void *params, cs_builder *builder,
-                     const uint32_t *slots, uint32_t stage, cs_stage_policies *made)
+                     const uint32_t *slots, uint32_t holder, cs_stage_policies *made)
 {
     if (((const pipedream_params *)params)->vertical_sync)
-        synchronise(job, builder, slots, stage, made);
+        synchronise(job, builder, slots, holder, made); /* a holder per stage */
     else
-        stash(builder, slots[stage], made);
+        stash(builder, slots[holder], made);
+}
+
+static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
+                       cs_error *error)
+{
+    cs_json_place at = {.up = place, .key = "vertical_sync"};
+    if (!((const pipedream_params *)params)->vertical_sync || !cs_pipeline_replicated(job))
+        return CS_OK;
+    return cs_json_invalid(&at, error,
+                           "must be false for a plan that has stages on several devices: a version "
+                           "of the first stage is none of a stage with other replicas");
 }
 
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
@@ -74,23 +103,45 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
-/* In flight at most P - s mini-batches, each with a version of its own. */
+/* Some stage has replicas, and they take turns. */
+static bool takes_turns(const cs_job *job)
+{
+    return cs_pipeline_replicated(job) && job->replicas == CS_REPLICAS_ROUND_ROBIN;
+}
+
+/* In flight on a device at most P - s mini-batches, or ceil(D / R), each with a version of its own. */
 static cs_status add_versions(const cs_job *job, bool vertical_sync, cs_forms *forms,
                               cs_error *error)
 {
     const cs_plan *plan = job->plan;
     cs_status status = CS_OK;
-    for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++) {
+    for (uint32_t h = 0, s = 0; h < plan->n_devices && status == CS_OK; h++) {
+        s += h == plan->stages[s].first_device + plan->stages[s].n_devices;
+        uint32_t replica = h - plan->stages[s].first_device;
         cs_form form = {.figure = CS_FIGURE_PEAK_VERSIONS,
-                        .device = plan->devices[plan->stages[s].first_device],
-                        .exact = cs_order_1f1b_warm_up(plan->n_stages, job->iterations, s),
-                        .formula = "P - s versions",
+                        .device = plan->devices[h],
+                        .exact = cs_order_1f1b_in_flight(job, job->iterations, s, replica),
+                        .formula = takes_turns(job) ? "ceil(D/R) versions" : "P - s versions",
                         .source = source,
-                        .applies = !vertical_sync && job->iterations >= 2 * plan->n_stages,
+                        .applies = !vertical_sync && job->iterations >= 2 * plan->n_devices,
                         .assumes = "weight stashing without vertical sync, a steady state"};
         status = cs_forms_add(forms, &form, error);
     }
     return status;
+}
+
+/* What a mini-batch takes on the slowest stage, of which `replicas` work on different ones. */
+static cs_time slowest_stage(const cs_job *job, bool turns)
+{
+    cs_time slowest = 0;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const cs_layer_sum *sum = &job->stages[s];
+        cs_time work = cs_pipeline_add(sum->forward, sum->backward_input + sum->backward_weight);
+        cs_time own = cs_pipeline_time(job, s, cs_pipeline_add(work, sum->update));
+        own /= turns ? job->plan->stages[s].n_devices : 1;
+        slowest = own > slowest ? own : slowest;
+    }
+    return slowest;
 }
 
 static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
@@ -98,14 +149,19 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 {
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
+    bool turns = takes_turns(job);
     cs_form period = {.figure = CS_FIGURE_ITERATION_TIME,
                       .device = CS_NONE,
-                      .exact = times.forward + times.backward + times.update,
+                      .exact = slowest_stage(job, turns),
                       .formula = "f + b, and the update, per mini-batch",
                       .source = source,
-                      .applies = times.equal && times.free_messages &&
+                      .applies = times.equal && times.free_messages && !turns &&
                                  job->iterations >= 4 * job->plan->n_stages,
                       .assumes = "equal stages (here: the slowest), free messages, a steady state"};
+    if (turns) {
+        period.formula = "(f + b, and the update)/R on the slowest stage, per mini-batch";
+        period.assumes = "replicas that need not wait for each other (schedules/pipedream.md)";
+    }
     cs_status status = cs_forms_add(forms, &period, error);
     if (status == CS_OK)
         status = add_versions(job, ((const pipedream_params *)params)->vertical_sync, forms, error);
@@ -116,10 +172,16 @@ const cs_schedule cs_schedule_pipedream = {
     .name = "pipedream",
     .summary = "asynchronous pipeline: 1F1B without a flush, weight stashing",
     .source = source,
+    .formulas =
+        (const char *const[]){"f + b, and the update, per mini-batch", "P - s versions",
+                              "(f + b, and the update)/R on the slowest stage, per mini-batch",
+                              "ceil(D/R) versions", NULL},
     .fields = fields,
     .params_size = sizeof(pipedream_params),
     .layout = CS_LAYOUT_PIPELINE,
     .micro_batches = micro_batches,
+    .replicas = replicas,
+    .check = check,
     .generate = generate,
     .closed_forms = closed_forms,
 };

@@ -5,19 +5,126 @@
 typedef struct maker {
     const cs_job *job;
     const cs_pipeline_options *options;
+    uint32_t n_micros;
     cs_builder *builder;
-    uint32_t *slots; /* per stage */
+    cs_arena *arena;
+    cs_pipeline_classes made;
+    int64_t *received; /* per holder: bytes of a micro-batch that come from the stage before */
 } maker;
+
+/* What the classes of one holder need to know. */
+typedef struct place {
+    uint32_t stage, holder, device;
+} place;
 
 uint32_t cs_pipeline_device(const cs_job *job, uint32_t stage)
 {
     return job->plan->devices[job->plan->stages[stage].first_device];
 }
 
-static bool adjacent_on_one_device(const cs_job *job, uint32_t stage)
+static uint32_t n_replicas(const maker *m, uint32_t stage)
 {
-    return cs_pipeline_device(job, stage) == cs_pipeline_device(job, stage + 1);
+    return m->job->plan->stages[stage].n_devices;
 }
+
+/* No message is needed behind the stage. */
+static bool adjacent_on_one_device(const maker *m, uint32_t stage)
+{
+    return n_replicas(m, stage) == 1 && n_replicas(m, stage + 1) == 1 &&
+           cs_pipeline_device(m->job, stage) == cs_pipeline_device(m->job, stage + 1);
+}
+
+/* ---- who sends to whom ---- */
+
+static uint32_t greatest_divisor(uint32_t a, uint32_t b)
+{
+    while (b > 0) {
+        uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Replicas that take turns meet again after so many micro-batches. */
+static void pair_in_turn(const maker *m, uint32_t stage, cs_boundary *boundary)
+{
+    uint32_t R = n_replicas(m, stage), Q = n_replicas(m, stage + 1);
+    for (uint32_t i = 0; i < boundary->n; i++)
+        boundary->pairs[i] =
+            (cs_replica_pair){i % R, i % Q, m->job->stages[stage].output_bytes, CS_NONE, CS_NONE};
+}
+
+/* Of the bytes of one share those before part x of Q. */
+static int64_t before(int64_t bytes, uint64_t x, uint32_t Q)
+{
+    return bytes / Q * (int64_t)x + bytes % Q * (int64_t)x / Q;
+}
+
+/* A micro-batch is R Q parts; replica i of R has those from i Q to (i + 1) Q, replica j of Q those
+ * from j R to (j + 1) R. */
+static void pair_shares(const maker *m, uint32_t stage, cs_boundary *boundary)
+{
+    uint64_t R = n_replicas(m, stage), Q = n_replicas(m, stage + 1), from = 0;
+    int64_t share = m->job->stages[stage].output_bytes;
+    for (uint32_t n = 0; n < boundary->n; n++) {
+        uint64_t i = from / Q, j = from / R;
+        uint64_t until = (i + 1) * Q < (j + 1) * R ? (i + 1) * Q : (j + 1) * R;
+        int64_t bytes =
+            before(share, until - i * Q, (uint32_t)Q) - before(share, from - i * Q, (uint32_t)Q);
+        boundary->pairs[n] = (cs_replica_pair){(uint32_t)i, (uint32_t)j, bytes, CS_NONE, CS_NONE};
+        from = until;
+    }
+}
+
+static bool make_boundary(maker *m, uint32_t stage)
+{
+    cs_boundary *boundary = &m->made.boundaries[stage];
+    uint32_t R = n_replicas(m, stage), Q = n_replicas(m, stage + 1);
+    uint32_t divisor = greatest_divisor(R, Q);
+    bool shares = m->job->replicas == CS_REPLICAS_ALL_REDUCE;
+    uint64_t n = shares ? (uint64_t)R + Q - divisor : (uint64_t)R / divisor * Q;
+    boundary->n = !shares && n > m->n_micros ? m->n_micros : (uint32_t)n;
+    boundary->pairs = cs_arena_alloc(m->arena, boundary->n, sizeof(*boundary->pairs));
+    if (!boundary->pairs)
+        return false;
+    (shares ? pair_shares : pair_in_turn)(m, stage, boundary);
+    int64_t *received = &m->received[m->job->plan->stages[stage + 1].first_device];
+    for (uint32_t i = 0; i < boundary->n; i++) {
+        const cs_replica_pair *pair = &boundary->pairs[i];
+        received[pair->upper] = (shares ? received[pair->upper] : 0) + pair->bytes;
+    }
+    return true;
+}
+
+/* A message is a buffer at the sender while it is sent, and at the receiver from then on; the
+ * task that reads it frees that one. */
+static uint32_t make_send(maker *m, uint32_t stage, uint32_t sender, uint32_t receiver,
+                          int64_t bytes)
+{
+    uint32_t cls =
+        cs_builder_transfer(m->builder, stage, sender, receiver, bytes, m->job->blocking);
+    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, sender, bytes, false);
+    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, sender, -bytes, true);
+    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, receiver, bytes, false);
+    return cls;
+}
+
+static void make_sends(maker *m, uint32_t stage)
+{
+    const cs_plan *plan = m->job->plan;
+    const uint32_t *lower = plan->devices + plan->stages[stage].first_device;
+    const uint32_t *upper = plan->devices + plan->stages[stage + 1].first_device;
+    cs_boundary *boundary = &m->made.boundaries[stage];
+    for (uint32_t i = 0; i < boundary->n && !adjacent_on_one_device(m, stage); i++) {
+        cs_replica_pair *pair = &boundary->pairs[i];
+        uint32_t from = lower[pair->lower], to = upper[pair->upper];
+        pair->down = make_send(m, stage, from, to, pair->bytes);
+        pair->up = make_send(m, stage + 1, to, from, pair->bytes);
+    }
+}
+
+/* ---- what is computed ---- */
 
 /* What the stage holds of a micro-batch between forward and backward, and after recomputation. */
 static int64_t kept_early(const maker *m, uint32_t stage)
@@ -33,112 +140,144 @@ static int64_t kept_late(const maker *m, uint32_t stage)
                                                                        : sum->kept_bytes;
 }
 
-static void add_workspace(maker *m, uint32_t stage)
+static void add_workspace(maker *m, const place *at)
 {
-    int64_t bytes = m->job->stages[stage].workspace_bytes;
-    uint32_t device = cs_pipeline_device(m->job, stage);
-    cs_builder_effect(m->builder, CS_MEMORY_WORKSPACE, device, bytes, false);
-    cs_builder_effect(m->builder, CS_MEMORY_WORKSPACE, device, -bytes, true);
+    int64_t bytes = m->job->stages[at->stage].workspace_bytes;
+    cs_builder_effect(m->builder, CS_MEMORY_WORKSPACE, at->device, bytes, false);
+    cs_builder_effect(m->builder, CS_MEMORY_WORKSPACE, at->device, -bytes, true);
 }
 
-static uint32_t make_forward(maker *m, uint32_t stage, uint32_t slot)
+static uint32_t make_compute(maker *m, const place *at, cs_kind kind, cs_time duration)
 {
-    const cs_layer_sum *sum = &m->job->stages[stage];
-    uint32_t device = cs_pipeline_device(m->job, stage);
-    uint32_t cls = cs_builder_compute(m->builder, CS_FORWARD, stage, device, slot, sum->forward);
-    cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, device, kept_early(m, stage), false);
-    if (stage > 0)
-        cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, device, -sum->input_bytes, false);
-    if (stage + 1 < m->job->plan->n_stages && adjacent_on_one_device(m->job, stage))
-        cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, device, sum->output_bytes, true);
-    add_workspace(m, stage);
+    return cs_builder_compute(m->builder, kind, at->stage, at->device, m->made.slots[at->holder],
+                              duration);
+}
+
+static uint32_t make_forward(maker *m, const place *at)
+{
+    const cs_layer_sum *sum = &m->job->stages[at->stage];
+    uint32_t cls = make_compute(m, at, CS_FORWARD, sum->forward);
+    cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device, kept_early(m, at->stage),
+                      false);
+    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, -m->received[at->holder], false);
+    if (at->stage + 1 < m->job->plan->n_stages && adjacent_on_one_device(m, at->stage))
+        cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, sum->output_bytes, true);
+    add_workspace(m, at);
     return cls;
 }
 
-static uint32_t make_recompute(maker *m, uint32_t stage, uint32_t slot)
+static uint32_t make_recompute(maker *m, const place *at)
 {
-    uint32_t device = cs_pipeline_device(m->job, stage);
-    uint32_t cls = cs_builder_compute(m->builder, CS_RECOMPUTE, stage, device, slot,
-                                      m->job->stages[stage].forward);
-    cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, device,
-                      kept_late(m, stage) - kept_early(m, stage), false);
-    add_workspace(m, stage);
+    uint32_t cls = make_compute(m, at, CS_RECOMPUTE, m->job->stages[at->stage].forward);
+    cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device,
+                      kept_late(m, at->stage) - kept_early(m, at->stage), false);
+    add_workspace(m, at);
     return cls;
 }
 
 /* The whole backward, or a half of it: the first half hands a gradient on, the last one frees what
  * was kept and the gradient that both halves read. */
-static uint32_t make_backward(maker *m, uint32_t stage, uint32_t slot, cs_kind kind)
+static uint32_t make_backward(maker *m, const place *at, cs_kind kind)
 {
-    const cs_layer_sum *sum = &m->job->stages[stage];
-    uint32_t device = cs_pipeline_device(m->job, stage);
+    const cs_layer_sum *sum = &m->job->stages[at->stage];
     cs_time duration = 0;
     if (kind != CS_BACKWARD_WEIGHT)
         duration += sum->backward_input;
     if (kind != CS_BACKWARD_INPUT)
         duration += sum->backward_weight;
-    uint32_t cls = cs_builder_compute(m->builder, kind, stage, device, slot, duration);
+    uint32_t cls = make_compute(m, at, kind, duration);
     if (kind != CS_BACKWARD_INPUT) {
-        cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, device, -kept_late(m, stage), true);
-        if (stage + 1 < m->job->plan->n_stages)
-            cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, device, -sum->output_bytes, true);
+        cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device, -kept_late(m, at->stage),
+                          true);
+        if (at->stage + 1 < m->job->plan->n_stages)
+            cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, -sum->output_bytes, true);
     }
-    if (kind != CS_BACKWARD_WEIGHT && stage > 0 && adjacent_on_one_device(m->job, stage - 1))
-        cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, device, sum->input_bytes, true);
-    add_workspace(m, stage);
+    if (kind != CS_BACKWARD_WEIGHT && at->stage > 0 && adjacent_on_one_device(m, at->stage - 1))
+        cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, m->received[at->holder], true);
+    add_workspace(m, at);
     return cls;
 }
 
-/* A message is a buffer at the sender while it is sent, and at the receiver from then on; the
- * task that reads it frees that one. */
-static uint32_t make_send(maker *m, uint32_t from, uint32_t to)
+static void set_policies(maker *m, uint32_t holder)
 {
-    const cs_layer_sum *lower = &m->job->stages[from < to ? from : to];
-    uint32_t sender = cs_pipeline_device(m->job, from), receiver = cs_pipeline_device(m->job, to);
-    if (sender == receiver)
-        return CS_NONE;
-    uint32_t cls = cs_builder_transfer(m->builder, from, sender, receiver, lower->output_bytes,
-                                       m->job->blocking);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, sender, lower->output_bytes, false);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, sender, -lower->output_bytes, true);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, receiver, lower->output_bytes, false);
-    return cls;
-}
-
-static void set_policies(maker *m, uint32_t stage, const cs_stage_classes *classes)
-{
+    const cs_holder_classes *classes = &m->made.holders[holder];
     cs_stage_policies policies = {CS_NONE, CS_NONE};
-    m->options->policies(m->job, m->options->params, m->builder, m->slots, stage, &policies);
+    m->options->policies(m->job, m->options->params, m->builder, m->made.slots, holder, &policies);
     if (policies.forward != CS_NONE)
-        cs_builder_set_policy(m->builder, classes->forward, policies.forward);
+        cs_builder_set_policy(m->builder, classes->of[CS_FORWARD], policies.forward);
     if (policies.backward != CS_NONE)
-        cs_builder_set_policy(m->builder, classes->backward, policies.backward);
+        cs_builder_set_policy(m->builder, classes->of[CS_BACKWARD], policies.backward);
 }
 
-static void make_stage(maker *m, uint32_t stage, cs_stage_classes *classes)
+static void make_holder(maker *m, const place *at)
 {
-    uint32_t slot = m->slots[stage], n_stages = m->job->plan->n_stages;
-    classes->forward = make_forward(m, stage, slot);
-    classes->recompute = m->options->recompute ? make_recompute(m, stage, slot) : CS_NONE;
-    classes->backward = make_backward(m, stage, slot, CS_BACKWARD);
-    classes->backward_input = make_backward(m, stage, slot, CS_BACKWARD_INPUT);
-    classes->backward_weight = make_backward(m, stage, slot, CS_BACKWARD_WEIGHT);
-    classes->update =
-        cs_builder_compute(m->builder, CS_UPDATE, stage, cs_pipeline_device(m->job, stage), slot,
-                           m->job->stages[stage].update);
-    classes->send_forward = stage + 1 < n_stages ? make_send(m, stage, stage + 1) : CS_NONE;
-    classes->send_backward = stage > 0 ? make_send(m, stage, stage - 1) : CS_NONE;
+    uint32_t *of = m->made.holders[at->holder].of;
+    of[CS_FORWARD] = make_forward(m, at);
+    of[CS_RECOMPUTE] = m->options->recompute ? make_recompute(m, at) : CS_NONE;
+    for (cs_kind kind = CS_BACKWARD; kind <= CS_BACKWARD_WEIGHT; kind++)
+        of[kind] = make_backward(m, at, kind);
+    of[CS_UPDATE] = make_compute(m, at, CS_UPDATE, m->job->stages[at->stage].update);
     if (m->options->policies)
-        set_policies(m, stage, classes);
+        set_policies(m, at->holder);
 }
 
-void cs_pipeline_make_classes(const cs_job *job, const cs_pipeline_options *options,
-                              cs_builder *builder, uint32_t *slots, cs_stage_classes *classes)
+static uint32_t make_reduction(maker *m, uint32_t stage)
 {
-    maker m = {job, options, builder, slots};
+    const cs_plan *plan = m->job->plan;
+    int64_t bytes = m->job->stages[stage].weight_bytes;
+    if (n_replicas(m, stage) == 1 || bytes == 0)
+        return CS_NONE;
+    uint32_t group = cs_builder_group(m->builder, plan->devices + plan->stages[stage].first_device,
+                                      n_replicas(m, stage));
+    return cs_builder_collective(m->builder, CS_ALL_REDUCE, stage, group, bytes);
+}
+
+/* Calls `make` for all holders. */
+static void for_holders(maker *m, void (*make)(maker *m, const place *at))
+{
+    const cs_plan *plan = m->job->plan;
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        for (uint32_t r = 0; r < plan->stages[s].n_devices; r++) {
+            uint32_t holder = plan->stages[s].first_device + r;
+            make(m, &(place){s, holder, plan->devices[holder]});
+        }
+    }
+}
+
+static void make_slot(maker *m, const place *at)
+{
+    m->made.slots[at->holder] = cs_residents_add(m->builder, m->job, at->stage, at->device);
+}
+
+static bool reserve(maker *m)
+{
+    size_t n_stages = m->job->plan->n_stages, n_holders = m->job->plan->n_devices;
+    cs_pipeline_classes *made = &m->made;
+    made->slots = cs_arena_alloc(m->arena, n_holders, sizeof(*made->slots));
+    made->holders = cs_arena_alloc(m->arena, n_holders, sizeof(*made->holders));
+    made->boundaries = cs_arena_alloc(m->arena, n_stages, sizeof(*made->boundaries));
+    made->reductions = cs_arena_alloc(m->arena, n_stages, sizeof(*made->reductions));
+    m->received = cs_arena_alloc(m->arena, n_holders, sizeof(*m->received));
+    return made->slots && made->holders && made->boundaries && made->reductions && m->received;
+}
+
+cs_status cs_pipeline_make_classes(const cs_job *job, const cs_pipeline_options *options,
+                                   uint32_t n_micros, cs_builder *builder, cs_arena *arena,
+                                   cs_pipeline_classes *made, cs_error *error)
+{
+    maker m = {job, options, n_micros, builder, arena, {0}, NULL};
     uint32_t n_stages = job->plan->n_stages;
+    bool enough = reserve(&m);
+    for (uint32_t s = 0; enough && s + 1 < n_stages; s++)
+        enough = make_boundary(&m, s);
+    if (!enough)
+        return cs_error_no_memory(error);
+    for_holders(&m, make_slot);
+    for_holders(&m, make_holder);
+    for (uint32_t s = 0; s + 1 < n_stages; s++)
+        make_sends(&m, s);
     for (uint32_t s = 0; s < n_stages; s++)
-        slots[s] = cs_residents_add(builder, job, s, cs_pipeline_device(job, s));
-    for (uint32_t s = 0; s < n_stages; s++)
-        make_stage(&m, s, &classes[s]);
+        m.made.reductions[s] = make_reduction(&m, s);
+    *made = m.made;
+    return CS_OK;
 }

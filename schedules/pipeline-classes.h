@@ -4,22 +4,46 @@
 
 #include "schedules/pipeline.h"
 
-/* Of one stage. */
-typedef struct cs_stage_classes {
-    uint32_t forward, update;
-    uint32_t recompute;                       /* or CS_NONE */
-    uint32_t backward;                        /* whole */
-    uint32_t backward_input, backward_weight; /* its halves */
-    uint32_t send_forward;  /* to the next stage; CS_NONE at the end or on the same device */
-    uint32_t send_backward; /* to the stage before */
-} cs_stage_classes;
+#include "sim/base/arena.h"
 
-/* The device that holds a stage. */
+/* Of one holder, by kind: CS_FORWARD ... CS_UPDATE. The backward is there whole and in halves;
+ * CS_RECOMPUTE with the option only. */
+typedef struct cs_holder_classes {
+    uint32_t of[CS_UPDATE + 1];
+} cs_holder_classes;
+
+/* Two replicas that send each other something of a micro-batch, one of the stage before a boundary
+ * and one of that behind it. */
+typedef struct cs_replica_pair {
+    uint32_t lower, upper;
+    int64_t bytes;
+    uint32_t down, up; /* messages to the upper and to the lower one; CS_NONE on one device */
+} cs_replica_pair;
+
+/* Between stage s and s + 1. Where replicas share micro-batches, all pairs have their part of each;
+ * where they take them in turn, pair m mod n has micro-batch m. */
+typedef struct cs_boundary {
+    uint32_t n;
+    cs_replica_pair *pairs;
+} cs_boundary;
+
+typedef struct cs_pipeline_classes {
+    uint32_t *slots;            /* per holder */
+    cs_holder_classes *holders; /* likewise */
+    cs_boundary *boundaries;    /* per stage but the last */
+    uint32_t
+        *reductions; /* per stage: all-reduce of its gradients, or CS_NONE when there is nothing
+                           * to sum */
+} cs_pipeline_classes;
+
+/* The first device that holds a stage. */
 uint32_t cs_pipeline_device(const cs_job *job, uint32_t stage);
 
-/* Makes the slots of the weights and the classes of all stages; both arrays have one entry per
- * stage. */
-void cs_pipeline_make_classes(const cs_job *job, const cs_pipeline_options *options,
-                              cs_builder *builder, uint32_t *slots, cs_stage_classes *classes);
+/* Makes them all for n_micros micro-batches, in memory of the arena. */
+CS_MUST_CHECK cs_status cs_pipeline_make_classes(const cs_job *job,
+                                                 const cs_pipeline_options *options,
+                                                 uint32_t n_micros, cs_builder *builder,
+                                                 cs_arena *arena, cs_pipeline_classes *made,
+                                                 cs_error *error);
 
 #endif

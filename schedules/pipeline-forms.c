@@ -7,10 +7,29 @@ static cs_time longer(cs_time a, cs_time b)
     return a > b ? a : b;
 }
 
+bool cs_pipeline_replicated(const cs_job *job)
+{
+    return job->plan->n_devices > job->plan->n_stages;
+}
+
+/* The speed of a stage's slowest device, and whether all are alike. */
+static double slowest(const cs_job *job, uint32_t stage, bool *alike)
+{
+    const cs_stage *of = &job->plan->stages[stage];
+    double speed = job->speeds[job->plan->devices[of->first_device]];
+    *alike = true;
+    for (uint32_t i = 1; i < of->n_devices; i++) {
+        double other = job->speeds[job->plan->devices[of->first_device + i]];
+        *alike &= other == speed;
+        speed = other < speed ? other : speed;
+    }
+    return speed;
+}
+
 cs_time cs_pipeline_time(const cs_job *job, uint32_t stage, cs_time time)
 {
-    uint32_t device = job->plan->devices[job->plan->stages[stage].first_device];
-    return cs_time_at_speed(time, job->speeds[device], &time) ? time : CS_TIME_MAX;
+    bool alike;
+    return cs_time_at_speed(time, slowest(job, stage, &alike), &time) ? time : CS_TIME_MAX;
 }
 
 cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage)
@@ -42,7 +61,8 @@ static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
 {
     bool lone =
         job->micro_batches == 1; /* then no two messages of a boundary are near each other */
-    times->neighbours = job->plan->n_stages == 1 || job->equal_messages;
+    times->neighbours =
+        (job->plan->n_stages == 1 || job->equal_messages) && !cs_pipeline_replicated(job);
     times->only_latency = times->short_messages = true;
     for (uint32_t s = 0; s + 1 < job->plan->n_stages; s++) {
         cs_time bytes = cs_pipeline_bytes_time(job, s);
@@ -52,8 +72,11 @@ static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
             lone || (bytes <= cs_pipeline_time(job, s, job->stages[s].forward) &&
                      bytes <= backward_time(job, s + 1));
     }
-    times->free_messages =
-        job->plan->n_stages == 1 || (times->neighbours && times->only_latency && job->latency == 0);
+    if (cs_pipeline_replicated(job)) /* and its all-reduces */
+        times->free_messages = cs_pipeline_no_network(job);
+    else
+        times->free_messages = job->plan->n_stages == 1 ||
+                               (times->neighbours && times->only_latency && job->latency == 0);
 }
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
@@ -63,6 +86,9 @@ void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
         cs_time forward = cs_pipeline_time(job, s, job->stages[s].forward);
         cs_time backward = backward_time(job, s);
         cs_time update = cs_pipeline_time(job, s, job->stages[s].update);
+        bool alike;
+        (void)slowest(job, s, &alike);
+        times->equal &= alike;
         if (s > 0)
             times->equal &=
                 forward == times->forward && backward == times->backward && update == times->update;
@@ -116,20 +142,19 @@ cs_status cs_pipeline_add_forms(const cs_job *job, const cs_pipeline_times *time
                         error);
 }
 
-cs_status cs_pipeline_add_peaks(const cs_job *job,
-                                uint32_t (*at_once)(uint32_t, uint32_t, uint32_t),
-                                const char *formula, const char *source, cs_forms *forms,
-                                cs_error *error)
+cs_status cs_pipeline_add_peaks(const cs_job *job, cs_pipeline_count *at_once, const char *formula,
+                                const char *source, cs_forms *forms, cs_error *error)
 {
     const cs_plan *plan = job->plan;
     cs_status status = CS_OK;
-    for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++) {
-        int64_t micros = at_once(plan->n_stages, job->micro_batches, s), bytes;
+    for (uint32_t h = 0, s = 0; h < plan->n_devices && status == CS_OK; h++) {
+        s += h == plan->stages[s].first_device + plan->stages[s].n_devices;
+        int64_t micros = at_once(job, s, h - plan->stages[s].first_device), bytes;
         if (__builtin_mul_overflow(micros, job->stages[s].kept_bytes, &bytes))
             bytes = INT64_MAX;
         status = cs_forms_add(forms,
                               &(cs_form){.figure = CS_FIGURE_PEAK_ACTIVATIONS,
-                                         .device = plan->devices[plan->stages[s].first_device],
+                                         .device = plan->devices[h],
                                          .exact = bytes,
                                          .formula = formula,
                                          .source = source,

@@ -5,10 +5,11 @@
 
 /* How far a list is in the current span. */
 typedef struct list_state {
-    uint32_t done; /* steps */
+    uint32_t done; /* steps of its stage or device that it has looked at */
     bool ended;
-    bool ready;            /* its next step can be added in this round */
     cs_pipeline_step next; /* unless it ended */
+    uint32_t first_stage;  /* that it runs, or CS_NONE: the list is not used */
+    uint32_t replica;      /* of that stage, where replicas take turns */
 } list_state;
 
 /* What of a micro-batch has been added on a stage. */
@@ -16,20 +17,28 @@ typedef enum progress { NOTHING, FORWARD, BACKWARD_INPUT, COMPLETE } progress;
 
 typedef struct pipeline {
     const cs_job *job;
+    const cs_plan *plan;
     const cs_pipeline_options *options;
     cs_builder *builder;
+    cs_arena arena; /* of all that follows */
     cs_pipeline_shape shape;
+    cs_pipeline_classes classes;
     uint32_t n_stages, n_lists;
-    uint32_t n_micros;   /* of a span: a mini-batch, or with no flush in between all of them */
-    uint32_t first_item; /* of the current span */
-    uint32_t *slots;     /* per stage */
-    uint32_t *complete;  /* per stage: micro-batches of the current span */
-    cs_stage_classes *classes;
-    list_state *lists;
-    /* per stage and micro-batch of the current span: how far it is; the task that brings it what it
-     * needs, CS_NONE while that is not there */
+    uint32_t n_micros;    /* of a span: a mini-batch, or with no flush in between all of them */
+    uint32_t first_item;  /* of the current span */
+    list_state *lists;    /* per device, or per holder */
+    uint32_t *next_stage; /* per stage: the next one of its list, or CS_NONE */
+    uint64_t *nominees;   /* bit l: the next round looks at list l; */
+    uint32_t first_word, end_word;  /* between these words there may be any */
+    uint32_t *ready;                /* lists */
+    uint32_t *complete, *n_updates; /* per holder: micro-batches and updates of this span */
+    uint32_t *computed, *updated;   /* per holder: its latest backward and update of this span */
+    /* per stage and micro-batch of the current span: how far it is; the first of the tasks that bring
+     * it what it needs, CS_NONE while they are not there */
     uint8_t *progress;
     uint32_t *activation_from, *gradient_from;
+    uint32_t *reductions; /* per stage and update of the span, if any stage is replicated: the first
+                           * member of its all-reduce, or CS_NONE */
 } pipeline;
 
 static size_t cell(const pipeline *p, uint32_t stage, uint32_t micro)
@@ -37,15 +46,47 @@ static size_t cell(const pipeline *p, uint32_t stage, uint32_t micro)
     return (size_t)stage * p->n_micros + micro;
 }
 
-static uint32_t list_of(const pipeline *p, uint32_t stage)
+static bool shares(const pipeline *p)
 {
-    return p->options->by_device ? cs_pipeline_device(p->job, stage) : stage;
+    return p->job->replicas == CS_REPLICAS_ALL_REDUCE;
 }
 
+/* Whose turn of n it is; a division takes as long as all else that is done for a step. */
+static uint32_t turn(uint32_t micro, uint32_t n)
+{
+    return n == 1 ? 0 : micro % n;
+}
+
+/* Holders of a stage: those that compute one micro-batch, whose tasks have consecutive ids. */
+typedef struct holders {
+    uint32_t first, n;
+} holders;
+
+static holders holders_of(const pipeline *p, uint32_t stage, uint32_t micro)
+{
+    const cs_stage *of = &p->plan->stages[stage];
+    if (shares(p))
+        return (holders){of->first_device, of->n_devices};
+    return (holders){of->first_device + turn(micro, of->n_devices), 1};
+}
+
+/* The list that has the steps of a stage and micro-batch. */
+static uint32_t list_of(const pipeline *p, uint32_t stage, uint32_t micro)
+{
+    return p->options->by_device ? cs_pipeline_device(p->job, stage)
+                                 : holders_of(p, stage, micro).first;
+}
+
+/* On to the list's next step: the steps of a stage that are another replica's are passed over. */
 static void look_ahead(pipeline *p, uint32_t list)
 {
     list_state *state = &p->lists[list];
-    state->ended = !p->options->order(&p->shape, list, state->done, &state->next);
+    uint32_t of = p->options->by_device ? list : state->first_stage;
+    const cs_pipeline_step *next = &state->next;
+    do {
+        state->ended =
+            of == CS_NONE || !p->options->order(&p->shape, of, state->done++, &state->next);
+    } while (!state->ended && list_of(p, next->stage, next->micro_batch) != list);
 }
 
 /* ---- what a step waits for ---- */
@@ -88,7 +129,7 @@ static uint32_t blocker(const pipeline *p, uint32_t list, cs_pipeline_step *othe
 {
     *other = p->lists[list].next;
     (void)waits_for(p, &p->lists[list].next, other);
-    return list_of(p, other->stage);
+    return list_of(p, other->stage, other->micro_batch);
 }
 
 static void describe_link(const pipeline *p, uint32_t list, char text[LINK_BYTES])
@@ -130,70 +171,178 @@ static cs_status report_circle(const pipeline *p, cs_error *error)
 
 /* ---- tasks ---- */
 
-/* Adds the message by which `task` hands its result on, if there is one, and returns what the
- * reader has to wait for. */
-static uint32_t send(pipeline *p, uint32_t cls, uint32_t task, uint32_t item)
+/* The replica pairs that have to do with a micro-batch. */
+typedef struct pairs {
+    const cs_replica_pair *of;
+    uint32_t n;
+} pairs;
+
+static pairs pairs_of(const pipeline *p, uint32_t boundary, uint32_t micro)
 {
-    if (cls == CS_NONE)
-        return task;
-    uint32_t message = cs_builder_task(p->builder, cls, item);
-    cs_builder_edge(p->builder, task, message);
-    return message;
+    const cs_boundary *all = &p->classes.boundaries[boundary];
+    return shares(p) ? (pairs){all->pairs, all->n} : (pairs){&all->pairs[turn(micro, all->n)], 1};
+}
+
+/* Which of the tasks that one micro-batch has on a stage is a replica's. */
+static uint32_t part(const pipeline *p, uint32_t replica)
+{
+    return shares(p) ? replica : 0;
+}
+
+/* Adds the messages by which the tasks from `first` on hand their results over a boundary, if there
+ * are any; returns the first of what the readers have to wait for. */
+static uint32_t send(pipeline *p, uint32_t boundary, bool down, const cs_pipeline_step *step,
+                     uint32_t first)
+{
+    pairs all = pairs_of(p, boundary, step->micro_batch);
+    uint32_t sent = CS_NONE;
+    for (uint32_t i = 0; i < all.n; i++) {
+        const cs_replica_pair *pair = &all.of[i];
+        uint32_t cls = down ? pair->down : pair->up;
+        if (cls == CS_NONE)
+            return first;
+        uint32_t message = cs_builder_task(p->builder, cls, p->first_item + step->micro_batch);
+        cs_builder_edge(p->builder, first + part(p, down ? pair->lower : pair->upper), message);
+        sent = i == 0 ? message : sent;
+    }
+    return sent;
+}
+
+/* The tasks from `first` on wait for what came over the boundary. */
+static void receive(pipeline *p, uint32_t boundary, bool down, const cs_pipeline_step *step,
+                    uint32_t from, uint32_t first)
+{
+    pairs all = pairs_of(p, boundary, step->micro_batch);
+    for (uint32_t i = 0; i < all.n; i++) {
+        uint32_t reader = down ? all.of[i].upper : all.of[i].lower;
+        cs_builder_edge(p->builder, from + i, first + part(p, reader));
+    }
+}
+
+/* Adds a task per holder; returns the first. */
+static uint32_t add_tasks(pipeline *p, holders on, cs_kind kind, uint32_t item)
+{
+    uint32_t first = CS_NONE;
+    for (uint32_t i = 0; i < on.n; i++) {
+        uint32_t cls = p->classes.holders[on.first + i].of[kind];
+        uint32_t task = cs_builder_task(p->builder, cls, item);
+        first = i == 0 ? task : first;
+    }
+    return first;
 }
 
 static void add_forward(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
-    const cs_stage_classes *classes = &p->classes[step->stage];
     size_t at = cell(p, step->stage, step->micro_batch);
-    uint32_t task = cs_builder_task(p->builder, classes->forward, item);
-    cs_builder_edge(p->builder, p->activation_from[at], task);
+    holders on = holders_of(p, step->stage, step->micro_batch);
+    uint32_t first = add_tasks(p, on, CS_FORWARD, item);
+    if (step->stage > 0)
+        receive(p, step->stage - 1, true, step, p->activation_from[at], first);
     if (step->stage + 1 < p->n_stages)
-        p->activation_from[at + p->n_micros] = send(p, classes->send_forward, task, item);
+        p->activation_from[at + p->n_micros] = send(p, step->stage, true, step, first);
     p->progress[at] = FORWARD;
 }
 
 /* The whole backward or its first half. */
 static void add_backward(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
-    const cs_stage_classes *classes = &p->classes[step->stage];
     size_t at = cell(p, step->stage, step->micro_batch);
-    bool whole = step->kind == CS_BACKWARD;
-    if (classes->recompute != CS_NONE)
-        cs_builder_task(p->builder, classes->recompute, item);
-    uint32_t task =
-        cs_builder_task(p->builder, whole ? classes->backward : classes->backward_input, item);
-    cs_builder_edge(p->builder, p->gradient_from[at], task);
+    holders on = holders_of(p, step->stage, step->micro_batch);
+    if (p->options->recompute)
+        (void)add_tasks(p, on, CS_RECOMPUTE, item);
+    uint32_t first = add_tasks(p, on, step->kind, item);
+    if (step->stage + 1 < p->n_stages)
+        receive(p, step->stage, false, step, p->gradient_from[at], first);
     if (step->stage > 0)
-        p->gradient_from[at - p->n_micros] = send(p, classes->send_backward, task, item);
-    p->progress[at] = whole ? COMPLETE : BACKWARD_INPUT;
+        p->gradient_from[at - p->n_micros] = send(p, step->stage - 1, false, step, first);
+    for (uint32_t i = 0; i < on.n; i++)
+        p->computed[on.first + i] = first + i;
+    p->progress[at] = step->kind == CS_BACKWARD ? COMPLETE : BACKWARD_INPUT;
 }
 
 static void add_weight_gradient(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
-    cs_builder_task(p->builder, p->classes[step->stage].backward_weight, item);
+    holders on = holders_of(p, step->stage, step->micro_batch);
+    uint32_t first = add_tasks(p, on, CS_BACKWARD_WEIGHT, item);
+    for (uint32_t i = 0; i < on.n; i++)
+        p->computed[on.first + i] = first + i;
     p->progress[cell(p, step->stage, step->micro_batch)] = COMPLETE;
 }
 
-static void add_update(pipeline *p, uint32_t stage, uint32_t first_micro)
+/* A holder's part in the all-reduce before its next update. Whoever comes first adds all parts. */
+static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t item)
 {
-    cs_builder_task(p->builder, p->classes[stage].update, p->first_item + first_micro);
+    uint32_t cls = p->classes.reductions[stage], number = p->n_updates[holder]++;
+    if (cls == CS_NONE)
+        return CS_NONE;
+    uint32_t *first = &p->reductions[cell(p, stage, number)];
+    if (*first == CS_NONE)
+        *first = cs_builder_members(p->builder, cls, item);
+    return *first == CS_NONE ? CS_NONE : *first + holder - p->plan->stages[stage].first_device;
 }
 
-/* The stage has one more gradient. */
-static void complete(pipeline *p, uint32_t stage)
+/* Updates holders of a stage; `micro` is the first micro-batch of the mini-batch. */
+static void add_updates(pipeline *p, uint32_t stage, holders on, uint32_t micro)
 {
-    uint32_t per_batch = p->job->micro_batches, n = ++p->complete[stage];
-    if (p->options->continuous && n % per_batch == 0)
-        add_update(p, stage, n - per_batch);
+    uint32_t item = p->first_item + micro;
+    for (uint32_t h = on.first; h < on.first + on.n; h++) {
+        uint32_t reduced = reduction(p, stage, h, item);
+        if (reduced != CS_NONE)
+            cs_builder_edge(p->builder, p->computed[h], reduced);
+        p->updated[h] = cs_builder_task(p->builder, p->classes.holders[h].of[CS_UPDATE], item);
+        cs_builder_edge(p->builder, reduced, p->updated[h]);
+    }
+}
+
+/* At the end of the run some replicas may have had one micro-batch less: to the last all-reduce they
+ * contribute nothing, after their last update. */
+static void close_reduction(pipeline *p, uint32_t stage)
+{
+    const cs_stage *of = &p->plan->stages[stage];
+    uint32_t last = p->n_updates[of->first_device]; /* no replica has had more */
+    for (uint32_t r = 0; last > 0 && p->classes.reductions[stage] != CS_NONE && r < of->n_devices;
+         r++) {
+        uint32_t h = of->first_device + r, first = p->reductions[cell(p, stage, last - 1)];
+        if (p->n_updates[h] < last && first != CS_NONE)
+            cs_builder_edge(p->builder, p->updated[h], first + r);
+    }
+}
+
+/* The step's holders have one more gradient. */
+static void complete(pipeline *p, const cs_pipeline_step *step)
+{
+    uint32_t per_batch = p->job->micro_batches;
+    holders on = holders_of(p, step->stage, step->micro_batch);
+    if (p->options->continuous && ++p->complete[on.first] % per_batch == 0)
+        add_updates(p, step->stage, on, step->micro_batch / per_batch * per_batch);
 }
 
 /* The list is at its end: its stages are updated. */
 static void end_list(pipeline *p, uint32_t list)
 {
-    for (uint32_t s = 0; s < p->n_stages && !p->options->continuous; s++) {
-        if (list_of(p, s) == list)
-            add_update(p, s, 0);
-    }
+    const list_state *state = &p->lists[list];
+    for (uint32_t s = state->first_stage; s != CS_NONE; s = p->next_stage[s])
+        add_updates(p, s, holders_of(p, s, state->replica), 0);
+}
+
+/* ---- rounds ---- */
+
+static void nominate(pipeline *p, uint32_t list)
+{
+    uint32_t word = list / 64;
+    p->nominees[word] |= UINT64_C(1) << list % 64;
+    p->first_word = word < p->first_word ? word : p->first_word;
+    p->end_word = word < p->end_word ? p->end_word : word + 1;
+}
+
+/* Lists that may go on after a step. */
+static void nominate_after(pipeline *p, uint32_t list, const cs_pipeline_step *step)
+{
+    nominate(p, list);
+    if (step->kind == CS_FORWARD && step->stage + 1 < p->n_stages)
+        nominate(p, list_of(p, step->stage + 1, step->micro_batch));
+    else if (step->kind != CS_FORWARD && step->stage > 0)
+        nominate(p, list_of(p, step->stage - 1, step->micro_batch));
 }
 
 static void add_step(pipeline *p, uint32_t list)
@@ -208,11 +357,29 @@ static void add_step(pipeline *p, uint32_t list)
     else
         add_backward(p, &step, item);
     if (p->progress[cell(p, step.stage, step.micro_batch)] == COMPLETE)
-        complete(p, step.stage);
-    state->done++;
+        complete(p, &step);
     look_ahead(p, list);
-    if (state->ended)
+    if (state->ended && !p->options->continuous)
         end_list(p, list);
+    nominate_after(p, list, &step);
+}
+
+/* Takes the lists that were nominated and can go on, in their order; returns how many there are. */
+static uint32_t take_ready(pipeline *p)
+{
+    uint32_t n = 0;
+    cs_pipeline_step other;
+    for (uint32_t word = p->first_word; word < p->end_word; word++) {
+        for (uint64_t bits = p->nominees[word]; bits; bits &= bits - 1) {
+            uint32_t list = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (!p->lists[list].ended && !waits_for(p, &p->lists[list].next, &other))
+                p->ready[n++] = list;
+        }
+        p->nominees[word] = 0;
+    }
+    p->first_word = UINT32_MAX;
+    p->end_word = 0;
+    return n;
 }
 
 /* One round: every list whose next step had its inputs added before this round adds it. The rounds
@@ -220,17 +387,10 @@ static void add_step(pipeline *p, uint32_t list)
  * such a run. Returns how many steps were added. */
 static uint32_t add_round(pipeline *p)
 {
-    uint32_t added = 0;
-    cs_pipeline_step other;
-    for (uint32_t l = 0; l < p->n_lists; l++)
-        p->lists[l].ready = !p->lists[l].ended && !waits_for(p, &p->lists[l].next, &other);
-    for (uint32_t l = 0; l < p->n_lists; l++) {
-        if (!p->lists[l].ready)
-            continue;
-        add_step(p, l);
-        added++;
-    }
-    return added;
+    uint32_t n = take_ready(p);
+    for (uint32_t i = 0; i < n; i++)
+        add_step(p, p->ready[i]);
+    return n;
 }
 
 static bool all_ended(const pipeline *p)
@@ -242,37 +402,76 @@ static bool all_ended(const pipeline *p)
     return true;
 }
 
-static cs_status add_span(pipeline *p, cs_error *error)
+static void begin_span(pipeline *p)
 {
     size_t cells = (size_t)p->n_stages * p->n_micros;
     memset(p->progress, 0, cells * sizeof(*p->progress));
     memset(p->activation_from, 0xff, cells * sizeof(*p->activation_from));
     memset(p->gradient_from, 0xff, cells * sizeof(*p->gradient_from));
-    memset(p->complete, 0, p->n_stages * sizeof(*p->complete));
+    if (cs_pipeline_replicated(p->job))
+        memset(p->reductions, 0xff, cells * sizeof(*p->reductions));
+    memset(p->complete, 0, p->plan->n_devices * sizeof(*p->complete));
+    memset(p->n_updates, 0, p->plan->n_devices * sizeof(*p->n_updates));
+    memset(p->computed, 0xff, p->plan->n_devices * sizeof(*p->computed));
+    memset(p->updated, 0xff, p->plan->n_devices * sizeof(*p->updated));
     for (uint32_t l = 0; l < p->n_lists; l++) {
         p->lists[l].done = 0;
         look_ahead(p, l);
+        nominate(p, l);
     }
-    while (add_round(p) > 0) {
+}
+
+/* A failed builder adds nothing: what is missing then is no deadlock, and cs_builder_finish says
+ * what is. */
+static cs_status add_span(pipeline *p, cs_error *error)
+{
+    begin_span(p);
+    while (!cs_builder_failed(p->builder) && add_round(p) > 0) {
     }
-    return all_ended(p) ? CS_OK : report_circle(p, error);
+    for (uint32_t s = 0; s < p->n_stages; s++)
+        close_reduction(p, s);
+    return cs_builder_failed(p->builder) || all_ended(p) ? CS_OK : report_circle(p, error);
+}
+
+/* Says which stages a list runs: all of its device, or its holder's, of which the first stands for
+ * the others where they share. */
+static void assign_stages(pipeline *p)
+{
+    for (uint32_t l = 0; l < p->n_lists; l++)
+        p->lists[l].first_stage = CS_NONE;
+    for (uint32_t s = p->n_stages; s-- > 0;) {
+        for (uint32_t r = 0; r < p->plan->stages[s].n_devices; r++) {
+            list_state *list = &p->lists[list_of(p, s, r)];
+            p->next_stage[s] = p->options->by_device ? list->first_stage : CS_NONE;
+            list->first_stage = s;
+            list->replica = shares(p) ? 0 : r;
+        }
+    }
+}
+
+/* Memory that the arena gives, zeroed, per element of `count`. */
+#define RESERVE(p, member, count)                                                                  \
+    (((p)->member = cs_arena_alloc(&(p)->arena, (count), sizeof(*(p)->member))) != NULL)
+
+static bool reserve(pipeline *p)
+{
+    size_t cells = (size_t)p->n_stages * p->n_micros, n_holders = p->plan->n_devices;
+    return RESERVE(p, lists, p->n_lists) && RESERVE(p, next_stage, p->n_stages) &&
+           RESERVE(p, nominees, p->n_lists / 64 + 1) && RESERVE(p, ready, p->n_lists) &&
+           RESERVE(p, complete, n_holders) && RESERVE(p, n_updates, n_holders) &&
+           RESERVE(p, computed, n_holders) && RESERVE(p, updated, n_holders) &&
+           RESERVE(p, progress, cells) && RESERVE(p, activation_from, cells) &&
+           RESERVE(p, gradient_from, cells) &&
+           RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0);
 }
 
 static cs_status generate(pipeline *p, cs_error *error)
 {
-    size_t cells = (size_t)p->n_stages * p->n_micros;
-    p->slots = calloc(p->n_stages, sizeof(*p->slots));
-    p->complete = calloc(p->n_stages, sizeof(*p->complete));
-    p->classes = calloc(p->n_stages, sizeof(*p->classes));
-    p->lists = calloc(p->n_lists, sizeof(*p->lists));
-    p->progress = malloc(cells * sizeof(*p->progress));
-    p->activation_from = malloc(cells * sizeof(*p->activation_from));
-    p->gradient_from = malloc(cells * sizeof(*p->gradient_from));
-    if (!p->slots || !p->complete || !p->classes || !p->lists || !p->progress ||
-        !p->activation_from || !p->gradient_from)
+    if (!reserve(p))
         return cs_error_no_memory(error);
-    cs_pipeline_make_classes(p->job, p->options, p->builder, p->slots, p->classes);
-    cs_status status = CS_OK;
+    assign_stages(p);
+    cs_status status = cs_pipeline_make_classes(p->job, p->options, p->n_micros, p->builder,
+                                                &p->arena, &p->classes, error);
     uint32_t n_items = p->job->micro_batches * p->job->iterations;
     for (; p->first_item < n_items && status == CS_OK; p->first_item += p->n_micros)
         status = add_span(p, error);
@@ -283,21 +482,17 @@ cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *opt
                                cs_builder *builder, cs_error *error)
 {
     pipeline p = {.job = job,
+                  .plan = job->plan,
                   .options = options,
                   .builder = builder,
                   .n_stages = job->plan->n_stages,
-                  .n_lists = options->by_device ? job->n_devices : job->plan->n_stages,
+                  .n_lists = options->by_device ? job->n_devices : job->plan->n_devices,
                   .n_micros = job->micro_batches};
     if (options->continuous)
         p.n_micros *= job->iterations;
-    p.shape = (cs_pipeline_shape){p.n_stages, job->n_devices, p.n_micros, options->params};
+    p.shape = (cs_pipeline_shape){job, p.n_stages, job->n_devices, p.n_micros, options->params};
+    cs_arena_init(&p.arena);
     cs_status status = generate(&p, error);
-    free(p.slots);
-    free(p.complete);
-    free(p.classes);
-    free(p.lists);
-    free(p.progress);
-    free(p.activation_from);
-    free(p.gradient_from);
+    cs_arena_finish(&p.arena);
     return status;
 }

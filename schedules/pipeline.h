@@ -8,6 +8,13 @@
  * A backward may be split in two steps: CS_BACKWARD_INPUT makes the gradient that the stage before
  * waits for, CS_BACKWARD_WEIGHT that of the weights, any time later.
  *
+ * A stage may be held by several devices, its replicas, which either take micro-batches in turn (each
+ * runs those steps of the stage's list that are its own) or each compute a share of every one
+ * (cs_replicas). Replica i of R hands the samples of its share on to those replicas of the next
+ * stage whose shares overlap it. Before an update the gradients are summed by an all-reduce; a
+ * device that waits for it computes nothing else. With CS_REPLICAS_ROUND_ROBIN and `continuous` that is
+ * once for every R micro-batches, one of each replica, the last time perhaps for fewer.
+ *
  * Memory of stage s, per micro-batch: what its layers keep, from the start of the forward to
  * the end of the backward (split: of its second half); with recomputation only its input, and the
  * rest from the start of the recomputation on. An activation on its way is a buffer at the sender
@@ -20,12 +27,26 @@
 
 #include "schedules/schedule.h"
 
+/* Rows of parameter tables that pipelines share. */
+#define CS_PIPELINE_MICRO_BATCHES(params)                                                          \
+    {                                                                                              \
+        "micro_batches", CS_FIELD_COUNT, offsetof(params, micro_batches),                          \
+            .min = 1, .max = 1 << 20, .doc = "micro-batches per mini-batch, M"                     \
+    }
+#define CS_PIPELINE_RECOMPUTE(params)                                                              \
+    {                                                                                              \
+        "recompute", CS_FIELD_BOOL, offsetof(params, recompute),                                   \
+            .fallback = "false",                                                                   \
+            .doc = "keep a stage's input only, and run its forward again before each backward"     \
+    }
+
 typedef struct cs_pipeline_step {
     cs_kind kind; /* CS_FORWARD, CS_BACKWARD, CS_BACKWARD_INPUT or CS_BACKWARD_WEIGHT */
     uint32_t stage, micro_batch;
 } cs_pipeline_step;
 
 typedef struct cs_pipeline_shape {
+    const cs_job *job;
     uint32_t n_stages, n_devices;
     uint32_t n_micros;  /* of one mini-batch, or of the whole run where they flow into each other */
     const void *params; /* of the schedule */
@@ -35,7 +56,10 @@ typedef struct cs_pipeline_shape {
 typedef bool cs_pipeline_order(const cs_pipeline_shape *shape, uint32_t list, uint32_t k,
                                cs_pipeline_step *step);
 
-/* Policies of one stage's classes, by which they choose the version of the weights that they read;
+/* A holder is a device that holds a stage: holder h is plan->devices[h], on which there are replicas
+ * of stage s for h from plan->stages[s].first_device on.
+ *
+ * Policies of one holder's classes, by which they choose the version of the weights that they read;
  * CS_NONE: the current one, as always in a backward that is split. */
 typedef struct cs_stage_policies {
     uint32_t forward, backward;
@@ -46,11 +70,11 @@ typedef struct cs_pipeline_options {
     bool by_device; /* a list per device of the job; else one per stage */
     bool recompute; /* keep the stage's input only, and run its forward again before the backward */
     bool continuous; /* no flush: `order` runs over all micro-batches, and an update comes after
-                      * every micro_batches-th backward of a stage; else at the end of the list */
-    /* Makes the policies of a stage, or is NULL. slots[s] holds the weights of stage s, and slots
-     * are numbered in order of stages. */
+                      * every micro_batches-th backward of a holder; else at the end of the list */
+    /* Makes the policies of a holder, or is NULL. slots[h] has its weights, and slots are numbered
+     * in order of holders. */
     void (*policies)(const cs_job *job, const void *params, cs_builder *builder,
-                     const uint32_t *slots, uint32_t stage, cs_stage_policies *made);
+                     const uint32_t *slots, uint32_t holder, cs_stage_policies *made);
     const void *params; /* of the schedule, for `order` and `policies` */
 } cs_pipeline_options;
 
@@ -65,7 +89,8 @@ typedef struct cs_pipeline_times {
     cs_time forward, backward, update;
     cs_time step;        /* forward + backward */
     bool equal;          /* all stages take these times */
-    bool neighbours;     /* every message goes between neighbouring devices and so is the job's */
+    bool neighbours;     /* every message goes between neighbouring devices and so is the job's; no
+                          * stage is replicated */
     bool free_messages;  /* no message takes time */
     bool only_latency;   /* the bytes of messages take no time */
     bool short_messages; /* nor longer than their sender computes before it sends the next one */
@@ -81,6 +106,9 @@ cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage);
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
 
+/* Some stage has several devices. */
+bool cs_pipeline_replicated(const cs_job *job);
+
 /* No message between any two devices takes time. */
 bool cs_pipeline_no_network(const cs_job *job);
 
@@ -92,9 +120,10 @@ cs_time cs_pipeline_add(cs_time a, cs_time b);
 CS_MUST_CHECK cs_status cs_pipeline_add_forms(const cs_job *job, const cs_pipeline_times *times,
                                               const char *source, cs_forms *forms, cs_error *error);
 
-/* Adds the peak of kept activations of every stage, at_once(P, M, s) micro-batches of them. */
-CS_MUST_CHECK cs_status cs_pipeline_add_peaks(const cs_job *job,
-                                              uint32_t (*at_once)(uint32_t, uint32_t, uint32_t),
+/* Adds the peak of kept activations of every device, at_once(job, s, replica) micro-batches of
+ * them. */
+typedef uint32_t cs_pipeline_count(const cs_job *job, uint32_t stage, uint32_t replica);
+CS_MUST_CHECK cs_status cs_pipeline_add_peaks(const cs_job *job, cs_pipeline_count *at_once,
                                               const char *formula, const char *source,
                                               cs_forms *forms, cs_error *error);
 

@@ -26,6 +26,7 @@ const char *cs_figure_key(cs_figure figure)
         [CS_FIGURE_BUBBLE] = "bubble_fraction",
         [CS_FIGURE_ITERATION_TIME] = "iteration_time_s",
         [CS_FIGURE_PEAK_ACTIVATIONS] = "peak_activation_bytes",
+        [CS_FIGURE_PEAK_MEMORY] = "peak_memory_bytes",
         [CS_FIGURE_PEAK_VERSIONS] = "peak_weight_versions",
         [CS_FIGURE_VERSION_DIFFERENCE] = "version_difference",
     };

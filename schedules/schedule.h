@@ -7,15 +7,26 @@
 #ifndef CS_SCHEDULES_SCHEDULE_H
 #define CS_SCHEDULES_SCHEDULE_H
 
-#include "schedules/plan/plan.h"
+#include "schedules/plan/chain-fields.h"
+#include "schedules/plan/pattern.h"
 #include "sim/base/field.h"
 #include "sim/graph/builder.h"
+
+/* What the devices of a replicated stage do. */
+typedef enum cs_replicas {
+    CS_REPLICAS_NONE,        /* there are none */
+    CS_REPLICAS_ROUND_ROBIN, /* micro-batch m is computed by replica m mod R of the stage's R */
+    CS_REPLICAS_ALL_REDUCE,  /* every replica takes its share of the samples of every micro-batch */
+} cs_replicas;
 
 /* What all schedules are given. */
 typedef struct cs_job {
     const cs_model *model;
     const cs_plan *plan;
-    const cs_layer_sum *stages; /* per stage of the plan: time and memory of one micro-batch */
+    const cs_pattern *pattern;  /* of the plan; NULL: it has none */
+    const cs_layer_sum *stages; /* per stage of the plan: time and memory of one micro-batch on one
+                                 * device, with CS_REPLICAS_ALL_REDUCE of a replica's share of it */
+    cs_replicas replicas;
     uint32_t n_devices;
     const double *speeds;   /* per device */
     uint32_t micro_batches; /* per mini-batch and replica */
@@ -28,14 +39,19 @@ typedef struct cs_job {
     double bandwidth;
     bool equal_messages; /* it is the same in a whole ring over the devices, d to d + 1 and the last
                           * to 0, and no two of these messages share a link */
+    bool own_links;      /* it is the same between the devices of any two neighbouring stages of the
+                     * plan, both ways, and no two pairs of such devices share a link */
+    int64_t memory;      /* bytes, of the device that has the least; INT64_MAX: without limit */
 } cs_job;
 
 /* The shape of plan that a schedule runs. */
 typedef enum cs_layout {
     CS_LAYOUT_SINGLE,     /* one stage on one device */
     CS_LAYOUT_REPLICATED, /* one stage on all devices */
-    CS_LAYOUT_PIPELINE,   /* a stage per device */
+    CS_LAYOUT_PIPELINE,   /* a stage per device; where `replicas` is given, also several devices
+                           * per stage */
     CS_LAYOUT_PLACED,     /* as the schedule's placement says */
+    CS_LAYOUT_PLANNED,    /* a stage has one device, and a device any number of stages */
 } cs_layout;
 
 /* Which devices hold which stages, where a schedule has a rule of its own. */
@@ -55,6 +71,7 @@ typedef enum cs_figure {
     CS_FIGURE_BUBBLE,             /* fraction of device time */
     CS_FIGURE_ITERATION_TIME,     /* ps */
     CS_FIGURE_PEAK_ACTIVATIONS,   /* bytes on one device */
+    CS_FIGURE_PEAK_MEMORY,        /* bytes on one device, of all categories together */
     CS_FIGURE_PEAK_VERSIONS,      /* of the weights of one device, alive at once */
     CS_FIGURE_VERSION_DIFFERENCE, /* of mini-batches, in the steady state (staleness.h) */
     CS_N_FIGURES
@@ -80,6 +97,8 @@ typedef struct cs_schedule {
     const char *name;
     const char *summary; /* one line, for `sim list` */
     const char *source;  /* paper, section */
+    const char *const
+        *formulas; /* those of its closed forms, ended by NULL; or NULL: there are none */
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
     cs_layout layout;
@@ -89,8 +108,15 @@ typedef struct cs_schedule {
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
                                     cs_error *error);
     uint32_t (*micro_batches)(const void *params);
+    /* NULL, or the rules for the chain (chain.h) by which it executes a planner's plan. */
+    const cs_chain_rules *(*chain_rules)(const void *params);
     /* NULL, or the number of devices that the parameter `workers` asks for; 0: none in particular */
     uint32_t (*devices)(const void *params);
+    cs_replicas (*replicas)(const void *params); /* of CS_LAYOUT_PIPELINE; or NULL */
+    /* Refuses parameters that do not go with the job, or NULL; `place` is that of the schedule.
+     * The other functions are only called when it did not. */
+    CS_MUST_CHECK cs_status (*check)(const cs_job *job, const void *params,
+                                     const cs_json_place *place, cs_error *error);
     CS_MUST_CHECK cs_status (*generate)(const cs_job *job, const void *params, cs_builder *builder,
                                         cs_error *error);
     /* Adds its closed forms with cs_forms_add. */

@@ -30,11 +30,9 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return cs_pipeline_generate(job, &(cs_pipeline_options){.order = order}, builder, error);
 }
 
-static uint32_t one_at_once(uint32_t n_stages, uint32_t n_micros, uint32_t stage)
+static uint32_t one_at_once(const cs_job *job, uint32_t stage, uint32_t replica)
 {
-    (void)n_stages;
-    (void)n_micros;
-    (void)stage;
+    (void)job, (void)stage, (void)replica;
     return 1;
 }
 
@@ -56,6 +54,8 @@ const cs_schedule cs_schedule_sequential = {
     .name = "sequential",
     .summary = "one device, forward and backward in turn",
     .source = NULL,
+    .formulas = (const char *const[]){"(M + P - 1)(f + b) per mini-batch, and its update",
+                                      "(P - 1)/(M + P - 1)", "1 activation", NULL},
     .fields = fields,
     .params_size = sizeof(sequential_params),
     .layout = CS_LAYOUT_SINGLE,

@@ -15,8 +15,7 @@ typedef struct zb_params {
 } zb_params;
 
 static const cs_field fields[] = {
-    {"micro_batches", CS_FIELD_COUNT, offsetof(zb_params, micro_batches), .min = 1, .max = 1 << 20,
-     .doc = "micro-batches per mini-batch, M"},
+    CS_PIPELINE_MICRO_BATCHES(zb_params),
     {0},
 };
 
@@ -25,15 +24,15 @@ static uint32_t micro_batches(const void *params)
     return ((const zb_params *)params)->micro_batches;
 }
 
-static uint32_t at_once(uint32_t P, uint32_t M, uint32_t stage)
-{
-    (void)stage;
-    return P < M ? P : M;
-}
-
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
+}
+
+static uint32_t at_once(const cs_job *job, uint32_t stage, uint32_t replica)
+{
+    (void)stage, (void)replica;
+    return smaller(job->plan->n_stages, job->micro_batches);
 }
 
 /* After the warm-up come rounds r = 0, 1, ...: a forward in the first `forwards` of them, a
@@ -154,6 +153,10 @@ const cs_schedule cs_schedule_zb_h1 = {
     .name = "zb_h1",
     .summary = "1F1B with the backward in two halves: a third of its bubble, the same memory",
     .source = source,
+    .formulas =
+        (const char *const[]){"(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)",
+                              "M(f + b + w) + (P - 1)(f + b - w) per mini-batch, and its update",
+                              "min(P, M) activations", NULL},
     .fields = fields,
     .params_size = sizeof(zb_params),
     .layout = CS_LAYOUT_PIPELINE,

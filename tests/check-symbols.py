@@ -13,7 +13,9 @@ import sys
 
 MUTABLE = {
     ('json.c', 'parsing'): 'the lock around a parser that is not made for threads',
+    ('plan_periodic-program.c', 'one_at_a_time'): 'the lock around a solver that is not either',
     ('terminal.c', 'interrupted'): 'set by the handler of Ctrl-C, which has no other place for it',
+    ('plan_periodic-program.c', 'one_at_a_time'): 'the lock around CBC, which keeps globals',
 }
 # Constants that hold pointers are writable for the loader only, which then closes them.
 CONSTANT_SECTIONS = ('.data.rel.ro',)

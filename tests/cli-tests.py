@@ -120,6 +120,61 @@ class Messages(Case):
             shown('plan', 'tiny.json', '--json', '-s', '/model/uniform/layers=1')]))
         self.expect_files()
 
+    def test_planners(self):
+        """Two layers that do not fit one device, on up to three, with a slow link between them."""
+        write('chain.json', dict(UNIFORM, model={'uniform': {
+            'layers': 2, 'forward': '1 s', 'backward': '2 s', 'weights': '1 GB',
+            'activation': '1 GB'}}, platform={'topology': 'nvlink_switch', 'devices': 2,
+                                              'bandwidth': '1 GB/s', 'memory': '8 GB'}))
+        quiet = ['--log-level', 'warning']
+        rows = [('-P', 'all'), ('-P', 'pipedream'), ('-P', 'pipedream_replicated'),
+                ('-P', 'pipedream', '-P', 'balanced', '-p', 'memory_rule=all', '-p', 'kept=literal',
+                 '-s', '/platform/devices=3'),
+                ('-P', 'balanced,pipedream', '-s', '/platform/memory=6 GB'),
+                ('-P', 'pipedream', '-s', '/platform/memory=6 GB'),
+                ('-P', 'pipedream', '-s', '/platform/speed=[1, 2]'),
+                ('-P', 'pipedream', '-s', '/platform/bandwidth=0'),
+                ('-P', 'pipedraem'), ('-P', ''), ('-p', 'kept=full'), ('--draw', 'x.svg'),
+                ('-P', 'pipedream_replicated', '--draw', 'x.svg'),
+                ('-P', 'pipedream', '-p', 'kept'), ('-P', 'pipedream', '-p', 'memory_rul=all'),
+                ('-P', 'pipedream', '-p', 'kept=some'),
+                ('-P', 'pipedream_replicated', '-p', 'machine=4')]
+        self.expect_golden('planners', ''.join(
+            shown('plan', 'chain.json', *row, *quiet) for row in rows))
+        self.expect_files('chain.json')
+        done = run('plan', 'chain.json', '-P', 'pipedream', '-o', 'plan.json', '--draw', 'x.svg')
+        self.expect(done, 0)
+        self.assertTrue(read('x.svg').startswith(b'<?xml'))
+        words = ['-s', '/schedule={"kind": "periodic", "micro_batches": 4, "partition": '
+                 '{"file": "plan.json"}}', '-s', '/iterations=4']
+        result = json.loads(run('run', 'chain.json', '--json', '--no-output', *words).stdout)
+        self.assertEqual([d['peak_memory_bytes'] for d in result['devices']], [8e9, 6e9])
+
+    def test_partition_by_planner(self):
+        write('chain.json', dict(UNIFORM, platform={
+            'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', 'memory': '9 GB'}))
+        periodic = {'kind': 'periodic', 'micro_batches': 12}
+        wrong = [('"pipedraem"', 'gpipe'), ('{"planner": 1}', 'gpipe'), ('"pipedream"', 'gpipe'),
+                 ('{"planner": "balanced", "kept": "full"}', 'periodic'),
+                 ('{"planner": "pipedream", "memory_rul": "all"}', 'gpipe'), ('"pipedream"', 'dp'),
+                 ('"pipedream"', 'interleaved_1f1b'), ('3', 'gpipe')]
+        text = ''
+        for partition, kind in wrong:
+            schedule = {'kind': kind, 'partition': json.loads(partition)}
+            if kind != 'dp':
+                schedule['micro_batches'] = 12
+            if kind == 'interleaved_1f1b':
+                schedule['stages_per_device'] = 2
+            text += shown('check', 'chain.json', '-s', '/schedule=' + json.dumps(schedule))
+        self.expect_golden('partition-by-planner', text)
+        for name in ('balanced', 'pipedream', 'contiguous_optimal'):
+            words = ['-s', '/platform/memory=20 GB', '-s',
+                     '/schedule=' + json.dumps(dict(periodic, partition={'planner': name}))]
+            self.expect(run('run', 'chain.json', '--no-output', *words), 0)
+            resolved = run('check', 'chain.json', '--resolved', *words).stdout
+            planned = json.loads(resolved)['schedule']['partition']['inline']
+            self.assertIn('pattern', planned)
+
     def test_errors(self):
         write('wrong.json', {'schema_version': 2, 'model': {}, 'platform': 'idea',
                              'schedule': {'kind': 'gpipe', 'micro_batchs': 1}})
@@ -184,6 +239,30 @@ class Status(Case):
         self.expect(run(*words[:2], 'graph.txt'), 2, '--batch is missing')
         self.expect_files('graph.txt')
 
+
+    def test_import_costs(self):
+        """The shipped log gives the shipped costs, and is held against what it was made from."""
+        log, costs = (os.path.join(SCENARIOS, 'costs', name)
+                      for name in ('all-reduce-8.log', 'made-up-8.json'))
+        self.expect(run('import', 'nccl-tests', log, '--date', '2026-11-21', '-o', 'c.json'), 0)
+        self.assertEqual(read('c.json'), read(costs))
+        first, second = json.loads(read('c.json'))['network'][0]['regimes']
+        self.assertEqual(second['from_bytes'], 65536)
+        for regime, alpha, rate in ((first, 20e-6, 8e9), (second, 32e-6, 133e9)):
+            for key, made_from in (('alpha_s', alpha), ('beta_s_per_byte', 1 / rate)):
+                self.assertLessEqual(regime[key]['low'], made_from)
+                self.assertLessEqual(made_from, regime[key]['high'])
+        osu = write('osu.log', '# OSU MPI Latency Test v7.5\n# Size       Avg Latency(us)\n'
+                               '8 1.61\n1024 1.80\n65536 13.42\n1048576 190.11\n')
+        how = ['import', 'osu', osu, '--date', '2026-11-21', '--hardware', 'two hosts']
+        self.expect(run(*how), 3, 'osu.log:1: whether ranks share a node the log does not say')
+        self.expect(run(*how, '--level', 'rack'), 2, 'unknown level "rack"')
+        self.expect(run(*how[:3]), 2, '--date is missing')
+        self.expect(run(*how, '--level', 'node', '--merge', costs, '-o', 'both.json'), 0)
+        both = json.loads(read('both.json'))
+        self.assertEqual([(e['collective'], both['sources'][e['source']]['device'])
+                          for e in both['network']],
+                         [('all_reduce', 'Made-up GPU'), ('send', 'two hosts')])
 
     def test_model(self):
         write('t5.json', {'model_type': 't5'})
@@ -419,11 +498,14 @@ class Documentation(Case):
         headings = {('sections', 'scenario'): 'The file', ('sections', 'platform'): 'Platform',
                     ('sections', 'schedule'): 'Schedule',
                     ('sections', 'collectives'): 'Collectives', ('models', 'file'): 'Model',
+                    ('sections', 'jitter'): 'jitter', ('sections', 'stragglers'): 'stragglers',
+                    ('sections', 'background'): 'background', ('sections', 'level'): 'level',
                     ('models', 'uniform'): 'uniform: a chain of equal layers',
-                    ('models', 'name'): 'name: a model from its architecture'}
-        for group in ('topologies', 'schedules'):
+                    ('models', 'name'): 'name: a model from its architecture',
+                    ('sections', 'chain'): 'How planners count'}
+        for group, prefix in (('topologies', ''), ('schedules', ''), ('planners', 'planner ')):
             for entry in listed[group]:
-                headings[group, entry['name']] = entry['name']
+                headings[group, entry['name']] = prefix + entry['name']
         for group, entries in listed.items():
             for entry in entries:
                 if group in ('models', 'devices') and (group, entry['name']) not in headings:
@@ -441,6 +523,51 @@ class Documentation(Case):
         result = json.loads(run('run', 'tiny.json', '--no-output', '--json', *small).stdout)
         self.assertEqual(sorted(self.tables['What sim run --json prints']),
                          sorted(set(keys_of(result))))
+
+    def test_runs(self):
+        """Without noise all runs are equal; with it they spread, the same in any threads."""
+        words = ['run', 'tiny.json', '--no-output', '--json', '--runs', '4']
+        runs = json.loads(run(*words).stdout)['runs']
+        self.assertEqual(list(self.tables['What --runs adds to it']),
+                         ['runs'] + ['runs.' + key for key in runs])
+        self.assertTrue(runs['all_equal'])
+        self.assertEqual((runs['makespan_s']['mean_95_low'], runs['makespan_s']['max']), (33, 33))
+        words += ['-s', '/platform={"topology":"ideal","stragglers":{"tasks":{"mean":0.1}}}']
+        noisy = [run(*words, '-j', jobs).stdout for jobs in '13']
+        self.assertEqual(noisy[0], noisy[1])
+        runs = json.loads(noisy[0])['runs']
+        self.assertFalse(runs['all_equal'])
+        figures = runs['makespan_s']
+        self.assertTrue(33 < figures['min'] < figures['p5'] < figures['p50'] < figures['max'])
+        self.assertEqual(run('run', 'tiny.json', '--runs', '0').returncode, 2)
+
+    def test_costs_keys(self):
+        """costs.md has the keys of the JSON, and its example of a file can be read."""
+        page = os.path.join(SCENARIOS, 'costs.md')
+        examples = re.findall(r'```json\n(.*?)```', read(page).decode(), re.DOTALL)
+        write('costs.json', next(e for e in examples if e.startswith('{\n  "schema_version"')))
+        write('costs-run.json', {'schema_version': 1, 'schedule': {'kind': 'dp'},
+                                 'model': {'name': 'vgg16', 'device': 'v100', 'batch_size': 16},
+                                 'costs': 'costs.json', 'collectives': {'fidelity': 'analytic'},
+                                 'platform': {'topology': 'ring', 'devices': 2, 'bandwidth': 1e9}})
+        done = run('run', 'costs-run.json', '--no-output', '--json')
+        self.expect(done, 0)
+        result = json.loads(done.stdout)
+        self.assertEqual(sorted(tables_of(page)['What a scenario makes of it']),
+                         sorted(set(keys_of({'costs': result['costs']}))))
+        self.assertEqual(result['costs']['measured_times'], 1)
+        self.assertEqual(result['costs']['missing_collectives'][0]['ranks'], 2)
+
+    def test_planner_keys(self):
+        """A planner that finds a plan, one whose plan has no pattern, and one that finds none."""
+        small = ['-s', '/platform={"topology":"ring","devices":2,"bandwidth":1e9,"memory":"12 GB"}']
+        result = json.loads(run('plan', 'tiny.json', '--json', '-P',
+                                'pipedream_replicated,contiguous_optimal', *small).stdout)
+        none = json.loads(run('plan', 'tiny.json', '--json', '-P', 'balanced,pipedream_replicated',
+                              *small[:1], small[1].replace('12', '6')).stdout)
+        keys = {key for key in {*keys_of(result), *keys_of(none)}
+                if not key.startswith('planners[].plan.')}
+        self.assertEqual(set(self.tables['What sim plan --planner --json prints']), keys)
 
     def test_statuses(self):
         self.assertEqual(list(self.tables['Exit codes']), ['0', '1', '2', '3', '4', '130'])

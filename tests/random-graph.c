@@ -191,6 +191,10 @@ static uint32_t add_class(generator *make)
 {
     cs_class cls = chance(make, 60) ? random_compute(make) : random_transfer(make);
     cls.updates = cls.weights != CS_NONE && chance(make, 15);
+    if (chance(make, 15)) {
+        cls.release = (cs_time)below(make, 6) * 1000;
+        cls.interval = (cs_time)below(make, 4) * 500;
+    }
     const uint32_t id = cs_builder_class(make->builder, &cls);
     assert(id == make->n_classes);
     make->classes[id].closer = CS_NONE;

@@ -330,6 +330,9 @@ static cs_status start_compute(reference *run, uint32_t task)
     cs_time duration;
     if (!cs_time_at_speed(cls->duration, run->platform->devices[cls->device].speed, &duration))
         return overflow(run, task);
+    const double *factors = run->options->task_factors;
+    if (factors && !cs_time_scale(duration, factors[task], &duration))
+        return overflow(run, task);
     run->tasks[task].state = RUNNING;
     run->occupied[cls->device] = task;
     const cs_status status = begin_task(run, task);
@@ -392,12 +395,23 @@ static void apply_ends(reference *run)
 
 /* ---- Step 2 ---- */
 
+/* Before this time the task does not start. */
+static cs_time release_of(const reference *run, uint32_t task)
+{
+    const cs_class *cls = class_of(run, task);
+    return cls->release + cls->interval * run->graph->tasks[task].item;
+}
+
+static bool is_ready(const reference *run, uint32_t task)
+{
+    return run->tasks[task].state == READY && release_of(run, task) <= run->now;
+}
+
 /* The first transfer that may start at once, or CS_NONE. */
 static uint32_t choose_transfer(const reference *run)
 {
     for (uint32_t task = 0; task < run->graph->n_tasks; task++)
-        if (run->tasks[task].state == READY && is_transfer(run, task) &&
-            !class_of(run, task)->blocking)
+        if (is_ready(run, task) && is_transfer(run, task) && !class_of(run, task)->blocking)
             return task;
     return CS_NONE;
 }
@@ -414,7 +428,7 @@ static uint32_t first_blocking(const reference *run, uint32_t device)
 {
     for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
         const cs_class *cls = class_of(run, task);
-        if (run->tasks[task].state == READY && is_transfer(run, task) && cls->blocking &&
+        if (is_ready(run, task) && is_transfer(run, task) && cls->blocking &&
             (cls->device == device || cls->peer == device))
             return task;
     }
@@ -427,7 +441,7 @@ static uint32_t choose_in_program(const reference *run, uint32_t device)
     uint32_t task = run->graph->first_task[device];
     while (task != CS_NONE && run->tasks[task].state > READY)
         task = run->graph->tasks[task].next;
-    return task != CS_NONE && run->tasks[task].state == READY ? task : CS_NONE;
+    return task != CS_NONE && is_ready(run, task) ? task : CS_NONE;
 }
 
 static uint32_t choose_by_priority(const reference *run, uint32_t device)
@@ -435,7 +449,7 @@ static uint32_t choose_by_priority(const reference *run, uint32_t device)
     uint32_t best = CS_NONE;
     for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
         const cs_class *cls = class_of(run, task);
-        if (run->tasks[task].state != READY || is_transfer(run, task) || cls->device != device)
+        if (!is_ready(run, task) || is_transfer(run, task) || cls->device != device)
             continue;
         if (best == CS_NONE || cls->priority > class_of(run, best)->priority)
             best = task;
@@ -666,16 +680,24 @@ static cs_status run_instant(reference *run)
     return status;
 }
 
-/* NEVER when nothing is under way. It can be `now` again: a transfer that got its links in step 4
+/* When the task ends, joins its links or is released; NEVER when none of these is to come. */
+static cs_time next_of(const reference *run, uint32_t task)
+{
+    const task_record *record = &run->tasks[task];
+    if (record->state == READY)
+        return is_ready(run, task) ? NEVER : release_of(run, task);
+    return record->state > READY && record->state < ENDED ? record->end : NEVER;
+}
+
+/* NEVER when nothing is to come. It can be `now` again: a transfer that got its links in step 4
  * and needs them for less than half a picosecond. */
 static cs_time next_end(const reference *run)
 {
     cs_time next = NEVER;
     for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
-        const task_record *record = &run->tasks[task];
-        const bool under_way = record->state > READY && record->state < ENDED;
-        if (under_way && record->end != NEVER && (next == NEVER || record->end < next))
-            next = record->end;
+        const cs_time own = next_of(run, task);
+        if (own != NEVER && (next == NEVER || own < next))
+            next = own;
     }
     return next;
 }

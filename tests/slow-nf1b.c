@@ -62,21 +62,28 @@ static bool is_busy(const slow_run *run, uint32_t worker)
     return false;
 }
 
-static bool backward_ready(const slow_run *run, uint32_t worker, uint32_t k)
+/* Whether a task of so long has ended and its message arrived. */
+static bool arrived(const slow_run *run, const slow_task *task, uint32_t duration, uint32_t now)
+{
+    return task->started && task->start + duration + run->of.hop <= now;
+}
+
+static bool backward_ready(const slow_run *run, uint32_t worker, uint32_t k, uint32_t now)
 {
     if (worker + 1 < run->of.workers)
-        return slow_backward(run, worker + 1, k)->ended;
+        return arrived(run, slow_backward(run, worker + 1, k), run->of.backward, now);
     for (uint32_t n = 0; n < run->of.micro_batches; n++)
         if (!slow_forward(run, worker, k, n)->ended)
             return false;
     return true;
 }
 
-static bool forward_ready(const slow_run *run, uint32_t worker, uint32_t k, uint32_t n)
+static bool forward_ready(const slow_run *run, uint32_t worker, uint32_t k, uint32_t n,
+                          uint32_t now)
 {
     const uint32_t limit = run->of.in_flight;
     if (worker > 0)
-        return slow_forward(run, worker - 1, k, n)->ended;
+        return arrived(run, slow_forward(run, worker - 1, k, n), run->of.forward, now);
     return limit == 0 || k < limit || slow_backward(run, 0, k - limit)->ended;
 }
 
@@ -84,7 +91,7 @@ static bool start_backward(slow_run *run, uint32_t worker, uint32_t now)
 {
     for (uint32_t k = 0; k < run->of.mini_batches; k++) {
         slow_task *task = slow_backward(run, worker, k);
-        if (task->started || !backward_ready(run, worker, k))
+        if (task->started || !backward_ready(run, worker, k, now))
             continue;
         const bool chooses = worker + 1 == run->of.workers || run->of.version_at == SLOW_PER_STAGE;
         task->started = true;
@@ -101,7 +108,7 @@ static bool start_forward(slow_run *run, uint32_t worker, uint32_t now)
     for (uint32_t k = 0; k < run->of.mini_batches; k++)
         for (uint32_t n = 0; n < run->of.micro_batches; n++) {
             slow_task *task = slow_forward(run, worker, k, n);
-            if (task->started || !forward_ready(run, worker, k, n))
+            if (task->started || !forward_ready(run, worker, k, n, now))
                 continue;
             const bool chooses = worker == 0 || run->of.version_at == SLOW_PER_STAGE;
             task->started = true;

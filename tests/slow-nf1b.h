@@ -1,5 +1,5 @@
 /* nF1B once more, slow and obvious: time goes from point to point, and at each point every worker is
- * asked what it does next. No event queue, no task graph, no messages; times are whole points. */
+ * asked what it does next. No event queue, no task graph; times are whole points. */
 #ifndef CS_TESTS_SLOW_NF1B_H
 #define CS_TESTS_SLOW_NF1B_H
 
@@ -15,6 +15,7 @@ typedef enum slow_version_at {
 typedef struct slow_case {
     uint32_t workers, micro_batches, mini_batches;
     uint32_t forward, backward; /* time points, >= 1; of a micro-batch, of a mini-batch */
+    uint32_t hop;               /* from the end of a task to when the next worker has its result */
     uint32_t in_flight;         /* 0: no limit */
     slow_version_at version_at;
     bool strict;

@@ -2,6 +2,7 @@
 
 #include "sim/engine/engine.h"
 #include "sim/lower/lower.h"
+#include "tests/listed-formula.h"
 #include "topologies/topology.h"
 
 #include <assert.h>
@@ -156,7 +157,11 @@ static cs_status simulate(small_run *run, const cs_schedule *schedule, const par
             cs_engine_run(&run->graph, &run->platform, &(cs_engine_options){0}, &run->trace, error);
     if (status == CS_OK)
         status = cs_analyse(&run->graph, &run->trace, 0, &run->analysis, error);
-    return status == CS_OK ? schedule->closed_forms(&run->job, of, &run->forms, error) : status;
+    if (status == CS_OK)
+        status = schedule->closed_forms(&run->job, of, &run->forms, error);
+    for (uint32_t i = 0; i < run->forms.n; i++)
+        assert(lists_formula(schedule, run->forms.forms[i].formula));
+    return status;
 }
 
 cs_status small_run_init(small_run *run, const small_job *given, cs_error *error)

@@ -143,7 +143,7 @@ static void test_refusal(void **state)
     const cs_status status = scenario_run_init(&run, &error, scenario, 4u, 1u, 1u, 6u,
                                                "'pipedream_2bw', 'micro_batches': 4");
     expect_error("2BW", CS_INVALID,
-                 "pipedream_2bw: micro_batches must be at least 5 for 6 stages, so that two "
+                 "test: /schedule/micro_batches: must be at least 5 for 6 stages, so that two "
                  "versions of the weights are enough (got 4)",
                  status, &error);
 }

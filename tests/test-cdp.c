@@ -121,6 +121,58 @@ static void test_every_task(void **state)
     }
 }
 
+/* A device per stage, and forwards that take f, backwards that take b seconds: in each time step a
+ * stage has one task at most, which starts when its device, the task before it of the same micro-
+ * batch, and, of a first one, the second of the micro-batch before have ended. Versions are read as
+ * when all tasks take one step. */
+static void stretch(uint32_t N, uint32_t f, uint32_t b, steps *out)
+{
+    static int end[MICROS][2 * LARGEST];
+    int ended[LARGEST] = {0}; /* per device */
+    for (uint32_t step = 0; step < 2 * (N * BATCHES + N); step++) {
+        for (uint32_t g = 0; g < N * BATCHES && 2 * g <= step; g++) {
+            uint32_t k = step - 2 * g, j = k < N ? k : 2 * N - 1 - k;
+            if (k >= 2 * N)
+                continue;
+            int start = ended[j];
+            if (k > 0 && end[g][k - 1] > start)
+                start = end[g][k - 1];
+            if (k == 0 && g > 0 && end[g - 1][1] > start)
+                start = end[g - 1][1];
+            out->start[g][k] = start;
+            ended[j] = end[g][k] = start + (int)(k < N ? f : b);
+        }
+    }
+}
+
+static void test_other_durations(void **state)
+{
+    (void)state;
+    static steps expected;
+    uint32_t n = 0;
+    for (uint32_t N = 2; N <= 8; N++) {
+        for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+            run_slowly(rule, N, &expected);
+            for (uint32_t i = 0; i < 16; i++, n++) {
+                char row[96], model[96], schedule[96];
+                uint32_t f = 1 + i / 4, b = 1 + i % 4;
+                stretch(N, f, b, &expected);
+                snprintf(row, sizeof(row), "%s, N %u, f %u, b %u", rules[rule], N, f, b);
+                snprintf(model, sizeof(model), "\"forward\": \"%u s\", \"backward\": \"%u s\"", f,
+                         b);
+                snprintf(schedule, sizeof(schedule),
+                         "{\"kind\": \"%s\", \"micro_batches\": %u, \"setting\": \"pipeline\"}",
+                         rules[rule], N);
+                scenario_run run;
+                uniform_run_expect(&run, &(uniform_text){N, N, BATCHES, schedule, model, NULL});
+                compare(row, &run, N, &expected);
+                scenario_run_finish(&run);
+            }
+        }
+    }
+    expect_int("cases", 7 * 3 * 16, n);
+}
+
 /* A single device does the tasks of a time step one after the other, forwards first, by number of
  * micro-batch: the slow schedule, its steps drawn out. */
 static void test_single_gpu(void **state)
@@ -419,6 +471,18 @@ static int64_t states(int64_t N)
     return 3 * N + 3 * 2 * N * (N - 2) + 2 * N;
 }
 
+/* A broadcast goes along a ring. */
+static int64_t chain_steps(int64_t N)
+{
+    return N - 1;
+}
+
+/* N stages of 1 GB, each broadcast twice and summed once over N devices. */
+static int64_t broadcasts_and_sums(int64_t N)
+{
+    return 3 * N * (N - 1);
+}
+
 /* Per mini-batch of N micro-batches; P the bytes of all weights, A those of a micro-batch's
  * activations, both N GB here; the whole cluster's. Rows with activations on their way hold
  * 2 (N - 1) of them per micro-batch. */
@@ -438,6 +502,7 @@ static const struct {
     {"cdp_v2", MODEL_PARALLEL, triangle, triangle, boundaries_and_handed, one},
     {"cdp_dp", PIPELINE, n, triangle, boundaries, one},
     {"cdp_v2", PIPELINE, n, triangle, boundaries, one},
+    {"cdp_dp", ZERO, n, square, broadcasts_and_sums, chain_steps},
     {"cdp_v2", ZERO, n, square, states, one},
 };
 
@@ -464,6 +529,100 @@ static void test_table(void **state)
     }
 }
 
+/* ---- the baseline with broadcasts ---- */
+
+/* All micro-batches do task k in time step k of their mini-batch, with the weights of its beginning. */
+static void test_broadcasts(void **state)
+{
+    (void)state;
+    static steps expected;
+    for (uint32_t N = 1; N <= LARGEST; N++) {
+        for (uint32_t g = 0; g < N * BATCHES; g++) {
+            for (uint32_t k = 0; k < 2 * N; k++) {
+                expected.start[g][k] = (int)(g / N * 2 * N + k);
+                expected.version[g][k] = g / N;
+            }
+        }
+        scenario_run run;
+        run_cdp(&run, "cdp_dp", ZERO, N, "", NULL);
+        compare("cdp_dp, zero", &run, N, &expected);
+        /* weights, gradients of its own stage, and what it borrows of another */
+        for (uint32_t d = 0; d < N; d++) {
+            expect_int("weights", N > 1 ? 2000000000 : 1000000000,
+                       peak(&run, d, CS_MEMORY_WEIGHTS));
+            expect_int("gradients", N > 1 ? 2000000000 : 1000000000,
+                       peak(&run, d, CS_MEMORY_GRADIENTS));
+        }
+        scenario_run_finish(&run);
+    }
+}
+
+/* Times are quarters of a second; a task takes 4 of them, a message 1. */
+typedef struct slow_devices {
+    uint32_t N;
+    int ready[LARGEST];   /* per device: the end of its last task */
+    int updated[LARGEST]; /* per stage */
+} slow_devices;
+
+/* Stage j's weights go from device j along the chain of devices; each then does its task. A message
+ * waits for both its ends. */
+static void broadcast_slowly(slow_devices *at, uint32_t j)
+{
+    int here = at->updated[j];
+    for (uint32_t rank = 0; rank < at->N; rank++) {
+        int *ready = &at->ready[(j + rank) % at->N];
+        here = (here > *ready ? here : *ready) + (rank > 0);
+        *ready = here + 4;
+    }
+}
+
+/* And gradients back; nobody waits for that but the update. */
+static void sum_slowly(slow_devices *at, uint32_t j)
+{
+    int there = 0;
+    for (uint32_t rank = at->N; rank-- > 0;) {
+        int ready = at->ready[(j + rank) % at->N];
+        there += rank + 1 < at->N;
+        there = there > ready ? there : ready;
+    }
+    at->updated[j] = there;
+}
+
+/* A device that waits to pass a chain's message on holds up all behind it. */
+static void test_slow_broadcasts(void **state)
+{
+    (void)state;
+    for (uint32_t N = 2; N <= 8; N++) {
+        slow_devices slow = {.N = N};
+        for (uint32_t batch = 0; batch < 8; batch++) {
+            for (uint32_t k = 0; k < 2 * N; k++) {
+                uint32_t j = k < N ? k : 2 * N - 1 - k;
+                broadcast_slowly(&slow, j);
+                if (k >= N)
+                    sum_slowly(&slow, j);
+            }
+            for (uint32_t j = 0; j < N; j++) /* after its tasks, before those of the next one */
+                slow.ready[j] = slow.ready[j] > slow.updated[j] ? slow.ready[j] : slow.updated[j];
+        }
+        int end = 0;
+        for (uint32_t j = 0; j < N; j++)
+            end = end > slow.ready[j] ? end : slow.ready[j];
+        scenario_run run;
+        cs_error error = {0};
+        cs_status status = scenario_run_init(
+            &run, &error,
+            "{'schema_version': 1, 'iterations': 8, 'model': {'uniform': {'layers': %u,"
+            " 'forward': '1 s', 'backward': '1 s', 'weights': '1 GB'}}, 'platform': {'topology':"
+            " 'nvlink_switch', 'sharing': 'none', 'bandwidth': '4 GB/s', 'devices': %u},"
+            " 'collectives': {'algorithm': 'ring', 'chunks': 1}, 'schedule': {'kind': 'cdp_dp',"
+            " 'micro_batches': %u, 'setting': 'zero'}}",
+            N, N, N);
+        expect_error("cdp_dp, zero", CS_OK, "", status, &error);
+        expect_int("makespan", end * (CS_PS_PER_SEC / 4), run.simulation.trace.makespan);
+        scenario_run_finish(&run);
+    }
+}
+
 /* ---- errors ---- */
 
 static void test_errors(void **state)
@@ -480,12 +639,10 @@ static void test_errors(void **state)
          "of "
          "\"uniform\" (got 4)",
          3, 4},
-        {"{\"kind\": \"cdp_dp\", \"micro_batches\": 4, \"setting\": \"zero\"}",
-         "cdp_dp has no setting \"zero\": its broadcasts are not simulated", 4, 4},
         {"{\"kind\": \"cdp_v1\", \"micro_batches\": 4, \"setting\": \"pipeline\", "
          "\"retention\": \"micro_batch\"}",
-         "retention \"micro_batch\" goes with settings in which a micro-batch stays on one device: "
-         "single_gpu, multi_gpu, zero",
+         "test: /schedule/retention: \"micro_batch\" goes with settings in which a micro-batch "
+         "stays on one device: single_gpu, multi_gpu, zero",
          4, 4},
     };
     for (size_t r = 0; r < ROWS(rows); r++) {
@@ -503,6 +660,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_task),
+        cmocka_unit_test(test_other_durations),
         cmocka_unit_test(test_single_gpu),
         cmocka_unit_test(test_single_gpu_memory),
         cmocka_unit_test(test_model_parallel_assignment),
@@ -510,6 +668,8 @@ int main(void)
         cmocka_unit_test(test_slow_messages),
         cmocka_unit_test(test_freshest_reads),
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_broadcasts),
+        cmocka_unit_test(test_slow_broadcasts),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

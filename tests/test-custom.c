@@ -97,8 +97,8 @@ static void test_stages(void **state)
 
 /* ---- what is wrong is said ---- */
 
-#define DEADLOCK "the order of the tasks deadlocks: "
 #define LISTS    "test: /schedule/device_tasks"
+#define DEADLOCK LISTS ": the order of the tasks deadlocks: "
 
 static const struct {
     const char *name, *members, *message;

@@ -229,6 +229,41 @@ static void test_priority_queue(void **state)
     RUN_AND_EXPECT(&on, {3000, 4000}, {0, 1000}, {2000, 3000}, {1000, 2000});
 }
 
+/* No start before 2000 + 3000 * item. Item 0 of the class is ready at 0 and starts at 2000, item 1 at
+ * 5000, and what follows in the device's program waits with it, although it has no such time. The
+ * message is ready at 3000, later than its own 2500, and starts at once; the one of item 1, at 6000,
+ * waits for 2500 + 5000 = 7500. A byte takes 1000. */
+static void test_release_times(void **state)
+{
+    (void)state;
+    scene on = open_scene("ring", 2, 0, CS_SHARING_FIFO);
+    cs_builder_destroy(on.builder);
+    on.builder = cs_builder_create(2, 1, 1, 2);
+    assert_non_null(on.builder);
+    const cs_class compute = {.kind = CS_FORWARD,
+                              .origin = CS_FORWARD,
+                              .peer = CS_NONE,
+                              .weights = CS_NONE,
+                              .duration = 1000,
+                              .release = 2000,
+                              .interval = 3000};
+    const cs_class message = {.kind = CS_TRANSFER,
+                              .origin = CS_TRANSFER,
+                              .peer = 1,
+                              .weights = CS_NONE,
+                              .bytes = 1,
+                              .release = 2500,
+                              .interval = 5000};
+    const uint32_t classes[] = {cs_builder_class(on.builder, &compute),
+                                cs_builder_class(on.builder, &message)};
+    for (uint32_t item = 0; item < 2; item++) {
+        const uint32_t before = cs_builder_task(on.builder, classes[0], item);
+        cs_builder_edge(on.builder, before, cs_builder_task(on.builder, classes[1], item));
+    }
+    add_compute(&on, 0, 1000);
+    RUN_AND_EXPECT(&on, {2000, 3000}, {3000, 4000}, {5000, 6000}, {7500, 8500}, {6000, 7000});
+}
+
 /* Everything after the first 1000 ps takes no time, across devices and through a message. */
 static void test_chain_without_duration(void **state)
 {
@@ -862,6 +897,7 @@ int main(void)
         cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_speeds),
         cmocka_unit_test(test_program_order),
+        cmocka_unit_test(test_release_times),
         cmocka_unit_test(test_priority_queue),
         cmocka_unit_test(test_chain_without_duration),
         cmocka_unit_test(test_messages_of_no_time_start_together),

@@ -160,7 +160,7 @@ static void test_multiple(void **state)
     cs_status status =
         uniform_run_init(&run, &(uniform_text){8, 4, 1, schedule, NULL, NULL}, &error);
     expect_error("M % P", CS_INVALID,
-                 "interleaved_1f1b: micro_batches must be a multiple of the 4 devices (got 6)",
+                 "test: /schedule/micro_batches: must be a multiple of the 4 devices (got 6)",
                  status, &error);
     scenario_run_finish(&run);
 }

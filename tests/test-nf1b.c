@@ -5,6 +5,7 @@
  * mini-batches and time points count from 1 there, mini-batches and micro-batches from 0 here.
  */
 #include "tests/expect.h"
+#include "tests/listed-formula.h"
 #include "tests/run-scenario.h"
 #include "tests/slow-nf1b.h"
 
@@ -18,23 +19,36 @@
 
 static const char *const version_names[] = {"first_worker", "last_worker", "per_stage"};
 
+/* None where messages take a time that does not depend on them. */
+static uint32_t activation_bytes(const slow_case *of)
+{
+    return of->hop > 0 ? 0 : 7;
+}
+
 static scenario_run simulate(const slow_case *of)
 {
     scenario_run run;
     cs_error error;
+    char network[96] = "'topology': 'ideal'";
     cs_error_init(&error);
+    if (of->hop > 0)
+        snprintf(network, sizeof(network),
+                 "'topology': 'ring', 'sharing': 'none', 'bandwidth': 1, 'latency': '%u s'",
+                 of->hop);
     const cs_status status = scenario_run_init(
         &run, &error,
         "{'schema_version': 1, 'iterations': %u,"
         " 'model': {'uniform': {'forward': '%u s', 'backward': '1 s', 'weights': '10 B',"
-        " 'activation': '7 B'}}, 'platform': {'topology': 'ideal', 'memory': '1 TB'},"
+        " 'activation': '%u B'}}, 'platform': {%s, 'memory': '1 TB'},"
         " 'schedule': {'kind': 'nf1b', 'workers': %u, 'micro_batches': %u, 'backward': %.17g,"
         " 'in_flight': %u, 'version_at': '%s', 'strict': %s}}",
-        of->mini_batches, of->forward, of->workers, of->micro_batches,
-        (double)of->backward / of->forward, of->in_flight, version_names[of->version_at],
-        of->strict ? "true" : "false");
+        of->mini_batches, of->forward, activation_bytes(of), network, of->workers,
+        of->micro_batches, (double)of->backward / of->forward, of->in_flight,
+        version_names[of->version_at], of->strict ? "true" : "false");
     if (status != CS_OK)
         fail_msg("W %u, N %u: %s", of->workers, of->micro_batches, error.text);
+    for (uint32_t i = 0; i < run.simulation.forms.n; i++)
+        assert_true(lists_formula(run.scenario.schedule, run.simulation.forms.forms[i].formula));
     return run;
 }
 
@@ -64,19 +78,19 @@ static void compare_task(const cs_simulation *fast, const slow_run *slow, uint32
     if (fast->trace.spans[task].start == start && fast->trace.versions[task] == other->version)
         return;
     char text[128];
-    fail_msg("W %u, N %u, f %u, b %u, in flight %u, %s%s: %s: start %" PRId64 " version %" PRIu32
-             ", slowly %" PRId64 " and %" PRIu32,
-             of->workers, of->micro_batches, of->forward, of->backward, of->in_flight,
+    fail_msg("W %u, N %u, f %u, b %u, hop %u, in flight %u, %s%s: %s: start %" PRId64
+             " version %" PRIu32 ", slowly %" PRId64 " and %" PRIu32,
+             of->workers, of->micro_batches, of->forward, of->backward, of->hop, of->in_flight,
              version_names[of->version_at], of->strict ? " strict" : "",
              cs_graph_describe(&fast->graph, task, text, sizeof(text)),
              fast->trace.spans[task].start, fast->trace.versions[task], start, other->version);
 }
 
-/* Micro-batches of 7 bytes, and versions of the weights. */
+/* Activations, and versions of the weights. */
 static void compare_peaks(const cs_simulation *fast, const slow_run *slow)
 {
     for (uint32_t w = 0; w < slow->of.workers; w++) {
-        expect_int("activations", 7 * slow_peak_activations(slow, w),
+        expect_int("activations", activation_bytes(&slow->of) * slow_peak_activations(slow, w),
                    fast->trace.devices[w].category_peak[CS_MEMORY_ACTIVATIONS]);
         if (slow->of.version_at == SLOW_FIRST_WORKER)
             expect_int("versions alive", slow_peak_versions(slow, w),
@@ -117,6 +131,7 @@ static void test_task_by_task(void **state)
                              .mini_batches = 1 + next_below(&seed, 12),
                              .forward = forward,
                              .backward = 1 + next_below(&seed, 12),
+                             .hop = i % 4 == 3 ? 1 + next_below(&seed, 4) : 0,
                              .in_flight = i % 3 == 0 ? 1 + next_below(&seed, 5) : 0,
                              .version_at = i % 2 == 0 ? 0 : next_below(&seed, 3),
                              .strict = next_below(&seed, 4) == 0});
@@ -306,6 +321,50 @@ static void test_formula_with_other_durations(void **state)
     }
 }
 
+/* Messages that take L, and times that are no multiples of each other: between the two bounds of
+ * schedules/nf1b.md, and at the lower one where b and L are multiples of f. Not steady, the
+ * difference alternates between two neighbours; then both are between the bounds. */
+static void test_bounds_with_messages(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t forward, backward, hop;
+    } ways[] = {{1, 1, 1}, {1, 1, 2}, {1, 2, 1}, {10, 10, 1}, {2, 1, 0}, {2, 3, 0}, {2, 5, 0}};
+    for (uint32_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
+        const int64_t f = ways[way].forward, b = ways[way].backward, L = ways[way].hop;
+        uint32_t points = 0, at_least = 0, at_most = 0, unsteady = 0;
+        for (int64_t W = 2; W <= 32; W += 3)
+            for (int64_t N = 2; N <= 32; N += 3) {
+                const int64_t period = N * f + b;
+                const int64_t low = ceiling(W * b + (W - 1) * L, period);
+                const int64_t high = ceiling(W * b + (W - 1) * (L + f), period);
+                slow_case of = paper_case((uint32_t)W, (uint32_t)N, (uint32_t)(4 * high + 8));
+                of.forward = ways[way].forward;
+                of.backward = ways[way].backward;
+                of.hop = ways[way].hop;
+                scenario_run run = simulate(&of);
+                const cs_staleness *found = &run.simulation.analysis.staleness;
+                for (uint32_t k = found->n_batches / 2; k < found->n_batches * 3 / 4; k++) {
+                    const int64_t v = found->batches[k].version_difference;
+                    if (v < low || v > high || (b % f == 0 && L % f == 0 && v != low))
+                        fail_msg("W %" PRId64 ", N %" PRId64 ", f %" PRId64 ", b %" PRId64
+                                 ", L %" PRId64 ": %" PRId64 " is not in %" PRId64 "..%" PRId64,
+                                 W, N, f, b, L, v, low, high);
+                }
+                const bool steady = found->version_difference.steady;
+                points++;
+                at_least += steady && found->version_difference.value == low;
+                at_most += steady && found->version_difference.value == high;
+                unsteady += !steady;
+                scenario_run_finish(&run);
+            }
+        printf(
+            "f %d, b %d, L %d: of %u points the lower bound is exact at %u, the upper one at %u; "
+            "%u are not steady\n",
+            (int)f, (int)b, (int)L, points, at_least, at_most, unsteady);
+    }
+}
+
 /* ---- memory, and what is refused ---- */
 
 /* Worker w = 0, 1, ... keeps 7 bytes per micro-batch from its forward's start to the end of the
@@ -332,7 +391,8 @@ static void test_refusals(void **state)
     static const struct {
         const char *platform, *schedule, *message;
     } rows[] = {
-        {"", "'workers': 1, 'micro_batches': 2", "workers must be at least 2 (got 1)"},
+        {"", "'workers': 1, 'micro_batches': 2",
+         "test: /schedule/workers: must be at least 2, a device each (got 1)"},
         {"", "'workers': 3, 'micro_batches': 0", "/schedule/micro_batches"},
         {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/schedule/workers"},
         {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/platform/devices: must be 3"},
@@ -363,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_figures_9_and_10),
         cmocka_unit_test(test_formula_on_the_grid),
         cmocka_unit_test(test_formula_with_other_durations),
+        cmocka_unit_test(test_bounds_with_messages),
         cmocka_unit_test(test_activations),
         cmocka_unit_test(test_refusals),
     };

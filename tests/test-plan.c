@@ -420,7 +420,7 @@ static const struct {
      "p.json: /model: must be text (got an array)"},
     {"unknown key", "{\"schema_version\": 1, \"stage\": [], \"stages\": []}",
      "p.json: unknown key \"stage\"; did you mean \"stages\"? known: schema_version, model, "
-     "stages"},
+     "stages, pattern"},
     {"stages null", PLAN("null"), "p.json: /stages: must be a list of stages (got null)"},
     {"stages true", PLAN("true"), "p.json: /stages: must be a list of stages (got a boolean)"},
     {"stages number", PLAN("4"), "p.json: /stages: must be a list of stages (got a number)"},

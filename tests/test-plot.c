@@ -258,11 +258,13 @@ static void test_kinds_are_listed(void **state)
     (void)state;
     const cs_plot_kind *kinds = cs_plot_kinds();
     expect_text("first", "timeline", kinds[0].name);
-    expect_text("second", "memory", kinds[1].name);
-    expect_text("third", "utilisation", kinds[2].name);
-    expect_text("fourth", "heatmap", kinds[3].name);
-    expect_text("fifth", "lines", kinds[4].name);
-    assert_null(kinds[5].name);
+    expect_text("second", "boxes", kinds[1].name);
+    expect_text("third", "memory", kinds[2].name);
+    expect_text("fourth", "utilisation", kinds[3].name);
+    expect_text("fifth", "heatmap", kinds[4].name);
+    expect_text("sixth", "lines", kinds[5].name);
+    expect_text("seventh", "fit", kinds[6].name);
+    assert_null(kinds[7].name);
 }
 
 /* ---- pictures ---- */
@@ -319,7 +321,7 @@ static void draw_all(void **state, const char *results)
                 check_xml(output);
         }
     }
-    expect_int("data, run.h5 and 9 pictures", 11, count_files(*state));
+    expect_int("data, run.h5 and 12 pictures", 14, count_files(*state));
     expect_int("temporary files", 0, count_files(in(state, "data")));
 }
 
@@ -351,6 +353,43 @@ static void test_pictures_of_1_device(void **state)
     draw_all(state, in(state, "run.h5"));
 }
 
+static uint32_t count_texts(const char *svg, const char *text)
+{
+    uint32_t n = 0;
+    for (const char *at = svg; (at = strstr(at, text)); at++)
+        n++;
+    return n;
+}
+
+/* Each of two devices has a forward and a backward of every micro-batch, named from 1A on. */
+static void test_names_of_boxes(void **state)
+{
+    char output[PATH];
+    snprintf(output, sizeof(output), "%s", in(state, "names.svg"));
+    const cs_plot_options options = {.kind = "boxes",
+                                     .input = in(state, "run.h5"),
+                                     .output = output,
+                                     .first_device = 1,
+                                     .n_devices = 2,
+                                     .width = 3000};
+    cs_error error;
+    cs_error_init(&error);
+    need_gnuplot();
+    expect_error("names", CS_OK, "", cs_plot_draw(&options, &error), &error);
+    size_t length;
+    char *svg = slurp(output, &length);
+    for (uint32_t mini = 1; mini <= 2; mini++) {
+        for (char micro = 'A'; micro <= 'H'; micro++) {
+            char name[16];
+            snprintf(name, sizeof(name), "%u%c<", mini, micro);
+            expect_int(name, 4, count_texts(svg, name));
+        }
+    }
+    expect_int("no micro-batch beyond H", 0, count_texts(svg, "1I<"));
+    expect_int("no third mini-batch", 0, count_texts(svg, "3A<"));
+    free(svg);
+}
+
 static void test_part_of_a_run(void **state)
 {
     char output[PATH];
@@ -362,6 +401,7 @@ static void test_part_of_a_run(void **state)
          .n_mini_batches = 1,
          .width = 400,
          .height = 300},
+        {.kind = "boxes", .first_device = 1, .n_devices = 2, .from = 0.01, .until = 0.02},
         {.kind = "memory", .first_device = 3, .from = 0.01, .until = 0.0100001},
         {.kind = "utilisation", .first_device = 1, .n_devices = 1, .width = 500, .height = 200},
     };
@@ -649,14 +689,14 @@ static void test_gnuplot_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reader_refuses),          TEST(test_reader_refuses_cut_off_files),
-        TEST(test_reader_names_columns),    TEST(test_options),
-        TEST(test_kinds_are_listed),        TEST(test_pictures_of_4_devices),
-        TEST(test_pictures_of_64_devices),  TEST(test_pictures_of_1_device),
-        TEST(test_part_of_a_run),           TEST(test_boxes_of_two_by_two),
-        TEST(test_many_boxes_are_merged),   TEST(test_gnuplot_is_missing),
-        TEST(test_gnuplot_fails),           TEST(test_pictures_of_sweeps),
-        TEST(test_sweeps_that_are_refused),
+        TEST(test_reader_refuses),         TEST(test_reader_refuses_cut_off_files),
+        TEST(test_reader_names_columns),   TEST(test_options),
+        TEST(test_kinds_are_listed),       TEST(test_pictures_of_4_devices),
+        TEST(test_pictures_of_64_devices), TEST(test_pictures_of_1_device),
+        TEST(test_names_of_boxes),         TEST(test_part_of_a_run),
+        TEST(test_boxes_of_two_by_two),    TEST(test_many_boxes_are_merged),
+        TEST(test_gnuplot_is_missing),     TEST(test_gnuplot_fails),
+        TEST(test_pictures_of_sweeps),     TEST(test_sweeps_that_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -269,6 +269,39 @@ static void test_links(void **state)
     cs_reader_finish(&reader);
 }
 
+/* Four messages of 100 bytes in 5 ps; the last takes no time, as where links are
+ * infinite. Changes of rates stand as they were recorded. */
+static void test_rates(void **state)
+{
+    synthetic_run run;
+    assert_true(synthetic_run_init(&run, &two_by_two));
+    const cs_rate_sample samples[] = {{10, 2e13, 10}, {15, 0, 10}};
+    run.trace.rates = malloc(sizeof(samples));
+    assert_non_null(run.trace.rates);
+    memcpy(run.trace.rates, samples, sizeof(samples));
+    run.trace.n_rates = ROWS(samples);
+    uint32_t transfers[4], n = 0;
+    for (uint32_t task = 0; task < run.graph.n_tasks; task++)
+        if (cs_graph_class(&run.graph, task)->kind == CS_TRANSFER)
+            transfers[n++] = task;
+    assert_int_equal(n, 4);
+    run.trace.spans[transfers[3]].end = run.trace.spans[transfers[3]].start;
+    write_run(*state, &run, false);
+    synthetic_run_finish(&run);
+    cs_reader reader = open_reader(*state);
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_int("task", transfers[i], column(&reader, "transfers/task", 4)[i]);
+        const double rate = real_column(&reader, "transfers/rate", 4)[i];
+        assert_true(i < 3 ? fabs(rate - 2e13) < 1 : isinf(rate));
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        expect_int("time", samples[i].time, column(&reader, "rates/time", 2)[i]);
+        expect_int("changed", samples[i].task, column(&reader, "rates/task", 2)[i]);
+        expect_double("rate", samples[i].rate, real_column(&reader, "rates/rate", 2)[i]);
+    }
+    cs_reader_finish(&reader);
+}
+
 /* What device 0 does: 4 waits and computations, see above. */
 static void test_critical_path(void **state)
 {
@@ -377,8 +410,8 @@ static void test_every_dataset_is_described(void **state)
     assert_true(H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, check_object, &count) >= 0);
     H5Fclose(file);
     /* tasks 11, memory 5, links 5, devices 4 + 3 * 7 + 3 + 6 kinds + 3, versions 5, path 4,
-     * staleness 10, weights 5, mini_batches 4 */
-    expect_int("datasets", 11 + 5 + 5 + 37 + 5 + 4 + 10 + 5 + 4, count);
+     * staleness 10, weights 5, mini_batches 4, transfers 2, rates 4 */
+    expect_int("datasets", 11 + 5 + 5 + 37 + 5 + 4 + 10 + 5 + 4 + 2 + 4, count);
 }
 
 /* A run without samples, versions, links or time still has all tables. */
@@ -390,10 +423,17 @@ static void test_empty_tables(void **state)
     run = (synthetic_run){.graph = graph, .trace = trace};
     write_run(*state, &run, true);
     cs_reader reader = open_reader(*state);
-    static const char *const names[] = {
-        "tasks/start",    "memory/bytes",          "links/utilisation",
-        "devices/peak",   "versions/version",      "critical_path/task",
-        "staleness/made", "weights/peak_versions", "mini_batches/version_difference"};
+    static const char *const names[] = {"tasks/start",
+                                        "memory/bytes",
+                                        "links/utilisation",
+                                        "devices/peak",
+                                        "versions/version",
+                                        "critical_path/task",
+                                        "staleness/made",
+                                        "weights/peak_versions",
+                                        "mini_batches/version_difference",
+                                        "transfers/task",
+                                        "rates/time"};
     for (size_t i = 0; i < ROWS(names); i++)
         column(&reader, names[i], 0);
     cs_reader_finish(&reader);
@@ -475,17 +515,12 @@ static void test_h5py(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_tasks),
-        TEST(test_memory_and_devices),
-        TEST(test_versions),
-        TEST(test_links),
-        TEST(test_critical_path),
-        TEST(test_attributes),
-        TEST(test_every_dataset_is_described),
-        TEST(test_empty_tables),
-        TEST(test_equal_runs_give_equal_files),
-        TEST(test_h5dump),
-        TEST(test_h5py),
+        TEST(test_tasks),        TEST(test_memory_and_devices),
+        TEST(test_versions),     TEST(test_links),
+        TEST(test_rates),        TEST(test_critical_path),
+        TEST(test_attributes),   TEST(test_every_dataset_is_described),
+        TEST(test_empty_tables), TEST(test_equal_runs_give_equal_files),
+        TEST(test_h5dump),       TEST(test_h5py),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static cs_status read_text(const char *text, const cs_override *overrides, size_
 
 #define SCHEDULES                                                                                  \
     "sequential, dp, gpipe, 1f1b, pipedream, pipedream_2bw, nf1b, interleaved_1f1b, zb_h1, "       \
-    "cdp_dp, cdp_v1, cdp_v2, cdp_freshest, custom"
+    "periodic, cdp_dp, cdp_v1, cdp_v2, cdp_freshest, custom"
 #define TOPOLOGIES                                                                                 \
     "ideal, ring, nvlink_switch, pcie, pcie_tree, nvlink_mesh, dgx1, nvswitch, torus, dragonfly, " \
     "leaf_spine, "                                                                                 \
@@ -64,7 +64,7 @@ static const struct {
     {"no name", "/name", "\"\"", "/name: must not be empty"},
     {"unknown key", "/iteration", "2",
      "unknown key \"iteration\"; did you mean \"iterations\"? known: schema_version, name, model, "
-     "platform, schedule, collectives, iterations, seed, sweep"},
+     "platform, schedule, collectives, costs, iterations, seed, sweep"},
     {"no iteration", "/iterations", "0", "/iterations: must be from 1 to 1048576 (got 0)"},
     {"iterations beyond", "/iterations", "1048577",
      "/iterations: must be from 1 to 1048576 (got 1048577)"},
@@ -145,7 +145,8 @@ static const struct {
      "/platform/bandwidth: must be > 0 (got -0)"},
     {"key of another topology", "/platform", RING(", \"host_bandwidth\": 1"),
      "/platform: unknown key \"host_bandwidth\"; known: topology, "
-     "devices, memory, speed, sharing, phi, blocking, bandwidth, latency"},
+     "devices, memory, speed, sharing, phi, blocking, jitter, stragglers, background, bandwidth, "
+     "latency"},
     {"negative latency", "/platform", RING(", \"latency\": -1"),
      "/platform/latency: must be >= 0 (got -1)"},
     {"unknown sharing", "/platform", RING(", \"sharing\": \"fif\""),
@@ -153,6 +154,43 @@ static const struct {
      "max_min"},
     {"blocking 1", "/platform", RING(", \"blocking\": 1"),
      "/platform/blocking: must be true or false (got 1)"},
+    {"jitter by more than there is", "/platform", RING(", \"jitter\": {\"mean\": 0.7}"),
+     "/platform/jitter/mean: must be <= 0.5 with the distribution uniform (got 0.7)"},
+    {"jitter without bounds", "/platform",
+     RING(", \"jitter\": {\"mean\": 0.1, \"distribution\": \"lognormal\"}"),
+     "/platform/jitter/distribution: must be constant, uniform or beta: a share is below 1 (got "
+     "\"lognormal\")"},
+    {"beta too wide", "/platform",
+     RING(", \"jitter\": {\"mean\": 0.5, \"distribution\": \"beta\", \"deviation\": 0.5}"),
+     "/platform/jitter/deviation: must be < 0.5, the square root of m (1 - m) (got 0.5)"},
+    {"deviation of uniform", "/platform", RING(", \"jitter\": {\"mean\": 0.5, \"deviation\": 0.1}"),
+     "/platform/jitter/deviation: must be left out with the distribution uniform (got 0.1)"},
+    {"lognormal without one", "/platform",
+     RING(", \"stragglers\": {\"tasks\": {\"mean\": 1, \"distribution\": \"lognormal\"}}"),
+     "/platform/stragglers/tasks/deviation: must be > 0 with the distribution lognormal (got 0)"},
+    {"stragglers that are a share", "/platform",
+     RING(", \"stragglers\": {\"devices\": {\"mean\": 1, \"distribution\": \"beta\"}}"),
+     "/platform/stragglers/devices/distribution: must not be beta, which is for shares"},
+    {"nobody to send", "/platform", RING(", \"background\": {\"bytes\": 1}"),
+     "/platform/background: must have one of \"flows\" and \"pairs\""},
+    {"nothing to meet", "/platform",
+     RING(", \"sharing\": \"none\", \"background\": {\"bytes\": 1, \"flows\": 1}"),
+     "/platform/background: needs a \"sharing\" by which messages meet: fifo, max_min, or phi with "
+     "\"count\""},
+    {"a device too many", "/platform",
+     RING(", \"background\": {\"bytes\": 1, \"pairs\": [[0, 1], [1, 4]]}"),
+     "/platform/background/pairs/1: must be devices from 0 to 3 (got 4)"},
+    {"from itself", "/platform", RING(", \"background\": {\"bytes\": 1, \"pairs\": [[1, 1]]}"),
+     "/platform/background/pairs/0: must be two different devices"},
+    {"levels of nothing", "/collectives", "{\"levels\": {}}",
+     "/collectives/levels: goes with \"fidelity\": \"alpha_beta\" only"},
+    {"a level that is none", "/collectives",
+     "{\"fidelity\": \"alpha_beta\", \"levels\": {\"room\": {}}}",
+     "/collectives/levels: unknown key \"room\"; known: gpu_pair, node, rack, system"},
+    {"a level without beta", "/collectives",
+     "{\"fidelity\": \"alpha_beta\", \"levels\": {\"rack\": {\"alpha\": 1}}}",
+     "/collectives/levels/rack: missing key \"bandwidth\": must be bandwidth > 0: a number of "
+     "bytes/s or a text such as \"12 GB/s\""},
     {"phi without a value", "/platform", RING(", \"sharing\": \"phi\""),
      "/platform/phi: must be a number >= 1 or \"count\" with \"sharing\": \"phi\" (got nothing)"},
     {"phi below 1", "/platform", RING(", \"sharing\": \"phi\", \"phi\": 0.9"),
@@ -197,13 +235,22 @@ static const struct {
      "{\"kind\": \"dp\", \"partition\": \"balanced\"}",
      "/schedule/partition: goes with pipelines only, not with \"dp\""},
     {"partition unknown", "/schedule/partition", "even",
-     "/schedule/partition: must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": "
-     "...} (got \"even\")"},
+     "/schedule/partition: unknown planner \"even\"; known: balanced, pipedream, "
+     "pipedream_replicated, contiguous_optimal, madpipe, exhaustive, best"},
+    {"planner misspelt", "/schedule/partition", "{\"planner\": \"pipedraem\"}",
+     "/schedule/partition/planner: unknown planner \"pipedraem\"; did you mean \"pipedream\"? "
+     "known: balanced, pipedream, pipedream_replicated, contiguous_optimal, madpipe, exhaustive, "
+     "best"},
+    {"parameter of another planner", "/schedule/partition",
+     "{\"planner\": \"balanced\", \"memory_rule\": \"all\"}",
+     "/schedule/partition: unknown key \"memory_rule\"; known: communication, kept, weight_copies, "
+     "count_update, planner"},
     {"partition null", "/schedule/partition", "null",
-     "/schedule/partition: must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": "
-     "...} (got null)"},
+     "/schedule/partition: must be the name of a planner, a list of layers, {\"planner\": ...}, "
+     "{\"file\": ...} or {\"inline\": ...} (got null)"},
     {"cuts for fewer devices", "/schedule/partition", "[1, 2]",
-     "/schedule/partition: must give each of the platform's 4 devices a stage (got 3 stages)"},
+     "/schedule/partition: must give each of the platform's 4 devices a stage (got 3 stages on 3 "
+     "devices)"},
     {"cuts that fall", "/schedule/partition", "[1, 3, 2]",
      "/schedule/partition/2: must be the first layer of stage 3, a whole number from 4 to 3: the "
      "model has 4 layers, and the list must rise"},
@@ -227,15 +274,22 @@ static const struct {
     {"plan of replicas", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 2, "[2]") "," STAGE(
          3, 3, "[3]") "]"),
-     "/schedule/partition: must put stage 1 on one device below 4 that has no other stage"},
+     "/schedule/partition: must give each of the platform's 4 devices a stage (got 4 stages on 5 "
+     "devices)"},
+    {"plan of replicas that has none", "/schedule",
+     PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 3, "[3]") "]"),
+     "/schedule/partition: must put stage 1 on one device for the schedule \"gpipe\", which has no "
+     "replicas (got 2)"},
     {"plan with a device twice", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1]") "," STAGE(2, 2, "[1]") "," STAGE(
          3, 3, "[3]") "]"),
-     "/schedule/partition: must put stage 2 on one device below 4 that has no other stage"},
+     "/schedule/partition: must put stage 2 on devices below 4 that have no other stage (device 1 "
+     "is not)"},
     {"plan with a device too many", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1]") "," STAGE(2, 2, "[2]") "," STAGE(
          3, 3, "[4]") "]"),
-     "/schedule/partition: must put stage 3 on one device below 4 that has no other stage"},
+     "/schedule/partition: must put stage 3 on devices below 4 that have no other stage (device 4 "
+     "is not)"},
 };
 
 static void refuses_with_a_place(void **state)
@@ -266,7 +320,7 @@ static const struct {
      "{\"schema_version\": 3, \"model\": {\"uniform\": {\"layers\": -1}}, \"platform\": {}, "
      "\"schedule\": {\"kind\": \"dp\", \"bucket\": -1}, \"sed\": 1}",
      "s.json: unknown key \"sed\"; did you mean \"seed\"? known: schema_version, name, model, "
-     "platform, schedule, collectives, iterations, seed, sweep\n"
+     "platform, schedule, collectives, costs, iterations, seed, sweep\n"
      "s.json: /schema_version: must be from 1 to 1 (got 3)\n"
      "s.json: /model/uniform/layers: must be from 0 to 1048576 (got -1)\n"
      "s.json: /model/uniform: missing key \"forward\": must be time: a number of seconds or a text "
@@ -355,7 +409,7 @@ static void refuses_sums_beyond_64_bits(void **state)
 static void refuses_what_is_too_large(void **state)
 {
     static const cs_override rows[][2] = {
-        {{"/model/uniform/layers", "1048576"}, {"/schedule/micro_batches", "1"}},
+        {{"/model/uniform/layers", "1048576"}, {"/schedule/micro_batches", "1000"}},
         {{"/schedule/micro_batches", "1048576"}, {"/iterations", "1048576"}},
         {{"/model/uniform/layers", "1048576"},
          {"/platform", "{\"topology\": \"ideal\", \"devices\": 1000}"}},
@@ -667,7 +721,7 @@ static const struct {
     {"plan of one stage", MODEL_FILE,
      "{\"schema_version\": 1, \"stages\": [" STAGE(0, 2, "[0]") "]}",
      "%s/s.json: /schedule/partition: must give each of the platform's 2 devices a stage (got 1 "
-     "stages)"},
+     "stages on 1 devices)"},
 };
 
 static const char *write_scenario(void)

@@ -148,14 +148,15 @@ static void test_stopped(void **state)
 }
 
 /* Forwards on the first stage link as well. Mini-batch 2's backward reads nothing new, its forward
- * version 1; mini-batch 3 is by itself. */
+ * version 1, which mini-batch 1 made there; mini-batch 3 is by itself. */
 static void test_linked_by_forward(void **state)
 {
     (void)state;
     static const row rows[] = {
-        {CS_FORWARD, 0, 0, 0, 0, false},  {CS_FORWARD, 0, 1, 0, 1, false},
-        {CS_FORWARD, 0, 2, 0, 0, false},  {CS_BACKWARD, 1, 0, 0, 0, false},
-        {CS_BACKWARD, 1, 1, 0, 0, false}, {CS_BACKWARD, 1, 2, 0, 0, false},
+        {CS_FORWARD, 0, 0, 0, 0, false},  {CS_UPDATE, 0, 0, 0, 1, false},
+        {CS_FORWARD, 0, 1, 0, 1, false},  {CS_FORWARD, 0, 2, 0, 0, false},
+        {CS_BACKWARD, 1, 0, 0, 0, false}, {CS_BACKWARD, 1, 1, 0, 0, false},
+        {CS_BACKWARD, 1, 2, 0, 0, false},
     };
     small_trace made;
     study(&made, rows, ROWS(rows), 3, ROWS(rows));

@@ -124,12 +124,16 @@ static void test_json_errors(void **state)
          "known: gpu0, gpu1, plx"},
         {"bandwidth 0", JSON("{\"from\":\"gpu0\",\"to\":\"plx\",\"bandwidth\":0}"),
          "t.json: /links/0/bandwidth: must be > 0 (got 0)"},
-        {"unreachable", JSON(UP), "topology file: there is no way from \"gpu1\" to \"gpu0\""},
+        {"unreachable", JSON(UP), "topology t.json: there is no way from \"gpu1\" to \"gpu0\""},
         {"one way only", JSON(UP ",{\"from\":\"plx\",\"to\":\"gpu1\",\"bandwidth\":1}"),
-         "topology file: there is no way from \"gpu1\" to \"gpu0\""},
+         "topology t.json: there is no way from \"gpu1\" to \"gpu0\""},
         {"name twice",
          "{\"schema_version\":1,\"vertices\":[{\"name\":\"a\"},{\"name\":\"a\"}],\"links\":[]}",
          "t.json: /vertices: must have different names (got \"a\" twice)"},
+        {"a long name",
+         "{\"schema_version\":1,\"vertices\":[{\"name\":\"0123456789012345678901234567890123456789"
+         "01234567890123456789012345678901234567890123456789012345\"}],\"links\":[]}",
+         "t.json: /vertices/0/name: must have at most 95 bytes"},
         {"no list", "{\"schema_version\":1,\"vertices\":1,\"links\":[]}",
          "t.json: /vertices: must be a list (got a number)"},
         {"kind",
@@ -139,7 +143,7 @@ static void test_json_errors(void **state)
         {"version", "{\"schema_version\":2,\"vertices\":[],\"links\":[]}",
          "t.json: /schema_version: must be from 1 to 1 (got 2)"},
         {"no GPUs", "{\"schema_version\":1,\"vertices\":[],\"links\":[]}",
-         "topology file: has 0 GPUs (got 2 devices)"},
+         "topology t.json: has 0 GPUs (got 2 devices)"},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_platform platform;
@@ -168,6 +172,36 @@ static void test_given_route(void **state)
     assert_int_equal(platform.route(&platform, 1, 0, links), 1);
     assert_int_equal(links[0], 1);
     cs_platform_finish(&platform);
+}
+
+/* From a to c over the device b, links 0 and 2, ten times as wide, or over a switch, links 4 and 6: as
+ * many links, so the way over no device is taken, also where none may pass messages on. And of two
+ * limits of what the switch passes on, links 8 and 9, the narrower is the one that counts. */
+static void test_fewest_devices(void **state)
+{
+    (void)state;
+    for (uint32_t relays = 0; relays <= 1; relays++) {
+        char text[1024];
+        cs_platform platform;
+        cs_error error;
+        snprintf(text, sizeof(text),
+                 "{\"schema_version\":1,\"relays\":%" PRIu32 ",\"vertices\":["
+                 "{\"name\":\"a\",\"kind\":\"gpu\"},{\"name\":\"b\",\"kind\":\"gpu\"},"
+                 "{\"name\":\"c\",\"kind\":\"gpu\"},{\"name\":\"s\"}],\"links\":["
+                 "{\"from\":\"a\",\"to\":\"b\",\"bandwidth\":10,\"peer\":true,\"duplex\":true},"
+                 "{\"from\":\"b\",\"to\":\"c\",\"bandwidth\":10,\"peer\":true,\"duplex\":true},"
+                 "{\"from\":\"a\",\"to\":\"s\",\"bandwidth\":1,\"peer\":true,\"duplex\":true},"
+                 "{\"from\":\"s\",\"to\":\"c\",\"bandwidth\":1,\"peer\":true,\"duplex\":true},"
+                 "{\"from\":\"s\",\"to\":\"s\",\"bandwidth\":2},"
+                 "{\"from\":\"s\",\"to\":\"s\",\"bandwidth\":3}]}",
+                 relays);
+        check(try_json(text, 3, &platform, &error), &error);
+        static const uint32_t expected[] = {4, 8, 6};
+        uint32_t links[MOST_ROUTE];
+        assert_int_equal(platform.route(&platform, 0, 2, links), ROWS(expected));
+        assert_memory_equal(links, expected, sizeof(expected));
+        cs_platform_finish(&platform);
+    }
 }
 
 /* ---- NCCL's XML ---- */
@@ -339,10 +373,11 @@ static void test_picture(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),   cmocka_unit_test(test_json_errors),
-        cmocka_unit_test(test_given_route),   cmocka_unit_test(test_dgx1_xml),
-        cmocka_unit_test(test_part_xml),      cmocka_unit_test(test_xml_errors),
-        cmocka_unit_test(test_topology_file), cmocka_unit_test(test_picture),
+        cmocka_unit_test(test_round_trips), cmocka_unit_test(test_json_errors),
+        cmocka_unit_test(test_given_route), cmocka_unit_test(test_fewest_devices),
+        cmocka_unit_test(test_dgx1_xml),    cmocka_unit_test(test_part_xml),
+        cmocka_unit_test(test_xml_errors),  cmocka_unit_test(test_topology_file),
+        cmocka_unit_test(test_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

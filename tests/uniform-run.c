@@ -1,6 +1,7 @@
 #include "tests/uniform-run.h"
 
 #include "tests/expect.h"
+#include "tests/listed-formula.h"
 
 static const char uniform[] = "\"forward\": \"1 s\", \"backward\": \"2 s\", \"weights\": \"1 GB\", "
                               "\"activation\": \"1 GB\"";
@@ -30,6 +31,8 @@ uint32_t uniform_run_check_forms(const char *row, const scenario_run *run)
     uint32_t n = 0;
     for (uint32_t i = 0; i < run->simulation.forms.n; i++) {
         const cs_form *form = &run->simulation.forms.forms[i];
+        if (!lists_formula(run->scenario.schedule, form->formula))
+            fail_msg("%s: %s is not listed", row, form->formula);
         if (!form->applies)
             continue;
         char text[512];

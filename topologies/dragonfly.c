@@ -200,6 +200,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
         return status;
     }
     made.longest_route = 5;
+    made.rack_devices = of->routers * of->hosts;
     made.route = route;
     *platform = made;
     return CS_OK;

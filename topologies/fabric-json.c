@@ -126,10 +126,16 @@ static cs_status read_vertex(reader *r, const cJSON *value, const cs_json_place 
     const cs_status status =
         cs_field_read(value, place, (const cs_field *const[]){vertex_fields, NULL},
                       (void *const[]){&entry}, &r->arena, r->error);
-    if (status == CS_OK)
-        r->names[r->n_names++] = (named){
-            entry.name, cs_fabric_vertex(r->net, (cs_vertex_kind)entry.kind, "%s", entry.name)};
-    return status;
+    if (status != CS_OK)
+        return status;
+    if (strlen(entry.name) >= CS_FABRIC_NAME_BYTES) {
+        const cs_json_place name = {.up = place, .key = "name"};
+        return cs_json_invalid(&name, r->error, "must have at most %d bytes",
+                               CS_FABRIC_NAME_BYTES - 1);
+    }
+    r->names[r->n_names++] =
+        (named){entry.name, cs_fabric_vertex(r->net, (cs_vertex_kind)entry.kind, "%s", entry.name)};
+    return CS_OK;
 }
 
 static cs_status read_link(reader *r, const cJSON *value, const cs_json_place *place)
@@ -236,7 +242,7 @@ static cs_status read_document(reader *r, const cJSON *root, const cs_json_place
 cs_status cs_fabric_from_json(const cJSON *root, const cs_json_place *place, cs_fabric **net,
                               uint32_t *relays, cs_error *error)
 {
-    reader r = {.net = cs_fabric_create("file"), .error = error};
+    reader r = {.net = cs_fabric_create(place->file), .error = error};
     cs_arena_init(&r.arena);
     const cs_status status = read_document(&r, root, place, relays);
     cs_arena_finish(&r.arena);

@@ -12,7 +12,7 @@
 #define NONE CS_FABRIC_NONE
 
 typedef struct vertex {
-    char name[96];
+    char name[CS_FABRIC_NAME_BYTES];
     cs_vertex_kind kind;
 } vertex;
 
@@ -211,43 +211,55 @@ static void find_distances(search *s, uint32_t target, bool peer)
     }
 }
 
-/* Whether a link is the first of a shortest way to the target, and how wide that way is. */
-static bool leads_on(const search *s, const cs_link *link, uint32_t target, bool peer,
-                     double *width)
+/* What else there is to a shortest way: devices that pass on, and the narrowest link. */
+typedef struct way {
+    uint32_t relays;
+    double width;
+} way;
+
+static bool is_better(way a, way b)
 {
-    if (link->peer != peer || link->from == link->to || s->distance[link->to] == NONE ||
-        s->distance[link->to] + 1 != s->distance[link->from])
-        return false;
-    if (link->to != target && !passes_on(&s->platform->vertices[link->to], peer))
-        return false;
-    *width = fmin(link->bandwidth, s->width[link->to]);
-    if (link->to != target && s->l->through[link->to] != NONE)
-        *width = fmin(*width, s->platform->links[s->l->through[link->to]].bandwidth);
-    return true;
+    return a.relays < b.relays || (a.relays == b.relays && a.width > b.width);
 }
 
-/* Of the links on widest shortest ways from `at`, number target % (how many there are). */
+/* Whether a link is the first of a shortest way to the target, and what that way is. */
+static bool leads_on(const search *s, const cs_link *link, uint32_t target, bool peer, way *out)
+{
+    const uint32_t on = link->to;
+    if (link->peer != peer || link->from == on || s->distance[on] == NONE ||
+        s->distance[on] + 1 != s->distance[link->from])
+        return false;
+    *out = (way){s->relays[on], fmin(link->bandwidth, s->width[on])};
+    if (on == target)
+        return true;
+    out->relays += s->platform->vertices[on].kind == CS_VERTEX_GPU;
+    if (s->l->through[on] != NONE)
+        out->width = fmin(out->width, s->platform->links[s->l->through[on]].bandwidth);
+    return passes_on(&s->platform->vertices[on], peer);
+}
+
+/* Of the links on the best shortest ways from `at`, number target % (how many there are). */
 static uint32_t choose_link(search *s, uint32_t at, uint32_t target, bool peer)
 {
     const uint32_t *links = s->from + s->first_from[at];
     const uint32_t n = s->first_from[at + 1] - s->first_from[at];
-    double width;
+    way best = {.relays = NONE}, one;
     uint32_t equal = 0;
-    s->width[at] = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (!leads_on(s, &s->platform->links[links[i]], target, peer, &width) ||
-            width < s->width[at])
+        if (!leads_on(s, &s->platform->links[links[i]], target, peer, &one) || is_better(best, one))
             continue;
-        equal = width > s->width[at] ? 1 : equal + 1;
-        s->width[at] = width;
+        equal = is_better(one, best) ? 1 : equal + 1;
+        best = one;
     }
-    uint32_t skip = target % equal;
-    for (uint32_t i = 0; i < n; i++) {
-        if (leads_on(s, &s->platform->links[links[i]], target, peer, &width) &&
-            width == s->width[at] && skip-- == 0)
-            return links[i];
-    }
-    return NONE; /* not reached: a vertex with a distance has a link that leads on */
+    assert(equal > 0); /* a vertex with a distance has a link that leads on */
+    s->relays[at] = best.relays;
+    s->width[at] = best.width;
+    uint32_t skip = target % equal, chosen = NONE;
+    for (uint32_t i = 0; i < n && chosen == NONE; i++)
+        if (leads_on(s, &s->platform->links[links[i]], target, peer, &one) &&
+            !is_better(best, one) && skip-- == 0)
+            chosen = links[i];
+    return chosen;
 }
 
 static void find_ways(search *s, uint32_t target, bool peer, uint32_t most_relays)
@@ -261,8 +273,6 @@ static void find_ways(search *s, uint32_t target, bool peer, uint32_t most_relay
     for (uint32_t i = 1; i < s->n_queue; i++) {
         const uint32_t at = s->queue[i];
         next[at] = choose_link(s, at, target, peer);
-        const uint32_t on = p->links[next[at]].to;
-        s->relays[at] = s->relays[on] + (on != target && p->vertices[on].kind == CS_VERTEX_GPU);
     }
     for (uint32_t i = 1; i < s->n_queue; i++)
         if (s->relays[s->queue[i]] > most_relays)
@@ -429,9 +439,13 @@ static cs_status make_layout(const cs_fabric *net, const uint32_t *places, uint3
     if (!l || !tables || !through)
         return cs_error_no_memory(error);
     memset(through, 0xff, platform->n_vertices * sizeof(*through));
-    for (uint32_t i = 0; i < platform->n_links; i++)
-        if (platform->links[i].from == platform->links[i].to)
-            through[platform->links[i].from] = i;
+    for (uint32_t i = 0; i < platform->n_links; i++) { /* of several, the narrowest counts */
+        const cs_link *link = &platform->links[i];
+        uint32_t *at = &through[link->from];
+        if (link->from == link->to &&
+            (*at == NONE || link->bandwidth < platform->links[*at].bandwidth))
+            *at = i;
+    }
     *l = (layout){
         .n_terminals = (uint32_t)terminals, .next = {tables, tables + cells}, .through = through};
     platform->layout = l;

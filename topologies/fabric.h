@@ -6,9 +6,9 @@
  * Routes. Links are of two sorts. Over peer links (NVLink and the like) devices may pass on what
  * is not for them; over the others (PCIe, cables) they do not. A pair of terminals that peer links
  * connect uses them alone, if no more than `relays` devices have to pass on its messages; every
- * other pair uses the other links alone. Among the ways, one with the fewest links, then one of the
- * widest of these; where several are left, they are dealt out by the number of the target. Ports
- * pass on nothing. (NCCL takes the same decision: an NVLink path, if needed through one other GPU,
+ * other pair uses the other links alone. Among the ways, one with the fewest links, of these
+ * one over the fewest devices, then one of the widest; where several are left, they are dealt out by
+ * the number of the target. Ports pass on nothing. (NCCL takes the same decision: an NVLink path, if needed through one other GPU,
  * goes before PCIe; PATH_NVL, PATH_NVB, PATH_PIX ... in its src/graph/topo.h.)
  *
  *     cs_fabric *net = cs_fabric_create("mine");
@@ -26,9 +26,12 @@
 
 #define CS_FABRIC_NONE UINT32_MAX
 
+enum { CS_FABRIC_NAME_BYTES = 96 }; /* of a vertex, with the NUL; longer names are cut off */
+
 typedef struct cs_fabric cs_fabric;
 
-/* NULL when memory runs out; the functions below then do nothing, and cs_fabric_finish fails. */
+/* `topology` is what messages call it, and must live as long as the net, and the platform. NULL when
+ * memory runs out; the functions below then do nothing, and cs_fabric_finish fails. */
 cs_fabric *cs_fabric_create(const char *topology);
 void cs_fabric_destroy(cs_fabric *net);
 
@@ -36,7 +39,8 @@ void cs_fabric_destroy(cs_fabric *net);
 uint32_t cs_fabric_vertex(cs_fabric *net, cs_vertex_kind kind, const char *format, ...)
     CS_PRINTF(3, 4);
 
-/* Adds one link, or one each way. A link from a vertex to itself limits what it can pass on. */
+/* Adds one link, or one each way. A link from a vertex to itself limits what it can pass on; of
+ * several, the narrowest. */
 void cs_fabric_link(cs_fabric *net, uint32_t from, uint32_t to, double bandwidth, cs_time latency,
                     bool peer);
 void cs_fabric_links(cs_fabric *net, uint32_t from, uint32_t to, double bandwidth, cs_time latency,

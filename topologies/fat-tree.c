@@ -167,6 +167,15 @@ static cs_status measure(const cs_fat_tree_shape *shape, uint32_t n_hosts, layou
                         shape->topology, shape->levels, most, n_hosts);
 }
 
+/* The number of hosts that reach each other without the top level; at most UINT32_MAX. */
+static uint32_t hosts_below_top(const cs_fat_tree_shape *shape)
+{
+    uint64_t hosts = shape->rails;
+    for (uint32_t level = 1; level < shape->levels; level++)
+        hosts = hosts * shape->m[level] > UINT32_MAX ? UINT32_MAX : hosts * shape->m[level];
+    return (uint32_t)hosts;
+}
+
 cs_status cs_fat_tree_build(const cs_fat_tree_shape *shape, uint32_t n_hosts, cs_platform *platform,
                             cs_error *error)
 {
@@ -194,6 +203,7 @@ cs_status cs_fat_tree_build(const cs_fat_tree_shape *shape, uint32_t n_hosts, cs
     }
     made.layout = l;
     made.longest_route = 2 * shape->levels;
+    made.rack_devices = hosts_below_top(shape);
     made.route = route;
     *platform = made;
     return CS_OK;

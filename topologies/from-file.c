@@ -80,6 +80,8 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
         status = read_json(of, &net, &relays, error);
     if (status == CS_OK)
         status = cs_fabric_finish(net, n_devices, relays, platform, error);
+    if (status == CS_OK)
+        platform->topology = "file"; /* until here messages had the file's name */
     cs_fabric_destroy(net);
     return status;
 }

@@ -480,7 +480,7 @@ cs_status cs_fabric_from_nccl(const char *name, const char *text, size_t length,
                               cs_fabric **net, cs_error *error)
 {
     reader r = {.name = name, .open = {NONE}, .depth = 1, .error = error};
-    cs_fabric *made = cs_fabric_create("file");
+    cs_fabric *made = cs_fabric_create(name);
     r.parser = XML_ParserCreate(NULL);
     if (!made || !r.parser || length > INT32_MAX) {
         r.status = cs_error_no_memory(error);

@@ -20,24 +20,14 @@ static const cs_field fields[] = {
      .doc = "from device to device, through the switch"},
     {0}};
 
-static uint32_t up_link(uint32_t device)
-{
-    return 2 * device;
-}
-
-static uint32_t down_link(uint32_t device)
-{
-    return 2 * device + 1;
-}
-
 static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t target,
                       uint32_t *links)
 {
     (void)platform;
     if (source == target)
         return 0;
-    links[0] = up_link(source);
-    links[1] = down_link(target);
+    links[0] = cs_star_up(source);
+    links[1] = cs_star_down(target);
     return 2;
 }
 
@@ -45,14 +35,8 @@ static cs_status add_links(const switch_params *params, cs_platform *platform, c
 {
     const uint32_t hub = platform->n_devices;
     cs_status status = cs_platform_vertex(platform, hub, CS_VERTEX_SWITCH, error, "switch");
-    for (uint32_t device = 0; device < platform->n_devices && status == CS_OK; device++) {
-        status = cs_platform_link(platform, up_link(device), device, hub, params->bandwidth,
-                                  params->latency, error);
-        if (status == CS_OK)
-            status = cs_platform_link(platform, down_link(device), hub, device, params->bandwidth,
-                                      0, error);
-    }
-    return status;
+    return status == CS_OK ? cs_platform_star(platform, params->bandwidth, params->latency, error)
+                           : status;
 }
 
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,

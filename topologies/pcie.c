@@ -28,16 +28,6 @@ static const cs_field fields[] = {
      .doc = "from device to device, through the host bridge"},
     {0}};
 
-static uint32_t up_link(uint32_t device)
-{
-    return 2 * device;
-}
-
-static uint32_t down_link(uint32_t device)
-{
-    return 2 * device + 1;
-}
-
 static uint32_t bridge_link(const cs_platform *platform)
 {
     return 2 * platform->n_devices;
@@ -48,9 +38,9 @@ static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t tar
 {
     if (source == target)
         return 0;
-    links[0] = up_link(source);
+    links[0] = cs_star_up(source);
     links[1] = bridge_link(platform);
-    links[2] = down_link(target);
+    links[2] = cs_star_down(target);
     return 3;
 }
 
@@ -58,13 +48,8 @@ static cs_status add_links(const pcie_params *pcie, cs_platform *platform, cs_er
 {
     const uint32_t host = platform->n_devices;
     cs_status status = cs_platform_vertex(platform, host, CS_VERTEX_CPU, error, "host");
-    for (uint32_t device = 0; device < platform->n_devices && status == CS_OK; device++) {
-        status = cs_platform_link(platform, up_link(device), device, host, pcie->bandwidth,
-                                  pcie->latency, error);
-        if (status == CS_OK)
-            status = cs_platform_link(platform, down_link(device), host, device, pcie->bandwidth, 0,
-                                      error);
-    }
+    if (status == CS_OK)
+        status = cs_platform_star(platform, pcie->bandwidth, pcie->latency, error);
     if (status != CS_OK)
         return status;
     const double host_bandwidth =

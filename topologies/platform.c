@@ -143,6 +143,21 @@ cs_status cs_platform_links(cs_platform *platform, uint32_t link, uint32_t from,
                : status;
 }
 
+cs_status cs_platform_star(cs_platform *platform, double bandwidth, cs_time latency,
+                           cs_error *error)
+{
+    const uint32_t hub = platform->n_devices;
+    cs_status status = CS_OK;
+    for (uint32_t device = 0; device < hub && status == CS_OK; device++) {
+        status =
+            cs_platform_link(platform, cs_star_up(device), device, hub, bandwidth, latency, error);
+        if (status == CS_OK)
+            status =
+                cs_platform_link(platform, cs_star_down(device), hub, device, bandwidth, 0, error);
+    }
+    return status;
+}
+
 static cs_status add_up(const cs_platform *platform, const uint32_t *route, uint32_t length,
                         cs_time *latency, double *bandwidth, cs_error *error)
 {

@@ -85,7 +85,9 @@ struct cs_platform {
     uint32_t
         node_devices; /* devices 0 .. node_devices - 1 share a node, the next ones another, ...;
                             * 0: not known, or all in one */
-    uint32_t n_ports; /* terminals n_devices .. n_devices + n_ports - 1 */
+    uint32_t rack_devices; /* the same of racks, groups and pods: what stays below the top level of
+                             * the network; 0: not known, or there is one */
+    uint32_t n_ports;      /* terminals n_devices .. n_devices + n_ports - 1 */
     uint32_t n_vertices;
     cs_vertex *vertices;
     uint32_t n_links;
@@ -126,6 +128,21 @@ CS_MUST_CHECK cs_status cs_platform_link(cs_platform *platform, uint32_t link, u
 CS_MUST_CHECK cs_status cs_platform_links(cs_platform *platform, uint32_t link, uint32_t from,
                                           uint32_t to, double bandwidth, cs_time latency,
                                           cs_error *error);
+
+/* A star: from each device a link up to the vertex behind the devices (link 2 d), which has the
+ * latency, and one down (link 2 d + 1), which has none: every way has one of each. */
+CS_MUST_CHECK cs_status cs_platform_star(cs_platform *platform, double bandwidth, cs_time latency,
+                                         cs_error *error);
+
+static inline uint32_t cs_star_up(uint32_t device)
+{
+    return 2 * device;
+}
+
+static inline uint32_t cs_star_down(uint32_t device)
+{
+    return 2 * device + 1;
+}
 
 const char *cs_vertex_kind_name(cs_vertex_kind kind);
 

@@ -13,6 +13,8 @@
 
 typedef struct cs_bench cs_bench; /* an opened device; each backend has its own */
 
+struct cs_carrier;
+
 typedef enum cs_fill {
     CS_FILL_ZERO,
     CS_FILL_NUMBERS, /* uniform in (-limit, limit) */
@@ -37,6 +39,7 @@ typedef struct cs_backend {
     const char *name;    /* "cpu" */
     bool own_memory;     /* apart from the host's */
     uint32_t precisions; /* bit 1 << cs_precision of each that it computes with */
+    const struct cs_carrier *carrier; /* what sends between such devices; NULL: MPI (wire.h) */
     CS_MUST_CHECK cs_status (*open)(uint32_t index, cs_bench **bench, cs_error *error);
     void (*close)(cs_bench *bench); /* takes NULL */
     /* Fills device, driver, libraries and clock with texts that live as long as the device. */

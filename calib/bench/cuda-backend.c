@@ -1,6 +1,9 @@
 #include "calib/bench/cuda-device.h"
 
 #include "calib/bench/cuda-kernels.h"
+#ifdef CS_WITH_NCCL
+#include "calib/bench/nccl-wire.h"
+#endif
 #include "sim/base/vector.h"
 
 #include <stdio.h>
@@ -311,6 +314,9 @@ const cs_backend cs_backend_cuda = {
     .own_memory = true,
     .precisions = 1 << CS_PRECISION_FP32 | 1 << CS_PRECISION_TF32 | 1 << CS_PRECISION_FP16 |
                   1 << CS_PRECISION_BF16,
+#ifdef CS_WITH_NCCL
+    .carrier = &cs_carrier_nccl,
+#endif
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,

@@ -14,7 +14,7 @@
 #ifndef CS_CALIB_TRAINER_H
 #define CS_CALIB_TRAINER_H
 
-#include "calib/bench/pool.h"
+#include "calib/bench/block-pool.h"
 #include "sim/workload/net-model.h"
 
 /* Called behind every kernel that was started. */

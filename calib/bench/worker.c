@@ -90,7 +90,7 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
 }
 
 cs_status cs_worker_open(const cs_crew *crew, const cs_backend *backend, cs_bench *bench,
-                         const cs_wire *wire, cs_worker *worker, cs_error *error)
+                         cs_wire *wire, cs_worker *worker, cs_error *error)
 {
     *worker = (cs_worker){
         .crew = crew, .backend = backend, .bench = bench, .wire = wire, .device = wire->rank};
@@ -241,8 +241,8 @@ static cs_status send(cs_worker *worker, uint32_t task, cs_error *error)
     cs_status status = check_size(worker, task, bytes, error);
     for (uint32_t k = 0; k < crew->covers[task] && status == CS_OK; k++) {
         cs_activations *at = activations_of(worker, cls->stage, item + k);
-        status = cs_wire_send(cls->peer, cs_part_result(&worker->trainer, part, gradient, at),
-                              bytes, error);
+        status = cs_wire_send(worker->wire, cls->peer,
+                              cs_part_result(&worker->trainer, part, gradient, at), bytes, error);
         cs_part_given(&worker->trainer, part, gradient, at);
         if (gradient)
             cs_activations_close(&worker->trainer, at);
@@ -266,7 +266,8 @@ static cs_status receive(cs_worker *worker, uint32_t task, cs_error *error)
         if (status == CS_OK)
             status = cs_part_receive(&worker->trainer, part, gradient, at, &data, error);
         if (status == CS_OK)
-            status = cs_wire_receive(cls->device, data, cls->bytes / crew->covers[task], error);
+            status = cs_wire_receive(worker->wire, cls->device, data,
+                                     cls->bytes / crew->covers[task], error);
     }
     return status;
 }
@@ -279,7 +280,7 @@ static cs_status all_reduce(cs_worker *worker, uint32_t task, cs_error *error)
         return cs_error_add(error, CS_INVALID,
                             "/schedule/bucket: must be 0 to be replayed: gradients are reduced all "
                             "at once");
-    return cs_wire_collective(CS_COST_ALL_REDUCE, worker->wire, gradients->data, gradients->data,
+    return cs_wire_collective(worker->wire, CS_COST_ALL_REDUCE, gradients->data, gradients->data,
                               gradients->bytes, error);
 }
 

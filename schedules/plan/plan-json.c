@@ -10,7 +10,7 @@ enum { SCHEMA_VERSION = 1 };
 typedef struct file_fields {
     uint32_t schema_version;
     const char *model;
-    const cJSON *stages;
+    const cJSON *stages, *pattern;
 } file_fields;
 
 static const cs_field file_table[] = {
@@ -20,6 +20,8 @@ static const cs_field file_table[] = {
      .doc = "name of the model that the plan is for"},
     {"stages", CS_FIELD_JSON, offsetof(file_fields, stages), .doc = "stages in order",
      .shape = "[{stage}, ...]"},
+    {"pattern", CS_FIELD_JSON, offsetof(file_fields, pattern), .fallback = "",
+     .doc = "what devices and links do in every period", .shape = "{pattern}"},
     {0},
 };
 

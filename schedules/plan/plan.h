@@ -62,7 +62,8 @@ CS_MUST_CHECK cs_status cs_plan_balanced(const cs_balance *balance, cs_plan *pla
  * when memory runs out. Layers are named and numbered in the file, numbers count. */
 cJSON *cs_plan_json(const cs_plan *plan, const cs_model *model);
 
-/* Reads what cs_plan_json wrote, and checks it against the model. */
+/* Reads what cs_plan_json wrote, and checks it against the model. A key "pattern" is left to
+ * cs_pattern_read (pattern.h). */
 CS_MUST_CHECK cs_status cs_plan_read(const cJSON *root, const cs_json_place *place,
                                      const cs_model *model, cs_plan *plan, cs_error *error);
 

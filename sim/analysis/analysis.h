@@ -6,7 +6,7 @@
  *   communication  blocked by a blocking transfer, or idle while what the next task waited for was
  *                  on its way (exposed communication)
  *   dependency     idle while what the next task waited for was still being computed elsewhere, the
- *                  pipeline's filling included
+ *                  pipeline's filling included, and until its release time
  *   flush          idle between two mini-batches until every device has ended the earlier one, if no
  *                  work of the later one started before; and after the device's last task
  * For an idle gap before a task, the chain of predecessors that ended last is walked back: where it

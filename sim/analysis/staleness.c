@@ -1,11 +1,15 @@
 #include "sim/analysis/staleness.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct study {
     const cs_graph *graph;
     const cs_trace *trace;
     uint32_t first_stage, last_stage; /* of the slots */
+    /* per version of the first and of the last stage, up to n_batches: the newest mini-batch whose
+     * update made it, or CS_NONE */
+    uint32_t *first_makers, *last_makers;
     cs_staleness *found;
 } study;
 
@@ -88,6 +92,18 @@ static uint32_t gather_makings(const study *s, making *out)
     return n;
 }
 
+/* A version that came in a message was made elsewhere. */
+static void note_maker(const study *s, const cs_class *cls, uint32_t version, uint32_t batch)
+{
+    uint32_t stage = s->graph->slots[cls->weights].stage;
+    uint32_t *const makers[] = {stage == s->first_stage ? s->first_makers : NULL,
+                                stage == s->last_stage ? s->last_makers : NULL};
+    for (int i = 0; i < 2 && cls->kind != CS_TRANSFER && version <= s->found->n_batches; i++) {
+        if (makers[i] && (makers[i][version] == CS_NONE || makers[i][version] < batch))
+            makers[i][version] = batch;
+    }
+}
+
 /* A slot's versions are made in the order in which the tasks end; where a run stopped, the last of
  * them did not. */
 static bool note_makings(const study *s)
@@ -102,7 +118,10 @@ static bool note_makings(const study *s)
         version = i > 0 && all[i].slot == all[i - 1].slot ? version + 1 : 1;
         uint32_t batch = cs_graph_mini_batch(s->graph, all[i].task);
         cs_staleness_row *row = row_at(s->found, batch, all[i].slot);
-        if (row->made == CS_NONE && version <= s->trace->slots[all[i].slot].made)
+        if (version > s->trace->slots[all[i].slot].made)
+            continue;
+        note_maker(s, cs_graph_class(s->graph, all[i].task), version, batch);
+        if (row->made == CS_NONE)
             row->made = version;
     }
     free(all);
@@ -132,15 +151,29 @@ static int64_t version_difference(const cs_staleness *found, uint32_t batch, uin
     return found->batches[batch].version_difference;
 }
 
+/* Whether the mini-batch has to do with the slot: not where another replica has it. CS_NONE as slot
+ * stands for all. */
+static bool uses(const cs_staleness *found, uint32_t batch, uint32_t slot)
+{
+    const cs_staleness_row *row = slot != CS_NONE ? row_at(found, batch, slot) : NULL;
+    return !row || row->made != CS_NONE || row->forward.oldest != CS_NONE ||
+           row->backward.oldest != CS_NONE;
+}
+
 static cs_steady find_steady(const cs_staleness *found, batch_figure *figure, uint32_t slot)
 {
     uint32_t n = found->n_batches;
-    if (n == 0)
-        return (cs_steady){CS_STALENESS_NONE, false};
-    cs_steady steady = {.value = figure(found, n / 4, slot)};
-    steady.steady = steady.value != CS_STALENESS_NONE;
-    for (uint32_t batch = n / 4; batch < n - n / 4; batch++)
-        steady.steady &= figure(found, batch, slot) == steady.value;
+    bool first = true;
+    cs_steady steady = {CS_STALENESS_NONE, true};
+    for (uint32_t batch = n / 4; batch < n - n / 4; batch++) {
+        if (!uses(found, batch, slot))
+            continue;
+        int64_t value = figure(found, batch, slot);
+        steady.value = first ? value : steady.value;
+        steady.steady &= value == steady.value;
+        first = false;
+    }
+    steady.steady &= steady.value != CS_STALENESS_NONE;
     return steady;
 }
 
@@ -174,12 +207,20 @@ static uint32_t read_at_last(const study *s, uint32_t batch)
     return CS_NONE;
 }
 
+/* The newest mini-batch, from 1, whose update is in a version of the last stage; 0: none. */
+static int64_t newest_in(const study *s, uint32_t version)
+{
+    if (version > s->found->n_batches || s->last_makers[version] == CS_NONE)
+        return 0;
+    return (int64_t)s->last_makers[version] + 1;
+}
+
 static void find_differences(const study *s)
 {
     for (uint32_t batch = 0; batch < s->found->n_batches; batch++) {
         uint32_t version = read_at_last(s, batch);
         s->found->batches[batch].version_difference =
-            version == CS_NONE ? CS_STALENESS_NONE : (int64_t)batch + 1 - (int64_t)version;
+            version == CS_NONE ? CS_STALENESS_NONE : (int64_t)batch + 1 - newest_in(s, version);
     }
 }
 
@@ -195,11 +236,12 @@ static uint32_t find_root(uint32_t *up, uint32_t batch)
 }
 
 /* The mini-batch read a version. */
-static void link_batch(const study *s, uint32_t *up, uint32_t batch, uint32_t version)
+static void link_batch(const study *s, uint32_t *up, uint32_t batch, const uint32_t *makers,
+                       uint32_t version)
 {
-    if (version == CS_NONE || version == 0 || version > s->found->n_batches)
+    if (version == CS_NONE || version > s->found->n_batches || makers[version] == CS_NONE)
         return;
-    uint32_t a = find_root(up, batch), b = find_root(up, version - 1);
+    uint32_t a = find_root(up, batch), b = find_root(up, makers[version]);
     if (a < b)
         up[b] = a;
     else
@@ -209,7 +251,7 @@ static void link_batch(const study *s, uint32_t *up, uint32_t batch, uint32_t ve
 static void link_by_backward(const study *s, uint32_t *up)
 {
     for (uint32_t batch = 0; batch < s->found->n_batches; batch++)
-        link_batch(s, up, batch, read_at_last(s, batch));
+        link_batch(s, up, batch, s->last_makers, read_at_last(s, batch));
 }
 
 static void link_by_forward(const study *s, uint32_t *up)
@@ -218,7 +260,8 @@ static void link_by_forward(const study *s, uint32_t *up)
         const cs_class *cls = cs_graph_class(s->graph, task);
         if (cls->kind == CS_FORWARD && cls->weights != CS_NONE &&
             s->graph->slots[cls->weights].stage == s->first_stage)
-            link_batch(s, up, cs_graph_mini_batch(s->graph, task), version_of(s, task));
+            link_batch(s, up, cs_graph_mini_batch(s->graph, task), s->first_makers,
+                       version_of(s, task));
     }
 }
 
@@ -291,13 +334,18 @@ static void find_ends(study *s)
 static bool find_all(study *s)
 {
     find_ends(s);
-    if (!reserve(s))
+    size_t versions = (size_t)s->found->n_batches + 1;
+    s->first_makers = malloc(versions * sizeof(*s->first_makers));
+    s->last_makers = malloc(versions * sizeof(*s->last_makers));
+    if (!reserve(s) || !s->first_makers || !s->last_makers)
         return false;
+    memset(s->first_makers, 0xff, versions * sizeof(*s->first_makers));
+    memset(s->last_makers, 0xff, versions * sizeof(*s->last_makers));
     note_reads(s);
     if (!note_makings(s))
         return false;
     find_differences(s);
-    s->found->version_difference = find_steady(s->found, version_difference, 0);
+    s->found->version_difference = find_steady(s->found, version_difference, CS_NONE);
     for (uint32_t slot = 0; slot < s->found->n_slots; slot++)
         sum_up_slot(s, slot);
     return find_sequences(s);
@@ -319,7 +367,10 @@ cs_status cs_staleness_find(const cs_graph *graph, const cs_trace *trace, cs_sta
     if (trace->versions && trace->slots && graph->n_slots > 0) {
         found.n_batches = graph->n_batches;
         found.n_slots = graph->n_slots;
-        if (!find_all(&s)) {
+        const bool enough = find_all(&s);
+        free(s.first_makers);
+        free(s.last_makers);
+        if (!enough) {
             cs_staleness_finish(&found);
             return cs_error_no_memory(error);
         }

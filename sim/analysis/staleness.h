@@ -6,17 +6,17 @@
  * different versions, the oldest counts.
  *
  * Version difference (Dutta et al., TiMePReSt, arXiv 2410.14312). Of mini-batch k = 1, 2, ...: k
- * minus the version that its backward on the last stage read, that is, minus the newest mini-batch
- * whose update it used, where every mini-batch makes one version. It is 1 in a schedule without
- * staleness.
+ * minus the newest mini-batch whose update is in the version that its backward on the last stage
+ * read, or minus 0 where that was the initial one. It is 1 in a schedule without staleness. Replicas
+ * of a stage may make one version of several mini-batches.
  *
  * Sequences. An update propagates from a mini-batch to those whose backward on the last stage reads
- * the version that it made; or, by forward as well, to those of which a forward on the first stage
+ * the version in which it is the newest; or, by forward as well, to those of which a forward on the first stage
  * reads it. The mini-batches that are linked in this way, directly or not, are a sequence. Nothing
  * is linked by the initial weights.
  *
  * Steady. A figure per mini-batch is steady when it is the same all over the middle half of the
- * run.
+ * run; that of a slot, for the mini-batches that used the slot, when there are any.
  */
 #ifndef CS_ANALYSIS_STALENESS_H
 #define CS_ANALYSIS_STALENESS_H

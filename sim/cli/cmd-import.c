@@ -24,7 +24,7 @@ static const cs_option options[] = {
     {"level", 0, "LEVEL", "Whether the ranks share a node; osu: required", false, levels},
     {"collective", 0, "NAME", "Which one it was, where the log does not say", false,
      cs_cost_collective_names},
-    {"in-place", 0, NULL, "nccl-tests: take the times in place (default: out of place)", false,
+    {"in-place", 0, NULL, "Take the times in place of nccl-tests (default: out of place)", false,
      NULL},
     {"merge", 0, "COSTS.json", "Costs that are kept where the log has no others", false, NULL},
     {0},

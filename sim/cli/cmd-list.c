@@ -1,3 +1,5 @@
+#include "schedules/plan/chain-fields.h"
+#include "schedules/plan/planner.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
@@ -17,12 +19,21 @@ static const cs_option options[] = {
 typedef struct entry {
     const char *name, *summary, *source;
     const cs_field *fields;
-    char text[200], more[400]; /* of an entry whose texts are made up */
+    const char *const *formulas; /* closed forms, ended by NULL; or NULL */
+    char text[200], more[400];   /* of an entry whose texts are made up */
 } entry;
 
 static bool schedule_at(size_t i, entry *out)
 {
     const cs_schedule *at = cs_schedules[i];
+    if (at)
+        *out = (entry){at->name, at->summary, at->source, at->fields, at->formulas};
+    return at != NULL;
+}
+
+static bool planner_at(size_t i, entry *out)
+{
+    const cs_planner *at = cs_planners[i];
     if (at)
         *out = (entry){at->name, at->summary, at->source, at->fields};
     return at != NULL;
@@ -90,7 +101,13 @@ static bool section_at(size_t i, entry *out)
         {"scenario", "the whole file", NULL, cs_scenario_fields},
         {"platform", "keys of every topology", NULL, cs_scenario_platform_fields},
         {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
+        {"jitter", "a spread: in platform/jitter, and in platform/stragglers", NULL,
+         cs_noise_spread_fields},
+        {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
+        {"background", "in platform/background", NULL, cs_scenario_background_fields},
+        {"chain", "of planners: how layers are counted", NULL, cs_chain_fields},
         {"collectives", "how collectives become messages", NULL, cs_lower_fields},
+        {"level", "in collectives/levels", NULL, cs_lower_level_fields},
     };
     if (i < sizeof(entries) / sizeof(entries[0]))
         *out = entries[i];
@@ -101,14 +118,14 @@ static const struct {
     const char *name;
     bool (*at)(size_t i, entry *out);
 } sections[] = {
-    {"schedules", schedule_at}, {"topologies", topology_at}, {"models", model_at},
-    {"devices", device_at},     {"sections", section_at},
+    {"schedules", schedule_at}, {"planners", planner_at}, {"topologies", topology_at},
+    {"models", model_at},       {"devices", device_at},   {"sections", section_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
-static const char *const section_names[] = {"schedules", "topologies", "models",
-                                            "devices",   "sections",   NULL};
+static const char *const section_names[] = {"schedules", "planners", "topologies", "models",
+                                            "devices",   "sections", NULL};
 
 enum { FIELD_COLUMN = 31 };
 
@@ -138,6 +155,10 @@ static void print_section(size_t section, FILE *out)
         if (one.source) {
             fputs("      ", out);
             cs_wrap(out, 6, 6, CS_WRAP_REPORT, one.source);
+        }
+        for (size_t f = 0; one.formulas && one.formulas[f]; f++) {
+            fputs("      closed form: ", out);
+            cs_wrap(out, 19, 19, CS_WRAP_REPORT, one.formulas[f]);
         }
         for (const cs_field *field = one.fields; field->name; field++)
             print_field(field, out);
@@ -170,7 +191,12 @@ static bool add_entry(cJSON *list, const entry *one)
     bool complete = cJSON_AddStringToObject(object, "name", one->name) &&
                     cJSON_AddStringToObject(object, "summary", one->summary) &&
                     cJSON_AddStringToObject(object, "source", one->source ? one->source : "");
-    cJSON *fields = complete ? cJSON_AddArrayToObject(object, "parameters") : NULL;
+    cJSON *formulas = complete ? cJSON_AddArrayToObject(object, "closed_forms") : NULL;
+    for (size_t f = 0; formulas && one->formulas && one->formulas[f]; f++) {
+        if (!cJSON_AddItemToArray(formulas, cJSON_CreateString(one->formulas[f])))
+            return false;
+    }
+    cJSON *fields = formulas ? cJSON_AddArrayToObject(object, "parameters") : NULL;
     for (const cs_field *field = one->fields; fields && field->name; field++) {
         if (!add_field(fields, field))
             return false;
@@ -233,12 +259,13 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_list = {
     .name = "list",
-    .words = "[schedules|topologies|models|devices|sections]",
+    .words = "[schedules|planners|topologies|models|devices|sections]",
     .min_words = 0,
     .max_words = 1,
     .choices = section_names,
     .summary = "list what scenarios can name, with parameters",
-    .doc = "Lists schedules, topologies, models, devices and the other sections of a scenario, "
+    .doc = "Lists schedules, planners, topologies, models, devices and the other sections of a "
+           "scenario, "
            "each with "
            "its parameters, their units, ranges and defaults, and its source.",
     .options = options,

@@ -1,15 +1,25 @@
 #include "sim/base/file.h"
 #include "sim/base/units.h"
+#include "sim/cli/compare-planners.h"
+#include "sim/cli/pattern-picture.h"
 #include "sim/cli/scenario-option.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const cs_option options[] = {
+    {"planner", 'P', "NAME[,NAME...]",
+     "Let these planners make plans, and compare them: `sim list planners`, or all", true, NULL},
+    {"param", 'p', "NAME=VALUE",
+     "A parameter of the planners that have it, or one of how layers are counted: kept, "
+     "weight_copies, count_update",
+     true, NULL},
     {"output", 'o', "PLAN.json",
      "Save the plan; a scenario takes it as \"partition\": {\"file\": ...}", false, NULL},
+    {"draw", 0, "PERIOD.svg", "With --planner: draw one period of the pattern of that plan", false,
+     NULL},
     CS_OPTION_SET,
-    {"json", 0, NULL, "Print the plan as JSON instead of a table", false, NULL},
+    {"json", 0, NULL, "Print JSON instead of a table", false, NULL},
     {0},
 };
 
@@ -47,32 +57,91 @@ static void print_table(const cs_scenario *scenario, FILE *out)
         print_stage(scenario, s, out);
 }
 
-static cs_status save(const cs_scenario *scenario, const char *path, cs_error *error)
+/* Takes the document, NULL standing for memory that ran out. */
+static cs_status save(cJSON *root, const char *path, cs_error *error)
 {
-    cJSON *root = cs_plan_json(&scenario->plan, &scenario->model);
     char *json = root ? cs_json_print(root) : NULL;
     cJSON_Delete(root);
     if (!json)
-        return cs_error_no_memory(error);
+        return error->count > 0 ? error->status : cs_error_no_memory(error);
     cs_status status = cs_file_write(path, json, strlen(json), error);
     free(json);
     return status;
 }
 
-static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+/* Standard output has the plan already. */
+static bool is_printed(const char *output)
+{
+    return output && strcmp(output, "-") == 0;
+}
+
+/* The plan, and the pattern where the scenario has one. */
+static cJSON *plan_json(const cs_scenario *scenario, cs_error *error)
+{
+    cJSON *root = cs_plan_json(&scenario->plan, &scenario->model);
+    if (root && scenario->pattern.period > 0 &&
+        cs_pattern_add_json(root, &scenario->plan, &scenario->pattern, error) != CS_OK) {
+        cJSON_Delete(root);
+        return NULL;
+    }
+    return root;
+}
+
+static cs_status show_plan(const cs_context *context, const cs_arguments *arguments,
+                           cs_error *error)
 {
     cs_scenario scenario = {0};
     cs_status status = cs_scenario_from(arguments, &scenario, error);
     const char *output = cs_arguments_value(arguments, "output");
     if (status == CS_OK && output)
-        status = save(&scenario, output, error);
-    bool printed = output && strcmp(output, "-") == 0; /* standard output has the plan already */
-    if (status == CS_OK && !printed && cs_arguments_flag(arguments, "json"))
-        status = cs_print_json(cs_plan_json(&scenario.plan, &scenario.model), context->out, error);
-    else if (status == CS_OK && !printed)
+        status = save(plan_json(&scenario, error), output, error);
+    if (status == CS_OK && !is_printed(output) && cs_arguments_flag(arguments, "json"))
+        status = cs_print_json(plan_json(&scenario, error), context->out, error);
+    else if (status == CS_OK && !is_printed(output))
         print_table(&scenario, context->out);
     cs_scenario_finish(&scenario);
     return status;
+}
+
+static cs_status draw(const cs_comparison *comparison, const char *path, cs_error *error)
+{
+    const cs_planner_outcome *best = &comparison->outcomes[comparison->best];
+    const cs_planned *planned = &best->planned;
+    if (planned->pattern.period == 0)
+        return cs_error_add(error, CS_INVALID, "the plan of %s has no pattern to draw",
+                            best->planner->name);
+    return cs_pattern_picture(comparison->scenario.name, &comparison->chain, &planned->plan,
+                              &planned->pattern, best->uses, path, error);
+}
+
+static cs_status compare(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    cs_comparison comparison = {0};
+    cs_status status = cs_comparison_make(context, arguments, &comparison, error);
+    const char *output = cs_arguments_value(arguments, "output");
+    if (status == CS_OK && output)
+        status = save(cs_comparison_plan_json(&comparison, comparison.best, error), output, error);
+    if (status == CS_OK && cs_arguments_value(arguments, "draw"))
+        status = draw(&comparison, cs_arguments_value(arguments, "draw"), error);
+    if (status == CS_OK && !is_printed(output) && cs_arguments_flag(arguments, "json"))
+        status = cs_print_json(cs_comparison_json(&comparison), context->out, error);
+    else if (status == CS_OK && !is_printed(output))
+        status = cs_comparison_print(&comparison, context->out, error);
+    cs_comparison_finish(&comparison);
+    return status;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    if (cs_arguments_value(arguments, "planner"))
+        return compare(context, arguments, error);
+    static const char *const of_planners[] = {"param", "draw"};
+    for (size_t i = 0; i < sizeof(of_planners) / sizeof(of_planners[0]); i++) {
+        if (cs_arguments_value(arguments, of_planners[i]))
+            return cs_error_add(error, CS_USAGE, "plan: --%s goes with --planner only",
+                                of_planners[i]);
+    }
+    return show_plan(context, arguments, error);
 }
 
 const cs_command cs_command_plan = {
@@ -81,8 +150,13 @@ const cs_command cs_command_plan = {
     .min_words = 1,
     .max_words = 1,
     .summary = "show or save which devices hold which layers",
-    .doc = "Makes the plan that `sim run` would use, as the scenario's \"partition\" asks, and "
-           "prints it.",
+    .doc =
+        "Makes the plan that `sim run` would use, as the scenario's \"partition\" asks, and "
+        "prints it.\n\nWith --planner, planners make plans for the scenario's model, platform and "
+        "micro-batches instead, and stand side by side: the period that the search believed in, "
+        "the one of a valid periodic pattern, how far that is above a lower bound, and what the "
+        "fullest device holds. A single planner's stages and pattern are shown too. The plan with "
+        "the smallest period is the one that -o saves.",
     .options = options,
     .run = run,
 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"timeline", "memory", "utilisation", "heatmap",
-                                    "lines",    "fit",    NULL};
+static const char *const kinds[] = {"timeline", "boxes", "memory", "utilisation",
+                                    "heatmap",  "lines", "fit",    NULL};
 
 static const cs_option options[] = {
     {"kind", 'k', "KIND", "What to draw", false, kinds},
@@ -103,8 +103,9 @@ const cs_command cs_command_plot = {
     .max_words = 1,
     .summary = "draw results",
     .doc =
-        "Draws a results file with gnuplot. timeline: what each device does when. memory: what its "
-        "memory holds over time. utilisation: what the time of devices went to, and how busy the "
+        "Draws a results file with gnuplot. timeline: what each device does when. boxes: "
+        "the same of a small run, as papers draw it. memory: what its memory holds over time. "
+        "utilisation: what the time of devices went to, and how busy the "
         "links are.\n\n"
         "Of the file of a sweep, and a figure (--value): heatmap, over two keys; lines, over one "
         "key, or one line per value of a second.\n\n"

@@ -1,4 +1,5 @@
 #include "sim/analysis/store.h"
+#include "sim/cli/repeat.h"
 #include "sim/cli/report.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/trace/results.h"
@@ -17,6 +18,10 @@ static const cs_option options[] = {
      NULL},
     {"fail-on-oom", 0, NULL, "Exit with status 4 when a device went over its capacity", false,
      NULL},
+    {"rates", 0, NULL, "Store how the rate of each message changes, too", false, NULL},
+    {"runs", 0, "N", "Run it N times, with seed, seed + 1, ..., and print how the figures spread",
+     false, NULL},
+    CS_OPTION_JOBS,
     {0},
 };
 
@@ -26,6 +31,8 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
 {
     const char *given = cs_arguments_value(arguments, "output");
     *name = NULL;
+    if (cs_arguments_flag(arguments, "no-output") && cs_arguments_flag(arguments, "rates"))
+        return cs_error_add(error, CS_USAGE, "run: --rates and --no-output exclude each other");
     if (cs_arguments_flag(arguments, "no-output"))
         return given ? cs_error_add(error, CS_USAGE,
                                     "run: --output and --no-output exclude each other")
@@ -44,9 +51,16 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
     return CS_OK;
 }
 
-static cs_status fill(cs_h5_file *file, const cs_scenario *scenario,
-                      const cs_simulation *simulation, cs_error *error)
+/* What a run made. */
+typedef struct outcome {
+    cs_simulation simulation;
+    cs_runs runs; /* repeated ones */
+} outcome;
+
+static cs_status fill(cs_h5_file *file, const cs_scenario *scenario, const outcome *made,
+                      cs_error *error)
 {
+    const cs_simulation *simulation = &made->simulation;
     cs_results_info info = {.name = scenario->name,
                             .topology = scenario->platform.topology,
                             .schedule = scenario->schedule->name,
@@ -56,43 +70,78 @@ static cs_status fill(cs_h5_file *file, const cs_scenario *scenario,
     cs_status status = cs_results_write(file, &info, &simulation->graph, &simulation->trace, error);
     if (status == CS_OK)
         status = cs_analysis_store(file, &simulation->analysis, error);
+    if (status == CS_OK)
+        status = cs_runs_store(file, &made->runs, error);
     return status == CS_OK ? cs_h5_commit(file, error) : status;
 }
 
+static cs_status print_json(const cs_context *context, const cs_scenario *scenario,
+                            const outcome *made, cs_error *error)
+{
+    cJSON *root = cs_report_json(scenario, &made->simulation);
+    const cs_status status =
+        root ? cs_runs_add_json(root, &made->runs, error) : cs_error_no_memory(error);
+    if (status == CS_OK)
+        return cs_print_json(root, context->out, error);
+    cJSON_Delete(root);
+    return status;
+}
+
 static cs_status print(const cs_context *context, const cs_arguments *arguments,
-                       const cs_scenario *scenario, const cs_simulation *simulation,
-                       const char *output, cs_error *error)
+                       const cs_scenario *scenario, const outcome *made, const char *output,
+                       cs_error *error)
 {
     if (cs_arguments_flag(arguments, "json"))
-        return cs_print_json(cs_report_json(scenario, simulation), context->out, error);
-    cs_report_print(scenario, simulation, context->out);
-    if (output)
+        return print_json(context, scenario, made, error);
+    cs_report_print(scenario, &made->simulation, context->out);
+    const cs_status status = cs_runs_print(&made->runs, context->out, error);
+    if (status == CS_OK && output)
         fprintf(context->out, "\nresults: %s (%u tasks, hash %016" PRIx64 ")\n", output,
-                simulation->graph.n_tasks, simulation->hash);
-    return CS_OK;
+                made->simulation.graph.n_tasks, made->simulation.hash);
+    return status;
+}
+
+static cs_status repeat(const cs_arguments *arguments, const cs_scenario *scenario,
+                        const cs_simulation_options *how, outcome *made, cs_error *error)
+{
+    enum { MOST_RUNS = 1000000 };
+    uint32_t n, jobs;
+    cs_status status = cs_arguments_count(arguments, "runs", 1, &n, error);
+    if (status == CS_OK)
+        status = cs_arguments_jobs(arguments, &jobs, error);
+    if (status != CS_OK)
+        return status;
+    if (n == 0 || n > MOST_RUNS)
+        return cs_error_add(error, CS_USAGE, "run: --runs must be 1 to %d (got %u)", MOST_RUNS, n);
+    status = cs_simulate(scenario, how, &made->simulation, error);
+    if (status != CS_OK || n == 1)
+        return status;
+    return cs_runs_make(scenario, how, &made->simulation, n, jobs, &made->runs, error);
 }
 
 /* The file is begun before the simulation, so that a folder that cannot be written to is known at
  * once. */
 static cs_status simulate(const cs_context *context, const cs_arguments *arguments,
-                          const cs_scenario *scenario, const char *output,
-                          cs_simulation *simulation, cs_error *error)
+                          const cs_scenario *scenario, const char *output, outcome *made,
+                          cs_error *error)
 {
     cs_h5_file *file = NULL;
     if (!cs_progress_step(context->progress, "preparing", 0, 1)) /* from here on Ctrl-C cleans up */
         return cs_error_add(error, CS_INTERRUPTED, "interrupted");
     cs_status status = output ? cs_h5_create(output, context->progress, &file, error) : CS_OK;
-    cs_simulation_options options_of = {.stop_on_oom = cs_arguments_flag(arguments, "stop-on-oom"),
-                                        .progress = context->progress};
+    const cs_simulation_options options_of = {.stop_on_oom =
+                                                  cs_arguments_flag(arguments, "stop-on-oom"),
+                                              .record_rates = cs_arguments_flag(arguments, "rates"),
+                                              .progress = context->progress};
     if (status == CS_OK)
-        status = cs_simulate(scenario, &options_of, simulation, error);
+        status = repeat(arguments, scenario, &options_of, made, error);
     if (status == CS_OK && file)
-        status = fill(file, scenario, simulation, error);
+        status = fill(file, scenario, made, error);
     cs_h5_destroy(file);
     if (status == CS_OK)
-        status = print(context, arguments, scenario, simulation, output, error);
+        status = print(context, arguments, scenario, made, output, error);
     if (status == CS_OK && cs_arguments_flag(arguments, "fail-on-oom") &&
-        cs_simulation_out_of_memory(simulation))
+        cs_simulation_out_of_memory(&made->simulation))
         return cs_error_add(error, CS_LIMIT, "%s: out of memory, see above", scenario->name);
     return status;
 }
@@ -100,15 +149,16 @@ static cs_status simulate(const cs_context *context, const cs_arguments *argumen
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_scenario scenario = {0};
-    cs_simulation simulation = {0};
+    outcome made = {0};
     char *output = NULL;
     cs_status status = cs_scenario_from(arguments, &scenario, error);
     if (status == CS_OK)
         status = output_name(arguments, &scenario, &output, error);
     if (status == CS_OK)
-        status = simulate(context, arguments, &scenario, output, &simulation, error);
+        status = simulate(context, arguments, &scenario, output, &made, error);
     free(output);
-    cs_simulation_finish(&simulation);
+    cs_simulation_finish(&made.simulation);
+    cs_runs_finish(&made.runs);
     cs_scenario_finish(&scenario);
     return status;
 }
@@ -124,6 +174,9 @@ const cs_command cs_command_run = {
         "where "
         "the time of each device went, side by side with the closed forms of the schedule's "
         "paper.\n\n"
+        "With jitter, stragglers or background messages in the scenario, runs with different seeds "
+        "differ: --runs N makes N of them, in threads, and adds mean, confidence interval and "
+        "percentiles. All else that is printed and stored is about the first one.\n\n"
         "The results file is HDF5 (sim/trace/results-format.md); `sim plot` draws it. It appears "
         "complete or not at all.",
     .options = options,

@@ -7,9 +7,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { JOBS_MAX = 4096, PROBES = 64 };
+enum { PROBES = 64 };
 
 static const cs_option options[] = {
     {"vary", 'v', "/json/pointer=VALUES",
@@ -24,7 +23,7 @@ static const cs_option options[] = {
      NULL},
     {"no-output", 0, NULL, "Write no results file", false, NULL},
     {"resume", 0, NULL, "Go on with a sweep that was stopped", false, NULL},
-    {"jobs", 'j', "N", "Threads (default: as many as processors)", false, NULL},
+    CS_OPTION_JOBS,
     CS_OPTION_SET,
     {"json", 0, NULL, "Print one JSON object instead of the summary", false, NULL},
     {0},
@@ -172,20 +171,9 @@ static cs_status choose_output(setup *s, const cs_arguments *arguments, cs_error
     return CS_OK;
 }
 
-static cs_status choose_jobs(setup *s, const cs_arguments *arguments, cs_error *error)
-{
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    cs_status status = cs_arguments_count(
-        arguments, "jobs", processors > 0 ? (uint32_t)processors : 1, &s->sweep.jobs, error);
-    if (status == CS_OK && (s->sweep.jobs == 0 || s->sweep.jobs > JOBS_MAX))
-        return cs_error_add(error, CS_USAGE, "sweep: --jobs must be 1 to %d (got %u)", JOBS_MAX,
-                            s->sweep.jobs);
-    return status;
-}
-
 static cs_status prepare(setup *s, const cs_arguments *arguments, cs_error *error)
 {
-    cs_status status = choose_jobs(s, arguments, error);
+    cs_status status = cs_arguments_jobs(arguments, &s->sweep.jobs, error);
     if (status == CS_OK)
         status = cs_document_from(arguments, &s->base, error);
     if (status == CS_OK)

@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
 
@@ -217,6 +218,22 @@ cs_status cs_arguments_count(const cs_arguments *arguments, const char *option, 
         return cs_error_add(error, CS_USAGE, "%s: --%s must be a whole number (got \"%s\")",
                             arguments->command->name, option, text);
     *out = (uint32_t)value;
+    return CS_OK;
+}
+
+cs_status cs_arguments_jobs(const cs_arguments *arguments, uint32_t *jobs, cs_error *error)
+{
+    enum { MOST = 4096 };
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t asked;
+    const cs_status status = cs_arguments_count(
+        arguments, "jobs", processors > 0 ? (uint32_t)processors : 1, &asked, error);
+    if (status != CS_OK)
+        return status;
+    if (asked == 0 || asked > MOST)
+        return cs_error_add(error, CS_USAGE, "%s: --jobs must be 1 to %d (got %u)",
+                            arguments->command->name, MOST, asked);
+    *jobs = asked;
     return CS_OK;
 }
 

@@ -25,6 +25,11 @@ typedef struct cs_option {
 
 enum { CS_OPTIONS_MAX = 24 }; /* of one command, the common ones included; checked by a test */
 
+#define CS_OPTION_JOBS                                                                             \
+    {                                                                                              \
+        "jobs", 'j', "N", "Threads (default: as many as processors)", false, NULL                  \
+    }
+
 /* What the command line said. */
 typedef struct cs_arguments {
     const struct cs_command *command;
@@ -87,6 +92,10 @@ bool cs_arguments_flag(const cs_arguments *arguments, const char *option);
 /* A whole number from an option's value, or `fallback` without one. */
 CS_MUST_CHECK cs_status cs_arguments_count(const cs_arguments *arguments, const char *option,
                                            uint32_t fallback, uint32_t *out, cs_error *error);
+
+/* The threads that the option `jobs` asks for, or as many as there are processors. */
+CS_MUST_CHECK cs_status cs_arguments_jobs(const cs_arguments *arguments, uint32_t *jobs,
+                                          cs_error *error);
 
 /* Help texts. */
 void cs_command_print_usage(FILE *out);

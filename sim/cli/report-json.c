@@ -104,6 +104,18 @@ static bool add_links(cJSON *root, const cs_trace *trace)
     return list != NULL;
 }
 
+/* How they became messages; null where there are none. */
+static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
+{
+    if (lowering->n_collectives == 0)
+        return cJSON_AddNullToObject(root, "collectives") != NULL;
+    cJSON *object = cJSON_AddObjectToObject(root, "collectives");
+    return object && add_number(object, "number", (double)lowering->n_collectives) &&
+           cJSON_AddStringToObject(object, "algorithms", lowering->algorithms) &&
+           cJSON_AddStringToObject(object, "fidelity", cs_fidelity_name(lowering->fidelity)) &&
+           add_number(object, "messages", (double)lowering->n_flows);
+}
+
 static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
 {
     bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME;
@@ -297,6 +309,8 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "micro_batches", scenario->job.micro_batches) &&
            add_number(root, "iterations", scenario->job.iterations) &&
            add_number(root, "tasks", simulation->graph.n_tasks) &&
+           add_number(root, "seed", (double)scenario->seed) &&
+           add_collectives(root, &simulation->lowering) &&
            add_number(root, "makespan_s", seconds(simulation->trace.makespan)) &&
            add_number(root, "iteration_time_s", stopped ? NAN : analysis->iteration_time) &&
            add_number(root, "throughput_samples_per_s", stopped ? NAN : analysis->throughput) &&

@@ -48,6 +48,7 @@ static text figure_text(cs_figure figure, double value)
     case CS_FIGURE_VERSION_DIFFERENCE:
         return number_text(value, "%.0f");
     case CS_FIGURE_PEAK_ACTIVATIONS:
+    case CS_FIGURE_PEAK_MEMORY:
         return bytes_text(value);
     case CS_FIGURE_BUBBLE:
     case CS_N_FIGURES:
@@ -63,6 +64,7 @@ static const char *figure_label(cs_figure figure)
         [CS_FIGURE_BUBBLE] = "bubble fraction",
         [CS_FIGURE_ITERATION_TIME] = "iteration time",
         [CS_FIGURE_PEAK_ACTIVATIONS] = "peak activations",
+        [CS_FIGURE_PEAK_MEMORY] = "peak memory",
         [CS_FIGURE_PEAK_VERSIONS] = "peak versions",
         [CS_FIGURE_VERSION_DIFFERENCE] = "version difference",
     };
@@ -176,6 +178,33 @@ static void print_figures(const cs_simulation *simulation, FILE *out)
 
 /* ---- devices ---- */
 
+/* Total peaks, where the schedule states them: one line, or one for each that differs. */
+static void compare_peaks(const cs_simulation *simulation, FILE *out)
+{
+    const cs_form *last = NULL;
+    uint32_t n = 0, n_equal = 0;
+    for (uint32_t f = 0; f < simulation->forms.n; f++) {
+        const cs_form *form = &simulation->forms.forms[f];
+        if (form->figure != CS_FIGURE_PEAK_MEMORY)
+            continue;
+        double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
+        bool same = equal(form->figure, simulated, closed);
+        last = form;
+        n++;
+        n_equal += same;
+        if (!same && n - n_equal <= DEVICE_ROWS)
+            fprintf(out, "closed form of peak memory on device %u: %s, simulated is %s\n",
+                    form->device, bytes_text(closed).characters,
+                    comparison_text(form->figure, simulated, closed).characters);
+    }
+    char line[512];
+    if (!last)
+        return;
+    snprintf(line, sizeof(line), "closed form of peak memory: equal on %u of %u devices: %s",
+             n_equal, n, last->formula);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
 static const cs_form *peak_form(const cs_simulation *simulation, uint32_t device)
 {
     for (uint32_t f = 0; f < simulation->forms.n; f++) {
@@ -239,6 +268,7 @@ static void print_devices(const cs_simulation *simulation, FILE *out)
         snprintf(line, sizeof(line), "closed form of peak activations: %s", form->formula);
         cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
     }
+    compare_peaks(simulation, out);
 }
 
 /* ---- the rest ---- */
@@ -319,11 +349,36 @@ static void print_collectives(const cs_lower_report *lowering, FILE *out)
         return;
     fprintf(out, "%llu collective%s by %s, ", (unsigned long long)lowering->n_collectives,
             lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
-    if (lowering->analytic)
-        fprintf(out, "each one delay as when nothing else runs (%llu messages not simulated)\n\n",
+    if (lowering->fidelity != CS_FIDELITY_FLOW)
+        fprintf(out, "each one delay %s (%llu messages not simulated)\n\n",
+                lowering->fidelity == CS_FIDELITY_ANALYTIC ? "as when nothing else runs"
+                                                           : "by the alpha-beta model",
                 (unsigned long long)lowering->n_flows);
     else
         fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
+}
+
+/* Closed forms know nothing of it: none is claimed. */
+static void print_noise(const cs_scenario *scenario, FILE *out)
+{
+    const cs_noise *noise = &scenario->noise;
+    const struct {
+        bool on;
+        const char *name;
+    } parts[] = {{noise->jitter.mean > 0, "jitter of links"},
+                 {noise->slow_devices.mean > 0, "slow devices"},
+                 {noise->slow_tasks.mean > 0, "slow computations"},
+                 {noise->n_sources > 0, "messages of others"}};
+    const char *separator = "";
+    if (!cs_noise_is_on(noise))
+        return;
+    fprintf(out, "seed %llu: ", (unsigned long long)scenario->seed);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i].on)
+            fprintf(out, "%s%s", separator, parts[i].name);
+        separator = parts[i].on ? ", " : separator;
+    }
+    fputs("; no closed form applies\n\n", out);
 }
 
 enum { MISSING_ROWS = 8 };
@@ -344,7 +399,7 @@ static void print_missing(const cs_costs_use *use, FILE *out)
 
 static void print_measured_collectives(const cs_lower_report *lowering, FILE *out)
 {
-    if (!lowering->analytic)
+    if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
         fprintf(out, "  collectives are simulated as messages; \"fidelity\": \"analytic\" takes "
                      "their measured times\n");
     else
@@ -386,6 +441,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
             job->micro_batches == 1 ? "" : "es", job->micro_samples);
     print_costs(scenario, &simulation->lowering, out);
     print_collectives(&simulation->lowering, out);
+    print_noise(scenario, out);
     print_figures(simulation, out);
     print_devices(simulation, out);
     print_path(&simulation->analysis, out);

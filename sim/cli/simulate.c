@@ -4,6 +4,7 @@
 #include "sim/lower/lower.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 void cs_simulation_finish(cs_simulation *simulation)
 {
@@ -14,39 +15,89 @@ void cs_simulation_finish(cs_simulation *simulation)
     *simulation = (cs_simulation){0};
 }
 
-static cs_status make_graph(const cs_scenario *scenario, cs_graph *graph, cs_lower_report *report,
-                            cs_error *error)
+static cs_status make_graph(const cs_scenario *scenario, const cs_platform *platform,
+                            cs_graph *graph, cs_lower_report *report, cs_error *error)
 {
     cs_graph logical = {0};
     cs_status status =
         cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params, &logical, error);
     if (status == CS_OK)
-        status = cs_lower_with(&logical, &scenario->platform, &scenario->collectives, graph, report,
-                               error);
+        status = cs_lower_with(&logical, platform, &scenario->collectives, graph, report, error);
     cs_graph_finish(&logical);
     return status;
 }
 
-static cs_status run(const cs_scenario *scenario, const cs_simulation_options *options,
-                     cs_simulation *simulation, cs_error *error)
+/* The graph runs on the platform, with what else the scenario's noise is about. */
+static cs_status run_engine(const cs_scenario *scenario, const cs_platform *platform,
+                            const cs_simulation_options *options, cs_simulation *simulation,
+                            cs_error *error)
 {
-    cs_status status = make_graph(scenario, &simulation->graph, &simulation->lowering, error);
+    const cs_noise *noise = &scenario->noise;
+    const uint64_t seed = scenario->seed + options->seed_offset;
+    double *factors = NULL;
+    cs_pair *pairs = NULL;
+    cs_status status = cs_noise_tasks(noise, seed, simulation->graph.n_tasks, &factors, error);
+    if (status == CS_OK)
+        status = cs_noise_pairs(noise, platform, seed, &pairs, error);
+    const cs_engine_options engine = {.record_memory = true,
+                                      .record_versions = true,
+                                      .record_rates = options->record_rates,
+                                      .task_factors = factors,
+                                      .traffic = {.pairs = pairs,
+                                                  .n_sources = noise->n_sources,
+                                                  .bytes = noise->bytes,
+                                                  .gap = noise->gap,
+                                                  .seed = seed},
+                                      .stop_on_oom = options->stop_on_oom,
+                                      .progress = options->progress};
+    if (status == CS_OK)
+        status = cs_engine_run(&simulation->graph, platform, &engine, &simulation->trace, error);
+    free(factors);
+    free(pairs);
+    return status;
+}
+
+/* What a closed form assumes is not so in a run with noise. */
+static void reject_forms(cs_forms *forms)
+{
+    for (uint32_t f = 0; f < forms->n; f++)
+        forms->forms[f].applies = false;
+}
+
+static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform,
+                        const cs_simulation_options *options, cs_simulation *simulation,
+                        cs_error *error)
+{
+    cs_status status =
+        make_graph(scenario, platform, &simulation->graph, &simulation->lowering, error);
     if (status == CS_OK && !cs_progress_step(options->progress, "simulating", 0, 1))
         status = cs_error_add(error, CS_INTERRUPTED, "interrupted before the simulation began");
-    if (status != CS_OK)
-        return status;
-    cs_engine_options engine = {.record_memory = true,
-                                .record_versions = true,
-                                .stop_on_oom = options->stop_on_oom,
-                                .progress = options->progress};
-    status =
-        cs_engine_run(&simulation->graph, &scenario->platform, &engine, &simulation->trace, error);
+    if (status == CS_OK)
+        status = run_engine(scenario, platform, options, simulation, error);
     if (status == CS_OK)
         status = cs_analyse(&simulation->graph, &simulation->trace, scenario->batch_size,
                             &simulation->analysis, error);
     if (status == CS_OK)
         status = scenario->schedule->closed_forms(&scenario->job, scenario->params,
                                                   &simulation->forms, error);
+    if (status == CS_OK && simulation->disturbed)
+        reject_forms(&simulation->forms);
+    return status;
+}
+
+static cs_status run(const cs_scenario *scenario, const cs_simulation_options *options,
+                     cs_simulation *simulation, cs_error *error)
+{
+    cs_platform disturbed;
+    simulation->disturbed = cs_noise_is_on(&scenario->noise);
+    if (!simulation->disturbed)
+        return run_on(scenario, &scenario->platform, options, simulation, error);
+    cs_status status = cs_noise_platform(&scenario->noise, &scenario->platform,
+                                         scenario->seed + options->seed_offset, &disturbed, error);
+    if (status != CS_OK)
+        return status;
+    status = run_on(scenario, &disturbed, options, simulation, error);
+    cs_platform_finish(&disturbed);
     return status;
 }
 
@@ -97,6 +148,8 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
         return steady_value(&simulation->analysis.staleness.version_difference);
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return (double)simulation->trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS];
+    case CS_FIGURE_PEAK_MEMORY:
+        return (double)simulation->trace.devices[form->device].peak;
     case CS_N_FIGURES:
         break;
     }

@@ -15,10 +15,13 @@ typedef struct cs_simulation {
     cs_analysis analysis;
     cs_forms forms;
     uint64_t hash;
+    bool disturbed; /* the scenario has noise: closed forms do not apply */
 } cs_simulation;
 
 typedef struct cs_simulation_options {
     bool stop_on_oom;
+    bool record_rates;
+    uint64_t seed_offset; /* the run's seed is the scenario's plus this */
     const cs_progress *progress;
 } cs_simulation_options;
 

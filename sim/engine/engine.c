@@ -61,6 +61,19 @@ static cs_status make_ready(cs_engine *e, uint32_t task)
     return status == CS_OK ? call(e, peer) : status;
 }
 
+/* All that the task waited for has ended: it is ready, unless its release time is still to come. */
+static cs_status arrive(cs_engine *e, uint32_t task)
+{
+    if (!class_of(e, task)->timed)
+        return make_ready(e, task);
+    const cs_class *cls = cs_graph_class(e->graph, task);
+    cs_time release = cls->release + cls->interval * e->graph->tasks[task].item;
+    if (release <= e->now)
+        return make_ready(e, task);
+    e->waiting[task] = 1; /* for that time */
+    return push_event(e, CS_TASK_RELEASED, task, release - e->now);
+}
+
 /* A device is idle again. If it holds up a blocking transfer, so is perhaps the other end's turn. */
 static cs_status free_device(cs_engine *e, uint32_t device)
 {
@@ -115,7 +128,7 @@ static cs_status end_task(cs_engine *e, uint32_t task)
     const uint32_t *successors = cs_graph_successors(e->graph, task, &n);
     for (uint32_t s = 0; s < n && status == CS_OK; s++) {
         if (--e->waiting[successors[s]] == 0)
-            status = make_ready(e, successors[s]);
+            status = arrive(e, successors[s]);
     }
     return status;
 }
@@ -151,10 +164,15 @@ static cs_status begin_compute(cs_engine *e, uint32_t task)
     prefetch_after(e, task);
     e->devices[cls->device].busy = true;
     e->spans[task].start = e->now;
+    e->n_begun++;
     cs_status status = begin_version(e, task, cls);
     if (status == CS_OK)
         status = apply_effects(e, cls->first_effect, cls->n_start, task);
-    return status == CS_OK ? push_event(e, CS_TASK_ENDS, task, cls->duration) : status;
+    cs_time duration = cls->duration;
+    if (e->options.task_factors &&
+        !cs_time_scale(duration, e->options.task_factors[task], &duration))
+        return CS_OVERFLOW;
+    return status == CS_OK ? push_event(e, CS_TASK_ENDS, task, duration) : status;
 }
 
 /* Starts a transfer; one that takes no time and blocks nothing is put among the passing ones. */
@@ -163,6 +181,7 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
     const cs_run_class *cls = class_of(e, task);
     prefetch_after(e, task);
     e->spans[task].start = e->now;
+    e->n_begun++;
     cs_status status = begin_version(e, task, cls);
     if (status == CS_OK)
         status = apply_effects(e, cls->first_effect, cls->n_start, task);
@@ -175,17 +194,58 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
     return push_event(e, cls->competes ? CS_TRANSFER_JOINS : CS_TASK_ENDS, task, cls->duration);
 }
 
+/* ---- messages of others: their tasks and classes are numbered from the graph's on ---- */
+
+static cs_status schedule_message(cs_engine *e, uint32_t source)
+{
+    cs_time silence, after;
+    if (!cs_sources_next(e->sources, source, &silence) ||
+        !cs_time_add(silence, e->latencies[source], &after))
+        return CS_OVERFLOW;
+    return push_event(e, CS_MESSAGE_JOINS, e->graph->n_tasks + source, after);
+}
+
+static cs_status schedule_messages(cs_engine *e)
+{
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; e->sources && i < e->options.traffic.n_sources && status == CS_OK; i++)
+        status = e->latencies[i] < 0 ? CS_OK : schedule_message(e, i);
+    return status;
+}
+
+static cs_status end_message(cs_engine *e, uint32_t source)
+{
+    e->n_messages[source]++;
+    return schedule_message(e, source);
+}
+
+/* The instant is over, and from now on there will be nothing but messages of others. */
+static bool only_others_are_left(const cs_engine *e, cs_time next)
+{
+    return e->sources && e->n_begun == e->n_ended && next > e->now;
+}
+
 /* ---- the steps of an instant ---- */
 
 static cs_status apply_event(cs_engine *e, cs_event event)
 {
+    const uint32_t n_tasks = e->graph->n_tasks;
     if (event.what == CS_TASK_ENDS)
         return end_task(e, event.task);
+    if (event.what == CS_TASK_RELEASED) {
+        e->waiting[event.task] = 0;
+        return make_ready(e, event.task);
+    }
     if (event.what == CS_TRANSFER_JOINS)
         return cs_network_join(e->network, event.task, e->graph->tasks[event.task].cls, e->now);
+    if (event.what == CS_MESSAGE_JOINS)
+        return cs_network_join(e->network, event.task, e->graph->n_classes + event.task - n_tasks,
+                               e->now);
     bool ended;
     cs_status status = cs_network_end(e->network, event.what - CS_FLOW, event.task, e->now, &ended);
-    return status == CS_OK && ended ? end_task(e, event.task) : status;
+    if (status != CS_OK || !ended)
+        return status;
+    return event.task < n_tasks ? end_task(e, event.task) : end_message(e, event.task - n_tasks);
 }
 
 static cs_status end_all(cs_engine *e)
@@ -286,13 +346,16 @@ static cs_status run_events(cs_engine *e)
     cs_status status = CS_OK;
     for (uint32_t task = 0; task < e->graph->n_tasks && status == CS_OK; task++) {
         if (e->waiting[task] == 0)
-            status = make_ready(e, task);
+            status = arrive(e, task);
     }
+    if (status == CS_OK)
+        status = schedule_messages(e);
     uint32_t instants = 0;
     while (status == CS_OK) {
         status = run_instant(e);
         cs_time next = cs_event_queue_time(&e->events);
-        if (status != CS_OK || next < 0 || (cs_engine_must_stop(e) && next > e->now))
+        if (status != CS_OK || next < 0 || (cs_engine_must_stop(e) && next > e->now) ||
+            only_others_are_left(e, next))
             break;
         e->now = next;
         if (++instants % PROGRESS_INSTANTS == 0 &&

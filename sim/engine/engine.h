@@ -2,7 +2,7 @@
  *
  * Time moves from event to event. At one instant t:
  *   1. Everything that ends at t is applied, in order of task id: memory is freed, versions are
- *      made, successors become ready.
+ *      made, successors become ready; and so do tasks that waited for their release time alone.
  *   2. Transfers that became ready start, lower id first (blocking ones wait for step 3). When all
  *      of them have started and one took no time at all, it ends at t: back to 1.
  *   3. Every idle device, in order of its number, starts what its queue gives: a ready blocking
@@ -14,7 +14,8 @@
  * So what starts at t sees everything that ended at t before it, and the result depends on nothing
  * but the graph and the platform.
  *
- * Durations. A compute task takes its duration over its device's speed, to the nearest picosecond.
+ * Durations. A compute task takes its duration over its device's speed, to the nearest picosecond,
+ * and then, where there is one, times its factor, to the nearest again.
  * A transfer spends the sum of its route's latencies, and then its bytes compete on the links of
  * the route. Links of infinite bandwidth are never contended; a transfer with no bytes, or with
  * none but such links, ends when its latency is over. Otherwise, with b the smallest bandwidth of
@@ -46,11 +47,27 @@
 
 #include "sim/base/progress.h"
 #include "sim/trace/trace.h"
-#include "topologies/platform.h"
+#include "topologies/noise.h"
+
+/* Messages of others, which meet the graph's transfers on the links, where the sharing lets messages
+ * meet (fifo, count, max_min). Each source is silent for an exponentially distributed time, drawn
+ * from the stream "traffic N", N its number, then sends a message, and so on; with a mean of 0 it is
+ * silent for one picosecond. A run is over when the graph's tasks are, and its makespan is
+ * theirs. At one instant, messages come after the graph's transfers. */
+typedef struct cs_traffic {
+    const cs_pair *pairs; /* the ends of each source */
+    uint32_t n_sources;
+    int64_t bytes; /* of a message, >= 1 */
+    cs_time gap;   /* mean silence */
+    uint64_t seed;
+} cs_traffic;
 
 typedef struct cs_engine_options {
     bool record_memory; /* the samples; peaks are always recorded */
     bool record_versions;
+    bool record_rates;
+    const double *task_factors; /* per task: a computation takes so many times as long; or NULL */
+    cs_traffic traffic;
     bool stop_on_oom;            /* end the run at the first allocation beyond a capacity */
     const cs_progress *progress; /* may be NULL */
 } cs_engine_options;

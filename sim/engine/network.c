@@ -11,6 +11,7 @@
 typedef struct route {
     uint32_t first, n, n_finite; /* in route_links */
     double bandwidth;            /* of the narrowest link; infinite without any */
+    int64_t bytes;               /* of a transfer of the class */
 } route;
 
 typedef struct flow {
@@ -52,7 +53,7 @@ typedef struct candidate {
 } candidate;
 
 struct cs_network {
-    const cs_graph *graph;
+    uint32_t n_tasks; /* of the graph; those from here on are others' */
     cs_sharing sharing;
     cs_network_announce *announce;
     void *context;
@@ -72,6 +73,9 @@ struct cs_network {
     id_list members;       /* flows of it */
     candidate *candidates; /* a heap: the least share, then the lowest link, first */
     uint32_t n_candidates, cap_candidates;
+    bool record_rates;
+    cs_rate_sample *rates;
+    uint32_t n_rates, cap_rates;
 };
 
 static bool add(id_list *list, uint32_t id)
@@ -85,36 +89,36 @@ static bool add(id_list *list, uint32_t id)
 
 /* ---- routes ---- */
 
-static bool competes(const cs_platform *platform, const route *way, int64_t bytes)
+static bool competes(const cs_platform *platform, const route *way)
 {
-    return bytes > 0 && way->n_finite > 0 && platform->sharing != CS_SHARING_NONE &&
+    return way->bytes > 0 && way->n_finite > 0 && platform->sharing != CS_SHARING_NONE &&
            platform->sharing != CS_SHARING_PHI;
 }
 
-static cs_status find_delivery(const cs_platform *platform, const route *way, const cs_class *cls,
+static cs_status find_delivery(const cs_platform *platform, const route *way, cs_pair ends,
                                cs_delivery *delivery, cs_error *error)
 {
     cs_time delay, bytes_time = 0;
     double bandwidth;
     cs_status status =
-        cs_platform_path(platform, cls->device, cls->peer, &delay, &bandwidth, error);
+        cs_platform_path(platform, ends.source, ends.target, &delay, &bandwidth, error);
     if (status != CS_OK)
         return status;
-    delivery->competes = competes(platform, way, cls->bytes);
-    double bytes = (double)cls->bytes;
+    delivery->competes = competes(platform, way);
+    double bytes = (double)way->bytes;
     if (platform->sharing == CS_SHARING_PHI)
         bytes *= platform->phi;
     if ((!delivery->competes && !cs_time_transfer(bytes, bandwidth, &bytes_time)) ||
         !cs_time_add(delay, bytes_time, &delivery->delay))
         return cs_error_add(error, CS_OVERFLOW, "a transfer of %lld bytes takes 2^63 ps or more",
-                            (long long)cls->bytes);
+                            (long long)way->bytes);
     return CS_OK;
 }
 
-static bool find_route(cs_network *network, const cs_platform *platform, const cs_class *cls,
-                       route *way)
+static bool find_route(cs_network *network, const cs_platform *platform, cs_pair ends,
+                       int64_t bytes, route *way)
 {
-    *way = (route){.first = network->n_route_links, .bandwidth = INFINITY};
+    *way = (route){.first = network->n_route_links, .bandwidth = INFINITY, .bytes = bytes};
     if (!cs_vector_reserve((void **)&network->route_links, &network->cap_route_links,
                            (uint64_t)way->first + platform->longest_route,
                            sizeof(*network->route_links)))
@@ -122,7 +126,7 @@ static bool find_route(cs_network *network, const cs_platform *platform, const c
     if (platform->longest_route == 0)
         return true; /* a platform without links */
     uint32_t *links = network->route_links + way->first;
-    way->n = platform->route(platform, cls->device, cls->peer, links);
+    way->n = platform->route(platform, ends.source, ends.target, links);
     network->n_route_links += way->n;
     for (uint32_t i = 0; i < way->n; i++) {
         double bandwidth = platform->links[links[i]].bandwidth;
@@ -136,29 +140,40 @@ static bool find_route(cs_network *network, const cs_platform *platform, const c
     return true;
 }
 
-static cs_status find_routes(cs_network *network, const cs_platform *platform,
-                             cs_delivery *deliveries, cs_error *error)
+static cs_status find_way(cs_network *network, const cs_platform *platform, uint32_t cls,
+                          cs_pair ends, int64_t bytes, cs_delivery *deliveries, cs_error *error)
 {
-    const cs_graph *graph = network->graph;
-    for (uint32_t i = 0; i < graph->n_classes; i++) {
-        const cs_class *cls = &graph->classes[i];
-        if (cls->kind != CS_TRANSFER)
-            continue;
-        if (!find_route(network, platform, cls, &network->routes[i]))
-            return cs_error_no_memory(error);
-        cs_status status = find_delivery(platform, &network->routes[i], cls, &deliveries[i], error);
-        if (status != CS_OK)
-            return status;
-    }
-    return CS_OK;
+    route *way = &network->routes[cls];
+    return find_route(network, platform, ends, bytes, way)
+               ? find_delivery(platform, way, ends, &deliveries[cls], error)
+               : cs_error_no_memory(error);
 }
 
-static bool reserve(cs_network *network, const cs_graph *graph, const cs_platform *platform)
+static cs_status find_ways(cs_network *network, const cs_network_load *load,
+                           const cs_platform *platform, cs_delivery *deliveries, cs_error *error)
 {
-    network->graph = graph;
+    const cs_graph *graph = load->graph;
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < graph->n_classes && status == CS_OK; i++) {
+        const cs_class *cls = &graph->classes[i];
+        if (cls->kind == CS_TRANSFER)
+            status = find_way(network, platform, i, (cs_pair){cls->device, cls->peer}, cls->bytes,
+                              deliveries, error);
+    }
+    for (uint32_t i = 0; i < load->n_pairs && status == CS_OK; i++)
+        status = find_way(network, platform, graph->n_classes + i, load->pairs[i], load->pair_bytes,
+                          deliveries, error);
+    return status;
+}
+
+static bool reserve(cs_network *network, const cs_network_load *load, const cs_platform *platform)
+{
+    network->n_tasks = load->graph->n_tasks;
+    network->record_rates = load->record_rates;
     network->sharing = platform->sharing;
     network->n_links = platform->n_links;
-    network->routes = calloc((size_t)graph->n_classes + 1, sizeof(*network->routes));
+    network->routes =
+        calloc((size_t)load->graph->n_classes + load->n_pairs + 1, sizeof(*network->routes));
     network->links = calloc((size_t)platform->n_links + 1, sizeof(*network->links));
     if (!network->routes || !network->links)
         return false;
@@ -167,7 +182,7 @@ static bool reserve(cs_network *network, const cs_graph *graph, const cs_platfor
     return true;
 }
 
-cs_status cs_network_create(const cs_graph *graph, const cs_platform *platform,
+cs_status cs_network_create(const cs_network_load *load, const cs_platform *platform,
                             cs_network_announce *announce, void *context, cs_delivery *deliveries,
                             cs_network **network, cs_error *error)
 {
@@ -176,8 +191,8 @@ cs_status cs_network_create(const cs_graph *graph, const cs_platform *platform,
         return cs_error_no_memory(error);
     created->announce = announce;
     created->context = context;
-    cs_status status = reserve(created, graph, platform)
-                           ? find_routes(created, platform, deliveries, error)
+    cs_status status = reserve(created, load, platform)
+                           ? find_ways(created, load, platform, deliveries, error)
                            : cs_error_no_memory(error);
     if (status != CS_OK) {
         cs_network_destroy(created);
@@ -203,6 +218,7 @@ void cs_network_destroy(cs_network *network)
     free(network->flows);
     free(network->arrivals);
     free(network->candidates);
+    free(network->rates);
     free(network);
 }
 
@@ -211,8 +227,16 @@ void cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
 {
     const route *way = &network->routes[cls];
     for (uint32_t i = 0; i < way->n; i++)
-        links[network->route_links[way->first + i]].bytes +=
-            network->graph->classes[cls].bytes * (int64_t)times;
+        links[network->route_links[way->first + i]].bytes += way->bytes * (int64_t)times;
+}
+
+cs_rate_sample *cs_network_take_rates(cs_network *network, uint32_t *n)
+{
+    cs_rate_sample *rates = network->rates;
+    *n = network->n_rates;
+    network->rates = NULL;
+    network->n_rates = network->cap_rates = 0;
+    return rates;
 }
 
 double cs_network_rate(const cs_network *network, uint32_t id)
@@ -257,10 +281,23 @@ static bool enter(cs_network *network, uint32_t id)
     return true;
 }
 
+static bool record_rate(cs_network *network, uint32_t task, double rate, cs_time now)
+{
+    if (!network->record_rates || task >= network->n_tasks)
+        return true;
+    if (!cs_vector_reserve((void **)&network->rates, &network->cap_rates,
+                           network->n_rates + UINT64_C(1), sizeof(*network->rates)))
+        return false;
+    network->rates[network->n_rates++] = (cs_rate_sample){now, rate, task};
+    return true;
+}
+
 static cs_status set_end(cs_network *network, uint32_t id, double rate, cs_time now)
 {
     flow *of = &network->flows[id];
     cs_time rest;
+    if (!record_rate(network, of->task, rate, now))
+        return CS_NO_MEMORY;
     if (!cs_time_transfer(of->left, rate, &rest) || !cs_time_add(now, rest, &of->end))
         return CS_OVERFLOW;
     return network->announce(network->context, id, of->task, of->end) ? CS_OK : CS_NO_MEMORY;
@@ -278,7 +315,7 @@ cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_t
     uint32_t id = network->spare.ids[--network->spare.n];
     network->flows[id] = (flow){.task = task,
                                 .cls = cls,
-                                .left = (double)network->graph->classes[cls].bytes,
+                                .left = (double)network->routes[cls].bytes,
                                 .since = now,
                                 .end = -1,
                                 .active = true};
@@ -551,7 +588,7 @@ cs_status cs_network_end(cs_network *network, uint32_t id, uint32_t task, cs_tim
     if (!*ended)
         return CS_OK;
     of->active = false;
-    if (!add(&network->spare, id))
+    if (!add(&network->spare, id) || !record_rate(network, task, 0, now))
         return CS_NO_MEMORY;
     if (network->sharing == CS_SHARING_FIFO)
         return leave_queues(network, id) ? CS_OK : CS_NO_MEMORY;

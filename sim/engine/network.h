@@ -9,7 +9,7 @@
 #define CS_ENGINE_NETWORK_H
 
 #include "sim/trace/trace.h"
-#include "topologies/platform.h"
+#include "topologies/noise.h"
 
 typedef struct cs_network cs_network;
 
@@ -23,8 +23,18 @@ typedef struct cs_delivery {
  * runs out. */
 typedef bool cs_network_announce(void *context, uint32_t flow, uint32_t task, cs_time time);
 
-/* Finds the routes of all transfer classes. `deliveries`, one per class, is filled. */
-CS_MUST_CHECK cs_status cs_network_create(const cs_graph *graph, const cs_platform *platform,
+/* What the network carries: the transfers of a graph, and messages of `n_pairs` others, all of
+ * `pair_bytes`. The classes of these are n_classes, n_classes + 1, ... */
+typedef struct cs_network_load {
+    const cs_graph *graph;
+    const cs_pair *pairs;
+    uint32_t n_pairs;
+    int64_t pair_bytes;
+    bool record_rates; /* of the graph's tasks */
+} cs_network_load;
+
+/* Finds the routes of all classes. `deliveries`, one per class, is filled. */
+CS_MUST_CHECK cs_status cs_network_create(const cs_network_load *load, const cs_platform *platform,
                                           cs_network_announce *announce, void *context,
                                           cs_delivery *deliveries, cs_network **network,
                                           cs_error *error);
@@ -47,5 +57,8 @@ double cs_network_rate(const cs_network *network, uint32_t flow);
 /* Adds the bytes that a task of the class carries to its links. */
 void cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
                       cs_link_record *links);
+
+/* The rates that were recorded become the caller's, *n of them. */
+cs_rate_sample *cs_network_take_rates(cs_network *network, uint32_t *n);
 
 #endif

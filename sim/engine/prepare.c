@@ -44,7 +44,8 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
                        .competes = transfer && delivery->competes,
                        .update = cls->kind == CS_UPDATE && cls->weights != CS_NONE,
                        .makes = cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE),
-                       .policy = cls->policy != 0};
+                       .policy = cls->policy != 0,
+                       .timed = cls->release > 0 || cls->interval > 0};
     split_effects(e, cls, run);
     e->order_devices |= run->policy;
     if (transfer) {
@@ -59,16 +60,40 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
     return CS_OK;
 }
 
+/* Messages that meet nothing are not made: they would change nothing. */
+static cs_status prepare_sources(cs_engine *e, const cs_delivery *deliveries, cs_error *error)
+{
+    const uint32_t n = e->options.traffic.n_sources;
+    if (n == 0)
+        return CS_OK;
+    e->latencies = malloc(n * sizeof(*e->latencies));
+    e->n_messages = calloc(n, sizeof(*e->n_messages));
+    if (!e->latencies || !e->n_messages)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        e->latencies[i] = deliveries[i].competes ? deliveries[i].delay : -1;
+    return cs_sources_create(&e->options.traffic, &e->sources, error);
+}
+
 static cs_status prepare_classes(cs_engine *e, cs_error *error)
 {
     const cs_graph *graph = e->graph;
-    cs_delivery *deliveries = calloc((size_t)graph->n_classes + 1, sizeof(*deliveries));
+    const cs_traffic *traffic = &e->options.traffic;
+    const cs_network_load load = {.graph = graph,
+                                  .pairs = traffic->pairs,
+                                  .n_pairs = traffic->n_sources,
+                                  .pair_bytes = traffic->bytes,
+                                  .record_rates = e->options.record_rates};
+    cs_delivery *deliveries =
+        calloc((size_t)graph->n_classes + traffic->n_sources + 1, sizeof(*deliveries));
     if (!deliveries)
         return cs_error_no_memory(error);
     cs_status status =
-        cs_network_create(graph, e->platform, announce_flow, e, deliveries, &e->network, error);
+        cs_network_create(&load, e->platform, announce_flow, e, deliveries, &e->network, error);
     for (uint32_t i = 0; i < graph->n_classes && status == CS_OK; i++)
         status = prepare_class(e, &graph->classes[i], &deliveries[i], &e->classes[i], error);
+    if (status == CS_OK)
+        status = prepare_sources(e, deliveries + graph->n_classes, error);
     free(deliveries);
     return status;
 }
@@ -139,6 +164,9 @@ void cs_engine_release(cs_engine *e)
     cs_id_list_finish(&e->called);
     cs_event_queue_finish(&e->events);
     cs_network_destroy(e->network);
+    cs_sources_destroy(e->sources);
+    free(e->latencies);
+    free(e->n_messages);
     cs_memory_finish(&e->memory);
 }
 
@@ -173,6 +201,8 @@ static bool collect_links(cs_engine *e, cs_trace *trace)
         if (e->classes[i].transfer)
             cs_network_count(e->network, i, times[i], trace->links);
     }
+    for (uint32_t i = 0; i < e->options.traffic.n_sources; i++)
+        cs_network_count(e->network, graph->n_classes + i, e->n_messages[i], trace->links);
     free(times);
     return true;
 }
@@ -192,6 +222,7 @@ cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error)
     if (made.stopped)
         cut_off(e);
     made.spans = e->spans;
+    made.rates = cs_network_take_rates(e->network, &made.n_rates);
     made.slots = cs_versions_take_records(e->weights);
     if (e->options.record_versions) {
         made.versions = e->versions;

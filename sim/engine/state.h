@@ -8,10 +8,11 @@
 #include "sim/engine/memory.h"
 #include "sim/engine/network.h"
 #include "sim/engine/ready.h"
+#include "sim/engine/sources.h"
 #include "sim/engine/versions.h"
 
 /* What an event is: a value of its own, or CS_FLOW + the flow that ends. */
-enum { CS_TASK_ENDS, CS_TRANSFER_JOINS, CS_FLOW };
+enum { CS_TASK_ENDS, CS_TASK_RELEASED, CS_TRANSFER_JOINS, CS_MESSAGE_JOINS, CS_FLOW };
 
 /* A class as the inner loop wants it: 32 bytes, and its effects split by when they happen. */
 typedef struct cs_run_class {
@@ -24,6 +25,7 @@ typedef struct cs_run_class {
     bool update; /* of kind CS_UPDATE: records the version that it makes */
     bool makes;  /* makes a version at its end */
     bool policy; /* it has one */
+    bool timed;  /* it has release times */
 } cs_run_class;
 
 typedef struct cs_device_state {
@@ -56,7 +58,10 @@ typedef struct cs_engine {
     bool order_devices; /* the order in which devices start matters */
     cs_time now;
     cs_time last_end; /* of the tasks that have ended */
-    uint32_t n_ended;
+    uint32_t n_begun, n_ended;
+    cs_sources *sources;  /* of others' messages; NULL when there are none */
+    cs_time *latencies;   /* of the messages of each; -1: they meet nothing, and are not made */
+    uint64_t *n_messages; /* of each that are through */
 } cs_engine;
 
 /* Fills a state of which graph, platform, options and error are set. It must be released in either

@@ -299,6 +299,11 @@ static void list_successors(cs_graph *graph, const edge *edges)
     }
 }
 
+bool cs_builder_failed(const cs_builder *builder)
+{
+    return builder->status != CS_OK;
+}
+
 cs_status cs_builder_finish(cs_builder *builder, cs_graph *graph, cs_error *error)
 {
     cs_graph *built = &builder->graph;

@@ -57,6 +57,9 @@ uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage
  * r may use the result on that rank. */
 uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t item);
 
+/* Whether something has failed: a generator that goes on until nothing is left to do had better ask. */
+bool cs_builder_failed(const cs_builder *builder);
+
 /* Makes the graph. The builder is empty afterwards and must still be destroyed. */
 CS_MUST_CHECK cs_status cs_builder_finish(cs_builder *builder, cs_graph *graph, cs_error *error);
 

@@ -4,6 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Release times of all items fit, and collectives have none. */
+static bool releases_fit(const cs_graph *graph, const cs_class *cls)
+{
+    cs_time last;
+    if (cs_kind_group_of(cls->kind) == CS_GROUP_COLLECTIVE)
+        return cls->release == 0 && cls->interval == 0;
+    return cls->release >= 0 && cls->interval >= 0 &&
+           (cls->interval == 0 ||
+            (cs_time_mul(cls->interval, (int64_t)cs_graph_items(graph), &last) &&
+             cs_time_add(last, cls->release, &last)));
+}
+
 /* The first id out of range, as a message. Everything later may index without looking. */
 static cs_status check_classes(const cs_graph *graph, cs_error *error)
 {
@@ -16,7 +28,7 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
         bool peer_fits = group == CS_GROUP_COMPUTE || cls->peer < peers;
         bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
                     cls->origin < CS_N_KINDS && (!cls->blocking || group == CS_GROUP_TRANSFER) &&
-                    cls->duration >= 0 && cls->bytes >= 0 &&
+                    cls->duration >= 0 && cls->bytes >= 0 && releases_fit(graph, cls) &&
                     (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
                     (cls->policy == 0 || (cls->policy <= graph->n_policies &&
                                           cls->weights != CS_NONE && cls->kind != CS_UPDATE)) &&

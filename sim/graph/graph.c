@@ -72,6 +72,9 @@ static bool print_task(const cs_graph *graph, uint32_t task, FILE *out)
     const cs_class *cls = cs_graph_class(graph, task);
     fprintf(out, "%u: %s, %" PRId64 " ps, %" PRId64 " bytes", task,
             cs_graph_describe(graph, task, text, sizeof(text)), cls->duration, cls->bytes);
+    if (cls->release > 0 || cls->interval > 0)
+        fprintf(out, ", not before %" PRId64 " ps",
+                cls->release + cls->interval * graph->tasks[task].item);
     for (uint32_t e = 0; e < cls->n_effects; e++) {
         const cs_effect *effect = &graph->effects[cls->first_effect + e];
         fprintf(out, ", %s %+" PRId64 " of %s on %u", effect->at_end ? "end" : "start",

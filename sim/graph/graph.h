@@ -13,7 +13,8 @@
  *   CS_QUEUE_PRIORITY  any that is ready: higher priority of the class first, then the lower id
  * An edge that program order implies may be left out. Transfers do not queue on a device unless
  * their class is blocking: then they start when both ends are free of compute, before any compute
- * that is ready, lower id first, and occupy both.
+ * that is ready, lower id first, and occupy both. A class may have release times: its task of an item
+ * is not ready before release + item * interval, and in program order the device waits with it.
  *
  * Ids are 32-bit positions. Tasks are best added roughly in the order in which they will run: the
  * engine then walks memory forward.
@@ -111,7 +112,8 @@ typedef struct cs_class {
     uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
-    int64_t bytes;    /* of a transfer; of the whole vector of a collective */
+    cs_time release, interval; /* no start before release + item * interval; of no collective */
+    int64_t bytes;             /* of a transfer; of the whole vector of a collective */
 } cs_class;
 
 typedef struct cs_task {

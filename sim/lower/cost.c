@@ -23,6 +23,9 @@ typedef struct flow {
 typedef struct account {
     const cs_platform *platform;
     const uint32_t *devices;
+    const cs_alpha_beta *levels; /* or NULL; then also: */
+    cs_time *busy; /* per rank, sending and receiving: in this round, in the alpha-beta model */
+    uint32_t n_ranks;
     message *now, *before; /* this round, and the one that was solved last */
     flow *flows;
     uint32_t *links, *way, *used; /* of all flows, of one route, and which links any flow is on */
@@ -59,6 +62,29 @@ static bool add_links(account *a, flow *of, uint32_t n, bool competes)
     return true;
 }
 
+static cs_level level_of(const cs_platform *platform, uint32_t from, uint32_t to,
+                         const uint32_t *way, uint32_t n)
+{
+    const uint32_t node = platform->node_devices, rack = platform->rack_devices;
+    bool peers = true;
+    for (uint32_t i = 0; i < n; i++)
+        peers = peers && platform->links[way[i]].peer;
+    if (node == 0 ? rack == 0 : from / node == to / node)
+        return peers ? CS_LEVEL_GPU_PAIR : CS_LEVEL_NODE;
+    return rack == 0 || from / rack == to / rack ? CS_LEVEL_RACK : CS_LEVEL_SYSTEM;
+}
+
+/* In place of the latency and the bandwidth of the route, those of its level if they are given. */
+static void take_level(const account *a, const message *of, uint32_t n, flow *out)
+{
+    const uint32_t from = a->devices[of->from], to = a->devices[of->to];
+    const cs_alpha_beta *given = &a->levels[level_of(a->platform, from, to, a->way, n)];
+    if (given->bandwidth > 0) {
+        out->latency = given->alpha;
+        out->bandwidth = given->bandwidth;
+    }
+}
+
 static bool find_flows(account *a)
 {
     a->n_links = a->n_used = 0;
@@ -67,12 +93,13 @@ static bool find_flows(account *a)
     for (uint32_t i = 0; i < a->n_now; i++) {
         flow *of = &a->flows[i];
         *of = (flow){.first = a->n_links, .bandwidth = INFINITY};
-        if (a->platform->n_links == 0)
-            continue;
-        const uint32_t n = a->platform->route(a->platform, a->devices[a->now[i].from],
-                                              a->devices[a->now[i].to], a->way);
+        const uint32_t from = a->devices[a->now[i].from], to = a->devices[a->now[i].to];
+        const uint32_t n =
+            a->platform->n_links > 0 ? a->platform->route(a->platform, from, to, a->way) : 0;
         if (!add_links(a, of, n, a->now[i].bytes > 0))
             return false;
+        if (a->levels)
+            take_level(a, &a->now[i], n, of);
     }
     return true;
 }
@@ -156,7 +183,8 @@ static void queue_rates(account *a)
 
 static void set_rates(account *a)
 {
-    switch (a->platform->sharing) {
+    switch (a->levels && a->platform->sharing != CS_SHARING_PHI ? CS_SHARING_NONE
+                                                                : a->platform->sharing) {
     case CS_SHARING_FIFO:
         queue_rates(a);
         return;
@@ -175,15 +203,35 @@ static void set_rates(account *a)
         a->flows[i].rate = a->flows[i].bandwidth / phi;
 }
 
+static void note_time(account *a, cs_time time)
+{
+    a->round_cost = time > a->round_cost ? time : a->round_cost;
+}
+
+/* One port: the messages that a rank sends, and those that it receives, come one after the other. */
+static bool add_to_ports(account *a, const message *of, cs_time time)
+{
+    cs_time *ports[] = {&a->busy[2 * of->from], &a->busy[2 * of->to + 1]};
+    for (size_t i = 0; i < 2; i++) {
+        if (!cs_time_add(*ports[i], time, ports[i]))
+            return false;
+        note_time(a, *ports[i]);
+    }
+    return true;
+}
+
 static bool slowest(account *a)
 {
     a->round_cost = 0;
+    if (a->levels)
+        memset(a->busy, 0, 2 * (size_t)a->n_ranks * sizeof(*a->busy));
     for (uint32_t i = 0; i < a->n_now; i++) {
         cs_time time;
         if (!cs_time_transfer((double)a->now[i].bytes, a->flows[i].rate, &time) ||
-            !cs_time_add(time, a->flows[i].latency, &time))
+            !cs_time_add(time, a->flows[i].latency, &time) ||
+            (a->levels && !add_to_ports(a, &a->now[i], time)))
             return false;
-        a->round_cost = time > a->round_cost ? time : a->round_cost;
+        note_time(a, time);
     }
     return true;
 }
@@ -247,17 +295,26 @@ static bool reserve(account *a)
     a->room = calloc(links, sizeof(*a->room));
     a->crowd = calloc(links, sizeof(*a->crowd));
     a->way = malloc(((size_t)a->platform->longest_route + 1) * sizeof(*a->way));
-    return a->room && a->crowd && a->way;
+    a->busy = a->levels ? calloc(2 * (size_t)a->n_ranks, sizeof(*a->busy)) : NULL;
+    return a->room && a->crowd && a->way && (a->busy || !a->levels);
+}
+
+/* So that the shares of the ranks are equal, and rounds alike, where there are shares. */
+static void round_up(cs_collective *of)
+{
+    const bool whole = of->kind == CS_BROADCAST || of->kind == CS_REDUCE || of->kind == CS_HALO;
+    if (!whole && of->bytes % of->n != 0 && of->bytes < INT64_MAX - of->n)
+        of->bytes += of->n - of->bytes % of->n;
 }
 
 cs_status cs_collective_cost(const cs_collective *collective, const cs_algorithm *algorithm,
-                             const cs_platform *platform, const uint32_t *devices, cs_time *cost,
-                             cs_error *error)
+                             const cs_platform *platform, const uint32_t *devices,
+                             const cs_alpha_beta *levels, cs_time *cost, cs_error *error)
 {
-    account a = {.platform = platform, .devices = devices};
-    cs_collective even = *collective; /* equal chunks, so that rounds are alike */
-    if (even.bytes % even.n != 0 && even.bytes < INT64_MAX - even.n)
-        even.bytes += even.n - even.bytes % even.n;
+    account a = {
+        .platform = platform, .devices = devices, .levels = levels, .n_ranks = collective->n};
+    cs_collective even = *collective;
+    round_up(&even);
     if (!reserve(&a))
         a.status = CS_NO_MEMORY;
     else if (algorithm->walk(&even, visit, &a))
@@ -270,6 +327,7 @@ cs_status cs_collective_cost(const cs_collective *collective, const cs_algorithm
     free(a.used);
     free(a.room);
     free(a.crowd);
+    free(a.busy);
     if (a.status == CS_NO_MEMORY)
         return cs_error_no_memory(error);
     if (a.status != CS_OK)

@@ -12,7 +12,7 @@
 
 static const char *const algorithm_names[] = {
     "auto", "usual", "ring", "halving", "tree", "hierarchical", "segmented", "direct", NULL};
-static const char *const fidelity_names[] = {"auto", "flow", "analytic", NULL};
+static const char *const fidelity_names[] = {"auto", "flow", "analytic", "alpha_beta", NULL};
 static const char *const order_names[] = {"given", "found", NULL};
 
 const cs_field cs_lower_fields[] = {
@@ -25,12 +25,72 @@ const cs_field cs_lower_fields[] = {
     {"fidelity", CS_FIELD_CHOICE, offsetof(cs_lower_options, fidelity), .fallback = "auto",
      .choices = fidelity_names,
      .doc = "flow: every message is simulated; analytic: one delay, as when nothing else runs; "
-            "auto: flow up to most_flows"},
+            "alpha_beta: one delay by the alpha-beta model; auto: flow up to most_flows, else "
+            "analytic"},
     {"order", CS_FIELD_CHOICE, offsetof(cs_lower_options, order), .fallback = "given",
      .choices = order_names, .doc = "of the ranks; found: each followed by the nearest one left"},
     {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",
      .doc = "messages of the whole run up to which the fidelity auto simulates them"},
+    {"levels", CS_FIELD_JSON, offsetof(cs_lower_options, given_levels), .fallback = "",
+     .doc =
+         "alpha and beta for alpha_beta; of a level that is not given, those of a message's route",
+     .shape = "{gpu_pair, node, rack, system: {level}}"},
     {0}};
+
+const cs_field cs_lower_level_fields[] = {
+    {"alpha", CS_FIELD_TIME, offsetof(cs_alpha_beta, alpha), .fallback = "0 s",
+     .doc = "what a message takes whatever its size"},
+    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_alpha_beta, bandwidth), .above_min = true,
+     .doc = "1 / beta"},
+    {0}};
+
+typedef struct levels_section {
+    const cJSON *levels[CS_N_LEVELS];
+} levels_section;
+
+static const cs_field levels_fields[] = {
+    {"gpu_pair", CS_FIELD_JSON, offsetof(levels_section, levels[CS_LEVEL_GPU_PAIR]),
+     .fallback = ""},
+    {"node", CS_FIELD_JSON, offsetof(levels_section, levels[CS_LEVEL_NODE]), .fallback = ""},
+    {"rack", CS_FIELD_JSON, offsetof(levels_section, levels[CS_LEVEL_RACK]), .fallback = ""},
+    {"system", CS_FIELD_JSON, offsetof(levels_section, levels[CS_LEVEL_SYSTEM]), .fallback = ""},
+    {0}};
+
+static cs_status read_levels(const cs_json_place *section, cs_arena *arena,
+                             cs_lower_options *options, cs_error *error)
+{
+    levels_section given;
+    const cs_json_place place = {.up = section, .key = "levels"};
+    cs_status status =
+        cs_field_read(options->given_levels, &place, (const cs_field *const[]){levels_fields, NULL},
+                      (void *const[]){&given}, arena, error);
+    for (uint32_t i = 0; i < CS_N_LEVELS && status == CS_OK; i++) {
+        const cs_json_place at = {.up = &place, .key = levels_fields[i].name};
+        if (given.levels[i])
+            status = cs_field_read(given.levels[i], &at,
+                                   (const cs_field *const[]){cs_lower_level_fields, NULL},
+                                   (void *const[]){&options->levels[i]}, arena, error);
+    }
+    return status;
+}
+
+cs_status cs_lower_read(const cJSON *value, const cs_json_place *place, cs_arena *arena,
+                        cs_lower_options *options, cs_error *error)
+{
+    const cs_json_place levels = {.up = place, .key = "levels"};
+    cs_status status = cs_field_read(value, place, (const cs_field *const[]){cs_lower_fields, NULL},
+                                     (void *const[]){options}, arena, error);
+    if (status != CS_OK || !options->given_levels)
+        return status;
+    if (options->fidelity != CS_FIDELITY_ALPHA_BETA)
+        return cs_json_invalid(&levels, error, "goes with \"fidelity\": \"alpha_beta\" only");
+    return read_levels(place, arena, options, error);
+}
+
+const char *cs_fidelity_name(cs_fidelity fidelity)
+{
+    return fidelity_names[fidelity];
+}
 
 /* A task in a list of several. */
 typedef struct entry {
@@ -78,7 +138,7 @@ typedef struct lowering {
     class_table classes;
     cs_class *made; /* copies of the classes of messages, by new id - n_old_classes */
     uint32_t n_made, cap_made;
-    bool analytic;
+    bool delayed; /* a collective becomes one delay */
     bool no_memory;
     uint32_t member; /* of the collective that is being lowered: its first member */
 } lowering;
@@ -355,7 +415,7 @@ static void lower_tasks(lowering *l)
         }
         const cs_way *way = &l->ways[record->cls];
         l->member = task;
-        if (l->analytic)
+        if (l->delayed)
             lower_to_delay(l, way);
         else
             lower_to_flows(l, way);
@@ -494,17 +554,18 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
         note_algorithm(report, way->algorithm->name);
         task += way->collective.n;
     }
-    l->analytic =
-        l->options->fidelity == CS_FIDELITY_ANALYTIC ||
-        (l->options->fidelity == CS_FIDELITY_AUTO && report->n_flows > l->options->most_flows);
-    report->analytic = l->analytic;
-    if (!l->analytic && n_tasks >= CS_LIST)
+    const bool many = report->n_flows > l->options->most_flows;
+    report->fidelity = (cs_fidelity)l->options->fidelity;
+    if (report->fidelity == CS_FIDELITY_AUTO)
+        report->fidelity = many ? CS_FIDELITY_ANALYTIC : CS_FIDELITY_FLOW;
+    l->delayed = report->fidelity != CS_FIDELITY_FLOW;
+    if (!l->delayed && n_tasks >= CS_LIST)
         return too_large(n_tasks, error);
-    if (l->analytic && l->options->measured)
+    if (report->fidelity == CS_FIDELITY_ANALYTIC && l->options->measured)
         count_measured(l, report);
-    for (uint32_t i = 0; i < l->from->n_classes && l->analytic && status == CS_OK; i++)
+    for (uint32_t i = 0; i < l->from->n_classes && l->delayed && status == CS_OK; i++)
         if (l->ways[i].algorithm)
-            status = cs_way_price(l->platform, &l->ways[i], error);
+            status = cs_way_price(l->platform, l->options, &l->ways[i], error);
     return status;
 }
 

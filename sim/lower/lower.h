@@ -3,7 +3,8 @@
  * A collective is replaced by the messages of an algorithm (algorithms.h), each a transfer over its
  * route: they compete with each other and with whatever else is on the links. Or, where that would
  * be too many, by one delay that begins when all ranks are there and takes what the collective takes
- * when nothing else runs (cost.h); its bytes are then on no link.
+ * when nothing else runs (cost.h): solved for the links on which its messages meet, or by the
+ * alpha-beta model, in which they do not. Its bytes are then on no link.
  *
  * A member of a collective is entered before its rank's first message and left when its rank has
  * received and sent all. A rank that receives before it sends, or ends with many messages, gets a
@@ -13,24 +14,34 @@
 #define CS_LOWER_LOWER_H
 
 #include "sim/base/field.h"
-#include "sim/graph/graph.h"
+#include "sim/lower/cost.h"
 #include "sim/lower/measured.h"
-#include "topologies/platform.h"
 
-typedef enum cs_fidelity { CS_FIDELITY_AUTO, CS_FIDELITY_FLOW, CS_FIDELITY_ANALYTIC } cs_fidelity;
+typedef enum cs_fidelity {
+    CS_FIDELITY_AUTO,
+    CS_FIDELITY_FLOW,
+    CS_FIDELITY_ANALYTIC,
+    CS_FIDELITY_ALPHA_BETA
+} cs_fidelity;
 
 typedef struct cs_lower_options {
-    uint32_t algorithm;  /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
-    uint32_t chunks;     /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
-    uint32_t fidelity;   /* cs_fidelity */
-    uint32_t order;      /* 0: given, 1: found */
-    uint32_t most_flows; /* up to which the fidelity "auto" takes flows, of the whole graph */
-    /* not from the table: */
+    uint32_t algorithm;        /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
+    uint32_t chunks;           /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
+    uint32_t fidelity;         /* cs_fidelity */
+    uint32_t order;            /* 0: given, 1: found */
+    uint32_t most_flows;       /* up to which the fidelity "auto" takes flows, of the whole graph */
+    const cJSON *given_levels; /* the object that `levels` are read from, or NULL */
+    cs_alpha_beta levels[CS_N_LEVELS];
     const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */
 } cs_lower_options;
 
-/* For scenarios and their documentation. */
+/* For scenarios and their documentation: of the options, and of one level. */
 extern const cs_field cs_lower_fields[];
+extern const cs_field cs_lower_level_fields[];
+
+/* Reads the section of a scenario; `value` may be NULL. */
+CS_MUST_CHECK cs_status cs_lower_read(const cJSON *value, const cs_json_place *place,
+                                      cs_arena *arena, cs_lower_options *options, cs_error *error);
 
 /* A collective whose delay was computed although there are measured ones. */
 typedef struct cs_unmeasured {
@@ -45,8 +56,8 @@ enum { CS_UNMEASURED_MAX = 16 };
 /* What was done, for the summary. */
 typedef struct cs_lower_report {
     uint64_t n_collectives, n_flows; /* n_flows: of the algorithms, whether simulated or not */
-    bool analytic;
-    char algorithms[96]; /* "ring, tree" */
+    cs_fidelity fidelity;            /* that was taken: not CS_FIDELITY_AUTO */
+    char algorithms[96];             /* "ring, tree" */
     /* where measured times were given and collectives are delays: */
     uint64_t n_measured;   /* collectives that take a measured time */
     uint32_t n_unmeasured; /* distinct ones without; at most those that fit are listed */
@@ -59,6 +70,8 @@ typedef struct cs_lower_report {
 CS_MUST_CHECK cs_status cs_lower_with(cs_graph *graph, const cs_platform *platform,
                                       const cs_lower_options *options, cs_graph *lowered,
                                       cs_lower_report *report, cs_error *error);
+
+const char *cs_fidelity_name(cs_fidelity fidelity);
 
 /* With the usual algorithms (ring, or direct for what has no ring), as flows, ranks as given. */
 CS_MUST_CHECK cs_status cs_lower(cs_graph *graph, cs_graph *lowered, cs_error *error);

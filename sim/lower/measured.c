@@ -17,7 +17,7 @@ cs_status cs_measured_time(const cs_measured_collective *entry, int64_t bytes, c
     uint32_t i = entry->n_regimes - 1;
     while (i > 0 && entry->regimes[i].from > bytes)
         i--;
-    const cs_alpha_beta *regime = &entry->regimes[i];
+    const cs_measured_regime *regime = &entry->regimes[i];
     if (cs_time_from_seconds(regime->alpha + regime->beta * (double)bytes, time))
         return CS_OK;
     return cs_error_add(error, CS_OVERFLOW, "a collective takes 2^63 ps or more");

@@ -6,17 +6,17 @@
 
 #include "sim/graph/graph.h"
 
-typedef struct cs_alpha_beta {
+typedef struct cs_measured_regime {
     int64_t from;       /* bytes that the regime begins with; 0 of the first */
     double alpha, beta; /* s, s per byte */
-} cs_alpha_beta;
+} cs_measured_regime;
 
 typedef struct cs_measured_collective {
     cs_kind kind;
     bool network; /* ranks in several nodes, else all in one */
     uint32_t ranks;
     uint32_t n_regimes; /* >= 1, ascending in `from` */
-    const cs_alpha_beta *regimes;
+    const cs_measured_regime *regimes;
 } cs_measured_collective;
 
 typedef struct cs_measured_collectives {

@@ -90,14 +90,16 @@ static bool several_nodes(const cs_platform *platform, const uint32_t *devices, 
 
 /* ---- algorithm and chunks ---- */
 
-cs_status cs_way_price(const cs_platform *platform, cs_way *way, cs_error *error)
+cs_status cs_way_price(const cs_platform *platform, const cs_lower_options *options, cs_way *way,
+                       cs_error *error)
 {
-    if (way->measured)
+    const bool by_levels = options->fidelity == CS_FIDELITY_ALPHA_BETA;
+    if (way->measured && !by_levels)
         return cs_measured_time(way->measured, way->collective.bytes, &way->cost, error);
     if (way->cost >= 0)
         return CS_OK;
-    return cs_collective_cost(&way->collective, way->algorithm, platform, way->devices, &way->cost,
-                              error);
+    return cs_collective_cost(&way->collective, way->algorithm, platform, way->devices,
+                              by_levels ? options->levels : NULL, &way->cost, error);
 }
 
 /* Takes the cheapest of the chunk counts, and of all algorithms that fit where none is named. */
@@ -118,7 +120,7 @@ static cs_status take_cheapest(const cs_platform *platform, const cs_lower_optio
                 break;
             tried.collective.chunks = options->chunks > 0 ? options->chunks : counts[k];
             tried.cost = -1;
-            const cs_status status = cs_way_price(platform, &tried, error);
+            const cs_status status = cs_way_price(platform, options, &tried, error);
             if (status != CS_OK)
                 return status;
             if (best.cost < 0 || tried.cost < best.cost)

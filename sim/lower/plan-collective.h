@@ -24,7 +24,8 @@ CS_MUST_CHECK cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls
                                       cs_way *way, cs_error *error);
 
 /* Fills in the cost, if it is not there yet: that which was measured, else that of the algorithm. */
-CS_MUST_CHECK cs_status cs_way_price(const cs_platform *platform, cs_way *way, cs_error *error);
+CS_MUST_CHECK cs_status cs_way_price(const cs_platform *platform, const cs_lower_options *options,
+                                     cs_way *way, cs_error *error);
 
 /* Accepts a zeroed one. */
 void cs_way_finish(cs_way *way);

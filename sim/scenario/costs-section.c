@@ -172,11 +172,11 @@ static const cs_kind kinds[CS_N_COST_COLLECTIVES] = {
 
 static bool hand_over(cs_draft *draft, const cs_cost_network *from, cs_measured_collective *to)
 {
-    cs_alpha_beta *regimes =
+    cs_measured_regime *regimes =
         cs_arena_alloc(&draft->scenario->arena, from->n_regimes, sizeof(*regimes));
     for (uint32_t i = 0; regimes && i < from->n_regimes; i++)
-        regimes[i] = (cs_alpha_beta){from->regimes[i].from, from->regimes[i].alpha.value,
-                                     from->regimes[i].beta.value};
+        regimes[i] = (cs_measured_regime){from->regimes[i].from, from->regimes[i].alpha.value,
+                                          from->regimes[i].beta.value};
     *to = (cs_measured_collective){.kind = kinds[from->collective],
                                    .network = from->level == CS_COST_LEVEL_NETWORK,
                                    .ranks = from->ranks,

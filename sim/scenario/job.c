@@ -58,6 +58,52 @@ static cs_status measure_messages(cs_scenario *scenario, cs_error *error)
     return CS_OK;
 }
 
+/* Between the devices of a stage and of the next one: whether a message takes what the job's lone one
+ * takes, both ways, and nobody else uses their links. `users` has a row per link: 1 + the lower and
+ * the higher of the two devices whose link it is, 0 while it is nobody's. */
+static bool own_links(const cs_scenario *scenario, uint32_t stage, uint32_t *route, uint32_t *users)
+{
+    const cs_platform *platform = &scenario->platform;
+    const cs_plan *plan = &scenario->plan;
+    uint32_t a = plan->devices[plan->stages[stage].first_device];
+    uint32_t b = plan->devices[plan->stages[stage + 1].first_device];
+    uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    for (int back = 0; back < 2 && low < high; back++) {
+        uint32_t from = back ? high : low, to = back ? low : high;
+        uint32_t n = platform->route(platform, from, to, route);
+        cs_time latency = 0;
+        double bandwidth = INFINITY;
+        for (uint32_t i = 0; i < n; i++) {
+            const cs_link *link = &platform->links[route[i]];
+            uint32_t *user = &users[2 * (size_t)route[i]];
+            if (!cs_time_add(latency, link->latency, &latency) ||
+                (user[0] > 0 && (user[0] != low + 1 || user[1] != high + 1)))
+                return false;
+            user[0] = low + 1;
+            user[1] = high + 1;
+            bandwidth = fmin(bandwidth, link->bandwidth);
+        }
+        if (latency != scenario->job.latency ||
+            bandwidth / platform->phi != scenario->job.bandwidth)
+            return false;
+    }
+    return true;
+}
+
+static cs_status look_at_links(cs_scenario *scenario, cs_error *error)
+{
+    const cs_platform *platform = &scenario->platform;
+    cs_arena *arena = &scenario->arena;
+    uint32_t *users = cs_arena_alloc(arena, 2 * (size_t)platform->n_links, sizeof(*users));
+    uint32_t *route = cs_arena_alloc(arena, platform->longest_route, sizeof(*route));
+    if (!users || !route)
+        return cs_error_no_memory(error);
+    scenario->job.own_links = true;
+    for (uint32_t s = 0; s + 1 < scenario->plan.n_stages && scenario->job.own_links; s++)
+        scenario->job.own_links = own_links(scenario, s, route, users);
+    return CS_OK;
+}
+
 /* What planners and schedules see of the platform. */
 cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error)
 {
@@ -66,19 +112,27 @@ cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error)
     double *speeds = cs_arena_alloc(&scenario->arena, n, sizeof(*speeds));
     if (!speeds)
         return cs_error_no_memory(error);
-    for (uint32_t d = 0; d < n; d++)
-        speeds[d] = scenario->platform.devices[d].speed;
+    scenario->job.memory = INT64_MAX;
+    for (uint32_t d = 0; d < n; d++) {
+        const cs_device *device = &scenario->platform.devices[d];
+        speeds[d] = device->speed;
+        if (device->capacity < scenario->job.memory)
+            scenario->job.memory = device->capacity;
+    }
     scenario->job.speeds = speeds;
     scenario->job.n_devices = n;
     return measure_messages(scenario, error);
 }
 
 /* Divides the mini-batch among replicas and micro-batches. */
-static cs_status divide_batch(cs_draft *draft, cs_error *error)
+cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     bool replicated = draft->schedule.kind->layout == CS_LAYOUT_REPLICATED;
-    uint32_t replicas = replicated ? scenario->plan.stages[0].n_devices : 1;
+    uint32_t replicas = replicated ? scenario->platform.n_devices : 1;
+    scenario->job.micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
+    scenario->job.optimizer_ratio = cs_precision_state_ratio(
+        (cs_precision)scenario->model.precision, cs_optimizers[draft->model.optimizer].state_ratio);
     uint64_t parts = (uint64_t)scenario->job.micro_batches * replicas;
     uint64_t own = scenario->model.batch_size > 0 ? scenario->model.batch_size : 1;
     uint64_t batch = draft->model.batch_size > 0 ? draft->model.batch_size : parts * own;
@@ -99,12 +153,11 @@ static cs_status divide_batch(cs_draft *draft, cs_error *error)
     return CS_OK;
 }
 
-/* What a job that is refused would take: tens of gigabytes, or minutes until its graph is there. */
-static const double most_tasks = 1 << 28, most_looks = 1e10;
+/* What a job that is refused would take: tens of gigabytes. */
+static const double most_tasks = 1 << 28;
 
 /* Estimated from above: a pipeline has a forward, a recomputation, a backward and two messages per
- * stage and micro-batch, and its generator looks at every stage in every time slot; a replica has
- * at most a backward per layer. */
+ * stage and micro-batch; a replica of the whole model has at most a backward per layer. */
 static cs_status check_tasks(const cs_draft *draft, cs_error *error)
 {
     const cs_scenario *scenario = draft->scenario;
@@ -113,8 +166,7 @@ static cs_status check_tasks(const cs_draft *draft, cs_error *error)
     double devices = scenario->plan.n_devices, iterations = job->iterations;
     double per_micro_batch = replicated ? 1 + (double)scenario->model.n_layers : 5;
     double tasks = per_micro_batch * devices * job->micro_batches * iterations;
-    double looks = replicated ? 0 : 2 * (devices + job->micro_batches) * devices * iterations;
-    if (tasks <= most_tasks && looks <= most_looks)
+    if (tasks <= most_tasks)
         return CS_OK;
     return cs_json_invalid(&draft->root, error,
                            "too large to simulate: %u mini-batches of %u micro-batches on %u "
@@ -138,8 +190,37 @@ static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_mi
     return bytes < limit && time < limit;
 }
 
-static cs_status sum_stages(cs_scenario *scenario, cs_error *error)
+/* Devices of a stage that share a micro-batch. */
+static uint32_t sharers(const cs_job *job, uint32_t stage)
 {
+    return job->replicas == CS_REPLICAS_ALL_REDUCE ? job->plan->stages[stage].n_devices : 1;
+}
+
+/* What one device does of a micro-batch. A model without samples is divided as if it had one per
+ * replica. */
+static cs_status sum_stage(const cs_draft *draft, uint32_t s, cs_layer_sum *sum, cs_error *error)
+{
+    const cs_job *job = &draft->scenario->job;
+    const cs_stage *stage = &job->plan->stages[s];
+    uint32_t n = sharers(job, s), samples = job->micro_samples;
+    cs_json_place up = {.up = &draft->root, .key = "model"};
+    cs_json_place place = {.up = &up, .key = "batch_size"};
+    cs_model model = *job->model;
+    if (n > 1 && model.batch_size == 0) {
+        model.batch_size = n;
+        samples = n;
+    }
+    if (samples % n != 0)
+        return cs_json_invalid(&place, error,
+                               "must give a micro-batch a multiple of %u samples, a share for each "
+                               "device of stage %u (has %u)",
+                               n, s, samples);
+    return cs_model_sum(&model, stage->first_layer, stage->end_layer, samples / n, sum, error);
+}
+
+static cs_status sum_stages(const cs_draft *draft, cs_error *error)
+{
+    cs_scenario *scenario = draft->scenario;
     cs_job *job = &scenario->job;
     const cs_plan *plan = &scenario->plan;
     cs_layer_sum *sums = cs_arena_alloc(&scenario->arena, plan->n_stages, sizeof(*sums));
@@ -147,8 +228,7 @@ static cs_status sum_stages(cs_scenario *scenario, cs_error *error)
         return cs_error_no_memory(error);
     for (uint32_t s = 0; s < plan->n_stages; s++) {
         const cs_stage *stage = &plan->stages[s];
-        cs_status status = cs_model_sum(job->model, stage->first_layer, stage->end_layer,
-                                        job->micro_samples, &sums[s], error);
+        cs_status status = sum_stage(draft, s, &sums[s], error);
         if (status != CS_OK)
             return status;
         if (!stage_fits(job, &sums[s], job->micro_batches))
@@ -161,19 +241,29 @@ static cs_status sum_stages(cs_scenario *scenario, cs_error *error)
     return CS_OK;
 }
 
+static cs_status check_schedule(const cs_draft *draft, cs_error *error)
+{
+    const cs_schedule *kind = draft->schedule.kind;
+    cs_json_place place = {.up = &draft->root, .key = "schedule"};
+    return kind->check ? kind->check(&draft->scenario->job, draft->schedule.params, &place, error)
+                       : CS_OK;
+}
+
 cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     cs_job *job = &scenario->job;
     job->model = &scenario->model;
     job->plan = &scenario->plan;
-    job->micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
+    job->pattern = scenario->pattern.period > 0 ? &scenario->pattern : NULL;
     job->iterations = draft->top.iterations;
-    job->optimizer_ratio = cs_precision_state_ratio(
-        (cs_precision)scenario->model.precision, cs_optimizers[draft->model.optimizer].state_ratio);
+    if (draft->schedule.kind->replicas)
+        job->replicas = draft->schedule.kind->replicas(draft->schedule.params);
     job->blocking = draft->platform.blocking;
     cs_status status = check_tasks(draft, error);
     if (status == CS_OK)
-        status = divide_batch(draft, error);
-    return status == CS_OK ? sum_stages(scenario, error) : status;
+        status = look_at_links(scenario, error);
+    if (status == CS_OK)
+        status = sum_stages(draft, error);
+    return status == CS_OK ? check_schedule(draft, error) : status;
 }

@@ -1,4 +1,4 @@
-#include "sim/scenario/sections.h"
+#include "sim/scenario/noise-section.h"
 
 #include "sim/base/text.h"
 
@@ -27,6 +27,12 @@ const cs_field cs_scenario_platform_fields[] = {
      .shape = "number >= 1 or \"count\""},
     {"blocking", CS_FIELD_BOOL, offsetof(cs_platform_section, blocking), .fallback = "false",
      .doc = "point-to-point transfers occupy the compute of sender and receiver"},
+    {"jitter", CS_FIELD_JSON, offsetof(cs_platform_section, jitter), .fallback = "",
+     .doc = "share of its bandwidth that each link has lost in a run", .shape = "{spread}"},
+    {"stragglers", CS_FIELD_JSON, offsetof(cs_platform_section, stragglers), .fallback = "",
+     .doc = "devices and computations that take longer", .shape = "{stragglers}"},
+    {"background", CS_FIELD_JSON, offsetof(cs_platform_section, background), .fallback = "",
+     .doc = "messages of others on the links", .shape = "{background}"},
     {0},
 };
 
@@ -176,7 +182,9 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
     }
     status = cs_topology_params(draft->platform.kind, value, &place, cs_scenario_platform_fields,
                                 &draft->platform, arena, &draft->platform.params, error);
-    return status == CS_OK ? read_phi(&draft->platform, &place, error) : status;
+    if (status == CS_OK)
+        status = read_phi(&draft->platform, &place, error);
+    return status == CS_OK ? cs_draft_read_noise(draft, &place, error) : status;
 }
 
 /* How many devices a schedule runs on when the platform section does not say; 0: that cannot be
@@ -194,6 +202,7 @@ static uint32_t devices_needed(const cs_draft *draft)
         return draft->scenario->model.n_layers;
     case CS_LAYOUT_PLACED:
         return cs_draft_devices_placed(draft);
+    case CS_LAYOUT_PLANNED:
     case CS_LAYOUT_REPLICATED:
         break;
     }
@@ -253,7 +262,11 @@ cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error)
         return status;
     platform->sharing = section->shared;
     platform->phi = section->coefficient;
-    status = set_devices(draft, section->memory, memory_field, error);
-    cs_status speeds = set_devices(draft, section->speed, speed_field, error);
-    return status == CS_OK ? speeds : status;
+    const cs_json_place place = {.up = &draft->root, .key = "platform"};
+    const cs_status parts[] = {set_devices(draft, section->memory, memory_field, error),
+                               set_devices(draft, section->speed, speed_field, error),
+                               cs_draft_check_noise(draft, &place, error)};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == CS_OK; i++)
+        status = parts[i];
+    return status;
 }

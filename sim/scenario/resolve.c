@@ -37,22 +37,27 @@ static bool add_platform(const cs_draft *draft, cJSON *root)
                        section.kind->fields, section.params);
 }
 
-/* A plan from a file can have any device in any stage, which a list of cuts cannot say. */
+/* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot say.
+ * Planners may take long. */
 static bool add_schedule(const cs_draft *draft, cJSON *root)
 {
     const cs_scenario *scenario = draft->scenario;
     cs_schedule_section section = draft->schedule;
-    bool plan = cJSON_IsObject(section.partition);
-    cs_layout layout = section.kind->layout;
-    if (plan || (layout != CS_LAYOUT_PIPELINE && layout != CS_LAYOUT_PLACED))
+    bool plan = cJSON_IsObject(section.partition) || cs_draft_has_planner(draft);
+    if (plan || !cs_layout_is_partitioned(section.kind->layout))
         section.partition = NULL;
     cJSON *schedule = add_section(root, "schedule", cs_scenario_schedule_fields, &section,
                                   section.kind->fields, section.params);
     if (!schedule || !plan)
         return schedule;
     cJSON *partition = cJSON_AddObjectToObject(schedule, "partition");
-    return partition && cJSON_AddItemToObject(partition, "inline",
-                                              cs_plan_json(&scenario->plan, &scenario->model));
+    cJSON *in_place = cs_plan_json(&scenario->plan, &scenario->model);
+    if (!partition || !cJSON_AddItemToObject(partition, "inline", in_place)) {
+        cJSON_Delete(in_place);
+        return false;
+    }
+    return scenario->pattern.period == 0 ||
+           cs_pattern_add_json(in_place, &scenario->plan, &scenario->pattern, NULL) == CS_OK;
 }
 
 /* The model has its times already; what is left are the collectives'. */

@@ -1,6 +1,7 @@
 #include "sim/scenario/scenario.h"
 
 #include "sim/base/file.h"
+#include "sim/scenario/planning.h"
 #include "sim/scenario/sections.h"
 
 #include <stdlib.h>
@@ -39,6 +40,7 @@ void cs_scenario_finish(cs_scenario *scenario)
     cs_net_finish(scenario->net);
     cs_platform_finish(&scenario->platform);
     cs_plan_finish(&scenario->plan);
+    cs_pattern_finish(&scenario->pattern);
     cs_arena_finish(&scenario->arena);
     free(scenario->resolved);
     free(scenario->costs.missing);
@@ -68,9 +70,8 @@ static cs_status check_name(const cs_draft *draft, cs_error *error)
 static cs_status read_collectives(cs_draft *draft, cs_error *error)
 {
     const cs_json_place place = {.up = &draft->root, .key = "collectives"};
-    return cs_field_read(
-        draft->top.collectives, &place, (const cs_field *const[]){cs_lower_fields, NULL},
-        (void *const[]){&draft->scenario->collectives}, &draft->scenario->arena, error);
+    return cs_lower_read(draft->top.collectives, &place, &draft->scenario->arena,
+                         &draft->scenario->collectives, error);
 }
 
 /* Reads all sections, whatever is wrong with the others, so that one run reports everything. */
@@ -104,9 +105,11 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
 static cs_status build(cs_draft *draft, cs_error *error)
 {
     cs_status (*const builders[])(cs_draft *, cs_error *) = {
-        cs_draft_build_model,   cs_draft_check_costs, cs_draft_build_platform,
-        cs_draft_view_platform, cs_draft_build_plan,  cs_draft_build_job};
-    for (size_t i = 0; i < sizeof(builders) / sizeof(builders[0]); i++) {
+        cs_draft_build_model,   cs_draft_check_costs,  cs_draft_build_platform,
+        cs_draft_view_platform, cs_draft_divide_batch, cs_draft_build_plan,
+        cs_draft_build_job};
+    enum { ALL = sizeof(builders) / sizeof(builders[0]), UNPLANNED = ALL - 2 };
+    for (size_t i = 0; i < (draft->unplanned ? UNPLANNED : ALL); i++) {
         cs_status status = builders[i](draft, error);
         if (status != CS_OK)
             return status;
@@ -127,7 +130,10 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
     scenario->seed = draft->top.seed;
     scenario->schedule = draft->schedule.kind;
     scenario->params = draft->schedule.params;
+    if (draft->unplanned && scenario->name)
+        return CS_OK;
     scenario->resolved = scenario->name ? cs_draft_resolved(draft) : NULL;
+    scenario->collectives.given_levels = NULL; /* of the document, which may not live on */
     return scenario->resolved ? CS_OK : cs_error_no_memory(error);
 }
 
@@ -146,12 +152,13 @@ static cs_status keep_net(cs_draft *draft, cs_error *error)
     return CS_OK;
 }
 
-cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *scenario,
-                           cs_error *error)
+static cs_status read_scenario(const cJSON *root, const char *path, bool unplanned,
+                               cs_scenario *scenario, cs_error *error)
 {
     *scenario = (cs_scenario){0};
     cs_arena_init(&scenario->arena);
-    cs_draft draft = {.path = path, .root = {.file = path}, .scenario = scenario};
+    cs_draft draft = {
+        .path = path, .root = {.file = path}, .unplanned = unplanned, .scenario = scenario};
     cs_status status = read_into(&draft, root, error);
     if (status == CS_OK)
         status = keep_net(&draft, error);
@@ -161,6 +168,18 @@ cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *sce
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;
+}
+
+cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *scenario,
+                           cs_error *error)
+{
+    return read_scenario(root, path, false, scenario, error);
+}
+
+cs_status cs_scenario_read_unplanned(const cJSON *root, const char *path, cs_scenario *scenario,
+                                     cs_error *error)
+{
+    return read_scenario(root, path, true, scenario, error);
 }
 
 cs_status cs_scenario_load(const char *path, const cs_override *overrides, size_t n_overrides,

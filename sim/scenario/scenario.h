@@ -9,6 +9,7 @@
 
 #include "schedules/schedule.h"
 #include "sim/lower/lower.h"
+#include "topologies/noise.h"
 #include "topologies/topology.h"
 
 /* Times of a piece of work that were asked for and not measured. */
@@ -40,8 +41,10 @@ typedef struct cs_scenario {
     uint32_t granularity; /* cs_granularity of its chain */
     cs_platform platform;
     cs_plan plan;
+    cs_pattern pattern; /* that came with the plan; period 0: none did */
     cs_job job;
     cs_lower_options collectives;
+    cs_noise noise; /* of every run: what it does is drawn from the run's seed */
     cs_costs_use costs;
     char
         *resolved; /* JSON text: the scenario with every default written out, and with the model and
@@ -72,5 +75,7 @@ extern const cs_field cs_scenario_model_fields[];
 extern const cs_field cs_scenario_uniform_fields[];
 extern const cs_field cs_scenario_platform_fields[];
 extern const cs_field cs_scenario_schedule_fields[];
+extern const cs_field cs_scenario_stragglers_fields[];
+extern const cs_field cs_scenario_background_fields[];
 
 #endif

@@ -11,9 +11,11 @@ const cs_field cs_scenario_schedule_fields[] = {
      .doc = "one of `sim list schedules`"},
     {"partition", CS_FIELD_JSON, offsetof(cs_schedule_section, partition),
      .fallback = "\"balanced\"",
-     .doc = "of a pipeline: how layers are assigned to stages; a list names the first layers of "
-            "stages 1, 2, ...; a file is what `sim plan` wrote, and inline what would stand in it",
-     .shape = "\"balanced\", [layer, ...], {\"file\": name} or {\"inline\": {plan}}"},
+     .doc = "of a pipeline: how layers are assigned to stages: by one of `sim list planners`, with "
+            "its parameters in an object, by the first layers of stages 1, 2, ..., by a file that "
+            "`sim plan` wrote, or inline by what would stand in it",
+     .shape = "the name of a planner, {\"planner\": name, ...}, [layer, ...], {\"file\": name} or "
+              "{\"inline\": {plan}}"},
     {"partition_communication", CS_FIELD_BOOL,
      offsetof(cs_schedule_section, partition_communication), .fallback = "false",
      .doc = "with \"balanced\": count the messages between stages as well"},
@@ -54,8 +56,7 @@ static cs_status check_partition(const cs_draft *draft, const cs_json_place *sec
                                  cs_error *error)
 {
     const cs_schedule_section *schedule = &draft->schedule;
-    cs_layout layout = schedule->kind->layout;
-    bool pipeline = layout == CS_LAYOUT_PIPELINE || layout == CS_LAYOUT_PLACED;
+    bool pipeline = cs_layout_is_partitioned(schedule->kind->layout);
     cs_json_place place = {.up = section, .key = "partition"};
     if (!pipeline && cs_json_member(draft->top.schedule, "partition"))
         return cs_json_invalid(&place, error, "goes with pipelines only, not with \"%s\"",
@@ -148,6 +149,17 @@ static cs_status balance(cs_draft *draft, cs_error *error)
         scenario->model.n_layers, scenario->model.name, balance.n_stages);
 }
 
+/* The plan of a document, with its pattern if there is one. */
+static cs_status read_planned(cs_draft *draft, const cJSON *root, const cs_json_place *place,
+                              cs_error *error)
+{
+    cs_scenario *scenario = draft->scenario;
+    cs_status status = cs_plan_read(root, place, &scenario->model, &scenario->plan, error);
+    if (status == CS_OK)
+        status = cs_pattern_read(root, place, &scenario->plan, &scenario->pattern, error);
+    return status;
+}
+
 static cs_status load_plan(cs_draft *draft, const char *file, cs_error *error)
 {
     char *path = cs_file_relative(draft->path, file);
@@ -157,7 +169,7 @@ static cs_status load_plan(cs_draft *draft, const char *file, cs_error *error)
     cs_status status = cs_json_load(path, &root, error);
     if (status == CS_OK) {
         cs_json_place plan = {.file = path};
-        status = cs_plan_read(root, &plan, &draft->scenario->model, &draft->scenario->plan, error);
+        status = read_planned(draft, root, &plan, error);
         cJSON_Delete(root);
     }
     free(path);
@@ -190,30 +202,62 @@ static cs_status read_plan(cs_draft *draft, const cs_json_place *place, cs_error
         return cs_json_invalid(place, error, "must have either \"file\" or \"inline\"");
     if (source.file)
         return load_plan(draft, source.file, error);
-    return cs_plan_read(source.in_place, &in_place, &draft->scenario->model, &draft->scenario->plan,
-                        error);
+    return read_planned(draft, source.in_place, &in_place, error);
 }
 
-/* Every stage has a device of its own, all of them on the platform, and none is replicated. */
+/* Puts a stage on devices of the platform that have none yet. */
+static cs_status take_devices(const cs_draft *draft, uint32_t s, bool *taken,
+                              const cs_json_place *place, cs_error *error)
+{
+    const cs_plan *plan = &draft->scenario->plan;
+    const cs_stage *stage = &plan->stages[s];
+    uint32_t n_devices = draft->scenario->platform.n_devices;
+    for (uint32_t i = 0; i < stage->n_devices; i++) {
+        uint32_t device = plan->devices[stage->first_device + i];
+        if (device >= n_devices || taken[device])
+            return cs_json_invalid(place, error,
+                                   "must put stage %u on devices below %u that have no other "
+                                   "stage (device %u is not)",
+                                   s, n_devices, device);
+        taken[device] = true;
+    }
+    if (stage->n_devices == 1 || draft->schedule.kind->replicas)
+        return CS_OK;
+    return cs_json_invalid(place, error,
+                           "must put stage %u on one device for the schedule \"%s\", which has no "
+                           "replicas (got %u)",
+                           s, draft->schedule.kind->name, stage->n_devices);
+}
+
+/* Every stage has devices of its own, all of them on the platform, and every device has a stage. */
 static cs_status check_plan(cs_draft *draft, const cs_json_place *place, cs_error *error)
 {
     const cs_plan *plan = &draft->scenario->plan;
     uint32_t n_devices = draft->scenario->platform.n_devices;
-    if (plan->n_stages != n_devices)
-        return cs_json_invalid(
-            place, error, "must give each of the platform's %u devices a stage (got %u stages)",
-            n_devices, plan->n_stages);
     bool *taken = cs_arena_alloc(&draft->scenario->arena, n_devices, sizeof(*taken));
     if (!taken)
         return cs_error_no_memory(error);
+    if (plan->n_devices != n_devices)
+        return cs_json_invalid(
+            place, error,
+            "must give each of the platform's %u devices a stage (got %u stages on %u devices)",
+            n_devices, plan->n_stages, plan->n_devices);
+    cs_status status = CS_OK;
+    for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++)
+        status = take_devices(draft, s, taken, place, error);
+    return status;
+}
+
+/* Every stage has one device of the platform; which, is free. */
+static cs_status check_planned(const cs_draft *draft, const cs_json_place *place, cs_error *error)
+{
+    const cs_plan *plan = &draft->scenario->plan;
+    uint32_t n_devices = draft->scenario->platform.n_devices;
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        uint32_t device = plan->devices[plan->stages[s].first_device];
-        if (plan->stages[s].n_devices != 1 || device >= n_devices || taken[device])
-            return cs_json_invalid(place, error,
-                                   "must put stage %u on one device below %u that has no other "
-                                   "stage",
-                                   s, n_devices);
-        taken[device] = true;
+        if (plan->stages[s].n_devices != 1 ||
+            plan->devices[plan->stages[s].first_device] >= n_devices)
+            return cs_json_invalid(place, error, "must put stage %u on one device below %u", s,
+                                   n_devices);
     }
     return CS_OK;
 }
@@ -223,7 +267,8 @@ static cs_status build_pipeline(cs_draft *draft, cs_error *error)
     const cJSON *partition = draft->schedule.partition;
     cs_json_place section = {.up = &draft->root, .key = "schedule"};
     cs_json_place place = {.up = &section, .key = "partition"};
-    bool placed = draft->schedule.kind->layout == CS_LAYOUT_PLACED;
+    cs_layout layout = draft->schedule.kind->layout;
+    bool placed = layout == CS_LAYOUT_PLACED;
     char got[CS_JSON_DESCRIBED_BYTES];
     cs_status status = placed ? cs_draft_check_devices(draft, error) : CS_OK;
     if (status != CS_OK)
@@ -231,17 +276,22 @@ static cs_status build_pipeline(cs_draft *draft, cs_error *error)
     if (cJSON_IsArray(partition))
         status = cs_plan_read_cuts(partition, &place, &draft->scenario->model,
                                    &draft->scenario->plan, error);
+    else if (cs_draft_has_planner(draft))
+        status = cs_draft_plan(draft, &place, error);
     else if (cJSON_IsObject(partition))
         status = read_plan(draft, &place, error);
     else if (is_balanced(partition))
         status = balance(draft, error);
     else
-        return cs_json_invalid(
-            &place, error,
-            "must be \"balanced\", a list of layers, {\"file\": ...} or {\"inline\": ...} (got %s)",
-            cs_json_describe(partition, got, sizeof(got)));
+        return cs_json_invalid(&place, error,
+                               "must be the name of a planner, a list of layers, {\"planner\": "
+                               "...}, {\"file\": ...} or "
+                               "{\"inline\": ...} (got %s)",
+                               cs_json_describe(partition, got, sizeof(got)));
     if (status != CS_OK)
         return status;
+    if (layout == CS_LAYOUT_PLANNED)
+        return check_planned(draft, &place, error);
     return placed ? cs_draft_place(draft, cJSON_IsObject(partition), &place, error)
                   : check_plan(draft, &place, error);
 }
@@ -250,7 +300,7 @@ cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     cs_layout layout = draft->schedule.kind->layout;
-    if (layout == CS_LAYOUT_PIPELINE || layout == CS_LAYOUT_PLACED)
+    if (cs_layout_is_partitioned(layout))
         return build_pipeline(draft, error);
     uint32_t n_devices = layout == CS_LAYOUT_SINGLE ? 1 : scenario->platform.n_devices;
     return cs_plan_replicated(scenario->model.n_layers, n_devices, &scenario->plan, error);

@@ -38,6 +38,7 @@ typedef struct cs_platform_section {
     uint32_t sharing; /* position in its choices */
     const cJSON *phi;
     bool blocking;
+    const cJSON *jitter, *stragglers, *background;
     cs_sharing shared;  /* what `sharing` and `phi` say together */
     double coefficient; /* phi, or 1 */
     const cs_topology *kind;
@@ -52,10 +53,17 @@ typedef struct cs_schedule_section {
     void *params; /* of the schedule */
 } cs_schedule_section;
 
+/* Layouts for which the user says which layers make a stage. */
+static inline bool cs_layout_is_partitioned(cs_layout layout)
+{
+    return layout != CS_LAYOUT_SINGLE && layout != CS_LAYOUT_REPLICATED;
+}
+
 /* A scenario while it is read. */
 typedef struct cs_draft {
     const char *path;
     cs_json_place root;
+    bool unplanned; /* nothing is built from the plan on */
     cs_top_section top;
     cs_model_section model;
     cs_uniform_section uniform;
@@ -99,6 +107,7 @@ CS_MUST_CHECK cs_status cs_draft_build_uniform(cs_draft *draft, uint32_t layers,
 CS_MUST_CHECK cs_status cs_draft_build_model(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error);
+CS_MUST_CHECK cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_job(cs_draft *draft, cs_error *error);
 
@@ -112,6 +121,10 @@ uint32_t cs_draft_stages(const cs_draft *draft);
 double *cs_draft_stage_speeds(const cs_draft *draft);
 CS_MUST_CHECK cs_status cs_draft_place(cs_draft *draft, bool given, const cs_json_place *place,
                                        cs_error *error);
+
+/* Whether "partition" names a planner other than "balanced"; the plan that it makes. */
+bool cs_draft_has_planner(const cs_draft *draft);
+CS_MUST_CHECK cs_status cs_draft_plan(cs_draft *draft, const cs_json_place *place, cs_error *error);
 
 /* The scenario with all defaults; NULL when memory runs out. */
 char *cs_draft_resolved(const cs_draft *draft);

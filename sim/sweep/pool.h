@@ -1,5 +1,5 @@
 /* Threads that work on points, and one thread, the caller's, that collects what they made.
- * Internal to sim/sweep. */
+ * Of sweeps, and of repeated runs. */
 #ifndef CS_SWEEP_POOL_H
 #define CS_SWEEP_POOL_H
 
@@ -19,6 +19,7 @@ typedef struct cs_pool_item {
 } cs_pool_item;
 
 typedef struct cs_pool {
+    const char *what, *points_are; /* for people: "sweeping", "points" */
     /* Called by the workers, several at a time: fills the item. What it calls looks at `progress`
      * and ends with CS_INTERRUPTED when the pool stops. */
     void (*work)(const void *context, uint32_t point, const cs_progress *progress,

@@ -240,7 +240,9 @@ cs_status cs_sweep_run(const cs_sweep *sweep, const cs_progress *progress, cs_jo
         if (!results->done[i])
             points[n++] = i;
     }
-    cs_pool pool = {.work = work,
+    cs_pool pool = {.what = "sweeping",
+                    .points_are = "points",
+                    .work = work,
                     .work_context = sweep,
                     .collect = collect,
                     .collect_context = &collector,

@@ -1,6 +1,7 @@
 #include "sim/trace/results.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +143,49 @@ static const cs_h5_column version_columns[] = {
     {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = task_mini_batch},
     {"version", CS_H5_UINT32, "1", "version of the weights read (an update: made)",
      .optional = true, .get = task_version},
+    {0},
+};
+
+/* Over the whole span of the transfer: latencies and waiting for links included. */
+static cs_h5_value transfer_rate(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    const source *from = data;
+    const cs_span span = from->trace->spans[task_of(from, row)];
+    const double seconds = cs_time_seconds(span.end - span.start);
+    const double bytes = (double)class_of(from, row)->bytes;
+    return (cs_h5_value){.float64 = seconds > 0 ? bytes / seconds : INFINITY};
+}
+
+static const cs_h5_column transfer_columns[] = {
+    {"task", CS_H5_UINT32, "1", "id of the task", .get = task_id},
+    {"rate", CS_H5_DOUBLE, "bytes/s", "bytes over time from start to end", .get = transfer_rate},
+    {0},
+};
+
+static cs_h5_value rate_time(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.int64 = ((const cs_rate_sample *)data)[row].time};
+}
+
+static cs_h5_value rate_task(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.uint32 = ((const cs_rate_sample *)data)[row].task};
+}
+
+static cs_h5_value rate_value(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.float64 = ((const cs_rate_sample *)data)[row].rate};
+}
+
+static const cs_h5_column rate_columns[] = {
+    {"sample", CS_H5_UINT32, "1", "number of the sample", .get = row_number},
+    {"time", CS_H5_INT64, "ps", "time of the change", .get = rate_time},
+    {"task", CS_H5_UINT32, "1", "transfer", .get = rate_task},
+    {"rate", CS_H5_DOUBLE, "bytes/s", "rate of its bytes from then on", .get = rate_value},
     {0},
 };
 
@@ -312,38 +356,39 @@ static cs_status write_attributes(cs_h5_file *file, const cs_results_info *info,
     return status;
 }
 
-/* The tasks that have a version, in order; *rows is the caller's to free. */
-static cs_status list_versioned(const cs_trace *trace, uint32_t **rows, uint32_t *n_rows,
-                                cs_error *error)
+typedef bool row_filter(const cs_graph *graph, const cs_trace *trace, uint32_t task);
+
+static bool has_version(const cs_graph *graph, const cs_trace *trace, uint32_t task)
 {
-    uint32_t count = 0;
-    for (uint32_t task = 0; trace->versions && task < trace->n_tasks; task++)
-        count += trace->versions[task] != CS_NONE;
-    uint32_t *list = malloc(((size_t)count + 1) * sizeof(*list));
-    if (!list)
-        return cs_error_no_memory(error);
-    *rows = list;
-    *n_rows = count;
-    for (uint32_t task = 0; count > 0; task++) {
-        if (trace->versions[task] != CS_NONE) {
-            *list++ = task;
-            count--;
-        }
-    }
-    return CS_OK;
+    (void)graph;
+    return trace->versions && trace->versions[task] != CS_NONE;
 }
 
-static cs_status write_versions(cs_h5_file *file, const cs_graph *graph, const cs_trace *trace,
-                                cs_error *error)
+/* One with bytes that was through. */
+static bool is_transfer(const cs_graph *graph, const cs_trace *trace, uint32_t task)
 {
-    uint32_t *rows = NULL;
-    uint32_t n_rows = 0;
-    cs_status status = list_versioned(trace, &rows, &n_rows, error);
-    if (status != CS_OK)
-        return status;
-    source from = {graph, trace, rows};
-    cs_h5_table table = {"versions", "task", version_columns, n_rows, &from};
-    status = cs_h5_write_table(file, &table, error);
+    const cs_class *cls = cs_graph_class(graph, task);
+    return cls->kind == CS_TRANSFER && cls->bytes > 0 && trace->spans[task].end >= 0;
+}
+
+/* A table with a row for each task that passes the filter, in order. */
+static cs_status write_some(cs_h5_file *file, const char *group, const cs_h5_column *columns,
+                            row_filter *filter, const cs_graph *graph, const cs_trace *trace,
+                            cs_error *error)
+{
+    uint32_t n = 0;
+    for (uint32_t task = 0; task < trace->n_tasks; task++)
+        n += filter(graph, trace, task);
+    uint32_t *rows = malloc(((size_t)n + 1) * sizeof(*rows));
+    if (!rows)
+        return cs_error_no_memory(error);
+    n = 0;
+    for (uint32_t task = 0; task < trace->n_tasks; task++)
+        if (filter(graph, trace, task))
+            rows[n++] = task;
+    const source from = {graph, trace, rows};
+    const cs_h5_table table = {group, "task", columns, n, &from};
+    const cs_status status = cs_h5_write_table(file, &table, error);
     free(rows);
     return status;
 }
@@ -355,11 +400,16 @@ cs_status cs_results_write(cs_h5_file *file, const cs_results_info *info, const 
     const cs_h5_table tables[] = {
         {"tasks", "task", task_columns, trace->n_tasks, &all},
         {"memory", "sample", memory_columns, trace->samples ? trace->n_samples : 0, trace->samples},
+        {"rates", "sample", rate_columns, trace->n_rates, trace->rates},
         {"links", "link", link_columns, trace->n_links, trace},
         {"devices", "device", device_columns, trace->n_devices, trace->devices},
     };
     cs_status status = write_attributes(file, info, graph, trace, error);
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == CS_OK; i++)
         status = cs_h5_write_table(file, &tables[i], error);
-    return status == CS_OK ? write_versions(file, graph, trace, error) : status;
+    if (status == CS_OK)
+        status = write_some(file, "versions", version_columns, has_version, graph, trace, error);
+    return status == CS_OK
+               ? write_some(file, "transfers", transfer_columns, is_transfer, graph, trace, error)
+               : status;
 }

@@ -53,6 +53,17 @@
  *   task
  *   stage, device, mini_batch
  *   version         that it read (an update: made)
+ * /transfers        one row per transfer with bytes that was through
+ *   task
+ *   rate            bytes / (end - start): latencies and waiting for links included
+ * /rates            one row per change of a transfer's rate, ordered by time; no rows when not recorded
+ *   sample          0, 1, ...
+ *   time            ps
+ *   task            a transfer that competed for links (sharing fifo, count, max_min)
+ *   rate            bytes/s from `time` on; 0 when its bytes are through
+ * /runs             from repeated runs (sim/cli/repeat.h): one row per run
+ *   run             0, 1, ...; the rest of the file is about run 0
+ *   seed, iteration_time_s, makespan_s, throughput_samples_per_s, bubble_fraction
  * /staleness        from the analysis: one row per mini-batch and slot
  *   row             0, 1, ...
  *   mini_batch, slot, stage, device

@@ -10,6 +10,7 @@ void cs_trace_finish(cs_trace *trace)
     free(trace->spans);
     free(trace->versions);
     free(trace->samples);
+    free(trace->rates);
     free(trace->devices);
     free(trace->links);
     free(trace->slots);

@@ -48,13 +48,22 @@ typedef struct cs_link_record {
                     * used, above 1 where the sharing `none` let transfers ignore each other */
 } cs_link_record;
 
+/* The rate of a transfer's bytes from `time` on, until its next sample; 0 when they are through. In
+ * order of time; of several samples of a transfer at one instant the last one holds. */
+typedef struct cs_rate_sample {
+    cs_time time;
+    double rate; /* bytes/s */
+    uint32_t task;
+} cs_rate_sample;
+
 typedef struct cs_trace {
-    uint32_t n_tasks, n_devices, n_links, n_slots, n_samples, cap_samples;
+    uint32_t n_tasks, n_devices, n_links, n_slots, n_samples, cap_samples, n_rates;
     cs_time makespan;   /* end of the last task */
     cs_span *spans;     /* per task */
     uint32_t *versions; /* per task with a slot: the version that it read; an update: that it made,
                          * CS_NONE if it did not end; NULL when not recorded */
     cs_memory_sample *samples; /* by time; NULL when not recorded */
+    cs_rate_sample *rates;     /* of transfers that competed for links; NULL when not recorded */
     cs_device_record *devices;
     cs_link_record *links;
     cs_slot_record *slots;
@@ -65,7 +74,7 @@ typedef struct cs_trace {
 void cs_trace_finish(cs_trace *trace);
 
 /* Of spans, versions, samples, peaks and links: two runs with the same hash gave the same result.
- */
+ * Rates follow from the spans. */
 uint64_t cs_trace_hash(const cs_trace *trace);
 
 #endif

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cs_costs_init(&costs);
     cs_error_init(&error);
     (void)!cs_import_osu("fuzz", (const char *)data + 1, size - 1, &options, &costs, &report,
-                                &error);
+                         &error);
     cs_costs_finish(&costs);
     return 0;
 }

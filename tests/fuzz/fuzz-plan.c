@@ -1,6 +1,6 @@
 /* Plans for a model of eight layers, as files or (an array) as lists of cuts: whatever is read
- * covers the model, and can be written and read again, to the same JSON. */
-#include "schedules/plan/plan.h"
+ * covers the model, and can be written and read again, to the same JSON, its pattern too. */
+#include "schedules/plan/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void require(bool condition)
 }
 
 static cs_status read_plan(const char *text, size_t length, const cs_model *model, cs_plan *plan,
-                           cs_error *error)
+                           cs_pattern *pattern, cs_error *error)
 {
     cJSON *root;
     const cs_json_place place = {.file = "p.json"};
@@ -26,13 +26,21 @@ static cs_status read_plan(const char *text, size_t length, const cs_model *mode
         return status;
     status = cJSON_IsArray(root) ? cs_plan_read_cuts(root, &place, model, plan, error)
                                  : cs_plan_read(root, &place, model, plan, error);
+    if (status == CS_OK) {
+        status = cs_pattern_read(root, &place, plan, pattern, error);
+        if (status != CS_OK)
+            cs_plan_finish(plan);
+    }
     cJSON_Delete(root);
     return status;
 }
 
-static char *write_plan(const cs_plan *plan, const cs_model *model)
+static char *write_plan(const cs_plan *plan, const cs_pattern *pattern, const cs_model *model)
 {
     cJSON *json = cs_plan_json(plan, model);
+    require(json);
+    if (pattern->period > 0)
+        require(cs_pattern_add_json(json, plan, pattern, NULL) == CS_OK);
     char *text = json ? cs_json_print(json) : NULL;
     cJSON_Delete(json);
     require(text);
@@ -56,31 +64,49 @@ static void check_plan(const cs_plan *plan)
         require(plan->devices[d] < CS_PLAN_DEVICES);
 }
 
-static void check_round_trip(const cs_plan *plan, const cs_model *model)
+/* Starts within the period, shifts within their limits. */
+static void check_pattern(const cs_plan *plan, const cs_pattern *pattern)
+{
+    if (pattern->period == 0)
+        return;
+    require(pattern->period > 0 && pattern->n_stages == plan->n_stages);
+    for (uint32_t i = 0; i < plan->n_stages * CS_PATTERN_KINDS; i++) {
+        const cs_pattern_op *op = &pattern->ops[i];
+        require(op->start >= 0 && op->start < pattern->period);
+        require(op->shift >= -CS_PATTERN_SHIFTS && op->shift <= CS_PATTERN_SHIFTS);
+    }
+}
+
+static void check_round_trip(const cs_plan *plan, const cs_pattern *pattern, const cs_model *model)
 {
     cs_plan again;
+    cs_pattern same_pattern;
     cs_error error;
-    char *text = write_plan(plan, model);
-    require(read_plan(text, strlen(text), model, &again, &error) == CS_OK);
-    char *same = write_plan(&again, model);
+    char *text = write_plan(plan, pattern, model);
+    require(read_plan(text, strlen(text), model, &again, &same_pattern, &error) == CS_OK);
+    char *same = write_plan(&again, &same_pattern, model);
     require(strcmp(text, same) == 0);
     free(same);
     free(text);
     cs_plan_finish(&again);
+    cs_pattern_finish(&same_pattern);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cs_model model;
     cs_plan plan;
+    cs_pattern pattern;
     cs_error error;
     const cs_layer layer = {.forward = 1};
     require(cs_model_uniform(N_LAYERS, &layer, &model, NULL) == CS_OK);
-    cs_status status = read_plan((const char *)data, size, &model, &plan, &error);
+    cs_status status = read_plan((const char *)data, size, &model, &plan, &pattern, &error);
     if (status == CS_OK) {
         check_plan(&plan);
-        check_round_trip(&plan, &model);
+        check_pattern(&plan, &pattern);
+        check_round_trip(&plan, &pattern, &model);
         cs_plan_finish(&plan);
+        cs_pattern_finish(&pattern);
     } else {
         require(status == CS_INVALID && error.count > 0);
     }

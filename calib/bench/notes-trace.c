@@ -1,4 +1,4 @@
-#include "calib/bench/measured.h"
+#include "calib/bench/notes-trace.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "calib/bench/bench-main.h"
-#include "calib/bench/measured.h"
+#include "calib/bench/notes-trace.h"
 #include "sim/analysis/store.h"
 #include "sim/trace/results.h"
 #include "version.h"
@@ -159,7 +159,7 @@ static cs_status load(const cs_request *request, cs_scenario *scenario, cs_error
     return status;
 }
 
-static cs_status replay(const cs_backend *backend, const cs_request *request, const cs_wire *wire,
+static cs_status replay(const cs_backend *backend, const cs_request *request, cs_wire *wire,
                         const cs_progress *progress, cs_error *error)
 {
     cs_scenario scenario = {0};
@@ -176,11 +176,14 @@ static cs_status replay(const cs_backend *backend, const cs_request *request, co
     if (status == CS_OK)
         status = backend->open(wire->rank, &bench, error);
     if (status == CS_OK)
+        status = cs_wire_connect(wire, backend, bench, error);
+    if (status == CS_OK)
         status = cs_worker_open(&crew, backend, bench, wire, &worker, error);
     if (status == CS_OK) {
         status = run_worker(&worker, request, wire->rank == 0 ? progress : NULL, error);
         cs_worker_close(&worker);
     }
+    cs_wire_disconnect(wire);
     backend->close(bench);
     cs_crew_finish(&crew);
     cs_scenario_finish(&scenario);

@@ -1,7 +1,7 @@
 /* What a replay noted, as a trace: the same form as a simulation's, so that results files, pictures
  * and analyses work on both. */
-#ifndef CS_CALIB_MEASURED_H
-#define CS_CALIB_MEASURED_H
+#ifndef CS_CALIB_NOTES_TRACE_H
+#define CS_CALIB_NOTES_TRACE_H
 
 #include "calib/bench/worker.h"
 #include "sim/trace/trace.h"

@@ -4,8 +4,8 @@
  * asking the system takes long (and a GPU has to stop for it). Live bytes are those handed out; the
  * pool may hold more.
  */
-#ifndef CS_CALIB_POOL_H
-#define CS_CALIB_POOL_H
+#ifndef CS_CALIB_BLOCK_POOL_H
+#define CS_CALIB_BLOCK_POOL_H
 
 #include "calib/bench/backend.h"
 

@@ -1,4 +1,4 @@
-#include "calib/bench/pool.h"
+#include "calib/bench/block-pool.h"
 
 #include "sim/base/vector.h"
 

@@ -1,0 +1,143 @@
+#include "plots/plot-rows.h"
+
+#include "plots/output.h"
+#include "plots/sheet.h"
+
+#include <math.h>
+
+enum { MOST_LOOKS = 16, TALL_ROW = 44, LOW_ROW = 18, LABEL = 10 };
+
+/* A row is a slot of height 1; boxes leave room between rows. */
+static const double box_top = 0.06, box_bottom = 0.94;
+
+typedef struct drawing {
+    const cs_plot_rows *rows;
+    cs_sheet *sheet;
+    double unit;       /* ps */
+    double scale;      /* points per ps */
+    double row_height; /* points */
+} drawing;
+
+static uint32_t colour_of(const cs_plot_look *look)
+{
+    uint32_t colour = cs_style_of(look->word)->colour;
+    return look->dark ? cs_colour_shade(colour) : colour;
+}
+
+static void write_legend(const drawing *d)
+{
+    cs_legend_entry entries[MOST_LOOKS + 1];
+    uint32_t n = d->rows->n_looks < MOST_LOOKS ? d->rows->n_looks : MOST_LOOKS;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t colour = colour_of(&d->rows->looks[i]);
+        entries[i] = (cs_legend_entry){
+            .text = d->rows->looks[i].legend, .colour = colour, .other = colour, .exact = true};
+    }
+    entries[n] = (cs_legend_entry){.text = d->rows->remark, .exact = true};
+    cs_sheet_legend(d->sheet, entries, n + 1);
+}
+
+/* Names and notes get the room that the longest takes; few rows are tall, many are low. */
+static void lay_out(drawing *d)
+{
+    double names = 0, notes = 0;
+    for (uint32_t i = 0; i < d->rows->n_rows; i++) {
+        names = fmax(names, cs_sheet_text_width(d->rows->rows[i].name, CS_SHEET_FONT));
+        notes = fmax(notes, cs_sheet_text_width(d->rows->rows[i].note, CS_SHEET_FONT));
+    }
+    cs_sheet *sheet = d->sheet;
+    sheet->left = CS_SHEET_MARGIN + names + 4;
+    sheet->right = CS_SHEET_MARGIN + notes + (notes > 0 ? 6 : 0);
+    d->row_height = fmin(TALL_ROW, fmax(LOW_ROW, 900. / d->rows->n_rows));
+    sheet->height = ceil(sheet->top + sheet->bottom + d->rows->n_rows * d->row_height);
+    d->scale = fmax(sheet->width - sheet->left - sheet->right, 1) / (double)d->rows->until;
+}
+
+static void write_names(const drawing *d)
+{
+    cs_sheet *sheet = d->sheet;
+    for (uint32_t i = 0; i < d->rows->n_rows; i++) {
+        const cs_plot_row *row = &d->rows->rows[i];
+        double middle = sheet->top + (i + 0.5) * d->row_height;
+        cs_sheet_text(sheet, CS_SHEET_MARGIN, middle, CS_COLOUR_TEXT, row->name);
+        if (*row->note)
+            cs_sheet_text(sheet, sheet->width - sheet->right + 6, middle, CS_COLOUR_SUBTITLE,
+                          row->note);
+    }
+}
+
+static void write_label(const drawing *d, const cs_plot_row_box *box, FILE *out)
+{
+    double room = (double)(box->end - box->start) * d->scale - 2;
+    bool two = d->row_height >= 2.6 * LABEL && *box->below;
+    const char *lines[2] = {box->label, two ? box->below : ""};
+    uint32_t colour = cs_colour_on(colour_of(&d->rows->looks[box->look]));
+    for (int i = 0; i < 2; i++) {
+        if (!*lines[i] || cs_sheet_text_width(lines[i], LABEL) > room)
+            continue;
+        double shift = two ? (i - 0.5) * 1.3 * LABEL / d->row_height : 0;
+        fprintf(out, "%.15g %.6g ", (double)(box->start + (box->end - box->start) / 2) / d->unit,
+                box->row + 0.5 + shift);
+        cs_sheet_quote(out, lines[i]);
+        fprintf(out, " %u\n", colour);
+    }
+}
+
+static cs_status write_boxes(const drawing *d, cs_error *error)
+{
+    static const char *const names[] = {"boxes.dat", "labels.dat"};
+    FILE *files[2] = {NULL, NULL};
+    cs_status status = CS_OK;
+    for (int i = 0; i < 2 && status == CS_OK; i++)
+        status = cs_gnuplot_open(d->sheet->job, names[i], &files[i], error);
+    for (uint32_t i = 0; i < d->rows->n_boxes && status == CS_OK; i++) {
+        const cs_plot_row_box *box = &d->rows->boxes[i];
+        fprintf(files[0], "%.15g %.15g %.6g %.6g %u\n", (double)box->start / d->unit,
+                (double)box->end / d->unit, box->row + box_top, box->row + box_bottom,
+                colour_of(&d->rows->looks[box->look]));
+        write_label(d, box, files[1]);
+    }
+    for (int i = 0; i < 2; i++) {
+        cs_status closed = files[i] ? cs_gnuplot_close(files[i], names[i], error) : CS_OK;
+        status = status == CS_OK ? closed : status;
+    }
+    return status;
+}
+
+static cs_status draw(const cs_plot_rows *rows, cs_gnuplot *job, const char *output,
+                      cs_error *error)
+{
+    static const cs_plot_options no_options = {.kind = "rows"};
+    cs_sheet sheet;
+    cs_status status = cs_sheet_init_plain(&sheet, &no_options, job, error);
+    if (status == CS_OK) {
+        drawing d = {.rows = rows, .sheet = &sheet};
+        sheet.until = rows->until;
+        sheet.n_devices = rows->n_rows;
+        d.unit = cs_sheet_time_unit(&sheet);
+        cs_sheet_title(&sheet, rows->title, rows->subtitle);
+        write_legend(&d);
+        lay_out(&d);
+        write_names(&d);
+        status = write_boxes(&d, error);
+        cs_gnuplot_number(job, "until", (double)rows->until / d.unit);
+        cs_gnuplot_number(job, "label_size", LABEL);
+        cs_gnuplot_number(job, "idle_colour", CS_COLOUR_IDLE);
+        cs_gnuplot_number(job, "box_top", box_top);
+        cs_gnuplot_number(job, "box_bottom", box_bottom);
+    }
+    if (status == CS_OK)
+        status = cs_sheet_draw(&sheet, output, "rows.gp", error);
+    cs_sheet_finish(&sheet);
+    return status;
+}
+
+static cs_status draw_rows(const void *rows, cs_gnuplot *job, const char *path, cs_error *error)
+{
+    return draw(rows, job, path, error);
+}
+
+cs_status cs_plot_rows_draw(const cs_plot_rows *rows, const char *output, cs_error *error)
+{
+    return cs_plot_output(draw_rows, rows, output, error);
+}

@@ -1,0 +1,42 @@
+/* How a chain is made of a model, as users choose it: planners and the schedule `periodic` read the
+ * same table, so that a plan is executed by the rules that it was made by. What these are is told in
+ * chain.h.
+ */
+#ifndef CS_SCHEDULES_CHAIN_FIELDS_H
+#define CS_SCHEDULES_CHAIN_FIELDS_H
+
+#include "schedules/plan/chain.h"
+#include "sim/base/field.h"
+
+typedef struct cs_chain_rules {
+    uint32_t kept; /* cs_kept */
+    double weight_copies;
+    bool count_update;
+} cs_chain_rules;
+
+extern const char *const cs_kept_names[]; /* in step with cs_kept, ended by NULL */
+
+/* The rows, for tables of structs that begin with a cs_chain_rules. */
+/* clang-format off */
+#define CS_CHAIN_FIELDS                                                                            \
+    {"kept", CS_FIELD_CHOICE, offsetof(cs_chain_rules, kept), .fallback = "full",                  \
+     .choices = cs_kept_names,                                                                     \
+     .doc = "bytes per active micro-batch: all that the layers keep, or literally the inputs of "  \
+            "the layers, as MadPipe counts"},                                                      \
+    {"weight_copies", CS_FIELD_NUMBER, offsetof(cs_chain_rules, weight_copies), .fallback = "3",   \
+     .max = 1e6,                                                                                   \
+     .doc = "times that a device holds its weights: two versions and an accumulator of gradients"},\
+    {"count_update", CS_FIELD_BOOL, offsetof(cs_chain_rules, count_update), .fallback = "false",   \
+     .doc = "a backward takes the time of the update too, which MadPipe leaves out"}
+/* clang-format on */
+
+/* Of cs_chain_rules; ended by {0}. */
+extern const cs_field cs_chain_fields[];
+
+/* What the table's defaults say. */
+extern const cs_chain_rules cs_chain_default_rules;
+
+/* Puts them into the options of a chain. */
+void cs_chain_apply_rules(const cs_chain_rules *rules, cs_chain_options *options);
+
+#endif

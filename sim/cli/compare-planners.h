@@ -1,0 +1,51 @@
+/* `sim plan --planner`: runs planners on a scenario, and holds what they find side by side. */
+#ifndef CS_CLI_COMPARE_PLANNERS_H
+#define CS_CLI_COMPARE_PLANNERS_H
+
+#include "sim/cli/command.h"
+#include "sim/scenario/planning.h"
+
+/* What became of one planner. */
+typedef struct cs_planner_outcome {
+    const cs_planner *planner;
+    void *params;
+    cs_status
+        status; /* CS_OK; CS_LIMIT: no plan that fits was found; CS_INVALID: the chain is not for
+                       * this planner; `error` says more */
+    cs_error *error;
+    cs_planned planned;
+    cs_pattern_use *uses; /* per device; of no meaning without a pattern */
+    double search_time;   /* s, of this machine */
+} cs_planner_outcome;
+
+typedef struct cs_comparison {
+    cs_scenario scenario; /* unplanned */
+    cs_chain_rules rules;
+    cs_chain chain;
+    cs_arena arena; /* owns the arrays, params and uses */
+    cs_planner_outcome *outcomes;
+    uint32_t n;
+    uint32_t best; /* with the smallest period, the first of equals; n: none found a plan */
+    cs_time bound; /* no plan has a smaller period; CS_TIME_MAX: nothing fits */
+} cs_comparison;
+
+/* Zeroed comparisons can be finished. */
+void cs_comparison_finish(cs_comparison *comparison);
+
+/* Runs the planners that --planner names, with the parameters of --param. CS_USAGE for what is wrong
+ * with these options, CS_LIMIT or CS_INVALID with every planner's message when none finds
+ * a plan. */
+CS_MUST_CHECK cs_status cs_comparison_make(const cs_context *context, const cs_arguments *arguments,
+                                           cs_comparison *comparison, cs_error *error);
+
+/* A table of the planners; of a single one its stages, devices and pattern too. */
+CS_MUST_CHECK cs_status cs_comparison_print(const cs_comparison *comparison, FILE *out,
+                                            cs_error *error);
+
+/* Keys: scenarios/README.md. NULL when memory runs out. */
+cJSON *cs_comparison_json(const cs_comparison *comparison);
+
+/* The plan as a file, with its pattern; NULL when memory runs out, or with a message. */
+cJSON *cs_comparison_plan_json(const cs_comparison *comparison, uint32_t i, cs_error *error);
+
+#endif

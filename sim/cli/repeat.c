@@ -1,0 +1,273 @@
+#include "sim/cli/repeat.h"
+
+#include "sim/base/units.h"
+#include "sim/sweep/pool.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const keys[] = {
+#define KEY(name, key, unit) key,
+    CS_RUN_FIGURE_MAP(KEY)
+#undef KEY
+};
+
+void cs_runs_finish(cs_runs *runs)
+{
+    for (uint32_t f = 0; f < CS_N_RUN_FIGURES; f++)
+        free(runs->values[f]);
+    free(runs->hashes);
+    *runs = (cs_runs){0};
+}
+
+/* ---- making ---- */
+
+/* What the threads share, and write each run's part of. */
+typedef struct work {
+    const cs_scenario *scenario;
+    cs_simulation_options options;
+    cs_runs *runs;
+} work;
+
+static void take_figures(const cs_simulation *simulation, uint32_t run, cs_runs *runs)
+{
+    const cs_analysis *analysis = &simulation->analysis;
+    const bool stopped = simulation->trace.stopped;
+    runs->values[CS_RUN_ITERATION_TIME][run] = stopped ? (double)NAN : analysis->iteration_time;
+    runs->values[CS_RUN_MAKESPAN][run] = cs_time_seconds(simulation->trace.makespan);
+    runs->values[CS_RUN_THROUGHPUT][run] = stopped ? (double)NAN : analysis->throughput;
+    runs->values[CS_RUN_BUBBLE][run] = analysis->bubble_fraction;
+    runs->hashes[run] = simulation->hash;
+}
+
+static void make_run(const void *context, uint32_t run, const cs_progress *progress,
+                     cs_pool_item *item)
+{
+    const work *w = context;
+    cs_simulation simulation = {0};
+    cs_simulation_options options = w->options;
+    cs_error error;
+    cs_error_init(&error);
+    options.progress = progress;
+    options.record_rates = false;
+    options.seed_offset = run;
+    item->status = cs_simulate(w->scenario, &options, &simulation, &error);
+    if (item->status == CS_OK)
+        take_figures(&simulation, run, w->runs);
+    else
+        item->message = strdup(error.text);
+    cs_simulation_finish(&simulation);
+}
+
+static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
+{
+    const work *w = context;
+    if (item->status == CS_OK)
+        return CS_OK;
+    if (!item->message)
+        return cs_error_no_memory(error);
+    return cs_error_add(error, item->status, "run with seed %" PRIu64 ": %s",
+                        w->scenario->seed + item->point, item->message);
+}
+
+static bool reserve(cs_runs *runs, uint32_t n)
+{
+    bool ready = (runs->hashes = calloc(n, sizeof(*runs->hashes))) != NULL;
+    for (uint32_t f = 0; f < CS_N_RUN_FIGURES; f++)
+        ready = (runs->values[f] = calloc(n, sizeof(double))) != NULL && ready;
+    return ready;
+}
+
+cs_status cs_runs_make(const cs_scenario *scenario, const cs_simulation_options *options,
+                       const cs_simulation *first, uint32_t n, uint32_t jobs, cs_runs *runs,
+                       cs_error *error)
+{
+    cs_runs made = {.n = n, .first_seed = scenario->seed};
+    uint32_t *points = malloc(n * sizeof(*points));
+    if (!points || !reserve(&made, n)) {
+        free(points);
+        cs_runs_finish(&made);
+        return cs_error_no_memory(error);
+    }
+    for (uint32_t i = 1; i < n; i++)
+        points[i - 1] = i;
+    take_figures(first, 0, &made);
+    work w = {.scenario = scenario, .options = *options, .runs = &made};
+    const cs_pool pool = {.what = "repeating",
+                          .points_are = "runs",
+                          .work = make_run,
+                          .work_context = &w,
+                          .collect = collect,
+                          .collect_context = &w,
+                          .points = points,
+                          .n_points = n - 1,
+                          .jobs = jobs};
+    const cs_status status = cs_pool_run(&pool, options->progress, error);
+    free(points);
+    if (status == CS_OK)
+        *runs = made;
+    else
+        cs_runs_finish(&made);
+    return status;
+}
+
+/* ---- statistics ---- */
+
+const double cs_summary_quantiles[7] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
+
+enum { N_QUANTILES = sizeof(cs_summary_quantiles) / sizeof(cs_summary_quantiles[0]) };
+
+cs_status cs_summary_of(const double *values, uint32_t n, cs_summary *summary, cs_error *error)
+{
+    double *sorted = malloc(n * sizeof(*sorted));
+    if (!sorted)
+        return cs_error_no_memory(error);
+    memcpy(sorted, values, n * sizeof(*sorted));
+    const double mean = gsl_stats_mean(values, 1, n); /* NaN where a value is */
+    const double deviation = gsl_stats_sd_m(values, 1, n, mean);
+    const double half = gsl_cdf_tdist_Pinv(0.975, n - 1.0) * deviation / sqrt(n);
+    *summary = (cs_summary){mean, mean - half, mean + half, deviation, {0}};
+    if (!isnan(mean))
+        gsl_sort(sorted, 1, n);
+    for (uint32_t q = 0; q < N_QUANTILES; q++)
+        summary->quantiles[q] =
+            isnan(mean)
+                ? mean
+                : gsl_stats_quantile_from_sorted_data(sorted, 1, n, cs_summary_quantiles[q]);
+    free(sorted);
+    return CS_OK;
+}
+
+static bool all_equal(const cs_runs *runs)
+{
+    for (uint32_t i = 1; i < runs->n; i++)
+        if (runs->hashes[i] != runs->hashes[0])
+            return false;
+    return true;
+}
+
+/* ---- the results file ---- */
+
+static cs_h5_value run_number(const void *data, uint64_t row, uint32_t which)
+{
+    (void)data, (void)which;
+    return (cs_h5_value){.uint32 = (uint32_t)row};
+}
+
+static cs_h5_value run_seed(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.int64 = (int64_t)(((const cs_runs *)data)->first_seed + row)};
+}
+
+static cs_h5_value run_value(const void *data, uint64_t row, uint32_t which)
+{
+    return (cs_h5_value){.float64 = ((const cs_runs *)data)->values[which][row]};
+}
+
+static const cs_h5_column run_columns[] = {
+    {"run", CS_H5_UINT32, "1", "number of the run", .get = run_number},
+    {"seed", CS_H5_INT64, "1", "of its random streams", .get = run_seed},
+#define COLUMN(name, key, unit)                                                                    \
+    {key, CS_H5_DOUBLE, unit, "of the run", .get = run_value, .which = CS_RUN_##name},
+    CS_RUN_FIGURE_MAP(COLUMN)
+#undef COLUMN
+        {0},
+};
+
+cs_status cs_runs_store(cs_h5_file *file, const cs_runs *runs, cs_error *error)
+{
+    const cs_h5_table table = {"runs", "run", run_columns, runs->n, runs};
+    return runs->n > 0 ? cs_h5_write_table(file, &table, error) : CS_OK;
+}
+
+/* ---- JSON ---- */
+
+static bool add_number(cJSON *object, const char *key, double value)
+{
+    return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
+                           : cJSON_AddNullToObject(object, key) != NULL;
+}
+
+static bool add_summary(cJSON *runs, const char *key, const cs_summary *of)
+{
+    static const char *const names[N_QUANTILES] = {"min", "p5", "p25", "p50", "p75", "p95", "max"};
+    cJSON *object = cJSON_AddObjectToObject(runs, key);
+    bool done = object && add_number(object, "mean", of->mean) &&
+                add_number(object, "mean_95_low", of->low) &&
+                add_number(object, "mean_95_high", of->high) &&
+                add_number(object, "deviation", of->deviation);
+    for (uint32_t q = 0; q < N_QUANTILES && done; q++)
+        done = add_number(object, names[q], of->quantiles[q]);
+    return done;
+}
+
+cs_status cs_runs_add_json(cJSON *report, const cs_runs *runs, cs_error *error)
+{
+    if (runs->n == 0)
+        return CS_OK;
+    cJSON *object = cJSON_AddObjectToObject(report, "runs");
+    bool done = object && add_number(object, "runs", runs->n) &&
+                add_number(object, "first_seed", (double)runs->first_seed) &&
+                cJSON_AddBoolToObject(object, "all_equal", all_equal(runs));
+    for (uint32_t f = 0; f < CS_N_RUN_FIGURES && done; f++) {
+        cs_summary summary;
+        const cs_status status = cs_summary_of(runs->values[f], runs->n, &summary, error);
+        if (status != CS_OK)
+            return status;
+        done = add_summary(object, keys[f], &summary);
+    }
+    return done ? CS_OK : cs_error_no_memory(error);
+}
+
+/* ---- as text ---- */
+
+typedef struct text {
+    char characters[CS_UNITS_TEXT_BYTES];
+} text;
+
+static text value_text(cs_run_figure figure, double value)
+{
+    text out;
+    if (isnan(value))
+        snprintf(out.characters, sizeof(out.characters), "-");
+    else if (figure == CS_RUN_THROUGHPUT)
+        snprintf(out.characters, sizeof(out.characters), "%.4g /s", value);
+    else if (figure == CS_RUN_BUBBLE)
+        snprintf(out.characters, sizeof(out.characters), "%.4g %%", 100 * value);
+    else
+        cs_units_format(value, CS_QUANTITY_TIME, 4, out.characters, sizeof(out.characters));
+    return out;
+}
+
+cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error)
+{
+    static const char *const labels[] = {"iteration time", "makespan", "throughput", "bubble"};
+    if (runs->n == 0)
+        return CS_OK;
+    fprintf(out, "\n%" PRIu32 " runs, seeds %" PRIu64 " to %" PRIu64 "%s\n", runs->n,
+            runs->first_seed, runs->first_seed + runs->n - 1,
+            all_equal(runs) ? ", all equal: nothing in the scenario is random" : "");
+    fprintf(out, "%-15s %-10s %-23s %-10s %-10s %-10s %s\n", "", "mean", "95 % interval of it",
+            "5 %", "median", "95 %", "largest");
+    for (uint32_t f = 0; f < CS_N_RUN_FIGURES; f++) {
+        cs_summary of;
+        char interval[2 * CS_UNITS_TEXT_BYTES + 8];
+        const cs_status status = cs_summary_of(runs->values[f], runs->n, &of, error);
+        if (status != CS_OK)
+            return status;
+        snprintf(interval, sizeof(interval), "%s to %s", value_text(f, of.low).characters,
+                 value_text(f, of.high).characters);
+        fprintf(
+            out, "%-15s %-10s %-23s %-10s %-10s %-10s %s\n", labels[f],
+            value_text(f, of.mean).characters, interval, value_text(f, of.quantiles[1]).characters,
+            value_text(f, of.quantiles[3]).characters, value_text(f, of.quantiles[5]).characters,
+            value_text(f, of.quantiles[6]).characters);
+    }
+    return CS_OK;
+}

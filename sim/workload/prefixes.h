@@ -1,0 +1,52 @@
+/* Where a network can be cut: its prefixes.
+ *
+ * A prefix is a set of nodes that holds whatever its nodes read: what the devices before a cut
+ * compute. Prefix i may lie within prefix k, and what stands between a cut after one and a cut after
+ * the other is the difference of their sums. In a chain they are the layers [0, i + 1); a network
+ * with branches has more of them than nodes, and not every one lies within the next. They stand in
+ * an order in which each comes before those that it lies within, the whole network last. (PipeDream
+ * calls them states, and each by its last nodes, an antichain.)
+ */
+#ifndef CS_WORKLOAD_PREFIXES_H
+#define CS_WORKLOAD_PREFIXES_H
+
+#include "sim/base/arena.h"
+#include "sim/base/time.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct cs_prefix {
+    cs_time time; /* forward and backward of all its nodes */
+    int64_t weight_bytes;
+    int64_t activation_bytes; /* that its nodes make */
+    int64_t crossing_bytes;   /* of them: read by others, or by none */
+} cs_prefix;
+
+typedef struct cs_prefixes {
+    uint32_t n;
+    cs_prefix *all;
+    uint32_t n_words;
+    uint64_t
+        *sets; /* n_words per prefix, a bit per node; NULL: a chain, each lies within the next */
+    cs_arena arena; /* owns the arrays */
+} cs_prefixes;
+
+/* Zeroed prefixes can be finished. */
+static inline void cs_prefixes_finish(cs_prefixes *prefixes)
+{
+    cs_arena_finish(&prefixes->arena);
+    *prefixes = (cs_prefixes){0};
+}
+
+/* Whether prefix i lies within prefix k, which is another one. */
+static inline bool cs_prefixes_within(const cs_prefixes *prefixes, uint32_t i, uint32_t k)
+{
+    bool within = i < k;
+    for (uint32_t w = 0; within && prefixes->sets && w < prefixes->n_words; w++)
+        within = (prefixes->sets[(size_t)i * prefixes->n_words + w] &
+                  ~prefixes->sets[(size_t)k * prefixes->n_words + w]) == 0;
+    return within;
+}
+
+#endif

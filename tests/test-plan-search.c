@@ -1,0 +1,175 @@
+/* The planners exhaustive and best, and the bound, against all plans and all starts. */
+#include "schedules/plan/planner.h"
+#include "sim/base/random.h"
+#include "tests/expect.h"
+#include "tests/tiny-chain.h"
+
+#include <stdlib.h>
+
+/* ---- all plans ---- */
+
+typedef struct everything {
+    const cs_chain *chain;
+    tiny_plan tiny;
+    cs_time best; /* 0: none */
+    bool gave_up;
+} everything;
+
+/* All assignments of all cuts, equal devices or not; a stage more begins at `layer`. */
+static void try_all(everything *e, uint32_t layer)
+{
+    uint32_t n = e->tiny.plan.n_stages;
+    if (layer == e->chain->n_layers) {
+        cs_time period =
+            tiny_best_period(e->chain, &e->tiny.plan, e->best > 0 ? e->best : CS_TIME_MAX, 50000);
+        e->gave_up |= period < 0;
+        if (period > 0)
+            e->best = period;
+        return;
+    }
+    e->tiny.plan.n_stages = e->tiny.plan.n_devices = n + 1;
+    for (uint32_t end = layer + 1; end <= e->chain->n_layers; end++) {
+        for (uint32_t d = 0; d < e->chain->n_devices; d++) {
+            e->tiny.stages[n] = (cs_stage){layer, end, n, 1};
+            e->tiny.devices[n] = d;
+            try_all(e, end);
+        }
+    }
+    e->tiny.plan.n_stages = e->tiny.plan.n_devices = n;
+}
+
+/* The smallest period of all plans; 0: none, -1: too many steps. */
+static cs_time best_of_all(const cs_chain *chain)
+{
+    everything e = {.chain = chain};
+    e.tiny.plan = (cs_plan){0, 0, e.tiny.stages, e.tiny.devices};
+    try_all(&e, 0);
+    return e.gave_up ? -1 : e.best;
+}
+
+/* ---- the planners ---- */
+
+/* With its defaults. The period of a valid pattern, or 0 where nothing fits. */
+static cs_time planned_by(const char *row, const cs_planner *planner, const cs_chain *chain,
+                          cs_planned *planned)
+{
+    uint64_t params[32] = {0};
+    const cs_field *tables[] = {planner->fields, NULL};
+    void *outs[] = {params};
+    cs_arena arena;
+    cs_error error;
+    cs_arena_init(&arena);
+    cs_error_init(&error);
+    *planned = (cs_planned){0};
+    assert_true(planner->params_size <= sizeof(params));
+    cs_status status = cs_field_read(NULL, NULL, tables, outs, &arena, &error);
+    expect_error(row, CS_OK, "", status, &error);
+    status = planner->plan(chain, params, planned, &error);
+    cs_arena_finish(&arena);
+    if (status == CS_LIMIT)
+        return 0;
+    expect_error(row, CS_OK, "", status, &error);
+    status = cs_pattern_check(chain, &planned->plan, &planned->pattern, NULL, &error);
+    expect_error(row, CS_OK, "", status, &error);
+    return planned->pattern.period;
+}
+
+typedef struct tally {
+    uint32_t possible, tight, best_optimal, contiguous_optimal;
+} tally;
+
+static void expect_planners(const char *row, const cs_chain *chain, cs_time best, tally *t)
+{
+    cs_planned exhaustive, contiguous, searched;
+    cs_time bound = cs_planner_bound(chain);
+    cs_time all = planned_by(row, &cs_planner_exhaustive, chain, &exhaustive);
+    cs_time line = planned_by(row, &cs_planner_contiguous_optimal, chain, &contiguous);
+    cs_time found = planned_by(row, &cs_planner_best, chain, &searched);
+    expect_int(row, best, all);
+    if (best > 0) {
+        expect_int(row, 1, exhaustive.optimal);
+        expect_int(row, bound, exhaustive.bound);
+        if (bound > best)
+            fail_msg("%s: bound %" PRId64 " over the optimum %" PRId64, row, bound, best);
+    }
+    if (found > 0 && found < best)
+        fail_msg("%s: best found %" PRId64 ", and the optimum is %" PRId64, row, found, best);
+    if (line > 0 && (found == 0 || found > line))
+        fail_msg("%s: best %" PRId64 ", contiguous_optimal %" PRId64, row, found, line);
+    if (searched.optimal)
+        expect_int(row, best, found);
+    t->possible += best > 0;
+    t->tight += best > 0 && bound == best;
+    t->best_optimal += best > 0 && found == best;
+    t->contiguous_optimal += best > 0 && line == best;
+    cs_planned_finish(&exhaustive);
+    cs_planned_finish(&contiguous);
+    cs_planned_finish(&searched);
+}
+
+static void planners_against_all_plans(void **state)
+{
+    (void)state;
+    static const tiny_limits limits = {4, 3, 2, 1, 4, true};
+    gsl_rng *rng = cs_random_stream(1, "all plans");
+    tally t = {0};
+    for (uint32_t i = 0; i < 200; i++) {
+        char row[32];
+        tiny_chain tiny;
+        tiny_chain_make(rng, &limits, &tiny);
+        cs_time best = best_of_all(&tiny.chain);
+        snprintf(row, sizeof(row), "chain %" PRIu32, i);
+        if (best >= 0)
+            expect_planners(row, &tiny.chain, best, &t);
+    }
+    print_message("%u possible; optimal: best %u, contiguous_optimal %u; bound reached %u\n",
+                  t.possible, t.best_optimal, t.contiguous_optimal, t.tight);
+    assert_true(t.possible > 40);
+    gsl_rng_free(rng);
+}
+
+/* Two layers, each with 3 bytes of weights, 4 kept and a buffer of 2 * 1 if alone: 9 on a device of
+ * its own, 14 together. */
+static void nothing_fits(void **state)
+{
+    (void)state;
+    static const cs_planner *const planners[] = {&cs_planner_exhaustive, &cs_planner_best};
+    cs_time forward[] = {0, 1, 2}, backward[] = {0, 1, 2}, message[] = {0, 1, 0};
+    int64_t fixed[] = {0, 3, 6}, kept[] = {0, 4, 8}, boundary[] = {0, 1, 0};
+    cs_chain chain = {.n_layers = 2,
+                      .n_devices = 2,
+                      .memory = 8,
+                      .sum_forward = forward,
+                      .sum_backward = backward,
+                      .sum_fixed = fixed,
+                      .sum_kept = kept,
+                      .boundary = boundary,
+                      .message = message};
+    for (size_t i = 0; i < ROWS(planners); i++) {
+        uint64_t params[32] = {0};
+        cs_planned planned = {0};
+        const cs_field *tables[] = {planners[i]->fields, NULL};
+        cs_arena arena;
+        cs_error error;
+        cs_arena_init(&arena);
+        cs_error_init(&error);
+        cs_status status = cs_field_read(NULL, NULL, tables, (void *[]){params}, &arena, &error);
+        expect_error(planners[i]->name, CS_OK, "", status, &error);
+        status = planners[i]->plan(&chain, params, &planned, &error);
+        cs_arena_finish(&arena);
+        expect_error(planners[i]->name, CS_LIMIT,
+                     "no plan of 2 layers on 2 devices fits: of all that were tried, the one that "
+                     "needs the least has 9 bytes on device 0 with one active micro-batch, and a "
+                     "device has 8",
+                     status, &error);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planners_against_all_plans),
+        cmocka_unit_test(nothing_fits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
