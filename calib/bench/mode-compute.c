@@ -136,9 +136,11 @@ static cs_status add_source(const cs_backend *backend, cs_bench *bench, const cs
     return cs_costs_add_source(costs, &source, id, error);
 }
 
+/* `done`: batch sizes that were measured to the end. */
 static cs_status measure_all(const cs_backend *backend, cs_bench *bench, const cs_request *request,
                              const cs_net *net, cs_precision precision,
-                             const cs_progress *progress, cs_costs *costs, cs_error *error)
+                             const cs_progress *progress, cs_costs *costs, uint32_t *done,
+                             cs_error *error)
 {
     uint32_t source;
     const cJSON *batch;
@@ -152,6 +154,7 @@ static cs_status measure_all(const cs_backend *backend, cs_bench *bench, const c
                                 CS_BATCH_MAX);
         status = measure_batch(backend, bench, request, net, precision,
                                (uint32_t)batch->valuedouble, source, progress, costs, error);
+        *done += status == CS_OK;
     }
     return status == CS_OK ? cs_measure_copies(backend, bench, source, costs, error) : status;
 }
@@ -170,6 +173,27 @@ static cs_status check_request(const cs_backend *backend, const cs_request *requ
     return CS_OK;
 }
 
+static void tell_missing(const cs_request *request, const cs_net *net, uint32_t done)
+{
+    const cJSON *batch;
+    uint32_t i = 0;
+    fprintf(stderr, "%s: has what was measured so far; missing or cut short:", request->output);
+    cJSON_ArrayForEach(batch, request->batches) if (i++ >= done)
+        fprintf(stderr, " %s at batch %.0f,", net->name, batch->valuedouble);
+    fprintf(stderr, " copies\n");
+}
+
+static cs_status save(const cs_request *request, const cs_net *net, const cs_costs *costs,
+                      uint32_t done, cs_status status, cs_error *error)
+{
+    if (costs->n_compute == 0)
+        return status;
+    cs_status saved = cs_request_save(request, costs, error);
+    if (status != CS_OK && saved == CS_OK)
+        tell_missing(request, net, done);
+    return status == CS_OK ? saved : status;
+}
+
 /* What was measured before something failed is saved; the message stands. */
 cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
                            const cs_progress *progress, cs_error *error)
@@ -178,6 +202,7 @@ cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
     cs_workload workload = {0};
     cs_net net = {0};
     cs_bench *bench = NULL;
+    uint32_t done = 0;
     cs_costs costs;
     cs_arena arena;
     cs_arena_init(&arena);
@@ -193,11 +218,9 @@ cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
     if (status == CS_OK)
         status = backend->open(0, &bench, error);
     if (status == CS_OK) {
-        status = measure_all(backend, bench, request, &net, precision, progress, &costs, error);
-        if (costs.n_compute > 0) {
-            cs_status saved = cs_request_save(request, &costs, error);
-            status = status == CS_OK ? saved : status;
-        }
+        status = measure_all(backend, bench, request, &net, precision, progress, &costs, &done,
+                             error);
+        status = save(request, &net, &costs, done, status, error);
     }
     backend->close(bench);
     cs_net_finish(&net);
