@@ -171,14 +171,15 @@ CS_DEVICE void update(cs_precision p, const cs_work *w, int64_t i)
 {
     const float rate = 1e-3f, decay = 0.9f, decay_squares = 0.999f, tiny = 1e-8f;
     bool mixed = p == CS_PRECISION_FP16 || p == CS_PRECISION_BF16;
-    float *states = (float *)w->s, *m = states + (mixed ? w->n : 0), *v = m + w->n;
-    float g = cs_get(p, w->t, i), value = mixed ? states[i] : cs_get(p, w->a, i), step = g;
+    float *states = (float *)w->s, step = cs_get(p, w->t, i), g = step;
+    int64_t m = i + (mixed ? w->n : 0), v = m + w->n;
+    float value = mixed ? states[i] : cs_get(p, w->a, i);
     if (w->kind == 1)
-        step = m[i] = decay * m[i] + g;
+        step = states[m] = decay * states[m] + g;
     if (w->kind == 2) {
-        m[i] = decay * m[i] + (1 - decay) * g;
-        v[i] = decay_squares * v[i] + (1 - decay_squares) * g * g;
-        step = m[i] / (sqrtf(v[i]) + tiny);
+        states[m] = decay * states[m] + (1 - decay) * g;
+        states[v] = decay_squares * states[v] + (1 - decay_squares) * g * g;
+        step = states[m] / (sqrtf(states[v]) + tiny);
     }
     value -= rate * step;
     if (mixed)
@@ -557,7 +558,8 @@ CS_DEVICE void point(cs_precision p, const cs_work *w, int64_t i)
     const cs_point_list *list = &v->lists[i / n];
     int64_t place = at / (v->samples * v->keys), sample = at / v->keys % v->samples;
     int64_t key = at % v->keys, head = list->per_key ? key : key * v->shared + place;
-    ((char **)w->y)[i] = list->base + sample * list->sample_stride + head * list->head_stride;
+    ((char **)w->y)[i] =
+        list->base ? list->base + sample * list->sample_stride + head * list->head_stride : NULL;
 }
 
 #endif
