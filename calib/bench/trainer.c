@@ -214,6 +214,7 @@ static void free_lists(cs_activations *at)
     free(at->gradients);
     free(at->counts);
     free(at->written);
+    free(at->borrowed);
     *at = (cs_activations){0};
 }
 
@@ -224,8 +225,10 @@ cs_status cs_activations_open(cs_trainer *trainer, cs_activations *activations, 
                            .saved = calloc(net->n_ops, sizeof(*made.saved)),
                            .gradients = calloc(net->n_tensors, sizeof(*made.gradients)),
                            .counts = calloc(net->n_tensors, sizeof(*made.counts)),
-                           .written = calloc(net->n_tensors, sizeof(*made.written))};
-    if (!made.data || !made.saved || !made.gradients || !made.counts || !made.written) {
+                           .written = calloc(net->n_tensors, sizeof(*made.written)),
+                           .borrowed = calloc(net->n_storages, sizeof(*made.borrowed))};
+    if (!made.data || !made.saved || !made.gradients || !made.counts || !made.written ||
+        !made.borrowed) {
         free_lists(&made);
         return cs_error_no_memory(error);
     }
@@ -262,10 +265,19 @@ static cs_status take_gradient(cs_trainer *trainer, cs_activations *at, cs_tenso
                         error);
 }
 
+/* What is another part's goes back with that. */
+static void give_data(cs_trainer *trainer, cs_activations *at, uint32_t storage)
+{
+    if (at->borrowed[storage])
+        at->data[storage] = (cs_block){0};
+    at->borrowed[storage] = false;
+    cs_pool_give(trainer->pool, &at->data[storage]);
+}
+
 void cs_activations_close(cs_trainer *trainer, cs_activations *at)
 {
     for (uint32_t s = 0; at->data && s < trainer->net->n_storages; s++)
-        cs_pool_give(trainer->pool, &at->data[s]);
+        give_data(trainer, at, s);
     for (uint32_t t = 0; at->data && t < trainer->net->n_tensors; t++)
         give_gradient(trainer, at, &at->gradients[t]);
     for (uint32_t p = 0; at->data && p < trainer->net->n_ops; p++)
@@ -339,7 +351,33 @@ void cs_part_given(cs_trainer *trainer, const cs_part *part, bool gradient, cs_a
     if (gradient)
         give_gradient(trainer, at, gradient_of(trainer, at, tensor));
     else if (!is_kept(trainer, part, storage))
-        cs_pool_give(trainer->pool, &at->data[storage]);
+        give_data(trainer, at, storage);
+}
+
+void cs_part_hand_output(cs_trainer *trainer, const cs_part *part, cs_activations *at,
+                         cs_activations *next)
+{
+    uint32_t storage = storage_of(trainer, cs_part_output(trainer, part));
+    if (next->data[storage].data || !at->data[storage].data)
+        return;
+    next->data[storage] = at->data[storage];
+    next->borrowed[storage] = is_kept(trainer, part, storage) || at->borrowed[storage];
+    if (!next->borrowed[storage])
+        at->data[storage] = (cs_block){0};
+}
+
+void cs_part_hand_gradient(cs_trainer *trainer, const cs_part *part, cs_activations *at,
+                           cs_activations *next)
+{
+    cs_tensor output = cs_part_output(trainer, part), root = trainer->roots[output];
+    cs_gradient *from = gradient_of(trainer, next, output), *to = gradient_of(trainer, at, output);
+    if (to->block.data || !from->block.data)
+        return;
+    next->counts[from->count]--;
+    *to = (cs_gradient){from->block, root};
+    at->counts[root] = 1;
+    at->written[output] = true;
+    *from = (cs_gradient){0};
 }
 
 /* ---- running operators ---- */
@@ -421,7 +459,7 @@ static void give_inputs(cs_trainer *trainer, const cs_part *part, uint32_t p, cs
         uint32_t storage = storage_of(trainer, op->inputs[i]);
         bool leaves = output != CS_NO_TENSOR && storage_of(trainer, output) == storage;
         if (trainer->last_use[storage] == p && !leaves && !is_kept(trainer, part, storage))
-            cs_pool_give(trainer->pool, &at->data[storage]);
+            give_data(trainer, at, storage);
     }
 }
 
@@ -635,7 +673,7 @@ cs_status cs_part_backward(cs_trainer *trainer, const cs_part *part, void *param
     for (uint32_t p = part->end_op; status == CS_OK && p-- > part->first_op;)
         status = backward_op(trainer, part, p, parameters, at, error);
     for (uint32_t s = 0; s < net->n_storages; s++)
-        cs_pool_give(trainer->pool, &at->data[s]);
+        give_data(trainer, at, s);
     for (uint32_t p = part->first_op; p < part->end_op; p++)
         cs_pool_give(trainer->pool, &at->saved[p]);
     memset(at->written, 0, net->n_tensors * sizeof(*at->written));

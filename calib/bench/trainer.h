@@ -70,6 +70,7 @@ typedef struct cs_activations {
     cs_gradient *gradients; /* per tensor that is no view */
     uint32_t *counts;       /* per tensor */
     bool *written;          /* per tensor: its own part of the gradient is there */
+    bool *borrowed;         /* per storage: the part in front has it, and gives it back */
 } cs_activations;
 
 /* `trainer` has its members up to the observer set; the backend computes with the precision. */
@@ -100,6 +101,15 @@ CS_MUST_CHECK cs_status cs_part_receive(cs_trainer *trainer, const cs_part *part
 void *cs_part_result(const cs_trainer *trainer, const cs_part *part, bool gradient,
                      const cs_activations *at);
 void cs_part_given(cs_trainer *trainer, const cs_part *part, bool gradient, cs_activations *at);
+
+/* Between a part and the next one on the same device, nothing is copied: before the next part's
+ * forward it gets the output, which stays with `part` when that keeps it for its backward; before
+ * the part's own backward it gets the gradient that the next one's has made. Without effect when
+ * there is nothing to hand over, or a message has brought it. */
+void cs_part_hand_output(cs_trainer *trainer, const cs_part *part, cs_activations *at,
+                         cs_activations *next);
+void cs_part_hand_gradient(cs_trainer *trainer, const cs_part *part, cs_activations *at,
+                           cs_activations *next);
 
 /* `parameters` are those that the pass reads, of the part's size. The first part makes its own
  * input. A gradient that should have come and has not is zero. */

@@ -185,6 +185,16 @@ static cs_status have_activations(cs_worker *worker, cs_activations *at, cs_erro
     return at->data ? CS_OK : cs_activations_open(&worker->trainer, at, error);
 }
 
+/* The activations of a stage that this device also holds, where that has them; else NULL. */
+static cs_activations *neighbour(cs_worker *worker, uint32_t stage, uint32_t item)
+{
+    uint32_t n_stages = worker->crew->scenario->plan.n_stages;
+    if (stage >= n_stages || !worker->stages[stage].open)
+        return NULL;
+    cs_activations *at = activations_of(worker, stage, item);
+    return at->data ? at : NULL;
+}
+
 static cs_status forward(cs_worker *worker, uint32_t task, cs_error *error)
 {
     const cs_crew *crew = worker->crew;
@@ -194,6 +204,10 @@ static cs_status forward(cs_worker *worker, uint32_t task, cs_error *error)
     cs_status status = have_activations(worker, at, error);
     if (status != CS_OK)
         return status;
+    uint32_t front = cls->stage - 1; /* none: too large */
+    cs_activations *before = neighbour(worker, front, crew->graph.tasks[task].item);
+    if (before)
+        cs_part_hand_output(&worker->trainer, &worker->stages[front].part, before, at);
     return cs_part_forward(&worker->trainer, &stage->part, weights_at(stage, crew->versions[task]),
                            at, error);
 }
@@ -208,6 +222,12 @@ static cs_status backward(cs_worker *worker, uint32_t task, uint32_t position, c
     cs_status status = CS_OK;
     for (uint32_t k = 0; k < crew->covers[task] && status == CS_OK; k++) {
         cs_activations *at = activations_of(worker, cls->stage, crew->graph.tasks[task].item + k);
+        cs_activations *behind =
+            neighbour(worker, cls->stage + 1, crew->graph.tasks[task].item + k);
+        if (behind) {
+            cs_part_hand_gradient(&worker->trainer, &stage->part, at, behind);
+            cs_activations_close(&worker->trainer, behind);
+        }
         status = cs_part_backward(&worker->trainer, &stage->part, weights, at, error);
         if (cls->stage == 0)
             cs_activations_close(&worker->trainer, at);
