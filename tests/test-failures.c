@@ -223,7 +223,7 @@ static const char scenario_text[] =
     "{\"schema_version\": 1, \"model\": {\"name\": \"vit_b16\", \"parameters\": {\"image\": 16, "
     "\"patch\": 8, \"layers\": 2, \"hidden\": 8, \"heads\": 2, \"classes\": 4}, \"batch_size\": 4, "
     "\"device\": \"v100\", \"optimizer\": \"momentum\", \"granularity\": \"block\"}, "
-    "\"platform\": {\"topology\": \"ring\", \"devices\": 2, \"bandwidth\": \"1 GB/s\", "
+    "\"platform\": {\"topology\": \"ring\", \"devices\": %u, \"bandwidth\": \"1 GB/s\", "
     "\"blocking\": true}, \"schedule\": %s, \"iterations\": 2}";
 
 static bool replay_once(const cs_crew *crew, uint32_t rank, const char *kind, uint32_t k)
@@ -255,14 +255,14 @@ static bool replay_once(const cs_crew *crew, uint32_t rank, const char *kind, ui
     return !cs_fake_has_failed();
 }
 
-static void replay(const char *schedule)
+static void replay(const char *schedule, uint32_t devices)
 {
     char path[] = "/tmp/sim-test-XXXXXX", text[2048];
     cs_scenario scenario = {0};
     cs_crew crew;
     cs_error error;
     cs_error_init(&error);
-    snprintf(text, sizeof(text), scenario_text, schedule);
+    snprintf(text, sizeof(text), scenario_text, devices, schedule);
     FILE *file = fdopen(mkstemp(path), "w");
     assert_non_null(file);
     fputs(text, file);
@@ -273,13 +273,14 @@ static void replay(const char *schedule)
     unlink(path);
     if (status != CS_OK)
         fail_msg("%s: %s", schedule, error.text);
-    for (uint32_t rank = 0; rank < 2; rank++) {
+    for (uint32_t rank = 0; rank < devices; rank++) {
         for (int i = 0; i < N_KINDS; i++) {
             uint32_t k = 0;
             do
                 cs_fake_fail(UINT32_C(1) << kinds[i].call, ++k);
             while (!replay_once(&crew, rank, kinds[i].name, k));
-            assert_int_equal(k > 2, kinds[i].call != CS_FAKE_OPEN);
+            assert_int_equal(k > 2, kinds[i].call != CS_FAKE_OPEN &&
+                                        (devices > 1 || kinds[i].call != CS_FAKE_WIRE));
         }
     }
     cs_crew_finish(&crew);
@@ -289,9 +290,10 @@ static void replay(const char *schedule)
 static void test_replay(void **state)
 {
     (void)state;
-    replay("{\"kind\": \"gpipe\", \"micro_batches\": 2}");
-    replay("{\"kind\": \"pipedream\"}"); /* several versions of weights */
-    replay("{\"kind\": \"dp\"}");
+    replay("{\"kind\": \"gpipe\", \"micro_batches\": 2}", 2);
+    replay("{\"kind\": \"pipedream\"}", 2); /* several versions of weights */
+    replay("{\"kind\": \"cdp_v1\", \"setting\": \"single_gpu\", \"micro_batches\": 2}", 1);
+    replay("{\"kind\": \"dp\"}", 2);
 }
 
 int main(void)

@@ -91,6 +91,7 @@ static cs_status open_and_measure(const cs_backend *backend, const cs_request *r
     cs_bench *bench = NULL;
     cs_bench_pin(wire->rank);
     cs_status status = backend->open(wire->rank, &bench, error);
+    status = cs_wire_agree(wire, status, error);
     if (status == CS_OK)
         status = cs_wire_connect(wire, backend, bench, error);
     if (status == CS_OK)
@@ -113,7 +114,7 @@ cs_status cs_bench_network(const cs_backend *backend, const cs_request *request,
 
 void cs_bench_leave(cs_wire *wire, cs_status status, cs_error *error)
 {
-    bool alike = status == CS_INVALID || status == CS_USAGE;
+    bool alike = status == CS_INVALID || status == CS_USAGE || wire->alike;
     if (status != CS_OK && wire->size > 1 && (!alike || wire->rank == 0))
         fprintf(stderr, "sim: error: %s\n", error->text);
     if (status != CS_OK && wire->size > 1)

@@ -173,8 +173,10 @@ static cs_status replay(const cs_backend *backend, const cs_request *request, cs
     if (status == CS_OK && crew.graph.n_devices != wire->size)
         status = cs_error_add(error, CS_FAILED, "%u devices, but %u processes",
                               crew.graph.n_devices, wire->size);
-    if (status == CS_OK)
+    if (status == CS_OK) {
         status = backend->open(wire->rank, &bench, error);
+        status = cs_wire_agree(wire, status, error);
+    }
     if (status == CS_OK)
         status = cs_wire_connect(wire, backend, bench, error);
     if (status == CS_OK)

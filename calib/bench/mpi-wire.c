@@ -55,6 +55,14 @@ cs_status cs_wire_largest(double *values, uint32_t n, cs_error *error)
                  "MPI_Allreduce", error);
 }
 
+cs_status cs_wire_agree(cs_wire *wire, cs_status status, cs_error *error)
+{
+    double succeeded = status == CS_OK ? 1 : 0;
+    cs_status told = cs_wire_largest(&succeeded, 1, status == CS_OK ? error : NULL);
+    wire->alike = told == CS_OK && succeeded == 0;
+    return status == CS_OK ? told : status;
+}
+
 cs_status cs_wire_tell(void *data, int64_t bytes, cs_error *error)
 {
     return check(MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD), "MPI_Bcast", error);
@@ -153,7 +161,7 @@ void cs_wire_disconnect(cs_wire *wire)
         wire->carrier->disconnect(wire);
     free(wire->host[0]);
     free(wire->host[1]);
-    *wire = (cs_wire){.rank = wire->rank, .size = wire->size};
+    *wire = (cs_wire){.rank = wire->rank, .size = wire->size, .alike = wire->alike};
 }
 
 char *cs_wire_library(const cs_wire *wire, char *text, size_t size)

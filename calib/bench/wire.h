@@ -33,6 +33,7 @@ typedef struct cs_carrier {
 
 struct cs_wire {
     uint32_t rank, size;
+    bool alike; /* all processes failed at once (cs_wire_agree) */
     /* behind cs_wire_connect: */
     const cs_backend *backend;
     cs_bench *bench;
@@ -52,6 +53,9 @@ void cs_wire_close(cs_wire *wire, bool failed);
 CS_MUST_CHECK cs_status cs_wire_barrier(cs_error *error);
 /* Largest value over all ranks, into all. */
 CS_MUST_CHECK cs_status cs_wire_largest(double *values, uint32_t n, cs_error *error);
+/* All call it with what a step came to, and get it back; when it failed for all of them, one message
+ * is enough. */
+CS_MUST_CHECK cs_status cs_wire_agree(cs_wire *wire, cs_status status, cs_error *error);
 /* Bytes of rank 0's host memory into all. */
 CS_MUST_CHECK cs_status cs_wire_tell(void *data, int64_t bytes, cs_error *error);
 
