@@ -97,9 +97,9 @@ static cs_status fake_fill(cs_bench *bench, cs_fill fill, cs_precision precision
                            int64_t elements, double limit, cs_error *error)
 {
     cs_status status = cs_fake_turn(CS_FAKE_MEMORY, "fill", error);
-    return status == CS_OK ? cs_backend_cpu.fill(bench->cpu, fill, precision, data, elements, limit,
-                                                 error)
-                           : status;
+    return status == CS_OK
+               ? cs_backend_cpu.fill(bench->cpu, fill, precision, data, elements, limit, error)
+               : status;
 }
 
 static cs_status fake_copy(cs_bench *bench, cs_copy copy, void *to, const void *from, int64_t bytes,

@@ -216,7 +216,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
     matrix ma = {(float *)A, a.stride, ta}, mb = {(float *)B, b.stride, tb};
     matrix mc = {D, c.stride, false};
     multiply(&ma, &mb, &mc, (int64_t)m, (int64_t)n, (int64_t)k, *(const float *)alpha,
-             *(const float *)beta,
-             of.epilogue == CUBLASLT_EPILOGUE_BIAS ? of.biases : NULL);
+             *(const float *)beta, of.epilogue == CUBLASLT_EPILOGUE_BIAS ? of.biases : NULL);
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -23,8 +23,8 @@ static const struct {
     element_body *element;
     row_body *row;
 } bodies[] = {
-#define OF_0(name) {name, NULL},
-#define OF_1(name) {NULL, name},
+#define OF_0(name)    {name, NULL},
+#define OF_1(name)    {NULL, name},
 #define OF(name, row) OF_##row(name)
     CS_BODY_MAP(OF)};
 

@@ -70,11 +70,12 @@ static void test_windows(void **state)
             for (int32_t stride = 1; stride <= 4; stride++)
                 for (int32_t pad = 0; 2 * pad <= kernel; pad++)
                     if (in + 2 * pad >= kernel)
-                        check_window(&(cs_window_work){.in = {in},
-                                                       .out = {(in + 2 * pad - kernel) / stride + 1},
-                                                       .kernel = {kernel},
-                                                       .stride = {stride},
-                                                       .pad = {pad}});
+                        check_window(
+                            &(cs_window_work){.in = {in},
+                                              .out = {(in + 2 * pad - kernel) / stride + 1},
+                                              .kernel = {kernel},
+                                              .stride = {stride},
+                                              .pad = {pad}});
     }
 }
 

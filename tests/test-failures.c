@@ -18,9 +18,8 @@
 static const struct {
     const char *name;
     cs_fake_call call;
-} kinds[] = {{"open", CS_FAKE_OPEN},     {"allocate", CS_FAKE_ALLOCATE},
-             {"kernel", CS_FAKE_KERNEL}, {"memory", CS_FAKE_MEMORY},
-             {"mark", CS_FAKE_MARK},     {"plan", CS_FAKE_PLAN},
+} kinds[] = {{"open", CS_FAKE_OPEN},     {"allocate", CS_FAKE_ALLOCATE}, {"kernel", CS_FAKE_KERNEL},
+             {"memory", CS_FAKE_MEMORY}, {"mark", CS_FAKE_MARK},         {"plan", CS_FAKE_PLAN},
              {"wire", CS_FAKE_WIRE}};
 
 enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };

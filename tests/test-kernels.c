@@ -318,9 +318,8 @@ static void test_same(void **state)
     static const struct {
         const char *name;
         build *network;
-    } cases[] = {{"convolutions", convolutions}, {"volume", volume},
-                 {"residual", residual},         {"encoder", encoder},
-                 {"decoder", decoder},           {"shared keys", shared_keys},
+    } cases[] = {{"convolutions", convolutions}, {"volume", volume},   {"residual", residual},
+                 {"encoder", encoder},           {"decoder", decoder}, {"shared keys", shared_keys},
                  {"poolings", poolings}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (uint32_t batch = 1; batch <= 3; batch += 2)
@@ -333,14 +332,9 @@ static void test_gradients(void **state)
     static const struct {
         const char *name;
         build *network;
-    } cases[] = {{"convolutions", convolutions},
-                 {"volume", volume},
-                 {"residual", residual},
-                 {"encoder", encoder},
-                 {"decoder", decoder},
-                 {"shared keys", shared_keys},
-                 {"poolings", poolings},
-                 {"dropout", dropping}};
+    } cases[] = {{"convolutions", convolutions}, {"volume", volume},   {"residual", residual},
+                 {"encoder", encoder},           {"decoder", decoder}, {"shared keys", shared_keys},
+                 {"poolings", poolings},         {"dropout", dropping}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (uint32_t batch = 1; batch <= 3; batch += 2)
             check_network(cases[i].name, cases[i].network, batch);
@@ -348,6 +342,7 @@ static void test_gradients(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients),
+                                       cmocka_unit_test(test_same)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,9 +36,9 @@ typedef struct cs_update {
 } cs_update;
 
 typedef struct cs_backend {
-    const char *name;    /* "cpu" */
-    bool own_memory;     /* apart from the host's */
-    uint32_t precisions; /* bit 1 << cs_precision of each that it computes with */
+    const char *name;                 /* "cpu" */
+    bool own_memory;                  /* apart from the host's */
+    uint32_t precisions;              /* bit 1 << cs_precision of each that it computes with */
     const struct cs_carrier *carrier; /* what sends between such devices; NULL: MPI (wire.h) */
     CS_MUST_CHECK cs_status (*open)(uint32_t index, cs_bench **bench, cs_error *error);
     void (*close)(cs_bench *bench); /* takes NULL */

@@ -76,8 +76,7 @@ static cs_status plan_attention(cs_bench *bench, const cs_kernel *kernel, cs_pas
 {
     heads h = heads_of(kernel, pass);
     (void)bench, (void)error;
-    plan->workspace =
-        pointer_bytes(&h) + h.at_once * h.matrix * matrices_of(h.saves, pass);
+    plan->workspace = pointer_bytes(&h) + h.at_once * h.matrix * matrices_of(h.saves, pass);
     snprintf(plan->algorithm, sizeof(plan->algorithm), "cublas batched%s",
              h.saves ? "" : ", not fused");
     return CS_OK;
@@ -143,20 +142,19 @@ static cs_status multiply(const group *g, enum list a, bool transpose_a, enum li
     cublasComputeType_t compute =
         p == CS_PRECISION_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     char **lists = g->lists + from;
-    return CS_CUBLAS(
-        cublasGemmBatchedEx(g->bench->blas, transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-                            transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, m, g->h.tokens, k, &scale,
-                            (const void *const *)(lists + a * g->n), type, g->strides[a],
-                            (const void *const *)(lists + b * g->n), type, g->strides[b], &beta,
-                            (void *const *)(lists + c * g->n), type, g->strides[c], (int)n, compute,
-                            CUBLAS_GEMM_DEFAULT),
-        g->error);
+    return CS_CUBLAS(cublasGemmBatchedEx(g->bench->blas, transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                         transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, m, g->h.tokens, k,
+                                         &scale, (const void *const *)(lists + a * g->n), type,
+                                         g->strides[a], (const void *const *)(lists + b * g->n),
+                                         type, g->strides[b], &beta,
+                                         (void *const *)(lists + c * g->n), type, g->strides[c],
+                                         (int)n, compute, CUBLAS_GEMM_DEFAULT),
+                     g->error);
 }
 
 static cs_status soften(const group *g, cs_body body, char *y, const char *a, float scale)
 {
-    cs_work work = {
-        .y = y, .a = a, .columns = g->h.tokens, .flag = g->h.causal, .scale = scale};
+    cs_work work = {.y = y, .a = a, .columns = g->h.tokens, .flag = g->h.causal, .scale = scale};
     return cs_launch(&g->bench->launcher, body, g->kernel->precision, &work, g->n * g->h.tokens,
                      g->error);
 }
@@ -173,9 +171,9 @@ static cs_status weigh(const group *g)
 static cs_status forward(const group *g)
 {
     cs_status status = weigh(g);
-    return status == CS_OK ? multiply(g, V, false, W, false, O, g->h.features, g->h.tokens, 1, 0, 0,
-                                      g->n)
-                           : status;
+    return status == CS_OK
+               ? multiply(g, V, false, W, false, O, g->h.features, g->h.tokens, 1, 0, 0, g->n)
+               : status;
 }
 
 /* dv = w^T do, dw = do v^T, through the softmax, dq = dw k, dk = dw^T q; heads that share keys one

@@ -15,7 +15,8 @@
 static cs_status refuse(cudaError_t code, cs_error *error)
 {
     int driver = 0, runtime = 0;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess || cudaRuntimeGetVersion(&runtime) != cudaSuccess)
+    if (cudaDriverGetVersion(&driver) != cudaSuccess ||
+        cudaRuntimeGetVersion(&runtime) != cudaSuccess)
         driver = 0;
     if (driver == 0)
         return cs_error_add(error, CS_FAILED,
@@ -25,8 +26,7 @@ static cs_status refuse(cudaError_t code, cs_error *error)
         return cs_error_add(error, CS_FAILED,
                             "the NVIDIA driver knows CUDA up to %d.%d, this program was built with "
                             "%d.%d: install a newer driver, or build with an older toolkit",
-                            driver / 1000, driver % 1000 / 10, runtime / 1000,
-                            runtime % 1000 / 10);
+                            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     if (code == cudaErrorNoDevice || code == cudaSuccess)
         return cs_error_add(error, CS_FAILED,
                             "the NVIDIA driver sees no GPU on this machine (CUDA_VISIBLE_DEVICES "
@@ -56,8 +56,8 @@ static cs_status look(cs_bench *bench, cs_error *error)
     if (status == CS_OK)
         status = CS_CUDA(cudaRuntimeGetVersion(&runtime), error);
     if (status == CS_OK)
-        status = CS_CUDA(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, bench->index),
-                         error);
+        status =
+            CS_CUDA(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, bench->index), error);
     if (status != CS_OK)
         return status;
     snprintf(bench->device, sizeof(bench->device), "%s", gpu.name);
@@ -296,8 +296,8 @@ static cs_status cuda_times(cs_bench *bench, uint32_t n, double *seconds, cs_err
     double time = now();
     for (uint32_t i = n; i-- > 0 && status == CS_OK;) {
         float milliseconds;
-        status = CS_CUDA(
-            cudaEventElapsedTime(&milliseconds, bench->marks[i], bench->marks[i + 1]), error);
+        status = CS_CUDA(cudaEventElapsedTime(&milliseconds, bench->marks[i], bench->marks[i + 1]),
+                         error);
         if (status == CS_OK)
             seconds[i] = time -= 1e-3 * (double)milliseconds;
     }

@@ -71,8 +71,7 @@ static window window_of(const cs_kernel *kernel)
     const cs_op *op = kernel->op;
     window w = {.rank = op->kernel.rank < 2 ? 2 : (int)op->kernel.rank};
     w.kernel[0] = (int)cs_kernel_out(kernel)->shape.dims[0];
-    w.kernel[1] =
-        (int)(cs_kernel_in(kernel, 0)->shape.dims[0] / (op->groups > 0 ? op->groups : 1));
+    w.kernel[1] = (int)(cs_kernel_in(kernel, 0)->shape.dims[0] / (op->groups > 0 ? op->groups : 1));
     for (int i = 0; i < w.rank; i++) {
         bool has = i < (int)op->kernel.rank;
         w.pad[i] = has ? (int)op->pad.size[i] : 0;
@@ -100,9 +99,9 @@ static cs_status describe_conv(cs_cuda_plan *plan, const cs_kernel *kernel, cs_e
     if (status == CS_OK)
         status = CS_CUDNN(cudnnCreateFilterDescriptor(&plan->filter), error);
     if (status == CS_OK)
-        status = CS_CUDNN(cudnnSetFilterNdDescriptor(plan->filter, type, CUDNN_TENSOR_NCHW,
-                                                     w.rank + 2, w.kernel),
-                          error);
+        status = CS_CUDNN(
+            cudnnSetFilterNdDescriptor(plan->filter, type, CUDNN_TENSOR_NCHW, w.rank + 2, w.kernel),
+            error);
     if (status == CS_OK)
         status = CS_CUDNN(cudnnCreateConvolutionDescriptor(&plan->conv), error);
     if (status == CS_OK)
@@ -114,8 +113,8 @@ static cs_status describe_conv(cs_cuda_plan *plan, const cs_kernel *kernel, cs_e
         status =
             CS_CUDNN(cudnnSetConvolutionGroupCount(plan->conv, (int)kernel->op->groups), error);
     if (status == CS_OK)
-        status = CS_CUDNN(cudnnSetConvolutionMathType(plan->conv, math_of(kernel->precision)),
-                          error);
+        status =
+            CS_CUDNN(cudnnSetConvolutionMathType(plan->conv, math_of(kernel->precision)), error);
     return status;
 }
 
@@ -132,8 +131,10 @@ enum { PROPOSALS = 10 };
 /* Three types that differ in name only. */
 #define COPY_PROPOSALS(from, n, to)                                                                \
     for (int i = 0; i < (n); i++)                                                                  \
-    (to)[i] = (proposal){(int)(from)[i].algo, (from)[i].status, (from)[i].memory,                  \
-                         (from)[i].mathType}
+        (to)[i] = (proposal)                                                                       \
+        {                                                                                          \
+            (int)(from)[i].algo, (from)[i].status, (from)[i].memory, (from)[i].mathType            \
+        }
 
 static cs_status propose(cs_bench *bench, const cs_cuda_plan *plan, cs_pass pass,
                          proposal list[PROPOSALS], int *n, cs_error *error)
@@ -144,22 +145,22 @@ static cs_status propose(cs_bench *bench, const cs_cuda_plan *plan, cs_pass pass
     cs_status status;
     *n = 0;
     if (pass == CS_PASS_FORWARD) {
-        status = CS_CUDNN(cudnnGetConvolutionForwardAlgorithm_v7(
-                              bench->dnn, plan->in, plan->filter, plan->conv, plan->out, PROPOSALS,
-                              n, forward),
+        status = CS_CUDNN(cudnnGetConvolutionForwardAlgorithm_v7(bench->dnn, plan->in, plan->filter,
+                                                                 plan->conv, plan->out, PROPOSALS,
+                                                                 n, forward),
                           error);
         COPY_PROPOSALS(forward, *n, list);
     } else if (pass == CS_PASS_BACKWARD_INPUT) {
-        status = CS_CUDNN(cudnnGetConvolutionBackwardDataAlgorithm_v7(
-                              bench->dnn, plan->filter, plan->out, plan->conv, plan->in, PROPOSALS,
-                              n, data),
+        status = CS_CUDNN(cudnnGetConvolutionBackwardDataAlgorithm_v7(bench->dnn, plan->filter,
+                                                                      plan->out, plan->conv,
+                                                                      plan->in, PROPOSALS, n, data),
                           error);
         COPY_PROPOSALS(data, *n, list);
     } else {
-        status = CS_CUDNN(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-                              bench->dnn, plan->in, plan->out, plan->conv, plan->filter, PROPOSALS,
-                              n, filter),
-                          error);
+        status = CS_CUDNN(
+            cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+                bench->dnn, plan->in, plan->out, plan->conv, plan->filter, PROPOSALS, n, filter),
+            error);
         COPY_PROPOSALS(filter, *n, list);
     }
     return status;
@@ -199,10 +200,10 @@ static cs_status plan_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pas
         snprintf(plan->algorithm, sizeof(plan->algorithm), "cudnn %s%s",
                  algorithm_name(pass, list[i].algo),
                  list[i].math == CUDNN_TENSOR_OP_MATH ? " tensor_op" : "");
-        return CS_CUDNN(cudnnSetConvolutionMathType(
-                            plan->conv, kernel->precision == CS_PRECISION_FP32 ? CUDNN_FMA_MATH
-                                                                               : list[i].math),
-                        error);
+        return CS_CUDNN(
+            cudnnSetConvolutionMathType(
+                plan->conv, kernel->precision == CS_PRECISION_FP32 ? CUDNN_FMA_MATH : list[i].math),
+            error);
     }
     return cs_error_add(error, CS_FAILED,
                         "cuDNN has no algorithm for %s, %s, within %lld bytes of workspace",
@@ -214,13 +215,12 @@ static cs_status conv_weight(cs_bench *bench, const cs_kernel *kernel, cs_cuda_p
 {
     char *biases = (char *)at->grad_parameters +
                    kernel->op->weights * (int64_t)cs_precision_bytes(kernel->precision);
-    cs_status status = CS_CUDNN(
-        cudnnConvolutionBackwardFilter(bench->dnn, &one, plan->in, at->in[0].data, plan->out,
-                                       at->grad_out.data, plan->conv,
-                                       (cudnnConvolutionBwdFilterAlgo_t)plan->choice, at->workspace,
-                                       (size_t)plan->workspace, &one, plan->filter,
-                                       at->grad_parameters),
-        error);
+    cs_status status =
+        CS_CUDNN(cudnnConvolutionBackwardFilter(
+                     bench->dnn, &one, plan->in, at->in[0].data, plan->out, at->grad_out.data,
+                     plan->conv, (cudnnConvolutionBwdFilterAlgo_t)plan->choice, at->workspace,
+                     (size_t)plan->workspace, &one, plan->filter, at->grad_parameters),
+                 error);
     if (status != CS_OK || kernel->op->biases == 0)
         return status;
     return CS_CUDNN(cudnnConvolutionBackwardBias(bench->dnn, &one, plan->out, at->grad_out.data,
@@ -233,17 +233,17 @@ static cs_status conv_forward(cs_bench *bench, const cs_kernel *kernel, cs_cuda_
 {
     const char *biases = (char *)at->parameters +
                          kernel->op->weights * (int64_t)cs_precision_bytes(kernel->precision);
-    cs_status status = CS_CUDNN(
-        cudnnConvolutionForward(bench->dnn, &one, plan->in, at->in[0].data, plan->filter,
-                                at->parameters, plan->conv, (cudnnConvolutionFwdAlgo_t)plan->choice,
-                                at->workspace, (size_t)plan->workspace, &zero, plan->out,
-                                at->out.data),
-        error);
+    cs_status status =
+        CS_CUDNN(cudnnConvolutionForward(bench->dnn, &one, plan->in, at->in[0].data, plan->filter,
+                                         at->parameters, plan->conv,
+                                         (cudnnConvolutionFwdAlgo_t)plan->choice, at->workspace,
+                                         (size_t)plan->workspace, &zero, plan->out, at->out.data),
+                 error);
     if (status != CS_OK || kernel->op->biases == 0)
         return status;
-    return CS_CUDNN(cudnnAddTensor(bench->dnn, &one, plan->parameters, biases, &one, plan->out,
-                                   at->out.data),
-                    error);
+    return CS_CUDNN(
+        cudnnAddTensor(bench->dnn, &one, plan->parameters, biases, &one, plan->out, at->out.data),
+        error);
 }
 
 static cs_status run_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
@@ -253,13 +253,12 @@ static cs_status run_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass
         return conv_forward(bench, kernel, plan, at, error);
     if (pass == CS_PASS_BACKWARD_WEIGHT)
         return conv_weight(bench, kernel, plan, at, error);
-    return CS_CUDNN(
-        cudnnConvolutionBackwardData(bench->dnn, &one, plan->filter, at->parameters, plan->out,
-                                     at->grad_out.data, plan->conv,
-                                     (cudnnConvolutionBwdDataAlgo_t)plan->choice, at->workspace,
-                                     (size_t)plan->workspace, &zero, plan->in,
-                                     at->grad_in[0].data),
-        error);
+    return CS_CUDNN(cudnnConvolutionBackwardData(bench->dnn, &one, plan->filter, at->parameters,
+                                                 plan->out, at->grad_out.data, plan->conv,
+                                                 (cudnnConvolutionBwdDataAlgo_t)plan->choice,
+                                                 at->workspace, (size_t)plan->workspace, &zero,
+                                                 plan->in, at->grad_in[0].data),
+                    error);
 }
 
 const cs_cuda_operator cs_cuda_conv = {plan_conv, run_conv};
@@ -309,17 +308,15 @@ static cs_status batch_norm_input(cs_bench *bench, const cs_kernel *kernel, cs_c
     float *means = at->saved;
     float *grad = apart ? (float *)at->workspace + 2 * channels : at->grad_parameters;
     cs_status status = CS_CUDNN(
-        cudnnBatchNormalizationBackward(bench->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one,
-                                        apart ? &zero : &one, plan->in, at->in[0].data, plan->out,
-                                        at->grad_out.data, plan->in, at->grad_in[0].data,
-                                        plan->parameters, scales, grad, grad + channels, 1e-5,
-                                        means, means + channels),
+        cudnnBatchNormalizationBackward(
+            bench->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one, apart ? &zero : &one, plan->in,
+            at->in[0].data, plan->out, at->grad_out.data, plan->in, at->grad_in[0].data,
+            plan->parameters, scales, grad, grad + channels, 1e-5, means, means + channels),
         error);
     cs_work work = {.a = grad, .y = at->grad_parameters};
-    return status == CS_OK && apart
-               ? cs_launch(&bench->launcher, CS_BODY_accumulate_wide, kernel->precision, &work,
-                           2 * channels, error)
-               : status;
+    return status == CS_OK && apart ? cs_launch(&bench->launcher, CS_BODY_accumulate_wide,
+                                                kernel->precision, &work, 2 * channels, error)
+                                    : status;
 }
 
 /* Running means, which only inference reads, are not kept. */
@@ -334,12 +331,11 @@ static cs_status run_batch_norm(cs_bench *bench, const cs_kernel *kernel, cs_pas
         return status;
     if (pass != CS_PASS_FORWARD)
         return batch_norm_input(bench, kernel, plan, at, scales, channels, error);
-    return CS_CUDNN(
-        cudnnBatchNormalizationForwardTraining(bench->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero,
-                                               plan->in, at->in[0].data, plan->out, at->out.data,
-                                               plan->parameters, scales, scales + channels, 1, NULL,
-                                               NULL, 1e-5, means, means + channels),
-        error);
+    return CS_CUDNN(cudnnBatchNormalizationForwardTraining(
+                        bench->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, plan->in, at->in[0].data,
+                        plan->out, at->out.data, plan->parameters, scales, scales + channels, 1,
+                        NULL, NULL, 1e-5, means, means + channels),
+                    error);
 }
 
 const cs_cuda_operator cs_cuda_batch_norm = {plan_batch_norm, run_batch_norm};

@@ -31,8 +31,7 @@ static product product_of(const cs_kernel *kernel, cs_pass pass, const int64_t s
     matrix of_w = {in, out, in}, of_y = {out, rows, out};
     switch (pass) {
     case CS_PASS_FORWARD:
-        return (product){
-            of_w, of_x, of_y, .transpose_a = true, .biased = kernel->op->biases > 0};
+        return (product){of_w, of_x, of_y, .transpose_a = true, .biased = kernel->op->biases > 0};
     case CS_PASS_BACKWARD_INPUT:
         return (product){of_w, of_y, of_dx};
     default:
@@ -53,9 +52,8 @@ static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const pro
                           cs_error *error)
 {
     cudaDataType_t type = type_of(kernel->precision);
-    cublasComputeType_t compute = kernel->precision == CS_PRECISION_TF32
-                                      ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                      : CUBLAS_COMPUTE_32F;
+    cublasComputeType_t compute =
+        kernel->precision == CS_PRECISION_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     cublasOperation_t a = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t b = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasLtEpilogue_t end = p->biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -78,11 +76,10 @@ static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const pro
                                                           attributes[i].value, attributes[i].size),
                            error);
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]) && status == CS_OK; i++)
-        status = CS_CUBLAS(cublasLtMatrixLayoutCreate(layouts[i].made, type,
-                                                      (uint64_t)layouts[i].of->rows,
-                                                      (uint64_t)layouts[i].of->columns,
-                                                      layouts[i].of->stride),
-                           error);
+        status = CS_CUBLAS(
+            cublasLtMatrixLayoutCreate(layouts[i].made, type, (uint64_t)layouts[i].of->rows,
+                                       (uint64_t)layouts[i].of->columns, layouts[i].of->stride),
+            error);
     return status;
 }
 
@@ -145,10 +142,10 @@ static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, 
         return status;
     status = set_preference(preference, kernel, p, limit, error);
     if (status == CS_OK)
-        status = CS_CUBLAS(cublasLtMatmulAlgoGetHeuristic(bench->lt, plan->product, plan->a,
-                                                          plan->b, plan->c, plan->c, preference, 1,
-                                                          &found, &n),
-                           error);
+        status =
+            CS_CUBLAS(cublasLtMatmulAlgoGetHeuristic(bench->lt, plan->product, plan->a, plan->b,
+                                                     plan->c, plan->c, preference, 1, &found, &n),
+                      error);
     (void)cublasLtMatmulPreferenceDestroy(preference);
     if (status == CS_OK && (n == 0 || found.state != CUBLAS_STATUS_SUCCESS))
         return cs_error_add(error, CS_FAILED, "cuBLASLt has no algorithm for %s, %s",
@@ -233,9 +230,9 @@ static cs_status run_linear(cs_bench *bench, const cs_kernel *kernel, cs_pass pa
     char *biases = (char *)at->parameters + op->weights * width;
     cs_status status = fit_strides(bench, kernel, pass, at, plan, error);
     if (status == CS_OK && pass == CS_PASS_FORWARD && op->biases > 0)
-        status = CS_CUBLAS(cublasLtMatmulDescSetAttribute(
-                               plan->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &biases,
-                               sizeof(biases)),
+        status = CS_CUBLAS(cublasLtMatmulDescSetAttribute(plan->product,
+                                                          CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                          &biases, sizeof(biases)),
                            error);
     if (status != CS_OK)
         return status;

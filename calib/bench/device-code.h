@@ -433,8 +433,7 @@ CS_DEVICE void norm_forward(cs_precision p, const cs_work *w, int64_t row, int l
         float normal = (cs_get(p, w->a, at + c) - mean) * inverse;
         if (!w->flag)
             cs_set(p, inverses + w->rows, at + c, normal);
-        cs_set(p, w->y, at + c,
-               normal * cs_get(p, w->w, c) + (w->b ? cs_get(p, w->b, c) : 0));
+        cs_set(p, w->y, at + c, normal * cs_get(p, w->w, c) + (w->b ? cs_get(p, w->b, c) : 0));
     }
 }
 

@@ -68,8 +68,8 @@ static cs_status sum_rows(const cs_launcher *launcher, cs_precision precision, c
     work->n = chunks_of(work->rows, work->columns);
     work->s = workspace;
     work->y = to;
-    cs_status status = cs_launch(launcher, CS_BODY_sum_columns, precision, work,
-                                 work->n * work->columns, error);
+    cs_status status =
+        cs_launch(launcher, CS_BODY_sum_columns, precision, work, work->n * work->columns, error);
     return status == CS_OK ? cs_launch(launcher, CS_BODY_add_partial_sums, precision, work,
                                        work->columns, error)
                            : status;
@@ -175,11 +175,8 @@ static cs_status rotary(const call *c, cs_pass pass)
 static cs_status copy_blocks(const call *c, const void *from, int64_t from_stride, void *to,
                              int64_t to_stride, int64_t n)
 {
-    cs_work work = {.a = from,
-                    .y = to,
-                    .columns = n,
-                    .from_stride = from_stride,
-                    .to_stride = to_stride};
+    cs_work work = {
+        .a = from, .y = to, .columns = n, .from_stride = from_stride, .to_stride = to_stride};
     return start(c, CS_BODY_copy_blocks, &work, n * c->batch);
 }
 
@@ -200,15 +197,15 @@ static cs_status concat(const call *c, cs_pass pass)
     if (first > 0 && pass == CS_PASS_FORWARD)
         status = copy_blocks(c, c->at->parameters, 0, c->at->out.data, whole, first);
     else if (first > 0)
-        status = cs_device_sum_rows(c->launcher, c->kernel->precision, c->at->grad_out.data, whole,
-                                    c->batch, first, c->at->grad_parameters, c->at->workspace,
-                                    c->error);
+        status =
+            cs_device_sum_rows(c->launcher, c->kernel->precision, c->at->grad_out.data, whole,
+                               c->batch, first, c->at->grad_parameters, c->at->workspace, c->error);
     for (uint32_t i = 0; i < c->kernel->op->n_inputs && status == CS_OK; i++) {
         int64_t n = cs_kernel_in(c->kernel, i)->elements;
         void *grad = c->at->grad_in[i].data;
         if (pass == CS_PASS_FORWARD)
-            status = copy_blocks(c, c->at->in[i].data, n, element(c, c->at->out.data, first), whole,
-                                 n);
+            status =
+                copy_blocks(c, c->at->in[i].data, n, element(c, c->at->out.data, first), whole, n);
         else if (grad)
             status = copy_blocks(c, element(c, c->at->grad_out.data, first), whole, grad, n, n);
         first += n;
@@ -343,15 +340,24 @@ static cs_status squares(const call *c, cs_pass pass)
 /* ---- all of them ---- */
 
 static cs_status (*const operators[CS_N_OP_KINDS])(const call *c, cs_pass pass) = {
-    [CS_OP_LAYER_NORM] = row_norm,    [CS_OP_RMS_NORM] = row_norm,
-    [CS_OP_RELU] = map,               [CS_OP_GELU] = map,
-    [CS_OP_SILU] = map,               [CS_OP_TANH] = map,
-    [CS_OP_ROTARY] = rotary,          [CS_OP_MUL] = mul,
-    [CS_OP_ADD] = add,                [CS_OP_DROPOUT] = dropout,
-    [CS_OP_COPY] = copy,              [CS_OP_CONCAT] = concat,
-    [CS_OP_MAX_POOL] = pool,          [CS_OP_AVG_POOL] = pool,
-    [CS_OP_ADAPTIVE_POOL] = pool,     [CS_OP_EMBEDDING] = embedding,
-    [CS_OP_CROSS_ENTROPY] = entropy,  [CS_OP_SQUARED_ERROR] = squares,
+    [CS_OP_LAYER_NORM] = row_norm,
+    [CS_OP_RMS_NORM] = row_norm,
+    [CS_OP_RELU] = map,
+    [CS_OP_GELU] = map,
+    [CS_OP_SILU] = map,
+    [CS_OP_TANH] = map,
+    [CS_OP_ROTARY] = rotary,
+    [CS_OP_MUL] = mul,
+    [CS_OP_ADD] = add,
+    [CS_OP_DROPOUT] = dropout,
+    [CS_OP_COPY] = copy,
+    [CS_OP_CONCAT] = concat,
+    [CS_OP_MAX_POOL] = pool,
+    [CS_OP_AVG_POOL] = pool,
+    [CS_OP_ADAPTIVE_POOL] = pool,
+    [CS_OP_EMBEDDING] = embedding,
+    [CS_OP_CROSS_ENTROPY] = entropy,
+    [CS_OP_SQUARED_ERROR] = squares,
 };
 
 int64_t cs_device_workspace(const cs_kernel *kernel, cs_pass pass)

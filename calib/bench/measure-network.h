@@ -6,7 +6,7 @@
 #include "sim/base/progress.h"
 
 typedef struct cs_network_options {
-    cs_wire *wire; /* connected */
+    cs_wire *wire;                /* connected */
     uint32_t collectives;         /* bit 1 << cs_cost_collective of each that is measured */
     int64_t min_bytes, max_bytes; /* sizes double from the first to the second */
     double time_limit;            /* s per size of each collective, roughly */

@@ -111,8 +111,7 @@ static cs_status ask_library(measurement *m, uint32_t op, cs_pass pass, work_key
     cs_kernel kernel = {o->net, &o->net->ops[op], o->batch, o->precision};
     const char *algorithm;
     int64_t bytes;
-    cs_status status =
-        o->backend->workspace(o->bench, &kernel, pass, &bytes, &algorithm, error);
+    cs_status status = o->backend->workspace(o->bench, &kernel, pass, &bytes, &algorithm, error);
     if (status != CS_OK)
         return status;
     at->workspace = bytes > at->workspace ? bytes : at->workspace;

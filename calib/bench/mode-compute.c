@@ -80,9 +80,9 @@ static void tell(const cs_measure_report *report, const cs_net *net, uint32_t ba
 }
 
 static cs_status measure_batch(const cs_backend *backend, cs_bench *bench,
-                               const cs_request *request, const cs_net *net,
-                               cs_precision precision, uint32_t batch, uint32_t source,
-                               const cs_progress *progress, cs_costs *costs, cs_error *error)
+                               const cs_request *request, const cs_net *net, cs_precision precision,
+                               uint32_t batch, uint32_t source, const cs_progress *progress,
+                               cs_costs *costs, cs_error *error)
 {
     cs_accelerator none;
     cs_net_chain chain;
@@ -138,9 +138,8 @@ static cs_status add_source(const cs_backend *backend, cs_bench *bench, const cs
 
 /* `done`: batch sizes that were measured to the end. */
 static cs_status measure_all(const cs_backend *backend, cs_bench *bench, const cs_request *request,
-                             const cs_net *net, cs_precision precision,
-                             const cs_progress *progress, cs_costs *costs, uint32_t *done,
-                             cs_error *error)
+                             const cs_net *net, cs_precision precision, const cs_progress *progress,
+                             cs_costs *costs, uint32_t *done, cs_error *error)
 {
     uint32_t source;
     const cJSON *batch;
@@ -218,8 +217,8 @@ cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
     if (status == CS_OK)
         status = backend->open(0, &bench, error);
     if (status == CS_OK) {
-        status = measure_all(backend, bench, request, &net, precision, progress, &costs, &done,
-                             error);
+        status =
+            measure_all(backend, bench, request, &net, precision, progress, &costs, &done, error);
         status = save(request, &net, &costs, done, status, error);
     }
     backend->close(bench);

@@ -86,16 +86,16 @@ static void library(char *text, size_t size)
 
 static cs_status send(cs_wire *wire, uint32_t to, const void *data, int64_t bytes, cs_error *error)
 {
-    return CS_NCCL(ncclSend(data, (size_t)bytes, ncclChar, (int)to, wire->carried,
-                            wire->bench->stream),
-                   error);
+    return CS_NCCL(
+        ncclSend(data, (size_t)bytes, ncclChar, (int)to, wire->carried, wire->bench->stream),
+        error);
 }
 
 static cs_status receive(cs_wire *wire, uint32_t from, void *data, int64_t bytes, cs_error *error)
 {
-    return CS_NCCL(ncclRecv(data, (size_t)bytes, ncclChar, (int)from, wire->carried,
-                            wire->bench->stream),
-                   error);
+    return CS_NCCL(
+        ncclRecv(data, (size_t)bytes, ncclChar, (int)from, wire->carried, wire->bench->stream),
+        error);
 }
 
 /* Rank 0 has a share for each (scatters), gets one from each (gathers), or every rank does both: all

@@ -551,10 +551,9 @@ static cs_status add_up(cs_trainer *trainer, uint32_t p, cs_activations *at, sum
         cs_tensor t = op->inputs[i];
         cs_gradient *gradient = gradient_of(trainer, at, t);
         if (status == CS_OK && sums[i].pending) {
-            status = trainer->backend->accumulate(trainer->bench, sums[i].addend.data,
-                                                  gradient->block.data,
-                                                  sums[i].addend.bytes / width_of(trainer),
-                                                  trainer->precision, error);
+            status = trainer->backend->accumulate(
+                trainer->bench, sums[i].addend.data, gradient->block.data,
+                sums[i].addend.bytes / width_of(trainer), trainer->precision, error);
             if (status == CS_OK)
                 status = observe(trainer, p, CS_PIECE_ACCUMULATE, CS_PASS_FORWARD, error);
             give_gradient(trainer, at, gradient);
