@@ -2,7 +2,8 @@
 #include "calib/bench/cuda-kernels.h"
 #include "calib/bench/device-code.h"
 
-namespace {
+namespace
+{
 
 constexpr int THREADS = 256;
 constexpr int64_t MOST_BLOCKS = 1 << 16;
@@ -22,8 +23,8 @@ constexpr int64_t MOST_BLOCKS = 1 << 16;
         for (int64_t row = blockIdx.x; row < items; row += gridDim.x)                              \
             name(P, &work, row, (int)threadIdx.x, (int)blockDim.x);                                \
     }
-#define CS_KERNEL_0(name) CS_ELEMENT_KERNEL(name)
-#define CS_KERNEL_1(name) CS_ROW_KERNEL(name)
+#define CS_KERNEL_0(name)    CS_ELEMENT_KERNEL(name)
+#define CS_KERNEL_1(name)    CS_ROW_KERNEL(name)
 #define CS_KERNEL(name, row) CS_KERNEL_##row(name)
 CS_BODY_MAP(CS_KERNEL)
 
