@@ -1,5 +1,11 @@
-/* Operators on the CPU: gradients against finite differences of the loss, through whole networks. */
+/* Operators: gradients against finite differences of the loss, through whole networks; and losses
+ * and gradients of other backends (CS_TEST_BACKEND) against those of the CPU. */
 #include "calib/bench/trainer.h"
+#ifdef CS_TEST_BACKEND
+#include "tests/host-device.h"
+#else
+#define CS_TEST_BACKEND cs_backend_cpu
+#endif
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,6 +18,7 @@
 
 /* A network in training, with one micro-batch. */
 typedef struct training {
+    const cs_backend *backend;
     cs_net net;
     cs_net_chain chain;
     cs_accelerator none;
@@ -25,9 +32,10 @@ typedef struct training {
 
 typedef void build(cs_net *net);
 
-static void start(training *t, build *network, uint32_t batch)
+static void start(training *t, const cs_backend *backend, build *network, uint32_t batch)
 {
     memset(t, 0, sizeof(*t));
+    t->backend = backend;
     cs_error_init(&t->error);
     cs_net_begin(&t->net, "test", &t->error);
     network(&t->net);
@@ -36,9 +44,9 @@ static void start(training *t, build *network, uint32_t batch)
     cs_net_options how = {
         .batch_size = batch, .device = &t->none, .source = "a test", .date = "2026-01-01"};
     assert_int_equal(cs_net_chain_find(&t->net, &how, &t->chain, &t->error), CS_OK);
-    assert_int_equal(cs_backend_cpu.open(0, &t->bench, &t->error), CS_OK);
-    cs_pool_init(&t->pool, &cs_backend_cpu, t->bench);
-    t->trainer = (cs_trainer){.backend = &cs_backend_cpu,
+    assert_int_equal(backend->open(0, &t->bench, &t->error), CS_OK);
+    cs_pool_init(&t->pool, backend, t->bench);
+    t->trainer = (cs_trainer){.backend = backend,
                               .bench = t->bench,
                               .pool = &t->pool,
                               .net = &t->net,
@@ -64,7 +72,7 @@ static void stop(training *t)
     cs_trainer_finish(&t->trainer);
     assert_int_equal(t->pool.live, 0);
     cs_pool_finish(&t->pool);
-    cs_backend_cpu.close(t->bench);
+    t->backend->close(t->bench);
     cs_net_chain_finish(&t->chain);
     cs_net_finish(&t->net);
 }
@@ -126,7 +134,7 @@ static void check_direction(training *t, const char *network, uint32_t p, unsign
 static void check_network(const char *name, build *network, uint32_t batch)
 {
     training t;
-    start(&t, network, batch);
+    start(&t, &CS_TEST_BACKEND, network, batch);
     scale_parameters(&t);
     double loss = loss_of(&t);
     assert_true(isfinite(loss));
@@ -182,6 +190,16 @@ static void residual(cs_net *net)
     cs_net_cross_entropy(net, "loss", x);
 }
 
+static cs_tensor attend_shared(cs_net *net, cs_tensor x)
+{
+    x = cs_net_linear(net, "qkv", x, &(cs_linear){.out = 24});
+    const cs_tensor q = cs_net_features(net, "q", x, 12);
+    cs_tensor y = cs_net_linear(net, "kv", x, &(cs_linear){.out = 6, .bias = true});
+    const cs_tensor qkv[] = {q, cs_net_copy(net, "k", y), y};
+    return cs_net_attention(net, "attention", qkv,
+                            &(cs_attention){4, 2, CS_ATTENTION_MATH, true, 0});
+}
+
 static cs_tensor attend(cs_net *net, cs_tensor x, cs_attention_kernel kernel, bool causal)
 {
     x = cs_net_linear(net, "qkv", x, &(cs_linear){.out = 24, .bias = true});
@@ -218,9 +236,94 @@ static void decoder(cs_net *net)
     cs_tensor up =
         cs_net_rotary(net, "rotary", cs_net_linear(net, "up", y, &(cs_linear){.out = 12}));
     y = cs_net_linear(net, "down", cs_net_mul(net, "mul", gate, up), &(cs_linear){.out = 8});
-    x = cs_net_dropout(net, "dropout", cs_net_add(net, "add_2", x, y), 0.5);
+    x = cs_net_add(net, "add_2", x, y);
     x = cs_net_softmax(net, "softmax", cs_net_linear(net, "head", x, &(cs_linear){.out = 11}));
     cs_net_cross_entropy(net, "loss", x);
+}
+
+/* Four heads of queries, two of keys; a table of positions; gaps between rows. */
+static void shared_keys(cs_net *net)
+{
+    cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 5), 7, 8);
+    x = cs_net_add_table(net, "position", x, 48);
+    x = cs_net_linear(net, "out", attend_shared(net, cs_net_layer_norm(net, "norm", x)),
+                      &(cs_linear){.out = 8});
+    x = cs_net_linear(net, "head", cs_net_tanh(net, "tanh", x), &(cs_linear){.out = 3});
+    cs_net_squared_error(net, "loss", x);
+}
+
+/* Poolings that overlap, have edges, and do not divide evenly. */
+static void poolings(cs_net *net)
+{
+    cs_tensor x = cs_net_image(net, 2, (cs_space){2, {11, 9}});
+    x = cs_net_conv(net, "conv", x, &(cs_conv){.out = 3, .kernel = 1});
+    x = cs_net_max_pool(net, "most", x, &(cs_window){.kernel = 3, .stride = 2, .pad = 1});
+    x = cs_net_avg_pool(net, "mean", x, &(cs_window){.kernel = 2, .stride = 1, .pad = 1});
+    x = cs_net_adaptive_pool(net, "adaptive", x, 3);
+    cs_net_squared_error(net, "loss", cs_net_flatten(net, "flatten", x));
+}
+
+static void dropping(cs_net *net)
+{
+    cs_tensor x = cs_net_image(net, 3, (cs_space){2, {4, 4}});
+    x = cs_net_linear(net, "fc", cs_net_flatten(net, "flatten", x), &(cs_linear){.out = 24});
+    x = cs_net_linear(net, "head", cs_net_dropout(net, "dropout", x, 0.5), &(cs_linear){.out = 6});
+    cs_net_cross_entropy(net, "loss", x);
+}
+
+/* Sums in another order: some units in the last of 24 bits, of terms that may be larger than their
+ * sum. */
+static void compare(const char *network, const training *a, const training *b)
+{
+    const float *x = a->part.gradients.data, *y = b->part.gradients.data;
+    double most = 0;
+    for (int64_t i = 0; i < a->part.n_places; i++)
+        most = fmax(most, fabs(x[i]));
+    for (int64_t i = 0; i < a->part.n_places; i++)
+        if (!(fabs((double)x[i] - y[i]) <= 1e-5 * most))
+            fail_msg("%s: gradient %lld is %g on the CPU and %g on %s", network, (long long)i, x[i],
+                     y[i], b->backend->name);
+}
+
+/* One step of training, and the loss behind it. */
+static void check_same(const char *name, build *network, uint32_t batch)
+{
+    const cs_backend *backends[] = {&cs_backend_cpu, &CS_TEST_BACKEND};
+    training t[2];
+    double loss[2][2];
+    for (int i = 0; i < 2; i++) {
+        start(&t[i], backends[i], network, batch);
+        scale_parameters(&t[i]);
+        loss[i][0] = loss_of(&t[i]);
+        back(&t[i]);
+    }
+    compare(name, &t[0], &t[1]);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            cs_part_update(&t[i].trainer, &t[i].part, t[i].part.parameters.data, &t[i].error),
+            CS_OK);
+        loss[i][1] = loss_of(&t[i]);
+        stop(&t[i]);
+    }
+    for (int step = 0; step < 2; step++)
+        if (!(fabs(loss[0][step] - loss[1][step]) <= 1e-5 * fabs(loss[0][step])))
+            fail_msg("%s: loss %d is %.9g on the CPU and %.9g on %s", name, step, loss[0][step],
+                     loss[1][step], CS_TEST_BACKEND.name);
+}
+
+/* All but dropout, whose masks come from another generator. */
+static void test_same(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        build *network;
+    } cases[] = {{"convolutions", convolutions}, {"volume", volume},   {"residual", residual},
+                 {"encoder", encoder},           {"decoder", decoder}, {"shared keys", shared_keys},
+                 {"poolings", poolings}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (uint32_t batch = 1; batch <= 3; batch += 2)
+            check_same(cases[i].name, cases[i].network, batch);
 }
 
 static void test_gradients(void **state)
@@ -229,11 +332,9 @@ static void test_gradients(void **state)
     static const struct {
         const char *name;
         build *network;
-    } cases[] = {{"convolutions", convolutions},
-                 {"volume", volume},
-                 {"residual", residual},
-                 {"encoder", encoder},
-                 {"decoder", decoder}};
+    } cases[] = {{"convolutions", convolutions}, {"volume", volume},   {"residual", residual},
+                 {"encoder", encoder},           {"decoder", decoder}, {"shared keys", shared_keys},
+                 {"poolings", poolings},         {"dropout", dropping}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (uint32_t batch = 1; batch <= 3; batch += 2)
             check_network(cases[i].name, cases[i].network, batch);
@@ -241,6 +342,7 @@ static void test_gradients(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients),
+                                       cmocka_unit_test(test_same)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,10 +99,10 @@ static void cpu_release(cs_bench *bench, void *data)
     free(data);
 }
 
-static cs_status cpu_fill(cs_bench *bench, cs_fill fill, void *data, int64_t elements, double limit,
-                          cs_error *error)
+static cs_status cpu_fill(cs_bench *bench, cs_fill fill, cs_precision precision, void *data,
+                          int64_t elements, double limit, cs_error *error)
 {
-    (void)bench, (void)error;
+    (void)bench, (void)precision, (void)error;
     uint64_t state = 1;
     for (int64_t i = 0; i < elements; i++) {
         state = state * UINT64_C(6364136223846793005) + 1;
@@ -143,9 +143,9 @@ static cs_status cpu_run(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
 }
 
 static cs_status cpu_accumulate(cs_bench *bench, void *to, const void *from, int64_t elements,
-                                cs_error *error)
+                                cs_precision precision, cs_error *error)
 {
-    (void)bench, (void)error;
+    (void)bench, (void)precision, (void)error;
     float *sum = to;
     const float *addend = from;
     for (int64_t i = 0; i < elements; i++)
@@ -155,12 +155,14 @@ static cs_status cpu_accumulate(cs_bench *bench, void *to, const void *from, int
 
 static const float rate = 1e-3f, decay = 0.9f, decay_squares = 0.999f, tiny = 1e-8f;
 
-static cs_status cpu_update(cs_bench *bench, void *to, const void *from, void *gradients,
-                            void *states, int64_t n, uint32_t n_states, cs_error *error)
+static cs_status cpu_update(cs_bench *bench, const cs_update *update, cs_error *error)
 {
     (void)bench, (void)error;
-    const float *w = from;
-    float *out = to, *g = gradients, *m = states, *v = n_states > 1 ? m + n : NULL;
+    const float *w = update->from;
+    int64_t n = update->parameters;
+    uint32_t n_states = update->n_states;
+    float *out = update->to, *g = update->gradients, *m = update->states;
+    float *v = n_states > 1 ? m + n : NULL;
     if (n_states == 0)
         for (int64_t i = 0; i < n; i++)
             out[i] = w[i] - rate * g[i];
@@ -208,6 +210,7 @@ static cs_status cpu_wait(cs_bench *bench, cs_error *error)
 
 const cs_backend cs_backend_cpu = {
     .name = "cpu",
+    .precisions = 1 << CS_PRECISION_FP32,
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
@@ -215,7 +218,6 @@ const cs_backend cs_backend_cpu = {
     .release = cpu_release,
     .fill = cpu_fill,
     .copy = cpu_copy,
-    .saved = cs_cpu_saved,
     .workspace = cpu_workspace,
     .run = cpu_run,
     .accumulate = cpu_accumulate,

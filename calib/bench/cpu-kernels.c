@@ -60,36 +60,6 @@ int64_t cs_cpu_workspace(const cs_kernel *kernel, cs_pass pass)
     return 0;
 }
 
-int64_t cs_cpu_saved(const cs_kernel *kernel)
-{
-    enum { FLOAT = sizeof(float), INDEX = sizeof(int64_t) };
-    const cs_op *op = kernel->op;
-    const cs_tensor_info *in = cs_kernel_in(kernel, 0), *out = cs_kernel_out(kernel);
-    int64_t batch = kernel->batch, rows = cs_tensor_rows(in) * batch;
-    switch (op->kind) {
-    case CS_OP_BATCH_NORM:
-        return 2 * FLOAT * (int64_t)in->shape.dims[0];
-    case CS_OP_LAYER_NORM:
-        return 2 * FLOAT * rows;
-    case CS_OP_RMS_NORM:
-        return FLOAT * (rows + in->elements * batch);
-    case CS_OP_DROPOUT:
-        return out->elements * batch;
-    case CS_OP_MAX_POOL:
-        return INDEX * out->elements * batch;
-    case CS_OP_ATTENTION:
-        return op->attention.kernel == CS_ATTENTION_MATH
-                   ? FLOAT * batch * op->attention.heads * out->shape.dims[0] * out->shape.dims[0]
-                   : 0;
-    case CS_OP_CROSS_ENTROPY:
-        return (FLOAT * in->elements * batch + 7) / 8 * 8 + INDEX * rows;
-    case CS_OP_SQUARED_ERROR:
-        return FLOAT * in->elements * batch;
-    default:
-        return 0;
-    }
-}
-
 void cs_cpu_run(const cs_kernel *kernel, cs_pass pass, const cs_operands *at)
 {
     passes[kernel->op->kind][pass](kernel, at);

@@ -5,9 +5,8 @@
 
 #include "calib/bench/kernel.h"
 
-/* Bytes that a pass needs besides its operands, and that the operator saves. */
+/* Bytes that a pass needs besides its operands. */
 int64_t cs_cpu_workspace(const cs_kernel *kernel, cs_pass pass);
-int64_t cs_cpu_saved(const cs_kernel *kernel);
 
 /* Runs a pass that has work to do (cs_op_shape); not of the update. */
 void cs_cpu_run(const cs_kernel *kernel, cs_pass pass, const cs_operands *at);

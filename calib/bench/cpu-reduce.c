@@ -166,8 +166,7 @@ void cs_cpu_entropy_forward(const cs_kernel *kernel, const cs_operands *at)
     const cs_tensor_info *in = cs_kernel_in(kernel, 0);
     int64_t columns = cs_tensor_columns(in), rows = cs_tensor_rows(in) * kernel->batch;
     float *logarithms = at->saved, loss = 0;
-    int64_t *targets = (int64_t *)(void *)((char *)at->saved +
-                                           (rows * columns * (int64_t)sizeof(float) + 7) / 8 * 8);
+    int64_t *targets = (int64_t *)(void *)((char *)at->saved + cs_kernel_targets_at(kernel));
     for (int64_t r = 0; r < rows; r++) {
         const float *x = (const float *)at->in[0].data + r * columns;
         float most = x[0], sum = 0;
@@ -190,8 +189,7 @@ void cs_cpu_entropy_input(const cs_kernel *kernel, const cs_operands *at)
     int64_t columns = cs_tensor_columns(in), rows = cs_tensor_rows(in) * kernel->batch;
     const float *logarithms = at->saved;
     const int64_t *targets =
-        (const int64_t *)(const void *)((const char *)at->saved +
-                                        (rows * columns * (int64_t)sizeof(float) + 7) / 8 * 8);
+        (const int64_t *)(const void *)((const char *)at->saved + cs_kernel_targets_at(kernel));
     float *dx = at->grad_in[0].data, scale = 1 / (float)rows;
     for (int64_t i = 0; i < rows * columns; i++)
         dx[i] = expf(logarithms[i]) * scale;

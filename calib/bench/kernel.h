@@ -36,7 +36,17 @@ typedef struct cs_kernel {
     const cs_net *net;
     const cs_op *op;
     uint32_t batch;
+    cs_precision precision; /* of activations, parameters and gradients */
 } cs_kernel;
+
+/* Bytes that the operator saves: the same on every backend, and what op-cost.h calls kept extra.
+ * Attention that is fused saves nothing, whether a backend really fuses it or computes its weights
+ * again. */
+int64_t cs_kernel_saved(const cs_kernel *kernel);
+
+/* Where the targets of a cross entropy lie in what it saves: behind the logarithms of the
+ * probabilities, which are float32. */
+int64_t cs_kernel_targets_at(const cs_kernel *kernel);
 
 static inline const cs_tensor_info *cs_kernel_in(const cs_kernel *kernel, uint32_t i)
 {

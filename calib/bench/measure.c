@@ -94,7 +94,7 @@ static bool shape_of(const measurement *m, uint32_t op, cs_piece piece, cs_op_sh
     const cs_measure_options *o = m->options;
     cs_op_shape shapes[CS_OP_SHAPES_MAX];
     uint32_t n =
-        cs_op_shapes_of(o->net, &o->net->ops[op], o->batch, CS_PRECISION_FP32, o->n_states, shapes);
+        cs_op_shapes_of(o->net, &o->net->ops[op], o->batch, o->precision, o->n_states, shapes);
     for (uint32_t i = 0; i < n; i++) {
         if (shapes[i].piece == piece) {
             *shape = shapes[i];
@@ -107,11 +107,11 @@ static bool shape_of(const measurement *m, uint32_t op, cs_piece piece, cs_op_sh
 static cs_status ask_library(measurement *m, uint32_t op, cs_pass pass, work_key *at,
                              cs_error *error)
 {
-    cs_kernel kernel = {m->options->net, &m->options->net->ops[op], m->options->batch};
+    const cs_measure_options *o = m->options;
+    cs_kernel kernel = {o->net, &o->net->ops[op], o->batch, o->precision};
     const char *algorithm;
     int64_t bytes;
-    cs_status status =
-        m->options->backend->workspace(m->options->bench, &kernel, pass, &bytes, &algorithm, error);
+    cs_status status = o->backend->workspace(o->bench, &kernel, pass, &bytes, &algorithm, error);
     if (status != CS_OK)
         return status;
     at->workspace = bytes > at->workspace ? bytes : at->workspace;
@@ -365,6 +365,7 @@ cs_status cs_measure_compute(const cs_measure_options *options, cs_costs *costs,
                              .chain = options->chain,
                              .batch = options->batch,
                              .n_states = options->n_states,
+                             .precision = options->precision,
                              .observer = {kernel_done, &m}};
     cs_status status = measure(&m, costs, report, error);
     finish(&m);
@@ -423,9 +424,9 @@ cs_status cs_measure_copies(const cs_backend *backend, cs_bench *bench, uint32_t
     if (status == CS_OK)
         status = backend->allocate(bench, COPY_BYTES, &b, error);
     if (status == CS_OK)
-        status = backend->fill(bench, CS_FILL_ZERO, a, COPY_BYTES / 4, 0, error);
+        status = backend->fill(bench, CS_FILL_ZERO, CS_PRECISION_FP32, a, COPY_BYTES / 4, 0, error);
     if (status == CS_OK)
-        status = backend->fill(bench, CS_FILL_ZERO, b, COPY_BYTES / 4, 0, error);
+        status = backend->fill(bench, CS_FILL_ZERO, CS_PRECISION_FP32, b, COPY_BYTES / 4, 0, error);
     for (int i = 0; i < (backend->own_memory ? 3 : 1) && status == CS_OK; i++) {
         cs_cost_timing timing;
         void *to = kinds[i].copy == CS_COPY_FROM_DEVICE ? host : a;

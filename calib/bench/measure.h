@@ -19,9 +19,10 @@ typedef struct cs_measure_options {
     const cs_net *net;
     const cs_net_chain *chain;
     uint32_t batch, n_states; /* samples at once; values per parameter of the optimizer */
-    double share;             /* of the median, half the width of its interval: 0.02 */
-    double time_limit;        /* s, without the warm-up */
-    uint32_t source;          /* of the entries */
+    cs_precision precision;
+    double share;      /* of the median, half the width of its interval: 0.02 */
+    double time_limit; /* s, without the warm-up */
+    uint32_t source;   /* of the entries */
     const cs_progress *progress;
 } cs_measure_options;
 

@@ -80,9 +80,9 @@ static void tell(const cs_measure_report *report, const cs_net *net, uint32_t ba
 }
 
 static cs_status measure_batch(const cs_backend *backend, cs_bench *bench,
-                               const cs_request *request, const cs_net *net, uint32_t batch,
-                               uint32_t source, const cs_progress *progress, cs_costs *costs,
-                               cs_error *error)
+                               const cs_request *request, const cs_net *net, cs_precision precision,
+                               uint32_t batch, uint32_t source, const cs_progress *progress,
+                               cs_costs *costs, cs_error *error)
 {
     cs_accelerator none;
     cs_net_chain chain;
@@ -99,6 +99,7 @@ static cs_status measure_batch(const cs_backend *backend, cs_bench *bench,
                                   .chain = &chain,
                                   .batch = batch,
                                   .n_states = request->states,
+                                  .precision = precision,
                                   .share = request->share,
                                   .time_limit = cs_time_seconds(request->time_limit),
                                   .source = source,
@@ -125,16 +126,20 @@ static cs_status add_source(const cs_backend *backend, cs_bench *bench, const cs
                              .driver = "",
                              .libraries = "",
                              .clock = ""};
-    snprintf(notes, sizeof(notes), "%s%s%u process%s at once, each on a core of its own",
-             request->notes, request->notes[0] ? "; " : "", request->processes,
-             request->processes == 1 ? "" : "es");
+    if (backend->own_memory)
+        snprintf(notes, sizeof(notes), "%s", request->notes);
+    else
+        snprintf(notes, sizeof(notes), "%s%s%u process%s at once, each on a core of its own",
+                 request->notes, request->notes[0] ? "; " : "", request->processes,
+                 request->processes == 1 ? "" : "es");
     backend->describe(bench, &source);
     return cs_costs_add_source(costs, &source, id, error);
 }
 
+/* `done`: batch sizes that were measured to the end. */
 static cs_status measure_all(const cs_backend *backend, cs_bench *bench, const cs_request *request,
-                             const cs_net *net, const cs_progress *progress, cs_costs *costs,
-                             cs_error *error)
+                             const cs_net *net, cs_precision precision, const cs_progress *progress,
+                             cs_costs *costs, uint32_t *done, cs_error *error)
 {
     uint32_t source;
     const cJSON *batch;
@@ -146,10 +151,46 @@ static cs_status measure_all(const cs_backend *backend, cs_bench *bench, const c
         if (!cJSON_IsNumber(batch) || batch->valuedouble < 1 || batch->valuedouble > CS_BATCH_MAX)
             return cs_error_add(error, CS_INVALID, "batch sizes must be from 1 to %d",
                                 CS_BATCH_MAX);
-        status = measure_batch(backend, bench, request, net, (uint32_t)batch->valuedouble, source,
-                               progress, costs, error);
+        status = measure_batch(backend, bench, request, net, precision,
+                               (uint32_t)batch->valuedouble, source, progress, costs, error);
+        *done += status == CS_OK;
     }
     return status == CS_OK ? cs_measure_copies(backend, bench, source, costs, error) : status;
+}
+
+/* A process that has a GPU open cannot be copied. */
+static cs_status check_request(const cs_backend *backend, const cs_request *request,
+                               cs_precision precision, cs_error *error)
+{
+    if (!(backend->precisions & UINT32_C(1) << precision))
+        return cs_error_add(error, CS_INVALID, "the backend \"%s\" has no kernels for %s",
+                            backend->name, cs_precision_names[precision]);
+    if (backend->own_memory && request->processes > 1)
+        return cs_error_add(error, CS_INVALID,
+                            "processes: must be 1 on a device with a memory of its own (got %u)",
+                            request->processes);
+    return CS_OK;
+}
+
+static void tell_missing(const cs_request *request, const cs_net *net, uint32_t done)
+{
+    const cJSON *batch;
+    uint32_t i = 0;
+    fprintf(stderr, "%s: has what was measured so far; missing or cut short:", request->output);
+    cJSON_ArrayForEach(batch, request->batches) if (i++ >= done)
+        fprintf(stderr, " %s at batch %.0f,", net->name, batch->valuedouble);
+    fprintf(stderr, " copies\n");
+}
+
+static cs_status save(const cs_request *request, const cs_net *net, const cs_costs *costs,
+                      uint32_t done, cs_status status, cs_error *error)
+{
+    if (costs->n_compute == 0)
+        return status;
+    cs_status saved = cs_request_save(request, costs, error);
+    if (status != CS_OK && saved == CS_OK)
+        tell_missing(request, net, done);
+    return status == CS_OK ? saved : status;
 }
 
 /* What was measured before something failed is saved; the message stands. */
@@ -160,6 +201,7 @@ cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
     cs_workload workload = {0};
     cs_net net = {0};
     cs_bench *bench = NULL;
+    uint32_t done = 0;
     cs_costs costs;
     cs_arena arena;
     cs_arena_init(&arena);
@@ -169,14 +211,15 @@ cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
                                      (void *const[]){&workload}, &arena, error);
     if (status == CS_OK)
         status = cs_workload_network(&workload, &place, &net, error);
+    cs_precision precision = (cs_precision)workload.precision;
+    if (status == CS_OK)
+        status = check_request(backend, request, precision, error);
     if (status == CS_OK)
         status = backend->open(0, &bench, error);
     if (status == CS_OK) {
-        status = measure_all(backend, bench, request, &net, progress, &costs, error);
-        if (costs.n_compute > 0) {
-            cs_status saved = cs_request_save(request, &costs, error);
-            status = status == CS_OK ? saved : status;
-        }
+        status =
+            measure_all(backend, bench, request, &net, precision, progress, &costs, &done, error);
+        status = save(request, &net, &costs, done, status, error);
     }
     backend->close(bench);
     cs_net_finish(&net);

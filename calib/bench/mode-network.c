@@ -42,30 +42,25 @@ static void tell(const cs_costs *costs)
     }
 }
 
-static cs_status add_source(const cs_backend *backend, const cs_request *request,
-                            const cs_wire *wire, cs_costs *costs, uint32_t *id, cs_error *error)
+static cs_status add_source(const cs_request *request, const cs_wire *wire, cs_costs *costs,
+                            uint32_t *id, cs_error *error)
 {
     char library[128], notes[256];
-    cs_bench *bench;
-    cs_status status = backend->open(wire->rank, &bench, error);
-    if (status != CS_OK)
-        return status;
     cs_cost_source source = {.source = request->command,
                              .date = request->date,
                              .notes = notes,
                              .driver = "",
                              .clock = ""};
-    snprintf(notes, sizeof(notes), "%s%s%u processes of one machine, each on a core of its own",
-             request->notes, request->notes[0] ? "; " : "", wire->size);
-    backend->describe(bench, &source);
-    source.libraries = cs_wire_library(library, sizeof(library));
-    status = cs_costs_add_source(costs, &source, id, error);
-    backend->close(bench);
-    return status;
+    snprintf(notes, sizeof(notes), "%s%s%u processes of one machine, each on a %s of its own",
+             request->notes, request->notes[0] ? "; " : "", wire->size,
+             wire->carrier ? "GPU" : "core");
+    wire->backend->describe(wire->bench, &source);
+    source.libraries = cs_wire_library(wire, library, sizeof(library));
+    return cs_costs_add_source(costs, &source, id, error);
 }
 
-static cs_status measure(const cs_backend *backend, const cs_request *request, const cs_wire *wire,
-                         const cs_progress *progress, cs_error *error)
+static cs_status measure(const cs_request *request, cs_wire *wire, const cs_progress *progress,
+                         cs_error *error)
 {
     cs_costs costs;
     cs_network_options options = {.wire = wire,
@@ -74,10 +69,9 @@ static cs_status measure(const cs_backend *backend, const cs_request *request, c
                                   .time_limit = cs_time_seconds(request->time_limit),
                                   .progress = wire->rank == 0 ? progress : NULL};
     cs_costs_init(&costs);
-    cs_bench_pin(wire->rank);
     cs_status status = choose(request->collectives, &options.collectives, error);
     if (status == CS_OK)
-        status = add_source(backend, request, wire, &costs, &options.source, error);
+        status = add_source(request, wire, &costs, &options.source, error);
     if (status == CS_OK && wire->size < 2)
         status = cs_error_add(error, CS_USAGE, "messages need two processes or more");
     if (status == CS_OK)
@@ -91,20 +85,36 @@ static cs_status measure(const cs_backend *backend, const cs_request *request, c
     return status;
 }
 
+static cs_status open_and_measure(const cs_backend *backend, const cs_request *request,
+                                  cs_wire *wire, const cs_progress *progress, cs_error *error)
+{
+    cs_bench *bench = NULL;
+    cs_bench_pin(wire->rank);
+    cs_status status = backend->open(wire->rank, &bench, error);
+    status = cs_wire_agree(wire, status, error);
+    if (status == CS_OK)
+        status = cs_wire_connect(wire, backend, bench, error);
+    if (status == CS_OK)
+        status = measure(request, wire, progress, error);
+    cs_wire_disconnect(wire);
+    backend->close(bench);
+    return status;
+}
+
 cs_status cs_bench_network(const cs_backend *backend, const cs_request *request,
                            const cs_progress *progress, cs_error *error)
 {
     cs_wire wire = {0};
     cs_status status = cs_wire_open(&wire, error);
     if (status == CS_OK)
-        status = measure(backend, request, &wire, progress, error);
+        status = open_and_measure(backend, request, &wire, progress, error);
     cs_bench_leave(&wire, status, error);
     return status;
 }
 
 void cs_bench_leave(cs_wire *wire, cs_status status, cs_error *error)
 {
-    bool alike = status == CS_INVALID || status == CS_USAGE;
+    bool alike = status == CS_INVALID || status == CS_USAGE || wire->alike;
     if (status != CS_OK && wire->size > 1 && (!alike || wire->rank == 0))
         fprintf(stderr, "sim: error: %s\n", error->text);
     if (status != CS_OK && wire->size > 1)

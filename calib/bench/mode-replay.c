@@ -159,7 +159,7 @@ static cs_status load(const cs_request *request, cs_scenario *scenario, cs_error
     return status;
 }
 
-static cs_status replay(const cs_backend *backend, const cs_request *request, const cs_wire *wire,
+static cs_status replay(const cs_backend *backend, const cs_request *request, cs_wire *wire,
                         const cs_progress *progress, cs_error *error)
 {
     cs_scenario scenario = {0};
@@ -173,14 +173,19 @@ static cs_status replay(const cs_backend *backend, const cs_request *request, co
     if (status == CS_OK && crew.graph.n_devices != wire->size)
         status = cs_error_add(error, CS_FAILED, "%u devices, but %u processes",
                               crew.graph.n_devices, wire->size);
-    if (status == CS_OK)
+    if (status == CS_OK) {
         status = backend->open(wire->rank, &bench, error);
+        status = cs_wire_agree(wire, status, error);
+    }
+    if (status == CS_OK)
+        status = cs_wire_connect(wire, backend, bench, error);
     if (status == CS_OK)
         status = cs_worker_open(&crew, backend, bench, wire, &worker, error);
     if (status == CS_OK) {
         status = run_worker(&worker, request, wire->rank == 0 ? progress : NULL, error);
         cs_worker_close(&worker);
     }
+    cs_wire_disconnect(wire);
     backend->close(bench);
     cs_crew_finish(&crew);
     cs_scenario_finish(&scenario);

@@ -3,7 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLOAT = sizeof(float) };
+enum {
+    FLOAT = sizeof(float),
+    ALIGNMENT = 16, /* bytes; what libraries want of a matrix */
+};
+
+static int64_t width_of(const cs_trainer *trainer)
+{
+    return cs_precision_bytes(trainer->precision);
+}
 
 /* ---- what is the same for all parts ---- */
 
@@ -38,7 +46,7 @@ static void lay_tensors(cs_trainer *trainer)
     const cs_net *net = trainer->net;
     for (uint32_t t = 0; t < net->n_tensors; t++) {
         const cs_tensor_info *info = cs_net_tensor(net, t);
-        int64_t bytes = cs_tensor_bytes(net, t, trainer->batch, CS_PRECISION_FP32);
+        int64_t bytes = cs_tensor_bytes(net, t, trainer->batch, trainer->precision);
         int64_t *room = &trainer->storage_bytes[info->storage];
         trainer->lies[t] = (cs_lie){0, info->elements, cs_tensor_columns(info)};
         trainer->roots[t] = t;
@@ -52,9 +60,9 @@ static void note_op(cs_trainer *trainer, uint32_t p)
     const cs_net *net = trainer->net;
     const cs_op *op = &net->ops[p];
     cs_op_shape shapes[CS_OP_SHAPES_MAX];
-    cs_op_cost_of(net, op, trainer->batch, CS_PRECISION_FP32, &trainer->costs[p]);
+    cs_op_cost_of(net, op, trainer->batch, trainer->precision, &trainer->costs[p]);
     uint32_t n =
-        cs_op_shapes_of(net, op, trainer->batch, CS_PRECISION_FP32, trainer->n_states, shapes);
+        cs_op_shapes_of(net, op, trainer->batch, trainer->precision, trainer->n_states, shapes);
     for (uint32_t i = 0; i < n; i++)
         if (shapes[i].piece == CS_PIECE_OPERATOR)
             trainer->passes[p] = (uint8_t)shapes[i].passes;
@@ -103,7 +111,7 @@ void cs_trainer_finish(cs_trainer *trainer)
 
 int64_t cs_trainer_bytes(const cs_trainer *trainer, cs_tensor tensor)
 {
-    return cs_tensor_bytes(trainer->net, tensor, trainer->batch, CS_PRECISION_FP32);
+    return cs_tensor_bytes(trainer->net, tensor, trainer->batch, trainer->precision);
 }
 
 /* ---- parts ---- */
@@ -113,25 +121,33 @@ static int64_t parameters_of(const cs_op *op)
     return op->weights + op->biases;
 }
 
+/* float32 per parameter: states, and in mixed precision the parameter itself. */
+static int64_t states_of(const cs_trainer *trainer)
+{
+    return trainer->n_states + (width_of(trainer) < FLOAT);
+}
+
 static cs_status fill_part(cs_trainer *trainer, cs_part *part, cs_error *error)
 {
     const cs_backend *backend = trainer->backend;
     cs_bench *bench = trainer->bench;
-    int64_t n = part->n_parameters;
+    cs_precision precision = trainer->precision;
+    int64_t n = part->n_places, bytes = n * width_of(trainer), states = n * states_of(trainer);
     if (n == 0)
         return CS_OK;
-    cs_status status = cs_pool_take(trainer->pool, n * FLOAT, &part->parameters, error);
+    cs_status status = cs_pool_take(trainer->pool, bytes, &part->parameters, error);
     if (status == CS_OK)
-        status = cs_pool_take(trainer->pool, n * FLOAT, &part->gradients, error);
+        status = cs_pool_take(trainer->pool, bytes, &part->gradients, error);
     if (status == CS_OK)
-        status = cs_pool_take(trainer->pool, n * FLOAT * trainer->n_states, &part->states, error);
+        status = cs_pool_take(trainer->pool, states * FLOAT, &part->states, error);
     if (status == CS_OK)
-        status = backend->fill(bench, CS_FILL_NUMBERS, part->parameters.data, n, 0.05, error);
-    if (status == CS_OK)
-        status = backend->fill(bench, CS_FILL_ZERO, part->gradients.data, n, 0, error);
-    if (status == CS_OK && part->states.data)
         status =
-            backend->fill(bench, CS_FILL_ZERO, part->states.data, n * trainer->n_states, 0, error);
+            backend->fill(bench, CS_FILL_NUMBERS, precision, part->parameters.data, n, 0.05, error);
+    if (status == CS_OK)
+        status = backend->fill(bench, CS_FILL_ZERO, precision, part->gradients.data, n, 0, error);
+    if (status == CS_OK && states > 0)
+        status = backend->fill(bench, CS_FILL_ZERO, CS_PRECISION_FP32, part->states.data, states, 0,
+                               error);
     return status;
 }
 
@@ -141,12 +157,15 @@ cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end, cs_par
     cs_part made = {.first_op = trainer->chain->layers[first].first,
                     .end_op = trainer->chain->layers[end - 1].end};
     uint32_t n_ops = made.end_op - made.first_op;
+    int64_t unit = ALIGNMENT / width_of(trainer);
     made.offsets = calloc(n_ops + UINT64_C(1), sizeof(*made.offsets));
     if (!made.offsets)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < n_ops; i++) {
-        made.offsets[i] = made.n_parameters;
-        made.n_parameters += parameters_of(&trainer->net->ops[made.first_op + i]);
+        int64_t n = parameters_of(&trainer->net->ops[made.first_op + i]);
+        made.offsets[i] = made.n_places;
+        made.n_parameters += n;
+        made.n_places += (n + unit - 1) / unit * unit;
     }
     cs_status status = fill_part(trainer, &made, error);
     if (status == CS_OK)
@@ -195,6 +214,7 @@ static void free_lists(cs_activations *at)
     free(at->gradients);
     free(at->counts);
     free(at->written);
+    free(at->borrowed);
     *at = (cs_activations){0};
 }
 
@@ -205,8 +225,10 @@ cs_status cs_activations_open(cs_trainer *trainer, cs_activations *activations, 
                            .saved = calloc(net->n_ops, sizeof(*made.saved)),
                            .gradients = calloc(net->n_tensors, sizeof(*made.gradients)),
                            .counts = calloc(net->n_tensors, sizeof(*made.counts)),
-                           .written = calloc(net->n_tensors, sizeof(*made.written))};
-    if (!made.data || !made.saved || !made.gradients || !made.counts || !made.written) {
+                           .written = calloc(net->n_tensors, sizeof(*made.written)),
+                           .borrowed = calloc(net->n_storages, sizeof(*made.borrowed))};
+    if (!made.data || !made.saved || !made.gradients || !made.counts || !made.written ||
+        !made.borrowed) {
         free_lists(&made);
         return cs_error_no_memory(error);
     }
@@ -243,10 +265,19 @@ static cs_status take_gradient(cs_trainer *trainer, cs_activations *at, cs_tenso
                         error);
 }
 
+/* What is another part's goes back with that. */
+static void give_data(cs_trainer *trainer, cs_activations *at, uint32_t storage)
+{
+    if (at->borrowed[storage])
+        at->data[storage] = (cs_block){0};
+    at->borrowed[storage] = false;
+    cs_pool_give(trainer->pool, &at->data[storage]);
+}
+
 void cs_activations_close(cs_trainer *trainer, cs_activations *at)
 {
     for (uint32_t s = 0; at->data && s < trainer->net->n_storages; s++)
-        cs_pool_give(trainer->pool, &at->data[s]);
+        give_data(trainer, at, s);
     for (uint32_t t = 0; at->data && t < trainer->net->n_tensors; t++)
         give_gradient(trainer, at, &at->gradients[t]);
     for (uint32_t p = 0; at->data && p < trainer->net->n_ops; p++)
@@ -267,7 +298,7 @@ static cs_view view_of(const cs_trainer *trainer, const cs_block *block, cs_tens
     const cs_lie *lie = &trainer->lies[tensor];
     if (!block->data)
         return (cs_view){0};
-    return (cs_view){(char *)block->data + lie->offset * FLOAT, lie->sample_stride,
+    return (cs_view){(char *)block->data + lie->offset * width_of(trainer), lie->sample_stride,
                      lie->row_stride};
 }
 
@@ -320,7 +351,33 @@ void cs_part_given(cs_trainer *trainer, const cs_part *part, bool gradient, cs_a
     if (gradient)
         give_gradient(trainer, at, gradient_of(trainer, at, tensor));
     else if (!is_kept(trainer, part, storage))
-        cs_pool_give(trainer->pool, &at->data[storage]);
+        give_data(trainer, at, storage);
+}
+
+void cs_part_hand_output(cs_trainer *trainer, const cs_part *part, cs_activations *at,
+                         cs_activations *next)
+{
+    uint32_t storage = storage_of(trainer, cs_part_output(trainer, part));
+    if (next->data[storage].data || !at->data[storage].data)
+        return;
+    next->data[storage] = at->data[storage];
+    next->borrowed[storage] = is_kept(trainer, part, storage) || at->borrowed[storage];
+    if (!next->borrowed[storage])
+        at->data[storage] = (cs_block){0};
+}
+
+void cs_part_hand_gradient(cs_trainer *trainer, const cs_part *part, cs_activations *at,
+                           cs_activations *next)
+{
+    cs_tensor output = cs_part_output(trainer, part), root = trainer->roots[output];
+    cs_gradient *from = gradient_of(trainer, next, output), *to = gradient_of(trainer, at, output);
+    if (to->block.data || !from->block.data)
+        return;
+    next->counts[from->count]--;
+    *to = (cs_gradient){from->block, root};
+    at->counts[root] = 1;
+    at->written[output] = true;
+    *from = (cs_gradient){0};
 }
 
 /* ---- running operators ---- */
@@ -336,7 +393,7 @@ static cs_status run_pass(cs_trainer *trainer, uint32_t p, cs_pass pass, cs_oper
                           cs_error *error)
 {
     const cs_backend *backend = trainer->backend;
-    cs_kernel kernel = {trainer->net, &trainer->net->ops[p], trainer->batch};
+    cs_kernel kernel = {trainer->net, &trainer->net->ops[p], trainer->batch, trainer->precision};
     const char *algorithm;
     int64_t bytes;
     cs_status status = backend->workspace(trainer->bench, &kernel, pass, &bytes, &algorithm, error);
@@ -354,7 +411,7 @@ static void set_operands(const cs_trainer *trainer, const cs_part *part, uint32_
                          void *parameters, const cs_activations *at, cs_operands *operands)
 {
     const cs_op *op = &trainer->net->ops[p];
-    int64_t offset = part->offsets[p - part->first_op] * FLOAT;
+    int64_t offset = part->offsets[p - part->first_op] * width_of(trainer);
     *operands = (cs_operands){.saved = at->saved[p].data};
     for (uint32_t i = 0; i < op->n_inputs; i++)
         operands->in[i] =
@@ -385,7 +442,8 @@ static cs_status make_inputs(cs_trainer *trainer, const cs_op *op, cs_activation
                            : 1;
         if (status == CS_OK)
             status = trainer->backend->fill(trainer->bench, ids ? CS_FILL_IDS : CS_FILL_NUMBERS,
-                                            at->data[info->storage].data, elements, limit, error);
+                                            trainer->precision, at->data[info->storage].data,
+                                            elements, limit, error);
         if (status != CS_OK)
             return status;
     }
@@ -401,7 +459,7 @@ static void give_inputs(cs_trainer *trainer, const cs_part *part, uint32_t p, cs
         uint32_t storage = storage_of(trainer, op->inputs[i]);
         bool leaves = output != CS_NO_TENSOR && storage_of(trainer, output) == storage;
         if (trainer->last_use[storage] == p && !leaves && !is_kept(trainer, part, storage))
-            cs_pool_give(trainer->pool, &at->data[storage]);
+            give_data(trainer, at, storage);
     }
 }
 
@@ -409,15 +467,14 @@ static cs_status forward_op(cs_trainer *trainer, const cs_part *part, uint32_t p
                             cs_activations *at, cs_error *error)
 {
     const cs_op *op = &trainer->net->ops[p];
-    cs_kernel kernel = {trainer->net, op, trainer->batch};
+    cs_kernel kernel = {trainer->net, op, trainer->batch, trainer->precision};
     cs_operands operands;
     cs_status status = make_inputs(trainer, op, at, error);
     if (status != CS_OK || op->kind == CS_OP_VIEW)
         return status;
     status = have(trainer, at, storage_of(trainer, op->output), error);
     if (status == CS_OK)
-        status =
-            cs_pool_take(trainer->pool, trainer->backend->saved(&kernel), &at->saved[p], error);
+        status = cs_pool_take(trainer->pool, cs_kernel_saved(&kernel), &at->saved[p], error);
     if (status != CS_OK)
         return status;
     set_operands(trainer, part, p, parameters, at, &operands);
@@ -445,8 +502,9 @@ typedef struct sum {
 
 static cs_status zero_gradient(cs_trainer *trainer, const cs_gradient *gradient, cs_error *error)
 {
-    return trainer->backend->fill(trainer->bench, CS_FILL_ZERO, gradient->block.data,
-                                  gradient->block.bytes / FLOAT, 0, error);
+    return trainer->backend->fill(trainer->bench, CS_FILL_ZERO, trainer->precision,
+                                  gradient->block.data, gradient->block.bytes / width_of(trainer),
+                                  0, error);
 }
 
 /* One row of many: what reads it leaves the gradients of the others zero. */
@@ -493,9 +551,9 @@ static cs_status add_up(cs_trainer *trainer, uint32_t p, cs_activations *at, sum
         cs_tensor t = op->inputs[i];
         cs_gradient *gradient = gradient_of(trainer, at, t);
         if (status == CS_OK && sums[i].pending) {
-            status = trainer->backend->accumulate(trainer->bench, sums[i].addend.data,
-                                                  gradient->block.data,
-                                                  sums[i].addend.bytes / FLOAT, error);
+            status = trainer->backend->accumulate(
+                trainer->bench, sums[i].addend.data, gradient->block.data,
+                sums[i].addend.bytes / width_of(trainer), trainer->precision, error);
             if (status == CS_OK)
                 status = observe(trainer, p, CS_PIECE_ACCUMULATE, CS_PASS_FORWARD, error);
             give_gradient(trainer, at, gradient);
@@ -557,9 +615,9 @@ static cs_status hand_on(cs_trainer *trainer, uint32_t p, cs_activations *at, cs
         if (at->written[t]) {
             status = own_gradient(trainer, at, t, error);
             if (status == CS_OK)
-                status =
-                    trainer->backend->accumulate(trainer->bench, gradient->block.data,
-                                                 from.block.data, from.block.bytes / FLOAT, error);
+                status = trainer->backend->accumulate(
+                    trainer->bench, gradient->block.data, from.block.data,
+                    from.block.bytes / width_of(trainer), trainer->precision, error);
             if (status == CS_OK)
                 status = observe(trainer, p, CS_PIECE_ACCUMULATE, CS_PASS_FORWARD, error);
             continue;
@@ -614,7 +672,7 @@ cs_status cs_part_backward(cs_trainer *trainer, const cs_part *part, void *param
     for (uint32_t p = part->end_op; status == CS_OK && p-- > part->first_op;)
         status = backward_op(trainer, part, p, parameters, at, error);
     for (uint32_t s = 0; s < net->n_storages; s++)
-        cs_pool_give(trainer->pool, &at->data[s]);
+        give_data(trainer, at, s);
     for (uint32_t p = part->first_op; p < part->end_op; p++)
         cs_pool_give(trainer->pool, &at->saved[p]);
     memset(at->written, 0, net->n_tensors * sizeof(*at->written));
@@ -628,14 +686,18 @@ cs_status cs_part_update(cs_trainer *trainer, const cs_part *part, void *to, cs_
     cs_status status = CS_OK;
     for (uint32_t p = part->first_op; status == CS_OK && p < part->end_op; p++) {
         int64_t n = parameters_of(&trainer->net->ops[p]);
-        int64_t offset = part->offsets[p - part->first_op] * FLOAT;
-        char *states = part->states.data;
+        int64_t place = part->offsets[p - part->first_op], offset = place * width_of(trainer);
+        float *states = part->states.data;
         if (n == 0)
             continue;
-        status = trainer->backend->update(
-            trainer->bench, (char *)to + offset, (char *)part->parameters.data + offset,
-            (char *)part->gradients.data + offset,
-            states ? states + offset * trainer->n_states : NULL, n, trainer->n_states, error);
+        cs_update update = {.to = (char *)to + offset,
+                            .gradients = (char *)part->gradients.data + offset,
+                            .states = states ? states + place * states_of(trainer) : NULL,
+                            .from = (char *)part->parameters.data + offset,
+                            .parameters = n,
+                            .n_states = trainer->n_states,
+                            .precision = trainer->precision};
+        status = trainer->backend->update(trainer->bench, &update, error);
         if (status == CS_OK)
             status = observe(trainer, p, CS_PIECE_UPDATE, CS_PASS_UPDATE, error);
     }

@@ -36,6 +36,7 @@ typedef struct cs_trainer {
     const cs_net_chain *chain;
     uint32_t batch;    /* samples of a micro-batch */
     uint32_t n_states; /* of the optimizer, per parameter */
+    cs_precision precision;
     cs_observer observer;
     /* made by cs_trainer_init: */
     cs_arena arena;
@@ -51,8 +52,8 @@ typedef struct cs_trainer {
 
 typedef struct cs_part {
     uint32_t first_op, end_op;
-    int64_t n_parameters;
-    int64_t *offsets; /* per operator of the part: its first parameter */
+    int64_t n_parameters, n_places; /* places: those of each operator begin at 16 bytes */
+    int64_t *offsets;               /* per operator of the part: its first place */
     cs_block parameters, gradients, states;
 } cs_part;
 
@@ -69,9 +70,10 @@ typedef struct cs_activations {
     cs_gradient *gradients; /* per tensor that is no view */
     uint32_t *counts;       /* per tensor */
     bool *written;          /* per tensor: its own part of the gradient is there */
+    bool *borrowed;         /* per storage: the part in front has it, and gives it back */
 } cs_activations;
 
-/* `trainer` has its first seven members and the observer set. */
+/* `trainer` has its members up to the observer set; the backend computes with the precision. */
 CS_MUST_CHECK cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error);
 void cs_trainer_finish(cs_trainer *trainer);
 
@@ -99,6 +101,15 @@ CS_MUST_CHECK cs_status cs_part_receive(cs_trainer *trainer, const cs_part *part
 void *cs_part_result(const cs_trainer *trainer, const cs_part *part, bool gradient,
                      const cs_activations *at);
 void cs_part_given(cs_trainer *trainer, const cs_part *part, bool gradient, cs_activations *at);
+
+/* Between a part and the next one on the same device, nothing is copied: before the next part's
+ * forward it gets the output, which stays with `part` when that keeps it for its backward; before
+ * the part's own backward it gets the gradient that the next one's has made. Without effect when
+ * there is nothing to hand over, or a message has brought it. */
+void cs_part_hand_output(cs_trainer *trainer, const cs_part *part, cs_activations *at,
+                         cs_activations *next);
+void cs_part_hand_gradient(cs_trainer *trainer, const cs_part *part, cs_activations *at,
+                           cs_activations *next);
 
 /* `parameters` are those that the pass reads, of the part's size. The first part makes its own
  * input. A gradient that should have come and has not is zero. */

@@ -90,7 +90,7 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
 }
 
 cs_status cs_worker_open(const cs_crew *crew, const cs_backend *backend, cs_bench *bench,
-                         const cs_wire *wire, cs_worker *worker, cs_error *error)
+                         cs_wire *wire, cs_worker *worker, cs_error *error)
 {
     *worker = (cs_worker){
         .crew = crew, .backend = backend, .bench = bench, .wire = wire, .device = wire->rank};
@@ -185,6 +185,16 @@ static cs_status have_activations(cs_worker *worker, cs_activations *at, cs_erro
     return at->data ? CS_OK : cs_activations_open(&worker->trainer, at, error);
 }
 
+/* The activations of a stage that this device also holds, where that has them; else NULL. */
+static cs_activations *neighbour(cs_worker *worker, uint32_t stage, uint32_t item)
+{
+    uint32_t n_stages = worker->crew->scenario->plan.n_stages;
+    if (stage >= n_stages || !worker->stages[stage].open)
+        return NULL;
+    cs_activations *at = activations_of(worker, stage, item);
+    return at->data ? at : NULL;
+}
+
 static cs_status forward(cs_worker *worker, uint32_t task, uint32_t position, cs_error *error)
 {
     const cs_crew *crew = worker->crew;
@@ -194,6 +204,10 @@ static cs_status forward(cs_worker *worker, uint32_t task, uint32_t position, cs
     cs_status status = have_activations(worker, at, error);
     if (status != CS_OK)
         return status;
+    uint32_t front = cls->stage - 1; /* none: too large */
+    cs_activations *before = neighbour(worker, front, crew->graph.tasks[task].item);
+    if (before)
+        cs_part_hand_output(&worker->trainer, &worker->stages[front].part, before, at);
     status = cs_part_forward(&worker->trainer, &stage->part,
                              weights_at(stage, crew->versions[task]), at, error);
     drop_version(worker, cls->stage, crew->versions[task], position);
@@ -210,6 +224,12 @@ static cs_status backward(cs_worker *worker, uint32_t task, uint32_t position, c
     cs_status status = CS_OK;
     for (uint32_t k = 0; k < crew->covers[task] && status == CS_OK; k++) {
         cs_activations *at = activations_of(worker, cls->stage, crew->graph.tasks[task].item + k);
+        cs_activations *behind =
+            neighbour(worker, cls->stage + 1, crew->graph.tasks[task].item + k);
+        if (behind) {
+            cs_part_hand_gradient(&worker->trainer, &stage->part, at, behind);
+            cs_activations_close(&worker->trainer, behind);
+        }
         status = cs_part_backward(&worker->trainer, &stage->part, weights, at, error);
         if (cls->stage == 0)
             cs_activations_close(&worker->trainer, at);
@@ -243,8 +263,8 @@ static cs_status send(cs_worker *worker, uint32_t task, cs_error *error)
     cs_status status = check_size(worker, task, bytes, error);
     for (uint32_t k = 0; k < crew->covers[task] && status == CS_OK; k++) {
         cs_activations *at = activations_of(worker, cls->stage, item + k);
-        status = cs_wire_send(cls->peer, cs_part_result(&worker->trainer, part, gradient, at),
-                              bytes, error);
+        status = cs_wire_send(worker->wire, cls->peer,
+                              cs_part_result(&worker->trainer, part, gradient, at), bytes, error);
         cs_part_given(&worker->trainer, part, gradient, at);
         if (gradient)
             cs_activations_close(&worker->trainer, at);
@@ -268,7 +288,8 @@ static cs_status receive(cs_worker *worker, uint32_t task, cs_error *error)
         if (status == CS_OK)
             status = cs_part_receive(&worker->trainer, part, gradient, at, &data, error);
         if (status == CS_OK)
-            status = cs_wire_receive(cls->device, data, cls->bytes / crew->covers[task], error);
+            status = cs_wire_receive(worker->wire, cls->device, data,
+                                     cls->bytes / crew->covers[task], error);
     }
     return status;
 }
@@ -277,11 +298,11 @@ static cs_status all_reduce(cs_worker *worker, uint32_t task, cs_error *error)
 {
     const cs_class *cls = cs_graph_class(&worker->crew->graph, task);
     const cs_block *gradients = &worker->stages[cls->stage].part.gradients;
-    if (gradients->bytes != cls->bytes)
+    if (worker->stages[cls->stage].part.n_parameters * (int64_t)sizeof(float) != cls->bytes)
         return cs_error_add(error, CS_INVALID,
                             "/schedule/bucket: must be 0 to be replayed: gradients are reduced all "
                             "at once");
-    return cs_wire_collective(CS_COST_ALL_REDUCE, worker->wire, gradients->data, gradients->data,
+    return cs_wire_collective(worker->wire, CS_COST_ALL_REDUCE, gradients->data, gradients->data,
                               gradients->bytes, error);
 }
 

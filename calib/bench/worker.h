@@ -23,7 +23,7 @@ typedef struct cs_worker {
     const cs_crew *crew;
     const cs_backend *backend;
     cs_bench *bench;
-    const cs_wire *wire;
+    cs_wire *wire;
     cs_net_chain chain;
     cs_pool pool;
     cs_trainer trainer;
@@ -35,7 +35,7 @@ typedef struct cs_worker {
 } cs_worker;
 
 CS_MUST_CHECK cs_status cs_worker_open(const cs_crew *crew, const cs_backend *backend,
-                                       cs_bench *bench, const cs_wire *wire, cs_worker *worker,
+                                       cs_bench *bench, cs_wire *wire, cs_worker *worker,
                                        cs_error *error);
 void cs_worker_close(cs_worker *worker);
 

@@ -17,6 +17,8 @@ static const cs_option options[] = {
     {"model", 'm', "NAME", "Network whose kernels are measured (sim list models)", false, NULL},
     CS_OPTION_IMAGE,
     CS_OPTION_PARAM,
+    {"precision", 0, "NAME", "Numbers that are computed with (default: fp32, all that cpu has)",
+     false, cs_precision_names},
     {"batch", 'b', "SAMPLES", "Samples that a device computes at once; several by commas", true,
      NULL},
     {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
@@ -102,10 +104,12 @@ static cs_status add_model(const cs_arguments *arguments, cJSON *request, cs_err
     cs_workload workload = {.name = cs_arguments_value(arguments, "model")};
     cJSON *object = cJSON_AddObjectToObject(request, "workload");
     cJSON *parameters = object ? cJSON_AddObjectToObject(object, "parameters") : NULL;
+    const char *precision = cs_arguments_value(arguments, "precision");
     cs_net net = {0};
     if (!workload.name)
         return cs_error_add(error, CS_USAGE, "calibrate compute: --model is missing");
-    if (!parameters || !cJSON_AddStringToObject(object, "name", workload.name))
+    if (!parameters || !cJSON_AddStringToObject(object, "name", workload.name) ||
+        !cJSON_AddStringToObject(object, "precision", precision ? precision : "fp32"))
         return cs_error_no_memory(error);
     cs_status status = cs_arguments_parameters(arguments, parameters, error);
     workload.parameters = parameters;
