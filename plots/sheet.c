@@ -163,10 +163,10 @@ static cs_status choose_time(cs_sheet *sheet, cs_error *error)
     sheet->until = until < sheet->until ? until : sheet->until;
     if (sheet->from < sheet->until)
         return CS_OK;
-    return cs_error_add(error, CS_USAGE,
-                        "time range: nothing is between %g s and %g s; %s ends at %g s",
-                        cs_time_seconds(sheet->from), cs_time_seconds(sheet->until),
-                        sheet->reader->path, cs_time_seconds(sheet->reader->makespan));
+    return cs_error_add(
+        error, CS_USAGE, "time range: nothing is between %g s and %g s; %s ends at %g s",
+        options->from, options->until > 0 ? options->until : cs_time_seconds(sheet->until),
+        sheet->reader->path, cs_time_seconds(sheet->reader->makespan));
 }
 
 /* ---- texts and legend ---- */

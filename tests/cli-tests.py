@@ -189,7 +189,8 @@ class Messages(Case):
                 ('run', 'tiny.json', '--set', '/nam/e=1'), ('run', 'tiny.json', '--set', '/nam=1'),
                 ('run', 'tiny.json', '--log-level', 'loud'), ('check', 'none.json'), ('check', '.'),
                 ('check', 'cut.json'), ('check', 'wrong.json'), ('list', 'schedule'),
-                ('help', 'rnu'), ('import', 'pipedraem', 'x'), ('completion', 'zhs')]
+                ('help', 'rnu'), ('import', 'pipedraem', 'x'), ('completion', 'zhs'),
+                ('plot', 'none.h5', '--until', '-1 s')]
         self.expect_golden('errors', ''.join(shown(*row) for row in rows))
         self.expect_files('wrong.json', 'cut.json')
 

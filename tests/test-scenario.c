@@ -790,7 +790,7 @@ static const struct {
     {"text that is quoted", "/name", "\"7\"", CS_OK, ""},
     {"unknown parent", "/schedul/kind", "dp", CS_INVALID,
      "--set: /schedul/kind: unknown key \"schedul\"; did you mean \"schedule\"? known: "
-     "schema_version, model, platform, schedule"},
+     "schema_version, model, platform, schedule; an object that is missing must be set as a whole"},
     {"no pointer", "schedule", "1", CS_INVALID,
      "--set: schedule: must begin with \"/\" as in /schedule/kind"},
     {"the whole", "", "1", CS_INVALID,
