@@ -543,6 +543,15 @@ class Documentation(Case):
         self.assertTrue(33 < figures['min'] < figures['p5'] < figures['p50'] < figures['max'])
         self.assertEqual(run('run', 'tiny.json', '--runs', '0').returncode, 2)
 
+    def test_plan_keys(self):
+        words = ['run', 'tiny.json', '--no-output', '--json', '-s',
+                 '/platform={"topology":"ring","devices":2,"bandwidth":1e9,"memory":"12 GB"}',
+                 '-s', '/schedule/kind=periodic', '-s']
+        keys = [list(json.loads(run(*words, '/schedule/partition=' + partition).stdout))
+                for partition in ('contiguous_optimal', 'balanced')]
+        self.assertEqual(list(self.tables["What a planner's partition adds to it"]),
+                         [key for key in keys[0] if key not in keys[1]])
+
     def test_costs_keys(self):
         """costs.md has the keys of the JSON, and its example of a file can be read."""
         page = os.path.join(SCENARIOS, 'costs.md')
