@@ -55,6 +55,11 @@ typedef struct cs_backend {
     CS_MUST_CHECK cs_status (*copy)(cs_bench *bench, cs_copy copy, void *to, const void *from,
                                     int64_t bytes, cs_error *error);
 
+    /* Holds host memory in place, so that copies need no detour, until it is told to let go; NULL on
+     * devices without a memory of their own. */
+    CS_MUST_CHECK cs_status (*hold)(cs_bench *bench, void *host, int64_t bytes, cs_error *error);
+    void (*let_go)(cs_bench *bench, void *host);
+
     /* What a pass needs besides its operands: chosen once per kernel and pass, by what the library
      * offers. `algorithm`: its name, "" if there is only one, which stays as long as the network is
      * trained with the same batch. */

@@ -179,7 +179,19 @@ static cs_status cuda_fill(cs_bench *bench, cs_fill fill, cs_precision precision
     return cs_device_fill(&bench->launcher, fill, precision, data, elements, limit, error);
 }
 
-/* To and from pageable memory of the host: the call returns when that has been read or written. */
+static cs_status cuda_hold(cs_bench *bench, void *host, int64_t bytes, cs_error *error)
+{
+    (void)bench;
+    return CS_CUDA(cudaHostRegister(host, (size_t)bytes, cudaHostRegisterDefault), error);
+}
+
+static void cuda_let_go(cs_bench *bench, void *host)
+{
+    (void)bench;
+    (void)cudaHostUnregister(host);
+}
+
+/* To and from the host's memory: the call returns when that has been read or written. */
 static cs_status cuda_copy(cs_bench *bench, cs_copy copy, void *to, const void *from, int64_t bytes,
                            cs_error *error)
 {
@@ -324,6 +336,8 @@ const cs_backend cs_backend_cuda = {
     .release = cuda_release,
     .fill = cuda_fill,
     .copy = cuda_copy,
+    .hold = cuda_hold,
+    .let_go = cuda_let_go,
     .workspace = cuda_workspace,
     .run = cuda_run,
     .accumulate = cuda_accumulate,

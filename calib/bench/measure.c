@@ -3,6 +3,7 @@
 #include "calib/fit.h"
 #include "sim/base/vector.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ typedef struct work_row {
 typedef struct work_key {
     char text[CS_OP_KEY_BYTES];
     int64_t workspace;
-    const char *algorithm;
+    const char *algorithms[CS_N_PASSES]; /* NULL: has no such pass */
 } work_key;
 
 typedef struct measurement {
@@ -65,7 +66,7 @@ static cs_status find_key(measurement *m, const char *text, uint32_t *found, cs_
                            sizeof(*m->keys)))
         return cs_error_no_memory(error);
     work_key *made = &m->keys[m->n_keys];
-    *made = (work_key){.algorithm = ""};
+    *made = (work_key){0};
     memcpy(made->text, text, strlen(text) + 1);
     *found = m->n_keys++;
     return CS_OK;
@@ -115,7 +116,7 @@ static cs_status ask_library(measurement *m, uint32_t op, cs_pass pass, work_key
     if (status != CS_OK)
         return status;
     at->workspace = bytes > at->workspace ? bytes : at->workspace;
-    at->algorithm = algorithm;
+    at->algorithms[pass] = algorithm;
     return CS_OK;
 }
 
@@ -293,13 +294,32 @@ static cs_status repeat(measurement *m, cs_measure_report *report, cs_error *err
 
 /* ---- results ---- */
 
+/* "cudnn winograd; cudnn algo_1": of its passes, in their order; once where they agree. */
+static const char *name_algorithms(const work_key *key, char *text, size_t size)
+{
+    const char *before = NULL;
+    size_t used = 0;
+    text[0] = '\0';
+    for (int pass = 0; pass < CS_N_PASSES; pass++) {
+        const char *name = key->algorithms[pass];
+        if (!name || (before && strcmp(name, before) == 0))
+            continue;
+        int n = snprintf(text + used, size - used, "%s%s", before ? "; " : "", name);
+        used = used + (size_t)n < size ? used + (size_t)n : size - 1;
+        before = name;
+    }
+    return text;
+}
+
 static cs_status add_entries(measurement *m, cs_costs *costs, cs_error *error)
 {
     cs_status status = CS_OK;
     for (uint32_t k = 0; k < m->n_keys && status == CS_OK; k++) {
+        char algorithms[CS_N_PASSES * 100];
         cs_cost_compute entry = {.op = m->keys[k].text,
                                  .workspace_bytes = m->keys[k].workspace,
-                                 .algorithm = m->keys[k].algorithm,
+                                 .algorithm =
+                                     name_algorithms(&m->keys[k], algorithms, sizeof(algorithms)),
                                  .source = m->options->source};
         for (uint32_t r = 0; r < m->n_rows; r++)
             if (m->rows[r].key == k)
@@ -418,7 +438,12 @@ cs_status cs_measure_copies(const cs_backend *backend, cs_bench *bench, uint32_t
                  {CS_COPY_TO_DEVICE, "host_to_device", 1},
                  {CS_COPY_FROM_DEVICE, "device_to_host", 1}};
     void *a = NULL, *b = NULL, *host = calloc(1, COPY_BYTES);
+    bool held = false;
     cs_status status = host ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK && backend->hold) {
+        status = backend->hold(bench, host, COPY_BYTES, error);
+        held = status == CS_OK;
+    }
     if (status == CS_OK)
         status = backend->allocate(bench, COPY_BYTES, &a, error);
     if (status == CS_OK)
@@ -440,6 +465,8 @@ cs_status cs_measure_copies(const cs_backend *backend, cs_bench *bench, uint32_t
         backend->release(bench, a);
     if (b)
         backend->release(bench, b);
+    if (held)
+        backend->let_go(bench, host);
     free(host);
     return status;
 }
