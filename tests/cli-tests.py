@@ -138,7 +138,10 @@ class Messages(Case):
                 ('-P', 'pipedream_replicated', '--draw', 'x.svg'),
                 ('-P', 'pipedream', '-p', 'kept'), ('-P', 'pipedream', '-p', 'memory_rul=all'),
                 ('-P', 'pipedream', '-p', 'kept=some'),
-                ('-P', 'pipedream_replicated', '-p', 'machine=4')]
+                ('-P', 'pipedream_replicated', '-p', 'machine=4'), ('-P', 'pipedream,alll'),
+                ('-P', 'pipedream', '--json', '-s', '/model/uniform/forward=9010 s'),
+                ('-P', 'all', '-s', '/platform/devices=0',
+                 '-s', '/schedule={"kind": "periodic", "micro_batches": 4}')]
         self.expect_golden('planners', ''.join(
             shown('plan', 'chain.json', *row, *quiet) for row in rows))
         self.expect_files('chain.json')
@@ -149,6 +152,21 @@ class Messages(Case):
                  '{"file": "plan.json"}}', '-s', '/iterations=4']
         result = json.loads(run('run', 'chain.json', '--json', '--no-output', *words).stdout)
         self.assertEqual([d['peak_memory_bytes'] for d in result['devices']], [8e9, 6e9])
+
+    def test_planned_peaks(self):
+        """What a plan says of memory, workspace and all, is what its run finds."""
+        write('workspace.json', {
+            'schema_version': 1, 'model': {'name': 'resnet50', 'device': 'v100', 'batch_size': 64},
+            'platform': {'topology': 'nvlink_mesh', 'devices': 3, 'memory': '6 GB'},
+            'schedule': {'kind': 'periodic', 'micro_batches': 8, 'partition': 'contiguous_optimal'},
+            'iterations': 4})
+        planned = json.loads(run('plan', 'workspace.json', '--json', '-P', 'all,best', '-P',
+                                 'contiguous_optimal', '-p', 'kicks=1').stdout)['planners']
+        self.assertEqual(planned[3]['planner'], 'contiguous_optimal')
+        simulated = json.loads(run('run', 'workspace.json', '--json', '--no-output').stdout)
+        self.assertEqual([d['peak_memory_bytes'] for d in planned[3]['devices']],
+                         [d['peak_memory_bytes'] for d in simulated['devices']])
+        self.assertAlmostEqual(8 * planned[3]['period_s'], simulated['iteration_time_s'], 12)
 
     def test_partition_by_planner(self):
         write('chain.json', dict(UNIFORM, platform={

@@ -132,9 +132,9 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
     scenario->params = draft->schedule.params;
     if (draft->unplanned && scenario->name)
         return CS_OK;
-    scenario->resolved = scenario->name ? cs_draft_resolved(draft) : NULL;
+    scenario->resolved = scenario->name ? cs_draft_resolved(draft, error) : NULL;
     scenario->collectives.given_levels = NULL; /* of the document, which may not live on */
-    return scenario->resolved ? CS_OK : cs_error_no_memory(error);
+    return scenario->resolved ? CS_OK : cs_error_or_no_memory(error);
 }
 
 /* Of a named model; the draft is left without. */
