@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { FEWEST = 15, MOST = 4000, ROUND = 16, ROW = 8 };
+enum { FEWEST = 15, MOST = 4000, ROUND = 16, ROW = 8, STREAM = 64 };
 
 static const double share = 0.02;
 
@@ -49,6 +49,24 @@ static cs_status ping_pong(const link_test *test, int64_t bytes, double *seconds
     return status;
 }
 
+/* Rank 0 sends many in a row, and is told when they have come, as osu_bw does it. */
+static cs_status stream(const link_test *test, int64_t bytes, double *seconds, cs_error *error)
+{
+    cs_wire *wire = test->options->wire;
+    cs_status status = cs_wire_barrier(error);
+    double start = now();
+    for (uint32_t i = 0; i < STREAM && wire->rank < 2 && status == CS_OK; i++)
+        status = wire->rank == 0 ? cs_wire_send(wire, 1, test->from, bytes, error)
+                                 : cs_wire_receive(wire, 0, test->to, bytes, error);
+    if (status == CS_OK && wire->rank < 2)
+        status = wire->rank == 0 ? cs_wire_receive(wire, 1, test->to, 4, error)
+                                 : cs_wire_send(wire, 0, test->from, 4, error);
+    if (status == CS_OK)
+        status = wire->backend->wait(wire->bench, error);
+    *seconds = wire->rank == 0 ? (now() - start) / STREAM : 0;
+    return status;
+}
+
 /* Gradients are reduced in place. */
 static cs_status all_together(const link_test *test, int64_t bytes, double *seconds,
                               cs_error *error)
@@ -73,7 +91,9 @@ static cs_status take_round(const link_test *test, int64_t bytes, uint32_t n, cs
     cs_status status = CS_OK;
     for (uint32_t i = 0; i < ROUND && status == CS_OK; i++)
         status = test->collective == CS_COST_SEND ? ping_pong(test, bytes, &samples[i], error)
-                                                  : all_together(test, bytes, &samples[i], error);
+                 : test->collective == CS_COST_STREAM
+                     ? stream(test, bytes, &samples[i], error)
+                     : all_together(test, bytes, &samples[i], error);
     return status == CS_OK ? cs_wire_largest(samples, ROUND, error) : status;
 }
 
@@ -110,6 +130,7 @@ static cs_status measure_size(const link_test *test, int64_t bytes, cs_cost_poin
 static cs_status add_fit(const link_test *test, const cs_cost_point *points, uint32_t n,
                          cs_costs *costs, cs_error *error)
 {
+    bool pair = test->collective == CS_COST_SEND || test->collective == CS_COST_STREAM;
     cs_fit fit;
     if (test->options->wire->rank > 0)
         return CS_OK;
@@ -118,8 +139,7 @@ static cs_status add_fit(const link_test *test, const cs_cost_point *points, uin
         return status;
     cs_cost_network entry = {.collective = test->collective,
                              .level = CS_COST_LEVEL_NODE,
-                             .ranks =
-                                 test->collective == CS_COST_SEND ? 2 : test->options->wire->size,
+                             .ranks = pair ? 2 : test->options->wire->size,
                              .n_regimes = fit.n_regimes,
                              .n_points = n,
                              .regimes = fit.regimes,
