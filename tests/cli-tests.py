@@ -427,7 +427,9 @@ class Files(Case):
 
     def test_interrupt_of_what_writes_nothing(self):
         os.mkfifo('pipe')
-        process = subprocess.Popen([SIM, 'check', 'pipe'], stderr=subprocess.PIPE)
+        process = subprocess.Popen([SIM, 'check', 'pipe'], stderr=subprocess.PIPE, preexec_fn=lambda:
+                                   signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.addCleanup(process.kill)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)

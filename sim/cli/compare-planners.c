@@ -179,7 +179,7 @@ static cs_status add_workspaces(const cs_comparison *c, cs_planner_outcome *outc
     const cs_planned *planned = &outcome->planned;
     cs_status status = CS_OK;
     int64_t bytes;
-    if (outcome->status != CS_OK || planned->pattern.period == 0)
+    if (outcome->status != CS_OK || planned->pattern.period == 0 || !c->rules.count_workspace)
         return CS_OK;
     for (uint32_t d = 0; d < c->chain.n_devices && status == CS_OK; d++) {
         int64_t *peak = &outcome->uses[d].peak;
