@@ -57,6 +57,12 @@ libcmocka-dev    | cmocka, for unit tests         | has_library cmocka
 python3          | Python 3                       | has python3
 binutils         | nm                             | has nm
 '
+# measuring and replaying on this machine (sim calibrate, sim replay)
+measure_extras='
+libopenblas-dev  | OpenBLAS                       | has_library openblas
+libopenmpi-dev   | Open MPI, for its headers      | has_library mpi
+openmpi-bin      | mpirun                         | has mpirun
+'
 # tests that need these are skipped without them
 test_extras='
 hdf5-tools       | h5dump and its kin             | has h5dump
@@ -155,7 +161,7 @@ run()
 
 run_tests()
 {
-    provide "$build_needs$picture_needs$test_needs" "$test_extras"
+    provide "$build_needs$picture_needs$test_needs" "$measure_extras$test_extras"
     build -Dtests=enabled
     show meson test -C build --print-errorlogs
 }
@@ -164,7 +170,7 @@ usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
 
 case ${1-build}:$# in
 build:0)
-    provide "$build_needs" "$picture_needs"
+    provide "$build_needs" "$picture_needs$measure_extras"
     build
     say "the program is build/sim/cli/sim"
     ;;

@@ -23,7 +23,7 @@ typedef enum lane { LANE_COMPUTE, LANE_UP, LANE_DOWN, N_LANES } lane;
 
 typedef struct box {
     cs_time start, end; /* cut to what is shown */
-    uint32_t device, number;
+    uint32_t row, number;
     uint8_t lane;
     uint8_t kind;
     bool odd;      /* mini-batch, from 0 */
@@ -34,7 +34,10 @@ typedef struct box {
 
 typedef struct timeline {
     cs_sheet *sheet;
-    task_columns tasks;
+    task_columns tasks[2]; /* of the results, and of those that are drawn below */
+    const char *const *kinds;
+    uint32_t n_kinds;
+    uint32_t n_panels, n_rows;
     box *boxes;
     size_t n_boxes;
     bool named; /* boxes have names */
@@ -75,10 +78,36 @@ static cs_status read_tasks(cs_reader *reader, task_columns *t, cs_error *error)
     return status;
 }
 
-/* Mini-batches from 1 and micro-batches from A, as papers have them. */
-static void name_box(const timeline *t, uint64_t i, box *made)
+/* The numbers of kinds are those of the first results; the others must count alike. */
+static cs_status read_both(timeline *t, cs_error *error)
 {
-    uint32_t mini = t->tasks.mini_batch[i] + 1, micro = t->tasks.micro_batch[i];
+    cs_reader *const readers[] = {t->sheet->reader, t->sheet->measured};
+    cs_status status = CS_OK;
+    for (uint32_t panel = 0; panel < t->n_panels && status == CS_OK; panel++)
+        status = read_tasks(readers[panel], &t->tasks[panel], error);
+    t->kinds = t->tasks[0].kinds;
+    t->n_kinds = t->tasks[0].n_kinds;
+    if (status != CS_OK || t->n_panels == 1)
+        return status;
+    bool alike = t->tasks[1].n_kinds == t->n_kinds;
+    for (uint32_t k = 0; alike && k < t->n_kinds; k++)
+        alike = strcmp(t->tasks[1].kinds[k], t->kinds[k]) == 0;
+    return alike ? CS_OK
+                 : cs_error_add(error, CS_INVALID,
+                                "%s: tasks/kind: not coded as in %s: of another version",
+                                readers[1]->path, readers[0]->path);
+}
+
+/* Two panels have a heading each. */
+static uint32_t row_of(const timeline *t, uint32_t panel, uint32_t device)
+{
+    return t->n_panels == 1 ? device : panel * (t->sheet->n_devices + 1) + 1 + device;
+}
+
+/* Mini-batches from 1 and micro-batches from A, as papers have them. */
+static void name_box(const timeline *t, const task_columns *tasks, uint64_t i, box *made)
+{
+    uint32_t mini = tasks->mini_batch[i] + 1, micro = tasks->micro_batch[i];
     if (!t->divided[made->kind])
         snprintf(made->name, sizeof(made->name), "%u", mini);
     else if (micro < 26)
@@ -89,9 +118,9 @@ static void name_box(const timeline *t, uint64_t i, box *made)
 
 /* Transfers are shown at their sender, in one lane towards higher device numbers and one towards
  * lower ones; those of a collective in its colour. */
-static bool make_box(const timeline *t, uint64_t i, box *made)
+static bool make_box(const timeline *t, uint32_t panel, uint64_t i, box *made)
 {
-    const task_columns *tasks = &t->tasks;
+    const task_columns *tasks = &t->tasks[panel];
     const cs_sheet *sheet = t->sheet;
     uint32_t kind = tasks->kind[i], device = tasks->device[i];
     if (tasks->end[i] <= sheet->from || tasks->start[i] >= sheet->until ||
@@ -106,7 +135,7 @@ static bool make_box(const timeline *t, uint64_t i, box *made)
     *made = (box){
         .start = tasks->start[i] > sheet->from ? tasks->start[i] : sheet->from,
         .end = tasks->end[i] < sheet->until ? tasks->end[i] : sheet->until,
-        .device = device - sheet->first_device,
+        .row = row_of(t, panel, device - sheet->first_device),
         .number = sheet->reader->micro_batches > 1 ? tasks->micro_batch[i] : tasks->mini_batch[i],
         .lane = !moves                    ? LANE_COMPUTE
                 : tasks->peer[i] > device ? LANE_DOWN
@@ -116,7 +145,7 @@ static bool make_box(const timeline *t, uint64_t i, box *made)
         .numbered = sheet->reader->micro_batches == 1 || strcmp(tasks->kinds[kind], "update") != 0,
     };
     if (t->named)
-        name_box(t, i, made);
+        name_box(t, tasks, i, made);
     return true;
 }
 
@@ -133,15 +162,15 @@ static int64_t cell_of(const timeline *t, const box *b)
 
 static bool share_cell(const timeline *t, const box *a, const box *b)
 {
-    return is_sliver(t, a) && is_sliver(t, b) && a->device == b->device && a->lane == b->lane &&
+    return is_sliver(t, a) && is_sliver(t, b) && a->row == b->row && a->lane == b->lane &&
            cell_of(t, a) == cell_of(t, b);
 }
 
 static int compare_boxes(const void *a, const void *b)
 {
     const box *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
+    if (x->row != y->row)
+        return x->row < y->row ? -1 : 1;
     if (x->lane != y->lane)
         return x->lane < y->lane ? -1 : 1;
     if (x->start != y->start)
@@ -149,23 +178,28 @@ static int compare_boxes(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end);
 }
 
+static void note_box(timeline *t, const box *made)
+{
+    t->boxes[t->n_boxes++] = *made;
+    t->shown[made->kind] = true;
+    t->transfers = t->transfers || made->lane != LANE_COMPUTE;
+    t->several_batches = t->several_batches || made->odd;
+}
+
 static cs_status collect_boxes(timeline *t, cs_error *error)
 {
     size_t count = 0;
     box made;
-    for (uint64_t i = 0; i < t->tasks.n; i++)
-        count += make_box(t, i, &made);
+    for (uint32_t panel = 0; panel < t->n_panels; panel++)
+        for (uint64_t i = 0; i < t->tasks[panel].n; i++)
+            count += make_box(t, panel, i, &made);
     t->boxes = malloc((count + 1) * sizeof(*t->boxes));
     if (!t->boxes)
         return cs_error_no_memory(error);
-    for (uint64_t i = 0; i < t->tasks.n; i++) {
-        if (!make_box(t, i, &made))
-            continue;
-        t->boxes[t->n_boxes++] = made;
-        t->shown[made.kind] = true;
-        t->transfers = t->transfers || made.lane != LANE_COMPUTE;
-        t->several_batches = t->several_batches || made.odd;
-    }
+    for (uint32_t panel = 0; panel < t->n_panels; panel++)
+        for (uint64_t i = 0; i < t->tasks[panel].n; i++)
+            if (make_box(t, panel, i, &made))
+                note_box(t, &made);
     qsort(t->boxes, t->n_boxes, sizeof(*t->boxes), compare_boxes);
     for (size_t i = 1; i < t->n_boxes && !t->dense; i++)
         t->dense = share_cell(t, &t->boxes[i - 1], &t->boxes[i]);
@@ -191,8 +225,8 @@ static void write_names_legend(timeline *t)
     cs_legend_entry entries[MAX_KINDS];
     uint32_t n = 0;
     bool divided = false;
-    for (uint32_t kind = 0; kind < t->tasks.n_kinds && n + 2 < MAX_KINDS; kind++) {
-        const char *word = t->tasks.kinds[kind];
+    for (uint32_t kind = 0; kind < t->n_kinds && n + 2 < MAX_KINDS; kind++) {
+        const char *word = t->kinds[kind];
         divided |= t->divided[kind];
         if (t->shown[kind])
             entries[n++] =
@@ -208,12 +242,12 @@ static void write_legend(timeline *t)
 {
     cs_legend_entry entries[MAX_KINDS + 4];
     uint32_t n = 0;
-    for (uint32_t kind = 0; kind < t->tasks.n_kinds; kind++) {
+    for (uint32_t kind = 0; kind < t->n_kinds; kind++) {
         if (!t->shown[kind])
             continue;
-        const cs_style *style = cs_style_of(t->tasks.kinds[kind]);
+        const cs_style *style = cs_style_of(t->kinds[kind]);
         bool two = t->several_batches && !style->moves;
-        entries[n++] = (cs_legend_entry){t->tasks.kinds[kind], style->colour,
+        entries[n++] = (cs_legend_entry){t->kinds[kind], style->colour,
                                          two ? cs_colour_shade(style->colour) : style->colour};
     }
     entries[n++] = (cs_legend_entry){"idle", CS_COLOUR_IDLE, CS_COLOUR_IDLE};
@@ -239,11 +273,10 @@ static void lay_out(timeline *t)
 {
     cs_sheet *sheet = t->sheet;
     if (sheet->height == 0)
-        sheet->height =
-            ceil(sheet->top + sheet->bottom +
-                 sheet->n_devices * fmin(choose_row_height(sheet->n_devices), t->named ? 24 : 42));
+        sheet->height = ceil(sheet->top + sheet->bottom +
+                             t->n_rows * fmin(choose_row_height(t->n_rows), t->named ? 24 : 42));
     double height = fmax(sheet->height - sheet->top - sheet->bottom, 1);
-    t->row_height = height / sheet->n_devices;
+    t->row_height = height / t->n_rows;
     bool two_lanes = t->row_height >= 20;
     t->top[LANE_COMPUTE] = 0.05;
     t->bottom[LANE_COMPUTE] = t->transfers ? 0.69 : 0.92;
@@ -257,13 +290,23 @@ static void lay_out(timeline *t)
         t->label_size = 0;
 }
 
+static void write_headings(const timeline *t)
+{
+    static const char *const headings[] = {"predicted", "measured"};
+    for (uint32_t panel = 0; t->n_panels > 1 && panel < t->n_panels; panel++) {
+        double row = row_of(t, panel, 0);
+        cs_sheet_text(t->sheet, t->sheet->left, t->sheet->top + t->row_height * row - CS_SHEET_FONT,
+                      CS_COLOUR_TEXT, headings[panel]);
+    }
+}
+
 /* ---- data ---- */
 
 static uint32_t colour_of(const timeline *t, const box *b)
 {
-    uint32_t colour = cs_style_of(t->tasks.kinds[b->kind])->colour;
+    uint32_t colour = cs_style_of(t->kinds[b->kind])->colour;
     if (t->named)
-        return pair_colour(t->tasks.kinds[b->kind], b->odd);
+        return pair_colour(t->kinds[b->kind], b->odd);
     return b->odd ? cs_colour_shade(colour) : colour;
 }
 
@@ -276,7 +319,7 @@ static void write_rectangle(timeline *t, const box *b, double top, double bottom
 {
     bool wide = (double)(b->end - b->start) * t->scale >= outlined;
     fprintf(wide && !b->gathered ? t->wide : t->narrow, "%.15g %.15g %.6g %.6g %u\n",
-            in_units(t, b->start), in_units(t, b->end), b->device + top, b->device + bottom,
+            in_units(t, b->start), in_units(t, b->end), b->row + top, b->row + bottom,
             colour_of(t, b));
 }
 
@@ -296,7 +339,7 @@ static void write_label(timeline *t, const box *b)
     if (b->lane != LANE_COMPUTE || t->label_size == 0 || !b->numbered ||
         cs_sheet_text_width(text, t->label_size) + 2 > room)
         return;
-    double middle = b->device + (t->top[LANE_COMPUTE] + t->bottom[LANE_COMPUTE]) / 2;
+    double middle = b->row + (t->top[LANE_COMPUTE] + t->bottom[LANE_COMPUTE]) / 2;
     fprintf(t->labels, "%.15g %.6g \"%s\" %u\n",
             in_units(t, b->start) + in_units(t, b->end - b->start) / 2, middle, text,
             cs_colour_on(colour_of(t, b)));
@@ -315,9 +358,9 @@ static void write_shares(timeline *t, const gathering *g)
 {
     double bottom = t->bottom[g->span.lane];
     double height = bottom - t->top[g->span.lane], all = (double)(g->span.end - g->span.start);
-    for (uint32_t i = 0; i < 2 * t->tasks.n_kinds; i++)
+    for (uint32_t i = 0; i < 2 * t->n_kinds; i++)
         all = fmax(all, (double)g->of_looks[i]); /* transfers may overlap */
-    for (uint32_t i = 0; i < 2 * t->tasks.n_kinds; i++) {
+    for (uint32_t i = 0; i < 2 * t->n_kinds; i++) {
         box shown = g->span;
         double share = fmin((double)g->of_looks[i] / all * height, bottom - t->top[shown.lane]);
         if (share <= 0)
@@ -340,13 +383,13 @@ static void close_cell(timeline *t, gathering *g)
 
 static void add_sliver(timeline *t, gathering *g, const box *b)
 {
-    if (g->n_boxes > 0 && (cell_of(t, b) != cell_of(t, &g->span) || b->device != g->span.device ||
-                           b->lane != g->span.lane))
+    if (g->n_boxes > 0 &&
+        (cell_of(t, b) != cell_of(t, &g->span) || b->row != g->span.row || b->lane != g->span.lane))
         close_cell(t, g);
     if (g->n_boxes++ == 0) {
         g->span = *b;
         g->span.gathered = true;
-        memset(g->of_looks, 0, 2 * t->tasks.n_kinds * sizeof(g->of_looks[0]));
+        memset(g->of_looks, 0, 2 * t->n_kinds * sizeof(g->of_looks[0]));
     }
     g->span.end = b->end > g->span.end ? b->end : g->span.end;
     g->of_looks[2 * b->kind + b->odd] += b->end - b->start;
@@ -368,16 +411,26 @@ static void write_boxes(timeline *t)
     close_cell(t, &g);
 }
 
+/* The rows of devices: what their boxes lie on. */
+static void write_rows(const timeline *t, FILE *out)
+{
+    for (uint32_t panel = 0; panel < t->n_panels; panel++)
+        for (uint32_t d = 0; d < t->sheet->n_devices; d++)
+            fprintf(out, "%u\n", row_of(t, panel, d));
+}
+
 static cs_status write_data(timeline *t, cs_error *error)
 {
-    static const char *const names[] = {"wide.dat", "narrow.dat", "labels.dat"};
-    FILE **files[] = {&t->wide, &t->narrow, &t->labels};
+    static const char *const names[] = {"wide.dat", "narrow.dat", "labels.dat", "rows.dat"};
+    FILE *rows = NULL, **files[] = {&t->wide, &t->narrow, &t->labels, &rows};
     cs_status status = CS_OK;
-    for (int i = 0; i < 3 && status == CS_OK; i++)
+    for (int i = 0; i < 4 && status == CS_OK; i++)
         status = cs_gnuplot_open(t->sheet->job, names[i], files[i], error);
-    if (status == CS_OK)
+    if (status == CS_OK) {
         write_boxes(t);
-    for (int i = 0; i < 3; i++) {
+        write_rows(t, rows);
+    }
+    for (int i = 0; i < 4; i++) {
         cs_status closed = *files[i] ? cs_gnuplot_close(*files[i], names[i], error) : CS_OK;
         status = status == CS_OK ? closed : status;
     }
@@ -397,6 +450,8 @@ static void write_parameters(timeline *t)
         {"tick_step", ceil((CS_SHEET_FONT + 1) / t->row_height)},
         {"label_size", t->label_size},
         {"idle_colour", CS_COLOUR_IDLE},
+        {"n_panels", t->n_panels},
+        {"n_rows", t->n_rows},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(t->sheet->job, numbers[i].name, numbers[i].value);
@@ -406,7 +461,7 @@ static void write_parameters(timeline *t)
 static void prepare_names(timeline *t)
 {
     enum { NARROWEST = 480, WIDEST = 2000 };
-    const task_columns *tasks = &t->tasks;
+    const task_columns *tasks = &t->tasks[0];
     cs_sheet *sheet = t->sheet;
     box made;
     double shown = (double)(sheet->until - sheet->from), margins = sheet->left + sheet->right,
@@ -416,7 +471,7 @@ static void prepare_names(timeline *t)
             t->divided[tasks->kind[i]] = true;
     }
     for (uint64_t i = 0; i < tasks->n; i++) {
-        if (make_box(t, i, &made))
+        if (make_box(t, 0, i, &made))
             wanted = fmax(wanted, (cs_sheet_text_width(made.name, CS_SHEET_FONT) + 3) /
                                       (double)(tasks->end[i] - tasks->start[i]));
     }
@@ -426,8 +481,13 @@ static void prepare_names(timeline *t)
 
 static cs_status draw(cs_sheet *sheet, bool named, const char *output, cs_error *error)
 {
-    timeline t = {.sheet = sheet, .named = named, .cell = fmax(2, sheet->n_devices / 12.)};
-    cs_status status = read_tasks(sheet->reader, &t.tasks, error);
+    const uint32_t n_panels = sheet->measured ? 2 : 1;
+    timeline t = {.sheet = sheet,
+                  .named = named,
+                  .n_panels = n_panels,
+                  .n_rows = n_panels == 1 ? sheet->n_devices : 2 * (sheet->n_devices + 1),
+                  .cell = fmax(2, sheet->n_devices / 12.)};
+    cs_status status = read_both(&t, error);
     if (status == CS_OK && named)
         prepare_names(&t);
     t.scale =
@@ -438,6 +498,7 @@ static cs_status draw(cs_sheet *sheet, bool named, const char *output, cs_error 
         t.unit = cs_sheet_time_unit(sheet);
         (named ? write_names_legend : write_legend)(&t);
         lay_out(&t);
+        write_headings(&t);
         status = write_data(&t, error);
     }
     free(t.boxes);

@@ -68,7 +68,7 @@ static cs_status check_size(const char *what, uint32_t size, cs_error *error)
 
 /* What is read, of the kind that the plot needs. */
 typedef struct source {
-    cs_reader reader;
+    cs_reader reader, measured;
     cs_costs costs;
 } source;
 
@@ -78,16 +78,25 @@ static cs_status open_source(source *from, const cs_plot_options *options, input
     *from = (source){0};
     if (reads == COSTS)
         return cs_costs_load(options->input, &from->costs, error);
-    return reads == SWEEP ? cs_reader_init_sweep(&from->reader, options->input, error)
-                          : cs_reader_init(&from->reader, options->input, error);
+    if (reads == SWEEP)
+        return cs_reader_init_sweep(&from->reader, options->input, error);
+    cs_status status = cs_reader_init(&from->reader, options->input, error);
+    if (status != CS_OK || !options->measured)
+        return status;
+    status = cs_reader_init(&from->measured, options->measured, error);
+    if (status != CS_OK)
+        cs_reader_finish(&from->reader);
+    return status;
 }
 
-static void close_source(source *from, input reads)
+static void close_source(source *from, const cs_plot_options *options, input reads)
 {
     if (reads == COSTS)
         cs_costs_finish(&from->costs);
     else
         cs_reader_finish(&from->reader);
+    if (options->measured)
+        cs_reader_finish(&from->measured);
 }
 
 typedef struct drawing {
@@ -101,9 +110,10 @@ static cs_status draw(const void *what, cs_gnuplot *job, const char *path, cs_er
     const drawing *d = what;
     cs_sheet sheet;
     const input reads = functions[d->kind].reads;
-    cs_status status = reads == RUN
-                           ? cs_sheet_init(&sheet, d->options, &d->from->reader, job, error)
-                           : cs_sheet_init_sweep(&sheet, d->options, &d->from->reader, job, error);
+    cs_reader *measured = d->options->measured ? &d->from->measured : NULL;
+    cs_status status =
+        reads == RUN ? cs_sheet_init(&sheet, d->options, &d->from->reader, measured, job, error)
+                     : cs_sheet_init_sweep(&sheet, d->options, &d->from->reader, job, error);
     if (status == CS_OK)
         status = reads == COSTS ? cs_plot_fit(&sheet, &d->from->costs, path, error)
                                 : functions[d->kind].draw(&sheet, path, error);
@@ -119,7 +129,7 @@ static cs_status draw_file(const cs_plot_options *options, size_t kind, cs_error
     if (status != CS_OK)
         return status;
     status = cs_plot_output(draw, &(drawing){options, &from, kind}, options->output, error);
-    close_source(&from, reads);
+    close_source(&from, options, reads);
     return status;
 }
 

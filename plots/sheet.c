@@ -102,6 +102,19 @@ static cs_status choose_devices(cs_sheet *sheet, cs_error *error)
     return CS_OK;
 }
 
+/* Both results have the same devices. */
+static cs_status match_devices(const cs_sheet *sheet, cs_error *error)
+{
+    uint32_t n = 0, others = 0;
+    cs_status status = count_devices(sheet->reader, &n, error);
+    if (status == CS_OK)
+        status = count_devices(sheet->measured, &others, error);
+    if (status != CS_OK || n == others)
+        return status;
+    return cs_error_add(error, CS_INVALID, "%s has %u devices, %s has %u", sheet->reader->path, n,
+                        sheet->measured->path, others);
+}
+
 /* From the start of the first to the end of the last of the chosen mini-batches. */
 static cs_status choose_mini_batches(cs_sheet *sheet, cs_error *error)
 {
@@ -136,6 +149,8 @@ static cs_status choose_time(cs_sheet *sheet, cs_error *error)
     cs_time from = 0, until = CS_TIME_MAX;
     sheet->from = 0;
     sheet->until = sheet->reader->makespan > 0 ? sheet->reader->makespan : 1;
+    if (sheet->measured && sheet->measured->makespan > sheet->until)
+        sheet->until = sheet->measured->makespan;
     if (options->n_mini_batches > 0) {
         cs_status status = choose_mini_batches(sheet, error);
         if (status != CS_OK)
@@ -148,10 +163,10 @@ static cs_status choose_time(cs_sheet *sheet, cs_error *error)
     sheet->until = until < sheet->until ? until : sheet->until;
     if (sheet->from < sheet->until)
         return CS_OK;
-    return cs_error_add(error, CS_USAGE,
-                        "time range: nothing is between %g s and %g s; %s ends at %g s",
-                        options->from, options->until, sheet->reader->path,
-                        cs_time_seconds(sheet->reader->makespan));
+    return cs_error_add(
+        error, CS_USAGE, "time range: nothing is between %g s and %g s; %s ends at %g s",
+        options->from, options->until > 0 ? options->until : cs_time_seconds(sheet->until),
+        sheet->reader->path, cs_time_seconds(sheet->reader->makespan));
 }
 
 /* ---- texts and legend ---- */
@@ -274,6 +289,36 @@ static void add_time(cs_sheet *sheet, char *line, size_t size, const char *name,
     add_part(sheet, line, size, part);
 }
 
+static void add_figures(cs_sheet *sheet, char *line, size_t size)
+{
+    const cs_reader *reader = sheet->reader;
+    char part[64];
+    add_time(sheet, line, size, "makespan", cs_time_seconds(reader->makespan));
+    if (isfinite(reader->iteration_time))
+        add_time(sheet, line, size, "iteration", reader->iteration_time);
+    snprintf(part, sizeof(part), "%.4g samples/s", reader->throughput);
+    if (reader->throughput > 0)
+        add_part(sheet, line, size, part);
+    snprintf(part, sizeof(part), "bubble %.1f %%", 100 * reader->bubble_fraction);
+    if (isfinite(reader->bubble_fraction))
+        add_part(sheet, line, size, part);
+}
+
+/* Iteration times of both, and how they differ. */
+static void add_both(cs_sheet *sheet, char *line, size_t size)
+{
+    const double predicted = sheet->reader->iteration_time;
+    const double measured = sheet->measured->iteration_time;
+    char part[64];
+    if (!isfinite(predicted) || !isfinite(measured))
+        return;
+    add_time(sheet, line, size, "iteration: predicted", predicted);
+    add_time(sheet, line, size, "measured", measured);
+    snprintf(part, sizeof(part), "error %+.1f %%", 100 * (predicted / measured - 1));
+    if (measured > 0)
+        add_part(sheet, line, size, part);
+}
+
 static void write_title(cs_sheet *sheet)
 {
     const cs_reader *reader = sheet->reader;
@@ -286,15 +331,10 @@ static void write_title(cs_sheet *sheet)
              reader->topology);
     shorten(part, CS_SHEET_FONT, room);
     add_part(sheet, line, sizeof(line), part);
-    add_time(sheet, line, sizeof(line), "makespan", cs_time_seconds(reader->makespan));
-    if (isfinite(reader->iteration_time))
-        add_time(sheet, line, sizeof(line), "iteration", reader->iteration_time);
-    snprintf(part, sizeof(part), "%.4g samples/s", reader->throughput);
-    if (reader->throughput > 0)
-        add_part(sheet, line, sizeof(line), part);
-    snprintf(part, sizeof(part), "bubble %.1f %%", 100 * reader->bubble_fraction);
-    if (isfinite(reader->bubble_fraction))
-        add_part(sheet, line, sizeof(line), part);
+    if (sheet->measured)
+        add_both(sheet, line, sizeof(line));
+    else
+        add_figures(sheet, line, sizeof(line));
     cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
     sheet->top += LEGEND_LINE - 6;
 }
@@ -375,12 +415,15 @@ static cs_status open_files(cs_sheet *sheet, cs_error *error)
 }
 
 cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
-                        cs_gnuplot *job, cs_error *error)
+                        cs_reader *measured, cs_gnuplot *job, cs_error *error)
 {
     *sheet = empty_sheet(options, reader, job);
+    sheet->measured = measured;
     cs_status status = choose_devices(sheet, error);
     if (status == CS_OK)
         status = choose_time(sheet, error);
+    if (status == CS_OK && measured)
+        status = match_devices(sheet, error);
     if (status == CS_OK)
         status = open_files(sheet, error);
     if (status == CS_OK)

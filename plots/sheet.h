@@ -17,6 +17,7 @@
 typedef struct cs_sheet {
     const cs_plot_options *options;
     cs_reader *reader;
+    cs_reader *measured; /* drawn below, or NULL */
     cs_gnuplot *job;
     uint32_t first_device, n_devices; /* that are shown */
     cs_time from, until;              /* that are shown */
@@ -49,10 +50,12 @@ const cs_style *cs_style_of(const char *word);
 uint32_t cs_colour_shade(uint32_t colour);
 uint32_t cs_colour_on(uint32_t colour);
 
-/* Chooses devices, time and size from the options, and begins title and legend. A sheet that was
+/* Chooses devices, time and size from the options, and begins title and legend. `measured`: results
+ * of as many devices that are to be drawn below, over the longer of both times; or NULL. A sheet that was
  * begun is to be finished, also after a failure. */
 CS_MUST_CHECK cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options,
-                                      cs_reader *reader, cs_gnuplot *job, cs_error *error);
+                                      cs_reader *reader, cs_reader *measured, cs_gnuplot *job,
+                                      cs_error *error);
 void cs_sheet_finish(cs_sheet *sheet);
 
 /* The same for the file of a sweep, which has neither devices nor time: the kind writes the title and

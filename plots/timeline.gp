@@ -1,4 +1,5 @@
-# What each device computes and sends over time: one row per device, device 0 on top.
+# What each device computes and sends over time: one row per device, device 0 on top; of two results,
+# those that were predicted above those that were measured.
 
 load programs.'/common.gp'
 load programs.'/frame.gp'
@@ -8,16 +9,18 @@ set rmargin at screen across(area_right)
 set tmargin at screen down(area_top)
 set bmargin at screen down(area_bottom)
 set xrange [from:until] noextend
-set yrange [n_devices:0] noextend
+set yrange [n_rows:0] noextend
 set xlabel sprintf('time (%s)', time_unit) offset 0, 0.3 textcolor rgb text_colour
 set ylabel 'device' textcolor rgb text_colour
 set ytics scale 0 ()
 do for [i = 0:n_devices - 1:tick_step] {
-    set ytics add (sprintf('%d', first_device + i) i + (lane_top + lane_bottom) / 2)
+    do for [panel = 0:n_panels - 1] {
+        row = n_panels == 1 ? i : panel * (n_devices + 1) + 1 + i
+        set ytics add (sprintf('%d', first_device + i) row + (lane_top + lane_bottom) / 2)
+    }
 }
 
-plot sample [i = 0:n_devices - 1:1] '+' \
-         using (from):($1):(from):(until):($1 + lane_top):($1 + lane_bottom) \
+plot folder.'/rows.dat' using (from):($1):(from):(until):($1 + lane_top):($1 + lane_bottom) \
          with boxxyerror lc rgb idle_colour, \
      folder.'/narrow.dat' using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable, \
      folder.'/wide.dat' using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable \

@@ -164,9 +164,8 @@ static void choose_alone(const generator *g)
 
 /* ---- classes ---- */
 
-static void add_workspace(const generator *g, uint32_t worker)
+static void add_workspace(const generator *g, uint32_t worker, int64_t bytes)
 {
-    int64_t bytes = g->job->stages[worker].workspace_bytes;
     uint32_t device = device_of(g->job, worker);
     cs_builder_effect(g->builder, CS_MEMORY_WORKSPACE, device, bytes, false);
     cs_builder_effect(g->builder, CS_MEMORY_WORKSPACE, device, -bytes, true);
@@ -187,7 +186,7 @@ static uint32_t make_forward(const generator *g, uint32_t worker)
     cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, device, sum->kept_bytes, false);
     if (worker > 0)
         cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -sum->input_bytes, false);
-    add_workspace(g, worker);
+    add_workspace(g, worker, sum->workspace_bytes);
     return cls;
 }
 
@@ -208,7 +207,9 @@ static uint32_t make_backward(const generator *g, uint32_t worker, cs_time durat
     cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, device, -n * sum->kept_bytes, true);
     if (worker + 1 < g->n_workers)
         cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -n * sum->output_bytes, true);
-    add_workspace(g, worker);
+    /* with the gradient that enters the stage, which a message's buffer has already */
+    int64_t received = worker + 1 < g->n_workers ? sum->output_bytes : 0;
+    add_workspace(g, worker, sum->workspace_bytes > received ? sum->workspace_bytes - received : 0);
     return cls;
 }
 

@@ -140,9 +140,8 @@ static int64_t kept_late(const maker *m, uint32_t stage)
                                                                        : sum->kept_bytes;
 }
 
-static void add_workspace(maker *m, const place *at)
+static void add_workspace(maker *m, const place *at, int64_t bytes)
 {
-    int64_t bytes = m->job->stages[at->stage].workspace_bytes;
     cs_builder_effect(m->builder, CS_MEMORY_WORKSPACE, at->device, bytes, false);
     cs_builder_effect(m->builder, CS_MEMORY_WORKSPACE, at->device, -bytes, true);
 }
@@ -162,7 +161,7 @@ static uint32_t make_forward(maker *m, const place *at)
     cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, -m->received[at->holder], false);
     if (at->stage + 1 < m->job->plan->n_stages && adjacent_on_one_device(m, at->stage))
         cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, sum->output_bytes, true);
-    add_workspace(m, at);
+    add_workspace(m, at, m->job->stages[at->stage].workspace_bytes);
     return cls;
 }
 
@@ -171,8 +170,16 @@ static uint32_t make_recompute(maker *m, const place *at)
     uint32_t cls = make_compute(m, at, CS_RECOMPUTE, m->job->stages[at->stage].forward);
     cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device,
                       kept_late(m, at->stage) - kept_early(m, at->stage), false);
-    add_workspace(m, at);
+    add_workspace(m, at, m->job->stages[at->stage].workspace_bytes);
     return cls;
+}
+
+/* A layer's workspace has the gradient that enters it: that of a message is in its buffer. */
+static int64_t backward_workspace(const maker *m, uint32_t stage)
+{
+    const cs_layer_sum *sum = &m->job->stages[stage];
+    int64_t received = stage + 1 < m->job->plan->n_stages ? sum->output_bytes : 0;
+    return sum->workspace_bytes > received ? sum->workspace_bytes - received : 0;
 }
 
 /* The whole backward, or a half of it: the first half hands a gradient on, the last one frees what
@@ -194,7 +201,7 @@ static uint32_t make_backward(maker *m, const place *at, cs_kind kind)
     }
     if (kind != CS_BACKWARD_WEIGHT && at->stage > 0 && adjacent_on_one_device(m, at->stage - 1))
         cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, m->received[at->holder], true);
-    add_workspace(m, at);
+    add_workspace(m, at, backward_workspace(m, at->stage));
     return cls;
 }
 

@@ -138,7 +138,10 @@ class Messages(Case):
                 ('-P', 'pipedream_replicated', '--draw', 'x.svg'),
                 ('-P', 'pipedream', '-p', 'kept'), ('-P', 'pipedream', '-p', 'memory_rul=all'),
                 ('-P', 'pipedream', '-p', 'kept=some'),
-                ('-P', 'pipedream_replicated', '-p', 'machine=4')]
+                ('-P', 'pipedream_replicated', '-p', 'machine=4'), ('-P', 'pipedream,alll'),
+                ('-P', 'pipedream', '--json', '-s', '/model/uniform/forward=9010 s'),
+                ('-P', 'all', '-s', '/platform/devices=0',
+                 '-s', '/schedule={"kind": "periodic", "micro_batches": 4}')]
         self.expect_golden('planners', ''.join(
             shown('plan', 'chain.json', *row, *quiet) for row in rows))
         self.expect_files('chain.json')
@@ -149,6 +152,21 @@ class Messages(Case):
                  '{"file": "plan.json"}}', '-s', '/iterations=4']
         result = json.loads(run('run', 'chain.json', '--json', '--no-output', *words).stdout)
         self.assertEqual([d['peak_memory_bytes'] for d in result['devices']], [8e9, 6e9])
+
+    def test_planned_peaks(self):
+        """What a plan says of memory, workspace and all, is what its run finds."""
+        write('workspace.json', {
+            'schema_version': 1, 'model': {'name': 'resnet50', 'device': 'v100', 'batch_size': 64},
+            'platform': {'topology': 'nvlink_mesh', 'devices': 3, 'memory': '6 GB'},
+            'schedule': {'kind': 'periodic', 'micro_batches': 8, 'partition': 'contiguous_optimal'},
+            'iterations': 4})
+        planned = json.loads(run('plan', 'workspace.json', '--json', '-P', 'all,best', '-P',
+                                 'contiguous_optimal', '-p', 'kicks=1').stdout)['planners']
+        self.assertEqual(planned[3]['planner'], 'contiguous_optimal')
+        simulated = json.loads(run('run', 'workspace.json', '--json', '--no-output').stdout)
+        self.assertEqual([d['peak_memory_bytes'] for d in planned[3]['devices']],
+                         [d['peak_memory_bytes'] for d in simulated['devices']])
+        self.assertAlmostEqual(8 * planned[3]['period_s'], simulated['iteration_time_s'], 12)
 
     def test_partition_by_planner(self):
         write('chain.json', dict(UNIFORM, platform={
@@ -189,7 +207,8 @@ class Messages(Case):
                 ('run', 'tiny.json', '--set', '/nam/e=1'), ('run', 'tiny.json', '--set', '/nam=1'),
                 ('run', 'tiny.json', '--log-level', 'loud'), ('check', 'none.json'), ('check', '.'),
                 ('check', 'cut.json'), ('check', 'wrong.json'), ('list', 'schedule'),
-                ('help', 'rnu'), ('import', 'pipedraem', 'x'), ('completion', 'zhs')]
+                ('help', 'rnu'), ('import', 'pipedraem', 'x'), ('completion', 'zhs'),
+                ('plot', 'none.h5', '--until', '-1 s')]
         self.expect_golden('errors', ''.join(shown(*row) for row in rows))
         self.expect_files('wrong.json', 'cut.json')
 
@@ -258,6 +277,7 @@ class Status(Case):
         self.expect(run(*how), 3, 'osu.log:1: whether ranks share a node the log does not say')
         self.expect(run(*how, '--level', 'rack'), 2, 'unknown level "rack"')
         self.expect(run(*how[:3]), 2, '--date is missing')
+        self.expect(run(*how, '--batch', '64'), 2, 'osu has no option --batch')
         self.expect(run(*how, '--level', 'node', '--merge', costs, '-o', 'both.json'), 0)
         both = json.loads(read('both.json'))
         self.assertEqual([(e['collective'], both['sources'][e['source']]['device'])
@@ -407,7 +427,9 @@ class Files(Case):
 
     def test_interrupt_of_what_writes_nothing(self):
         os.mkfifo('pipe')
-        process = subprocess.Popen([SIM, 'check', 'pipe'], stderr=subprocess.PIPE)
+        process = subprocess.Popen([SIM, 'check', 'pipe'], stderr=subprocess.PIPE, preexec_fn=lambda:
+                                   signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.addCleanup(process.kill)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
@@ -442,7 +464,7 @@ class Shell(Case):
         self.assertEqual(self.complete('sim', 'run', '--fail'), ['--fail-on-oom'])
         self.assertEqual(self.complete('sim', 'run', 'tin'), ['tiny.json'])
         self.assertEqual(self.complete('sim', 'list', 'sch'), ['schedules'])
-        self.assertEqual(self.complete('sim', 'help', 'comp'), ['completion'])
+        self.assertEqual(self.complete('sim', 'help', 'compl'), ['completion'])
         self.assertEqual(self.complete('sim', 'run', '--log-level', 'w'), ['warning'])
         self.assertEqual(self.complete('sim', 'plot', '-k', 't'), ['timeline'])
         self.assertEqual(self.complete('sim', 'run', '-o', 'tin'), ['tiny.json'])

@@ -4,6 +4,7 @@
 #include "sim/scenario/scenario.h"
 
 #include "expect.h"
+#include "run-scenario.h"
 
 #include <stdlib.h>
 
@@ -352,6 +353,52 @@ static void test_measured_time(void **state)
     assert_null(cs_measured_find(NULL, CS_ALL_REDUCE, false, 4));
 }
 
+#define DP(collectives)                                                                            \
+    "{'schema_version': 1, 'model': {'uniform': {'layers': 4, 'forward': '1 ms', "                 \
+    "'backward': '2 ms', 'weights': '1 MB', 'activation': '1 MB'}}, 'platform': {'topology': "     \
+    "'nvlink_switch', 'devices': 4, 'bandwidth': '1 GB/s', 'latency': '1 us'}, 'schedule': "       \
+    "{'kind': 'dp'}, 'collectives': " collectives ", 'costs': {'inline': {'schema_version': 1, "   \
+    "'sources': [{'source': 'test', 'device': 'toy', 'date': '2026-11-21'}], 'network': [{"        \
+    "'collective': 'all_reduce', 'level': 'node', 'ranks': %d, 'regimes': [{'from_bytes': 0, "     \
+    "'alpha_s': {'value': 1, 'low': 1, 'high': 1}, 'beta_s_per_byte': {'value': 0, 'low': 0, "     \
+    "'high': 0}, 'error': 0, 'points': 2, 'outliers': 0}], 'source': 0}]}}}"
+
+/* The form of `dp` is for a ring over the links. It is claimed for nothing else, and holds where it is
+ * claimed; that of the peaks has nothing to do with messages. */
+static void test_claims(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int ranks; /* for which there is a measured time */
+        bool claimed;
+    } rows[] = {
+        {DP("{'fidelity': 'flow'}"), 4, true},
+        {DP("{'fidelity': 'analytic'}"), 2, true},
+        {DP("{'fidelity': 'analytic'}"), 4, false},
+        {DP("{'fidelity': 'alpha_beta'}"), 4, true},
+        {DP("{'fidelity': 'alpha_beta', 'levels': {'gpu_pair': {'bandwidth': 5e8}}}"), 4, false},
+        {DP("{'algorithm': 'tree'}"), 4, false},
+        {DP("{'algorithm': 'halving'}"), 4, false},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        if (scenario_run_init(&run, &error, rows[i].text, rows[i].ranks) != CS_OK)
+            fail_msg("%s: %s", rows[i].text, error.text);
+        for (uint32_t f = 0; f < run.simulation.forms.n; f++) {
+            const cs_form *form = &run.simulation.forms.forms[f];
+            const bool of_time = form->figure == CS_FIGURE_MAKESPAN;
+            if (form->applies != (rows[i].claimed || !of_time))
+                fail_msg("%s: figure %d applies: %d", rows[i].text, form->figure, form->applies);
+            if (of_time && form->applies)
+                expect_int(rows[i].text, form->exact, run.simulation.trace.makespan);
+        }
+        scenario_run_finish(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_merge),      cmocka_unit_test(test_bus_factors),
         cmocka_unit_test(test_operators),  cmocka_unit_test(test_refused),
         cmocka_unit_test(test_links),      cmocka_unit_test(test_measured_time),
+        cmocka_unit_test(test_claims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

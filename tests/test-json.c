@@ -573,8 +573,12 @@ static const struct {
 } wrong_sets[] = {
     {"", "1", "--set: the whole document cannot be replaced; name a key as in /schedule/kind"},
     {"a", "1", "--set: a: must begin with \"/\" as in /schedule/kind"},
-    {"/aa/b", "1", "--set: /aa/b: unknown key \"aa\"; known: a, x/y, m~n, "},
-    {"/a/q/r", "1", "--set: /a/q/r: unknown key \"q\"; known: b"},
+    {"/aa/b", "1",
+     "--set: /aa/b: unknown key \"aa\"; known: a, x/y, m~n, ; an object that is missing must be "
+     "set as a whole"},
+    {"/a/q/r", "1",
+     "--set: /a/q/r: unknown key \"q\"; known: b; an object that is missing must be set as a "
+     "whole"},
     {"/x~1y/z", "1", "--set: /x~1y/z: no \"z\" in what is a number"},
     {"/a/b/2", "1", "--set: /a/b/2: no element \"2\" in an array of 2 (the first is 0)"},
     {"/a/b/-", "1", "--set: /a/b/-: no element \"-\" in an array of 2 (the first is 0)"},

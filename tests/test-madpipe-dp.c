@@ -141,10 +141,10 @@ static cs_time promise_of_plan(const slow *s, const cs_plan *plan)
     return best;
 }
 
-static cs_allocation allocate(const char *row, const cs_chain *chain,
-                              const cs_madpipe_options *options, cs_time target)
+static cs_madpipe_allocation allocate(const char *row, const cs_chain *chain,
+                                      const cs_madpipe_options *options, cs_time target)
 {
-    cs_allocation found = {0};
+    cs_madpipe_allocation found = {0};
     cs_madpipe_work work = {0};
     cs_error error;
     cs_error_init(&error);
@@ -157,11 +157,11 @@ static void compare(const char *row, const cs_chain *chain, const cs_madpipe_opt
                     cs_time target)
 {
     slow s = make_slow(chain, options, target);
-    cs_allocation found = allocate(row, chain, options, target);
+    cs_madpipe_allocation found = allocate(row, chain, options, target);
     expect_int(row, slow_promise(&s), found.promised);
     if (found.plan.n_stages > 0)
         expect_int(row, found.promised, promise_of_plan(&s, &found.plan));
-    cs_allocation_finish(&found);
+    cs_madpipe_allocation_finish(&found);
 }
 
 static cs_chain tight_chain(gsl_rng *rng, const random_chain_limits *limits)
@@ -249,10 +249,10 @@ static void test_contiguous(void **state)
         cs_chain chain = tight_chain(rng, &limits);
         cs_time least = CS_TIME_MAX, total = total_of(&chain);
         for (cs_time target = 1; target <= total; target++) {
-            cs_allocation found = allocate(row, &chain, &options, target);
+            cs_madpipe_allocation found = allocate(row, &chain, &options, target);
             if (found.plan.n_stages > 0 && found.promised < least)
                 least = found.promised;
-            cs_allocation_finish(&found);
+            cs_madpipe_allocation_finish(&found);
         }
         expect_int(row, best_contiguous(&chain), least);
         feasible += least < CS_TIME_MAX;
@@ -275,7 +275,7 @@ static bool one_stage_each(const cs_plan *plan)
 static int broken(const char *row, const cs_chain *chain, const cs_madpipe_options *options,
                   cs_time target)
 {
-    cs_allocation found = allocate(row, chain, options, target);
+    cs_madpipe_allocation found = allocate(row, chain, options, target);
     int result = -1;
     if (found.plan.n_stages > 0 && one_stage_each(&found.plan)) {
         cs_pattern pattern = {0};
@@ -285,7 +285,7 @@ static int broken(const char *row, const cs_chain *chain, const cs_madpipe_optio
             assert_int_equal(cs_pattern_check(chain, &found.plan, &pattern, NULL, NULL), CS_OK);
         cs_pattern_finish(&pattern);
     }
-    cs_allocation_finish(&found);
+    cs_madpipe_allocation_finish(&found);
     return result;
 }
 
@@ -355,17 +355,17 @@ static void test_optimistic(void **state)
     cs_pattern pattern;
     cs_error error;
     cs_error_init(&error);
-    cs_allocation found = allocate("optimistic", &chain, &options, 2);
+    cs_madpipe_allocation found = allocate("optimistic", &chain, &options, 2);
     expect_int("stages", 1, found.plan.n_stages);
     expect_int("promised", 2, found.promised);
     assert_int_equal(cs_pattern_1f1b_fit(&chain, &found.plan, &pattern, &error), CS_LIMIT);
-    cs_allocation_finish(&found);
+    cs_madpipe_allocation_finish(&found);
 
     cs_madpipe_options safe = options;
     safe.special = CS_MADPIPE_SAFE;
     found = allocate("safe", &chain, &safe, 2);
     expect_int("safe stages", 0, found.plan.n_stages);
-    cs_allocation_finish(&found);
+    cs_madpipe_allocation_finish(&found);
     cs_chain_finish(&chain);
 }
 
@@ -381,13 +381,13 @@ static void test_not_contiguous(void **state)
     static const cs_time forward[] = {0, 2, 6, 8};
     memcpy(chain.sum_forward, forward, sizeof(forward));
     memcpy(chain.sum_backward, forward, sizeof(forward));
-    cs_allocation found = allocate("apart", &chain, &options, 8);
+    cs_madpipe_allocation found = allocate("apart", &chain, &options, 8);
     expect_int("promised", 8, found.promised);
     expect_int("stages", 3, found.plan.n_stages);
     expect_int("layer 0", 0, found.plan.devices[0]);
     expect_int("layer 1", 1, found.plan.devices[1]);
     expect_int("layer 2", 0, found.plan.devices[2]);
-    cs_allocation_finish(&found);
+    cs_madpipe_allocation_finish(&found);
 
     /* the special device holds 3 + 1 micro-batches of a byte, the optimistic count is 2 + 0 */
     static const struct {
@@ -403,17 +403,17 @@ static void test_not_contiguous(void **state)
         options.special = rows[i].special;
         found = allocate("memory", &chain, &options, 8);
         expect_int("promised", rows[i].promised, found.promised);
-        cs_allocation_finish(&found);
+        cs_madpipe_allocation_finish(&found);
     }
     cs_chain_finish(&chain);
 }
 
 /* ---- algorithm 1 ---- */
 
-static cs_allocations search(const char *row, const cs_chain *chain,
-                             const cs_madpipe_options *options)
+static cs_madpipe_allocations search(const char *row, const cs_chain *chain,
+                                     const cs_madpipe_options *options)
 {
-    cs_allocations found = {0};
+    cs_madpipe_allocations found = {0};
     cs_error error;
     cs_error_init(&error);
     expect_error(row, CS_OK, "", cs_madpipe_allocate(chain, options, &found, &error), &error);
@@ -440,7 +440,7 @@ static void test_search(void **state)
         snprintf(row, sizeof(row), "chain %d", i);
         cs_chain chain = tight_chain(rng, &limits);
         cs_madpipe_options options = random_options(rng);
-        cs_allocations found = search(row, &chain, &options);
+        cs_madpipe_allocations found = search(row, &chain, &options);
         for (uint32_t a = 0; a < found.n; a++) {
             slow s = make_slow(&chain, &options, found.all[a].target);
             expect_int(row, slow_promise(&s), found.all[a].promised);
@@ -450,12 +450,12 @@ static void test_search(void **state)
             }
         }
         options.scan = 5;
-        cs_allocations more = search(row, &chain, &options);
+        cs_madpipe_allocations more = search(row, &chain, &options);
         assert_true(more.n >= found.n);
         if (found.n > 0)
             assert_true(more.all[0].promised <= found.all[0].promised);
-        cs_allocations_finish(&found);
-        cs_allocations_finish(&more);
+        cs_madpipe_allocations_finish(&found);
+        cs_madpipe_allocations_finish(&more);
         cs_chain_finish(&chain);
     }
     gsl_rng_free(rng);
@@ -474,10 +474,10 @@ static void test_even(void **state)
     } rows[] = {{1, 1, 2}, {8, 4, 4}, {8, 8, 2}, {3, 8, 2}, {9, 4, 6}, {1, 5, 2}};
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_chain chain = even_chain(rows[i].layers, rows[i].devices, 1, INT64_MAX);
-        cs_allocations found = search("even", &chain, &options);
+        cs_madpipe_allocations found = search("even", &chain, &options);
         assert_true(found.n > 0);
         expect_int("even", rows[i].promised, found.all[0].promised);
-        cs_allocations_finish(&found);
+        cs_madpipe_allocations_finish(&found);
         cs_chain_finish(&chain);
     }
 }
@@ -489,7 +489,7 @@ static void test_ends(void **state)
         .loads = 11, .memories = 51, .delays = 101, .iterations = 10, .special = CS_MADPIPE_SAFE};
     cs_error error;
     cs_error_init(&error);
-    cs_allocations found;
+    cs_madpipe_allocations found;
     /* layers that take no time: the least period there is, 1 ps */
     cs_chain chain = even_chain(3, 2, 1, 100);
     memset(chain.sum_forward, 0, 4 * sizeof(cs_time));
@@ -497,12 +497,12 @@ static void test_ends(void **state)
     found = search("no time", &chain, &options);
     assert_true(found.n > 0);
     expect_int("no time", 1, found.all[0].promised);
-    cs_allocations_finish(&found);
+    cs_madpipe_allocations_finish(&found);
     /* no memory at all */
     chain.memory = 0;
     found = search("no memory", &chain, &options);
     expect_int("no memory", 0, found.n);
-    cs_allocations_finish(&found);
+    cs_madpipe_allocations_finish(&found);
     /* a message of 2^58 ps both ways: 2^59 times 3 + 2 layers is more than 2^61 */
     chain.message[1] = INT64_C(1) << 59;
     expect_error(

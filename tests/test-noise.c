@@ -55,6 +55,7 @@ static void test_moments(void **state)
         {"exponential", {CS_SPREAD_EXPONENTIAL, 0.3, 0, 1}, 0.3},
         {"exponential, some", {CS_SPREAD_EXPONENTIAL, 0.3, 0, 0.5}, 0.3},
         {"lognormal", {CS_SPREAD_LOGNORMAL, 0.3, 0.15, 1}, 0.15},
+        {"lognormal, tiny", {CS_SPREAD_LOGNORMAL, 1e-200, 0.5e-200, 1}, 0.5e-200},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         const cs_spread *s = &rows[i].spread;
@@ -95,6 +96,8 @@ static void test_jitter(void **state)
         {"uniform", {CS_SPREAD_UNIFORM, 0.5, 0, 1}, 0.5 / 1.7320508075688772},
         {"beta", {CS_SPREAD_BETA, 0.1, 0.05, 1}, 0.05},
         {"beta, wide", {CS_SPREAD_BETA, 0.5, 0.4, 1}, 0.4},
+        {"beta, narrowest", {CS_SPREAD_BETA, 0.5, 0.5e-6, 1}, 0.5e-6},
+        {"beta, widest", {CS_SPREAD_BETA, 0.5, 0.4999994, 1}, 0.4999994},
     };
     cs_platform platform = make_platform(
         "{\"topology\":\"ring\",\"bandwidth\":1e9,\"latency\":\"1 us\"}", 50000, CS_SHARING_COUNT);
@@ -320,6 +323,34 @@ static void test_only_others(void **state)
     close_scene(&s);
 }
 
+/* Others are not all that is left while a task waits for its release time: 10 ps from 5 us on, and
+ * then, released at 9 us, from there. */
+static void test_released_among_others(void **state)
+{
+    (void)state;
+    const cs_pair pair = {0, 1};
+    const cs_engine_options options = {.traffic = {&pair, 1, 1000, 5, 1}};
+    scene s = open_scene(SWITCH, 2, CS_SHARING_COUNT);
+    uint32_t tasks[2];
+    for (uint32_t i = 0; i < 2; i++)
+        tasks[i] = cs_builder_task(
+            s.builder,
+            cs_builder_class(s.builder, &(cs_class){.kind = CS_FORWARD,
+                                                    .origin = CS_FORWARD,
+                                                    .peer = CS_NONE,
+                                                    .weights = CS_NONE,
+                                                    .duration = 10,
+                                                    .release = 5000000 + i * INT64_C(4000000)}),
+            0);
+    cs_builder_edge(s.builder, tasks[0], tasks[1]);
+    finish_graph(&s);
+    cs_trace trace = run_engine(&s, &options);
+    expect_int("first", 5000000, trace.spans[tasks[0]].start);
+    expect_int("makespan", 9000010, trace.makespan);
+    cs_trace_finish(&trace);
+    close_scene(&s);
+}
+
 enum { SOURCES = 3, MESSAGES = 120, STEPS = 12, DEVICES = 8 };
 
 /* Each device computes and sends in turn. */
@@ -465,11 +496,17 @@ static void test_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments),     cmocka_unit_test(test_jitter),
-        cmocka_unit_test(test_seeds),       cmocka_unit_test(test_slow_tasks),
-        cmocka_unit_test(test_others),      cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_only_others), cmocka_unit_test(test_against_reference),
-        cmocka_unit_test(test_summary),     cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_jitter),
+        cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_slow_tasks),
+        cmocka_unit_test(test_others),
+        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_only_others),
+        cmocka_unit_test(test_released_among_others),
+        cmocka_unit_test(test_against_reference),
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

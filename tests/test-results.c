@@ -302,6 +302,25 @@ static void test_rates(void **state)
     cs_reader_finish(&reader);
 }
 
+/* The last message, which would be through at 80 ps, is not when the run was stopped then. */
+static void test_cut_off(void **state)
+{
+    synthetic_run run;
+    assert_true(synthetic_run_init(&run, &two_by_two));
+    run.trace.stopped = true;
+    run.trace.makespan = 80;
+    const uint32_t n_tasks = run.graph.n_tasks;
+    write_run(*state, &run, false);
+    synthetic_run_finish(&run);
+    cs_reader reader = open_reader(*state);
+    const int64_t *task = column(&reader, "transfers/task", 3);
+    const int64_t *end = column(&reader, "tasks/end", n_tasks);
+    static const int64_t ends[] = {15, 25, 50};
+    for (uint32_t i = 0; i < 3; i++)
+        expect_int("end", ends[i], end[task[i]]);
+    cs_reader_finish(&reader);
+}
+
 /* What device 0 does: 4 waits and computations, see above. */
 static void test_critical_path(void **state)
 {
@@ -521,6 +540,7 @@ int main(void)
         TEST(test_attributes),   TEST(test_every_dataset_is_described),
         TEST(test_empty_tables), TEST(test_equal_runs_give_equal_files),
         TEST(test_h5dump),       TEST(test_h5py),
+        TEST(test_cut_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,6 +163,9 @@ static const struct {
     {"beta too wide", "/platform",
      RING(", \"jitter\": {\"mean\": 0.5, \"distribution\": \"beta\", \"deviation\": 0.5}"),
      "/platform/jitter/deviation: must be < 0.5, the square root of m (1 - m) (got 0.5)"},
+    {"beta, all but constant", "/platform",
+     RING(", \"jitter\": {\"mean\": 0.5, \"distribution\": \"beta\", \"deviation\": 1e-300}"),
+     "/platform/jitter/deviation: must be from 1e-06 to 1e+06 times the mean, 0.5 (got 1e-300)"},
     {"deviation of uniform", "/platform", RING(", \"jitter\": {\"mean\": 0.5, \"deviation\": 0.1}"),
      "/platform/jitter/deviation: must be left out with the distribution uniform (got 0.1)"},
     {"lognormal without one", "/platform",
@@ -787,7 +790,7 @@ static const struct {
     {"text that is quoted", "/name", "\"7\"", CS_OK, ""},
     {"unknown parent", "/schedul/kind", "dp", CS_INVALID,
      "--set: /schedul/kind: unknown key \"schedul\"; did you mean \"schedule\"? known: "
-     "schema_version, model, platform, schedule"},
+     "schema_version, model, platform, schedule; an object that is missing must be set as a whole"},
     {"no pointer", "schedule", "1", CS_INVALID,
      "--set: schedule: must begin with \"/\" as in /schedule/kind"},
     {"the whole", "", "1", CS_INVALID,

@@ -256,7 +256,7 @@ static const struct {
     {"too large", "gpt", "{\"sequence\": 1048576, \"heads\": 768}",
      "gpt: layer h.0.attn.attention has too many weights: 1048576 tokens, squared, of 768 heads"},
     {"an unknown parameter", "vgg16", "{\"images\": 1}",
-     "p: unknown key \"images\"; did you mean \"image\"? known: image, classes"},
+     "p: unknown key \"images\"; did you mean \"image\"? known: image, classes, width, dense"},
 };
 
 static void test_errors(void **state)

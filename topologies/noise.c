@@ -29,6 +29,10 @@ static bool wants_deviation(const cs_spread *spread)
     return spread->kind == CS_SPREAD_LOGNORMAL || spread->kind == CS_SPREAD_BETA;
 }
 
+/* Deviation over mean, or the other way round, and how far a beta distribution stays away from its
+ * edge: beyond that parameters leave the range of doubles. */
+static const double narrowest = 1e-6;
+
 /* The largest mean of a share, and then the largest deviation. */
 static double most_mean(const cs_spread *spread)
 {
@@ -63,7 +67,13 @@ cs_status cs_spread_check(const cs_spread *spread, bool shares, const cs_json_pl
     if (shares && spread->mean > most_mean(spread))
         return cs_json_invalid(&mean, error, "must be <= %g with the distribution %s (got %g)",
                                most_mean(spread), name, spread->mean);
-    if (spread->kind == CS_SPREAD_BETA && !(spread->deviation < most_deviation(spread)))
+    const double ratio = spread->deviation / spread->mean;
+    if (wants_deviation(spread) && !(ratio >= narrowest && ratio <= 1 / narrowest))
+        return cs_json_invalid(&deviation, error,
+                               "must be from %g to %g times the mean, %g (got %g)", narrowest,
+                               1 / narrowest, spread->mean, spread->deviation);
+    if (spread->kind == CS_SPREAD_BETA &&
+        !(spread->deviation < (1 - narrowest) * most_deviation(spread)))
         return cs_json_invalid(&deviation, error,
                                "must be < %g, the square root of m (1 - m) (got %g)",
                                most_deviation(spread), spread->deviation);
@@ -83,7 +93,7 @@ static double draw(const cs_spread *spread, const gsl_rng *stream)
     case CS_SPREAD_EXPONENTIAL:
         return gsl_ran_exponential(stream, m);
     case CS_SPREAD_LOGNORMAL: {
-        const double variance = log1p(d * d / (m * m));
+        const double variance = log1p((d / m) * (d / m));
         return gsl_ran_lognormal(stream, log(m) - variance / 2, sqrt(variance));
     }
     case CS_SPREAD_BETA: {

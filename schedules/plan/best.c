@@ -133,10 +133,17 @@ static cs_status measure(const local_search *l, const cs_allocation *allocation,
     return status;
 }
 
-/* Keeps the move if it could lead on; each one as long as nothing fits. */
+static bool out_of_time(const local_search *l)
+{
+    return clock_seconds() >= l->deadline;
+}
+
+/* Keeps the move if it could lead on, each one as long as nothing fits; none when time is over. */
 static cs_status add_move(local_search *l, move m, cs_error *error)
 {
     cs_time below = l->search.program.below;
+    if (out_of_time(l))
+        return CS_OK;
     apply(&l->now, &m, &l->trial);
     cs_status status = measure(l, &l->trial, &m.bound, &m.spread, error);
     if (status == CS_OK && (m.bound < below || l->search.best.pattern.period == 0 ||
@@ -211,11 +218,6 @@ static int compare_moves(const void *a, const void *b)
     return by ? by : compare_fields(x->device, y->device);
 }
 
-static bool out_of_time(const local_search *l)
-{
-    return clock_seconds() >= l->deadline;
-}
-
 static cs_status try_move(local_search *l, const move *m, cs_plan_effort effort, bool *better,
                           cs_error *error)
 {
@@ -286,8 +288,9 @@ static cs_status run_planner(const local_search *l, const cs_planner *planner, c
     cJSON *object = cJSON_CreateObject();
     double left = l->deadline - clock_seconds();
     cs_status status = params && object ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK && cs_field_find(planner->fields, "time_limit"))
-        cJSON_AddNumberToObject(object, "time_limit", left > 0.01 ? left / 10 : 0.001);
+    if (status == CS_OK && cs_field_find(planner->fields, "time_limit") &&
+        !cJSON_AddNumberToObject(object, "time_limit", left > 0.01 ? left / 10 : 0.001))
+        status = cs_error_no_memory(error);
     if (status == CS_OK)
         status = cs_field_read(object, &(cs_json_place){.file = planner->name}, tables,
                                (void *[]){params}, &arena, error);
@@ -315,7 +318,8 @@ static void begin(local_search *l, const cs_chain *chain)
     l->search.program.node_limit = (int)l->params->nodes;
 }
 
-/* Everything on device 0: in case that there is no other plan to start from. */
+/* Everything on device 0: in case that there is no other plan to start from, and to have seen one
+ * allocation where nothing fits. */
 static cs_status descend_alone(local_search *l, cs_error *error)
 {
     bool better;
@@ -396,7 +400,7 @@ static cs_status search_all(local_search *l, cs_error *error)
         if (planner && (i == 0 || !done(l)))
             status = descend_from(l, planner, error);
     }
-    if (status == CS_OK && !done(l))
+    if (status == CS_OK && (l->all.best.pattern.period == 0 || !done(l)))
         status = descend_alone(l, error);
     if (l->all.best.pattern.period == 0)
         return status;

@@ -571,10 +571,10 @@ static void finish(search *s)
     free(s->least);
 }
 
-void cs_allocation_finish(cs_allocation *allocation)
+void cs_madpipe_allocation_finish(cs_madpipe_allocation *allocation)
 {
     cs_plan_finish(&allocation->plan);
-    *allocation = (cs_allocation){0};
+    *allocation = (cs_madpipe_allocation){0};
 }
 
 cs_status cs_madpipe_total(const cs_chain *chain, cs_time *total, cs_error *error)
@@ -594,10 +594,10 @@ cs_status cs_madpipe_total(const cs_chain *chain, cs_time *total, cs_error *erro
 }
 
 cs_status cs_madpipe_dp(const cs_chain *chain, const cs_madpipe_options *options, cs_time target,
-                        cs_allocation *allocation, cs_madpipe_work *work, cs_error *error)
+                        cs_madpipe_allocation *allocation, cs_madpipe_work *work, cs_error *error)
 {
     search s = {.chain = chain, .options = options, .target = target, .work = work};
-    cs_allocation made = {.target = target};
+    cs_madpipe_allocation made = {.target = target};
     cs_time total;
     cs_status status = cs_madpipe_total(chain, &total, error);
     if (status != CS_OK)

@@ -50,11 +50,11 @@ typedef struct cs_madpipe_options {
 } cs_madpipe_options;
 
 /* Stages in the order of the chain, devices numbered as they first appear in it. */
-typedef struct cs_allocation {
+typedef struct cs_madpipe_allocation {
     cs_plan plan;     /* no stages: there is no allocation */
     cs_time promised; /* the larger one of the target period and the largest load */
     cs_time target;   /* the target period that gave it */
-} cs_allocation;
+} cs_madpipe_allocation;
 
 /* How much a search looked at. */
 typedef struct cs_madpipe_work {
@@ -63,7 +63,7 @@ typedef struct cs_madpipe_work {
 } cs_madpipe_work;
 
 /* Zeroed allocations can be finished. */
-void cs_allocation_finish(cs_allocation *allocation);
+void cs_madpipe_allocation_finish(cs_madpipe_allocation *allocation);
 
 /* U and all C of the chain together, the upper end of target periods; CS_OVERFLOW when delays
  * within the search would not fit 64 bits. */
@@ -72,17 +72,17 @@ CS_MUST_CHECK cs_status cs_madpipe_total(const cs_chain *chain, cs_time *total, 
 /* MadPipe-DP for one target period > 0. An allocation without stages when none fits the memory.
  * `work` is added to. */
 CS_MUST_CHECK cs_status cs_madpipe_dp(const cs_chain *chain, const cs_madpipe_options *options,
-                                      cs_time target, cs_allocation *allocation,
+                                      cs_time target, cs_madpipe_allocation *allocation,
                                       cs_madpipe_work *work, cs_error *error);
 
 /* Distinct allocations, the least promised period first. */
-typedef struct cs_allocations {
+typedef struct cs_madpipe_allocations {
     uint32_t n, capacity;
-    cs_allocation *all;
+    cs_madpipe_allocation *all;
     cs_madpipe_work work;
-} cs_allocations;
+} cs_madpipe_allocations;
 
-void cs_allocations_finish(cs_allocations *found);
+void cs_madpipe_allocations_finish(cs_madpipe_allocations *found);
 
 /* Algorithm 1: target periods by bisection between U/P and U + sum of C. A target that gives no
  * allocation, or loads above it, is too small; from one that holds, no larger one can promise less.
@@ -91,6 +91,6 @@ void cs_allocations_finish(cs_allocations *found);
  * period. `found` is empty when nothing fits. */
 CS_MUST_CHECK cs_status cs_madpipe_allocate(const cs_chain *chain,
                                             const cs_madpipe_options *options,
-                                            cs_allocations *found, cs_error *error);
+                                            cs_madpipe_allocations *found, cs_error *error);
 
 #endif

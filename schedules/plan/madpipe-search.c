@@ -14,17 +14,17 @@ static bool same_plan(const cs_plan *a, const cs_plan *b)
 }
 
 /* Takes the allocation, or drops it: one that is known already promises the lesser period. */
-static bool add(cs_allocations *found, cs_allocation *one)
+static bool add(cs_madpipe_allocations *found, cs_madpipe_allocation *one)
 {
     for (uint32_t i = 0; i < found->n; i++) {
-        cs_allocation *known = &found->all[i];
+        cs_madpipe_allocation *known = &found->all[i];
         if (!same_plan(&known->plan, &one->plan))
             continue;
         if (one->promised < known->promised) {
             known->promised = one->promised;
             known->target = one->target;
         }
-        cs_allocation_finish(one);
+        cs_madpipe_allocation_finish(one);
         return true;
     }
     if (!cs_vector_reserve((void **)&found->all, &found->capacity, found->n + UINT64_C(1),
@@ -36,24 +36,24 @@ static bool add(cs_allocations *found, cs_allocation *one)
 
 /* *promised gets CS_TIME_MAX when there is no allocation. */
 static cs_status try_target(const cs_chain *chain, const cs_madpipe_options *options,
-                            cs_time target, cs_allocations *found, cs_time *promised,
+                            cs_time target, cs_madpipe_allocations *found, cs_time *promised,
                             cs_error *error)
 {
-    cs_allocation one = {0};
+    cs_madpipe_allocation one = {0};
     cs_status status = cs_madpipe_dp(chain, options, target, &one, &found->work, error);
     if (status != CS_OK)
         return status;
     *promised = one.plan.n_stages > 0 ? one.promised : CS_TIME_MAX;
     if (one.plan.n_stages == 0 || add(found, &one))
         return CS_OK;
-    cs_allocation_finish(&one);
+    cs_madpipe_allocation_finish(&one);
     return cs_error_no_memory(error);
 }
 
 /* Of the targets [low, *high): one that promises p leaves those below p, and if p is more than it,
  * those above it. *high becomes the least promised period. */
 static cs_status bisect(const cs_chain *chain, const cs_madpipe_options *options, cs_time low,
-                        cs_time *high, cs_allocations *found, cs_error *error)
+                        cs_time *high, cs_madpipe_allocations *found, cs_error *error)
 {
     cs_time target = low;
     for (uint32_t i = 0; i < options->iterations && low < *high; i++) {
@@ -70,7 +70,7 @@ static cs_status bisect(const cs_chain *chain, const cs_madpipe_options *options
 }
 
 static cs_status scan(const cs_chain *chain, const cs_madpipe_options *options, cs_time low,
-                      cs_time high, cs_allocations *found, cs_error *error)
+                      cs_time high, cs_madpipe_allocations *found, cs_error *error)
 {
     cs_status status = CS_OK;
     for (uint32_t i = 0; i < options->scan && status == CS_OK; i++) {
@@ -83,24 +83,24 @@ static cs_status scan(const cs_chain *chain, const cs_madpipe_options *options, 
 /* By the promised period, equal ones by the target. */
 static int by_period(const void *a, const void *b)
 {
-    const cs_allocation *one = a, *other = b;
+    const cs_madpipe_allocation *one = a, *other = b;
     if (one->promised != other->promised)
         return one->promised < other->promised ? -1 : 1;
     return (one->target > other->target) - (one->target < other->target);
 }
 
-void cs_allocations_finish(cs_allocations *found)
+void cs_madpipe_allocations_finish(cs_madpipe_allocations *found)
 {
     for (uint32_t i = 0; i < found->n; i++)
-        cs_allocation_finish(&found->all[i]);
+        cs_madpipe_allocation_finish(&found->all[i]);
     free(found->all);
-    *found = (cs_allocations){0};
+    *found = (cs_madpipe_allocations){0};
 }
 
 cs_status cs_madpipe_allocate(const cs_chain *chain, const cs_madpipe_options *options,
-                              cs_allocations *found, cs_error *error)
+                              cs_madpipe_allocations *found, cs_error *error)
 {
-    cs_allocations made = {0};
+    cs_madpipe_allocations made = {0};
     cs_time total, best;
     cs_status status = cs_madpipe_total(chain, &total, error);
     if (status != CS_OK)
@@ -115,7 +115,7 @@ cs_status cs_madpipe_allocate(const cs_chain *chain, const cs_madpipe_options *o
     if (status == CS_OK && best < CS_TIME_MAX)
         status = scan(chain, options, low, best, &made, error);
     if (status != CS_OK) {
-        cs_allocations_finish(&made);
+        cs_madpipe_allocations_finish(&made);
         return status;
     }
     if (made.n > 1)

@@ -121,7 +121,7 @@ static cs_status fit(const cs_chain *chain, cs_plan *plan, outcome *so_far, cs_e
 }
 
 static cs_status program(const cs_chain *chain, const madpipe_params *params,
-                         const cs_allocation *of, outcome *so_far, cs_error *error)
+                         const cs_madpipe_allocation *of, outcome *so_far, cs_error *error)
 {
     const cs_program_options options = {.time_limit = cs_time_seconds(params->time_limit),
                                         .node_limit = (int)params->node_limit,
@@ -146,7 +146,7 @@ static cs_status program(const cs_chain *chain, const madpipe_params *params,
  * do with less memory in parts; only then, or where a device holds several runs, the program is
  * needed. */
 static cs_status schedule(const cs_chain *chain, const madpipe_params *params,
-                          const cs_allocation *of, outcome *so_far, cs_error *error)
+                          const cs_madpipe_allocation *of, outcome *so_far, cs_error *error)
 {
     cs_plan joined = {0};
     cs_status status = join(&of->plan, &joined, error);
@@ -217,24 +217,25 @@ static cs_status largest_need(const cs_chain *chain, const cs_plan *plan, cs_tim
     return CS_OK;
 }
 
-/* The least memory with which the first phase finds an allocation at its longest target, and who
- * needs it. */
+/* The least memory with which the first phase finds an allocation at its longest target, to 1 part in
+ * 256 (each byte more would take a program more), and who needs it. */
 static cs_status no_allocation(const cs_chain *chain, const cs_madpipe_options *options,
                                cs_error *error)
 {
     cs_chain with = *chain;
-    cs_allocation found = {0};
+    cs_madpipe_allocation found = {0};
     need most = {0};
     cs_time total;
     int64_t low = chain->memory, high = INT64_MAX;
     cs_status status = cs_madpipe_total(chain, &total, error);
-    while (low < high && status == CS_OK) {
+    while (high - low > low / 256 && status == CS_OK) {
         cs_madpipe_work work = {0};
-        cs_allocation tried = {0};
-        with.memory = low + (high - low) / 2;
+        cs_madpipe_allocation tried = {0};
+        bool known = found.plan.n_stages > 0 || low > INT64_MAX / 2;
+        with.memory = known ? low + (high - low) / 2 : 2 * low + 1;
         status = cs_madpipe_dp(&with, options, total, &tried, &work, error);
         if (tried.plan.n_stages > 0) {
-            cs_allocation_finish(&found);
+            cs_madpipe_allocation_finish(&found);
             found = tried;
             high = with.memory;
         } else {
@@ -243,29 +244,29 @@ static cs_status no_allocation(const cs_chain *chain, const cs_madpipe_options *
     }
     if (status == CS_OK && found.plan.n_stages > 0)
         status = largest_need(chain, &found.plan, found.promised, &most, error);
-    cs_allocation_finish(&found);
+    cs_madpipe_allocation_finish(&found);
     if (status != CS_OK)
         return status;
     return cs_error_add(error, CS_LIMIT,
-                        "no allocation of %u layers to %u devices fits: at best, device "
-                        "%u needs %lld bytes for its %u stages, with the longest period, and its "
-                        "memory is %lld",
+                        "no allocation of %u layers to %u devices fits: at best, device %u needs "
+                        "%lld bytes for its stages (%u), with the longest period, and its memory "
+                        "is %lld",
                         chain->n_layers, chain->n_devices, most.device, (long long)most.bytes,
                         most.n_stages, (long long)chain->memory);
 }
 
-static cs_status no_pattern(const cs_chain *chain, const cs_allocations *found,
+static cs_status no_pattern(const cs_chain *chain, const cs_madpipe_allocations *found,
                             const outcome *so_far, cs_error *error)
 {
     need most;
-    const cs_allocation *last = &found->all[found->n - 1];
+    const cs_madpipe_allocation *last = &found->all[found->n - 1];
     cs_status status = largest_need(chain, &last->plan, last->promised, &most, error);
     if (status != CS_OK)
         return status;
     return cs_error_add(error, CS_LIMIT,
-                        "no pattern that fits was found for any of %u allocations (%u "
+                        "no pattern that fits was found for any of the allocations (%u, of them %u "
                         "not decided in time): in the last, of %.9g s, device %u would need %lld "
-                        "bytes for its %u stages, and its memory is %lld",
+                        "bytes for its stages (%u), and its memory is %lld",
                         found->n, so_far->undecided, cs_time_seconds(last->promised), most.device,
                         (long long)most.bytes, most.n_stages, (long long)chain->memory);
 }
@@ -275,7 +276,7 @@ static cs_status plan(const cs_chain *chain, const void *params, cs_planned *pla
 {
     const madpipe_params *with = params;
     outcome so_far = {0};
-    cs_allocations found;
+    cs_madpipe_allocations found;
     cs_status status = cs_madpipe_allocate(chain, &with->search, &found, error);
     if (status != CS_OK)
         return status;
@@ -294,7 +295,7 @@ static cs_status plan(const cs_chain *chain, const void *params, cs_planned *pla
     } else {
         cs_planned_finish(&so_far.best);
     }
-    cs_allocations_finish(&found);
+    cs_madpipe_allocations_finish(&found);
     return status;
 }
 

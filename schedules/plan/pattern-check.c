@@ -189,8 +189,8 @@ static cs_status overlap(const checking *c, const slot *first, const slot *secon
                         (long long)second->start, wraps ? " of the next" : "");
 }
 
-/* `slots` are sorted, what takes no time before what starts at the same instant: each ends before the next of its resource starts, and the last one before the
- * first of the next period does. */
+/* `slots` are sorted, what takes no time before what starts at the same instant: each ends before
+ * the next of its resource starts, and the last one before the first of the next period does. */
 static cs_status check_slots(const checking *c, const slot *slots, size_t n)
 {
     size_t first = 0;

@@ -71,9 +71,9 @@ cs_time cs_pattern_duration(const cs_chain *chain, const cs_plan *plan, uint32_t
 enum { CS_PATTERN_NAME_BYTES = 64 };
 char *cs_pattern_name(uint32_t stage, cs_pattern_kind kind, char text[CS_PATTERN_NAME_BYTES]);
 
-/* The exact check, O(n_stages log n_stages). CS_LIMIT with a message that names the operations, or the device and the bytes,
- * when the pattern is not valid; everything that planners return passes through here. `uses` has an
- * entry per device of the chain, or is NULL. */
+/* The exact check, O(n_stages log n_stages). CS_LIMIT with a message that names the operations, or
+ * the device and the bytes, when the pattern is not valid; everything that planners return passes
+ * through here. `uses` has an entry per device of the chain, or is NULL. */
 CS_MUST_CHECK cs_status cs_pattern_check(const cs_chain *chain, const cs_plan *plan,
                                          const cs_pattern *pattern, cs_pattern_use *uses,
                                          cs_error *error);

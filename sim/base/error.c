@@ -49,6 +49,11 @@ cs_status cs_error_no_memory(cs_error *error)
     return cs_error_add(error, CS_NO_MEMORY, "out of memory on this machine");
 }
 
+cs_status cs_error_or_no_memory(cs_error *error)
+{
+    return error && error->count > 0 ? error->status : cs_error_no_memory(error);
+}
+
 static const struct {
     const char *name;
     const char *doc;

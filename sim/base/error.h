@@ -58,6 +58,10 @@ cs_status cs_error_addv(cs_error *error, cs_status status, const char *format, v
 /* The usual message for a failed allocation. */
 cs_status cs_error_no_memory(cs_error *error);
 
+/* For what returns NULL with a message, or without one when memory runs out: the status of the
+ * message, or cs_error_no_memory. */
+cs_status cs_error_or_no_memory(cs_error *error);
+
 /* The name ("INVALID"), the description, the program's exit code. */
 const char *cs_status_name(cs_status status);
 const char *cs_status_describe(cs_status status);

@@ -123,7 +123,8 @@ static cs_status missing(const setter *s, const cJSON *parent)
     cs_guess_init(&guess, s->token);
     for (const cJSON *member = parent->child; member; member = member->next)
         cs_guess_add(&guess, member->string);
-    return fail(s, "unknown key %s", cs_guess_text(&guess));
+    return fail(s, "unknown key %s; an object that is missing must be set as a whole",
+                cs_guess_text(&guess));
 }
 
 /* Walks to the container that holds the last part of the pointer; *child as find_child says. */

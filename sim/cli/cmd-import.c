@@ -105,18 +105,24 @@ static cs_status import_torch(const cs_context *context, const char *path, const
     return status;
 }
 
+static const char *const of_models[] = {"output", "name", "batch", "hardware", "date", NULL};
+static const char *const of_nccl_tests[] = {"output", "hardware",   "date",     "ranks", "level",
+                                            "merge",  "collective", "in-place", NULL};
+static const char *const of_osu[] = {"output", "hardware", "date", "ranks", "level", "merge", NULL};
+
 /* A format makes a model, or costs. */
 static const struct format {
     const char *name;
+    const char *const *options; /* that it has a use for */
     cs_status (*model)(const cs_context *, const char *, const char *, const cs_pipedream_options *,
                        cs_error *);
     bool needs_batch;
     cs_import_function *costs;
 } formats[] = {
-    {"pipedream", import_pipedream, true, NULL},
-    {"torch", import_torch, false, NULL},
-    {"nccl-tests", NULL, false, cs_import_nccl_tests},
-    {"osu", NULL, false, cs_import_osu},
+    {"pipedream", of_models, import_pipedream, true, NULL},
+    {"torch", of_models, import_torch, false, NULL},
+    {"nccl-tests", of_nccl_tests, NULL, false, cs_import_nccl_tests},
+    {"osu", of_osu, NULL, false, cs_import_osu},
 };
 
 static const char *const format_names[] = {"pipedream", "torch", "nccl-tests", "osu", NULL};
@@ -133,6 +139,21 @@ static cs_status find_format(const char *name, const struct format **out, cs_err
         return CS_OK;
     }
     return cs_error_add(error, CS_USAGE, "import: unknown format %s", cs_guess_text(&guess));
+}
+
+/* An option that would be ignored is a mistake. */
+static cs_status check_options(const cs_arguments *arguments, const struct format *format,
+                               cs_error *error)
+{
+    for (const cs_option *option = options; option->name; option++) {
+        bool known = false;
+        for (size_t i = 0; format->options[i]; i++)
+            known |= strcmp(format->options[i], option->name) == 0;
+        if (!known && cs_arguments_flag(arguments, option->name))
+            return cs_error_add(error, CS_USAGE, "import: %s has no option --%s", format->name,
+                                option->name);
+    }
+    return CS_OK;
 }
 
 static cs_status import_model(const cs_context *context, const cs_arguments *arguments,
@@ -153,7 +174,9 @@ static cs_status import_model(const cs_context *context, const cs_arguments *arg
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     const struct format *format;
-    const cs_status status = find_format(arguments->words[0], &format, error);
+    cs_status status = find_format(arguments->words[0], &format, error);
+    if (status == CS_OK)
+        status = check_options(arguments, format, error);
     if (status != CS_OK)
         return status;
     return format->costs

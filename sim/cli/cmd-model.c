@@ -3,6 +3,7 @@
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
 #include "sim/cli/scenario-option.h"
+#include "sim/cli/workload-option.h"
 #include "sim/workload/compare.h"
 #include "sim/workload/net-json.h"
 #include "sim/workload/workload.h"
@@ -13,13 +14,11 @@
 
 static const cs_option options[] = {
     {"batch", 'b', "SAMPLES", "Samples of a batch (default: 1)", false, NULL},
-    {"image", 'i', "PIXELS", "Height and width of the image; the same as --param image=PIXELS",
-     false, NULL},
-    {"param", 'p', "NAME=VALUE", "A parameter of the model (sim list models)", true, NULL},
+    CS_OPTION_IMAGE,
+    CS_OPTION_PARAM,
     {"device", 'd', "DEVICE", "Whose times to estimate (sim list devices), or a file", false, NULL},
     {"precision", 0, "NAME", "Numbers (default: fp32)", false, cs_precision_names},
-    {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false,
-     (const char *const[]){"sgd", "momentum", "adam", NULL}},
+    {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
     {"granularity", 'g', "NAME", "Layers of the chain (default: layer)", false,
      cs_granularity_names},
     {"recompute", 0, NULL, "Mark every layer: it keeps its input only", false, NULL},
@@ -35,64 +34,9 @@ static const cs_option options[] = {
 
 /* ---- what is asked for ---- */
 
-/* The position of an option's value among its choices, 0 when it is not given. */
-static cs_status choose(const cs_arguments *arguments, const char *option,
-                        const char *const *choices, uint32_t *out, cs_error *error)
-{
-    const char *value = cs_arguments_value(arguments, option);
-    char known[128] = "";
-    *out = 0;
-    for (uint32_t i = 0; value && choices[i]; i++) {
-        size_t used = strlen(known);
-        if (strcmp(value, choices[i]) == 0) {
-            *out = i;
-            return CS_OK;
-        }
-        snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "", choices[i]);
-    }
-    return value ? cs_error_add(error, CS_USAGE, "model: unknown --%s \"%s\"; known: %s", option,
-                                value, known)
-                 : CS_OK;
-}
-
-static cs_status add_parameter(cJSON *object, const char *text, cs_error *error)
-{
-    const char *equals = strchr(text, '=');
-    if (!equals || equals == text)
-        return cs_error_add(error, CS_USAGE,
-                            "model: --param must be NAME=VALUE, like image=224 (got \"%s\")", text);
-    char *name = strndup(text, (size_t)(equals - text));
-    if (!name)
-        return cs_error_no_memory(error);
-    cJSON *value = cJSON_ParseWithOpts(equals + 1, NULL, true);
-    if (!value)
-        value = cJSON_CreateString(equals + 1);
-    cJSON_DeleteItemFromObjectCaseSensitive(object, name);
-    bool added = value && cJSON_AddItemToObject(object, name, value);
-    if (!added)
-        cJSON_Delete(value);
-    free(name);
-    return added ? CS_OK : cs_error_no_memory(error);
-}
-
-static cs_status read_parameters(const cs_arguments *arguments, cJSON *object, cs_error *error)
-{
-    const char *const *texts;
-    size_t n = cs_arguments_values(arguments, "param", &texts);
-    uint32_t image;
-    cs_status status = cs_arguments_count(arguments, "image", 0, &image, error);
-    if (status == CS_OK && cs_arguments_value(arguments, "image") &&
-        !cJSON_AddNumberToObject(object, "image", image))
-        status = cs_error_no_memory(error);
-    for (size_t i = 0; i < n && status == CS_OK; i++)
-        status = add_parameter(object, texts[i], error);
-    return status;
-}
-
 static cs_status read_workload(const cs_arguments *arguments, cs_workload *workload,
                                cs_error *error)
 {
-    static const char *const optimizers[] = {"sgd", "momentum", "adam", NULL};
     uint32_t states;
     *workload = (cs_workload){.name = arguments->words[0],
                               .device = cs_arguments_value(arguments, "device"),
@@ -101,12 +45,13 @@ static cs_status read_workload(const cs_arguments *arguments, cs_workload *workl
                               .date = cs_arguments_value(arguments, "date")};
     cs_status status = cs_arguments_count(arguments, "batch", 1, &workload->batch_size, error);
     if (status == CS_OK)
-        status = choose(arguments, "precision", cs_precision_names, &workload->precision, error);
+        status = cs_arguments_choice(arguments, "precision", cs_precision_names,
+                                     &workload->precision, error);
     if (status == CS_OK)
-        status =
-            choose(arguments, "granularity", cs_granularity_names, &workload->granularity, error);
+        status = cs_arguments_choice(arguments, "granularity", cs_granularity_names,
+                                     &workload->granularity, error);
     if (status == CS_OK)
-        status = choose(arguments, "optimizer", optimizers, &states, error);
+        status = cs_arguments_choice(arguments, "optimizer", cs_optimizer_names, &states, error);
     if (status != CS_OK)
         return status;
     workload->optimizer_states = states;
@@ -272,7 +217,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_status status =
         parameters ? read_workload(arguments, &workload, error) : cs_error_no_memory(error);
     if (status == CS_OK)
-        status = read_parameters(arguments, parameters, error);
+        status = cs_arguments_parameters(arguments, parameters, error);
     if (status == CS_OK) {
         workload.parameters = parameters;
         status = cs_workload_network(&workload, &place, &net, error);

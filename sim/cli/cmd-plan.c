@@ -57,13 +57,13 @@ static void print_table(const cs_scenario *scenario, FILE *out)
         print_stage(scenario, s, out);
 }
 
-/* Takes the document, NULL standing for memory that ran out. */
+/* Takes the document; NULL as in cs_print_json. */
 static cs_status save(cJSON *root, const char *path, cs_error *error)
 {
     char *json = root ? cs_json_print(root) : NULL;
     cJSON_Delete(root);
     if (!json)
-        return error->count > 0 ? error->status : cs_error_no_memory(error);
+        return cs_error_or_no_memory(error);
     cs_status status = cs_file_write(path, json, strlen(json), error);
     free(json);
     return status;
@@ -124,7 +124,7 @@ static cs_status compare(const cs_context *context, const cs_arguments *argument
     if (status == CS_OK && cs_arguments_value(arguments, "draw"))
         status = draw(&comparison, cs_arguments_value(arguments, "draw"), error);
     if (status == CS_OK && !is_printed(output) && cs_arguments_flag(arguments, "json"))
-        status = cs_print_json(cs_comparison_json(&comparison), context->out, error);
+        status = cs_print_json(cs_comparison_json(&comparison, error), context->out, error);
     else if (status == CS_OK && !is_printed(output))
         status = cs_comparison_print(&comparison, context->out, error);
     cs_comparison_finish(&comparison);

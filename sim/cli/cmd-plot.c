@@ -52,9 +52,11 @@ static cs_status read_time(const cs_arguments *arguments, const char *option, do
         return CS_OK;
     cs_error reason;
     cs_error_init(&reason);
-    if (cs_units_parse(text, CS_QUANTITY_TIME, out, &reason) == CS_OK)
-        return CS_OK;
-    return cs_error_add(error, CS_USAGE, "plot: --%s: %s", option, reason.text);
+    if (cs_units_parse(text, CS_QUANTITY_TIME, out, &reason) != CS_OK)
+        return cs_error_add(error, CS_USAGE, "plot: --%s: %s", option, reason.text);
+    return *out >= 0
+               ? CS_OK
+               : cs_error_add(error, CS_USAGE, "plot: --%s: must be >= 0 (got %s)", option, text);
 }
 
 /* "INPUT-KIND.svg" next to the current folder's files; allocated. */

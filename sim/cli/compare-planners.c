@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+static const cs_json_place planners_place = {.file = "--planner"};
 static const cs_json_place options_place = {.file = "--param"};
 
 void cs_comparison_finish(cs_comparison *comparison)
@@ -20,15 +21,6 @@ void cs_comparison_finish(cs_comparison *comparison)
 }
 
 /* ---- which planners ---- */
-
-static cs_status unknown_planner(const char *name, cs_error *error)
-{
-    cs_guess guess;
-    cs_guess_init(&guess, name);
-    for (size_t i = 0; cs_planners[i]; i++)
-        cs_guess_add(&guess, cs_planners[i]->name);
-    return cs_error_add(error, CS_USAGE, "plan: unknown planner %s", cs_guess_text(&guess));
-}
 
 static cs_status add_planner(cs_comparison *c, const cs_planner *planner, cs_error *error)
 {
@@ -46,22 +38,29 @@ static cs_status add_planner(cs_comparison *c, const cs_planner *planner, cs_err
     return CS_OK;
 }
 
-/* "all", or names with commas between them. */
+static cs_status add_name(cs_comparison *c, const char *name, cs_error *error)
+{
+    const cs_planner *planner = cs_planner_find(name);
+    cs_status status = CS_OK;
+    if (planner)
+        return add_planner(c, planner, error);
+    if (strcmp(name, "all") != 0)
+        return cs_planner_unknown(name, &planners_place, error) == CS_OK ? CS_OK : CS_USAGE;
+    for (size_t i = 0; cs_planners[i] && status == CS_OK; i++)
+        status = add_planner(c, cs_planners[i], error);
+    return status;
+}
+
+/* Names with commas between them; "all" stands for all of them. */
 static cs_status add_names(cs_comparison *c, const char *names, cs_error *error)
 {
     cs_status status = CS_OK;
-    if (strcmp(names, "all") == 0) {
-        for (size_t i = 0; cs_planners[i] && status == CS_OK; i++)
-            status = add_planner(c, cs_planners[i], error);
-        return status;
-    }
     for (const char *name = names; name && status == CS_OK;) {
         size_t length = strcspn(name, ",");
         const char *copy = cs_arena_copy_length(&c->arena, name, length);
         if (!copy)
             return cs_error_no_memory(error);
-        const cs_planner *planner = cs_planner_find(copy);
-        status = planner ? add_planner(c, planner, error) : unknown_planner(copy, error);
+        status = add_name(c, copy, error);
         name = name[length] == ',' ? name + length + 1 : NULL;
     }
     return status;
@@ -156,6 +155,42 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Of the layers that the device holds, the most: a run sets it aside. */
+static cs_status workspace_of(const cs_comparison *c, const cs_plan *plan, uint32_t device,
+                              int64_t *bytes, cs_error *error)
+{
+    cs_status status = CS_OK;
+    *bytes = 0;
+    for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++) {
+        const cs_stage *stage = &plan->stages[s];
+        cs_layer_sum sum = {0};
+        if (plan->devices[stage->first_device] == device)
+            status = cs_model_sum(&c->scenario.model, stage->first_layer, stage->end_layer,
+                                  c->scenario.job.micro_samples, &sum, error);
+        *bytes = sum.workspace_bytes > *bytes ? sum.workspace_bytes : *bytes;
+    }
+    return status;
+}
+
+/* A chain has its memory less the workspace; a device's peak has both. */
+static cs_status add_workspaces(const cs_comparison *c, cs_planner_outcome *outcome,
+                                cs_error *error)
+{
+    const cs_planned *planned = &outcome->planned;
+    cs_status status = CS_OK;
+    int64_t bytes;
+    if (outcome->status != CS_OK || planned->pattern.period == 0 || !c->rules.count_workspace)
+        return CS_OK;
+    for (uint32_t d = 0; d < c->chain.n_devices && status == CS_OK; d++) {
+        int64_t *peak = &outcome->uses[d].peak;
+        status = workspace_of(c, &planned->plan, d, &bytes, error);
+        if (status == CS_OK && __builtin_add_overflow(*peak, bytes, peak))
+            status = cs_error_add(error, CS_OVERFLOW, "%s: device %u holds more than 2^63 bytes",
+                                  outcome->planner->name, d);
+    }
+    return status;
+}
+
 /* That no plan fits is a result, and so is that the chain is not for this planner; anything else ends
  * the comparison. */
 static cs_status run_planner(cs_comparison *c, const cs_context *context,
@@ -220,8 +255,11 @@ static cs_status compare(cs_comparison *c, const cs_context *context, const cs_a
                      "takes all for the lone one from device 0 to 1");
     if (status == CS_OK)
         c->bound = cs_planner_bound(&c->chain);
-    for (uint32_t i = 0; i < c->n && status == CS_OK; i++)
+    for (uint32_t i = 0; i < c->n && status == CS_OK; i++) {
         status = run_planner(c, context, &c->outcomes[i], error);
+        if (status == CS_OK)
+            status = add_workspaces(c, &c->outcomes[i], error);
+    }
     return status == CS_OK ? find_best(c, error) : status;
 }
 

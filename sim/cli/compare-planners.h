@@ -14,7 +14,7 @@ typedef struct cs_planner_outcome {
                        * this planner; `error` says more */
     cs_error *error;
     cs_planned planned;
-    cs_pattern_use *uses; /* per device; of no meaning without a pattern */
+    cs_pattern_use *uses; /* per device, peaks with workspace; of no meaning without a pattern */
     double search_time;   /* s, of this machine */
 } cs_planner_outcome;
 
@@ -42,10 +42,10 @@ CS_MUST_CHECK cs_status cs_comparison_make(const cs_context *context, const cs_a
 CS_MUST_CHECK cs_status cs_comparison_print(const cs_comparison *comparison, FILE *out,
                                             cs_error *error);
 
-/* Keys: scenarios/README.md. NULL when memory runs out. */
-cJSON *cs_comparison_json(const cs_comparison *comparison);
+/* Keys: scenarios/README.md. NULL when memory runs out, or with a message. */
+cJSON *cs_comparison_json(const cs_comparison *comparison, cs_error *error);
 
-/* The plan as a file, with its pattern; NULL when memory runs out, or with a message. */
+/* The plan as a file, with its pattern; NULL likewise. */
 cJSON *cs_comparison_plan_json(const cs_comparison *comparison, uint32_t i, cs_error *error);
 
 #endif

@@ -65,12 +65,16 @@ static int64_t fullest(const cs_comparison *c, const cs_planner_outcome *outcome
 static void print_head(const cs_comparison *c, FILE *out)
 {
     const cs_scenario *scenario = &c->scenario;
-    char bandwidth[CS_UNITS_TEXT_BYTES] = "unlimited";
+    char bandwidth[CS_UNITS_TEXT_BYTES] = "unlimited", workspace[64] = "";
+    int64_t set_aside = scenario->job.memory - c->chain.memory;
+    if (set_aside > 0)
+        snprintf(workspace, sizeof(workspace), " (%s of it workspace)", bytes_text(set_aside).s);
     if (isfinite(c->chain.bandwidth))
         cs_units_format(c->chain.bandwidth, CS_QUANTITY_BANDWIDTH, 4, bandwidth, sizeof(bandwidth));
-    fprintf(out, "%s: %u layers of %s on %u device%s; memory %s, bandwidth %s\n", scenario->name,
+    fprintf(out, "%s: %u layers of %s on %u device%s; memory %s%s, bandwidth %s\n", scenario->name,
             c->chain.n_layers, scenario->model.name, c->chain.n_devices,
-            c->chain.n_devices == 1 ? "" : "s", bytes_text(c->chain.memory).s, bandwidth);
+            c->chain.n_devices == 1 ? "" : "s", bytes_text(scenario->job.memory).s, workspace,
+            bandwidth);
     fprintf(out, "micro-batches of %u, kept %s, weights %g times, %s update%s\n\n",
             scenario->job.micro_samples, cs_kept_names[c->rules.kept], c->rules.weight_copies,
             c->rules.count_update ? "with" : "without",
@@ -172,7 +176,7 @@ static bool add_pattern(const cs_comparison *c, const cs_planner_outcome *outcom
            add_devices(c, outcome, object);
 }
 
-static bool add_outcome(const cs_comparison *c, uint32_t i, cJSON *list)
+static bool add_outcome(const cs_comparison *c, uint32_t i, cJSON *list, cs_error *error)
 {
     const cs_planner_outcome *outcome = &c->outcomes[i];
     const cs_planned *planned = &outcome->planned;
@@ -188,10 +192,10 @@ static bool add_outcome(const cs_comparison *c, uint32_t i, cJSON *list)
                                     cs_time_seconds(planned->promised))) &&
            cJSON_AddBoolToObject(object, "proven_optimal", planned->optimal) &&
            (!has_pattern(outcome) || add_pattern(c, outcome, object)) &&
-           cJSON_AddItemToObject(object, "plan", cs_comparison_plan_json(c, i, NULL));
+           cJSON_AddItemToObject(object, "plan", cs_comparison_plan_json(c, i, error));
 }
 
-cJSON *cs_comparison_json(const cs_comparison *c)
+cJSON *cs_comparison_json(const cs_comparison *c, cs_error *error)
 {
     cJSON *root = cJSON_CreateObject(), *list = NULL;
     if (cJSON_AddStringToObject(root, "name", c->scenario.name) &&
@@ -199,7 +203,7 @@ cJSON *cs_comparison_json(const cs_comparison *c)
          cJSON_AddNumberToObject(root, "lower_bound_s", cs_time_seconds(c->bound))))
         list = cJSON_AddArrayToObject(root, "planners");
     for (uint32_t i = 0; list && i < c->n; i++)
-        list = add_outcome(c, i, list) ? list : NULL;
+        list = add_outcome(c, i, list, error) ? list : NULL;
     if (list)
         return root;
     cJSON_Delete(root);

@@ -400,8 +400,10 @@ static void print_missing(const cs_costs_use *use, FILE *out)
 static void print_measured_collectives(const cs_lower_report *lowering, FILE *out)
 {
     if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
-        fprintf(out, "  collectives are simulated as messages; \"fidelity\": \"analytic\" takes "
-                     "their measured times\n");
+        fprintf(out,
+                "  the fidelity %s has no use for measured times of collectives, \"analytic\" "
+                "has\n",
+                cs_fidelity_name(lowering->fidelity));
     else
         fprintf(out, "  %llu of %llu collectives take measured times, the others computed ones\n",
                 (unsigned long long)lowering->n_measured,

@@ -55,7 +55,7 @@ cs_status cs_print_json(cJSON *root, FILE *out, cs_error *error)
     char *text = root ? cs_json_print(root) : NULL;
     cJSON_Delete(root);
     if (!text)
-        return cs_error_no_memory(error);
+        return cs_error_or_no_memory(error);
     fputs(text, out);
     free(text);
     return CS_OK;

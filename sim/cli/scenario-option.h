@@ -19,7 +19,8 @@ CS_MUST_CHECK cs_status cs_document_from(const cs_arguments *arguments, cJSON **
 CS_MUST_CHECK cs_status cs_scenario_from(const cs_arguments *arguments, cs_scenario *scenario,
                                          cs_error *error);
 
-/* Prints a JSON value, and frees it. NULL stands for memory that ran out. */
+/* Prints a JSON value, and frees it. NULL stands for what `error` says already, or for
+ * memory that ran out. */
 CS_MUST_CHECK cs_status cs_print_json(cJSON *root, FILE *out, cs_error *error);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void cs_simulation_finish(cs_simulation *simulation)
 {
@@ -57,11 +58,33 @@ static cs_status run_engine(const cs_scenario *scenario, const cs_platform *plat
     return status;
 }
 
+static bool is_of_time(const cs_form *form)
+{
+    return form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_BUBBLE ||
+           form->figure == CS_FIGURE_ITERATION_TIME;
+}
+
 /* What a closed form assumes is not so in a run with noise. */
-static void reject_forms(cs_forms *forms)
+static void reject_forms(cs_forms *forms, bool all)
 {
     for (uint32_t f = 0; f < forms->n; f++)
-        forms->forms[f].applies = false;
+        if (all || is_of_time(&forms->forms[f]))
+            forms->forms[f].applies = false;
+}
+
+/* Schedules, which know nothing of how collectives are lowered, state their closed forms for rings
+ * over the links. */
+static bool collectives_are_usual(const cs_scenario *scenario, const cs_platform *platform,
+                                  const cs_lower_report *lowering)
+{
+    bool by_levels = false;
+    for (uint32_t i = 0; i < CS_N_LEVELS; i++)
+        by_levels |= scenario->collectives.levels[i].bandwidth > 0;
+    if (lowering->n_collectives == 0)
+        return true;
+    if (by_levels || lowering->n_measured > 0)
+        return false;
+    return platform->n_links == 0 || strcmp(lowering->algorithms, "ring") == 0;
 }
 
 static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform,
@@ -80,8 +103,9 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
     if (status == CS_OK)
         status = scenario->schedule->closed_forms(&scenario->job, scenario->params,
                                                   &simulation->forms, error);
-    if (status == CS_OK && simulation->disturbed)
-        reject_forms(&simulation->forms);
+    if (status == CS_OK && (simulation->disturbed ||
+                            !collectives_are_usual(scenario, platform, &simulation->lowering)))
+        reject_forms(&simulation->forms, simulation->disturbed);
     return status;
 }
 

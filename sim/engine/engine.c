@@ -71,6 +71,7 @@ static cs_status arrive(cs_engine *e, uint32_t task)
     if (release <= e->now)
         return make_ready(e, task);
     e->waiting[task] = 1; /* for that time */
+    e->n_pending++;
     return push_event(e, CS_TASK_RELEASED, task, release - e->now);
 }
 
@@ -117,6 +118,7 @@ static cs_status end_task(cs_engine *e, uint32_t task)
     e->spans[task].end = e->now;
     e->last_end = e->now;
     e->n_ended++;
+    e->n_pending--;
     cs_status status = apply_effects(e, cls->first_effect + cls->n_start, cls->n_end, task);
     if (status != CS_OK)
         return status;
@@ -164,7 +166,7 @@ static cs_status begin_compute(cs_engine *e, uint32_t task)
     prefetch_after(e, task);
     e->devices[cls->device].busy = true;
     e->spans[task].start = e->now;
-    e->n_begun++;
+    e->n_pending++;
     cs_status status = begin_version(e, task, cls);
     if (status == CS_OK)
         status = apply_effects(e, cls->first_effect, cls->n_start, task);
@@ -181,7 +183,7 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
     const cs_run_class *cls = class_of(e, task);
     prefetch_after(e, task);
     e->spans[task].start = e->now;
-    e->n_begun++;
+    e->n_pending++;
     cs_status status = begin_version(e, task, cls);
     if (status == CS_OK)
         status = apply_effects(e, cls->first_effect, cls->n_start, task);
@@ -222,7 +224,7 @@ static cs_status end_message(cs_engine *e, uint32_t source)
 /* The instant is over, and from now on there will be nothing but messages of others. */
 static bool only_others_are_left(const cs_engine *e, cs_time next)
 {
-    return e->sources && e->n_begun == e->n_ended && next > e->now;
+    return e->sources && e->n_pending == 0 && next > e->now;
 }
 
 /* ---- the steps of an instant ---- */
@@ -234,6 +236,7 @@ static cs_status apply_event(cs_engine *e, cs_event event)
         return end_task(e, event.task);
     if (event.what == CS_TASK_RELEASED) {
         e->waiting[event.task] = 0;
+        e->n_pending--;
         return make_ready(e, event.task);
     }
     if (event.what == CS_TRANSFER_JOINS)

@@ -58,7 +58,8 @@ typedef struct cs_engine {
     bool order_devices; /* the order in which devices start matters */
     cs_time now;
     cs_time last_end; /* of the tasks that have ended */
-    uint32_t n_begun, n_ended;
+    uint32_t n_ended;
+    uint32_t n_pending;   /* tasks under way, and those that wait for their release time alone */
     cs_sources *sources;  /* of others' messages; NULL when there are none */
     cs_time *latencies;   /* of the messages of each; -1: they meet nothing, and are not made */
     uint64_t *n_messages; /* of each that are through */

@@ -121,15 +121,12 @@ cs_status cs_draft_read_noise(cs_draft *draft, const cs_json_place *platform, cs
 {
     cs_noise *noise = &draft->scenario->noise;
     cs_arena *arena = &draft->scenario->arena;
-    const cs_status parts[] = {
-        read_spread(draft->platform.jitter, platform, "jitter", true, arena, &noise->jitter, error),
-        read_stragglers(draft->platform.stragglers, platform, arena, noise, error),
-        read_background(draft, platform, error),
-    };
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (parts[i] != CS_OK)
-            return parts[i];
-    return CS_OK;
+    const cs_status jitter =
+        read_spread(draft->platform.jitter, platform, "jitter", true, arena, &noise->jitter, error);
+    const cs_status stragglers =
+        read_stragglers(draft->platform.stragglers, platform, arena, noise, error);
+    const cs_status background = read_background(draft, platform, error);
+    return jitter != CS_OK ? jitter : stragglers != CS_OK ? stragglers : background;
 }
 
 cs_status cs_draft_check_noise(const cs_draft *draft, const cs_json_place *platform,

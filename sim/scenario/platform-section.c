@@ -226,6 +226,8 @@ static cs_status settle_devices(cs_draft *draft, cs_error *error)
         section->devices = devices_needed(draft);
     if (section->devices > 0)
         return CS_OK;
+    if (cs_json_member(draft->top.platform, "devices"))
+        return cs_json_invalid(&devices, error, "must be > 0 (got 0)");
     bool needs_layers = draft->model.uniform && kind->layout == CS_LAYOUT_PIPELINE;
     return cs_json_invalid(&devices, error, "must be given for the schedule \"%s\"%s", kind->name,
                            needs_layers ? " if /model/uniform/layers is not" : "");

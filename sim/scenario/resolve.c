@@ -39,7 +39,7 @@ static bool add_platform(const cs_draft *draft, cJSON *root)
 
 /* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot say.
  * Planners may take long. */
-static bool add_schedule(const cs_draft *draft, cJSON *root)
+static bool add_schedule(const cs_draft *draft, cJSON *root, cs_error *error)
 {
     const cs_scenario *scenario = draft->scenario;
     cs_schedule_section section = draft->schedule;
@@ -57,7 +57,7 @@ static bool add_schedule(const cs_draft *draft, cJSON *root)
         return false;
     }
     return scenario->pattern.period == 0 ||
-           cs_pattern_add_json(in_place, &scenario->plan, &scenario->pattern, NULL) == CS_OK;
+           cs_pattern_add_json(in_place, &scenario->plan, &scenario->pattern, error) == CS_OK;
 }
 
 /* The model has its times already; what is left are the collectives'. */
@@ -71,7 +71,7 @@ static bool add_costs(const cs_draft *draft, cJSON *root)
     return costs && cJSON_AddItemToObject(costs, "inline", cs_costs_json(&rest));
 }
 
-char *cs_draft_resolved(const cs_draft *draft)
+char *cs_draft_resolved(const cs_draft *draft, cs_error *error)
 {
     cs_top_section top = draft->top;
     top.name = draft->scenario->name;
@@ -79,7 +79,7 @@ char *cs_draft_resolved(const cs_draft *draft)
     cJSON *root = cJSON_CreateObject();
     char *text = NULL;
     if (root && cs_field_write(cs_scenario_fields, &top, root) && add_model(draft, root) &&
-        add_platform(draft, root) && add_schedule(draft, root) &&
+        add_platform(draft, root) && add_schedule(draft, root, error) &&
         add_section(root, "collectives", cs_lower_fields, &draft->scenario->collectives, NULL,
                     NULL) &&
         add_costs(draft, root))

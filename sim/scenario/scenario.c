@@ -37,6 +37,7 @@ const cs_field cs_scenario_fields[] = {
 void cs_scenario_finish(cs_scenario *scenario)
 {
     cs_model_finish(&scenario->model);
+    cs_net_finish(scenario->net);
     cs_platform_finish(&scenario->platform);
     cs_plan_finish(&scenario->plan);
     cs_pattern_finish(&scenario->pattern);
@@ -85,9 +86,9 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
     status = status == CS_OK ? name : status;
     cs_status costs = cs_draft_read_costs(draft, error);
     status = status == CS_OK ? costs : status;
-    cs_status links = costs == CS_OK ? cs_draft_measure_links(draft, error) : CS_OK;
+    cs_status links = costs == CS_OK ? cs_draft_measure_links(draft, error) : costs;
     if (links != CS_OK)
-        draft->top.platform = NULL; /* was reported */
+        draft->top.platform = NULL; /* was reported, or cannot be read without the costs */
     status = status == CS_OK ? links : status;
     cs_status (*const readers[])(cs_draft *, cs_error *) = {
         cs_draft_read_model, cs_draft_read_platform, cs_draft_read_schedule};
@@ -131,9 +132,24 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
     scenario->params = draft->schedule.params;
     if (draft->unplanned && scenario->name)
         return CS_OK;
-    scenario->resolved = scenario->name ? cs_draft_resolved(draft) : NULL;
+    scenario->resolved = scenario->name ? cs_draft_resolved(draft, error) : NULL;
     scenario->collectives.given_levels = NULL; /* of the document, which may not live on */
-    return scenario->resolved ? CS_OK : cs_error_no_memory(error);
+    return scenario->resolved ? CS_OK : cs_error_or_no_memory(error);
+}
+
+/* Of a named model; the draft is left without. */
+static cs_status keep_net(cs_draft *draft, cs_error *error)
+{
+    cs_scenario *scenario = draft->scenario;
+    if (!draft->model.workload.name)
+        return CS_OK;
+    scenario->net = cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->net));
+    if (!scenario->net)
+        return cs_error_no_memory(error);
+    *scenario->net = draft->model.net;
+    draft->model.net = (cs_net){0};
+    scenario->granularity = draft->model.workload.granularity;
+    return CS_OK;
 }
 
 static cs_status read_scenario(const cJSON *root, const char *path, bool unplanned,
@@ -144,6 +160,8 @@ static cs_status read_scenario(const cJSON *root, const char *path, bool unplann
     cs_draft draft = {
         .path = path, .root = {.file = path}, .unplanned = unplanned, .scenario = scenario};
     cs_status status = read_into(&draft, root, error);
+    if (status == CS_OK)
+        status = keep_net(&draft, error);
     cs_net_finish(&draft.model.net);
     cs_costs_finish(&draft.costs);
     cJSON_Delete(draft.platform_copy);

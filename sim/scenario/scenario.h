@@ -37,6 +37,8 @@ typedef struct cs_scenario {
     const cs_schedule *schedule;
     void *params; /* of the schedule */
     cs_model model;
+    struct cs_net *net;   /* that a named model was built from; NULL of others */
+    uint32_t granularity; /* cs_granularity of its chain */
     cs_platform platform;
     cs_plan plan;
     cs_pattern pattern; /* that came with the plan; period 0: none did */

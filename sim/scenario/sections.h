@@ -126,7 +126,7 @@ CS_MUST_CHECK cs_status cs_draft_place(cs_draft *draft, bool given, const cs_jso
 bool cs_draft_has_planner(const cs_draft *draft);
 CS_MUST_CHECK cs_status cs_draft_plan(cs_draft *draft, const cs_json_place *place, cs_error *error);
 
-/* The scenario with all defaults; NULL when memory runs out. */
-char *cs_draft_resolved(const cs_draft *draft);
+/* The scenario with all defaults; NULL when memory runs out, or with a message. */
+char *cs_draft_resolved(const cs_draft *draft, cs_error *error);
 
 #endif

@@ -111,16 +111,18 @@ static cs_status collect(shared *s, const cs_progress *progress, cs_error *error
 {
     uint32_t n = 0;
     cs_status status = CS_OK;
+    bool wanted = true;
     for (bool ended = false; !ended;) {
         cs_pool_item *items = wait_for_items(s, &ended);
         cs_status taken = take_items(s->pool, items, &n, status == CS_OK ? error : NULL);
         status = status == CS_OK ? taken : status;
-        if (status == CS_OK && !cs_progress_step(progress, s->pool->what, n, s->pool->n_points))
-            status = cs_error_add(error, CS_INTERRUPTED, "interrupted after %u of %u %s", n,
-                                  s->pool->n_points, s->pool->points_are);
-        if (status != CS_OK)
+        wanted = wanted && cs_progress_step(progress, s->pool->what, n, s->pool->n_points);
+        if (status != CS_OK || !wanted)
             atomic_store(&s->stop, true);
     }
+    if (status == CS_OK && !wanted) /* with those that were still under way */
+        status = cs_error_add(error, CS_INTERRUPTED, "interrupted after %u of %u %s", n,
+                              s->pool->n_points, s->pool->points_are);
     if (status == CS_OK && n < s->pool->n_points)
         status = cs_error_no_memory(error);
     return status;

@@ -364,11 +364,13 @@ static bool has_version(const cs_graph *graph, const cs_trace *trace, uint32_t t
     return trace->versions && trace->versions[task] != CS_NONE;
 }
 
-/* One with bytes that was through. */
+/* One with bytes that was through. What ends when the run was stopped was cut off then. */
 static bool is_transfer(const cs_graph *graph, const cs_trace *trace, uint32_t task)
 {
     const cs_class *cls = cs_graph_class(graph, task);
-    return cls->kind == CS_TRANSFER && cls->bytes > 0 && trace->spans[task].end >= 0;
+    const cs_time end = trace->spans[task].end;
+    return cls->kind == CS_TRANSFER && cls->bytes > 0 && end >= 0 &&
+           !(trace->stopped && end == trace->makespan);
 }
 
 /* A table with a row for each task that passes the filter, in order. */

@@ -1,6 +1,7 @@
 #include "sim/workload/net-model.h"
 
 #include "sim/workload/articulation.h"
+#include "sim/workload/backward-memory.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -243,11 +244,6 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
     layer->backward_weight +=
         or_roofline(times->operator[CS_PASS_BACKWARD_WEIGHT], how, op, &cost->backward_weight);
     layer->update += fmax(times->update, 0);
-    int64_t workspace = cost->workspace_bytes;
-    if (!add(&workspace, times->workspace))
-        return false;
-    if (workspace > layer->workspace_bytes)
-        layer->workspace_bytes = workspace;
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
            add(&layer->kept_bytes, cost->extra_kept_bytes);
 }
@@ -275,8 +271,9 @@ static void visit_op(const cs_net *net, const cs_net_options *how, const cs_op *
     }
 }
 
+/* `workspaces` are those of the operators' kernels. */
 static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
-                        storage *storages)
+                        storage *storages, int64_t *workspaces)
 {
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
@@ -286,7 +283,9 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            fits = add_op(how, &net->ops[p], &cost, &times, layer) &&
+            workspaces[p] = times.workspace;
+            fits = add(&workspaces[p], cost.workspace_bytes) &&
+                   add_op(how, &net->ops[p], &cost, &times, layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases));
             visit_op(net, how, &net->ops[p], i, &cost, storages);
             if (p == layer->first)
@@ -310,6 +309,13 @@ static cs_status check_options(const cs_net *net, const cs_net_options *how, cs_
     return cs_accelerator_check(how->device, how->precision, error);
 }
 
+static void set_workspace(cs_net_layer *layer, const int64_t *peaks)
+{
+    for (uint32_t p = layer->first; p < layer->end; p++)
+        if (peaks[p] > layer->workspace_bytes)
+            layer->workspace_bytes = peaks[p];
+}
+
 static cs_status make_chain(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
                             cs_error *error)
 {
@@ -319,13 +325,21 @@ static cs_status make_chain(const cs_net *net, const cs_net_options *how, cs_net
     if (status != CS_OK)
         return status;
     storage *storages = calloc(net->n_storages, sizeof(*storages));
-    if (!storages)
-        return cs_error_no_memory(error);
-    bool fits = cost_layers(net, how, chain, storages);
+    int64_t *workspaces = calloc(net->n_ops, sizeof(*workspaces));
+    int64_t *peaks = calloc(net->n_ops, sizeof(*peaks));
+    if (!storages || !workspaces || !peaks)
+        status = cs_error_no_memory(error);
+    else if (!cost_layers(net, how, chain, storages, workspaces))
+        status = cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
+                              net->name);
+    if (status == CS_OK)
+        status = cs_backward_memory(net, how->batch_size, how->precision, workspaces, peaks, error);
+    for (uint32_t i = 0; status == CS_OK && i < chain->n_layers; i++)
+        set_workspace(&chain->layers[i], peaks);
     free(storages);
-    return fits ? CS_OK
-                : cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
-                               net->name);
+    free(workspaces);
+    free(peaks);
+    return status;
 }
 
 cs_status cs_net_chain_find(const cs_net *net, const cs_net_options *options, cs_net_chain *chain,

@@ -9,7 +9,8 @@
  * from a device description (accelerator.h); forward, gradients of the input and gradients of the
  * weights by themselves; each operator by itself, none fused and none overlapping. What is kept
  * counts every storage once, at the last layer that reads it (op-cost.h says what each operator
- * keeps).
+ * keeps). Workspace is the most that gradients of activations and a kernel take at any moment of a
+ * layer's backward (backward-memory.h), with the gradient that enters the layer.
  */
 #ifndef CS_WORKLOAD_NET_MODEL_H
 #define CS_WORKLOAD_NET_MODEL_H

@@ -280,7 +280,4 @@ void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precis
     count_launches(&cost->forward);
     count_launches(&cost->backward_input);
     add_accumulations(&s, cost);
-    if (op->kind != CS_OP_VIEW)
-        cost->workspace_bytes +=
-            cost->output_bytes + (s.needs_gradient ? cost->input_bytes : (int64_t)0);
 }

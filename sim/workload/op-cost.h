@@ -24,8 +24,8 @@
  *   cross entropy     logarithms of the probabilities (float32) and int64 targets
  *   squared error     input and target
  *   add, concat, copy, view, rotary: nothing
- * Workspace are the gradients of an operator's input and output while its backward runs, and the
- * matrix of weights of attention in memory. What a convolution library asks for is not known here.
+ * Workspace is the matrix of weights of attention in memory; what a convolution library asks for is
+ * not known here. Gradients of activations are counted over the whole network (backward-memory.h).
  */
 #ifndef CS_WORKLOAD_OP_COST_H
 #define CS_WORKLOAD_OP_COST_H

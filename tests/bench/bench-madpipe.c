@@ -67,11 +67,11 @@ static void join(cs_chain *chain, uint32_t n_layers)
     }
 }
 
-static uint64_t hash_of(const cs_allocations *found)
+static uint64_t hash_of(const cs_madpipe_allocations *found)
 {
     uint64_t hash = 0;
     for (uint32_t i = 0; i < found->n; i++) {
-        const cs_allocation *one = &found->all[i];
+        const cs_madpipe_allocation *one = &found->all[i];
         hash = cs_hash_bytes(&one->promised, sizeof(one->promised), hash);
         hash = cs_hash_bytes(one->plan.stages, one->plan.n_stages * sizeof(cs_stage), hash);
         hash = cs_hash_bytes(one->plan.devices, one->plan.n_stages * sizeof(uint32_t), hash);
@@ -87,7 +87,7 @@ static double load_per_device(const cs_chain *chain)
 static cs_status run(const cs_chain *chain, const cs_madpipe_options *options, const char *name,
                      double *slowest, cs_error *error)
 {
-    cs_allocations found = {0};
+    cs_madpipe_allocations found = {0};
     clock_t start = clock();
     cs_status status = cs_madpipe_allocate(chain, options, &found, error);
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
@@ -100,7 +100,7 @@ static cs_status run(const cs_chain *chain, const cs_madpipe_options *options, c
            promised / load_per_device(chain), found.n, found.work.labels, found.work.stages,
            hash_of(&found));
     *slowest = seconds > *slowest ? seconds : *slowest;
-    cs_allocations_finish(&found);
+    cs_madpipe_allocations_finish(&found);
     return CS_OK;
 }
 

@@ -1,0 +1,74 @@
+#define _GNU_SOURCE /* cores: sched_setaffinity */
+
+#include "calib/bench/bench-main.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef cs_status mode_run(const cs_backend *backend, const cs_request *request,
+                           const cs_progress *progress, cs_error *error);
+
+static const struct {
+    const char *name;
+    mode_run *run;
+} modes[] = {
+    {"compute", cs_bench_compute},
+#ifdef CS_WITH_MPI
+    {"network", cs_bench_network},
+    {"replay", cs_bench_replay},
+#endif
+};
+
+void cs_bench_pin(uint32_t number)
+{
+    cpu_set_t allowed, one;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) == 0)
+        return;
+    uint32_t skip = number % (uint32_t)CPU_COUNT(&allowed);
+    for (int core = 0; core < CPU_SETSIZE; core++) {
+        if (!CPU_ISSET(core, &allowed) || skip-- > 0)
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(core, &one);
+        (void)sched_setaffinity(0, sizeof(one), &one); /* a wish: without it times vary more */
+        return;
+    }
+}
+
+static cs_status run(const cs_backend *backend, const char *mode, const char *path, cs_error *error)
+{
+    cs_request request = {0};
+    cJSON *root = NULL;
+    cs_arena arena;
+    cs_arena_init(&arena);
+    cs_status status = cs_request_load(path, &request, &root, &arena, error);
+    const size_t n = sizeof(modes) / sizeof(modes[0]);
+    size_t i = 0;
+    while (i < n && strcmp(modes[i].name, mode) != 0)
+        i++;
+    if (status == CS_OK && i < n)
+        status = modes[i].run(backend, &request, NULL, error);
+    else if (status == CS_OK)
+        status = cs_error_add(error, CS_USAGE,
+                              "this program was built without \"%s\" (it needs MPI)", mode);
+    cJSON_Delete(root);
+    cs_arena_finish(&arena);
+    return status;
+}
+
+int cs_bench_main(const cs_backend *backend, int argc, char **argv)
+{
+    cs_error error;
+    cs_error_init(&error);
+    if (argc != 3) {
+        fprintf(stderr,
+                "usage: %s MODE REQUEST.json (started by `sim calibrate` and `sim replay`)\n",
+                argv[0]);
+        return cs_status_exit_code(CS_USAGE);
+    }
+    cs_status status = run(backend, argv[1], argv[2], &error);
+    if (error.count > 0)
+        fprintf(stderr, "sim: error: %s\n", error.text);
+    return cs_status_exit_code(status);
+}

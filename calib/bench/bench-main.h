@@ -1,0 +1,32 @@
+/* What the bench programs have in common: modes on a backend, and the end of the program. */
+#ifndef CS_CALIB_BENCH_MAIN_H
+#define CS_CALIB_BENCH_MAIN_H
+
+#include "calib/bench/backend.h"
+#include "calib/bench/request.h"
+#include "sim/base/progress.h"
+
+struct cs_wire;
+
+/* Runs a bench program: parses its command line, writes messages to standard error, returns the exit
+ * code. */
+int cs_bench_main(const cs_backend *backend, int argc, char **argv);
+
+/* ---- modes ---- */
+
+CS_MUST_CHECK cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
+                                         const cs_progress *progress, cs_error *error);
+CS_MUST_CHECK cs_status cs_bench_network(const cs_backend *backend, const cs_request *request,
+                                         const cs_progress *progress, cs_error *error);
+CS_MUST_CHECK cs_status cs_bench_replay(const cs_backend *backend, const cs_request *request,
+                                        const cs_progress *progress, cs_error *error);
+
+/* The end of a mode with messages. What all processes find wrong alike, the request, only the first
+ * one says; any other failure ends the others, and is said by who had it. */
+void cs_bench_leave(struct cs_wire *wire, cs_status status, cs_error *error);
+
+/* The calling process, onto the core with that number among those that it may run on; without effect
+ * where the system has no such call. */
+void cs_bench_pin(uint32_t number);
+
+#endif

@@ -1,0 +1,251 @@
+#include "calib/bench/wire.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer messages go in pieces: counts are int. */
+static const int64_t piece = INT64_C(1) << 30;
+
+static cs_status check(int code, const char *call, cs_error *error)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    if (code == MPI_SUCCESS)
+        return CS_OK;
+    if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
+        snprintf(text, sizeof(text), "error %d", code);
+    return cs_error_add(error, CS_FAILED, "%s: %s", call, text);
+}
+
+cs_status cs_wire_open(cs_wire *wire, cs_error *error)
+{
+    int rank, size;
+    cs_status status = check(MPI_Init(NULL, NULL), "MPI_Init", error);
+    if (status == CS_OK)
+        status = check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+                       "MPI_Comm_set_errhandler", error);
+    if (status == CS_OK)
+        status = check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank", error);
+    if (status == CS_OK)
+        status = check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size", error);
+    if (status == CS_OK)
+        *wire = (cs_wire){.rank = (uint32_t)rank, .size = (uint32_t)size};
+    return status;
+}
+
+void cs_wire_close(cs_wire *wire, bool failed)
+{
+    if (failed && wire->size > 1)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    if (wire->size > 0)
+        MPI_Finalize();
+    *wire = (cs_wire){0};
+}
+
+cs_status cs_wire_barrier(cs_error *error)
+{
+    return check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier", error);
+}
+
+cs_status cs_wire_largest(double *values, uint32_t n, cs_error *error)
+{
+    return check(MPI_Allreduce(MPI_IN_PLACE, values, (int)n, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD),
+                 "MPI_Allreduce", error);
+}
+
+cs_status cs_wire_agree(cs_wire *wire, cs_status status, cs_error *error)
+{
+    double succeeded = status == CS_OK ? 1 : 0;
+    cs_status told = cs_wire_largest(&succeeded, 1, status == CS_OK ? error : NULL);
+    wire->alike = told == CS_OK && succeeded == 0;
+    return status == CS_OK ? told : status;
+}
+
+cs_status cs_wire_tell(void *data, int64_t bytes, cs_error *error)
+{
+    return check(MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD), "MPI_Bcast", error);
+}
+
+/* ---- between memories of the host ---- */
+
+static int piece_of(int64_t bytes)
+{
+    return (int)(bytes < piece ? bytes : piece);
+}
+
+static cs_status send(uint32_t to, const void *data, int64_t bytes, cs_error *error)
+{
+    const char *at = data;
+    cs_status status = CS_OK;
+    do {
+        int n = piece_of(bytes);
+        status = check(MPI_Send(at, n, MPI_BYTE, (int)to, 0, MPI_COMM_WORLD), "MPI_Send", error);
+        at += n;
+        bytes -= n;
+    } while (bytes > 0 && status == CS_OK);
+    return status;
+}
+
+static cs_status receive(uint32_t from, void *data, int64_t bytes, cs_error *error)
+{
+    char *at = data;
+    cs_status status = CS_OK;
+    do {
+        int n = piece_of(bytes);
+        status = check(MPI_Recv(at, n, MPI_BYTE, (int)from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                       "MPI_Recv", error);
+        at += n;
+        bytes -= n;
+    } while (bytes > 0 && status == CS_OK);
+    return status;
+}
+
+static cs_status collective_of(cs_cost_collective collective, const cs_wire *wire, const void *from,
+                               void *to, int64_t bytes, cs_error *error)
+{
+    MPI_Comm all = MPI_COMM_WORLD;
+    int count = (int)(bytes / 4), share = count / (int)wire->size;
+    if (bytes / 4 > INT32_MAX)
+        return cs_error_add(error, CS_OVERFLOW, "a collective of %lld bytes is too long for MPI",
+                            (long long)bytes);
+    switch (collective) {
+    case CS_COST_ALL_REDUCE:
+        return check(
+            MPI_Allreduce(from == to ? MPI_IN_PLACE : from, to, count, MPI_FLOAT, MPI_SUM, all),
+            "MPI_Allreduce", error);
+    case CS_COST_ALL_GATHER:
+        return check(MPI_Allgather(from, share, MPI_FLOAT, to, share, MPI_FLOAT, all),
+                     "MPI_Allgather", error);
+    case CS_COST_REDUCE_SCATTER:
+        return check(MPI_Reduce_scatter_block(from, to, share, MPI_FLOAT, MPI_SUM, all),
+                     "MPI_Reduce_scatter_block", error);
+    case CS_COST_BROADCAST:
+        return check(MPI_Bcast(to, count, MPI_FLOAT, 0, all), "MPI_Bcast", error);
+    case CS_COST_REDUCE:
+        return check(MPI_Reduce(from, to, count, MPI_FLOAT, MPI_SUM, 0, all), "MPI_Reduce", error);
+    case CS_COST_ALL_TO_ALL:
+        return check(MPI_Alltoall(from, share, MPI_FLOAT, to, share, MPI_FLOAT, all),
+                     "MPI_Alltoall", error);
+    case CS_COST_SCATTER:
+        return check(MPI_Scatter(from, share, MPI_FLOAT, to, share, MPI_FLOAT, 0, all),
+                     "MPI_Scatter", error);
+    case CS_COST_GATHER:
+        return check(MPI_Gather(from, share, MPI_FLOAT, to, share, MPI_FLOAT, 0, all), "MPI_Gather",
+                     error);
+    default:
+        return cs_error_add(error, CS_FAILED, "%s is no collective of all ranks",
+                            cs_cost_collective_names[collective]);
+    }
+}
+
+/* ---- devices ---- */
+
+cs_status cs_wire_connect(cs_wire *wire, const cs_backend *backend, cs_bench *bench,
+                          cs_error *error)
+{
+    bool fits = false;
+    wire->backend = backend;
+    wire->bench = bench;
+    if (!backend->carrier)
+        return CS_OK;
+    cs_status status = backend->carrier->connect(wire, &fits, error);
+    wire->carrier = status == CS_OK && fits ? backend->carrier : NULL;
+    return status;
+}
+
+void cs_wire_disconnect(cs_wire *wire)
+{
+    if (wire->carrier)
+        wire->carrier->disconnect(wire);
+    free(wire->host[0]);
+    free(wire->host[1]);
+    *wire = (cs_wire){.rank = wire->rank, .size = wire->size, .alike = wire->alike};
+}
+
+char *cs_wire_library(const cs_wire *wire, char *text, size_t size)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    if (wire->carrier) {
+        wire->carrier->library(text, size);
+        return text;
+    }
+    if (MPI_Get_library_version(version, &length) != MPI_SUCCESS)
+        length = 0;
+    version[strcspn(version, ",\n")] = '\0';
+    snprintf(text, size, "%s%s", length > 0 ? version : "MPI",
+             wire->backend && wire->backend->own_memory ? ", through the host's memory" : "");
+    return text;
+}
+
+static bool is_apart(const cs_wire *wire)
+{
+    return wire->backend && wire->backend->own_memory;
+}
+
+static cs_status have_room(cs_wire *wire, int which, int64_t bytes, cs_error *error)
+{
+    if (bytes <= wire->room[which])
+        return CS_OK;
+    free(wire->host[which]);
+    wire->room[which] = 0;
+    wire->host[which] = malloc((size_t)bytes);
+    if (!wire->host[which])
+        return cs_error_no_memory(error);
+    wire->room[which] = bytes;
+    return CS_OK;
+}
+
+/* The device's data in the host's memory. */
+static cs_status fetch(cs_wire *wire, int which, const void *data, int64_t bytes, cs_error *error)
+{
+    cs_status status = have_room(wire, which, bytes, error);
+    return status == CS_OK ? wire->backend->copy(wire->bench, CS_COPY_FROM_DEVICE,
+                                                 wire->host[which], data, bytes, error)
+                           : status;
+}
+
+cs_status cs_wire_send(cs_wire *wire, uint32_t to, const void *data, int64_t bytes, cs_error *error)
+{
+    if (wire->carrier)
+        return wire->carrier->send(wire, to, data, bytes, error);
+    if (!is_apart(wire))
+        return send(to, data, bytes, error);
+    cs_status status = fetch(wire, 0, data, bytes, error);
+    return status == CS_OK ? send(to, wire->host[0], bytes, error) : status;
+}
+
+cs_status cs_wire_receive(cs_wire *wire, uint32_t from, void *data, int64_t bytes, cs_error *error)
+{
+    if (wire->carrier)
+        return wire->carrier->receive(wire, from, data, bytes, error);
+    if (!is_apart(wire))
+        return receive(from, data, bytes, error);
+    cs_status status = have_room(wire, 1, bytes, error);
+    if (status == CS_OK)
+        status = receive(from, wire->host[1], bytes, error);
+    return status == CS_OK ? wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, data,
+                                                 wire->host[1], bytes, error)
+                           : status;
+}
+
+/* Both buffers go to the host: one of them is what a rank has, which depends on the collective. */
+cs_status cs_wire_collective(cs_wire *wire, cs_cost_collective collective, const void *from,
+                             void *to, int64_t bytes, cs_error *error)
+{
+    if (wire->carrier)
+        return wire->carrier->collective(wire, collective, from, to, bytes, error);
+    if (!is_apart(wire))
+        return collective_of(collective, wire, from, to, bytes, error);
+    cs_status status = fetch(wire, 1, to, bytes, error);
+    if (status == CS_OK && from != to)
+        status = fetch(wire, 0, from, bytes, error);
+    if (status == CS_OK)
+        status = collective_of(collective, wire, from == to ? wire->host[1] : wire->host[0],
+                               wire->host[1], bytes, error);
+    return status == CS_OK ? wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, to, wire->host[1],
+                                                 bytes, error)
+                           : status;
+}

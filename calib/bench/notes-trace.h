@@ -1,0 +1,16 @@
+/* What a replay noted, as a trace: the same form as a simulation's, so that results files, pictures
+ * and analyses work on both. */
+#ifndef CS_CALIB_NOTES_TRACE_H
+#define CS_CALIB_NOTES_TRACE_H
+
+#include "calib/bench/worker.h"
+#include "sim/trace/trace.h"
+
+/* `notes` are those of all processes together. Memory: what is resident from the start by its
+ * categories; all else, which a process does not tell apart, as activations, and what is there only
+ * within a task as workspace. `resident` has a value per device. CS_FAILED when a task was not
+ * done. */
+CS_MUST_CHECK cs_status cs_measured_trace(const cs_crew *crew, const cs_notes *notes,
+                                          const double *resident, cs_trace *trace, cs_error *error);
+
+#endif

@@ -1,0 +1,7 @@
+#include "calib/bench/bench-main.h"
+#include "calib/bench/cuda-device.h"
+
+int main(int argc, char **argv)
+{
+    return cs_bench_main(&cs_backend_cuda, argc, argv);
+}

@@ -1,0 +1,18 @@
+/* The programs that compute and send for real, as `sim` starts them (calib/bench/request.h). */
+#ifndef CS_CLI_BENCH_PROGRAM_H
+#define CS_CLI_BENCH_PROGRAM_H
+
+#include "sim/cli/command.h"
+
+#include <cjson/cJSON.h>
+
+/* Runs sim-bench-BACKEND in `mode`: by itself, or, with processes > 0, as so many processes under
+ * mpirun. The request gets "command", what was typed, and "date", today. It is looked for beside
+ * `sim`, in its build folder, in ../libexec/sim, and in $SIM_BENCH_DIR before all. CS_FAILED, with
+ * what is missing and how to get it, when there is none; what the program itself says it has written
+ * to standard error, and its exit code becomes the status. */
+CS_MUST_CHECK cs_status cs_bench_program_run(const char *backend, const char *mode,
+                                             uint32_t processes, const cs_arguments *arguments,
+                                             cJSON *request, cs_error *error);
+
+#endif

@@ -1,0 +1,135 @@
+#include "plots/plot.h"
+#include "sim/cli/compare-report.h"
+#include "sim/cli/scenario-option.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAIRS_MAX = 10000 };
+
+static const cs_option options[] = {
+    {"output", 'o', "FILE", "Picture of both timelines: .svg, .png or .pdf; of one pair only",
+     false, NULL},
+    {"fail-above", 0, "SHARE",
+     "Exit with status 4 when an iteration time is wrong by more, like 10% or 0.1", false, NULL},
+    {"json", 0, NULL, "Print one JSON object instead of the table", false, NULL},
+    {0},
+};
+
+/* "10%" or "0.1"; infinite where none is given. */
+static cs_status read_limit(const cs_arguments *arguments, double *limit, cs_error *error)
+{
+    const char *given = cs_arguments_value(arguments, "fail-above");
+    char *end;
+    *limit = INFINITY;
+    if (!given)
+        return CS_OK;
+    *limit = strtod(given, &end);
+    const bool percent = strcmp(end, "%") == 0 || strcmp(end, " %") == 0;
+    if (end == given || (*end != '\0' && !percent) || !(*limit >= 0) || !isfinite(*limit))
+        return cs_error_add(error, CS_USAGE,
+                            "compare: --fail-above must be a share, like 10%% or 0.1 (got \"%s\")",
+                            given);
+    *limit /= percent ? 100 : 1;
+    return CS_OK;
+}
+
+static cs_status check_words(const cs_arguments *arguments, cs_error *error)
+{
+    if (arguments->n_words % 2 != 0)
+        return cs_error_add(error, CS_USAGE,
+                            "compare: files come in pairs, a predicted one and a measured one (got "
+                            "%zu files)",
+                            arguments->n_words);
+    if (arguments->n_words > 2 && cs_arguments_value(arguments, "output"))
+        return cs_error_add(error, CS_USAGE, "compare: --output is a picture of one pair (got %zu)",
+                            arguments->n_words / 2);
+    return CS_OK;
+}
+
+static cs_status check_limit(const cs_compared_scenario *scenarios, uint32_t n, double limit,
+                             cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < n; i++)
+        if (!(fabs(scenarios[i].error) <= limit) && isfinite(limit))
+            status = cs_error_add(error, CS_LIMIT,
+                                  "%s: the error of the iteration time is %+.2f %%, above %g %%",
+                                  scenarios[i].name, 100 * scenarios[i].error, 100 * limit);
+    return status;
+}
+
+static cs_status print(const cs_context *context, const cs_arguments *arguments,
+                       const cs_compared_run *pairs, uint32_t n_pairs, double limit,
+                       cs_error *error)
+{
+    cs_compared_scenario *scenarios = NULL;
+    uint32_t n = 0;
+    cs_status status = cs_compare_summarise(pairs, n_pairs, &scenarios, &n, error);
+    if (status == CS_OK && cs_arguments_flag(arguments, "json"))
+        status = cs_print_json(cs_compare_json(pairs, n_pairs, scenarios, n), context->out, error);
+    else if (status == CS_OK && n_pairs == 1)
+        cs_compare_print(&pairs[0], context->out);
+    else if (status == CS_OK)
+        cs_compare_print_summary(scenarios, n, context->out);
+    if (status == CS_OK)
+        status = check_limit(scenarios, n, limit, error);
+    free(scenarios);
+    return status;
+}
+
+/* Between the results and the verdict: a limit that does not hold is told last. */
+static cs_status draw(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    const cs_plot_options how = {.kind = "timeline",
+                                 .input = arguments->words[0],
+                                 .measured = arguments->words[1],
+                                 .output = cs_arguments_value(arguments, "output")};
+    if (!how.output)
+        return CS_OK;
+    cs_status status = cs_plot_draw(&how, error);
+    if (status == CS_OK)
+        cs_log_write(&context->log, CS_LOG_INFO, "wrote %s", how.output);
+    return status;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    double limit;
+    cs_status status = check_words(arguments, error);
+    if (status == CS_OK)
+        status = read_limit(arguments, &limit, error);
+    if (status != CS_OK)
+        return status;
+    uint32_t n_pairs = (uint32_t)(arguments->n_words / 2), n = 0;
+    cs_compared_run *pairs = calloc(n_pairs, sizeof(*pairs));
+    if (!pairs)
+        return cs_error_no_memory(error);
+    for (; n < n_pairs && status == CS_OK; n++)
+        status =
+            cs_compare_runs(arguments->words[2 * n], arguments->words[2 * n + 1], &pairs[n], error);
+    if (status == CS_OK)
+        status = draw(context, arguments, error);
+    if (status == CS_OK)
+        status = print(context, arguments, pairs, n_pairs, limit, error);
+    for (uint32_t i = 0; i < n; i++)
+        cs_compare_runs_finish(&pairs[i]);
+    free(pairs);
+    return status;
+}
+
+const cs_command cs_command_compare = {
+    .name = "compare",
+    .words = "PREDICTED.h5 MEASURED.h5 ...",
+    .min_words = 2,
+    .max_words = 2 * PAIRS_MAX,
+    .summary = "hold what was predicted against what was measured",
+    .doc = "Compares the results of `sim run` with those of `sim replay`: iteration time, "
+           "throughput, peak memory of every device, and for every kind of task their number, the "
+           "time of all of them and the median. An error is predicted over measured, less 1.\n\n"
+           "Of several pairs, a line for each scenario; pairs of the same scenario are rounds of "
+           "one measurement.",
+    .options = options,
+    .run = run,
+};

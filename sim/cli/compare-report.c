@@ -1,0 +1,337 @@
+#include "sim/cli/compare-report.h"
+
+#include "sim/base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIGITS = 4 };
+
+/* ---- scenarios ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double cs_compare_median(double *values, uint32_t n)
+{
+    qsort(values, n, sizeof(*values), ascending);
+    return n > 0 ? (values[(n - 1) / 2] + values[n / 2]) / 2 : (double)NAN;
+}
+
+static double larger_error(double a, double b)
+{
+    return !(fabs(b) <= fabs(a)) ? b : a;
+}
+
+static void note_memory(const cs_compared_run *pair, cs_compared_scenario *to)
+{
+    for (uint32_t d = 0; d < pair->n_devices; d++)
+        to->memory_error = larger_error(to->memory_error, cs_compared_error(pair->devices[d].peak));
+}
+
+/* `values` has room for three numbers per pair. */
+static void summarise(const cs_compared_run *pairs, uint32_t n_pairs, double *values,
+                      cs_compared_scenario *to)
+{
+    double *predicted = values, *measured = values + n_pairs,
+           *errors = values + 2 * (size_t)n_pairs;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_pairs; i++) {
+        if (strcmp(pairs[i].name, to->name) != 0)
+            continue;
+        predicted[n] = pairs[i].iteration.predicted;
+        measured[n] = pairs[i].iteration.measured;
+        errors[n++] = cs_compared_error(pairs[i].iteration);
+        note_memory(&pairs[i], to);
+    }
+    to->n_rounds = n;
+    to->predicted = cs_compare_median(predicted, n);
+    to->measured = cs_compare_median(measured, n);
+    to->error = cs_compare_median(errors, n);
+    to->lowest = measured[0];
+    to->highest = measured[n - 1];
+    to->lowest_error = errors[0];
+    to->highest_error = errors[n - 1];
+}
+
+static bool is_new(const cs_compared_run *pairs, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (strcmp(pairs[k].name, pairs[i].name) == 0)
+            return false;
+    return true;
+}
+
+cs_status cs_compare_summarise(const cs_compared_run *pairs, uint32_t n_pairs,
+                               cs_compared_scenario **scenarios, uint32_t *n, cs_error *error)
+{
+    cs_compared_scenario *made = calloc(n_pairs + UINT64_C(1), sizeof(*made));
+    double *values = calloc(3 * (size_t)n_pairs + 1, sizeof(*values));
+    *n = 0;
+    for (uint32_t i = 0; made && values && i < n_pairs; i++) {
+        if (!is_new(pairs, i))
+            continue;
+        made[*n].name = pairs[i].name;
+        summarise(pairs, n_pairs, values, &made[(*n)++]);
+    }
+    free(values);
+    if (!made || !values) {
+        free(made);
+        return cs_error_no_memory(error);
+    }
+    *scenarios = made;
+    return CS_OK;
+}
+
+/* ---- table ---- */
+
+typedef struct text {
+    char characters[CS_UNITS_TEXT_BYTES];
+} text;
+
+static text number_text(double value, const char *format)
+{
+    text out = {"-"};
+    if (isfinite(value))
+        snprintf(out.characters, sizeof(out.characters), format, value);
+    return out;
+}
+
+static text quantity_text(double value, cs_quantity quantity)
+{
+    text out = {"-"};
+    if (isfinite(value))
+        cs_units_format(value, quantity, DIGITS, out.characters, sizeof(out.characters));
+    return out;
+}
+
+/* "+2.31 %" */
+static text error_text(double error)
+{
+    return number_text(100 * error, "%+.2f %%");
+}
+
+static void print_row(const char *label, text predicted, text measured, text error, FILE *out)
+{
+    fprintf(out, "%-20s %12s %12s %12s\n", label, predicted.characters, measured.characters,
+            error.characters);
+}
+
+static void print_figure(const char *label, cs_compared figure, cs_quantity quantity, FILE *out)
+{
+    print_row(label, quantity_text(figure.predicted, quantity),
+              quantity_text(figure.measured, quantity), error_text(cs_compared_error(figure)), out);
+}
+
+static void print_kind(const cs_compared_kind *kind, FILE *out)
+{
+    char words[32];
+    snprintf(words, sizeof(words), "%.31s", kind->kind);
+    for (char *at = words; *at; at++)
+        *at = *at == '_' ? ' ' : *at;
+    fprintf(out, "%-16s %6.0f %6.0f %11s %11s %9s %11s %11s %9s\n", words, kind->number.predicted,
+            kind->number.measured,
+            quantity_text(kind->total.predicted, CS_QUANTITY_TIME).characters,
+            quantity_text(kind->total.measured, CS_QUANTITY_TIME).characters,
+            error_text(cs_compared_error(kind->total)).characters,
+            quantity_text(kind->median.predicted, CS_QUANTITY_TIME).characters,
+            quantity_text(kind->median.measured, CS_QUANTITY_TIME).characters,
+            error_text(cs_compared_error(kind->median)).characters);
+}
+
+void cs_compare_print(const cs_compared_run *pair, FILE *out)
+{
+    fprintf(out, "%-20.20s %12s %12s %12s\n", pair->name, "predicted", "measured", "error");
+    print_figure("iteration time", pair->iteration, CS_QUANTITY_TIME, out);
+    print_figure("all iterations", pair->span, CS_QUANTITY_TIME, out);
+    print_row("samples/s", number_text(pair->throughput.predicted, "%.4g"),
+              number_text(pair->throughput.measured, "%.4g"),
+              error_text(cs_compared_error(pair->throughput)), out);
+    print_row("bubble fraction", number_text(100 * pair->bubble.predicted, "%.2f %%"),
+              number_text(100 * pair->bubble.measured, "%.2f %%"),
+              number_text(100 * (pair->bubble.predicted - pair->bubble.measured), "%+.2f points"),
+              out);
+    for (uint32_t d = 0; d < pair->n_devices; d++) {
+        char label[32];
+        snprintf(label, sizeof(label), "peak memory, %u", d);
+        print_figure(label, pair->devices[d].peak, CS_QUANTITY_BYTES, out);
+    }
+    fprintf(out, "\n%-16s %13s %33s %33s\n%-16s %6s %6s %11s %11s %9s %11s %11s %9s\n", "",
+            "number of", "time of all of them", "median time", "tasks", "pred.", "meas.",
+            "predicted", "measured", "error", "predicted", "measured", "error");
+    for (uint32_t k = 0; k < pair->n_kinds; k++)
+        print_kind(&pair->kinds[k], out);
+    if (pair->n_notes > 0)
+        fprintf(out, "\nthe scenarios differ:\n");
+    for (uint32_t i = 0; i < pair->n_notes; i++)
+        fprintf(out, "  %s\n", pair->notes[i]);
+}
+
+static text range_text(double low, double high)
+{
+    text out = {"-"};
+    if (isfinite(low) && isfinite(high))
+        snprintf(out.characters, sizeof(out.characters), "%+.1f to %+.1f %%", 100 * low,
+                 100 * high);
+    return out;
+}
+
+/* Median of the absolute errors of the iteration times, and the largest errors. */
+typedef struct overall {
+    double median, largest, memory;
+} overall;
+
+static overall overall_of(const cs_compared_scenario *scenarios, uint32_t n)
+{
+    overall all = {NAN, 0, 0};
+    double *errors = calloc(n + UINT64_C(1), sizeof(*errors));
+    for (uint32_t i = 0; i < n; i++) {
+        all.largest = larger_error(all.largest, scenarios[i].error);
+        all.memory = larger_error(all.memory, scenarios[i].memory_error);
+        if (errors)
+            errors[i] = fabs(scenarios[i].error);
+    }
+    if (errors)
+        all.median = cs_compare_median(errors, n);
+    free(errors);
+    return all;
+}
+
+void cs_compare_print_summary(const cs_compared_scenario *scenarios, uint32_t n, FILE *out)
+{
+    fprintf(out, "%-24s %6s %11s %11s %9s %18s %10s %9s\n", "iteration time", "rounds", "predicted",
+            "measured", "error", "error, from to", "spread", "memory");
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_compared_scenario *at = &scenarios[i];
+        fprintf(out, "%-24.24s %6u %11s %11s %9s %18s %10s %9s\n", at->name, at->n_rounds,
+                quantity_text(at->predicted, CS_QUANTITY_TIME).characters,
+                quantity_text(at->measured, CS_QUANTITY_TIME).characters,
+                error_text(at->error).characters,
+                range_text(at->lowest_error, at->highest_error).characters,
+                number_text(100 * (at->highest / at->lowest - 1), "%.1f %%").characters,
+                error_text(at->memory_error).characters);
+    }
+    overall all = overall_of(scenarios, n);
+    fprintf(out,
+            "\nmedian error of %u scenarios %s, largest %s; peak memory at most %s\n"
+            "error: median of the rounds; spread: largest over smallest measured round, less 1;\n"
+            "memory: the largest error of a device's peak\n",
+            n, number_text(100 * all.median, "%.2f %%").characters,
+            error_text(all.largest).characters, error_text(all.memory).characters);
+}
+
+/* ---- JSON ---- */
+
+static bool add_number(cJSON *object, const char *key, double value)
+{
+    return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
+                           : cJSON_AddNullToObject(object, key) != NULL;
+}
+
+static cJSON *add_item(cJSON *list)
+{
+    cJSON *object = list ? cJSON_CreateObject() : NULL;
+    if (object && cJSON_AddItemToArray(list, object))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+/* "KEY": {"predicted_UNIT": , "measured_UNIT": , "error_fraction": } */
+static bool add_figure(cJSON *object, const char *key, const char *unit, cs_compared figure)
+{
+    char predicted[64], measured[64];
+    cJSON *both = cJSON_AddObjectToObject(object, key);
+    snprintf(predicted, sizeof(predicted), "predicted%s", unit);
+    snprintf(measured, sizeof(measured), "measured%s", unit);
+    return both && add_number(both, predicted, figure.predicted) &&
+           add_number(both, measured, figure.measured) &&
+           add_number(both, "error_fraction", cs_compared_error(figure));
+}
+
+static bool add_kinds(cJSON *object, const cs_compared_run *pair)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "tasks");
+    bool done = list != NULL;
+    for (uint32_t k = 0; done && k < pair->n_kinds; k++) {
+        const cs_compared_kind *kind = &pair->kinds[k];
+        cJSON *one = add_item(list);
+        done = one && cJSON_AddStringToObject(one, "kind", kind->kind) &&
+               add_figure(one, "number", "", kind->number) &&
+               add_figure(one, "total", "_s", kind->total) &&
+               add_figure(one, "median", "_s", kind->median);
+    }
+    return done;
+}
+
+static bool add_devices(cJSON *object, const cs_compared_run *pair)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "devices");
+    bool done = list != NULL;
+    for (uint32_t d = 0; done && d < pair->n_devices; d++) {
+        cJSON *one = add_item(list);
+        done = one && add_number(one, "device", d) &&
+               add_figure(one, "peak_memory", "_bytes", pair->devices[d].peak);
+        cJSON *parts = done ? cJSON_AddObjectToObject(one, "at_peak") : NULL;
+        done = parts != NULL;
+        for (uint32_t c = 0; done && c < pair->n_categories; c++)
+            done = add_figure(parts, pair->categories[c], "_bytes", pair->devices[d].at_peak[c]);
+    }
+    return done;
+}
+
+static bool add_pair(cJSON *list, const cs_compared_run *pair)
+{
+    cJSON *one = add_item(list);
+    bool done = one && cJSON_AddStringToObject(one, "name", pair->name) &&
+                add_figure(one, "iteration_time", "_s", pair->iteration) &&
+                add_figure(one, "makespan", "_s", pair->span) &&
+                add_figure(one, "throughput", "_samples_per_s", pair->throughput) &&
+                add_figure(one, "bubble", "_fraction", pair->bubble) && add_kinds(one, pair) &&
+                add_devices(one, pair);
+    cJSON *notes = done ? cJSON_AddArrayToObject(one, "differences") : NULL;
+    done = notes != NULL;
+    for (uint32_t i = 0; done && i < pair->n_notes; i++)
+        done = cJSON_AddItemToArray(notes, cJSON_CreateString(pair->notes[i]));
+    return done;
+}
+
+static bool add_scenario(cJSON *list, const cs_compared_scenario *of)
+{
+    cJSON *one = add_item(list);
+    return one && cJSON_AddStringToObject(one, "name", of->name) &&
+           add_number(one, "rounds", of->n_rounds) &&
+           add_number(one, "predicted_iteration_time_s", of->predicted) &&
+           add_number(one, "measured_iteration_time_s", of->measured) &&
+           add_number(one, "error_fraction", of->error) &&
+           add_number(one, "lowest_error_fraction", of->lowest_error) &&
+           add_number(one, "highest_error_fraction", of->highest_error) &&
+           add_number(one, "lowest_measured_iteration_time_s", of->lowest) &&
+           add_number(one, "highest_measured_iteration_time_s", of->highest) &&
+           add_number(one, "largest_memory_error_fraction", of->memory_error);
+}
+
+cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
+                       const cs_compared_scenario *scenarios, uint32_t n)
+{
+    cJSON *root = cJSON_CreateObject();
+    cJSON *list = root ? cJSON_AddArrayToObject(root, "pairs") : NULL;
+    bool done = list != NULL;
+    for (uint32_t i = 0; done && i < n_pairs; i++)
+        done = add_pair(list, &pairs[i]);
+    list = done ? cJSON_AddArrayToObject(root, "scenarios") : NULL;
+    done = list != NULL;
+    for (uint32_t i = 0; done && i < n; i++)
+        done = add_scenario(list, &scenarios[i]);
+    overall all = overall_of(scenarios, n);
+    if (done && add_number(root, "median_absolute_error_fraction", all.median) &&
+        add_number(root, "largest_error_fraction", all.largest) &&
+        add_number(root, "largest_memory_error_fraction", all.memory))
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}

@@ -1,0 +1,367 @@
+#include "sim/compare/compare-runs.h"
+
+#include "plots/reader.h"
+#include "sim/compare/json-differences.h"
+#include "sim/graph/graph.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+double cs_compared_error(cs_compared figure)
+{
+    return figure.measured > 0 ? figure.predicted / figure.measured - 1 : (double)NAN;
+}
+
+/* ---- tasks ---- */
+
+/* A task, or a collective. */
+typedef struct piece {
+    uint32_t origin, stage, mini_batch, micro_batch;
+    uint64_t alone; /* tells pieces apart that are not merged: 1 + the task; else 0 */
+    cs_time start, end;
+} piece;
+
+typedef struct columns {
+    const uint32_t *kind, *origin, *stage, *mini_batch, *micro_batch;
+    const int64_t *start, *end;
+    const char *const *kinds;
+    uint64_t n;
+    uint32_t n_kinds;
+} columns;
+
+static cs_status read_tasks(cs_reader *reader, columns *c, cs_error *error)
+{
+    const cs_reader_column wanted[] = {
+        {"tasks/kind", CS_READER_UINT32, &c->kind},
+        {"tasks/origin", CS_READER_UINT32, &c->origin},
+        {"tasks/stage", CS_READER_UINT32, &c->stage},
+        {"tasks/mini_batch", CS_READER_UINT32, &c->mini_batch},
+        {"tasks/micro_batch", CS_READER_UINT32, &c->micro_batch},
+        {"tasks/start", CS_READER_INT64, &c->start},
+        {"tasks/end", CS_READER_INT64, &c->end},
+    };
+    cs_status status =
+        cs_reader_read(reader, wanted, sizeof(wanted) / sizeof(wanted[0]), &c->n, error);
+    if (status == CS_OK)
+        status = cs_reader_meanings(reader, "tasks/kind", &c->kinds, &c->n_kinds, error);
+    for (uint64_t i = 0; i < c->n && status == CS_OK; i++)
+        if (c->kind[i] >= c->n_kinds || c->origin[i] >= c->n_kinds)
+            status =
+                cs_error_add(error, CS_INVALID, "%s: tasks/kind: has no meaning", reader->path);
+    return status;
+}
+
+static bool is_collective(const char *word)
+{
+    for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
+        if (strcmp(cs_kind_name((cs_kind)kind), word) == 0)
+            return cs_kind_group_of((cs_kind)kind) == CS_GROUP_COLLECTIVE;
+    return false;
+}
+
+#define COMPARE_BY(member)                                                                         \
+    if (x->member != y->member)                                                                    \
+    return x->member < y->member ? -1 : 1
+
+static int by_identity(const void *a, const void *b)
+{
+    const piece *x = a, *y = b;
+    COMPARE_BY(origin);
+    COMPARE_BY(alone);
+    COMPARE_BY(stage);
+    COMPARE_BY(mini_batch);
+    COMPARE_BY(micro_batch);
+    return 0;
+}
+
+/* Tasks that ended, those of one collective as one. Returns how many. */
+static uint64_t collect_pieces(const columns *c, piece *pieces)
+{
+    uint64_t n = 0, kept = 0;
+    for (uint64_t i = 0; i < c->n; i++)
+        if (c->start[i] >= 0 && c->end[i] >= c->start[i])
+            pieces[n++] = (piece){c->origin[i],
+                                  c->stage[i],
+                                  c->mini_batch[i],
+                                  c->micro_batch[i],
+                                  is_collective(c->kinds[c->origin[i]]) ? 0 : i + 1,
+                                  c->start[i],
+                                  c->end[i]};
+    qsort(pieces, n, sizeof(*pieces), by_identity);
+    for (uint64_t i = 0; i < n; i++) {
+        piece *last = &pieces[kept > 0 ? kept - 1 : 0];
+        if (kept == 0 || by_identity(last, &pieces[i]) != 0) {
+            pieces[kept++] = pieces[i];
+            continue;
+        }
+        last->start = pieces[i].start < last->start ? pieces[i].start : last->start;
+        last->end = pieces[i].end > last->end ? pieces[i].end : last->end;
+    }
+    return kept;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What one file has of a kind. */
+typedef struct summary {
+    double number, total, median;
+} summary;
+
+static summary summarise(const piece *pieces, uint64_t n, double *seconds)
+{
+    summary of = {.number = (double)n, .median = NAN};
+    for (uint64_t i = 0; i < n; i++) {
+        seconds[i] = cs_time_seconds(pieces[i].end - pieces[i].start);
+        of.total += seconds[i];
+    }
+    qsort(seconds, n, sizeof(*seconds), by_value);
+    if (n > 0)
+        of.median = (seconds[(n - 1) / 2] + seconds[n / 2]) / 2;
+    return of;
+}
+
+/* Fills summaries[kind]. */
+static cs_status summarise_tasks(const columns *c, summary *summaries, cs_error *error)
+{
+    piece *pieces = calloc(c->n + 1, sizeof(*pieces));
+    double *seconds = calloc(c->n + 1, sizeof(*seconds));
+    cs_status status = pieces && seconds ? CS_OK : cs_error_no_memory(error);
+    uint64_t n = status == CS_OK ? collect_pieces(c, pieces) : 0;
+    for (uint64_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && pieces[end].origin == pieces[i].origin;)
+            end++;
+        summaries[pieces[i].origin] = summarise(&pieces[i], end - i, seconds);
+    }
+    free(pieces);
+    free(seconds);
+    return status;
+}
+
+/* ---- both files ---- */
+
+/* Of the predicted and the measured file. */
+typedef struct pair {
+    cs_reader readers[2];
+    columns tasks[2];
+    summary *kinds[2];
+} pair;
+
+static cs_status read_kinds(pair *p, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (int f = 0; f < 2 && status == CS_OK; f++) {
+        status = read_tasks(&p->readers[f], &p->tasks[f], error);
+        if (status != CS_OK)
+            return status;
+        p->kinds[f] = cs_arena_alloc(&p->readers[f].arena, p->tasks[f].n_kinds + UINT64_C(1),
+                                     sizeof(*p->kinds[f]));
+        status = p->kinds[f] ? summarise_tasks(&p->tasks[f], p->kinds[f], error)
+                             : cs_error_no_memory(error);
+    }
+    return status;
+}
+
+static summary summary_of(const pair *p, int file, const char *kind)
+{
+    for (uint32_t k = 0; k < p->tasks[file].n_kinds; k++)
+        if (strcmp(p->tasks[file].kinds[k], kind) == 0 && p->kinds[file][k].number > 0)
+            return p->kinds[file][k];
+    return (summary){.median = NAN};
+}
+
+static bool add_kind(const pair *p, const char *kind, cs_compared_run *to)
+{
+    const summary a = summary_of(p, 0, kind), b = summary_of(p, 1, kind);
+    for (uint32_t k = 0; k < to->n_kinds; k++)
+        if (strcmp(to->kinds[k].kind, kind) == 0)
+            return true;
+    if (a.number == 0 && b.number == 0)
+        return true;
+    cs_compared_kind *made = &to->kinds[to->n_kinds++];
+    *made = (cs_compared_kind){cs_arena_copy(&to->arena, kind),
+                               {a.number, b.number},
+                               {a.total, b.total},
+                               {a.median, b.median}};
+    return made->kind != NULL;
+}
+
+static cs_status compare_kinds(pair *p, cs_compared_run *to, cs_error *error)
+{
+    cs_status status = read_kinds(p, error);
+    if (status != CS_OK)
+        return status;
+    size_t most = (size_t)p->tasks[0].n_kinds + p->tasks[1].n_kinds;
+    to->kinds = cs_arena_alloc(&to->arena, most + 1, sizeof(*to->kinds));
+    bool added = to->kinds != NULL;
+    for (int f = 0; f < 2; f++)
+        for (uint32_t k = 0; k < p->tasks[f].n_kinds && added; k++)
+            added = add_kind(p, p->tasks[f].kinds[k], to);
+    return added ? CS_OK : cs_error_no_memory(error);
+}
+
+/* ---- memory ---- */
+
+static cs_status check_devices(const pair *p, uint64_t a, uint64_t b, cs_error *error)
+{
+    if (a == b)
+        return CS_OK;
+    return cs_error_add(
+        error, CS_INVALID, "%s has %llu devices, %s has %llu: they must be of the same scenario",
+        p->readers[0].path, (unsigned long long)a, p->readers[1].path, (unsigned long long)b);
+}
+
+static double *side(cs_compared *figure, int file)
+{
+    return file == 0 ? &figure->predicted : &figure->measured;
+}
+
+static cs_status compare_peaks(pair *p, cs_compared_run *to, cs_error *error)
+{
+    const int64_t *peaks[2];
+    uint64_t n[2];
+    cs_status status = CS_OK;
+    for (int f = 0; f < 2 && status == CS_OK; f++) {
+        const cs_reader_column wanted = {"devices/peak", CS_READER_INT64, &peaks[f]};
+        status = cs_reader_read(&p->readers[f], &wanted, 1, &n[f], error);
+    }
+    if (status == CS_OK)
+        status = check_devices(p, n[0], n[1], error);
+    if (status != CS_OK)
+        return status;
+    to->n_devices = (uint32_t)n[0];
+    to->devices = cs_arena_alloc(&to->arena, n[0] + 1, sizeof(*to->devices));
+    if (!to->devices)
+        return cs_error_no_memory(error);
+    for (uint32_t d = 0; d < to->n_devices; d++)
+        to->devices[d].peak = (cs_compared){(double)peaks[0][d], (double)peaks[1][d]};
+    return CS_OK;
+}
+
+/* The column of a category, of both files. */
+static cs_status compare_category(pair *p, const char *column, uint32_t category,
+                                  cs_compared_run *to, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (int f = 0; f < 2 && status == CS_OK; f++) {
+        const int64_t *bytes;
+        uint64_t n;
+        const cs_reader_column wanted = {column, CS_READER_INT64, &bytes};
+        status = cs_reader_read(&p->readers[f], &wanted, 1, &n, error);
+        for (uint32_t d = 0; d < to->n_devices && d < n && status == CS_OK; d++)
+            *side(&to->devices[d].at_peak[category], f) = (double)bytes[d];
+    }
+    return status;
+}
+
+static bool have_categories(cs_compared_run *to, const char *const *names, size_t prefix)
+{
+    const size_t n = to->n_categories + UINT64_C(1);
+    const char **categories = cs_arena_alloc(&to->arena, n, sizeof(*categories));
+    bool have = categories != NULL;
+    for (uint32_t c = 0; c < to->n_categories && have; c++) {
+        categories[c] = cs_arena_copy(&to->arena, names[c] + prefix);
+        have = categories[c];
+    }
+    for (uint32_t d = 0; d < to->n_devices && have; d++) {
+        to->devices[d].at_peak = cs_arena_alloc(&to->arena, n, sizeof(cs_compared));
+        have = to->devices[d].at_peak;
+    }
+    to->categories = categories;
+    return have;
+}
+
+/* Categories by the names of their columns in the measured file. */
+static cs_status compare_categories(pair *p, cs_compared_run *to, cs_error *error)
+{
+    static const char prefix[] = "at_peak_";
+    const char *const *names;
+    cs_status status =
+        cs_reader_names(&p->readers[1], "devices", prefix, &names, &to->n_categories, error);
+    if (status == CS_OK && !have_categories(to, names, sizeof(prefix) - 1))
+        return cs_error_no_memory(error);
+    for (uint32_t c = 0; c < to->n_categories && status == CS_OK; c++) {
+        char column[128];
+        snprintf(column, sizeof(column), "devices/%.100s", names[c]);
+        status = compare_category(p, column, c, to, error);
+    }
+    return status;
+}
+
+/* ---- scenarios ---- */
+
+static cs_status compare_scenarios(pair *p, cs_compared_run *to, cs_error *error)
+{
+    cJSON *roots[2] = {NULL, NULL};
+    cs_status status = CS_OK;
+    for (int f = 0; f < 2 && status == CS_OK; f++) {
+        const char *text = p->readers[f].scenario;
+        status = text ? cs_json_parse(p->readers[f].path, text, strlen(text), &roots[f], error)
+                      : cs_error_add(error, CS_INVALID, "%s: scenario: missing, must be a text",
+                                     p->readers[f].path);
+    }
+    if (status == CS_OK)
+        status =
+            cs_differences_find(roots[0], roots[1], &to->arena, &to->notes, &to->n_notes, error);
+    cJSON_Delete(roots[0]);
+    cJSON_Delete(roots[1]);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static double positive(double value)
+{
+    return value > 0 ? value : (double)NAN;
+}
+
+static cs_status compare(pair *p, cs_compared_run *to, cs_error *error)
+{
+    const cs_reader *a = &p->readers[0], *b = &p->readers[1];
+    to->name = cs_arena_copy(&to->arena, b->name);
+    if (!to->name)
+        return cs_error_no_memory(error);
+    to->iteration = (cs_compared){a->iteration_time, b->iteration_time};
+    to->span = (cs_compared){cs_time_seconds(a->makespan), cs_time_seconds(b->makespan)};
+    to->throughput = (cs_compared){positive(a->throughput), positive(b->throughput)};
+    to->bubble = (cs_compared){a->bubble_fraction, b->bubble_fraction};
+    cs_status status = compare_peaks(p, to, error);
+    if (status == CS_OK)
+        status = compare_categories(p, to, error);
+    if (status == CS_OK)
+        status = compare_kinds(p, to, error);
+    return status == CS_OK ? compare_scenarios(p, to, error) : status;
+}
+
+cs_status cs_compare_runs(const char *predicted, const char *measured, cs_compared_run *comparison,
+                          cs_error *error)
+{
+    cs_compared_run made = {0};
+    pair p = {0};
+    cs_arena_init(&made.arena);
+    cs_status status = cs_reader_init(&p.readers[0], predicted, error);
+    if (status == CS_OK) {
+        status = cs_reader_init(&p.readers[1], measured, error);
+        if (status == CS_OK) {
+            status = compare(&p, &made, error);
+            cs_reader_finish(&p.readers[1]);
+        }
+        cs_reader_finish(&p.readers[0]);
+    }
+    if (status == CS_OK)
+        *comparison = made;
+    else
+        cs_compare_runs_finish(&made);
+    return status;
+}
+
+void cs_compare_runs_finish(cs_compared_run *comparison)
+{
+    cs_arena_finish(&comparison->arena);
+    *comparison = (cs_compared_run){0};
+}

@@ -1,0 +1,58 @@
+/* Two results files held against each other: what was predicted, and what was measured.
+ *
+ * The error of a figure is predicted / measured - 1: positive where the prediction is too large.
+ *
+ * Tasks are told apart by what they are part of (the column `origin` of /tasks): a prediction may have
+ * a collective as the transfers that it was lowered to, a measurement as one task of each member. So
+ * a collective counts once for each stage and micro-batch, from the start of its first task to the end
+ * of its last.
+ *
+ * Peaks of memory are compared as sums. A measurement knows by category only what is resident; the
+ * rest of what a device holds behind a task is under `activations`, and what the task holds besides
+ * while it runs is under `workspace`.
+ */
+#ifndef CS_COMPARE_COMPARE_RUNS_H
+#define CS_COMPARE_COMPARE_RUNS_H
+
+#include "sim/base/arena.h"
+#include "sim/base/error.h"
+
+#include <stdint.h>
+
+/* NaN where a file does not tell. */
+typedef struct cs_compared {
+    double predicted, measured;
+} cs_compared;
+
+/* NaN where either is not known, or nothing was measured. */
+double cs_compared_error(cs_compared figure);
+
+typedef struct cs_compared_kind {
+    const char *kind;
+    cs_compared number, total, median; /* tasks; s; s */
+} cs_compared_kind;
+
+typedef struct cs_compared_device {
+    cs_compared peak;     /* bytes */
+    cs_compared *at_peak; /* per category: bytes when the peak is first reached */
+} cs_compared_device;
+
+typedef struct cs_compared_run {
+    const char *name;            /* of the measured file's scenario */
+    cs_compared iteration, span; /* s: of an iteration; of all */
+    cs_compared throughput;      /* samples/s, NaN: the batch size is not known */
+    cs_compared bubble;          /* fraction */
+    cs_compared_kind *kinds;
+    cs_compared_device *devices;
+    const char *const *categories;
+    const char *const *notes; /* how the two scenarios differ; a sentence each */
+    uint32_t n_kinds, n_devices, n_categories, n_notes;
+    cs_arena arena;
+} cs_compared_run;
+
+/* CS_INVALID: a file that is none, or files with different numbers of devices. */
+CS_MUST_CHECK cs_status cs_compare_runs(const char *predicted, const char *measured,
+                                        cs_compared_run *comparison, cs_error *error);
+void cs_compare_runs_finish(cs_compared_run *comparison);
+
+#endif

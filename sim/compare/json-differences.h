@@ -1,0 +1,16 @@
+/* Where two JSON documents differ. */
+#ifndef CS_COMPARE_JSON_DIFFERENCES_H
+#define CS_COMPARE_JSON_DIFFERENCES_H
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+
+enum { CS_DIFFERENCES_MAX = 8 };
+
+/* Up to CS_DIFFERENCES_MAX texts "/pointer: VALUE predicted, VALUE measured" in the order of the first
+ * document, then of what only the second has; one more that says so when there are more. */
+CS_MUST_CHECK cs_status cs_differences_find(const cJSON *predicted, const cJSON *measured,
+                                            cs_arena *arena, const char *const **texts, uint32_t *n,
+                                            cs_error *error);
+
+#endif

@@ -1,0 +1,26 @@
+/* How much memory the gradients of activations take while a network's backward runs.
+ *
+ * The backward of an operator reads the gradient of its result and makes those of its inputs. A
+ * gradient is there from then until the operator whose result it belongs to has run its own backward:
+ * so that of a block's input waits, in a residual network, while the backward of the branch runs.
+ *   - Where a tensor has several readers, the gradient of each but the first that arrives is made
+ *     aside, and takes the place of the sum with what was there.
+ *   - An addition hands its gradient on: its inputs share the memory until one of them is added to.
+ *   - A view shares the memory of what it is of. An operator in place does not: frameworks give its
+ *     gradients memory of their own.
+ *   - The gradient of the weights comes before that of the inputs.
+ */
+#ifndef CS_WORKLOAD_BACKWARD_MEMORY_H
+#define CS_WORKLOAD_BACKWARD_MEMORY_H
+
+#include "sim/workload/net.h"
+#include "sim/workload/precision.h"
+
+/* Fills `peaks`, per operator: the most bytes of gradients, and of the operator's own workspace
+ * (`workspaces`, per operator), at any moment of its backward. CS_NO_MEMORY, and CS_OVERFLOW beyond
+ * 64 bits. */
+CS_MUST_CHECK cs_status cs_backward_memory(const cs_net *net, uint32_t batch,
+                                           cs_precision precision, const int64_t *workspaces,
+                                           int64_t *peaks, cs_error *error);
+
+#endif

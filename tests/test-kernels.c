@@ -1,0 +1,348 @@
+/* Operators: gradients against finite differences of the loss, through whole networks; and losses
+ * and gradients of other backends (CS_TEST_BACKEND) against those of the CPU. */
+#include "calib/bench/trainer.h"
+#ifdef CS_TEST_BACKEND
+#include "tests/host-device.h"
+#else
+#define CS_TEST_BACKEND cs_backend_cpu
+#endif
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A network in training, with one micro-batch. */
+typedef struct training {
+    const cs_backend *backend;
+    cs_net net;
+    cs_net_chain chain;
+    cs_accelerator none;
+    cs_bench *bench;
+    cs_pool pool;
+    cs_trainer trainer;
+    cs_part part;
+    cs_activations at;
+    cs_error error;
+} training;
+
+typedef void build(cs_net *net);
+
+static void start(training *t, const cs_backend *backend, build *network, uint32_t batch)
+{
+    memset(t, 0, sizeof(*t));
+    t->backend = backend;
+    cs_error_init(&t->error);
+    cs_net_begin(&t->net, "test", &t->error);
+    network(&t->net);
+    assert_int_equal(cs_net_end(&t->net), CS_OK);
+    cs_accelerator_none(&t->none);
+    cs_net_options how = {
+        .batch_size = batch, .device = &t->none, .source = "a test", .date = "2026-01-01"};
+    assert_int_equal(cs_net_chain_find(&t->net, &how, &t->chain, &t->error), CS_OK);
+    assert_int_equal(backend->open(0, &t->bench, &t->error), CS_OK);
+    cs_pool_init(&t->pool, backend, t->bench);
+    t->trainer = (cs_trainer){.backend = backend,
+                              .bench = t->bench,
+                              .pool = &t->pool,
+                              .net = &t->net,
+                              .chain = &t->chain,
+                              .batch = batch};
+    assert_int_equal(cs_trainer_init(&t->trainer, &t->error), CS_OK);
+    assert_int_equal(cs_part_open(&t->trainer, 0, t->chain.n_layers, &t->part, &t->error), CS_OK);
+    assert_int_equal(cs_activations_open(&t->trainer, &t->at, &t->error), CS_OK);
+}
+
+/* Parameters of the size of the inputs, so that slopes are far above rounding. */
+static void scale_parameters(training *t)
+{
+    float *w = t->part.parameters.data;
+    for (int64_t i = 0; i < t->part.n_parameters; i++)
+        w[i] *= 10;
+}
+
+static void stop(training *t)
+{
+    cs_activations_close(&t->trainer, &t->at);
+    cs_part_close(&t->trainer, &t->part);
+    cs_trainer_finish(&t->trainer);
+    assert_int_equal(t->pool.live, 0);
+    cs_pool_finish(&t->pool);
+    t->backend->close(t->bench);
+    cs_net_chain_finish(&t->chain);
+    cs_net_finish(&t->net);
+}
+
+static double loss_of(training *t)
+{
+    assert_int_equal(
+        cs_part_forward(&t->trainer, &t->part, t->part.parameters.data, &t->at, &t->error), CS_OK);
+    cs_tensor out = t->net.ops[t->net.n_ops - 1].output;
+    float loss = *(float *)t->at.data[cs_net_tensor(&t->net, out)->storage].data;
+    return loss;
+}
+
+/* Backward gives back all memory of the micro-batch. */
+static void back(training *t)
+{
+    assert_int_equal(
+        cs_part_backward(&t->trainer, &t->part, t->part.parameters.data, &t->at, &t->error), CS_OK);
+}
+
+/* The derivative along a random direction d, by the gradient g . d and by (L(w + h d) - L(w - h d)) /
+ * 2 h. In float32 the difference of two losses near 2 has an error of 2e-7; over 2 h = 2e-3 that is
+ * 1e-4. A wrong gradient is off by tens of percent, not by two. */
+static void check_direction(training *t, const char *network, uint32_t p, unsigned seed)
+{
+    const double h = 1e-3;
+    const cs_op *op = &t->net.ops[p];
+    int64_t n = op->weights + op->biases, offset = t->part.offsets[p];
+    float *w = (float *)t->part.parameters.data + offset;
+    float *g = (float *)t->part.gradients.data + offset;
+    double *d = calloc((size_t)n, sizeof(*d)), norm = 0, slope = 0, loss[2];
+    float *kept = calloc((size_t)n, sizeof(*kept));
+    srand(seed);
+    for (int64_t i = 0; i < n; i++) {
+        d[i] = g[i] + 1e-3 * ((double)rand() / RAND_MAX - 0.5); /* close to the steepest */
+        norm += d[i] * d[i];
+        kept[i] = w[i];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        d[i] /= sqrt(norm);
+        slope += d[i] * g[i];
+    }
+    for (int side = 0; side < 2; side++) {
+        for (int64_t i = 0; i < n; i++)
+            w[i] = kept[i] + (float)((side ? -h : h) * d[i]);
+        loss[side] = loss_of(t);
+        cs_activations_close(&t->trainer, &t->at);
+        assert_int_equal(cs_activations_open(&t->trainer, &t->at, &t->error), CS_OK);
+    }
+    double found = (loss[0] - loss[1]) / (2 * h);
+    memcpy(w, kept, (size_t)n * sizeof(*w));
+    free(kept);
+    free(d);
+    if (!(fabs(found - slope) <= 0.02 * fabs(slope) + 2e-4))
+        fail_msg("%s, %s: slope by the gradient %g, by differences %g", network, op->name, slope,
+                 found);
+}
+
+static void check_network(const char *name, build *network, uint32_t batch)
+{
+    training t;
+    start(&t, &CS_TEST_BACKEND, network, batch);
+    scale_parameters(&t);
+    double loss = loss_of(&t);
+    assert_true(isfinite(loss));
+    back(&t);
+    for (uint32_t p = 0; p < t.net.n_ops; p++)
+        if (t.net.ops[p].weights + t.net.ops[p].biases > 0)
+            check_direction(&t, name, p, p + 1);
+    stop(&t);
+}
+
+/* ---- networks that together have every operator ---- */
+
+static void convolutions(cs_net *net)
+{
+    cs_tensor x = cs_net_image(net, 4, (cs_space){2, {9, 7}});
+    x = cs_net_conv(net, "wide", x,
+                    &(cs_conv){.out = 6, .kernel = 3, .stride = 2, .pad = 1, .bias = true});
+    x = cs_net_conv(net, "groups", x, &(cs_conv){.out = 6, .kernel = 3, .pad = 1, .groups = 3});
+    x = cs_net_conv(net, "flat", x, &(cs_conv){.out = 5, .kernels = {1, 3}, .pads = {0, 1}});
+    x = cs_net_conv(net, "point", x, &(cs_conv){.out = 8, .kernel = 1, .bias = true});
+    x = cs_net_linear(net, "fc", cs_net_flatten(net, "flatten", x),
+                      &(cs_linear){.out = 10, .bias = true});
+    cs_net_cross_entropy(net, "loss", x);
+}
+
+static void volume(cs_net *net)
+{
+    cs_tensor x = cs_net_image(net, 2, (cs_space){3, {6, 5, 4}});
+    x = cs_net_conv(net, "conv", x, &(cs_conv){.out = 3, .kernel = 3, .pad = 1});
+    x = cs_net_avg_pool(net, "pool", x, &(cs_window){.kernel = 2});
+    x = cs_net_tanh(net, "tanh", x);
+    x = cs_net_linear(net, "fc", cs_net_flatten(net, "flatten", x), &(cs_linear){.out = 4});
+    cs_net_squared_error(net, "loss", x);
+}
+
+static void residual(cs_net *net)
+{
+    cs_tensor x = cs_net_image(net, 3, (cs_space){2, {8, 8}});
+    x = cs_net_conv(net, "stem", x, &(cs_conv){.out = 8, .kernel = 3, .pad = 1});
+    x = cs_net_relu(net, "stem_relu", cs_net_batch_norm(net, "stem_bn", x));
+    x = cs_net_max_pool(net, "pool", x, &(cs_window){.kernel = 3, .stride = 2, .pad = 1});
+    cs_tensor y = cs_net_conv(net, "a", x, &(cs_conv){.out = 8, .kernel = 3, .pad = 1});
+    y = cs_net_relu(net, "a_relu", cs_net_batch_norm(net, "a_bn", y));
+    y = cs_net_batch_norm(net, "b_bn",
+                          cs_net_conv(net, "b", y, &(cs_conv){.out = 8, .kernel = 3, .pad = 1}));
+    x = cs_net_relu(net, "out_relu", cs_net_add_to(net, "add", y, x));
+    cs_tensor z = cs_net_conv(net, "left", x, &(cs_conv){.out = 4, .kernel = 1});
+    cs_tensor w = cs_net_conv(net, "right", x, &(cs_conv){.out = 5, .kernel = 1});
+    const cs_tensor parts[] = {z, w};
+    x = cs_net_concat(net, "concat", parts, 2);
+    x = cs_net_adaptive_pool(net, "mean", x, 2);
+    x = cs_net_linear(net, "fc", cs_net_flatten(net, "flatten", x), &(cs_linear){.out = 6});
+    cs_net_cross_entropy(net, "loss", x);
+}
+
+static cs_tensor attend_shared(cs_net *net, cs_tensor x)
+{
+    x = cs_net_linear(net, "qkv", x, &(cs_linear){.out = 24});
+    const cs_tensor q = cs_net_features(net, "q", x, 12);
+    cs_tensor y = cs_net_linear(net, "kv", x, &(cs_linear){.out = 6, .bias = true});
+    const cs_tensor qkv[] = {q, cs_net_copy(net, "k", y), y};
+    return cs_net_attention(net, "attention", qkv,
+                            &(cs_attention){4, 2, CS_ATTENTION_MATH, true, 0});
+}
+
+static cs_tensor attend(cs_net *net, cs_tensor x, cs_attention_kernel kernel, bool causal)
+{
+    x = cs_net_linear(net, "qkv", x, &(cs_linear){.out = 24, .bias = true});
+    const cs_tensor qkv[] = {cs_net_features(net, "q", x, 8), cs_net_features(net, "k", x, 8),
+                             cs_net_features(net, "v", x, 8)};
+    return cs_net_attention(net, "attention", qkv, &(cs_attention){2, 2, kernel, causal, 0});
+}
+
+static void encoder(cs_net *net)
+{
+    cs_tensor x = cs_net_image(net, 3, (cs_space){2, {6, 6}});
+    x = cs_net_conv(net, "patch", x, &(cs_conv){.out = 8, .kernel = 2, .stride = 2, .bias = true});
+    x = cs_net_first_token(net, "token", cs_net_tokens(net, "tokens", x));
+    x = cs_net_add_learned(net, "position", x);
+    cs_tensor y = attend(net, cs_net_layer_norm(net, "ln_1", x), CS_ATTENTION_MATH, false);
+    x = cs_net_add(net, "add_1", cs_net_copy(net, "copy", y), x);
+    y = cs_net_linear(net, "up", cs_net_layer_norm(net, "ln_2", x),
+                      &(cs_linear){.out = 16, .bias = true});
+    y = cs_net_linear(net, "down", cs_net_gelu(net, "gelu", y), &(cs_linear){.out = 8});
+    x = cs_net_add(net, "add_2", x, y);
+    x = cs_net_take_first(net, "first", cs_net_layer_norm(net, "ln", x));
+    x = cs_net_linear(net, "head", x, &(cs_linear){.out = 5, .bias = true});
+    cs_net_cross_entropy(net, "loss", x);
+}
+
+static void decoder(cs_net *net)
+{
+    cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 6), 11, 8);
+    cs_tensor y = attend(net, cs_net_rms_norm(net, "norm_1", x), CS_ATTENTION_FLASH, true);
+    x = cs_net_add(net, "add_1", x, y);
+    y = cs_net_rms_norm(net, "norm_2", x);
+    cs_tensor gate =
+        cs_net_silu(net, "silu", cs_net_linear(net, "gate", y, &(cs_linear){.out = 12}));
+    cs_tensor up =
+        cs_net_rotary(net, "rotary", cs_net_linear(net, "up", y, &(cs_linear){.out = 12}));
+    y = cs_net_linear(net, "down", cs_net_mul(net, "mul", gate, up), &(cs_linear){.out = 8});
+    x = cs_net_add(net, "add_2", x, y);
+    x = cs_net_softmax(net, "softmax", cs_net_linear(net, "head", x, &(cs_linear){.out = 11}));
+    cs_net_cross_entropy(net, "loss", x);
+}
+
+/* Four heads of queries, two of keys; a table of positions; gaps between rows. */
+static void shared_keys(cs_net *net)
+{
+    cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 5), 7, 8);
+    x = cs_net_add_table(net, "position", x, 48);
+    x = cs_net_linear(net, "out", attend_shared(net, cs_net_layer_norm(net, "norm", x)),
+                      &(cs_linear){.out = 8});
+    x = cs_net_linear(net, "head", cs_net_tanh(net, "tanh", x), &(cs_linear){.out = 3});
+    cs_net_squared_error(net, "loss", x);
+}
+
+/* Poolings that overlap, have edges, and do not divide evenly. */
+static void poolings(cs_net *net)
+{
+    cs_tensor x = cs_net_image(net, 2, (cs_space){2, {11, 9}});
+    x = cs_net_conv(net, "conv", x, &(cs_conv){.out = 3, .kernel = 1});
+    x = cs_net_max_pool(net, "most", x, &(cs_window){.kernel = 3, .stride = 2, .pad = 1});
+    x = cs_net_avg_pool(net, "mean", x, &(cs_window){.kernel = 2, .stride = 1, .pad = 1});
+    x = cs_net_adaptive_pool(net, "adaptive", x, 3);
+    cs_net_squared_error(net, "loss", cs_net_flatten(net, "flatten", x));
+}
+
+static void dropping(cs_net *net)
+{
+    cs_tensor x = cs_net_image(net, 3, (cs_space){2, {4, 4}});
+    x = cs_net_linear(net, "fc", cs_net_flatten(net, "flatten", x), &(cs_linear){.out = 24});
+    x = cs_net_linear(net, "head", cs_net_dropout(net, "dropout", x, 0.5), &(cs_linear){.out = 6});
+    cs_net_cross_entropy(net, "loss", x);
+}
+
+/* Sums in another order: some units in the last of 24 bits, of terms that may be larger than their
+ * sum. */
+static void compare(const char *network, const training *a, const training *b)
+{
+    const float *x = a->part.gradients.data, *y = b->part.gradients.data;
+    double most = 0;
+    for (int64_t i = 0; i < a->part.n_places; i++)
+        most = fmax(most, fabs(x[i]));
+    for (int64_t i = 0; i < a->part.n_places; i++)
+        if (!(fabs((double)x[i] - y[i]) <= 1e-5 * most))
+            fail_msg("%s: gradient %lld is %g on the CPU and %g on %s", network, (long long)i, x[i],
+                     y[i], b->backend->name);
+}
+
+/* One step of training, and the loss behind it. */
+static void check_same(const char *name, build *network, uint32_t batch)
+{
+    const cs_backend *backends[] = {&cs_backend_cpu, &CS_TEST_BACKEND};
+    training t[2];
+    double loss[2][2];
+    for (int i = 0; i < 2; i++) {
+        start(&t[i], backends[i], network, batch);
+        scale_parameters(&t[i]);
+        loss[i][0] = loss_of(&t[i]);
+        back(&t[i]);
+    }
+    compare(name, &t[0], &t[1]);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            cs_part_update(&t[i].trainer, &t[i].part, t[i].part.parameters.data, &t[i].error),
+            CS_OK);
+        loss[i][1] = loss_of(&t[i]);
+        stop(&t[i]);
+    }
+    for (int step = 0; step < 2; step++)
+        if (!(fabs(loss[0][step] - loss[1][step]) <= 1e-5 * fabs(loss[0][step])))
+            fail_msg("%s: loss %d is %.9g on the CPU and %.9g on %s", name, step, loss[0][step],
+                     loss[1][step], CS_TEST_BACKEND.name);
+}
+
+/* All but dropout, whose masks come from another generator. */
+static void test_same(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        build *network;
+    } cases[] = {{"convolutions", convolutions}, {"volume", volume},   {"residual", residual},
+                 {"encoder", encoder},           {"decoder", decoder}, {"shared keys", shared_keys},
+                 {"poolings", poolings}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (uint32_t batch = 1; batch <= 3; batch += 2)
+            check_same(cases[i].name, cases[i].network, batch);
+}
+
+static void test_gradients(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        build *network;
+    } cases[] = {{"convolutions", convolutions}, {"volume", volume},   {"residual", residual},
+                 {"encoder", encoder},           {"decoder", decoder}, {"shared keys", shared_keys},
+                 {"poolings", poolings},         {"dropout", dropping}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (uint32_t batch = 1; batch <= 3; batch += 2)
+            check_network(cases[i].name, cases[i].network, batch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients),
+                                       cmocka_unit_test(test_same)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
