@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 BENCH = os.path.abspath(sys.argv.pop(2)) if len(sys.argv) > 2 else None
@@ -43,6 +44,21 @@ def trained(kind, devices, **schedule):
 SCHEDULES = [trained('sequential', 1, micro_batches=2), trained('dp', 2, micro_batches=2),
              trained('gpipe', 2, micro_batches=2), trained('1f1b', 2, micro_batches=2),
              trained('pipedream', 2), trained('nf1b', 2, micro_batches=2)]
+
+
+def children(pid):
+    try:
+        with open('/proc/%d/task/%d/children' % (pid, pid)) as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def cores_of(pid):
+    try:
+        return os.sched_getaffinity(pid)
+    except OSError:
+        return set()
 
 
 class Case(unittest.TestCase):
@@ -236,6 +252,25 @@ class Replay(Case):
                 self.assertLess(abs(device['peak_memory']['error_fraction']), 0.01,
                                 (pair['name'], device))
             self.assertGreater(pair['iteration_time']['measured_s'], 0)
+
+    def test_cores(self):
+        """Processes that measure at once have a core each, for every size of a batch."""
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest('one core')
+        seen = set()
+        process = subprocess.Popen(
+            [SIM, 'calibrate', 'compute', '-m', 'vgg16', '--batch', '1,2', '-n', '2', '-t', '1 s',
+             *(word for item in PARAMETERS.items() for word in ('-p', '%s=%s' % item)), '-o', 'c.json'],
+            stderr=subprocess.PIPE)
+        while process.poll() is None:
+            cores = [cores_of(pid) for program in children(process.pid)
+                     for pid in [program, *children(program)]]
+            if len(cores) == 2 and all(len(one) == 1 for one in cores):
+                seen.add(cores[0] == cores[1])
+            time.sleep(0.02)
+        self.assertEqual(process.communicate()[1].count(b'steps after'), 2)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(seen, {False})
 
     def test_replay_refuses(self):
         self.calibrate()

@@ -20,20 +20,34 @@ static const struct {
 #endif
 };
 
-void cs_bench_pin(uint32_t number)
+_Static_assert(sizeof(cpu_set_t) == sizeof(cs_bench_cores),
+               "cores are kept as the system has them");
+
+/* That it fails is no error: without it times vary more. */
+void cs_bench_unpin(const cs_bench_cores *cores)
 {
+    cpu_set_t allowed;
+    memcpy(&allowed, cores, sizeof(allowed));
+    if (CPU_COUNT(&allowed) > 0)
+        (void)sched_setaffinity(0, sizeof(allowed), &allowed);
+}
+
+cs_bench_cores cs_bench_pin(uint32_t number)
+{
+    cs_bench_cores before = {{0}}, after;
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) == 0)
-        return;
+        return before;
+    memcpy(&before, &allowed, sizeof(before));
     uint32_t skip = number % (uint32_t)CPU_COUNT(&allowed);
-    for (int core = 0; core < CPU_SETSIZE; core++) {
-        if (!CPU_ISSET(core, &allowed) || skip-- > 0)
-            continue;
-        CPU_ZERO(&one);
-        CPU_SET(core, &one);
-        (void)sched_setaffinity(0, sizeof(one), &one); /* a wish: without it times vary more */
-        return;
-    }
+    int core = 0;
+    while (!CPU_ISSET(core, &allowed) || skip-- > 0)
+        core++;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    memcpy(&after, &one, sizeof(after));
+    cs_bench_unpin(&after);
+    return before;
 }
 
 static cs_status run(const cs_backend *backend, const char *mode, const char *path, cs_error *error)

@@ -25,8 +25,17 @@ CS_MUST_CHECK cs_status cs_bench_replay(const cs_backend *backend, const cs_requ
  * one says; any other failure ends the others, and is said by who had it. */
 void cs_bench_leave(struct cs_wire *wire, cs_status status, cs_error *error);
 
-/* The calling process, onto the core with that number among those that it may run on; without effect
- * where the system has no such call. */
-void cs_bench_pin(uint32_t number);
+/* Cores that a process may run on, as the system keeps them. */
+typedef struct cs_bench_cores {
+    uint64_t bits[16];
+} cs_bench_cores;
+
+/* The calling process, onto the core with that number among those that it may run on. Returns these;
+ * children that are made meanwhile inherit the one core. Without effect where the system has no such
+ * call. */
+cs_bench_cores cs_bench_pin(uint32_t number);
+
+/* Onto all of those again. */
+void cs_bench_unpin(const cs_bench_cores *cores);
 
 #endif

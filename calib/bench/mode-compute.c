@@ -13,6 +13,7 @@
 typedef struct other_processes {
     pid_t *children;
     uint32_t n;
+    cs_bench_cores cores; /* that this process may run on, while it is on one of them */
 } other_processes;
 
 /* Trains until it is killed. */
@@ -36,21 +37,21 @@ static void keep_busy(const cs_measure_options *options)
 static cs_status start_load(const cs_measure_options *options, uint32_t processes,
                             other_processes *load, cs_error *error)
 {
-    load->n = 0;
+    *load = (other_processes){0};
     load->children = calloc(processes, sizeof(*load->children));
     if (!load->children)
         return cs_error_no_memory(error);
-    cs_bench_pin(0);
     for (uint32_t i = 1; i < processes; i++) {
         pid_t child = fork();
         if (child < 0)
             return cs_error_add(error, CS_FAILED, "fork: no process number %u", i);
         if (child == 0) {
-            cs_bench_pin(i);
+            (void)cs_bench_pin(i);
             keep_busy(options);
         }
         load->children[load->n++] = child;
     }
+    load->cores = cs_bench_pin(0); /* not before: children inherit the cores that are allowed */
     return CS_OK;
 }
 
@@ -61,6 +62,7 @@ static void stop_load(other_processes *load)
         waitpid(load->children[i], NULL, 0);
     }
     free(load->children);
+    cs_bench_unpin(&load->cores);
 }
 
 /* ---- one batch size ---- */

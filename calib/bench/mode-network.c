@@ -89,7 +89,7 @@ static cs_status open_and_measure(const cs_backend *backend, const cs_request *r
                                   cs_wire *wire, const cs_progress *progress, cs_error *error)
 {
     cs_bench *bench = NULL;
-    cs_bench_pin(wire->rank);
+    (void)cs_bench_pin(wire->rank);
     cs_status status = backend->open(wire->rank, &bench, error);
     status = cs_wire_agree(wire, status, error);
     if (status == CS_OK)

@@ -166,7 +166,7 @@ static cs_status replay(const cs_backend *backend, const cs_request *request, cs
     cs_crew crew = {0};
     cs_bench *bench = NULL;
     cs_worker worker;
-    cs_bench_pin(wire->rank);
+    (void)cs_bench_pin(wire->rank);
     cs_status status = load(request, &scenario, error);
     if (status == CS_OK)
         status = cs_crew_make(&scenario, request->scenario, &crew, error);
