@@ -1,8 +1,16 @@
 #!/bin/sh
 # The study: run.sh SIM FOLDER
 # Sweeps, tables and figures in FOLDER. After an interruption the same command goes on. Needs gnuplot,
-# perl, and python3 with h5py.
+# perl, and a Python 3 with h5py: python3, or what the variable PYTHON names.
 set -eu
+python=${PYTHON:-python3}
+"$python" -c "import h5py" 2> /dev/null || {
+    echo "$0: $python has no h5py (Debian: python3-h5py)" >&2
+    exit 1
+}
+for tool in gnuplot perl; do
+    command -v "$tool" > /dev/null || { echo "$0: $tool is not installed" >&2; exit 1; }
+done
 sim=$(command -v "$1")
 sim=$(realpath "$sim")
 here=$(realpath "$(dirname "$0")")
@@ -17,7 +25,7 @@ cd "$2"
     --vary '/platform/link_bandwidth="12 GB/s"' \
     --vary '/schedule/partition={"planner": "pipedream", "memory_rule": "depth"},"contiguous_optimal",{"planner": "madpipe", "special": "optimistic", "node_limit": 10000, "time_limit": "5 s"},{"planner": "madpipe", "special": "safe", "node_limit": 10000, "time_limit": "5 s"}' \
     > full.txt
-python3 "$here/tables.py" literal.h5 full.h5 --data data > tables.md
+"$python" "$here/tables.py" literal.h5 full.h5 --data data > tables.md
 gnuplot -e "folder = 'data'" "$here/figures.gp"
 # gnuplot opens groups in which nothing is drawn, and says what is so anyway
 perl -0pi -e 's/<g fill[^>]*>\s*<\/g>\s*//g; s/<title>gnuplot_plot[^<]*<\/title>//g;
