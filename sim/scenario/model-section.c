@@ -98,7 +98,7 @@ static cs_status refuse_workload(const cs_draft *draft, const cs_json_place *mod
 }
 
 /* Finds what is wrong with the device while the place is known. */
-static cs_status check_device(const cs_draft *draft, const cs_json_place *model, cs_error *error)
+static cs_status check_device(cs_draft *draft, const cs_json_place *model, cs_error *error)
 {
     const cs_workload *workload = &draft->model.workload;
     cs_json_place place = {.up = model, .key = "device"};
@@ -113,6 +113,7 @@ static cs_status check_device(const cs_draft *draft, const cs_json_place *model,
     cs_status status = cs_accelerator_load(workload->device, workload->from, &device, &why);
     if (status == CS_OK)
         status = cs_accelerator_check(&device, (cs_precision)workload->precision, &why);
+    draft->model.device_memory = device.memory;
     cs_accelerator_finish(&device);
     return status == CS_OK ? CS_OK : cs_json_invalid(&place, error, "%s", why.text);
 }

@@ -13,8 +13,9 @@ const cs_field cs_scenario_platform_fields[] = {
      .doc = "one of `sim list topologies`"},
     {"devices", CS_FIELD_COUNT, offsetof(cs_platform_section, devices), .fallback = "0",
      .max = 1 << 20, .doc = "GPUs; 0: as many as the schedule needs, one per layer for a pipeline"},
-    {"memory", CS_FIELD_JSON, offsetof(cs_platform_section, memory), .fallback = "\"unlimited\"",
-     .doc = "of a device, or a list with one entry per device",
+    {"memory", CS_FIELD_JSON, offsetof(cs_platform_section, memory), .fallback = "",
+     .doc = "of a device, or a list with one entry per device; when not given, that of a named "
+            "model's device, else unlimited",
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
     {"speed", CS_FIELD_JSON, offsetof(cs_platform_section, speed), .fallback = "1",
      .doc = "factor by which a device is faster than the model's times say, or a list",
@@ -68,6 +69,24 @@ static cs_status read_value(const cJSON *value, const cs_field *field, const cha
         return CS_OK;
     return cs_field_read(&object, place, (const cs_field *const[]){table, NULL},
                          (void *const[]){out}, NULL, error);
+}
+
+/* What stands in the section, or what is taken for it when nothing does: a named model knows which
+ * device it runs on. In the section, so that the resolved scenario shows it. */
+static cs_status settle_memory(cs_draft *draft, cs_error *error)
+{
+    const int64_t of_device = draft->model.device_memory;
+    if (draft->platform.memory)
+        return CS_OK;
+    cJSON *value = cs_arena_alloc(&draft->scenario->arena, 1, sizeof(*value));
+    if (!value)
+        return cs_error_no_memory(error);
+    if (of_device > 0)
+        *value = (cJSON){.type = cJSON_Number, .valuedouble = (double)of_device};
+    else
+        *value = (cJSON){.type = cJSON_String, .valuestring = (char *)(uintptr_t) "unlimited"};
+    draft->platform.memory = value;
+    return CS_OK;
 }
 
 static void set_device(cs_device *device, const cs_field *field, const device_value *value)
@@ -256,6 +275,9 @@ cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error)
     cs_status status = settle_devices(draft, error);
     if (status == CS_OK && draft->model.uniform && draft->uniform.layers == 0)
         status = fill_pipeline(draft, error);
+    if (status != CS_OK)
+        return status;
+    status = settle_memory(draft, error);
     if (status != CS_OK)
         return status;
     cs_platform *platform = &draft->scenario->platform;

@@ -23,6 +23,7 @@ typedef struct cs_model_section {
     uint32_t optimizer;   /* position in cs_optimizers */
     cs_workload workload; /* of a model that is built from its architecture */
     cs_net net;           /* its network, until the model is built */
+    int64_t device_memory; /* bytes of the named model's device; 0: there is none */
 } cs_model_section;
 
 typedef struct cs_uniform_section {
