@@ -107,7 +107,7 @@ static const struct {
     {"wrong optimizer", "/model/optimizer", "adm",
      "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam"},
     {"batch not divisible", "/model/batch_size", "7",
-     "/model/batch_size: must be a multiple of 2, 2 micro-batches on each of 1 devices (got 7)"},
+     "/model/batch_size: must be a multiple of 2, the micro-batches (got 7)"},
     {"inline of the wrong type", "/model", "{\"inline\": 1}",
      "/model/inline: must be an object (got 1)"},
     {"inline without layers", "/model", MODEL("[]"),

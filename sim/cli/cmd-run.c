@@ -153,6 +153,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     char *output = NULL;
     cs_status status = cs_scenario_from(arguments, &scenario, error);
     if (status == CS_OK)
+        cs_log_each(&context->log, CS_LOG_WARNING, &scenario.warnings);
+    if (status == CS_OK)
         status = output_name(arguments, &scenario, &output, error);
     if (status == CS_OK)
         status = simulate(context, arguments, &scenario, output, &made, error);

@@ -37,6 +37,7 @@ typedef struct setup {
     char *name, *resolved; /* of the base, or of a point if only together with values it is whole */
     char *command, *output, *journal;
     uint64_t identity;
+    cs_error warnings; /* about a point */
 } setup;
 
 static void finish(setup *s)
@@ -82,6 +83,7 @@ static cs_status resolve(setup *s, const cJSON *document, cs_error *error)
     cs_status status = cs_scenario_read(document, s->path, &scenario, error);
     if (status != CS_OK)
         return status;
+    s->warnings = scenario.warnings;
     if (!s->resolved) {
         s->name = strdup(scenario.name);
         s->resolved = strdup(scenario.resolved);
@@ -276,6 +278,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     s.sweep.context = &s;
     cs_space_init(&s.sweep.space);
     cs_status status = prepare(&s, arguments, error);
+    if (status == CS_OK)
+        cs_log_each(&context->log, CS_LOG_WARNING, &s.warnings);
     if (status == CS_OK)
         status = cs_sweep_results_init(&results, s.sweep.space.n_points, error);
     if (status == CS_OK)
