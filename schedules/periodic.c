@@ -562,6 +562,7 @@ const cs_schedule cs_schedule_periodic = {
     .fields = fields,
     .params_size = sizeof(periodic_params),
     .layout = CS_LAYOUT_PLANNED,
+    .asynchronous = true,
     .micro_batches = micro_batches,
     .chain_rules = chain_rules,
     .generate = generate,
