@@ -784,13 +784,15 @@ static const struct {
 } sets[] = {
     {"number", "/schedule/micro_batches", "4", CS_OK, ""},
     {"new key", "/platform/devices", "4", CS_INVALID,
-     "--set: /platform/devices: no \"devices\" in what is a string"},
+     "--set: /platform/devices: /platform is a string, which has no keys"},
+    {"missing parent", "/collectives/algorithm", "ring", CS_OK, ""},
     {"text without quotes", "/platform", "ideal", CS_OK, ""},
     {"text that is a number", "/name", "7", CS_INVALID, "s.json: /name: must be text (got 7)"},
     {"text that is quoted", "/name", "\"7\"", CS_OK, ""},
     {"unknown parent", "/schedul/kind", "dp", CS_INVALID,
-     "--set: /schedul/kind: unknown key \"schedul\"; did you mean \"schedule\"? known: "
-     "schema_version, model, platform, schedule; an object that is missing must be set as a whole"},
+     "s.json: unknown key \"schedul\"; did you mean \"schedule\"? known: schema_version, name, "
+     "model, "
+     "platform, schedule, collectives, costs, iterations, seed, sweep"},
     {"no pointer", "schedule", "1", CS_INVALID,
      "--set: schedule: must begin with \"/\" as in /schedule/kind"},
     {"the whole", "", "1", CS_INVALID,

@@ -59,8 +59,8 @@ enum { CS_JSON_DESCRIBED_BYTES = 80 };
 /* The member of an object with exactly this key, or NULL. */
 const cJSON *cs_json_member(const cJSON *object, const char *key);
 
-/* Puts `text` (JSON, or else taken as a string) where the pointer says. The parent must exist (or
- * the element of an array); a missing key is created. The root cannot be replaced, nor the document
+/* Puts `text` (JSON, or else taken as a string) where the pointer says. Keys and objects
+ * on the way that are missing are created, elements of an array are not. The root cannot be replaced, nor the document
  * become deeper than CS_JSON_DEPTH. Messages name `origin` ("--set"); on failure the document is as
  * it was. */
 CS_MUST_CHECK cs_status cs_json_set(cJSON *root, const char *pointer, const char *text,

@@ -94,16 +94,18 @@ static cs_status resolve(setup *s, const cJSON *document, cs_error *error)
     return status;
 }
 
-/* Whether a message says that nothing has a key that is varied. */
+/* Whether a message says that nothing has a key that is varied, or one on the way to it. */
 static bool tells_unknown_key(const cs_space *space, const char *message)
 {
     for (uint32_t a = 0; a < space->n_axes; a++) {
-        char text[512];
-        const char *pointer = space->axes[a].pointer, *key = strrchr(pointer, '/');
-        snprintf(text, sizeof(text), "%.*s: unknown key \"%s\"", (int)(key - pointer), pointer,
-                 key + 1);
-        if (strstr(message, text))
-            return true;
+        const char *pointer = space->axes[a].pointer;
+        for (const char *at = pointer; at; at = strchr(at + 1, '/')) {
+            char text[512];
+            snprintf(text, sizeof(text), "%.*s: unknown key \"%.*s\"", (int)(at - pointer), pointer,
+                     (int)strcspn(at + 1, "/"), at + 1);
+            if (strstr(message, text))
+                return true;
+        }
     }
     return false;
 }
