@@ -37,7 +37,12 @@ static cs_status load(void *params, const cs_json_place *place, cs_arena *arena,
     char *path = cs_file_relative(root->file, of->file), *text = NULL;
     if (!path)
         return cs_error_no_memory(error);
-    cs_status status = cs_file_read(path, FILE_BYTES, &text, &of->length, error);
+    const cs_json_place key = {.up = place, .key = "file"};
+    cs_error why;
+    cs_error_init(&why);
+    cs_status status = cs_file_read(path, FILE_BYTES, &text, &of->length, &why);
+    if (status != CS_OK)
+        (void)cs_json_pass_on(&key, &why, error);
     if (status == CS_OK) {
         char *whole = realpath(path, NULL); /* so that a resolved scenario can be read anywhere */
         of->path = cs_arena_copy(arena, path);

@@ -56,6 +56,10 @@ char *cs_json_describe(const cJSON *value, char *text, size_t size);
 
 enum { CS_JSON_DESCRIBED_BYTES = 80 };
 
+/* Adds each message of `from`, which are about a file that the document names, behind the place where
+ * it does. The status is that of `from`. */
+cs_status cs_json_pass_on(const cs_json_place *place, const cs_error *from, cs_error *error);
+
 /* The member of an object with exactly this key, or NULL. */
 const cJSON *cs_json_member(const cJSON *object, const char *key);
 

@@ -174,9 +174,9 @@ static cs_status check_tasks(const cs_draft *draft, cs_error *error)
         return CS_OK;
     return cs_json_invalid(&draft->root, error,
                            "too large to simulate: %u mini-batches of %u micro-batches on %u "
-                           "devices with %u layers (up to %.2g tasks)",
+                           "devices with %u layers (up to %.2g tasks, at most %.2g are)",
                            job->iterations, job->micro_batches, scenario->plan.n_devices,
-                           scenario->model.n_layers, tasks);
+                           scenario->model.n_layers, tasks, most_tasks);
 }
 
 /* Adds up what schedules and memory pools add up later, so that they need not look. Memory: the
