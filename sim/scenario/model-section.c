@@ -119,7 +119,13 @@ static cs_status check_device(cs_draft *draft, const cs_json_place *model, cs_er
         status = cs_accelerator_check(&device, (cs_precision)workload->precision, &why);
     draft->model.device_memory = device.memory;
     cs_accelerator_finish(&device);
-    return status == CS_OK ? CS_OK : cs_json_invalid(&place, error, "%s", why.text);
+    const bool from_file =
+        draft->model.net.has_precision && !cs_json_member(draft->top.model, "precision");
+    return status == CS_OK ? CS_OK
+                           : cs_json_invalid(&place, error, "%s%s", why.text,
+                                             from_file ? " (torch_dtype of /model/name, unless "
+                                                         "/model/precision says another)"
+                                                       : "");
 }
 
 /* The network is built at once, so that what is wrong with it is reported with everything else; its
