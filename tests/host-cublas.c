@@ -1,6 +1,6 @@
 /* The functions of cuBLAS and cuBLASLt that linear layers and attention call, in plain loops on the
  * host's memory: they stand in front of the libraries when a test is linked. Only float32; what a
- * call says of types and algorithms is not looked at, workspaces neither. */
+ * call says of types and algorithms is not looked at, workspaces neither; of alignments it is. */
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
@@ -36,6 +36,15 @@ static void multiply(const matrix *a, const matrix *b, const matrix *c, int64_t 
 
 /* ---- cuBLAS ---- */
 
+/* What tensor cores want of a list of matrices: rows, and so pointers, at multiples of 16 bytes. */
+static bool are_aligned(const void *const list[], int n, int stride)
+{
+    uintptr_t all = (uintptr_t)stride * sizeof(float);
+    for (int i = 0; i < n; i++)
+        all |= (uintptr_t)list[i];
+    return all % 16 == 0;
+}
+
 cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
                                    cublasOperation_t transb, int m, int n, int k, const void *alpha,
                                    const void *const Aarray[], cudaDataType Atype, int lda,
@@ -44,7 +53,11 @@ cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t tran
                                    int ldc, int batchCount, cublasComputeType_t computeType,
                                    cublasGemmAlgo_t algo)
 {
-    (void)handle, (void)Atype, (void)Btype, (void)Ctype, (void)computeType, (void)algo;
+    (void)handle, (void)Atype, (void)Btype, (void)Ctype, (void)algo;
+    if (computeType == CUBLAS_COMPUTE_32F_FAST_TF32 &&
+        (!are_aligned(Aarray, batchCount, lda) || !are_aligned(Barray, batchCount, ldb) ||
+         !are_aligned((const void *const *)Carray, batchCount, ldc)))
+        return CUBLAS_STATUS_INVALID_VALUE;
     for (int i = 0; i < batchCount; i++) {
         matrix a = {(float *)Aarray[i], lda, transa != CUBLAS_OP_N};
         matrix b = {(float *)Barray[i], ldb, transb != CUBLAS_OP_N};

@@ -291,13 +291,13 @@ static void compare(const char *network, const training *a, const training *b)
 }
 
 /* One step of training, and the loss behind it. */
-static void check_same(const char *name, build *network, uint32_t batch)
+static void check_same(const char *name, build *network, uint32_t batch, cs_precision precision)
 {
     const cs_backend *backends[] = {&cs_backend_cpu, &CS_TEST_BACKEND};
     training t[2];
     double loss[2][2];
     for (int i = 0; i < 2; i++) {
-        start(&t[i], backends[i], network, batch, CS_PRECISION_FP32);
+        start(&t[i], backends[i], network, batch, i == 0 ? CS_PRECISION_FP32 : precision);
         scale_parameters(&t[i]);
         loss[i][0] = loss_of(&t[i]);
         back(&t[i]);
@@ -316,7 +316,8 @@ static void check_same(const char *name, build *network, uint32_t batch)
                      loss[1][step], CS_TEST_BACKEND.name);
 }
 
-/* All but dropout, whose masks come from another generator. */
+/* All but dropout, whose masks come from another generator. tf32 is computed in float32 here, by the
+ * calls that a GPU would get. */
 static void test_same(void **state)
 {
     (void)state;
@@ -328,7 +329,9 @@ static void test_same(void **state)
                  {"poolings", poolings}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (uint32_t batch = 1; batch <= 3; batch += 2)
-            check_same(cases[i].name, cases[i].network, batch);
+            for (int p = CS_PRECISION_FP32; p <= CS_PRECISION_TF32; p++)
+                if (CS_TEST_BACKEND.precisions & 1 << p)
+                    check_same(cases[i].name, cases[i].network, batch, (cs_precision)p);
 }
 
 /* ---- mixed precision ---- */
