@@ -14,7 +14,8 @@ constexpr int64_t MOST_BLOCKS = 1 << 16;
     __global__ void __launch_bounds__(THREADS)                                                     \
         kernel_##name(const __grid_constant__ cs_work work, int64_t items)
 #define CS_EACH_ITEM                                                                               \
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x, step = (int64_t)gridDim.x * THREADS; \
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x,                                  \
+                 step = (int64_t)gridDim.x * THREADS;                                              \
          i < items; i += step)
 
 #define CS_KERNEL_element(name)                                                                    \
