@@ -46,9 +46,9 @@ static void test_bf16(void **state)
 /* Input x is in the window of output o exactly when o is among the outputs of x. */
 static void check_window(const cs_window_work *v)
 {
-    for (int64_t x = 0; x < v->in[0]; x++) {
+    for (int32_t x = 0; x < v->in[0]; x++) {
         cs_span_1d outs = cs_window_out(v, 0, x);
-        for (int64_t o = 0; o < v->out[0]; o++) {
+        for (int32_t o = 0; o < v->out[0]; o++) {
             cs_span_1d ins = cs_window_in(v, 0, o);
             bool forward = ins.first <= x && x < ins.end;
             bool back = outs.first <= o && o < outs.end;

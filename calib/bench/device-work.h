@@ -52,7 +52,7 @@ typedef enum cs_body {
         CS_N_BODIES
 } cs_body;
 
-/* A window over images of up to three directions. */
+/* A window over images of up to three directions, of fewer than 2^31 elements each. */
 typedef struct cs_window_work {
     int32_t in[3], out[3], kernel[3], stride[3], pad[3];
     int32_t adaptive, most; /* evenly divided; the maximum, not the mean */
