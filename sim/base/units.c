@@ -67,9 +67,9 @@ static size_t read_prefix(const char *name, char prefix[3])
     const size_t n = *name && strchr("kKmMgGtTpP", *name) ? 1 + (name[1] == 'i') : 0;
     memset(prefix, '\0', 3);
     memcpy(prefix, name, n);
-    *prefix = (char)(n == 1 && tolower((unsigned char)*name) == 'k'
-                         ? 'k'
-                         : toupper((unsigned char)*prefix));
+    *prefix =
+        (char)(n == 1 && tolower((unsigned char)*name) == 'k' ? 'k'
+                                                              : toupper((unsigned char)*prefix));
     return n;
 }
 
