@@ -76,7 +76,8 @@ static const struct {
     {"model empty", "/model", "{}",
      "/model: must have exactly one of \"file\", \"name\", \"uniform\" and \"inline\" (got none)"},
     {"model twice", "/model/file", "m.json",
-     "/model: must have one of \"file\", \"name\", \"uniform\" and \"inline\""},
+     "/model: must have exactly one of \"file\", \"name\", \"uniform\" and \"inline\" (got "
+     "\"file\" and \"uniform\")"},
     {"less than no layers", "/model/uniform/layers", "-1",
      "/model/uniform/layers: must be from 0 to 1048576 (got -1)"},
     {"no layers", "/model/uniform/layers", "0",
@@ -286,13 +287,12 @@ static const struct {
     {"plan with a device twice", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1]") "," STAGE(2, 2, "[1]") "," STAGE(
          3, 3, "[3]") "]"),
-     "/schedule/partition: must put stage 2 on devices below 4 that have no other stage (device 1 "
-     "is not)"},
+     "/schedule/partition: must name each device once (stage 2 has device 1, which was named "
+     "before)"},
     {"plan with a device too many", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1]") "," STAGE(2, 2, "[2]") "," STAGE(
          3, 3, "[4]") "]"),
-     "/schedule/partition: must put stage 3 on devices below 4 that have no other stage (device 4 "
-     "is not)"},
+     "/schedule/partition: must put stage 3 on devices below 4 (got 4)"},
 };
 
 static void refuses_with_a_place(void **state)
