@@ -108,6 +108,10 @@ static cs_status check_schema(cs_reader *reader, const char *expected, int lates
         return cs_error_add(
             error, CS_INVALID,
             "%s: of `sim sweep`; must be of `sim run`, or drawn as heatmap or lines", reader->path);
+    if (format && strcmp(format, CS_RESULTS_FORMAT) == 0 && strcmp(expected, format) != 0)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: of `sim run`; heatmap and lines draw what `sim sweep` wrote",
+                            reader->path);
     if (!format || strcmp(format, expected) != 0)
         return cs_error_add(error, CS_INVALID,
                             "%s: not a results file; its attribute \"format\" must be \"%s\" (got "

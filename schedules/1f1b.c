@@ -15,9 +15,8 @@ static const cs_field fields[] = {
     CS_PIPELINE_RECOMPUTE(params_1f1b),
     {"replicas", CS_FIELD_CHOICE, offsetof(params_1f1b, replicas), .fallback = "all_reduce",
      .choices = cs_order_1f1b_replica_names,
-     .doc = "of a plan whose stages have several devices: each computes a share of every "
-            "micro-batch, or all of them take micro-batches in turn; gradients are summed either "
-            "way"},
+     .doc = "of a plan whose stages have several devices: these take micro-batches in turn, or "
+            "each computes a share of every one; gradients are summed either way"},
     {0},
 };
 

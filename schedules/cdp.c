@@ -208,6 +208,7 @@ static const char *const formulas[] = {
                                           .fields = fields,                                        \
                                           .params_size = sizeof(cs_cdp_params),                    \
                                           .layout = CS_LAYOUT_PLACED,                              \
+                                          .asynchronous = (rule) != CS_CDP_DP,                     \
                                           .placement = &id##_placement,                            \
                                           .micro_batches = micro_batches,                          \
                                           .check = check,                                          \

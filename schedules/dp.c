@@ -19,8 +19,7 @@ static const cs_field fields[] = {
      .max = 1 << 20, .doc = "micro-batches per device whose gradients are accumulated"},
     {"bucket", CS_FIELD_BYTES, offsetof(dp_params, bucket), .fallback = "0 B",
      .doc = "gradients are reduced while the backward runs, whenever at least so many bytes are "
-            "there; "
-            "0: all at once after it"},
+            "there, as PyTorch's DDP does with 25 MB; 0: all at once after it"},
     {0},
 };
 
@@ -255,8 +254,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_dp = {
     .name = "dp",
-    .summary =
-        "synchronous data parallelism with ring all-reduce, optionally overlapped in buckets",
+    .summary = "synchronous data parallelism: one all-reduce after the backward, or in buckets "
+               "meanwhile",
     .source = source,
     .formulas =
         (const char *const[]){

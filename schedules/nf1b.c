@@ -433,6 +433,7 @@ const cs_schedule cs_schedule_nf1b = {
     .fields = fields,
     .params_size = sizeof(nf1b_params),
     .layout = CS_LAYOUT_PIPELINE,
+    .asynchronous = true,
     .micro_batches = micro_batches,
     .devices = devices,
     .check = check,

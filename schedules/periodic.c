@@ -396,7 +396,10 @@ static cs_status make_graph(const periodic *p, cs_builder *builder, cs_error *er
         m.window = m.n_items;
     if (!cs_time_mul(p->order.period, (int64_t)m.n_items, &all) ||
         !cs_time_add(all, p->order.latency, &all))
-        return cs_error_add(error, CS_OVERFLOW, "simulated time exceeds 2^63 ps (106 days)");
+        return cs_error_add(error, CS_OVERFLOW,
+                            "simulated time exceeds 2^63 ps (106 days): %llu micro-batches, one in "
+                            "each period of %.4g s",
+                            (unsigned long long)m.n_items, cs_time_seconds(p->order.period));
     bool complete = reserve(&m);
     if (complete) {
         make_stages(&m);
@@ -559,6 +562,7 @@ const cs_schedule cs_schedule_periodic = {
     .fields = fields,
     .params_size = sizeof(periodic_params),
     .layout = CS_LAYOUT_PLANNED,
+    .asynchronous = true,
     .micro_batches = micro_batches,
     .chain_rules = chain_rules,
     .generate = generate,

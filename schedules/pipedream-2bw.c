@@ -116,6 +116,7 @@ const cs_schedule cs_schedule_pipedream_2bw = {
     .fields = fields,
     .params_size = sizeof(params_2bw),
     .layout = CS_LAYOUT_PIPELINE,
+    .asynchronous = true,
     .micro_batches = micro_batches,
     .replicas = replicas,
     .check = check,

@@ -179,6 +179,7 @@ const cs_schedule cs_schedule_pipedream = {
     .fields = fields,
     .params_size = sizeof(pipedream_params),
     .layout = CS_LAYOUT_PIPELINE,
+    .asynchronous = true,
     .micro_batches = micro_batches,
     .replicas = replicas,
     .check = check,

@@ -102,6 +102,7 @@ typedef struct cs_schedule {
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
     cs_layout layout;
+    bool asynchronous; /* mini-batches overlap, so that a short run only fills and drains */
     const cs_placement *placement; /* of CS_LAYOUT_PLACED */
     /* Reads what fields alone cannot, JSON above all, while the document is there; or NULL.
      * `place` is that of the object, `arena` lives as long as `params`. */

@@ -3,7 +3,8 @@
  *
  * Stage s does P - 1 - s forwards, then in turn a forward and half a backward; the gradient of the
  * weights of a micro-batch follows s micro-batches later. So every stage has up to P micro-batches
- * whose activations it keeps, as many as the first stage of 1F1B.
+ * whose activations it keeps, as many as the first stage of 1F1B. The gradients of outputs that the
+ * later halves need are kept besides; they are received messages, and accounted as such.
  */
 #include "schedules/pipeline.h"
 
@@ -151,7 +152,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_zb_h1 = {
     .name = "zb_h1",
-    .summary = "1F1B with the backward in two halves: a third of its bubble, the same memory",
+    .summary = "1F1B with the backward in two halves: a third of its bubble at best, more memory",
     .source = source,
     .formulas =
         (const char *const[]){"(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)",

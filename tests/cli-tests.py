@@ -120,6 +120,72 @@ class Messages(Case):
             shown('plan', 'tiny.json', '--json', '-s', '/model/uniform/layers=1')]))
         self.expect_files()
 
+    def test_slips(self):
+        """Warnings and notes about what is valid, and what others would have meant."""
+        write('named.json', dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
+                                 platform={'topology': 'dgx-a100'}))
+        write('config.json', {'model_type': 'gpt2', 'n_layer': 2, 'n_embd': 64, 'n_head': 4,
+                              'vocab_size': 100, 'torch_dtype': 'bfloat16'})
+        set_ = lambda *sets: [word for s in sets for word in ('-s', s)]
+        ring = '/platform={"topology": "ring", "devices": 4, "bandwidth": "%s"}'
+        dp = '/schedule={"kind": "dp"}'
+        rows = [['tiny.json', *set_(ring % unit)] for unit in ('12 Gb/s', '12 gbps', '12 GBps')]
+        rows += [['tiny.json', *set_(s)] for s in (
+            '/collectivs/algorithm=ring', '/collectives/algorithm=rin', '/platform/devices=2',
+            '/model/file=x.json', '/schema_version=2', '/schedule/micro_batches=1048577', '/schedule/kind=ddp', '/schedule/kind=FSDP',
+            '/schedule/kind=zero', '/schedule/kind=zbv', '/schedule/kind=dualpipe')]
+        rows += [['tiny.json', *set_('/model={"file": "x.json"}')],
+                 ['tiny.json', *set_('/schedule/micro_batches=1048576', '/iterations=1048576')],
+                 ['tiny.json', *set_('/platform={"topology": "ring", "bandwidth": 12, '
+                                     '"memory": 16}')],
+                 ['tiny.json', *set_('/model/batch_size=7')],
+                 ['named.json'], ['named.json', *set_('/model/parameters/image=0')],
+                 ['named.json', *set_('/model/name=gpt', '/model/parameters={"heads": 7}')],
+                 ['named.json', *set_('/model/name=config.json', '/platform/devices=2')],
+                 ['named.json', *set_('/platform/devices=4')]]
+        text = ''.join(shown('check', *row) for row in rows)
+        quiet = '--log-level', 'info'
+        for row in (['tiny.json', *set_('/schedule={"kind": "pipedream"}')],
+                    ['tiny.json', *set_('/schedule={"kind": "pipedream"}', '/iterations=16')],
+                    ['named.json', *set_(dp, '/platform/devices=16')],
+                    ['named.json', *set_(dp, '/platform/devices=16', '/collectives/algorithm=auto')],
+                    ['tiny.json', *set_(dp, ring % '1 GB/s', '/platform/bandwidth=1')]):
+            done = run('run', *row, '--no-output', *quiet)
+            text += f"$ sim run {' '.join(row)}\n{done.stderr}=> {done.returncode}\n\n"
+        for row in (['list', '1f2b'], ['export', 'topology', 'dgx-a10'], ['model', 'gpt', '-b', '1e9'],
+                    ['sweep', 'tiny.json', '-v', '/platform/memory=16,32 GB']):
+            text += shown(*row)
+        self.expect_golden('slips', text)
+
+    def test_list_of_one(self):
+        text = run('list', '1f1b').stdout
+        self.assertEqual(re.findall(r'^ {0,2}(\w+)', text, re.MULTILINE), ['schedules', '1f1b'])
+        self.assertIn(text.split('\n', 1)[1], run('list', 'schedules').stdout)
+        listed = json.loads(run('list', 'dp', '--json').stdout)
+        self.assertEqual([(key, [e['name'] for e in of]) for key, of in listed.items()],
+                         [('schedules', ['dp'])])
+
+    def test_memory_of_the_device(self):
+        """A V100 of 16 GiB is the capacity where nothing else is said."""
+        write('named.json', dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
+                                 platform={'topology': 'ideal', 'devices': 4}))
+        for words, bytes_ in (([], 16 * 2**30), (['-s', '/platform/memory=8 GB'], 8e9),
+                              (['-s', '/platform/memory=unlimited'], None)):
+            result = json.loads(run('run', 'named.json', '--no-output', '--json', *words).stdout)
+            self.assertEqual([d['capacity_bytes'] for d in result['devices']], [bytes_] * 4)
+        resolved = json.loads(run('check', 'named.json', '--resolved').stdout)
+        self.assertEqual(resolved['platform']['memory'], 16 * 2**30)
+
+    def test_devices_of_a_file(self):
+        """A topology from a file has as many devices as the file, for pipelines of named models."""
+        self.expect(run('export', 'topology', 'dgx1', '-o', 'eight.json'), 0)
+        write('named.json', dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
+                                 platform={'topology': 'file', 'file': 'eight.json'}))
+        for schedule in ('{"kind": "1f1b", "micro_batches": 8}', '{"kind": "dp"}'):
+            result = json.loads(run('run', 'named.json', '--no-output', '--json', '-s',
+                                    '/schedule=' + schedule).stdout)
+            self.assertEqual(len(result['devices']), 8)
+
     def test_planners(self):
         """Two layers that do not fit one device, on up to three, with a slow link between them."""
         write('chain.json', dict(UNIFORM, model={'uniform': {
@@ -206,7 +272,7 @@ class Messages(Case):
                 ('run', 'tiny.json', '--set', 'name'), ('run', 'tiny.json', '--set', '/name'),
                 ('run', 'tiny.json', '--set', '/nam/e=1'), ('run', 'tiny.json', '--set', '/nam=1'),
                 ('run', 'tiny.json', '--log-level', 'loud'), ('check', 'none.json'), ('check', '.'),
-                ('check', 'cut.json'), ('check', 'wrong.json'), ('list', 'schedule'),
+                ('check', 'cut.json'), ('check', 'wrong.json'), ('list', 'scheduls'),
                 ('help', 'rnu'), ('import', 'pipedraem', 'x'), ('completion', 'zhs'),
                 ('plot', 'none.h5', '--until', '-1 s')]
         self.expect_golden('errors', ''.join(shown(*row) for row in rows))

@@ -7,6 +7,8 @@
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 
+#include <math.h>
+
 static const char scenario[] =
     "{'schema_version': 1, 'iterations': %u,"
     " 'model': {'uniform': {'forward': '%u s', 'backward': '%u s', 'weights': '10 B'}},"
@@ -162,6 +164,62 @@ static void test_delay_of_2bw(void **state)
     scenario_run_finish(&run);
 }
 
+/* ---- the steady part ---- */
+
+/* Stage 0 begins P mini-batches before the first one's backward is back: they are the fill. From then
+ * on it begins mini-batch b at the instant at which b - P ends, so the last of n begins when n - 1 - P
+ * ends: steady are P .. n - 1 - P, n - 2 P of them, in which equal stages never wait. */
+static void test_steady(void **state)
+{
+    (void)state;
+    for (uint32_t P = 1; P <= 8; P++) {
+        for (uint32_t n = 1; n <= 4 * P; n++) {
+            scenario_run run = simulate("'pipedream'", P, n, 1, 2);
+            const cs_steady_part *steady = &run.simulation.analysis.steady;
+            expect_int("fill", n < P ? n : P, steady->in_flight);
+            expect_int("steady", n > 2 * P ? n - 2 * P : 0, steady->n);
+            if (n >= 2 * P + 2)
+                expect_double("bubble", 0, steady->bubble);
+            else
+                assert_true(isnan(steady->bubble));
+            scenario_run_finish(&run);
+        }
+    }
+}
+
+/* Two layers on device 0 and one on device 1, forward 1 s and backward 2 s each: device 0 computes 6 s
+ * of every 6 s, device 1 half of them. With 8 mini-batches, b ends at 9 + 6 b s and begins at 6 b - 3 s
+ * from the third on: the fill ends at 15 s, the drain begins at 39 s. */
+static void test_steady_of_unequal_stages(void **state)
+{
+    (void)state;
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    if (scenario_run_init(
+            &run, &error, "%s",
+            "{'schema_version': 1, 'iterations': 8, 'model': {'uniform': {'layers': 3, 'forward': "
+            "'1 s', 'backward': '2 s'}}, 'platform': {'topology': 'ideal', 'devices': 2}, "
+            "'schedule': {'kind': 'pipedream', 'partition': [2]}}") != CS_OK)
+        fail_msg("%s", error.text);
+    expect_int("fill", 2, run.simulation.analysis.steady.in_flight);
+    expect_int("steady", 4, run.simulation.analysis.steady.n);
+    expect_double("bubble", 0.25, run.simulation.analysis.steady.bubble);
+    scenario_run_finish(&run);
+}
+
+/* With a flush every mini-batch is like the others, (P - 1) of (M + P - 1) idle, and of n all but the
+ * first and the last are steady. */
+static void test_steady_of_a_flush(void **state)
+{
+    (void)state;
+    scenario_run run = simulate("'1f1b', 'micro_batches': 4", 3, 4, 1, 2);
+    expect_int("fill", 1, run.simulation.analysis.steady.in_flight);
+    expect_int("steady", 2, run.simulation.analysis.steady.n);
+    expect_double("bubble", 2.0 / 6, run.simulation.analysis.steady.bubble);
+    scenario_run_finish(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +228,9 @@ int main(void)
         cmocka_unit_test(test_smallest_accumulation),
         cmocka_unit_test(test_refusal),
         cmocka_unit_test(test_delay_of_2bw),
+        cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_steady_of_unequal_stages),
+        cmocka_unit_test(test_steady_of_a_flush),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

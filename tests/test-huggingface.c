@@ -78,6 +78,39 @@ static void test_parameters(void **state)
     }
 }
 
+static const struct {
+    const char *row, *member;
+    bool said;
+    cs_precision precision;
+} precisions[] = {
+    {"none", "\"n_positions\": 9", false, CS_PRECISION_FP32},
+    {"bf16", "\"torch_dtype\": \"bfloat16\"", true, CS_PRECISION_BF16},
+    {"fp16", "\"torch_dtype\": \"float16\"", true, CS_PRECISION_FP16},
+    {"fp32, as newer versions write it", "\"dtype\": \"float32\"", true, CS_PRECISION_FP32},
+    {"what we do not know", "\"torch_dtype\": \"float8_e4m3fn\"", false, CS_PRECISION_FP32},
+    {"no text", "\"torch_dtype\": null", false, CS_PRECISION_FP32},
+};
+
+static void test_precision(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(precisions); i++) {
+        char config[256];
+        cs_net net;
+        cs_error error;
+        snprintf(config, sizeof(config),
+                 "{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 8, \"n_head\": 2, "
+                 "\"vocab_size\": 9, %s}",
+                 precisions[i].member);
+        if (read_text(config, "{}", &net, &error) != CS_OK)
+            fail_msg("%s: %s", precisions[i].row, error.text);
+        expect_int(precisions[i].row, precisions[i].said, net.has_precision);
+        if (net.has_precision)
+            expect_int(precisions[i].row, precisions[i].precision, net.precision);
+        cs_net_finish(&net);
+    }
+}
+
 #define GPT2                                                                                       \
     "{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 8, \"n_head\": 2, \"vocab_size\": 9}"
 
@@ -91,6 +124,9 @@ static const struct {
      "config.json: /model_type: unknown architecture \"lama\"; did you mean \"llama\"? known: "
      "gpt2, "
      "llama, mistral, qwen2, bert, vit"},
+    {"experts", "{\"model_type\": \"mixtral\"}", "{}",
+     "config.json: /model_type: mixtures of experts are not supported (got \"mixtral\"); known: "
+     "gpt2, llama, mistral, qwen2, bert, vit"},
     {"no architecture", "{}", "{}",
      "config.json: /model_type: unknown architecture \"\"; known: gpt2, llama, mistral, qwen2, "
      "bert, vit"},
@@ -98,12 +134,12 @@ static const struct {
      "config.json: must be an object, the config.json of transformers (got an array)"},
     {"heads that do not divide",
      "{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 8, \"n_head\": 3, \"vocab_size\": 9}",
-     "{}", "gpt2: heads must divide hidden, 8 (got 3)"},
+     "{}", "config.json: gpt2: heads must divide hidden, 8 (got 3)"},
     {"a size is missing",
      "{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 8, \"n_head\": 2}", "{}",
      "config.json: missing key \"vocab_size\": must be a whole number from 1 to 1048576"},
     {"a sequence beyond the positions", GPT2, "{\"sequence\": 2000}",
-     "gpt2: sequence must be at most positions, 1024 (got 2000)"},
+     "config.json: gpt2: sequence must be at most positions, 1024 (got 2000)"},
     {"an unknown parameter", GPT2, "{\"tokens\": 3}",
      "p: unknown key \"tokens\"; known: sequence, attention"},
 };
@@ -122,6 +158,7 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_precision),
         cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_errors),
     };

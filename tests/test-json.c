@@ -549,6 +549,10 @@ static const struct {
      "{\"a\":{\"b\":[1,{\"c\":2}]},\"x/y\":1,\"m~n\":2,\"\":3,\"A\":7}"},
     {"slash in the key", "/x~1y", "7", "{\"a\":{\"b\":[1,{\"c\":2}]},\"x/y\":7,\"m~n\":2,\"\":3}"},
     {"tilde in the key", "/m~0n", "7", "{\"a\":{\"b\":[1,{\"c\":2}]},\"x/y\":1,\"m~n\":7,\"\":3}"},
+    {"new parents", "/e/f/g", "7",
+     "{\"a\":{\"b\":[1,{\"c\":2}]},\"x/y\":1,\"m~n\":2,\"\":3,\"e\":{\"f\":{\"g\":7}}}"},
+    {"new parent in an element", "/a/b/1/d/e", "7",
+     "{\"a\":{\"b\":[1,{\"c\":2,\"d\":{\"e\":7}}]},\"x/y\":1,\"m~n\":2,\"\":3}"},
     {"empty key", "/", "7", "{\"a\":{\"b\":[1,{\"c\":2}]},\"x/y\":1,\"m~n\":2,\"\":7}"},
 };
 
@@ -573,13 +577,9 @@ static const struct {
 } wrong_sets[] = {
     {"", "1", "--set: the whole document cannot be replaced; name a key as in /schedule/kind"},
     {"a", "1", "--set: a: must begin with \"/\" as in /schedule/kind"},
-    {"/aa/b", "1",
-     "--set: /aa/b: unknown key \"aa\"; known: a, x/y, m~n, ; an object that is missing must be "
-     "set as a whole"},
-    {"/a/q/r", "1",
-     "--set: /a/q/r: unknown key \"q\"; known: b; an object that is missing must be set as a "
-     "whole"},
-    {"/x~1y/z", "1", "--set: /x~1y/z: no \"z\" in what is a number"},
+    {"/x~1y/z", "1", "--set: /x~1y/z: /x~1y is a number, which has no keys"},
+    {"/a/b/0/z", "1", "--set: /a/b/0/z: /a/b/0 is a number, which has no keys"},
+    {"/new/er/~", "1", "--set: /new/er/~: \"~\" must be written ~0, and \"/\" within a key ~1"},
     {"/a/b/2", "1", "--set: /a/b/2: no element \"2\" in an array of 2 (the first is 0)"},
     {"/a/b/-", "1", "--set: /a/b/-: no element \"-\" in an array of 2 (the first is 0)"},
     {"/a/b/01", "1", "--set: /a/b/01: no element \"01\" in an array of 2 (the first is 0)"},
@@ -623,6 +623,15 @@ static void a_document_cannot_be_set_too_deep(void **state)
     expect_error("64 in 1", CS_INVALID, "--set: /a: nested deeper than 64 levels", status, &error);
     nested[2 * CS_JSON_DEPTH - 1] = '\0';
     assert_int_equal(cs_json_set(root, "/a", nested + 1, "--set", NULL), CS_OK);
+    cJSON_Delete(root);
+    char pointer[2 * CS_JSON_DEPTH + 1] =
+        ""; /* the root, and an object for all keys but the last */
+    for (size_t i = 0; i < CS_JSON_DEPTH; i++)
+        strcat(pointer, "/a");
+    root = parse("{}");
+    assert_int_equal(cs_json_set(root, pointer, "[]", "--set", NULL), CS_INVALID);
+    assert_null(root->child);
+    assert_int_equal(cs_json_set(root, pointer, "1", "--set", NULL), CS_OK);
     cJSON_Delete(root);
 }
 

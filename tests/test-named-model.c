@@ -103,7 +103,8 @@ static const struct {
      "\"uniform\": {\"layers\": 1, \"forward\": 1, \"backward\": 1}, \"device\": \"v100\"",
      "s.json: /model/device: goes with the \"name\" of a model only"},
     {"two models", "\"name\": \"vgg16\", \"file\": \"x.json\"",
-     "s.json: /model: must have one of \"file\", \"name\", \"uniform\" and \"inline\""},
+     "s.json: /model: must have exactly one of \"file\", \"name\", \"uniform\" and \"inline\" (got "
+     "\"file\" and \"name\")"},
 };
 
 static void test_errors(void **state)

@@ -512,7 +512,7 @@ static void test_sweeps_that_are_refused(void **state)
          "run.h5",
          {.kind = "lines", .value = "y_s"},
          CS_INVALID,
-         "must be \"sim-sweep\" (got sim-results)"},
+         "of `sim run`; heatmap and lines draw what `sim sweep` wrote"},
         {"not of a run", "sweep.h5", {.kind = "timeline"}, CS_INVALID, "drawn as heatmap or lines"},
         {"no axes", "torn.h5", {.kind = "lines", .value = "y_s"}, CS_INVALID, "axes: missing"},
     };

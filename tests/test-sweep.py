@@ -128,6 +128,7 @@ class Sweep(unittest.TestCase):
             ('1..1e9', 'too many values'),
             ('1,2,1', 'takes the value 1 twice'),
             ('1,1.0', 'takes the value 1 twice'),
+            ('1,2 GB', 'a unit with each of its values or with none (got 1 and "2 GB")'),
         ]
         for text, said in rows:
             with self.subTest(text):

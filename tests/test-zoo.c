@@ -237,24 +237,24 @@ static const struct {
      "unknown model \"resnet51\"; did you mean \"resnet50\"? known: vgg16, resnet18, resnet50, "
      "resnet101, resnet152, densenet121, vit_b16, inception_v3, cosmoflow, gpt, llama, bert"},
     {"a small image, pooling", "vgg16", "{\"image\": 31}",
-     "vgg16: layer stage5.pool runs out of pixels: its input is 1 x 1, padding 0, its kernel 2 x "
+     "p: vgg16: layer stage5.pool runs out of pixels: its input is 1 x 1, padding 0, its kernel 2 "
+     "x "
      "2; "
      "the image must be larger"},
     {"a small image, convolution", "inception_v3", "{\"image\": 74, \"auxiliary\": false}",
-     "inception_v3: layer Mixed_7a.branch3x3_2.conv runs out of pixels: its input is 2 x 2, "
+     "p: inception_v3: layer Mixed_7a.branch3x3_2.conv runs out of pixels: its input is 2 x 2, "
      "padding 0, its kernel 3 x 3; the image must be larger"},
     {"no pixels", "resnet50", "{\"image\": 0}", "p: /image: must be from 1 to 65536 (got 0)"},
-    {"heads", "gpt", "{\"heads\": 7}", "gpt: heads must divide hidden, 768 (got 7)"},
-    {"heads of a ViT", "vit_b16", "{\"heads\": 5}",
-     "vit_b16: heads must divide hidden, 768 (got 5)"},
-    {"heads of keys", "llama", "{\"kv_heads\": 5}",
-     "llama: kv_heads must divide heads, 32 (got 5)"},
+    {"heads", "gpt", "{\"heads\": 7}", "p: /heads: must divide hidden, 768 (got 7)"},
+    {"heads of a ViT", "vit_b16", "{\"heads\": 5}", "p: /heads: must divide hidden, 768 (got 5)"},
+    {"heads of keys", "llama", "{\"kv_heads\": 5}", "p: /kv_heads: must divide heads, 32 (got 5)"},
     {"patches", "vit_b16", "{\"image\": 225}",
-     "vit_b16: image must be a multiple of patch, 16 (got 225)"},
+     "p: /image: must be a multiple of patch, 16 (got 225)"},
     {"positions", "gpt", "{\"positions\": 8}",
-     "gpt: sequence must be at most positions, 8 (got 1024)"},
+     "p: /sequence: must be at most positions, 8 (got 1024)"},
     {"too large", "gpt", "{\"sequence\": 1048576, \"heads\": 768}",
-     "gpt: layer h.0.attn.attention has too many weights: 1048576 tokens, squared, of 768 heads"},
+     "p: gpt: layer h.0.attn.attention has too many weights: 1048576 tokens, squared, of 768 "
+     "heads"},
     {"an unknown parameter", "vgg16", "{\"images\": 1}",
      "p: unknown key \"images\"; did you mean \"image\"? known: image, classes, width, dense"},
 };

@@ -37,7 +37,12 @@ static cs_status load(void *params, const cs_json_place *place, cs_arena *arena,
     char *path = cs_file_relative(root->file, of->file), *text = NULL;
     if (!path)
         return cs_error_no_memory(error);
-    cs_status status = cs_file_read(path, FILE_BYTES, &text, &of->length, error);
+    const cs_json_place key = {.up = place, .key = "file"};
+    cs_error why;
+    cs_error_init(&why);
+    cs_status status = cs_file_read(path, FILE_BYTES, &text, &of->length, &why);
+    if (status != CS_OK)
+        (void)cs_json_pass_on(&key, &why, error);
     if (status == CS_OK) {
         char *whole = realpath(path, NULL); /* so that a resolved scenario can be read anywhere */
         of->path = cs_arena_copy(arena, path);
@@ -65,19 +70,36 @@ static cs_status read_json(const file_params *of, cs_fabric **net, uint32_t *rel
     return status;
 }
 
+static cs_status read_text(const file_params *of, cs_fabric **net, uint32_t *relays,
+                           cs_error *error)
+{
+    if (of->text[strspn(of->text, " \t\r\n\xEF\xBB\xBF")] == '<')
+        return cs_fabric_from_nccl(of->path, of->text, of->length, of->nvswitch, net, error);
+    return read_json(of, net, relays, error);
+}
+
+static cs_status count_devices(const void *params, uint32_t *n, cs_error *error)
+{
+    cs_fabric *net = NULL;
+    uint32_t relays;
+    cs_status status = read_text(params, &net, &relays, error);
+    if (status == CS_OK && !net)
+        status = cs_error_no_memory(error);
+    if (status == CS_OK)
+        *n = cs_fabric_count(net, CS_VERTEX_GPU);
+    cs_fabric_destroy(net);
+    return status;
+}
+
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
                        cs_error *error)
 {
-    const file_params *of = params;
     cs_fabric *net = NULL;
     uint32_t relays = 1; /* what NCCL allows */
     cs_status status = cs_platform_check_devices("file", n_devices, error);
     if (status != CS_OK)
         return status;
-    if (of->text[strspn(of->text, " \t\r\n\xEF\xBB\xBF")] == '<')
-        status = cs_fabric_from_nccl(of->path, of->text, of->length, of->nvswitch, &net, error);
-    else
-        status = read_json(of, &net, &relays, error);
+    status = read_text(params, &net, &relays, error);
     if (status == CS_OK)
         status = cs_fabric_finish(net, n_devices, relays, platform, error);
     if (status == CS_OK)
@@ -93,5 +115,6 @@ const cs_topology cs_topology_file = {
     .fields = fields,
     .params_size = sizeof(file_params),
     .read = load,
+    .devices = count_devices,
     .build = build,
 };

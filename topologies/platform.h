@@ -83,8 +83,9 @@ struct cs_platform {
     uint32_t n_devices;
     cs_device *devices;
     uint32_t
-        node_devices; /* devices 0 .. node_devices - 1 share a node, the next ones another, ...;
+        node_devices;   /* devices 0 .. node_devices - 1 share a node, the next ones another, ...;
                             * 0: not known, or all in one */
+    uint32_t node_nics; /* NICs of a node; 0: not known */
     uint32_t rack_devices; /* the same of racks, groups and pods: what stays below the top level of
                              * the network; 0: not known, or there is one */
     uint32_t n_ports;      /* terminals n_devices .. n_devices + n_ports - 1 */

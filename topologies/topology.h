@@ -17,6 +17,8 @@ typedef struct cs_topology {
      * `fields` are read; what it makes lives in the arena. NULL when there are none. */
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
                                     cs_error *error);
+    /* The devices that it has whatever a scenario asks for; NULL: it is made for any number. */
+    CS_MUST_CHECK cs_status (*devices)(const void *params, uint32_t *n, cs_error *error);
     CS_MUST_CHECK cs_status (*build)(const void *params, uint32_t n_devices, cs_platform *platform,
                                      cs_error *error);
 } cs_topology;

@@ -421,6 +421,8 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     study_finish(&s);
     cs_status status = complete ? cs_staleness_find(graph, trace, &made.staleness, error)
                                 : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = cs_steady_find(graph, trace, &made.steady, error);
     if (status != CS_OK) {
         cs_analysis_finish(&made);
         return status;

@@ -19,6 +19,7 @@
 #define CS_ANALYSIS_ANALYSIS_H
 
 #include "sim/analysis/staleness.h"
+#include "sim/analysis/steady.h"
 
 typedef struct cs_time_use {
     cs_time compute[CS_N_KINDS];
@@ -38,6 +39,7 @@ typedef struct cs_analysis {
                              * one, its  end */
     double throughput;      /* samples/s, 0 when the batch size is not known */
     double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */
+    cs_steady_part steady;
     cs_time_use *devices;
     cs_time_use path;    /* of the critical path; its dependency is waiting that no task explains */
     cs_path_step *steps; /* in order of time */

@@ -69,13 +69,15 @@ static void format_bound(const cs_field *field, double bound, char text[CS_UNITS
         cs_number_format(bound, text, CS_UNITS_TEXT_BYTES);
 }
 
-/* ">= 0", "> 0 and <= 1", "from 1 to 8". */
+/* ">= 0", "> 0 and <= 1", "from 1 to 8", "1". */
 static char *describe_range(const cs_field *field, char *text, size_t size)
 {
     char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES];
     format_bound(field, field->min, low);
     format_bound(field, field->max, high);
-    if (!has_maximum(field))
+    if (has_maximum(field) && !(field->min < field->max))
+        snprintf(text, size, "%s", low);
+    else if (!has_maximum(field))
         snprintf(text, size, "%s %s", field->above_min ? ">" : ">=", low);
     else if (field->above_min)
         snprintf(text, size, "> %s and <= %s", low, high);
@@ -103,6 +105,8 @@ char *cs_field_expected(const cs_field *field, char *text, size_t size)
         snprintf(text, size, "%s", field->shape);
     else if (!is_numeric(field) || (has_unit(field) && any))
         snprintf(text, size, "%s", noun);
+    else if (has_maximum(field) && !(field->min < field->max))
+        describe_range(field, text, size);
     else
         snprintf(text, size, "%s %s", noun, describe_range(field, range, sizeof(range)));
     return text;

@@ -14,6 +14,8 @@ typedef struct setter {
     const char *rest; /* of the pointer: "/" and on, or "" */
     char *token;      /* the current part of the pointer, unescaped; room for the whole pointer */
     int depth;        /* of the container that the walk has reached; the root's is 1 */
+    size_t parent;    /* bytes of the pointer that lead to that container */
+    cJSON *grown, *grown_in; /* the first object that the walk made, and where; or NULL */
 } setter;
 
 static cs_status fail(const setter *s, const char *format, ...) CS_PRINTF(2, 3);
@@ -74,6 +76,7 @@ static cs_status next_token(setter *s)
 {
     char *end = s->token;
     const char *at = s->rest + 1;
+    s->parent = (size_t)(s->rest - s->pointer);
     for (; *at && *at != '/'; at++) {
         char c = *at;
         if (c == '~') {
@@ -107,24 +110,28 @@ static cs_status find_element(const setter *s, cJSON *array, cJSON **child)
 /* *child is NULL when an object has no such key. */
 static cs_status find_child(const setter *s, cJSON *parent, cJSON **child)
 {
-    char quoted[CS_TEXT_QUOTED_BYTES];
     if (cJSON_IsArray(parent))
         return find_element(s, parent, child);
     if (!cJSON_IsObject(parent))
-        return fail(s, "no %s in what is %s", cs_text_quote(s->token, quoted, sizeof(quoted)),
-                    cs_json_kind(parent));
+        return fail(s, "%.*s is %s, which has no keys", (int)(s->parent > 200 ? 200 : s->parent),
+                    s->pointer, cs_json_kind(parent));
     *child = cJSON_GetObjectItemCaseSensitive(parent, s->token);
     return CS_OK;
 }
 
-static cs_status missing(const setter *s, const cJSON *parent)
+/* A parent that is missing becomes an object: which keys there are is known by who reads them. */
+static cs_status grow(setter *s, cJSON *at, cJSON **child)
 {
-    cs_guess guess;
-    cs_guess_init(&guess, s->token);
-    for (const cJSON *member = parent->child; member; member = member->next)
-        cs_guess_add(&guess, member->string);
-    return fail(s, "unknown key %s; an object that is missing must be set as a whole",
-                cs_guess_text(&guess));
+    if (s->depth >= CS_JSON_DEPTH)
+        return fail(s, "nested deeper than %d levels", CS_JSON_DEPTH);
+    *child = cJSON_AddObjectToObject(at, s->token);
+    if (!*child)
+        return cs_error_no_memory(s->error);
+    if (!s->grown) {
+        s->grown = *child;
+        s->grown_in = at;
+    }
+    return CS_OK;
 }
 
 /* Walks to the container that holds the last part of the pointer; *child as find_child says. */
@@ -140,7 +147,9 @@ static cs_status walk(setter *s, cJSON *root, cJSON **parent, cJSON **child)
         if (*s->rest == '\0')
             break;
         if (!*child)
-            return missing(s, at);
+            status = grow(s, at, child);
+        if (status != CS_OK)
+            return status;
         at = *child;
         s->depth++;
     }
@@ -192,8 +201,10 @@ cs_status cs_json_set(cJSON *root, const char *pointer, const char *text, const 
         status = walk(&s, root, &parent, &child);
     if (status == CS_OK)
         status = put(&s, parent, child, value);
-    if (status != CS_OK)
+    if (status != CS_OK) {
         cJSON_Delete(value);
+        cJSON_Delete(s.grown ? cJSON_DetachItemViaPointer(s.grown_in, s.grown) : NULL);
+    }
     free(s.token);
     return status;
 }

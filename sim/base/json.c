@@ -51,7 +51,11 @@ cs_status cs_json_load(const char *path, cJSON **root, cs_error *error)
     cs_status status = cs_file_read(path, CS_JSON_BYTES, &text, &length, error);
     if (status != CS_OK)
         return status;
-    status = cs_json_parse(path, text, length, root, error);
+    if (length >= 4 && memcmp(text, "\x89HDF", 4) == 0)
+        status = cs_error_add(error, CS_INVALID,
+                              "%s: must be JSON (it is HDF5, as results files are)", path);
+    else
+        status = cs_json_parse(path, text, length, root, error);
     free(text);
     return status;
 }
@@ -113,6 +117,18 @@ cs_status cs_json_invalid(const cs_json_place *place, cs_error *error, const cha
     va_end(arguments);
     return cs_error_add(error, CS_INVALID, "%s: %s%s%s", root->file, shown, *shown ? ": " : "",
                         message);
+}
+
+cs_status cs_json_pass_on(const cs_json_place *place, const cs_error *from, cs_error *error)
+{
+    for (const char *line = from->text; *line;) {
+        const size_t length = strcspn(line, "\n");
+        (void)cs_json_invalid(place, error, "%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    if (error && from->count > from->stored)
+        error->count += from->count - from->stored;
+    return from->status;
 }
 
 const char *cs_json_kind(const cJSON *value)

@@ -56,11 +56,15 @@ char *cs_json_describe(const cJSON *value, char *text, size_t size);
 
 enum { CS_JSON_DESCRIBED_BYTES = 80 };
 
+/* Adds each message of `from`, which are about a file that the document names, behind the place where
+ * it does. The status is that of `from`. */
+cs_status cs_json_pass_on(const cs_json_place *place, const cs_error *from, cs_error *error);
+
 /* The member of an object with exactly this key, or NULL. */
 const cJSON *cs_json_member(const cJSON *object, const char *key);
 
-/* Puts `text` (JSON, or else taken as a string) where the pointer says. The parent must exist (or
- * the element of an array); a missing key is created. The root cannot be replaced, nor the document
+/* Puts `text` (JSON, or else taken as a string) where the pointer says. Keys and objects
+ * on the way that are missing are created, elements of an array are not. The root cannot be replaced, nor the document
  * become deeper than CS_JSON_DEPTH. Messages name `origin` ("--set"); on failure the document is as
  * it was. */
 CS_MUST_CHECK cs_status cs_json_set(cJSON *root, const char *pointer, const char *text,

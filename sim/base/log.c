@@ -30,16 +30,21 @@ void cs_log_write(const cs_log *log, cs_log_level level, const char *format, ...
     va_end(arguments);
 }
 
-void cs_log_error(const cs_log *log, const cs_error *error)
+void cs_log_each(const cs_log *log, cs_log_level level, const cs_error *messages)
 {
-    const char *line = error->text;
+    const char *line = messages->text;
     while (*line) {
         size_t length = strcspn(line, "\n");
-        cs_log_write(log, CS_LOG_ERROR, "%.*s", (int)length, line);
+        cs_log_write(log, level, "%.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
-    if (error->count > error->stored)
-        cs_log_write(log, CS_LOG_ERROR, "and %u more", error->count - error->stored);
+    if (messages->count > messages->stored)
+        cs_log_write(log, level, "and %u more", messages->count - messages->stored);
+}
+
+void cs_log_error(const cs_log *log, const cs_error *error)
+{
+    cs_log_each(log, CS_LOG_ERROR, error);
 }
 
 bool cs_log_level_parse(const char *name, cs_log_level *level)

@@ -18,7 +18,10 @@ typedef struct cs_log {
 /* Writes "sim: warning: text\n". Info messages bear no level name. */
 void cs_log_write(const cs_log *log, cs_log_level level, const char *format, ...) CS_PRINTF(3, 4);
 
-/* Writes each message of `error` on its own line, and how many more there were. */
+/* Writes each message of `messages` on its own line, and how many more there were. */
+void cs_log_each(const cs_log *log, cs_log_level level, const cs_error *messages);
+
+/* The same at the level of errors. */
 void cs_log_error(const cs_log *log, const cs_error *error);
 
 /* "error", "warning", "info" or "debug"; false when it is none of them. */

@@ -3,11 +3,13 @@
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* value in SI base units = number * times / over, both whole: "5 us" is the double nearest to 5e-6,
  * which 5 * 1e-6 is not. */
@@ -59,9 +61,42 @@ static const unit *find_unit(const unit *units, const char *name)
     return units->name ? units : NULL;
 }
 
+/* "g" -> "G", "K" -> "k", "mi" -> "Mi"; how many letters that are. */
+static size_t read_prefix(const char *name, char prefix[3])
+{
+    const size_t n = *name && strchr("kKmMgGtTpP", *name) ? 1 + (name[1] == 'i') : 0;
+    memset(prefix, '\0', 3);
+    memcpy(prefix, name, n);
+    *prefix =
+        (char)(n == 1 && tolower((unsigned char)*name) == 'k' ? 'k'
+                                                              : toupper((unsigned char)*prefix));
+    return n;
+}
+
+/* "Gbps", "gb/s", "Gbit", "GBps": bits and bytes are a factor of 8 apart, which no guess by letters
+ * may decide. b is a bit, B a byte, and both readings are told. False when it is none of these. */
+static bool guess_rate(const char *name, char *text, size_t size)
+{
+    static const char *const ends[] = {"", "s", "ps", "/s", "/sec", NULL};
+    char prefix[3];
+    const char *base = name + read_prefix(name, prefix);
+    const bool spelt = strncasecmp(base, "bit", 3) == 0, bytes = !spelt && *base == 'B';
+    if (!spelt && !bytes && *base != 'b')
+        return false;
+    size_t i = 0;
+    while (ends[i] && strcasecmp(base + (spelt ? 3 : 1), ends[i]) != 0)
+        i++;
+    snprintf(text, size, "did you mean \"%s%s\"? %s are \"%s%s\"", prefix, bytes ? "B/s" : "bit/s",
+             bytes ? "bits" : "bytes", prefix, bytes ? "bit/s" : "B/s");
+    return ends[i] != NULL;
+}
+
 static cs_status unknown_unit(const unit *units, const char *name, cs_error *error)
 {
-    char quoted[CS_TEXT_QUOTED_BYTES];
+    char quoted[CS_TEXT_QUOTED_BYTES], rate[64];
+    if (units == bandwidth_units && guess_rate(name, rate, sizeof(rate)))
+        return cs_error_add(error, CS_INVALID, "unknown unit %s; %s",
+                            cs_text_quote(name, quoted, sizeof(quoted)), rate);
     if (!units->name)
         return cs_error_add(error, CS_INVALID, "must be a plain number (got %s after it)",
                             cs_text_quote(name, quoted, sizeof(quoted)));

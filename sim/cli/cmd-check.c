@@ -32,6 +32,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_graph graph = {0};
     cs_status status = cs_scenario_from(arguments, &scenario, error);
     if (status == CS_OK)
+        cs_log_each(&context->log, CS_LOG_WARNING, &scenario.warnings);
+    if (status == CS_OK)
         status =
             cs_schedule_graph(scenario.schedule, &scenario.job, scenario.params, &graph, error);
     if (status == CS_OK)

@@ -1,4 +1,5 @@
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 #include "sim/cli/command.h"
 #include "sim/cli/scenario-option.h"
 #include "topologies/fabric-json.h"
@@ -143,6 +144,17 @@ static cs_status export_named(const cs_arguments *arguments, const char *name, c
     return status;
 }
 
+/* What has neither a point nor a slash in it and is no file was meant to be a name. */
+static cs_status unknown_topology(const char *name, cs_error *error)
+{
+    cs_guess guess;
+    cs_guess_init(&guess, name);
+    for (size_t i = 0; cs_topologies[i]; i++)
+        cs_guess_add(&guess, cs_topologies[i]->name);
+    return cs_error_add(error, CS_USAGE, "export: unknown topology %s, or a scenario's file",
+                        cs_guess_text(&guess));
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     (void)context;
@@ -153,6 +165,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     const char *given = cs_arguments_value(arguments, "output");
     if (cs_topology_find(what))
         return export_named(arguments, what, given ? given : "-", error);
+    if (!strchr(what, '.') && !strchr(what, '/') && access(what, F_OK) != 0)
+        return unknown_topology(what, error);
     const char *const path[] = {what};
     cs_arguments of_scenario = *arguments;
     of_scenario.words = path;

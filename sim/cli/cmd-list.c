@@ -145,24 +145,50 @@ static void print_field(const cs_field *field, FILE *out)
     cs_wrap(out, FIELD_COLUMN + 2, FIELD_COLUMN + 2, CS_WRAP_REPORT, field->doc);
 }
 
-static void print_section(size_t section, FILE *out)
+/* What is asked for: the words of the command line are none, a section, or the name of an entry of one
+ * section or several. */
+static bool wants_section(const cs_arguments *arguments, size_t section)
+{
+    return arguments->n_words == 0 || strcmp(arguments->words[0], sections[section].name) == 0;
+}
+
+static bool wants(const cs_arguments *arguments, size_t section, const entry *one)
+{
+    return wants_section(arguments, section) || strcmp(arguments->words[0], one->name) == 0;
+}
+
+static bool wants_any(const cs_arguments *arguments, size_t section)
+{
+    entry one;
+    bool any = wants_section(arguments, section);
+    for (size_t i = 0; !any && sections[section].at(i, &one); i++)
+        any = wants(arguments, section, &one);
+    return any;
+}
+
+static void print_entry(const entry *one, FILE *out)
+{
+    int used = fprintf(out, "  %s: ", one->name);
+    cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one->summary);
+    if (one->source) {
+        fputs("      ", out);
+        cs_wrap(out, 6, 6, CS_WRAP_REPORT, one->source);
+    }
+    for (size_t f = 0; one->formulas && one->formulas[f]; f++) {
+        fputs("      closed form: ", out);
+        cs_wrap(out, 19, 19, CS_WRAP_REPORT, one->formulas[f]);
+    }
+    for (const cs_field *field = one->fields; field->name; field++)
+        print_field(field, out);
+}
+
+static void print_section(const cs_arguments *arguments, size_t section, FILE *out)
 {
     entry one;
     fprintf(out, "%s\n", sections[section].name);
-    for (size_t i = 0; sections[section].at(i, &one); i++) {
-        int used = fprintf(out, "  %s: ", one.name);
-        cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one.summary);
-        if (one.source) {
-            fputs("      ", out);
-            cs_wrap(out, 6, 6, CS_WRAP_REPORT, one.source);
-        }
-        for (size_t f = 0; one.formulas && one.formulas[f]; f++) {
-            fputs("      closed form: ", out);
-            cs_wrap(out, 19, 19, CS_WRAP_REPORT, one.formulas[f]);
-        }
-        for (const cs_field *field = one.fields; field->name; field++)
-            print_field(field, out);
-    }
+    for (size_t i = 0; sections[section].at(i, &one); i++)
+        if (wants(arguments, section, &one))
+            print_entry(&one, out);
 }
 
 static bool add_field(cJSON *list, const cs_field *field)
@@ -204,27 +230,22 @@ static bool add_entry(cJSON *list, const entry *one)
     return fields != NULL;
 }
 
-static bool add_section(cJSON *root, size_t section)
+static bool add_section(const cs_arguments *arguments, cJSON *root, size_t section)
 {
     entry one;
     cJSON *list = cJSON_AddArrayToObject(root, sections[section].name);
     for (size_t i = 0; list && sections[section].at(i, &one); i++) {
-        if (!add_entry(list, &one))
+        if (wants(arguments, section, &one) && !add_entry(list, &one))
             return false;
     }
     return list != NULL;
-}
-
-static bool chosen(const cs_arguments *arguments, size_t section)
-{
-    return arguments->n_words == 0 || strcmp(arguments->words[0], sections[section].name) == 0;
 }
 
 static cJSON *list_json(const cs_arguments *arguments)
 {
     cJSON *root = cJSON_CreateObject();
     for (size_t s = 0; root && s < N_SECTIONS; s++) {
-        if (chosen(arguments, s) && !add_section(root, s)) {
+        if (wants_any(arguments, s) && !add_section(arguments, root, s)) {
             cJSON_Delete(root);
             return NULL;
         }
@@ -232,12 +253,19 @@ static cJSON *list_json(const cs_arguments *arguments)
     return root;
 }
 
-static cs_status unknown_section(const char *word, cs_error *error)
+/* Entries are guessed, but too many to be told. */
+static cs_status unknown_word(const char *word, cs_error *error)
 {
     cs_guess guess;
+    entry one;
     cs_guess_init(&guess, word);
     for (size_t s = 0; s < N_SECTIONS; s++)
         cs_guess_add(&guess, sections[s].name);
+    const size_t told = strlen(guess.known);
+    for (size_t s = 0; s < N_SECTIONS; s++)
+        for (size_t i = 0; sections[s].at(i, &one); i++)
+            cs_guess_add(&guess, one.name);
+    guess.known[told] = '\0';
     return cs_error_add(error, CS_USAGE, "list: unknown %s", cs_guess_text(&guess));
 }
 
@@ -245,29 +273,28 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 {
     bool known = false;
     for (size_t s = 0; s < N_SECTIONS; s++)
-        known |= chosen(arguments, s);
+        known |= wants_any(arguments, s);
     if (!known)
-        return unknown_section(arguments->words[0], error);
+        return unknown_word(arguments->words[0], error);
     if (cs_arguments_flag(arguments, "json"))
         return cs_print_json(list_json(arguments), context->out, error);
     for (size_t s = 0; s < N_SECTIONS; s++) {
-        if (chosen(arguments, s))
-            print_section(s, context->out);
+        if (wants_any(arguments, s))
+            print_section(arguments, s, context->out);
     }
     return CS_OK;
 }
 
 const cs_command cs_command_list = {
     .name = "list",
-    .words = "[schedules|planners|topologies|models|devices|sections]",
+    .words = "[schedules|planners|topologies|models|devices|sections|NAME]",
     .min_words = 0,
     .max_words = 1,
     .choices = section_names,
     .summary = "list what scenarios can name, with parameters",
     .doc = "Lists schedules, planners, topologies, models, devices and the other sections of a "
-           "scenario, "
-           "each with "
-           "its parameters, their units, ranges and defaults, and its source.",
+           "scenario, each with its parameters, their units, ranges and defaults, and its source; "
+           "all of them, those of one kind, or the one of a NAME.",
     .options = options,
     .run = run,
 };

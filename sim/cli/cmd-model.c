@@ -17,7 +17,8 @@ static const cs_option options[] = {
     CS_OPTION_IMAGE,
     CS_OPTION_PARAM,
     {"device", 'd', "DEVICE", "Whose times to estimate (sim list devices), or a file", false, NULL},
-    {"precision", 0, "NAME", "Numbers (default: fp32)", false, cs_precision_names},
+    {"precision", 0, "NAME", "Numbers (default: torch_dtype of CONFIG.json, else fp32)", false,
+     cs_precision_names},
     {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
     {"granularity", 'g', "NAME", "Layers of the chain (default: layer)", false,
      cs_granularity_names},
@@ -222,6 +223,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
         workload.parameters = parameters;
         status = cs_workload_network(&workload, &place, &net, error);
     }
+    if (status == CS_OK && !cs_arguments_value(arguments, "precision"))
+        cs_workload_take_precision(&workload, &net);
     if (status == CS_OK)
         status = run_network(context, arguments, &workload, &net, error);
     cs_net_finish(&net);

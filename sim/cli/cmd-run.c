@@ -1,4 +1,5 @@
 #include "sim/analysis/store.h"
+#include "sim/cli/notes.h"
 #include "sim/cli/repeat.h"
 #include "sim/cli/report.h"
 #include "sim/cli/scenario-option.h"
@@ -140,6 +141,8 @@ static cs_status simulate(const cs_context *context, const cs_arguments *argumen
     cs_h5_destroy(file);
     if (status == CS_OK)
         status = print(context, arguments, scenario, made, output, error);
+    if (status == CS_OK)
+        cs_notes_write(scenario, &made->simulation, &context->log);
     if (status == CS_OK && cs_arguments_flag(arguments, "fail-on-oom") &&
         cs_simulation_out_of_memory(&made->simulation))
         return cs_error_add(error, CS_LIMIT, "%s: out of memory, see above", scenario->name);
@@ -152,6 +155,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     outcome made = {0};
     char *output = NULL;
     cs_status status = cs_scenario_from(arguments, &scenario, error);
+    if (status == CS_OK)
+        cs_log_each(&context->log, CS_LOG_WARNING, &scenario.warnings);
     if (status == CS_OK)
         status = output_name(arguments, &scenario, &output, error);
     if (status == CS_OK)

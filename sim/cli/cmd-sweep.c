@@ -37,6 +37,7 @@ typedef struct setup {
     char *name, *resolved; /* of the base, or of a point if only together with values it is whole */
     char *command, *output, *journal;
     uint64_t identity;
+    cs_error warnings; /* about a point */
 } setup;
 
 static void finish(setup *s)
@@ -82,6 +83,7 @@ static cs_status resolve(setup *s, const cJSON *document, cs_error *error)
     cs_status status = cs_scenario_read(document, s->path, &scenario, error);
     if (status != CS_OK)
         return status;
+    s->warnings = scenario.warnings;
     if (!s->resolved) {
         s->name = strdup(scenario.name);
         s->resolved = strdup(scenario.resolved);
@@ -92,16 +94,18 @@ static cs_status resolve(setup *s, const cJSON *document, cs_error *error)
     return status;
 }
 
-/* Whether a message says that nothing has a key that is varied. */
+/* Whether a message says that nothing has a key that is varied, or one on the way to it. */
 static bool tells_unknown_key(const cs_space *space, const char *message)
 {
     for (uint32_t a = 0; a < space->n_axes; a++) {
-        char text[512];
-        const char *pointer = space->axes[a].pointer, *key = strrchr(pointer, '/');
-        snprintf(text, sizeof(text), "%.*s: unknown key \"%s\"", (int)(key - pointer), pointer,
-                 key + 1);
-        if (strstr(message, text))
-            return true;
+        const char *pointer = space->axes[a].pointer;
+        for (const char *at = pointer; at; at = strchr(at + 1, '/')) {
+            char text[512];
+            snprintf(text, sizeof(text), "%.*s: unknown key \"%.*s\"", (int)(at - pointer), pointer,
+                     (int)strcspn(at + 1, "/"), at + 1);
+            if (strstr(message, text))
+                return true;
+        }
     }
     return false;
 }
@@ -276,6 +280,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     s.sweep.context = &s;
     cs_space_init(&s.sweep.space);
     cs_status status = prepare(&s, arguments, error);
+    if (status == CS_OK)
+        cs_log_each(&context->log, CS_LOG_WARNING, &s.warnings);
     if (status == CS_OK)
         status = cs_sweep_results_init(&results, s.sweep.space.n_points, error);
     if (status == CS_OK)

@@ -215,8 +215,9 @@ cs_status cs_arguments_count(const cs_arguments *arguments, const char *option, 
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno || value > UINT32_MAX)
-        return cs_error_add(error, CS_USAGE, "%s: --%s must be a whole number (got \"%s\")",
-                            arguments->command->name, option, text);
+        return cs_error_add(error, CS_USAGE,
+                            "%s: --%s must be a whole number from 0 to %u (got \"%s\")",
+                            arguments->command->name, option, UINT32_MAX, text);
     *out = (uint32_t)value;
     return CS_OK;
 }

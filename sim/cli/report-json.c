@@ -328,6 +328,8 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "iteration_time_s", stopped ? NAN : analysis->iteration_time) &&
            add_number(root, "throughput_samples_per_s", stopped ? NAN : analysis->throughput) &&
            add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
+           add_number(root, "bubble_fraction_steady", analysis->steady.bubble) &&
+           add_number(root, "steady_iterations", analysis->steady.n) &&
            cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
            cJSON_AddBoolToObject(root, "stopped", stopped) &&
            cJSON_AddStringToObject(root, "hash", hash) && add_search(root, scenario) &&

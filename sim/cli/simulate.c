@@ -129,10 +129,14 @@ cs_status cs_simulate(const cs_scenario *scenario, const cs_simulation_options *
                       cs_simulation *simulation, cs_error *error)
 {
     cs_simulation made = {0};
-    cs_status status = run(scenario, options, &made, error);
+    cs_error why;
+    cs_error_init(&why);
+    cs_status status = run(scenario, options, &made, &why);
     if (status != CS_OK) {
         cs_simulation_finish(&made);
-        return status;
+        return status == CS_OVERFLOW || status == CS_FAILED
+                   ? cs_error_add(error, status, "%s: %s", scenario->file, why.text)
+                   : cs_error_add(error, status, "%s", why.text);
     }
     made.hash = cs_trace_hash(&made.trace);
     *simulation = made;

@@ -1,8 +1,10 @@
 #include "sim/engine/engine.h"
 
+#include "sim/base/units.h"
 #include "sim/engine/state.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 static inline cs_status status_of(bool enough_memory)
 {
@@ -385,12 +387,39 @@ static cs_status report_stuck(const cs_engine *e, cs_error *error)
                         cs_graph_describe(e->graph, task, text, sizeof(text)), e->waiting[task]);
 }
 
+/* What is likely to blame: the slowest link, and the computation that takes longest. */
+static cs_status report_overflow(const cs_engine *e, cs_error *error)
+{
+    const cs_platform *platform = e->platform;
+    char rate[CS_UNITS_TEXT_BYTES], time[CS_UNITS_TEXT_BYTES], link[160] = "", work[128] = "";
+    uint32_t slowest = 0, longest = CS_NONE;
+    for (uint32_t i = 1; i < platform->n_links; i++)
+        slowest = platform->links[i].bandwidth < platform->links[slowest].bandwidth ? i : slowest;
+    for (uint32_t i = 0; i < e->graph->n_classes; i++)
+        if (!e->classes[i].transfer &&
+            (longest == CS_NONE || e->classes[i].duration > e->classes[longest].duration))
+            longest = i;
+    if (platform->n_links > 0)
+        snprintf(link, sizeof(link), "; the slowest link, %.64s, has %s",
+                 platform->links[slowest].name,
+                 cs_units_format(platform->links[slowest].bandwidth, CS_QUANTITY_BANDWIDTH, 4, rate,
+                                 sizeof(rate)));
+    if (longest != CS_NONE)
+        snprintf(work, sizeof(work), "; the longest computation, a %s of stage %u, takes %s",
+                 cs_kind_name(e->graph->classes[longest].kind), e->graph->classes[longest].stage,
+                 cs_units_format(cs_time_seconds(e->classes[longest].duration), CS_QUANTITY_TIME, 4,
+                                 time, sizeof(time)));
+    return cs_error_add(error, CS_OVERFLOW,
+                        "simulated time exceeds 2^63 ps (106 days), %u of %u tasks done%s%s",
+                        e->n_ended, e->graph->n_tasks, link, work);
+}
+
 static cs_status report(const cs_engine *e, cs_status status, cs_error *error)
 {
     if (status == CS_FAILED)
         return status; /* has been said */
     if (status == CS_OVERFLOW)
-        return cs_error_add(error, status, "simulated time exceeds 2^63 ps (106 days)");
+        return report_overflow(e, error);
     if (status == CS_INTERRUPTED)
         return cs_error_add(error, status,
                             "interrupted at %.6g s of simulated time, %u of %u tasks done",

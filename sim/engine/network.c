@@ -110,8 +110,11 @@ static cs_status find_delivery(const cs_platform *platform, const route *way, cs
         bytes *= platform->phi;
     if ((!delivery->competes && !cs_time_transfer(bytes, bandwidth, &bytes_time)) ||
         !cs_time_add(delay, bytes_time, &delivery->delay))
-        return cs_error_add(error, CS_OVERFLOW, "a transfer of %lld bytes takes 2^63 ps or more",
-                            (long long)way->bytes);
+        return cs_error_add(
+            error, CS_OVERFLOW,
+            "a transfer of %lld bytes from device %u to device %u, at %.4g bytes/s, "
+            "takes 2^63 ps (106 days) or more",
+            (long long)way->bytes, ends.source, ends.target, bandwidth);
     return CS_OK;
 }
 

@@ -489,6 +489,14 @@ static void note_algorithm(cs_lower_report *report, const char *name)
                        used > 0 ? ", " : "", name);
 }
 
+/* Whether a ring that nobody asked for goes over nodes with several NICs, and could be segmented. */
+static bool leaves_nics(const lowering *l, const cs_way *way)
+{
+    return l->options->algorithm == CS_ALGORITHM_USUAL && way->network && !way->measured &&
+           l->platform->node_nics > 1 && strcmp(way->algorithm->name, "ring") == 0 &&
+           cs_algorithm_find("segmented")->fits(&way->collective);
+}
+
 /* Counts a collective that is one delay by where its time comes from. */
 static void note_measured(const cs_way *way, cs_lower_report *report)
 {
@@ -541,11 +549,13 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
             task++;
             continue;
         }
-        if (!way->algorithm)
+        if (!way->algorithm) {
             status =
                 cs_way_decide(l->from, &l->from->classes[cls], l->platform, l->options, way, error);
-        if (status != CS_OK)
-            return status;
+            if (status != CS_OK)
+                return status;
+            report->one_nic |= leaves_nics(l, way);
+        }
         if (way->n_sends >= CS_LIST) /* its rounds could not even be walked through */
             return too_large((double)way->n_sends, error);
         report->n_collectives++;

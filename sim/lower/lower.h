@@ -58,6 +58,7 @@ typedef struct cs_lower_report {
     uint64_t n_collectives, n_flows; /* n_flows: of the algorithms, whether simulated or not */
     cs_fidelity fidelity;            /* that was taken: not CS_FIDELITY_AUTO */
     char algorithms[96];             /* "ring, tree" */
+    bool one_nic; /* a usual ring over nodes with several NICs: it goes through one of them */
     /* where measured times were given and collectives are delays: */
     uint64_t n_measured;   /* collectives that take a measured time */
     uint32_t n_unmeasured; /* distinct ones without; at most those that fit are listed */

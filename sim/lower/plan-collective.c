@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AUTO, USUAL, FIRST_NAMED };
-
 void cs_way_finish(cs_way *way)
 {
     free(way->order);
@@ -136,14 +134,14 @@ static cs_status choose(const cs_platform *platform, const cs_lower_options *opt
                         cs_error *error)
 {
     const cs_collective *of = &way->collective;
-    const cs_algorithm *named = options->algorithm >= FIRST_NAMED
-                                    ? cs_algorithms[options->algorithm - FIRST_NAMED]
+    const cs_algorithm *named = options->algorithm >= CS_FIRST_ALGORITHM
+                                    ? cs_algorithms[options->algorithm - CS_FIRST_ALGORITHM]
                                     : cs_algorithm_usual(of);
     if (!named->fits(of)) /* an algorithm for all-reduce says nothing about the broadcasts */
         named = cs_algorithm_usual(of);
     way->algorithm = named;
     way->collective.chunks = options->chunks > 0 ? options->chunks : 1;
-    if (options->algorithm == AUTO)
+    if (options->algorithm == CS_ALGORITHM_AUTO)
         return take_cheapest(platform, options, NULL, way, error);
     if (options->chunks == 0 && platform && named->uses_chunks(of))
         return take_cheapest(platform, options, named, way, error);

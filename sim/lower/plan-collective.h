@@ -6,6 +6,9 @@
 #include "sim/lower/algorithms.h"
 #include "sim/lower/lower.h"
 
+/* cs_lower_options.algorithm: these, or else the position in cs_algorithms + CS_FIRST_ALGORITHM. */
+enum { CS_ALGORITHM_AUTO, CS_ALGORITHM_USUAL, CS_FIRST_ALGORITHM };
+
 /* The decision for all collectives of one first class. */
 typedef struct cs_way {
     const cs_algorithm *algorithm;

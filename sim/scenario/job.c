@@ -141,13 +141,17 @@ cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error)
     if (batch > UINT32_MAX)
         return cs_json_invalid(&place, error, "must be given: %llu samples are too many",
                                (unsigned long long)batch);
+    if (batch % parts != 0 && replicated)
+        return cs_json_invalid(&place, error,
+                               "must be a multiple of %llu, %u micro-batch%s on each of %u devices "
+                               "(got %llu)",
+                               (unsigned long long)parts, scenario->job.micro_batches,
+                               scenario->job.micro_batches == 1 ? "" : "es", replicas,
+                               (unsigned long long)batch);
     if (batch % parts != 0)
-        return cs_json_invalid(
-            &place, error,
-            "must be a multiple of %llu, %u micro-batches on each of %u devices (got "
-            "%llu)",
-            (unsigned long long)parts, scenario->job.micro_batches, replicas,
-            (unsigned long long)batch);
+        return cs_json_invalid(&place, error,
+                               "must be a multiple of %llu, the micro-batches (got %llu)",
+                               (unsigned long long)parts, (unsigned long long)batch);
     scenario->batch_size = (uint32_t)batch;
     scenario->job.micro_samples = (uint32_t)(batch / parts);
     return CS_OK;
@@ -170,9 +174,9 @@ static cs_status check_tasks(const cs_draft *draft, cs_error *error)
         return CS_OK;
     return cs_json_invalid(&draft->root, error,
                            "too large to simulate: %u mini-batches of %u micro-batches on %u "
-                           "devices with %u layers (up to %.2g tasks)",
+                           "devices with %u layers (up to %.2g tasks, at most %.2g are)",
                            job->iterations, job->micro_batches, scenario->plan.n_devices,
-                           scenario->model.n_layers, tasks);
+                           scenario->model.n_layers, tasks, most_tasks);
 }
 
 /* Adds up what schedules and memory pools add up later, so that they need not look. Memory: the
@@ -233,9 +237,10 @@ static cs_status sum_stages(const cs_draft *draft, cs_error *error)
             return status;
         if (!stage_fits(job, &sums[s], job->micro_batches))
             return cs_error_add(error, CS_OVERFLOW,
-                                "model \"%s\": layers %u to %u take more time or memory than fits "
-                                "64 bits (2^63 ps are 106 days, 2^63 bytes are 8 EiB)",
-                                job->model->name, stage->first_layer, stage->end_layer - 1);
+                                "%s: /model: layers %u to %u of \"%s\" take more time or memory "
+                                "than fits 64 bits (2^63 ps are 106 days, 2^63 bytes are 8 EiB)",
+                                draft->path, stage->first_layer, stage->end_layer - 1,
+                                job->model->name);
     }
     job->stages = sums;
     return CS_OK;

@@ -2,6 +2,7 @@
 
 #include "sim/base/file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 const cs_optimizer cs_optimizers[] = {{"sgd", 0}, {"momentum", 1}, {"adam", 2}};
@@ -75,14 +76,17 @@ static cs_status read_inline(cs_draft *draft, const cs_json_place *model, cs_err
     return cs_model_read(draft->model.in_place, &place, &draft->scenario->model, error);
 }
 
-static cs_status load_file(cs_draft *draft, cs_error *error)
+static cs_status load_file(cs_draft *draft, const cs_json_place *model, cs_error *error)
 {
+    cs_json_place place = {.up = model, .key = "file"};
+    cs_error why;
     char *path = cs_file_relative(draft->path, draft->model.file);
     if (!path)
         return cs_error_no_memory(error);
-    cs_status status = cs_model_load(path, &draft->scenario->model, error);
+    cs_error_init(&why);
+    cs_status status = cs_model_load(path, &draft->scenario->model, &why);
     free(path);
-    return status;
+    return status == CS_OK ? CS_OK : cs_json_pass_on(&place, &why, error);
 }
 
 /* What only a named model has. */
@@ -98,7 +102,7 @@ static cs_status refuse_workload(const cs_draft *draft, const cs_json_place *mod
 }
 
 /* Finds what is wrong with the device while the place is known. */
-static cs_status check_device(const cs_draft *draft, const cs_json_place *model, cs_error *error)
+static cs_status check_device(cs_draft *draft, const cs_json_place *model, cs_error *error)
 {
     const cs_workload *workload = &draft->model.workload;
     cs_json_place place = {.up = model, .key = "device"};
@@ -113,8 +117,15 @@ static cs_status check_device(const cs_draft *draft, const cs_json_place *model,
     cs_status status = cs_accelerator_load(workload->device, workload->from, &device, &why);
     if (status == CS_OK)
         status = cs_accelerator_check(&device, (cs_precision)workload->precision, &why);
+    draft->model.device_memory = device.memory;
     cs_accelerator_finish(&device);
-    return status == CS_OK ? CS_OK : cs_json_invalid(&place, error, "%s", why.text);
+    const bool from_file =
+        draft->model.net.has_precision && !cs_json_member(draft->top.model, "precision");
+    return status == CS_OK ? CS_OK
+                           : cs_json_invalid(&place, error, "%s%s", why.text,
+                                             from_file ? " (torch_dtype of /model/name, unless "
+                                                         "/model/precision says another)"
+                                                       : "");
 }
 
 /* The network is built at once, so that what is wrong with it is reported with everything else; its
@@ -130,11 +141,13 @@ static cs_status read_named(cs_draft *draft, const cs_json_place *model, cs_erro
     if (draft->model.batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",
                                  cs_json_member(draft->top.model, "batch_size") ? "0" : "none");
-    cs_status device = check_device(draft, model, error);
     cs_status network = cs_workload_network(workload, model, &draft->model.net, error);
+    if (network == CS_OK && !cs_json_member(draft->top.model, "precision"))
+        cs_workload_take_precision(workload, &draft->model.net);
+    cs_status device = check_device(draft, model, error);
     if (status == CS_OK)
-        status = device;
-    return status == CS_OK ? network : status;
+        status = network;
+    return status == CS_OK ? device : status;
 }
 
 /* The samples that a device computes at once, which the times are estimated for: job.c checks that
@@ -157,6 +170,27 @@ cs_status cs_draft_build_model(cs_draft *draft, cs_error *error)
     return cs_workload_model(workload, &draft->model.net, &draft->scenario->model, error);
 }
 
+/* Says what was given. */
+static cs_status check_source(const cs_draft *draft, const cs_json_place *model, cs_error *error)
+{
+    static const char *const sources[] = {"file", "name", "uniform", "inline"};
+    char got[64] = "";
+    size_t used = 0, n = 0;
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        if (!cs_json_member(draft->top.model, sources[i]))
+            continue;
+        used += (size_t)snprintf(got + used, sizeof(got) - used, "%s\"%s\"", n > 0 ? " and " : "",
+                                 sources[i]);
+        n++;
+    }
+    if (n == 1)
+        return CS_OK;
+    return cs_json_invalid(model, error,
+                           "must have exactly one of \"file\", \"name\", \"uniform\" and "
+                           "\"inline\" (got %s)",
+                           n > 0 ? got : "none");
+}
+
 cs_status cs_draft_read_model(cs_draft *draft, cs_error *error)
 {
     cs_json_place place = {.up = &draft->root, .key = "model"};
@@ -167,11 +201,9 @@ cs_status cs_draft_read_model(cs_draft *draft, cs_error *error)
         cs_field_read(draft->top.model, &place, tables, outs, &draft->scenario->arena, error);
     if (status != CS_OK)
         return status;
-    if ((section->file != NULL) + (section->uniform != NULL) + (section->in_place != NULL) +
-            (section->workload.name != NULL) !=
-        1)
-        return cs_json_invalid(&place, error,
-                               "must have one of \"file\", \"name\", \"uniform\" and \"inline\"");
+    status = check_source(draft, &place, error);
+    if (status != CS_OK)
+        return status;
     if (section->workload.name)
         return read_named(draft, &place, error);
     status = refuse_workload(draft, &place, error);
@@ -179,5 +211,5 @@ cs_status cs_draft_read_model(cs_draft *draft, cs_error *error)
         return status;
     if (section->uniform)
         return read_uniform(draft, &place, error);
-    return section->in_place ? read_inline(draft, &place, error) : load_file(draft, error);
+    return section->in_place ? read_inline(draft, &place, error) : load_file(draft, &place, error);
 }

@@ -12,9 +12,13 @@ const cs_field cs_scenario_platform_fields[] = {
     {"topology", CS_FIELD_TEXT, offsetof(cs_platform_section, topology),
      .doc = "one of `sim list topologies`"},
     {"devices", CS_FIELD_COUNT, offsetof(cs_platform_section, devices), .fallback = "0",
-     .max = 1 << 20, .doc = "GPUs; 0: as many as the schedule needs, one per layer for a pipeline"},
-    {"memory", CS_FIELD_JSON, offsetof(cs_platform_section, memory), .fallback = "\"unlimited\"",
-     .doc = "of a device, or a list with one entry per device",
+     .max = 1 << 20,
+     .doc = "GPUs; 0: as many as the schedule needs, one per layer for a pipeline; pipelines of "
+            "named models and dp have to be told, but for a topology from a file, "
+            "which has its own number"},
+    {"memory", CS_FIELD_JSON, offsetof(cs_platform_section, memory), .fallback = "",
+     .doc = "of a device, or a list with one entry per device; when not given, that of a named "
+            "model's device, else unlimited",
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
     {"speed", CS_FIELD_JSON, offsetof(cs_platform_section, speed), .fallback = "1",
      .doc = "factor by which a device is faster than the model's times say, or a list",
@@ -68,6 +72,24 @@ static cs_status read_value(const cJSON *value, const cs_field *field, const cha
         return CS_OK;
     return cs_field_read(&object, place, (const cs_field *const[]){table, NULL},
                          (void *const[]){out}, NULL, error);
+}
+
+/* What stands in the section, or what is taken for it when nothing does: a named model knows which
+ * device it runs on. In the section, so that the resolved scenario shows it. */
+static cs_status settle_memory(cs_draft *draft, cs_error *error)
+{
+    const int64_t of_device = draft->model.device_memory;
+    if (draft->platform.memory)
+        return CS_OK;
+    cJSON *value = cs_arena_alloc(&draft->scenario->arena, 1, sizeof(*value));
+    if (!value)
+        return cs_error_no_memory(error);
+    if (of_device > 0)
+        *value = (cJSON){.type = cJSON_Number, .valuedouble = (double)of_device};
+    else
+        *value = (cJSON){.type = cJSON_String, .valuestring = (char *)(uintptr_t) "unlimited"};
+    draft->platform.memory = value;
+    return CS_OK;
 }
 
 static void set_device(cs_device *device, const cs_field *field, const device_value *value)
@@ -187,6 +209,20 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
     return status == CS_OK ? cs_draft_read_noise(draft, &place, error) : status;
 }
 
+/* A pipeline of a model from a file, or of a uniform one, has a device per layer where it is told
+ * nothing; that is hardly meant of a network. */
+cs_status cs_draft_count_devices(cs_draft *draft, cs_error *error)
+{
+    cs_platform_section *section = &draft->platform;
+    const cs_schedule *kind = draft->schedule.kind;
+    const bool spread = kind->layout == CS_LAYOUT_REPLICATED || kind->layout == CS_LAYOUT_PLANNED ||
+                        (kind->layout == CS_LAYOUT_PIPELINE && draft->model.workload.name);
+    if (section->devices > 0 || !section->kind->devices || !spread ||
+        (kind->devices && kind->devices(draft->schedule.params) > 0))
+        return CS_OK;
+    return section->kind->devices(section->params, &section->devices, error);
+}
+
 /* How many devices a schedule runs on when the platform section does not say; 0: that cannot be
  * known. */
 static uint32_t devices_needed(const cs_draft *draft)
@@ -199,7 +235,7 @@ static uint32_t devices_needed(const cs_draft *draft)
     case CS_LAYOUT_SINGLE:
         return 1;
     case CS_LAYOUT_PIPELINE:
-        return draft->scenario->model.n_layers;
+        return draft->model.workload.name ? 0 : draft->scenario->model.n_layers;
     case CS_LAYOUT_PLACED:
         return cs_draft_devices_placed(draft);
     case CS_LAYOUT_PLANNED:
@@ -228,6 +264,11 @@ static cs_status settle_devices(cs_draft *draft, cs_error *error)
         return CS_OK;
     if (cs_json_member(draft->top.platform, "devices"))
         return cs_json_invalid(&devices, error, "must be > 0 (got 0)");
+    if (draft->model.workload.name && kind->layout == CS_LAYOUT_PIPELINE)
+        return cs_json_invalid(&devices, error,
+                               "must be given for a pipeline of a named model: as many as stages, "
+                               "at most %u, the layers of \"%s\"",
+                               draft->scenario->model.n_layers, draft->scenario->model.name);
     bool needs_layers = draft->model.uniform && kind->layout == CS_LAYOUT_PIPELINE;
     return cs_json_invalid(&devices, error, "must be given for the schedule \"%s\"%s", kind->name,
                            needs_layers ? " if /model/uniform/layers is not" : "");
@@ -256,6 +297,9 @@ cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error)
     cs_status status = settle_devices(draft, error);
     if (status == CS_OK && draft->model.uniform && draft->uniform.layers == 0)
         status = fill_pipeline(draft, error);
+    if (status != CS_OK)
+        return status;
+    status = settle_memory(draft, error);
     if (status != CS_OK)
         return status;
     cs_platform *platform = &draft->scenario->platform;

@@ -105,9 +105,9 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
 static cs_status build(cs_draft *draft, cs_error *error)
 {
     cs_status (*const builders[])(cs_draft *, cs_error *) = {
-        cs_draft_build_model,   cs_draft_check_costs,  cs_draft_build_platform,
-        cs_draft_view_platform, cs_draft_divide_batch, cs_draft_build_plan,
-        cs_draft_build_job};
+        cs_draft_count_devices,  cs_draft_build_model,   cs_draft_check_costs,
+        cs_draft_build_platform, cs_draft_view_platform, cs_draft_divide_batch,
+        cs_draft_build_plan,     cs_draft_build_job};
     enum { ALL = sizeof(builders) / sizeof(builders[0]), UNPLANNED = ALL - 2 };
     for (size_t i = 0; i < (draft->unplanned ? UNPLANNED : ALL); i++) {
         cs_status status = builders[i](draft, error);
@@ -127,9 +127,13 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
         return status;
     scenario->name =
         draft->top.name ? draft->top.name : name_of_file(&scenario->arena, draft->path);
+    scenario->file = cs_arena_copy(&scenario->arena, draft->path);
     scenario->seed = draft->top.seed;
     scenario->schedule = draft->schedule.kind;
     scenario->params = draft->schedule.params;
+    if (!scenario->file)
+        return cs_error_no_memory(error);
+    cs_draft_warn(draft);
     if (draft->unplanned && scenario->name)
         return CS_OK;
     scenario->resolved = scenario->name ? cs_draft_resolved(draft, error) : NULL;

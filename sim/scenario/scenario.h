@@ -31,8 +31,10 @@ typedef struct cs_costs_use {
 
 typedef struct cs_scenario {
     cs_arena arena;
+    const char *file; /* that it was read from */
     const char *name;
     uint64_t seed;
+    cs_error warnings;   /* messages about what is valid and hardly meant; no failure */
     uint32_t batch_size; /* samples per mini-batch */
     const cs_schedule *schedule;
     void *params; /* of the schedule */

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const cs_field cs_scenario_schedule_fields[] = {
     {"kind", CS_FIELD_TEXT, offsetof(cs_schedule_section, kind_name),
@@ -21,6 +22,34 @@ const cs_field cs_scenario_schedule_fields[] = {
      .doc = "with \"balanced\": count the messages between stages as well"},
     {0},
 };
+
+/* Schedules by names that others use, and what there is of them here. */
+static const struct {
+    const char *name, *hint;
+} others[] = {
+    {"ddp", "it is \"dp\" here, with \"bucket\": \"25 MB\""},
+    {"fsdp", "\"cdp_dp\" with \"setting\": \"zero\" is the nearest there is"},
+    {"zero", "it is \"cdp_dp\" with \"setting\": \"zero\" here"},
+    {"dapple", "it is \"1f1b\" here"},
+    {"pipedream_flush", "it is \"1f1b\" here"},
+    {"megatron", "it is \"interleaved_1f1b\" here"},
+    {"timeprest", "it is \"nf1b\" here"},
+    {"madpipe", "it is \"periodic\" here, with \"partition\": \"madpipe\""},
+    {"zbv", "\"custom\" runs such an order, written out as in scenarios/custom.json"},
+    {"zb_v", "\"custom\" runs such an order, written out as in scenarios/custom.json"},
+    {"dualpipe", "no stage can be on two devices that run it in different orders"},
+    {"chimera", "no stage can be on two devices that run it in different orders"},
+};
+
+static cs_status unknown_schedule(cs_guess *guess, const cs_json_place *place, cs_error *error)
+{
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (strcasecmp(guess->word, others[i].name) == 0)
+            return cs_json_invalid(place, error, "unknown schedule \"%s\": %s; known: %s",
+                                   guess->word, others[i].hint, guess->known);
+    }
+    return cs_json_invalid(place, error, "unknown schedule %s", cs_guess_text(guess));
+}
 
 static cs_status find_schedule(cs_draft *draft, const cs_json_place *place, cs_error *error)
 {
@@ -43,7 +72,7 @@ static cs_status find_schedule(cs_draft *draft, const cs_json_place *place, cs_e
     draft->schedule.kind = cs_schedule_find(name->valuestring);
     if (draft->schedule.kind)
         return CS_OK;
-    return cs_json_invalid(&key, error, "unknown schedule %s", cs_guess_text(&guess));
+    return unknown_schedule(&guess, &key, error);
 }
 
 static bool is_balanced(const cJSON *partition)
@@ -160,20 +189,24 @@ static cs_status read_planned(cs_draft *draft, const cJSON *root, const cs_json_
     return status;
 }
 
-static cs_status load_plan(cs_draft *draft, const char *file, cs_error *error)
+static cs_status load_plan(cs_draft *draft, const char *file, const cs_json_place *partition,
+                           cs_error *error)
 {
+    cs_json_place place = {.up = partition, .key = "file"};
+    cs_error why;
     char *path = cs_file_relative(draft->path, file);
     if (!path)
         return cs_error_no_memory(error);
     cJSON *root;
-    cs_status status = cs_json_load(path, &root, error);
+    cs_error_init(&why);
+    cs_status status = cs_json_load(path, &root, &why);
     if (status == CS_OK) {
         cs_json_place plan = {.file = path};
-        status = read_planned(draft, root, &plan, error);
+        status = read_planned(draft, root, &plan, &why);
         cJSON_Delete(root);
     }
     free(path);
-    return status;
+    return status == CS_OK ? CS_OK : cs_json_pass_on(&place, &why, error);
 }
 
 typedef struct plan_source {
@@ -201,7 +234,7 @@ static cs_status read_plan(cs_draft *draft, const cs_json_place *place, cs_error
     if (!source.file == !source.in_place)
         return cs_json_invalid(place, error, "must have either \"file\" or \"inline\"");
     if (source.file)
-        return load_plan(draft, source.file, error);
+        return load_plan(draft, source.file, place, error);
     return read_planned(draft, source.in_place, &in_place, error);
 }
 
@@ -214,11 +247,14 @@ static cs_status take_devices(const cs_draft *draft, uint32_t s, bool *taken,
     uint32_t n_devices = draft->scenario->platform.n_devices;
     for (uint32_t i = 0; i < stage->n_devices; i++) {
         uint32_t device = plan->devices[stage->first_device + i];
-        if (device >= n_devices || taken[device])
-            return cs_json_invalid(place, error,
-                                   "must put stage %u on devices below %u that have no other "
-                                   "stage (device %u is not)",
+        if (device >= n_devices)
+            return cs_json_invalid(place, error, "must put stage %u on devices below %u (got %u)",
                                    s, n_devices, device);
+        if (taken[device])
+            return cs_json_invalid(place, error,
+                                   "must name each device once (stage %u has device %u, which was "
+                                   "named before)",
+                                   s, device);
         taken[device] = true;
     }
     if (stage->n_devices == 1 || draft->schedule.kind->replicas)

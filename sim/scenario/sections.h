@@ -19,10 +19,11 @@ typedef struct cs_top_section {
 typedef struct cs_model_section {
     const char *file;
     const cJSON *uniform, *in_place;
-    uint32_t batch_size;  /* 0: so that a micro-batch is what the model was made for */
-    uint32_t optimizer;   /* position in cs_optimizers */
-    cs_workload workload; /* of a model that is built from its architecture */
-    cs_net net;           /* its network, until the model is built */
+    uint32_t batch_size;   /* 0: so that a micro-batch is what the model was made for */
+    uint32_t optimizer;    /* position in cs_optimizers */
+    cs_workload workload;  /* of a model that is built from its architecture */
+    cs_net net;            /* its network, until the model is built */
+    int64_t device_memory; /* bytes of the named model's device; 0: there is none */
 } cs_model_section;
 
 typedef struct cs_uniform_section {
@@ -103,7 +104,9 @@ CS_MUST_CHECK cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error)
 /* Builds a uniform model, once it is known how many layers it has. */
 CS_MUST_CHECK cs_status cs_draft_build_uniform(cs_draft *draft, uint32_t layers, cs_error *error);
 
-/* Each builds its part of the scenario, in this order. */
+/* Each builds its part of the scenario, in this order. The first takes the number of devices from
+ * the topology where that has one of its own and the scenario says none. */
+CS_MUST_CHECK cs_status cs_draft_count_devices(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_model(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error);
@@ -125,6 +128,9 @@ CS_MUST_CHECK cs_status cs_draft_place(cs_draft *draft, bool given, const cs_jso
 /* Whether "partition" names a planner other than "balanced"; the plan that it makes. */
 bool cs_draft_has_planner(const cs_draft *draft);
 CS_MUST_CHECK cs_status cs_draft_plan(cs_draft *draft, const cs_json_place *place, cs_error *error);
+
+/* Fills the scenario's warnings. */
+void cs_draft_warn(cs_draft *draft);
 
 /* The scenario with all defaults; NULL when memory runs out, or with a message. */
 char *cs_draft_resolved(const cs_draft *draft, cs_error *error);

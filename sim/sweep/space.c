@@ -3,6 +3,7 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,6 +306,43 @@ static cs_status check_distinct(const cs_axis *axis, cs_error *error)
                  : CS_OK;
 }
 
+/* A number, other than 0, without a unit; and a text with one. */
+static bool is_bare(const char *json)
+{
+    return (*json == '-' || isdigit((unsigned char)*json)) && strtod(json, NULL) != 0;
+}
+
+static bool has_unit(const char *json)
+{
+    return *json == '"' && isdigit((unsigned char)json[1]) &&
+           !isdigit((unsigned char)json[strlen(json) - 2]);
+}
+
+/* In "16,32 GB" the 16 are bytes. */
+static cs_status check_units(const cs_axis *axis, cs_error *error)
+{
+    const char *bare = NULL, *unit = NULL;
+    for (uint32_t i = 0; i < axis->values.n; i++) {
+        const char *json = axis->values.texts[i];
+        bare = !bare && is_bare(json) ? json : bare;
+        unit = !unit && has_unit(json) ? json : unit;
+    }
+    if (!bare || !unit)
+        return CS_OK;
+    return cs_error_add(error, CS_INVALID,
+                        "%s: must have a unit with each of its values or with none (got %.40s and "
+                        "%.40s)",
+                        axis->pointer, bare, unit);
+}
+
+static cs_status check_axes(const cs_space *space, cs_error *error)
+{
+    cs_status status = check_pointers(space, error);
+    for (uint32_t a = 0; a < space->n_axes && status == CS_OK; a++)
+        status = check_units(&space->axes[a], error);
+    return status;
+}
+
 static cs_status count_grid(cs_space *space, cs_error *error)
 {
     uint64_t n = 1;
@@ -350,7 +388,7 @@ cs_status cs_space_close(cs_space *space, cs_space_form form, cs_error *error)
         return cs_error_add(error, CS_USAGE,
                             "nothing is varied; give --vary /json/pointer=VALUES, --csv FILE, or a "
                             "\"sweep\" in the scenario");
-    cs_status status = check_pointers(space, error);
+    cs_status status = check_axes(space, error);
     if (status != CS_OK)
         return status;
     return form == CS_SPACE_GRID ? count_grid(space, error) : count_list(space, error);

@@ -60,7 +60,7 @@ CS_MUST_CHECK cs_status cs_space_vary_json(cs_space *space, const char *origin, 
 CS_MUST_CHECK cs_status cs_space_read_csv(cs_space *space, const char *path, cs_error *error);
 
 /* Counts the points. Refused: no key, a key twice, one key within another, keys of different length
- * in a list, a value twice on a grid's axis, more than CS_SPACE_POINTS_MAX points. */
+ * in a list, a value twice on a grid's axis, numbers without a unit beside texts with one, more than CS_SPACE_POINTS_MAX points. */
 CS_MUST_CHECK cs_status cs_space_close(cs_space *space, cs_space_form form, cs_error *error);
 
 /* The value of an axis at a point, as JSON text; its position among the axis' values. */

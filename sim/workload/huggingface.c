@@ -194,6 +194,12 @@ static const struct family {
 
 enum { N_FAMILIES = sizeof(families) / sizeof(families[0]) };
 
+/* "mixtral", "qwen2_moe": near in letters to what is known, and far from it. */
+static bool has_experts(const char *type)
+{
+    return strcmp(type, "mixtral") == 0 || strstr(type, "moe");
+}
+
 static cs_status find_family(const cJSON *root, const cs_json_place *place,
                              const struct family **family, cs_error *error)
 {
@@ -213,6 +219,10 @@ static cs_status find_family(const cJSON *root, const cs_json_place *place,
                                "must be an object, the config.json of transformers "
                                "(got %s)",
                                cs_json_kind(root));
+    if (cJSON_IsString(type) && has_experts(type->valuestring))
+        return cs_json_invalid(&key, error,
+                               "mixtures of experts are not supported (got \"%.64s\"); known: %s",
+                               type->valuestring, guess.known);
     return cs_json_invalid(&key, error, "unknown architecture %s", cs_guess_text(&guess));
 }
 
@@ -276,6 +286,25 @@ static cs_status read_additions(const cJSON *parameters, const cs_json_place *pl
     return status;
 }
 
+/* What the weights are stored in, which is what is trained in where nobody says otherwise. */
+static void take_precision(const cJSON *root, cs_net *net)
+{
+    static const struct {
+        const char *name;
+        cs_precision precision;
+    } rows[] = {{"float32", CS_PRECISION_FP32},
+                {"float16", CS_PRECISION_FP16},
+                {"bfloat16", CS_PRECISION_BF16}};
+    const cJSON *type = cs_json_member(root, "torch_dtype");
+    type = type ? type : cs_json_member(root, "dtype"); /* as newer versions write it */
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && cJSON_IsString(type); i++) {
+        if (strcmp(type->valuestring, rows[i].name) != 0)
+            continue;
+        net->precision = rows[i].precision;
+        net->has_precision = true;
+    }
+}
+
 cs_status cs_huggingface_read(const cJSON *root, const char *file, const cJSON *parameters,
                               const cs_json_place *place, cs_net *net, cs_error *error)
 {
@@ -292,12 +321,14 @@ cs_status cs_huggingface_read(const cJSON *root, const char *file, const cJSON *
     if (status != CS_OK)
         return status;
     cs_net_begin(&made, family->type, error);
+    made.place = &top;
     family->build(&made, &c, &more);
     status = cs_net_end(&made);
     if (status != CS_OK) {
         cs_net_finish(&made);
         return status;
     }
+    take_precision(root, &made);
     *net = made;
     return CS_OK;
 }

@@ -35,19 +35,43 @@ cs_status cs_net_end(cs_net *net)
     if (net->status == CS_OK && net->n_ops == 0)
         cs_net_fail(net, "a network must have at least one operator");
     net->error = NULL;
+    net->place = NULL;
     return net->status;
+}
+
+/* With what is known of the place: nothing, the description, or the parameter in it. */
+static void fail(cs_net *net, const char *parameter, const char *format, va_list arguments)
+{
+    char text[512];
+    const cs_json_place key = {.up = net->place, .key = parameter};
+    const char *blank = *parameter ? " " : "";
+    if (net->status != CS_OK)
+        return;
+    vsnprintf(text, sizeof(text), format, arguments);
+    if (!net->place)
+        net->status =
+            cs_error_add(net->error, CS_INVALID, "%s: %s%s%s", net->name, parameter, blank, text);
+    else if (net->has_keys && *parameter)
+        net->status = cs_json_invalid(&key, net->error, "%s", text);
+    else
+        net->status = cs_json_invalid(net->place, net->error, "%s: %s%s%s", net->name, parameter,
+                                      blank, text);
 }
 
 void cs_net_fail(cs_net *net, const char *format, ...)
 {
-    char text[512];
     va_list arguments;
-    if (net->status != CS_OK)
-        return;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    fail(net, "", format, arguments);
     va_end(arguments);
-    net->status = cs_error_add(net->error, CS_INVALID, "%s: %s", net->name, text);
+}
+
+void cs_net_refuse(cs_net *net, const char *parameter, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(net, parameter, format, arguments);
+    va_end(arguments);
 }
 
 static void out_of_memory(cs_net *net)

@@ -22,6 +22,8 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/error.h"
+#include "sim/base/json.h"
+#include "sim/workload/precision.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -152,10 +154,14 @@ typedef struct cs_net {
     uint32_t n_storages;
     int64_t input_elements; /* per sample, of all inputs that are no token ids */
     int64_t input_ids;      /* token ids per sample */
+    bool has_precision;     /* its description says which numbers it is kept in: */
+    cs_precision precision;
     /* while it is built: */
     char scope[128];
     cs_status status;
     cs_error *error;
+    const cs_json_place *place; /* where the network is described, for messages; or NULL */
+    bool has_keys;              /* by the names of its parameters */
 } cs_net;
 
 /* ---- life cycle ---- */
@@ -168,8 +174,10 @@ void cs_net_begin(cs_net *net, const char *name, cs_error *error);
 CS_MUST_CHECK cs_status cs_net_end(cs_net *net);
 void cs_net_finish(cs_net *net);
 
-/* Makes the network fail: for parameters that do not fit each other. */
+/* Makes the network fail; the second for parameters that do not fit each other: the text goes on
+ * where the parameter's name ends, "must divide hidden, 768 (got 7)". */
 void cs_net_fail(cs_net *net, const char *format, ...) CS_PRINTF(2, 3);
+void cs_net_refuse(cs_net *net, const char *parameter, const char *format, ...) CS_PRINTF(3, 4);
 
 /* ---- names ---- */
 

@@ -18,7 +18,8 @@ const cs_field cs_workload_fields[] = {
      .doc = "whose times the named model takes: one of `sim list devices`, or a file"},
     {"precision", CS_FIELD_CHOICE, offsetof(cs_workload, precision), .fallback = "fp32",
      .choices = cs_precision_names,
-     .doc = "of the named model; fp16 and bf16 keep master weights and states in float32"},
+     .doc = "of the named model; fp16 and bf16 keep master weights and states in float32; of a "
+            "config.json that says torch_dtype, that one when not given"},
     {"granularity", CS_FIELD_CHOICE, offsetof(cs_workload, granularity), .fallback = "layer",
      .choices = cs_granularity_names,
      .doc = "of the chain that the named model becomes: the finest, or its blocks"},
@@ -68,6 +69,12 @@ cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *
     status = cs_zoo_find(workload->name, &entry, &why);
     (void)cs_json_invalid(&name, error, "%s", why.text);
     return status;
+}
+
+void cs_workload_take_precision(cs_workload *workload, const cs_net *net)
+{
+    if (net->has_precision)
+        workload->precision = net->precision;
 }
 
 cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *device,

@@ -29,6 +29,9 @@ extern const cs_field cs_workload_fields[];
 CS_MUST_CHECK cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *place,
                                             cs_net *net, cs_error *error);
 
+/* Takes the precision that a config.json asks for, where the user does not say one. */
+void cs_workload_take_precision(cs_workload *workload, const cs_net *net);
+
 /* The device and the options for net-model.h. The device is the caller's to finish. */
 CS_MUST_CHECK cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *device,
                                             cs_net_options *options, cs_error *error);

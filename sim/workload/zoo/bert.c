@@ -53,8 +53,8 @@ void cs_bert_build(cs_net *net, const cs_bert *p)
     if (!cs_net_check_heads(net, p->hidden, p->heads))
         return;
     if (p->sequence > p->positions)
-        cs_net_fail(net, "sequence must be at most positions, %u (got %u)", p->positions,
-                    p->sequence);
+        cs_net_refuse(net, "sequence", "must be at most positions, %u (got %u)", p->positions,
+                      p->sequence);
     cs_net_block(net, "embeddings");
     cs_tensor x = cs_net_embedding(net, "word_embeddings", cs_net_token_ids(net, p->sequence),
                                    p->vocabulary, p->hidden);

@@ -51,7 +51,8 @@ void cs_gpt_build(cs_net *net, const cs_gpt *p)
     if (!cs_net_check_heads(net, p->hidden, p->heads))
         return;
     if (p->sequence > positions)
-        cs_net_fail(net, "sequence must be at most positions, %u (got %u)", positions, p->sequence);
+        cs_net_refuse(net, "sequence", "must be at most positions, %u (got %u)", positions,
+                      p->sequence);
     cs_net_block(net, "embedding");
     cs_tensor tokens =
         cs_net_embedding(net, "wte", cs_net_token_ids(net, p->sequence), p->vocabulary, p->hidden);

@@ -56,7 +56,7 @@ void cs_llama_build(cs_net *net, const cs_llama *p)
     if (p->head == 0 && !cs_net_check_heads(net, p->hidden, p->heads))
         return;
     if (p->heads % p->kv_heads != 0) {
-        cs_net_fail(net, "kv_heads must divide heads, %u (got %u)", p->heads, p->kv_heads);
+        cs_net_refuse(net, "kv_heads", "must divide heads, %u (got %u)", p->heads, p->kv_heads);
         return;
     }
     cs_net_block(net, "embedding");

@@ -59,6 +59,8 @@ cs_status cs_zoo_build(const cs_zoo_entry *entry, const cJSON *params, const cs_
         values ? cs_field_read(params, place, (const cs_field *const[]){entry->fields, NULL},
                                (void *const[]){values}, &made.arena, error)
                : cs_error_no_memory(error);
+    made.place = place;
+    made.has_keys = true;
     if (status == CS_OK) {
         entry->build(&made, entry->variant, values);
         status = cs_net_end(&made);

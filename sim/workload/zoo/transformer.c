@@ -9,7 +9,7 @@ bool cs_net_check_heads(cs_net *net, uint32_t hidden, uint32_t heads)
 {
     if (heads > 0 && hidden % heads == 0)
         return true;
-    cs_net_fail(net, "heads must divide hidden, %u (got %u)", hidden, heads);
+    cs_net_refuse(net, "heads", "must divide hidden, %u (got %u)", hidden, heads);
     return false;
 }
 

@@ -67,7 +67,7 @@ void cs_vit_build(cs_net *net, const cs_vit *p)
         return;
     cs_tensor x = embed(net, p);
     if (p->image % p->patch != 0)
-        cs_net_fail(net, "image must be a multiple of patch, %u (got %u)", p->patch, p->image);
+        cs_net_refuse(net, "image", "must be a multiple of patch, %u (got %u)", p->patch, p->image);
     for (uint32_t i = 0; i < p->layers; i++) {
         cs_net_block(net, "encoder.%u", i);
         x = cs_net_add(net, "add_1", attend(net, p, cs_net_layer_norm(net, "ln_1", x)), x);

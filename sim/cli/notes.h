@@ -1,0 +1,13 @@
+/* What a run's figures do not show by themselves and a user would want to know. */
+#ifndef CS_CLI_NOTES_H
+#define CS_CLI_NOTES_H
+
+#include "sim/base/log.h"
+#include "sim/cli/simulate.h"
+
+/* Writes them as messages for people: an all-reduce that leaves NICs unused, too few mini-batches for
+ * a schedule without a flush. */
+void cs_notes_write(const cs_scenario *scenario, const cs_simulation *simulation,
+                    const cs_log *log);
+
+#endif

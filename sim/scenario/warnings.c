@@ -1,0 +1,44 @@
+#include "sim/scenario/sections.h"
+
+#include <string.h>
+
+/* Below it, in bytes or bytes/s, a number without a unit is one whose unit was forgotten. */
+static const double least_meant = 1e6;
+
+static void warn_bare(const cJSON *value, const char *unit, const cs_json_place *place,
+                      cs_error *warnings)
+{
+    char got[CS_JSON_DESCRIBED_BYTES];
+    if (!cJSON_IsNumber(value) || !(value->valuedouble > 0 && value->valuedouble < least_meant))
+        return;
+    (void)cs_json_invalid(place, warnings,
+                          "%s has no unit and is taken as %s; a text has one, such as \"16 G%s\"",
+                          cs_json_describe(value, got, sizeof(got)), unit, unit);
+}
+
+static bool ends_with(const char *key, const char *end)
+{
+    const size_t length = strlen(key), cut = strlen(end);
+    return length >= cut && strcmp(key + length - cut, end) == 0;
+}
+
+/* All memories and bandwidths of a section, in whichever topologies they stand. */
+static void warn_members(const cJSON *object, const cs_json_place *up, cs_error *warnings)
+{
+    for (const cJSON *at = cJSON_IsObject(object) ? object->child : NULL; at; at = at->next) {
+        const cs_json_place place = {.up = up, .key = at->string};
+        const bool rate = ends_with(at->string, "bandwidth") || ends_with(at->string, "bandwidths");
+        const char *unit = rate ? "B/s" : strcmp(at->string, "memory") == 0 ? "B" : NULL;
+        if (unit && cJSON_IsArray(at))
+            warn_bare(at->child, unit, &place, warnings);
+        else if (unit)
+            warn_bare(at, unit, &place, warnings);
+        warn_members(at, &place, warnings);
+    }
+}
+
+void cs_draft_warn(cs_draft *draft)
+{
+    const cs_json_place platform = {.up = &draft->root, .key = "platform"};
+    warn_members(draft->top.platform, &platform, &draft->scenario->warnings);
+}
