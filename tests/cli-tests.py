@@ -111,6 +111,22 @@ class Messages(Case):
                            shown('run', 'dp.json', '--stop-on-oom', '--no-output'))
         self.expect_files('tiny.h5', 'x.h5', 'dp.json')
 
+    def test_device_rows(self):
+        """Equal devices share a row and a message; of many different ones the first and the last."""
+        same = ['run', 'tiny.json', '--no-output', '-s', '/schedule={"kind": "dp"}', '-s']
+        out = run(*same, '/platform={"topology": "ideal", "devices": 20, "memory": "7 GB"}').stdout
+        self.assertEqual(re.findall(r'^ +(\S+) +100\.0 %', out, re.MULTILINE), ['0-19'])
+        self.assertEqual(re.findall(r'^out of memory: (.*?),', out, re.MULTILINE),
+                         ['devices 0 to 19'])
+        # stage s keeps 20 - s activations: all differ, and none fits
+        out = run('run', 'tiny.json', '--no-output', '-s', '/model/uniform/layers=20', '-s',
+                  '/schedule/kind=1f1b', '-s', '/schedule/micro_batches=20', '-s',
+                  '/platform={"topology": "ideal", "devices": 20, "memory": "3 GB"}').stdout
+        rows = re.findall(r'^ +(\d\S*|\.\.\. .*) .* OUT OF MEMORY$|^ +(\.\.\. \d+ more)', out,
+                          re.MULTILINE)
+        self.assertEqual([a or b for a, b in rows], [*map(str, range(14)), '... 5 more', '19'])
+        self.assertIn('out of memory: 4 more devices\n', out)
+
     def test_check_and_plan(self):
         self.expect_golden('check-and-plan', ''.join([
             shown('check', 'tiny.json'), shown('check', 'tiny.json', '--resolved'),

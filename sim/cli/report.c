@@ -205,14 +205,91 @@ static void compare_peaks(const cs_simulation *simulation, FILE *out)
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
+static bool is_peak_of(const cs_form *form, uint32_t device)
+{
+    return form->figure == CS_FIGURE_PEAK_ACTIVATIONS && form->device == device;
+}
+
+/* Schedules state them one device after the other, so the place of the first tells that of all. */
 static const cs_form *peak_form(const cs_simulation *simulation, uint32_t device)
 {
-    for (uint32_t f = 0; f < simulation->forms.n; f++) {
-        const cs_form *form = &simulation->forms.forms[f];
-        if (form->figure == CS_FIGURE_PEAK_ACTIVATIONS && form->device == device)
-            return form;
+    const cs_forms *forms = &simulation->forms;
+    uint32_t f = 0;
+    while (f < forms->n && forms->forms[f].figure != CS_FIGURE_PEAK_ACTIVATIONS)
+        f++;
+    if (device < forms->n - f && is_peak_of(&forms->forms[f + device], device))
+        return &forms->forms[f + device];
+    for (; f < forms->n; f++) {
+        if (is_peak_of(&forms->forms[f], device))
+            return &forms->forms[f];
     }
     return NULL;
+}
+
+/* All that is said of a device but its number. Devices that say the same share a line: as a rule they
+ * are replicas, and follow each other. */
+typedef struct device_line {
+    char text[768];
+} device_line;
+
+/* Writes an empty line where there is nothing to say. */
+typedef void line_writer(const cs_simulation *simulation, uint32_t device, device_line *line);
+
+/* The device after the last one that says the same as `first`. */
+static uint32_t group_end(const cs_simulation *simulation, line_writer *write, uint32_t first)
+{
+    device_line line, other;
+    uint32_t end = first + 1;
+    write(simulation, first, &line);
+    for (; end < simulation->trace.n_devices; end++) {
+        write(simulation, end, &other);
+        if (strcmp(line.text, other.text) != 0)
+            break;
+    }
+    return end;
+}
+
+/* The first of the devices that say the same as the last one. */
+static uint32_t last_group(const cs_simulation *simulation, line_writer *write)
+{
+    device_line line, other;
+    uint32_t first = simulation->trace.n_devices - 1;
+    write(simulation, first, &line);
+    for (; first > 0; first--) {
+        write(simulation, first - 1, &other);
+        if (strcmp(line.text, other.text) != 0)
+            break;
+    }
+    return first;
+}
+
+static bool are_many(const cs_simulation *simulation, line_writer *write)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < simulation->trace.n_devices && n <= DEVICE_ROWS; n++)
+        d = group_end(simulation, write, d);
+    return n > DEVICE_ROWS;
+}
+
+/* A line for each group of equal devices, "0-63" in front; of many the first ones and the last. */
+static void print_lines(const cs_simulation *simulation, line_writer *write, FILE *out)
+{
+    const uint32_t n = simulation->trace.n_devices;
+    const bool many = are_many(simulation, write);
+    for (uint32_t first = 0, row = 0, end; first < n; first = end, row++) {
+        device_line line;
+        char devices[32];
+        if (many && row == DEVICE_ROWS - 2) {
+            const uint32_t last = last_group(simulation, write);
+            fprintf(out, "   ... %u more devices, all of them in --json and the results file\n",
+                    last - first);
+            first = last;
+        }
+        end = group_end(simulation, write, first);
+        write(simulation, first, &line);
+        snprintf(devices, sizeof(devices), end == first + 1 ? "%u" : "%u-%u", first, end - 1);
+        fprintf(out, "%6s %s\n", devices, line.text);
+    }
 }
 
 static text percent_text(const cs_analysis *analysis, cs_time time)
@@ -229,22 +306,22 @@ static cs_time all_compute(const cs_time_use *use)
     return sum;
 }
 
-static void print_device(const cs_simulation *simulation, uint32_t device, FILE *out)
+static void write_use(const cs_simulation *simulation, uint32_t device, device_line *line)
 {
     const cs_analysis *analysis = &simulation->analysis;
     const cs_time_use *use = &analysis->devices[device];
     const cs_device_record *record = &simulation->trace.devices[device];
     const cs_form *form = peak_form(simulation, device);
-    fprintf(out, "%6u %9s %9s %10s %9s   %-10s %-10s %-11s %s%s\n", device,
-            percent_text(analysis, all_compute(use)).characters,
-            percent_text(analysis, use->communication).characters,
-            percent_text(analysis, use->dependency).characters,
-            percent_text(analysis, use->flush).characters,
-            bytes_text((double)record->peak).characters,
-            time_text((double)record->peak_time).characters,
-            bytes_text((double)record->category_peak[CS_MEMORY_ACTIVATIONS]).characters,
-            form ? bytes_text(cs_form_value(form)).characters : "-",
-            record->out_of_memory ? "  OUT OF MEMORY" : "");
+    snprintf(line->text, sizeof(line->text), "%9s %9s %10s %9s   %-10s %-10s %-11s %s%s",
+             percent_text(analysis, all_compute(use)).characters,
+             percent_text(analysis, use->communication).characters,
+             percent_text(analysis, use->dependency).characters,
+             percent_text(analysis, use->flush).characters,
+             bytes_text((double)record->peak).characters,
+             time_text((double)record->peak_time).characters,
+             bytes_text((double)record->category_peak[CS_MEMORY_ACTIVATIONS]).characters,
+             form ? bytes_text(cs_form_value(form)).characters : "-",
+             record->out_of_memory ? "  OUT OF MEMORY" : "");
 }
 
 static void print_devices(const cs_simulation *simulation, FILE *out)
@@ -254,14 +331,7 @@ static void print_devices(const cs_simulation *simulation, FILE *out)
             "waiting", "peak", "", "peak", "closed");
     fprintf(out, "%6s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", "device", "computing", "messages",
             "for others", "for flush", "memory", "at", "activations", "form");
-    for (uint32_t d = 0; d < n; d++) {
-        if (n > DEVICE_ROWS && d == DEVICE_ROWS - 2) {
-            fprintf(out, "   ... %u more devices, all of them in --json and the results file\n",
-                    n - DEVICE_ROWS + 1);
-            d = n - 1;
-        }
-        print_device(simulation, d, out);
-    }
+    print_lines(simulation, write_use, out);
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
     if (form) {
         char line[512];
@@ -299,46 +369,61 @@ static void describe_culprit(const cs_graph *graph, uint32_t task, char *out, si
                  cs_graph_micro_batch(graph, task), cs_graph_class(graph, task)->stage);
 }
 
-static void print_oom(const cs_simulation *simulation, uint32_t device, FILE *out)
+static void write_oom(const cs_simulation *simulation, uint32_t device, device_line *line)
 {
     const cs_device_record *record = &simulation->trace.devices[device];
-    char culprit[128], line[768];
-    describe_culprit(&simulation->graph, record->oom_task, culprit, sizeof(culprit));
+    char culprit[128], *out = line->text;
+    const size_t size = sizeof(line->text);
     int64_t live = 0;
+    *out = '\0';
+    if (!record->out_of_memory)
+        return;
+    describe_culprit(&simulation->graph, record->oom_task, culprit, sizeof(culprit));
     for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
         live += record->at_oom[c];
-    size_t end = (size_t)snprintf(
-        line, sizeof(line),
-        "out of memory: device %u, at %s, by %s: %s in use, capacity %s:", device,
-        time_text((double)record->oom_time).characters, culprit,
-        bytes_text((double)live).characters, bytes_text((double)record->capacity).characters);
+    size_t end = (size_t)snprintf(out, size, "at %s, by %s: %s in use, capacity %s:",
+                                  time_text((double)record->oom_time).characters, culprit,
+                                  bytes_text((double)live).characters,
+                                  bytes_text((double)record->capacity).characters);
     const char *separator = " ";
-    for (uint32_t c = 0; c < CS_N_CATEGORIES && end < sizeof(line); c++) {
+    for (uint32_t c = 0; c < CS_N_CATEGORIES && end < size; c++) {
         if (record->at_oom[c] == 0)
             continue;
-        end +=
-            (size_t)snprintf(line + end, sizeof(line) - end, "%s%s %s", separator,
-                             cs_category_name(c), bytes_text((double)record->at_oom[c]).characters);
+        end += (size_t)snprintf(out + end, size - end, "%s%s %s", separator, cs_category_name(c),
+                                bytes_text((double)record->at_oom[c]).characters);
         separator = ", ";
     }
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
+/* "out of memory: devices 0 to 63, at ..." */
+static void print_oom(uint32_t first, uint32_t end, const device_line *line, FILE *out)
+{
+    char whole[sizeof(line->text) + 64], to[16] = "";
+    if (end > first + 1)
+        snprintf(to, sizeof(to), " to %u", end - 1);
+    snprintf(whole, sizeof(whole), "out of memory: device%s %u%s, %s", *to ? "s" : "", first, to,
+             line->text);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, whole);
 }
 
 static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
 {
-    uint32_t shown = 0, n = 0;
-    for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {
-        if (!simulation->trace.devices[d].out_of_memory)
+    uint32_t rows = 0, more = 0;
+    for (uint32_t first = 0, end; first < simulation->trace.n_devices; first = end) {
+        device_line line;
+        end = group_end(simulation, write_oom, first);
+        write_oom(simulation, first, &line);
+        if (!*line.text)
             continue;
-        if (n++ == 0)
+        if (rows == 0)
             fputc('\n', out);
-        if (shown < DEVICE_ROWS) {
-            print_oom(simulation, d, out);
-            shown++;
-        }
+        if (rows++ < DEVICE_ROWS)
+            print_oom(first, end, &line, out);
+        else
+            more += end - first;
     }
-    if (n > shown)
-        fprintf(out, "out of memory: %u more devices\n", n - shown);
+    if (more > 0)
+        fprintf(out, "out of memory: %u more devices\n", more);
     if (simulation->trace.stopped)
         fprintf(out, "the run was stopped there, as asked\n");
 }
