@@ -421,6 +421,28 @@ class Sweep(unittest.TestCase):
         out = self.sim('--vary', '/schedule=' + ','.join([kinds[0], kinds[2]]), '--no-output').stdout
         self.assertIn('2 values from kind=gpipe to kind=1f1b', out)
 
+    def test_staleness(self):
+        """PipeDream keeps S - s versions on stage s of S = 4, for gradients that are S - 1 - s updates
+        late (Narayanan et al., SOSP 2019, section 3.3); PipeDream-2BW two, for 1 (Narayanan et al.,
+        ICML 2021, section 3.1); GPipe flushes."""
+        kinds = ['{"kind": "pipedream"}', '{"kind": "pipedream_2bw", "micro_batches": 4}',
+                 '{"kind": "gpipe", "micro_batches": 4}']
+        self.sim('--vary', '/schedule=' + ','.join(kinds), '-o', 't.csv', '--table',
+                 'peak_versions,gradient_delay_max', '--set', '/iterations=12')
+        with open(self.path('t.csv'), newline='', encoding='utf-8') as file:
+            self.assertEqual([(r['peak_versions'], r['gradient_delay_max'])
+                              for r in csv.DictReader(file)], [('4', '3'), ('2', '1'), ('1', '0')])
+        said = {}
+        for kind in kinds:
+            out = subprocess.run([SIM, 'run', 's.json', '--no-output', '-s', '/iterations=12', '-s',
+                                  '/schedule=' + kind], capture_output=True, text=True, check=True,
+                                 cwd=self.folder.name).stdout
+            table = out.partition('versions  gradient\n')[2].partition('\n\n')[0]
+            said[kind] = [tuple(line.split()) for line in table.splitlines()[1:]]
+        self.assertEqual(list(said.values()), [
+            [('0', '4', '3'), ('1', '3', '2'), ('2', '2', '1'), ('3', '1', '0')],
+            [('0-3', '2', '1')], []])
+
     def test_hint(self):
         """pipedream has no micro_batches; the command that the message tells works."""
         done = self.sim('--no-output', '--vary', '/schedule/kind=gpipe,pipedream')

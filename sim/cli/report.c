@@ -341,6 +341,46 @@ static void print_devices(const cs_simulation *simulation, FILE *out)
     compare_peaks(simulation, out);
 }
 
+/* ---- staleness ---- */
+
+static bool is_stale(const cs_staleness *staleness)
+{
+    for (uint32_t s = 0; s < staleness->n_slots; s++) {
+        if (staleness->slots[s].peak_versions > 1 || staleness->slots[s].max_gradient_delay > 0)
+            return true;
+    }
+    return false;
+}
+
+/* The most of all weights on the device. */
+static void write_staleness(const cs_simulation *simulation, uint32_t device, device_line *line)
+{
+    const cs_staleness *staleness = &simulation->analysis.staleness;
+    char delay_text[24] = "-";
+    int64_t delay = CS_STALENESS_NONE;
+    uint32_t versions = 0;
+    for (uint32_t s = 0; s < staleness->n_slots; s++) {
+        const cs_slot_staleness *slot = &staleness->slots[s];
+        if (slot->device != device)
+            continue;
+        versions = slot->peak_versions > versions ? slot->peak_versions : versions;
+        delay = slot->max_gradient_delay > delay ? slot->max_gradient_delay : delay;
+    }
+    if (delay != CS_STALENESS_NONE)
+        snprintf(delay_text, sizeof(delay_text), "%" PRId64, delay);
+    snprintf(line->text, sizeof(line->text), "%9" PRIu32 " %9s", versions, delay_text);
+}
+
+/* Of schedules that keep versions of weights, or whose gradients are of old ones. */
+static void print_staleness(const cs_simulation *simulation, FILE *out)
+{
+    if (!is_stale(&simulation->analysis.staleness))
+        return;
+    fprintf(out, "\n%6s %9s %9s\n%6s %9s %9s\n", "", "versions", "gradient", "device", "kept",
+            "delay");
+    print_lines(simulation, write_staleness, out);
+}
+
 /* ---- the rest ---- */
 
 static void print_path(const cs_analysis *analysis, FILE *out)
@@ -531,6 +571,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_noise(scenario, out);
     print_figures(simulation, out);
     print_devices(simulation, out);
+    print_staleness(simulation, out);
     print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)
         print_sources(&simulation->forms, out);
