@@ -638,6 +638,76 @@ class Documentation(Case):
             self.expect(run('check', 'example.json'), 0)
 
 
+class Work(Case):
+    """Model flop and its share of a device's peak."""
+
+    GPT = {'schema_version': 1,
+           'model': {'name': 'gpt', 'device': 'a100', 'precision': 'bf16', 'batch_size': 16,
+                     'parameters': {'layers': 4, 'hidden': 256, 'heads': 4, 'sequence': 128,
+                                    'vocabulary': 1000}},
+           'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '200 GB/s'},
+           'schedule': {'kind': 'gpipe', 'micro_batches': 4}, 'iterations': 2}
+
+    def result(self, document, *sets):
+        words = [word for s in sets for word in ('-s', s)]
+        done = run('run', write('gpt.json', document), '--no-output', '--json', *words)
+        self.expect(done, 0)
+        return json.loads(done.stdout)
+
+    def test_by_hand(self):
+        """Multiply-accumulates of a token of GPT-2: 12 H^2 in each layer (3 for queries, keys and
+        values, 1 behind attention, 8 of the two dense layers), V H for the logits; causal attention
+        reads (T + 1) / 2 keys and as many values on average, of H features each. 6 flop for each:
+        6 N + 6 L H (T + 1), PaLM's 6 N + 12 L H Q T with half of the attention."""
+        layers, width, tokens, words = 4, 256, 128, 1000
+        macs = tokens * (12 * layers * width**2 + words * width + layers * (tokens + 1) * width)
+        result = self.result(self.GPT)
+        self.assertEqual(result['model_flop_per_sample'], 6 * macs)
+        rate = result['throughput_samples_per_s']
+        self.assertAlmostEqual(result['throughput_tokens_per_s'], tokens * rate, 3)
+        self.assertAlmostEqual(result['device_model_flop_per_s'] / (6 * macs * rate / 2), 1, 12)
+        # the data sheet's 312 Tflop/s
+        self.assertAlmostEqual(result['model_flop_utilisation_fraction'] /
+                               (6 * macs * rate / 2 / 312e12), 1, 12)
+        heading = 'What a model of known work adds to it'
+        keys = list(tables_of(os.path.join(SCENARIOS, 'README.md'))[heading])
+        self.assertEqual([key for key in result if key in keys], keys)
+
+    def test_what_counts(self):
+        """Recomputation takes time and is no work; a slower device has a lower peak; layers of a file
+        know nothing, and what was resolved knows what it did."""
+        plain, again = self.result(self.GPT), self.result(self.GPT, '/model/recompute=true')
+        self.assertEqual(again['model_flop_per_sample'], plain['model_flop_per_sample'])
+        self.assertLess(again['throughput_samples_per_s'], plain['throughput_samples_per_s'])
+        slow = self.result(self.GPT, '/platform/speed=[0.5, 1]')
+        self.assertAlmostEqual(slow['device_model_flop_per_s'] / (0.75 * 312e12) /
+                               slow['model_flop_utilisation_fraction'], 1, 12)
+        write('resolved.json', run('check', 'gpt.json', '--resolved').stdout)
+        resolved = json.loads(run('run', 'resolved.json', '--no-output', '--json').stdout)
+        self.assertEqual(resolved, dict(plain, name=resolved['name']))
+        tiny = json.loads(run('run', 'tiny.json', '--no-output', '--json').stdout)
+        self.assertNotIn('model_flop_per_sample', tiny)
+        self.assertNotIn('model flop', run('run', 'tiny.json', '--no-output').stdout)
+
+    def test_text(self):
+        """One product of 6 flop per sample, in a millisecond of forward and two of backward, on two
+        devices: 1e9 flop per 3 ms are a ninth of 3 Tflop/s."""
+        layers = [{'name': 'a', 'forward': '1 ms', 'backward': '2 ms', 'weights': 4, 'output': 4}]
+        model = {'schema_version': 1, 'name': 'one', 'batch_size': 1, 'layers': layers,
+                 'work': {'flop_per_sample': 1e9, 'peak': '3 Tflop/s', 'device': 'slate'},
+                 'provenance': {'source': 'a test', 'hardware': 'none', 'date': '2026-11-21'}}
+        document = {'schema_version': 1, 'model': {'inline': model}, 'schedule': {'kind': 'dp'},
+                    'platform': {'topology': 'ideal', 'devices': 2}}
+        out = run('run', write('one.json', document), '--no-output').stdout
+        self.assertIn("model flop         333.3 Gflop/s a device, 11.1 % of slate's peak in fp32\n", out)
+        model['work'] = {'flop_per_sample': 1e9, 'tokens_per_sample': 3}
+        out = run('run', write('one.json', document), '--no-output').stdout
+        self.assertIn('666.67 samples/s, 2000 tokens/s\nmodel flop         333.3 Gflop/s a device\n', out)
+        model['work'] = {'flop_per_sample': 0, 'token': 1}
+        self.expect(run('run', write('one.json', document), '--no-output'), 3,
+                    '/model/inline/work/flop_per_sample: must be > 0', 'unknown key "token"')
+
+
 class Shipped(Case):
     def test_scenarios(self):
         """All of them run, from anywhere, and resolve to a scenario with the same results."""

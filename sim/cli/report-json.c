@@ -309,6 +309,20 @@ static bool add_costs(cJSON *root, const cs_scenario *scenario, const cs_lower_r
     return done;
 }
 
+/* Nothing of a model that does not know its work. */
+static bool add_work(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    const cs_model_work *work = &scenario->model.work;
+    const cs_work_rate rate = cs_simulation_work_rate(scenario, simulation);
+    if (!(work->flop_per_sample > 0))
+        return true;
+    return (work->tokens_per_sample == 0 ||
+            add_number(root, "throughput_tokens_per_s", rate.tokens)) &&
+           add_number(root, "model_flop_per_sample", work->flop_per_sample) &&
+           add_number(root, "device_model_flop_per_s", rate.flop) &&
+           add_number(root, "model_flop_utilisation_fraction", rate.utilisation);
+}
+
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_analysis *analysis = &simulation->analysis;
@@ -328,6 +342,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "iteration_time_s", stopped ? NAN : analysis->iteration_time) &&
            add_number(root, "throughput_samples_per_s", stopped ? NAN : analysis->throughput) &&
            add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
+           add_work(root, scenario, simulation) &&
            cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
            cJSON_AddBoolToObject(root, "stopped", stopped) &&
            cJSON_AddStringToObject(root, "hash", hash) && add_search(root, scenario) &&

@@ -160,15 +160,41 @@ static bool has_form(const cs_simulation *simulation, cs_figure figure)
     return false;
 }
 
-static void print_figures(const cs_simulation *simulation, FILE *out)
+/* "model flop  113 Tflop/s a device, 36 % of a100's peak in bf16" */
+static void print_work(const cs_scenario *scenario, const cs_work_rate *rate, FILE *out)
 {
-    const cs_analysis *analysis = &simulation->analysis;
+    const cs_model *model = &scenario->model;
+    char flop[CS_UNITS_TEXT_BYTES], line[256], share[160] = "";
+    if (isnan(rate->flop))
+        return;
+    if (!isnan(rate->utilisation))
+        snprintf(share, sizeof(share), ", %.3g %% of %.80s's peak in %s", 100 * rate->utilisation,
+                 model->work.device ? model->work.device : "the device",
+                 cs_precision_names[model->precision]);
+    snprintf(line, sizeof(line), "%s a device%s",
+             cs_units_format(rate->flop, CS_QUANTITY_FLOP_RATE, DIGITS, flop, sizeof(flop)), share);
+    print_figure("model flop", line, out);
+}
+
+static void print_throughput(const cs_scenario *scenario, const cs_simulation *simulation,
+                             FILE *out)
+{
+    const cs_work_rate rate = cs_simulation_work_rate(scenario, simulation);
+    char line[128], tokens[64] = "";
+    if (!isnan(rate.tokens))
+        snprintf(tokens, sizeof(tokens), ", %.5g tokens/s", rate.tokens);
+    snprintf(line, sizeof(line), "%.5g samples/s%s", simulation->analysis.throughput, tokens);
+    print_figure("throughput", line, out);
+    print_work(scenario, &rate, out);
+}
+
+static void print_figures(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
+{
     fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "",
             FORMULA_COLUMN - COMPARISON_COLUMN, "simulated is", "formula, and what it assumes");
     if (!simulation->trace.stopped) {
         print_with_forms(simulation, CS_FIGURE_ITERATION_TIME, out);
-        print_figure("throughput", number_text(analysis->throughput, "%.5g samples/s").characters,
-                     out);
+        print_throughput(scenario, simulation, out);
     }
     print_with_forms(simulation, CS_FIGURE_MAKESPAN, out);
     print_with_forms(simulation, CS_FIGURE_BUBBLE, out);
@@ -569,7 +595,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_costs(scenario, &simulation->lowering, out);
     print_collectives(&simulation->lowering, out);
     print_noise(scenario, out);
-    print_figures(simulation, out);
+    print_figures(scenario, simulation, out);
     print_devices(simulation, out);
     print_staleness(simulation, out);
     print_path(&simulation->analysis, out);

@@ -176,6 +176,8 @@ const char *cs_figure_unit(const char *key)
         const char *end, *unit;
     } units[] = {
         {"_samples_per_s", "samples/s"},
+        {"_tokens_per_s", "tokens/s"},
+        {"_flop_per_sample", "flop"},
         {"_bytes_per_s", "bytes/s"},
         {"_flop_per_s", "flop/s"},
         {"_per_s", "1/s"},
