@@ -708,6 +708,49 @@ class Work(Case):
                     '/model/inline/work/flop_per_sample: must be > 0', 'unknown key "token"')
 
 
+class Communication(Case):
+    def result(self, platform, *sets):
+        words = ['-s', '/platform=' + json.dumps(dict(platform, bandwidth='1 GB/s'))]
+        words += [word for s in sets for word in ('-s', s)]
+        out = run('run', 'tiny.json', '--no-output', *words).stdout
+        line = re.search(r'^communication: .*\n', out, re.MULTILINE)
+        return (json.loads(run('run', 'tiny.json', '--no-output', '--json', *words).stdout),
+                line[0] if line else '')
+
+    def overlap(self, of):
+        return [of[key] for key in ('exposed_messages_s', 'exposed_collectives_s',
+                                    'communication_active_s', 'communication_hidden_fraction')]
+
+    def test_messages(self):
+        """Two stages of a layer, F 1 s, B 2 s, messages of 1 s: device 0 does F 0-1, 1-2, B 7-9, 9-11
+        and sends 1-2 (hidden), 2-3, receives 6-7 (waits), 8-9 (hidden); device 1 receives 1-2
+        (waits), 2-3 (hidden), does F 2-3, 3-4, B 4-6, 6-8 and sends 6-7 (hidden), 8-9."""
+        result, line = self.result({'topology': 'ring', 'devices': 2}, '/model/uniform/layers=2',
+                                   '/schedule/micro_batches=2')
+        self.assertEqual(result['makespan_s'], 11)
+        for of in (result, *result['devices']):
+            self.assertEqual(self.overlap(of), [1, 0, 4, 0.5])
+        self.assertEqual(line, 'communication: 4 s a device, 50.0 % hidden; exposed: messages 1 s, '
+                               'collectives 0 s\n')
+
+    def test_collectives(self):
+        """Data parallel on two devices: an all-reduce of 1 GB of each of two layers sends half of it
+        twice, at 1 GB/s. At once after the backward, 2 s are exposed; by buckets of a layer, the
+        second layer's takes 1 s of the 2 s that the first one's backward takes."""
+        words = [{'topology': 'ring', 'devices': 2}, '/model/uniform/layers=2']
+        result, _ = self.result(*words, '/schedule={"kind": "dp"}')
+        self.assertEqual(self.overlap(result), [0, 2, 2, 0])
+        result, line = self.result(*words, '/schedule={"kind": "dp", "bucket": "1 GB"}')
+        for of in (result, *result['devices']):
+            self.assertEqual(self.overlap(of), [0, 1, 2, 0.5])
+        self.assertIn('50.0 % hidden; exposed: messages 0 s, collectives 1 s', line)
+
+    def test_none(self):
+        self.assertNotIn('communication: ', run('run', 'tiny.json', '--no-output').stdout)
+        result = json.loads(run('run', 'tiny.json', '--no-output', '--json').stdout)
+        self.assertEqual(self.overlap(result), [0, 0, 0, None])
+
+
 class Shipped(Case):
     def test_scenarios(self):
         """All of them run, from anywhere, and resolve to a scenario with the same results."""

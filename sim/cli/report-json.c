@@ -30,6 +30,32 @@ static bool add_time_use(cJSON *object, const cs_time_use *use)
            add_number(object, "flush_s", seconds(use->flush));
 }
 
+static double share(double part, double of)
+{
+    return of > 0 ? part / of : (double)NAN;
+}
+
+static bool add_overlap(cJSON *object, double messages, double collectives, double active,
+                        double hidden)
+{
+    return add_number(object, "exposed_messages_s", messages) &&
+           add_number(object, "exposed_collectives_s", collectives) &&
+           add_number(object, "communication_active_s", active) &&
+           add_number(object, "communication_hidden_fraction", share(hidden, active));
+}
+
+static bool add_device_overlap(cJSON *object, const cs_time_use *use)
+{
+    return add_overlap(object, seconds(use->communication - use->collectives),
+                       seconds(use->collectives), seconds(use->active), seconds(use->hidden));
+}
+
+static bool add_mean_overlap(cJSON *root, const cs_analysis *analysis)
+{
+    const cs_mean_use mean = cs_analysis_mean(analysis);
+    return add_overlap(root, mean.messages, mean.collectives, mean.active, mean.hidden);
+}
+
 static bool add_categories(cJSON *object, const char *key, const int64_t *bytes)
 {
     cJSON *categories = cJSON_AddObjectToObject(object, key);
@@ -70,6 +96,7 @@ static bool add_device(cJSON *list, const cs_simulation *simulation, uint32_t de
            add_number(object, "peak_activation_bytes",
                       (double)record->category_peak[CS_MEMORY_ACTIVATIONS]) &&
            add_time_use(object, &simulation->analysis.devices[device]) &&
+           add_device_overlap(object, &simulation->analysis.devices[device]) &&
            add_oom(object, &simulation->graph, record);
 }
 
@@ -342,7 +369,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "iteration_time_s", stopped ? NAN : analysis->iteration_time) &&
            add_number(root, "throughput_samples_per_s", stopped ? NAN : analysis->throughput) &&
            add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
-           add_work(root, scenario, simulation) &&
+           add_mean_overlap(root, analysis) && add_work(root, scenario, simulation) &&
            cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
            cJSON_AddBoolToObject(root, "stopped", stopped) &&
            cJSON_AddStringToObject(root, "hash", hash) && add_search(root, scenario) &&

@@ -409,10 +409,28 @@ static void print_staleness(const cs_simulation *simulation, FILE *out)
 
 /* ---- the rest ---- */
 
+static text seconds_text(double seconds)
+{
+    return time_text(seconds * (double)CS_PS_PER_SEC);
+}
+
+/* Of a device, on average. */
+static void print_communication(const cs_analysis *analysis, FILE *out)
+{
+    const cs_mean_use mean = cs_analysis_mean(analysis);
+    char line[256];
+    if (!(mean.active > 0))
+        return;
+    snprintf(line, sizeof(line),
+             "communication: %s a device, %.1f %% hidden; exposed: messages %s, collectives %s",
+             seconds_text(mean.active).characters, 100 * mean.hidden / mean.active,
+             seconds_text(mean.messages).characters, seconds_text(mean.collectives).characters);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
 static void print_path(const cs_analysis *analysis, FILE *out)
 {
-    fprintf(out, "\ncritical path: %u step%s:", analysis->n_steps,
-            analysis->n_steps == 1 ? "" : "s");
+    fprintf(out, "critical path: %u step%s:", analysis->n_steps, analysis->n_steps == 1 ? "" : "s");
     for (uint32_t kind = 0; kind < CS_N_KINDS; kind++) {
         if (analysis->path.compute[kind] > 0)
             fprintf(out, " %s %s,", cs_kind_name(kind),
@@ -598,6 +616,8 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_figures(scenario, simulation, out);
     print_devices(simulation, out);
     print_staleness(simulation, out);
+    fputc('\n', out);
+    print_communication(&simulation->analysis, out);
     print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)
         print_sources(&simulation->forms, out);
