@@ -209,6 +209,44 @@ class Messages(Case):
             planned = json.loads(resolved)['schedule']['partition']['inline']
             self.assertIn('pattern', planned)
 
+    def test_stages_of_replicas(self):
+        """Two replicas of each stage: two pipelines side by side. Without messages that is (M + P - 1)
+        (f + b) of a pipeline's M micro-batches, which the kinds of replicas count differently; and a
+        summed gradient costs nothing on the ideal platform."""
+        layer = {'forward': '1 s', 'backward': '2 s', 'weights': 4, 'output': '1 GB'}
+        model = {'schema_version': 1, 'name': 'four', 'batch_size': 1,
+                 'layers': [dict(layer, name=name) for name in 'abcd'],
+                 'provenance': {'source': 'a test', 'hardware': 'none', 'date': '2026-11-21'}}
+        document = {'schema_version': 1, 'model': {'inline': model, 'batch_size': 16},
+                    'platform': {'topology': 'ideal', 'devices': 8},
+                    'schedule': {'kind': '1f1b'}}
+        for stages, time in ((4, 1), (2, 2)):
+            replicas = 8 // stages
+            for kind, per_pipeline, micros in (('all_reduce', 4, 4),
+                                               ('round_robin', 4, 4 * replicas)):
+                with self.subTest(stages=stages, kind=kind):
+                    document['schedule'] = {
+                        'kind': '1f1b', 'micro_batches': micros, 'replicas': kind,
+                        'partition': {'planner': 'balanced', 'stages': stages}}
+                    write('s.json', document)
+                    result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+                    samples = 16 / replicas / per_pipeline  # of a micro-batch on one device
+                    self.assertAlmostEqual(result['iteration_time_s'],
+                                           (per_pipeline + stages - 1) * 3 * time * samples, 9)
+                    self.assertEqual([w['device'] // replicas for w in result['weights']],
+                                     [w['stage'] for w in result['weights']])
+                    write('resolved.json', run('check', 's.json', '--resolved').stdout)
+                    again = json.loads(run('run', 'resolved.json', '--no-output', '--json').stdout)
+                    self.assertEqual(again['hash'], result['hash'])
+        partition = '/schedule/partition={"planner": "balanced", "stages": %d}'
+        for sets, said in (([partition % 3], '8 devices are no 3 stages of equally many replicas'),
+                           ([partition % 8], 'stages: must be at most 4, the number of layers'),
+                           (['/schedule/kind=gpipe', partition % 4], 'unknown key "replicas"'),
+                           (['/schedule={"kind": "gpipe", "micro_batches": 4}', partition % 4],
+                            '"gpipe", which has no replicas')):
+            self.expect(run('run', 's.json', '--no-output',
+                            *[word for s in sets for word in ('-s', s)]), 3, said)
+
     def test_errors(self):
         write('wrong.json', {'schema_version': 2, 'model': {}, 'platform': 'idea',
                              'schedule': {'kind': 'gpipe', 'micro_batchs': 1}})
