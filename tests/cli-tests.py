@@ -111,6 +111,22 @@ class Messages(Case):
                            shown('run', 'dp.json', '--stop-on-oom', '--no-output'))
         self.expect_files('tiny.h5', 'x.h5', 'dp.json')
 
+    def test_device_rows(self):
+        """Equal devices share a row and a message; of many different ones the first and the last."""
+        same = ['run', 'tiny.json', '--no-output', '-s', '/schedule={"kind": "dp"}', '-s']
+        out = run(*same, '/platform={"topology": "ideal", "devices": 20, "memory": "7 GB"}').stdout
+        self.assertEqual(re.findall(r'^ +(\S+) +100\.0 %', out, re.MULTILINE), ['0-19'])
+        self.assertEqual(re.findall(r'^out of memory: (.*?),', out, re.MULTILINE),
+                         ['devices 0 to 19'])
+        # stage s keeps 20 - s activations: all differ, and none fits
+        out = run('run', 'tiny.json', '--no-output', '-s', '/model/uniform/layers=20', '-s',
+                  '/schedule/kind=1f1b', '-s', '/schedule/micro_batches=20', '-s',
+                  '/platform={"topology": "ideal", "devices": 20, "memory": "3 GB"}').stdout
+        rows = re.findall(r'^ +(\d\S*|\.\.\. .*) .* OUT OF MEMORY$|^ +(\.\.\. \d+ more)', out,
+                          re.MULTILINE)
+        self.assertEqual([a or b for a, b in rows], [*map(str, range(14)), '... 5 more', '19'])
+        self.assertIn('out of memory: 4 more devices\n', out)
+
     def test_check_and_plan(self):
         self.expect_golden('check-and-plan', ''.join([
             shown('check', 'tiny.json'), shown('check', 'tiny.json', '--resolved'),
@@ -258,6 +274,44 @@ class Messages(Case):
             resolved = run('check', 'chain.json', '--resolved', *words).stdout
             planned = json.loads(resolved)['schedule']['partition']['inline']
             self.assertIn('pattern', planned)
+
+    def test_stages_of_replicas(self):
+        """Two replicas of each stage: two pipelines side by side. Without messages that is (M + P - 1)
+        (f + b) of a pipeline's M micro-batches, which the kinds of replicas count differently; and a
+        summed gradient costs nothing on the ideal platform."""
+        layer = {'forward': '1 s', 'backward': '2 s', 'weights': 4, 'output': '1 GB'}
+        model = {'schema_version': 1, 'name': 'four', 'batch_size': 1,
+                 'layers': [dict(layer, name=name) for name in 'abcd'],
+                 'provenance': {'source': 'a test', 'hardware': 'none', 'date': '2026-11-21'}}
+        document = {'schema_version': 1, 'model': {'inline': model, 'batch_size': 16},
+                    'platform': {'topology': 'ideal', 'devices': 8},
+                    'schedule': {'kind': '1f1b'}}
+        for stages, time in ((4, 1), (2, 2)):
+            replicas = 8 // stages
+            for kind, per_pipeline, micros in (('all_reduce', 4, 4),
+                                               ('round_robin', 4, 4 * replicas)):
+                with self.subTest(stages=stages, kind=kind):
+                    document['schedule'] = {
+                        'kind': '1f1b', 'micro_batches': micros, 'replicas': kind,
+                        'partition': {'planner': 'balanced', 'stages': stages}}
+                    write('s.json', document)
+                    result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+                    samples = 16 / replicas / per_pipeline  # of a micro-batch on one device
+                    self.assertAlmostEqual(result['iteration_time_s'],
+                                           (per_pipeline + stages - 1) * 3 * time * samples, 9)
+                    self.assertEqual([w['device'] // replicas for w in result['weights']],
+                                     [w['stage'] for w in result['weights']])
+                    write('resolved.json', run('check', 's.json', '--resolved').stdout)
+                    again = json.loads(run('run', 'resolved.json', '--no-output', '--json').stdout)
+                    self.assertEqual(again['hash'], result['hash'])
+        partition = '/schedule/partition={"planner": "balanced", "stages": %d}'
+        for sets, said in (([partition % 3], '8 devices are no 3 stages of equally many replicas'),
+                           ([partition % 8], 'stages: must be at most 4, the number of layers'),
+                           (['/schedule/kind=gpipe', partition % 4], 'unknown key "replicas"'),
+                           (['/schedule={"kind": "gpipe", "micro_batches": 4}', partition % 4],
+                            '"gpipe", which has no replicas')):
+            self.expect(run('run', 's.json', '--no-output',
+                            *[word for s in sets for word in ('-s', s)]), 3, said)
 
     def test_errors(self):
         write('wrong.json', {'schema_version': 2, 'model': {}, 'platform': 'idea',
@@ -686,6 +740,119 @@ class Documentation(Case):
         for example in scenarios:
             write('example.json', example)
             self.expect(run('check', 'example.json'), 0)
+
+
+class Work(Case):
+    """Model flop and its share of a device's peak."""
+
+    GPT = {'schema_version': 1,
+           'model': {'name': 'gpt', 'device': 'a100', 'precision': 'bf16', 'batch_size': 16,
+                     'parameters': {'layers': 4, 'hidden': 256, 'heads': 4, 'sequence': 128,
+                                    'vocabulary': 1000}},
+           'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '200 GB/s'},
+           'schedule': {'kind': 'gpipe', 'micro_batches': 4}, 'iterations': 2}
+
+    def result(self, document, *sets):
+        words = [word for s in sets for word in ('-s', s)]
+        done = run('run', write('gpt.json', document), '--no-output', '--json', *words)
+        self.expect(done, 0)
+        return json.loads(done.stdout)
+
+    def test_by_hand(self):
+        """Multiply-accumulates of a token of GPT-2: 12 H^2 in each layer (3 for queries, keys and
+        values, 1 behind attention, 8 of the two dense layers), V H for the logits; causal attention
+        reads (T + 1) / 2 keys and as many values on average, of H features each. 6 flop for each:
+        6 N + 6 L H (T + 1), PaLM's 6 N + 12 L H Q T with half of the attention."""
+        layers, width, tokens, words = 4, 256, 128, 1000
+        macs = tokens * (12 * layers * width**2 + words * width + layers * (tokens + 1) * width)
+        result = self.result(self.GPT)
+        self.assertEqual(result['model_flop_per_sample'], 6 * macs)
+        rate = result['throughput_samples_per_s']
+        self.assertAlmostEqual(result['throughput_tokens_per_s'], tokens * rate, 3)
+        self.assertAlmostEqual(result['device_model_flop_per_s'] / (6 * macs * rate / 2), 1, 12)
+        # the data sheet's 312 Tflop/s
+        self.assertAlmostEqual(result['model_flop_utilisation_fraction'] /
+                               (6 * macs * rate / 2 / 312e12), 1, 12)
+        heading = 'What a model of known work adds to it'
+        keys = list(tables_of(os.path.join(SCENARIOS, 'README.md'))[heading])
+        self.assertEqual([key for key in result if key in keys], keys)
+
+    def test_what_counts(self):
+        """Recomputation takes time and is no work; a slower device has a lower peak; layers of a file
+        know nothing, and what was resolved knows what it did."""
+        plain, again = self.result(self.GPT), self.result(self.GPT, '/model/recompute=true')
+        self.assertEqual(again['model_flop_per_sample'], plain['model_flop_per_sample'])
+        self.assertLess(again['throughput_samples_per_s'], plain['throughput_samples_per_s'])
+        slow = self.result(self.GPT, '/platform/speed=[0.5, 1]')
+        self.assertAlmostEqual(slow['device_model_flop_per_s'] / (0.75 * 312e12) /
+                               slow['model_flop_utilisation_fraction'], 1, 12)
+        write('resolved.json', run('check', 'gpt.json', '--resolved').stdout)
+        resolved = json.loads(run('run', 'resolved.json', '--no-output', '--json').stdout)
+        self.assertEqual(resolved, dict(plain, name=resolved['name']))
+        tiny = json.loads(run('run', 'tiny.json', '--no-output', '--json').stdout)
+        self.assertNotIn('model_flop_per_sample', tiny)
+        self.assertNotIn('model flop', run('run', 'tiny.json', '--no-output').stdout)
+
+    def test_text(self):
+        """One product of 6 flop per sample, in a millisecond of forward and two of backward, on two
+        devices: 1e9 flop per 3 ms are a ninth of 3 Tflop/s."""
+        layers = [{'name': 'a', 'forward': '1 ms', 'backward': '2 ms', 'weights': 4, 'output': 4}]
+        model = {'schema_version': 1, 'name': 'one', 'batch_size': 1, 'layers': layers,
+                 'work': {'flop_per_sample': 1e9, 'peak': '3 Tflop/s', 'device': 'slate'},
+                 'provenance': {'source': 'a test', 'hardware': 'none', 'date': '2026-11-21'}}
+        document = {'schema_version': 1, 'model': {'inline': model}, 'schedule': {'kind': 'dp'},
+                    'platform': {'topology': 'ideal', 'devices': 2}}
+        out = run('run', write('one.json', document), '--no-output').stdout
+        self.assertIn("model flop         333.3 Gflop/s a device, 11.1 % of slate's peak in fp32\n", out)
+        model['work'] = {'flop_per_sample': 1e9, 'tokens_per_sample': 3}
+        out = run('run', write('one.json', document), '--no-output').stdout
+        self.assertIn('666.67 samples/s, 2000 tokens/s\nmodel flop         333.3 Gflop/s a device\n', out)
+        model['work'] = {'flop_per_sample': 0, 'token': 1}
+        self.expect(run('run', write('one.json', document), '--no-output'), 3,
+                    '/model/inline/work/flop_per_sample: must be > 0', 'unknown key "token"')
+
+
+class Communication(Case):
+    def result(self, platform, *sets):
+        words = ['-s', '/platform=' + json.dumps(dict(platform, bandwidth='1 GB/s'))]
+        words += [word for s in sets for word in ('-s', s)]
+        out = run('run', 'tiny.json', '--no-output', *words).stdout
+        line = re.search(r'^communication: .*\n', out, re.MULTILINE)
+        return (json.loads(run('run', 'tiny.json', '--no-output', '--json', *words).stdout),
+                line[0] if line else '')
+
+    def overlap(self, of):
+        return [of[key] for key in ('exposed_messages_s', 'exposed_collectives_s',
+                                    'communication_active_s', 'communication_hidden_fraction')]
+
+    def test_messages(self):
+        """Two stages of a layer, F 1 s, B 2 s, messages of 1 s: device 0 does F 0-1, 1-2, B 7-9, 9-11
+        and sends 1-2 (hidden), 2-3, receives 6-7 (waits), 8-9 (hidden); device 1 receives 1-2
+        (waits), 2-3 (hidden), does F 2-3, 3-4, B 4-6, 6-8 and sends 6-7 (hidden), 8-9."""
+        result, line = self.result({'topology': 'ring', 'devices': 2}, '/model/uniform/layers=2',
+                                   '/schedule/micro_batches=2')
+        self.assertEqual(result['makespan_s'], 11)
+        for of in (result, *result['devices']):
+            self.assertEqual(self.overlap(of), [1, 0, 4, 0.5])
+        self.assertEqual(line, 'communication: 4 s a device, 50.0 % hidden; exposed: messages 1 s, '
+                               'collectives 0 s\n')
+
+    def test_collectives(self):
+        """Data parallel on two devices: an all-reduce of 1 GB of each of two layers sends half of it
+        twice, at 1 GB/s. At once after the backward, 2 s are exposed; by buckets of a layer, the
+        second layer's takes 1 s of the 2 s that the first one's backward takes."""
+        words = [{'topology': 'ring', 'devices': 2}, '/model/uniform/layers=2']
+        result, _ = self.result(*words, '/schedule={"kind": "dp"}')
+        self.assertEqual(self.overlap(result), [0, 2, 2, 0])
+        result, line = self.result(*words, '/schedule={"kind": "dp", "bucket": "1 GB"}')
+        for of in (result, *result['devices']):
+            self.assertEqual(self.overlap(of), [0, 1, 2, 0.5])
+        self.assertIn('50.0 % hidden; exposed: messages 0 s, collectives 1 s', line)
+
+    def test_none(self):
+        self.assertNotIn('communication: ', run('run', 'tiny.json', '--no-output').stdout)
+        result = json.loads(run('run', 'tiny.json', '--no-output', '--json').stdout)
+        self.assertEqual(self.overlap(result), [0, 0, 0, None])
 
 
 class Shipped(Case):

@@ -106,6 +106,7 @@ typedef struct instant {
     cs_time now;
     uint32_t running;       /* occupies the device, or CS_NONE */
     uint32_t before, after; /* occupied it last, and next, or CS_NONE */
+    uint32_t transfer;      /* that it is blocked by or waits for, or CS_NONE */
 } instant;
 
 /* Whether `a` occupies a device before `b`: by time, what takes none before what takes some. */
@@ -136,7 +137,7 @@ static void look_around(instant *at)
 }
 
 /* What the next task waits for at this instant: a message, or something else. */
-static cs_time *waiting_for(const instant *at, cs_time_use *use)
+static cs_time *waiting_for(instant *at, cs_time_use *use)
 {
     const scene *on = at->on;
     uint32_t task = latest_before(on, at->after);
@@ -144,20 +145,25 @@ static cs_time *waiting_for(const instant *at, cs_time_use *use)
         cs_span span = on->trace->spans[task];
         if (at->now >= span.end)
             break; /* it is there, and the device does not start */
-        if (at->now >= span.start)
+        if (at->now >= span.start) {
+            at->transfer = task;
             return &use->communication;
+        }
         task = latest_before(on, task);
     }
     return &use->dependency;
 }
 
-static cs_time *part_of(const instant *at, cs_time_use *use)
+static cs_time *part_of(instant *at, cs_time_use *use)
 {
     const scene *on = at->on;
-    if (at->running != CS_NONE)
-        return is_compute(on, at->running)
-                   ? &use->compute[cs_graph_class(on->graph, at->running)->kind]
-                   : &use->communication;
+    at->transfer = CS_NONE;
+    if (at->running != CS_NONE && is_compute(on, at->running))
+        return &use->compute[cs_graph_class(on->graph, at->running)->kind];
+    if (at->running != CS_NONE) {
+        at->transfer = at->running;
+        return &use->communication;
+    }
     if (at->after == CS_NONE)
         return &use->flush;
     uint32_t batch = cs_graph_mini_batch(on->graph, at->after);
@@ -173,10 +179,40 @@ static int compare_times(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
+static bool is_of_collective(const scene *on, uint32_t task)
+{
+    return cs_graph_class(on->graph, task)->origin != CS_TRANSFER;
+}
+
+/* Whether the device sends or receives anything; any of it would be hidden if it computes too. */
+static bool communicates(const instant *at)
+{
+    for (uint32_t task = 0; task < at->on->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(at->on->graph, task);
+        cs_span span = at->on->trace->spans[task];
+        if (cls->kind == CS_TRANSFER && ran(at->on, task) && span.start <= at->now &&
+            at->now < span.end && (cls->device == at->device || cls->peer == at->device))
+            return true;
+    }
+    return false;
+}
+
+static void add_instant(instant *at, cs_time time, cs_time_use *use)
+{
+    look_around(at);
+    *part_of(at, use) += time;
+    if (at->transfer != CS_NONE && is_of_collective(at->on, at->transfer))
+        use->collectives += time;
+    if (!communicates(at))
+        return;
+    use->active += time;
+    use->hidden += at->running != CS_NONE && is_compute(at->on, at->running) ? time : 0;
+}
+
 /* Between two neighbouring starts or ends of any tasks nothing changes. */
 static cs_time_use slow_use(const scene *on, uint32_t device)
 {
-    cs_time_use use = {{0}, 0, 0, 0};
+    cs_time_use use = {{0}};
     uint32_t n = 0, n_tasks = on->graph->n_tasks;
     cs_time *times = calloc(2 * (size_t)n_tasks + 2, sizeof(*times));
     assert_non_null(times);
@@ -191,10 +227,8 @@ static cs_time_use slow_use(const scene *on, uint32_t device)
     qsort(times, n, sizeof(*times), compare_times);
     for (uint32_t i = 0; i + 1 < n; i++) {
         instant at = {.on = on, .device = device, .now = times[i]};
-        if (times[i] == times[i + 1])
-            continue;
-        look_around(&at);
-        *part_of(&at, &use) += times[i + 1] - times[i];
+        if (times[i] < times[i + 1])
+            add_instant(&at, times[i + 1] - times[i], &use);
     }
     free(times);
     return use;
@@ -234,6 +268,22 @@ static void expect_use(const char *row, uint32_t device, const cs_time_use *expe
     }
 }
 
+static void expect_overlap(const char *row, uint32_t device, const cs_time_use *expected,
+                           const cs_time_use *got)
+{
+    const struct {
+        const char *name;
+        cs_time expected, got;
+    } rows[] = {{"collectives", expected->collectives, got->collectives},
+                {"active", expected->active, got->active},
+                {"hidden", expected->hidden, got->hidden}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].expected != rows[i].got)
+            fail_msg("%s: device %" PRIu32 ", %s: expected %" PRId64 ", got %" PRId64, row, device,
+                     rows[i].name, rows[i].expected, rows[i].got);
+    }
+}
+
 static void expect_devices(const scene *on)
 {
     cs_time idle = 0, all = on->trace->makespan * on->graph->n_devices;
@@ -246,6 +296,7 @@ static void expect_devices(const scene *on)
         expect_int(on->row, on->trace->makespan, sum_of(use));
         cs_time_use slow = slow_use(on, device);
         expect_use(on->row, device, &slow, use);
+        expect_overlap(on->row, device, &slow, use);
         for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
             idle -= use->compute[kind];
         idle += on->trace->makespan;
@@ -269,7 +320,7 @@ static void expect_path(const scene *on)
 {
     cs_time now = 0;
     uint32_t before = CS_NONE;
-    cs_time_use sums = {{0}, 0, 0, 0};
+    cs_time_use sums = {{0}};
     for (uint32_t i = 0; i < on->analysis->n_steps; i++) {
         const cs_path_step *step = &on->analysis->steps[i];
         expect_int(on->row, now, step->start);
@@ -289,11 +340,14 @@ static void expect_path(const scene *on)
             sums.compute[cs_graph_class(on->graph, step->task)->kind] += step->end - step->start;
         else
             sums.communication += step->end - step->start;
+        if (!is_compute(on, step->task) && is_of_collective(on, step->task))
+            sums.collectives += step->end - step->start;
         before = step->task;
     }
     expect_int(on->row, on->trace->makespan, now);
     expect_int(on->row, on->trace->makespan, sum_of(&on->analysis->path));
     expect_use(on->row, CS_NONE, &sums, &on->analysis->path);
+    expect_int(on->row, sums.collectives, on->analysis->path.collectives);
 }
 
 /* The mean distance of the ends of mini-batches, in s. */
@@ -329,6 +383,9 @@ static bool check_seed(uint64_t seed)
     cs_trace trace = {0};
     cs_analysis analysis = {0};
     assert_int_equal(random_case_init(&given, seed, NULL), CS_OK);
+    for (uint32_t c = 0; c < given.graph.n_classes; c += 2) /* as if lowered from collectives */
+        if (given.graph.classes[c].kind == CS_TRANSFER)
+            given.graph.classes[c].origin = CS_ALL_REDUCE;
     bool done = cs_engine_run(&given.graph, &given.platform, &given.options, &trace, NULL) == CS_OK;
     /* sums over devices are to fit as well */
     done = done && trace.makespan < CS_TIME_MAX / 16;
@@ -396,8 +453,12 @@ static const hand_row hand_rows[] = {
       {T, 1, 0, 0, 0, {4}, false},
       {B, 0, 0, 0, 40, {5}, false}},
      110,
-     {{.compute = {[F] = 10, [B] = 40}, .communication = 5, .dependency = 55},
-      {.compute = {[F] = 20, [B] = 30}, .communication = 5, .dependency = 10, .flush = 45}},
+     {{.compute = {[F] = 10, [B] = 40}, .communication = 5, .dependency = 55, .active = 10},
+      {.compute = {[F] = 20, [B] = 30},
+       .communication = 5,
+       .dependency = 10,
+       .flush = 45,
+       .active = 10}},
      6,
      {1, 2, 3, 4, 5, 6}},
     /* Device 1 computes 0-30 beside the message 10-18, so it is hidden; then it goes on at once. */
@@ -410,7 +471,8 @@ static const hand_row hand_rows[] = {
       {T, 0, 1, 0, 3, {1}, false},
       {B, 1, 0, 0, 10, {3}, false}},
      40,
-     {{.compute = {[F] = 10}, .flush = 30}, {.compute = {[F] = 30, [B] = 10}}},
+     {{.compute = {[F] = 10}, .flush = 30, .active = 8},
+      {.compute = {[F] = 30, [B] = 10}, .active = 8, .hidden = 8}},
      2,
      {2, 4}},
     /* The message takes 10-18; until 12 device 1 computes: 6 of 8 are exposed. */
@@ -423,7 +485,8 @@ static const hand_row hand_rows[] = {
       {T, 0, 1, 0, 3, {1}, false},
       {B, 1, 0, 0, 10, {3}, false}},
      28,
-     {{.compute = {[F] = 10}, .flush = 18}, {.compute = {[F] = 12, [B] = 10}, .communication = 6}},
+     {{.compute = {[F] = 10}, .flush = 18, .active = 8},
+      {.compute = {[F] = 12, [B] = 10}, .communication = 6, .active = 8, .hidden = 2}},
      3,
      {1, 3, 4}},
     /* Two messages after each other, 10-15 to device 1, which only hands on, and 15-20 to 2. Device
@@ -437,9 +500,9 @@ static const hand_row hand_rows[] = {
       {T, 1, 2, 0, 0, {2}, false},
       {F, 2, 0, 0, 10, {3}, false}},
      30,
-     {{.compute = {[F] = 10}, .flush = 20},
-      {.flush = 30},
-      {.compute = {[F] = 10}, .communication = 10, .dependency = 10}},
+     {{.compute = {[F] = 10}, .flush = 20, .active = 5},
+      {.flush = 30, .active = 10},
+      {.compute = {[F] = 10}, .communication = 10, .dependency = 10, .active = 5}},
      4,
      {1, 2, 3, 4}},
     /* Two stages without messages, mini-batch 1 after the updates of mini-batch 0:
@@ -495,8 +558,8 @@ static const hand_row hand_rows[] = {
       {T, 0, 1, 0, 3, {1}, true},
       {B, 1, 0, 0, 10, {3}, false}},
      38,
-     {{.compute = {[F] = 10}, .communication = 8, .dependency = 10, .flush = 10},
-      {.compute = {[F] = 20, [B] = 10}, .communication = 8}},
+     {{.compute = {[F] = 10}, .communication = 8, .dependency = 10, .flush = 10, .active = 8},
+      {.compute = {[F] = 20, [B] = 10}, .communication = 8, .active = 8}},
      3,
      {2, 3, 4}},
     /* Device 1 has what B needs at 5, but starts nothing while the blocking transfer from device 0
@@ -512,8 +575,8 @@ static const hand_row hand_rows[] = {
       {T, 1, 0, 0, 0, {1}, true},
       {B, 1, 0, 0, 10, {0}, false}},
      55,
-     {{.compute = {[F] = 10, [B] = 30}, .communication = 5, .flush = 10},
-      {.compute = {[F] = 20, [B] = 10}, .communication = 5, .dependency = 20}},
+     {{.compute = {[F] = 10, [B] = 30}, .communication = 5, .flush = 10, .active = 5},
+      {.compute = {[F] = 20, [B] = 10}, .communication = 5, .dependency = 20, .active = 5}},
      4,
      {2, 3, 4, 5}},
     /* All in no time: the path is to the first of the tasks that ended last. */
@@ -533,7 +596,7 @@ static const hand_row hand_rows[] = {
      2,
      {{F, 0, 0, 0, 10, {0}, false}, {T, 0, 1, 0, 3, {1}, false}},
      18,
-     {{.compute = {[F] = 10}, .flush = 8}, {.flush = 18}},
+     {{.compute = {[F] = 10}, .flush = 8, .active = 8}, {.flush = 18, .active = 8}},
      2,
      {1, 2}},
 };
@@ -597,6 +660,8 @@ static void test_by_hand(void **state)
         expect_int(row->name, row->makespan, trace.makespan);
         for (uint32_t device = 0; device < row->n_devices; device++)
             expect_use(row->name, device, &row->uses[device], &analysis.devices[device]);
+        for (uint32_t device = 0; device < row->n_devices; device++)
+            expect_overlap(row->name, device, &row->uses[device], &analysis.devices[device]);
         expect_steps(row, &analysis);
         expect_sound(row->name, &graph, &trace, &analysis);
         cs_analysis_finish(&analysis);

@@ -300,6 +300,12 @@ static void check_planner(const instance *c, const cs_planner *planner, const vo
     cs_chain_finish(&chain);
 }
 
+/* The parameters of the planner "balanced". */
+typedef struct balanced_params {
+    bool communication;
+    uint32_t stages;
+} balanced_params;
+
 static void test_planners(void **state)
 {
     (void)state;
@@ -308,12 +314,55 @@ static void test_planners(void **state)
     for (unsigned int trial = 0; trial < TRIALS; trial++) {
         instance c = draw(rng, trial);
         uint32_t rule = trial % 3;
-        bool communication = trial % 2;
+        const balanced_params balanced = {.communication = trial % 2};
         check_planner(&c, &cs_planner_pipedream, &rule, &n_fit);
-        check_planner(&c, &cs_planner_balanced, &communication, &n_fit);
+        check_planner(&c, &cs_planner_balanced, &balanced, &n_fit);
     }
     assert_in_range(n_fit, TRIALS / 5, 2 * TRIALS);
     gsl_rng_free(rng);
+}
+
+/* Cut as cs_plan_balanced cuts into so many stages, which have equally many devices, in order. */
+static void check_stages(const instance *c, bool communication, uint32_t stages)
+{
+    const uint32_t n = stages > 0 ? stages : c->n_devices, replicas = c->n_devices / n;
+    const balanced_params params = {communication, stages};
+    cs_model model = model_of(c);
+    cs_balance balance = {.model = &model,
+                          .n_stages = n,
+                          .communication = communication,
+                          .bandwidth = (double)CS_PS_PER_SEC / PS_PER_BYTE};
+    cs_plan expected;
+    cs_planned got = {0};
+    cs_chain chain = chain_of(c);
+    assert_int_equal(cs_plan_balanced(&balance, &expected, NULL), CS_OK);
+    cs_error error;
+    cs_error_init(&error);
+    if (cs_planner_balanced.plan(&chain, &params, &got, &error) != CS_OK)
+        fail_msg("%s: %s", c->text, error.text);
+    expect_int(c->text, n, got.plan.n_stages);
+    expect_int(c->text, c->n_devices, got.plan.n_devices);
+    assert_int_equal(got.pattern.period == 0, replicas > 1);
+    for (uint32_t s = 0; s < n; s++) {
+        const cs_stage *stage = &got.plan.stages[s];
+        expect_int(c->text, expected.stages[s].end_layer, stage->end_layer);
+        expect_int(c->text, replicas, stage->n_devices);
+        for (uint32_t r = 0; r < replicas; r++)
+            expect_int(c->text, s * replicas + r, got.plan.devices[stage->first_device + r]);
+    }
+    cs_plan_finish(&expected);
+    cs_planned_finish(&got);
+    cs_chain_finish(&chain);
+    cs_model_finish(&model);
+}
+
+static void expect_no_plan(const instance *c, uint32_t stages)
+{
+    const balanced_params params = {false, stages};
+    cs_planned got = {0};
+    cs_chain chain = chain_of(c);
+    assert_int_equal(cs_planner_balanced.plan(&chain, &params, &got, NULL), CS_INVALID);
+    cs_chain_finish(&chain);
 }
 
 /* The planner cuts as the scenario's "balanced" does. */
@@ -324,28 +373,14 @@ static void test_balanced(void **state)
     for (unsigned int trial = 0; trial < TRIALS; trial++) {
         instance c = draw(rng, trial);
         c.memory = INT64_MAX;
-        if (c.n_devices > c.n_layers)
-            continue;
-        bool communication = trial % 2;
-        cs_model model = model_of(&c);
-        cs_balance balance = {.model = &model,
-                              .n_stages = c.n_devices,
-                              .communication = communication,
-                              .bandwidth = (double)CS_PS_PER_SEC / PS_PER_BYTE};
-        cs_plan expected;
-        cs_planned got = {0};
-        cs_chain chain = chain_of(&c);
-        assert_int_equal(cs_plan_balanced(&balance, &expected, NULL), CS_OK);
-        cs_error error;
-        cs_error_init(&error);
-        if (cs_planner_balanced.plan(&chain, &communication, &got, &error) != CS_OK)
-            fail_msg("%s: %s", c.text, error.text);
-        for (uint32_t s = 0; s < c.n_devices; s++)
-            expect_int(c.text, expected.stages[s].end_layer, got.plan.stages[s].end_layer);
-        cs_plan_finish(&expected);
-        cs_planned_finish(&got);
-        cs_chain_finish(&chain);
-        cs_model_finish(&model);
+        if (c.n_devices <= c.n_layers)
+            check_stages(&c, trial % 2, 0);
+        for (uint32_t stages = 1; stages <= c.n_devices + 1; stages++) {
+            if (c.n_devices % stages == 0 && stages <= c.n_layers)
+                check_stages(&c, trial % 2, stages);
+            else
+                expect_no_plan(&c, stages);
+        }
     }
     gsl_rng_free(rng);
 }

@@ -430,7 +430,7 @@ static void test_every_dataset_is_described(void **state)
     H5Fclose(file);
     /* tasks 11, memory 5, links 5, devices 4 + 3 * 7 + 3 + 6 kinds + 3, versions 5, path 4,
      * staleness 10, weights 5, mini_batches 4, transfers 2, rates 4 */
-    expect_int("datasets", 11 + 5 + 5 + 37 + 5 + 4 + 10 + 5 + 4 + 2 + 4, count);
+    expect_int("datasets", 11 + 5 + 5 + 40 + 5 + 4 + 10 + 5 + 4 + 2 + 4, count);
 }
 
 /* A run without samples, versions, links or time still has all tables. */

@@ -4,6 +4,7 @@
 Points of every form and syntax, failing points, threads, and sweeps that are killed at random moments
 and go on to the same file, bit for bit. Where h5py is there, the file is read with it as well.
 """
+import csv
 import hashlib
 import json
 import os
@@ -348,6 +349,111 @@ class Sweep(unittest.TestCase):
                                   capture_output=True, text=True, cwd=self.folder.name, check=False)
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
+
+    # ---- tables ----
+
+    def test_table(self):
+        """Stages of 2 layers on 4 devices: (M + 3) * 6 ms for M samples, 3/(M + 3) idle; the first
+        one has 2 MB each of weights and gradients, 2 MB of activations per micro-batch, and 1 MB for
+        the message that it sends."""
+        words = ['--vary', f'{MICRO}=0,1,2,4', '--vary', '/platform/memory="10 MB"', '--table']
+        out = self.sim(*words, 'main,tasks', '-o', 't.csv').stdout
+        rows = [re.split(r'  +', line.strip()) for line in out.splitlines()]
+        names = ['iteration_time_s', 'throughput_samples_per_s', 'bubble_fraction',
+                 'peak_memory_bytes']
+        self.assertEqual(rows[0], ['micro_batches', 'memory', *names, 'tasks'])
+        self.assertEqual(rows[1][:7], ['0', '10 MB', '-', '-', '-', '-', '-'])
+        self.assertTrue(rows[1][7].startswith('FAILED: '))
+        times = [('24 ms', '41.6667 samples/s', '0.75'), ('30 ms', '66.6667 samples/s', '0.6'),
+                 ('42 ms', '95.2381 samples/s', '0.428571')]
+        for row, micro, figures, peak in zip(rows[2:], (1, 2, 4), times, ('7 MB', '9 MB', '13 MB')):
+            self.assertEqual(row[:6], [str(micro), '10 MB', *figures, peak])
+            self.assertEqual(row[7:], ['OUT OF MEMORY'] if micro == 4 else [])
+        with open(self.path('t.csv'), newline='', encoding='utf-8') as file:
+            lines = list(csv.DictReader(file))
+        self.assertEqual(list(lines[0]), [MICRO, '/platform/memory', *names, 'tasks',
+                                          'out_of_memory', 'error'])
+        for line, micro in zip(lines, (0, 1, 2, 4)):
+            self.assertEqual((float(line[MICRO]), float(line['/platform/memory'])), (micro, 1e7))
+            self.assertEqual(bool(line['error']), micro == 0)
+            if micro == 0:
+                self.assertEqual({line[name] for name in names}, {''})
+                continue
+            self.assertEqual(float(line['iteration_time_s']), (micro + 3) * 6 / 1000)
+            self.assertEqual(float(line['peak_memory_bytes']), (5 + 2 * micro) * 1e6)
+            self.assertEqual(line['out_of_memory'], '1' if micro == 4 else '0')
+
+    def test_whole_csv(self):
+        """Without --table, all that the HDF5 file has."""
+        self.sim('--vary', f'{MICRO}=1,2', '-o', 't.csv')
+        results = [p['result'] for p in self.points('--vary', f'{MICRO}=1,2')]
+        with open(self.path('t.csv'), newline='', encoding='utf-8') as file:
+            for line, result in zip(csv.DictReader(file), results):
+                for key, value in result.items():
+                    if isinstance(value, (int, float)):
+                        self.assertEqual(float(line[key]), value, key)
+        self.assertFalse(os.path.exists(self.path('t.csv.journal')))
+
+    def test_table_refused(self):
+        words = ['--vary', f'{MICRO}=1,2', '--table']
+        self.refused('did you mean "makespan_s"?', *words, 'makespan', status=2)
+        self.refused('--table excludes --json', *words, 'main', '--json', status=2)
+
+    def test_what_fits(self):
+        """More micro-batches are faster, until they do not fit (see test_table)."""
+        words = ['--no-output', '--vary', f'{MICRO}=1,2,4,8', '--set']
+        out = self.sim(*words, '/platform/memory=10 MB').stdout
+        self.assertRegex(out, r'\nthroughput_samples_per_s +41\.6667 samples/s +1 .* 8 \*\n')
+        self.assertIn('* out of memory, at 2 of 4 points; of what fits, the highest '
+                      'throughput_samples_per_s is 66.6667 samples/s at 2\n', out)
+        self.assertIn('at 4 of 4 points; nothing fits\n',
+                      self.sim(*words, '/platform/memory=1 MB').stdout)
+        self.assertNotIn('*', self.sim(*words, '/platform/memory=1 GB').stdout)
+
+    def test_labels(self):
+        """Of objects: what differs."""
+        kinds = ['{"kind": "gpipe", "micro_batches": 2, "partition": "balanced"}',
+                 '{"kind": "dp"}', '{"partition": "balanced", "kind": "1f1b", "micro_batches": 2}']
+        out = self.sim('--vary', '/schedule=' + ','.join(kinds), '--no-output', '--table',
+                       'makespan_s').stdout.splitlines()
+        self.assertEqual([re.split(r'  +', line)[0] for line in out],
+                         ['schedule', 'kind=gpipe micro_batches=2 partition=balanced', 'kind=dp',
+                          'partition=balanced kind=1f1b micro_batches=2'])
+        out = self.sim('--vary', '/schedule=' + ','.join([kinds[0], kinds[2]]), '--no-output').stdout
+        self.assertIn('2 values from kind=gpipe to kind=1f1b', out)
+
+    def test_staleness(self):
+        """PipeDream keeps S - s versions on stage s of S = 4, for gradients that are S - 1 - s updates
+        late (Narayanan et al., SOSP 2019, section 3.3); PipeDream-2BW two, for 1 (Narayanan et al.,
+        ICML 2021, section 3.1); GPipe flushes."""
+        kinds = ['{"kind": "pipedream"}', '{"kind": "pipedream_2bw", "micro_batches": 4}',
+                 '{"kind": "gpipe", "micro_batches": 4}']
+        self.sim('--vary', '/schedule=' + ','.join(kinds), '-o', 't.csv', '--table',
+                 'peak_versions,gradient_delay_max', '--set', '/iterations=12')
+        with open(self.path('t.csv'), newline='', encoding='utf-8') as file:
+            self.assertEqual([(r['peak_versions'], r['gradient_delay_max'])
+                              for r in csv.DictReader(file)], [('4', '3'), ('2', '1'), ('1', '0')])
+        said = {}
+        for kind in kinds:
+            out = subprocess.run([SIM, 'run', 's.json', '--no-output', '-s', '/iterations=12', '-s',
+                                  '/schedule=' + kind], capture_output=True, text=True, check=True,
+                                 cwd=self.folder.name).stdout
+            table = out.partition('versions  gradient\n')[2].partition('\n\n')[0]
+            said[kind] = [tuple(line.split()) for line in table.splitlines()[1:]]
+        self.assertEqual(list(said.values()), [
+            [('0', '4', '3'), ('1', '3', '2'), ('2', '2', '1'), ('3', '1', '0')],
+            [('0-3', '2', '1')], []])
+
+    def test_hint(self):
+        """pipedream has no micro_batches; the command that the message tells works."""
+        done = self.sim('--no-output', '--vary', '/schedule/kind=gpipe,pipedream')
+        hint = re.search(r"1 of 2 points failed.*unknown key.*; vary the whole section where keys "
+                         r"differ: --vary '(.*)'$", done.stderr, re.MULTILINE)
+        self.assertTrue(hint, done.stderr)
+        points = self.points('--vary', hint[1])
+        self.assertEqual([p['result']['schedule'] for p in points], ['gpipe', 'pipedream'])
+        done = self.sim('--no-output', '--vary', '/platform/topology=ideal,abci')
+        self.assertNotIn('whole section', done.stderr)
 
     def test_file(self):
         try:

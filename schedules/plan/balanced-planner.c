@@ -5,17 +5,21 @@
 
 typedef struct params {
     bool communication;
+    uint32_t stages;
 } params;
 
 static const cs_field fields[] = {
     {"communication", CS_FIELD_BOOL, offsetof(params, communication), .fallback = "false",
      .doc = "count the messages between stages as well"},
+    {"stages", CS_FIELD_COUNT, offsetof(params, stages), .fallback = "0",
+     .max = CS_PLAN_DEVICES - 1,
+     .doc = "of equally many replicas each, which share out the devices; 0: a stage per device"},
     {0},
 };
 
-/* As many stages as there are devices and layers for. cs_plan_balanced takes a model. */
-static cs_status partition(const cs_chain *chain, bool communication, cs_plan *plan,
-                           cs_error *error)
+/* cs_plan_balanced takes a model. */
+static cs_status partition(const cs_chain *chain, uint32_t n_stages, bool communication,
+                           cs_plan *plan, cs_error *error)
 {
     uint32_t n_layers = chain->n_layers;
     cs_layer *layers = calloc(n_layers, sizeof(*layers));
@@ -28,7 +32,7 @@ static cs_status partition(const cs_chain *chain, bool communication, cs_plan *p
     }
     cs_model model = {.name = "chain", .n_layers = n_layers, .layers = layers};
     cs_balance balance = {.model = &model,
-                          .n_stages = chain->n_devices < n_layers ? chain->n_devices : n_layers,
+                          .n_stages = n_stages,
                           .communication = communication,
                           .bandwidth = chain->bandwidth,
                           .latency = chain->latency};
@@ -50,15 +54,52 @@ static cs_time bottleneck(const cs_chain *chain, const cs_plan *plan, bool commu
     return most;
 }
 
+/* Stage s on devices s R .. s R + R - 1. */
+static cs_status replicate(cs_plan *plan, uint32_t replicas, cs_error *error)
+{
+    const uint32_t n_devices = plan->n_stages * replicas;
+    uint32_t *counts = malloc(plan->n_stages * sizeof(*counts));
+    uint32_t *devices = malloc(n_devices * sizeof(*devices));
+    cs_status status = counts && devices ? CS_OK : cs_error_no_memory(error);
+    for (uint32_t s = 0; status == CS_OK && s < plan->n_stages; s++)
+        counts[s] = replicas;
+    for (uint32_t d = 0; status == CS_OK && d < n_devices; d++)
+        devices[d] = d;
+    if (status == CS_OK)
+        status = cs_plan_place(plan, counts, devices, error);
+    free(counts);
+    free(devices);
+    return status;
+}
+
+static cs_status check_stages(const cs_chain *chain, uint32_t stages, cs_error *error)
+{
+    if (chain->n_devices % stages != 0)
+        return cs_error_add(error, CS_INVALID,
+                            "stages: %u devices are no %u stages of equally many replicas",
+                            chain->n_devices, stages);
+    if (stages > chain->n_layers)
+        return cs_error_add(error, CS_INVALID,
+                            "stages: must be at most %u, the number of layers (got %u)",
+                            chain->n_layers, stages);
+    return CS_OK;
+}
+
 static cs_status make_plan(const cs_chain *chain, const void *params_, cs_planned *planned,
                            cs_error *error)
 {
     const params *p = params_;
+    const uint32_t most = chain->n_devices < chain->n_layers ? chain->n_devices : chain->n_layers;
+    const uint32_t stages = p->stages > 0 ? p->stages : most;
+    const uint32_t replicas = p->stages > 0 ? chain->n_devices / stages : 1;
     cs_planned made = {0};
-    cs_status status = partition(chain, p->communication, &made.plan, error);
+    cs_status status = p->stages > 0 ? check_stages(chain, stages, error) : CS_OK;
+    if (status == CS_OK)
+        status = partition(chain, stages, p->communication, &made.plan, error);
     if (status == CS_OK) {
-        made.promised = bottleneck(chain, &made.plan, p->communication);
-        status = cs_pattern_1f1b_fit(chain, &made.plan, &made.pattern, error);
+        made.promised = bottleneck(chain, &made.plan, p->communication) / replicas;
+        status = replicas == 1 ? cs_pattern_1f1b_fit(chain, &made.plan, &made.pattern, error)
+                               : replicate(&made.plan, replicas, error);
     }
     if (status == CS_OK)
         *planned = made;

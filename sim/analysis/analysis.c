@@ -1,5 +1,7 @@
 #include "sim/analysis/analysis.h"
 
+#include "sim/analysis/overlap.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,6 +208,14 @@ static bool is_transfer(const study *s, uint32_t task)
     return cs_graph_class(s->graph, task)->kind == CS_TRANSFER;
 }
 
+/* The device is held up by the transfer. */
+static void add_exposed(const study *s, uint32_t transfer, cs_time time, cs_time_use *use)
+{
+    use->communication += time;
+    if (cs_graph_class(s->graph, transfer)->origin != CS_TRANSFER)
+        use->collectives += time;
+}
+
 /* Divides the idle time [from, start of task) by walking back through what the task waited for. */
 static void explain_wait(const study *s, uint32_t task, cs_time from, cs_time_use *use)
 {
@@ -222,7 +232,7 @@ static void explain_wait(const study *s, uint32_t task, cs_time from, cs_time_us
         }
         cs_time start = span.start > from ? span.start : from;
         if (start < until) {
-            use->communication += until - start;
+            add_exposed(s, task, until - start, use);
             until = start;
         }
     }
@@ -257,7 +267,7 @@ static void explain_device(const study *s, uint32_t device, cs_time_use *use)
         if (span.start > now)
             explain_gap(s, before, task, now, use);
         if (cls->kind == CS_TRANSFER)
-            use->communication += span.end - span.start;
+            add_exposed(s, task, span.end - span.start, use);
         else
             use->compute[cls->kind] += span.end - span.start;
         now = span.end;
@@ -353,7 +363,7 @@ static void sum_path(const study *s, cs_analysis *analysis)
         if (step->task == CS_NONE)
             analysis->path.dependency += time;
         else if (is_transfer(s, step->task))
-            analysis->path.communication += time;
+            add_exposed(s, step->task, time, &analysis->path);
         else
             analysis->path.compute[cs_graph_class(s->graph, step->task)->kind] += time;
     }
@@ -397,6 +407,8 @@ static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
         return false;
     for (uint32_t device = 0; device < graph->n_devices; device++)
         explain_device(s, device, &analysis->devices[device]);
+    if (!cs_overlap_find(graph, s->trace, analysis->devices))
+        return false;
     walk_path(s, analysis->steps, analysis->n_steps);
     sum_path(s, analysis);
     analysis->bubble_fraction = bubble_of(analysis);
@@ -429,4 +441,18 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     }
     *analysis = made;
     return CS_OK;
+}
+
+cs_mean_use cs_analysis_mean(const cs_analysis *analysis)
+{
+    cs_mean_use mean = {0};
+    for (uint32_t d = 0; d < analysis->n_devices; d++) {
+        const cs_time_use *use = &analysis->devices[d];
+        mean.messages += cs_time_seconds(use->communication - use->collectives);
+        mean.collectives += cs_time_seconds(use->collectives);
+        mean.active += cs_time_seconds(use->active);
+        mean.hidden += cs_time_seconds(use->hidden);
+    }
+    const double n = analysis->n_devices > 0 ? analysis->n_devices : 1;
+    return (cs_mean_use){mean.messages / n, mean.collectives / n, mean.active / n, mean.hidden / n};
 }

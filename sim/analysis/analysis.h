@@ -12,6 +12,10 @@
  * For an idle gap before a task, the chain of predecessors that ended last is walked back: where it
  * runs through transfers it is communication, from the first computation on it is dependency.
  *
+ * Exposed communication may be more than a device's own: what it waits for may still be handed on
+ * between others, as in a collective. And a device that sends while it waits for computations
+ * elsewhere hides nothing, and is not held up either. So hidden and exposed do not add up to `active`.
+ *
  * The critical path leads from the last task back to time 0, each step starting when the one
  * before it ended; its parts add up to the makespan too.
  */
@@ -24,6 +28,10 @@
 typedef struct cs_time_use {
     cs_time compute[CS_N_KINDS];
     cs_time communication, dependency, flush;
+    /* More of a device's communication: */
+    cs_time collectives; /* the part of `communication` for transfers of collectives */
+    cs_time active;      /* it sends or receives, or waits to; one or several at once */
+    cs_time hidden;      /* the part of `active` in which it computes */
 } cs_time_use;
 
 typedef struct cs_path_step {
@@ -53,5 +61,13 @@ void cs_analysis_finish(cs_analysis *analysis);
  * stopped. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
                                    uint32_t batch_size, cs_analysis *analysis, cs_error *error);
+
+/* Communication of a device, a mean over all of them; s. */
+typedef struct cs_mean_use {
+    double messages, collectives; /* exposed */
+    double active, hidden;
+} cs_mean_use;
+
+cs_mean_use cs_analysis_mean(const cs_analysis *analysis);
 
 #endif

@@ -1,3 +1,4 @@
+#include "plots/viewer.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cli/command.h"
@@ -16,15 +17,15 @@ extern char **environ; /* POSIX declares it in no header */
 
 static const cs_option options[] = {
     {"output", 'o', "FILE",
-     "FILE.json, FILE.dot, or with Graphviz FILE.svg, .png, .pdf (default: "
-     "JSON on standard output)",
+     "FILE.json; of a topology also FILE.dot, or with Graphviz FILE.svg, .png, .pdf (default: JSON "
+     "on standard output)",
      false, NULL},
     {"devices", 'n', "NUMBER", "GPUs, for the name of a topology (default: 8)", false, NULL},
     CS_OPTION_SET,
     {0},
 };
 
-static const char *const formats[] = {"topology", NULL};
+static const char *const formats[] = {"topology", "trace", NULL};
 
 /* ---- pictures ---- */
 
@@ -155,16 +156,11 @@ static cs_status unknown_topology(const char *name, cs_error *error)
                         cs_guess_text(&guess));
 }
 
-static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+static cs_status export_topology(const cs_arguments *arguments, const char *output, cs_error *error)
 {
-    (void)context;
-    if (strcmp(arguments->words[0], "topology") != 0)
-        return cs_error_add(error, CS_USAGE, "export: unknown \"%s\"; known: topology",
-                            arguments->words[0]);
     const char *what = arguments->words[1];
-    const char *given = cs_arguments_value(arguments, "output");
     if (cs_topology_find(what))
-        return export_named(arguments, what, given ? given : "-", error);
+        return export_named(arguments, what, output, error);
     if (!strchr(what, '.') && !strchr(what, '/') && access(what, F_OK) != 0)
         return unknown_topology(what, error);
     const char *const path[] = {what};
@@ -174,22 +170,46 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_scenario scenario = {0};
     cs_status status = cs_scenario_from(&of_scenario, &scenario, error);
     if (status == CS_OK)
-        status = write_platform(&scenario.platform, given ? given : "-", error);
+        status = write_platform(&scenario.platform, output, error);
     cs_scenario_finish(&scenario);
     return status;
 }
 
+static cs_status export_trace(const cs_context *context, const cs_arguments *arguments,
+                              const char *output, cs_error *error)
+{
+    static const char *const others[] = {"devices", "set"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (cs_arguments_value(arguments, others[i]))
+            return cs_error_add(error, CS_USAGE, "export: a trace has no option --%s", others[i]);
+    return cs_viewer_write(arguments->words[1], output, context->out, error);
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    const char *given = cs_arguments_value(arguments, "output");
+    const char *output = given ? given : "-";
+    if (strcmp(arguments->words[0], "topology") == 0)
+        return export_topology(arguments, output, error);
+    if (strcmp(arguments->words[0], "trace") == 0)
+        return export_trace(context, arguments, output, error);
+    return cs_error_add(error, CS_USAGE, "export: unknown \"%s\"; known: topology, trace",
+                        arguments->words[0]);
+}
+
 const cs_command cs_command_export = {
     .name = "export",
-    .words = "topology NAME|SCENARIO.json",
+    .words = "topology NAME|SCENARIO.json | trace RESULTS.h5",
     .min_words = 2,
     .max_words = 2,
     .choices = formats,
-    .summary = "write a topology as JSON or as a picture",
-    .doc =
-        "Writes the devices, switches and links of a topology (one that needs no parameters, such "
-        "as a preset), or of a scenario's platform, as JSON that the topology \"file\" reads "
-        "(topologies/README.md), or as a graph for Graphviz.",
+    .summary = "write a topology, or a run for trace viewers",
+    .doc = "topology: writes the devices, switches and links of a topology (one that needs no "
+           "parameters, such "
+           "as a preset), or of a scenario's platform, as JSON that the topology \"file\" reads "
+           "(topologies/README.md), or as a graph for Graphviz.\n\n"
+           "trace: writes what a results file has of tasks, messages and memory in the Trace Event "
+           "Format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.",
     .options = options,
     .run = run,
 };

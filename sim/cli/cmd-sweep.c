@@ -2,6 +2,7 @@
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/sweep-points.h"
 #include "sim/cli/sweep-report.h"
+#include "sim/cli/sweep-table.h"
 #include "sim/sweep/sweep-file.h"
 #include "version.h"
 
@@ -19,10 +20,14 @@ static const cs_option options[] = {
      NULL},
     {"csv", 0, "FILE", "Points from a file: a line of JSON pointers, then a line per point", false,
      NULL},
-    {"output", 'o', "FILE.h5", "Results file (default: the scenario's name with -sweep.h5)", false,
+    {"output", 'o', "FILE",
+     "Results file: .h5, or a .csv table (default: the scenario's name with -sweep.h5)", false,
      NULL},
     {"no-output", 0, NULL, "Write no results file", false, NULL},
     {"resume", 0, NULL, "Go on with a sweep that was stopped", false, NULL},
+    {"table", 't', "FIGURES",
+     "Print a row per point with these figures: \"main\", or names like makespan_s,tasks", false,
+     NULL},
     CS_OPTION_JOBS,
     CS_OPTION_SET,
     {"json", 0, NULL, "Print one JSON object instead of the summary", false, NULL},
@@ -36,6 +41,7 @@ typedef struct setup {
     cs_sweep sweep;
     char *name, *resolved; /* of the base, or of a point if only together with values it is whole */
     char *command, *output, *journal;
+    const char *table; /* figures, or NULL */
     uint64_t identity;
     cs_error warnings; /* about a point */
 } setup;
@@ -187,6 +193,9 @@ static cs_status prepare(setup *s, const cs_arguments *arguments, cs_error *erro
     cJSON_DeleteItemFromObjectCaseSensitive(s->base, "sweep");
     s->sweep.base = s->base;
     s->sweep.keep_results = cs_arguments_flag(arguments, "json");
+    s->table = cs_arguments_value(arguments, "table");
+    if (s->table && s->sweep.keep_results)
+        return cs_error_add(error, CS_USAGE, "sweep: --table excludes --json");
     s->command = cs_sweep_command(arguments);
     if (!s->command)
         return cs_error_no_memory(error);
@@ -208,44 +217,112 @@ static uint32_t first_failed(const cs_sweep_results *results)
     return i;
 }
 
+/* Where a section's keys depend on one of them, which is varied alone, the others do not go with all
+ * of its values. Prints how the section is varied as a whole: as it is, and with the failing value. */
+static void print_hint(const setup *s, uint32_t point, const char *message, FILE *out)
+{
+    static const struct {
+        const char *section, *key, *pointer, *unknown;
+    } kinds[] = {{"schedule", "kind", "/schedule/kind", ": /schedule: unknown key "},
+                 {"platform", "topology", "/platform/topology", ": /platform: unknown key "}};
+    const cs_space *space = &s->sweep.space;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        for (uint32_t a = 0; a < space->n_axes; a++) {
+            if (strcmp(space->axes[a].pointer, kinds[k].pointer) != 0 ||
+                !strstr(message, kinds[k].unknown))
+                continue;
+            char *whole = cs_json_line(cs_json_member(s->base, kinds[k].section));
+            fprintf(out, "; vary the whole section where keys differ: --vary '/%s=%s,{\"%s\": %s}'",
+                    kinds[k].section, whole ? whole : "{...}", kinds[k].key,
+                    cs_space_value(space, point, a));
+            free(whole);
+        }
+    }
+}
+
+/* "{"/schedule/kind": "dp"}: what is wrong"; NULL when memory runs out. */
+static char *failure_text(const setup *s, const cs_sweep_results *results, uint32_t point)
+{
+    char *text = NULL, *set = cs_space_describe(&s->sweep.space, point);
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    const char *message = results->errors[point];
+    if (out) {
+        fprintf(out, "%s: %.*s", set ? set : "", (int)strcspn(message, "\n"), message);
+        print_hint(s, point, message, out);
+    }
+    free(set);
+    if (out && fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
 static cs_status tell_failures(const cs_context *context, const setup *s,
                                const cs_sweep_results *results, cs_error *error)
 {
     if (results->n_failed == 0)
         return CS_OK;
-    uint32_t first = first_failed(results);
-    char *set = cs_space_describe(&s->sweep.space, first);
-    const char *message = results->errors[first];
-    int length = (int)strcspn(message, "\n");
+    char *text = failure_text(s, results, first_failed(results));
     cs_status status = CS_OK;
     if (results->n_failed == results->n_points)
-        status = cs_error_add(error, CS_FAILED, "all of %u points failed; the first, %s: %.*s",
-                              results->n_points, set ? set : "", length, message);
+        status = cs_error_add(error, CS_FAILED, "all of %u points failed; the first, %s",
+                              results->n_points, text ? text : "");
     else
-        cs_log_write(&context->log, CS_LOG_WARNING, "%u of %u points failed; the first, %s: %.*s",
-                     results->n_failed, results->n_points, set ? set : "", length, message);
-    free(set);
+        cs_log_write(&context->log, CS_LOG_WARNING, "%u of %u points failed; the first, %s",
+                     results->n_failed, results->n_points, text ? text : "");
+    free(text);
     return status;
 }
 
-static cs_status store(const cs_context *context, const setup *s, const cs_sweep_results *results,
+static bool is_csv(const char *name)
+{
+    const char *point = strrchr(name, '.');
+    return point && strcmp(point, ".csv") == 0;
+}
+
+static cs_status store(const cs_context *context, const setup *s, const cs_sweep_shown *shown,
                        cs_error *error)
 {
     const cs_sweep_info info = {s->name, s->resolved, s->command, SIM_VERSION};
-    return s->output ? cs_sweep_store(s->output, &info, &s->sweep.space, results, context->progress,
-                                      error)
-                     : CS_OK;
+    if (!s->output)
+        return CS_OK;
+    if (is_csv(s->output))
+        return cs_sweep_table_write(shown, s->table, s->output, error);
+    return cs_sweep_store(s->output, &info, shown->space, shown->results, context->progress, error);
 }
 
 static cs_status print(const cs_context *context, const setup *s, const cs_journal *journal,
-                       const cs_sweep_results *results, cs_error *error)
+                       const cs_sweep_shown *shown, cs_error *error)
 {
+    cs_status status = CS_OK;
     if (s->sweep.keep_results)
-        return cs_sweep_report_json(&s->sweep.space, journal, results, context->out, error);
-    cs_sweep_report_print(&s->sweep.space, results, context->out);
-    if (s->output)
+        return cs_sweep_report_json(shown->space, journal, shown->results, context->out, error);
+    if (s->table)
+        status = cs_sweep_table_print(shown, s->table, context->out, error);
+    else
+        cs_sweep_report_print(shown, context->out);
+    if (status == CS_OK && s->output)
         fprintf(context->out, "\nresults: %s\n", s->output);
-    return CS_OK;
+    return status;
+}
+
+static cs_status show(const cs_context *context, const setup *s, const cs_journal *journal,
+                      const cs_sweep_results *results, cs_error *error)
+{
+    cs_axis_values axes[CS_SPACE_AXES_MAX];
+    const cs_sweep_shown shown = {&s->sweep.space, results, axes};
+    cs_arena arena;
+    cs_status status = CS_OK;
+    cs_arena_init(&arena);
+    for (uint32_t a = 0; a < s->sweep.space.n_axes && status == CS_OK; a++)
+        status = cs_axis_values_read(&s->sweep.space.axes[a], &arena, &axes[a], error);
+    if (status == CS_OK)
+        status = store(context, s, &shown, error);
+    if (status == CS_OK)
+        status = print(context, s, journal, &shown, error);
+    cs_arena_finish(&arena);
+    return status;
 }
 
 static cs_status sweep(const cs_context *context, const setup *s, bool resume, cs_journal *journal,
@@ -264,9 +341,7 @@ static cs_status sweep(const cs_context *context, const setup *s, bool resume, c
                      "%u of %u points are done; --resume goes on from there", results->n_done,
                      results->n_points);
     if (status == CS_OK)
-        status = store(context, s, results, error);
-    if (status == CS_OK)
-        status = print(context, s, journal, results, error);
+        status = show(context, s, journal, results, error);
     if (status == CS_OK)
         cs_journal_remove(journal);
     return status == CS_OK ? tell_failures(context, s, results, error) : status;
@@ -299,18 +374,22 @@ const cs_command cs_command_sweep = {
     .min_words = 1,
     .max_words = 1,
     .summary = "simulate a scenario at many points",
-    .doc = "Runs the scenario once for every combination of the values of --vary, in threads, and "
-           "stores every figure of the runs as an array with a dimension per varied key. Without "
-           "--vary and --csv, the scenario's own section \"sweep\" says what is varied.\n\n"
-           "A point that fails is recorded with its message, and the rest goes on; the exit status "
-           "is 1 "
-           "when all fail. A sweep that was stopped at any moment goes on with --resume, and ends "
-           "in the same file: what is done stands in FILE.h5.journal until then.\n\n"
-           "VALUES: 1,2,4 or words; 2..32 in steps of 1; 0..1..0.25 in steps of 0.25; 1..64..x2, "
-           "every "
-           "next one twice as large; 1..1000..log7, 7 values with equal ratios; 0..1..lin5, 5 with "
-           "equal "
-           "distances; 1..32..x2 GB/s with a unit. scenarios/sweeps.md explains all of it.",
+    .doc =
+        "Runs the scenario once for every combination of the values of --vary, in threads, and "
+        "stores every figure of the runs as an array with a dimension per varied key. Without "
+        "--vary and --csv, the scenario's own section \"sweep\" says what is varied.\n\n"
+        "A point that fails is recorded with its message, and the rest goes on; the exit status "
+        "is 1 "
+        "when all fail. A sweep that was stopped at any moment goes on with --resume, and ends "
+        "in the same file: what is done stands in FILE.h5.journal until then.\n\n"
+        "VALUES: 1,2,4 or words; 2..32 in steps of 1; 0..1..0.25 in steps of 0.25; 1..64..x2, "
+        "every "
+        "next one twice as large; 1..1000..log7, 7 values with equal ratios; 0..1..lin5, 5 with "
+        "equal "
+        "distances; 1..32..x2 GB/s with a unit. scenarios/sweeps.md explains all of it.\n\n"
+        "FIGURES: main stands for iteration_time_s, throughput_samples_per_s, bubble_fraction and "
+        "peak_memory_bytes; every number of `sim run --json` has its name. With -o FILE.csv they "
+        "are what the file has, in SI base units; without --table it has all.",
     .options = options,
     .run = run,
 };

@@ -30,6 +30,32 @@ static bool add_time_use(cJSON *object, const cs_time_use *use)
            add_number(object, "flush_s", seconds(use->flush));
 }
 
+static double share(double part, double of)
+{
+    return of > 0 ? part / of : (double)NAN;
+}
+
+static bool add_overlap(cJSON *object, double messages, double collectives, double active,
+                        double hidden)
+{
+    return add_number(object, "exposed_messages_s", messages) &&
+           add_number(object, "exposed_collectives_s", collectives) &&
+           add_number(object, "communication_active_s", active) &&
+           add_number(object, "communication_hidden_fraction", share(hidden, active));
+}
+
+static bool add_device_overlap(cJSON *object, const cs_time_use *use)
+{
+    return add_overlap(object, seconds(use->communication - use->collectives),
+                       seconds(use->collectives), seconds(use->active), seconds(use->hidden));
+}
+
+static bool add_mean_overlap(cJSON *root, const cs_analysis *analysis)
+{
+    const cs_mean_use mean = cs_analysis_mean(analysis);
+    return add_overlap(root, mean.messages, mean.collectives, mean.active, mean.hidden);
+}
+
 static bool add_categories(cJSON *object, const char *key, const int64_t *bytes)
 {
     cJSON *categories = cJSON_AddObjectToObject(object, key);
@@ -70,6 +96,7 @@ static bool add_device(cJSON *list, const cs_simulation *simulation, uint32_t de
            add_number(object, "peak_activation_bytes",
                       (double)record->category_peak[CS_MEMORY_ACTIVATIONS]) &&
            add_time_use(object, &simulation->analysis.devices[device]) &&
+           add_device_overlap(object, &simulation->analysis.devices[device]) &&
            add_oom(object, &simulation->graph, record);
 }
 
@@ -309,6 +336,20 @@ static bool add_costs(cJSON *root, const cs_scenario *scenario, const cs_lower_r
     return done;
 }
 
+/* Nothing of a model that does not know its work. */
+static bool add_work(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    const cs_model_work *work = &scenario->model.work;
+    const cs_work_rate rate = cs_simulation_work_rate(scenario, simulation);
+    if (!(work->flop_per_sample > 0))
+        return true;
+    return (work->tokens_per_sample == 0 ||
+            add_number(root, "throughput_tokens_per_s", rate.tokens)) &&
+           add_number(root, "model_flop_per_sample", work->flop_per_sample) &&
+           add_number(root, "device_model_flop_per_s", rate.flop) &&
+           add_number(root, "model_flop_utilisation_fraction", rate.utilisation);
+}
+
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_analysis *analysis = &simulation->analysis;
@@ -330,6 +371,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
            add_number(root, "bubble_fraction_steady", analysis->steady.bubble) &&
            add_number(root, "steady_iterations", analysis->steady.n) &&
+           add_mean_overlap(root, analysis) && add_work(root, scenario, simulation) &&
            cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
            cJSON_AddBoolToObject(root, "stopped", stopped) &&
            cJSON_AddStringToObject(root, "hash", hash) && add_search(root, scenario) &&

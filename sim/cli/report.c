@@ -160,15 +160,41 @@ static bool has_form(const cs_simulation *simulation, cs_figure figure)
     return false;
 }
 
-static void print_figures(const cs_simulation *simulation, FILE *out)
+/* "model flop  113 Tflop/s a device, 36 % of a100's peak in bf16" */
+static void print_work(const cs_scenario *scenario, const cs_work_rate *rate, FILE *out)
 {
-    const cs_analysis *analysis = &simulation->analysis;
+    const cs_model *model = &scenario->model;
+    char flop[CS_UNITS_TEXT_BYTES], line[256], share[160] = "";
+    if (isnan(rate->flop))
+        return;
+    if (!isnan(rate->utilisation))
+        snprintf(share, sizeof(share), ", %.3g %% of %.80s's peak in %s", 100 * rate->utilisation,
+                 model->work.device ? model->work.device : "the device",
+                 cs_precision_names[model->precision]);
+    snprintf(line, sizeof(line), "%s a device%s",
+             cs_units_format(rate->flop, CS_QUANTITY_FLOP_RATE, DIGITS, flop, sizeof(flop)), share);
+    print_figure("model flop", line, out);
+}
+
+static void print_throughput(const cs_scenario *scenario, const cs_simulation *simulation,
+                             FILE *out)
+{
+    const cs_work_rate rate = cs_simulation_work_rate(scenario, simulation);
+    char line[128], tokens[64] = "";
+    if (!isnan(rate.tokens))
+        snprintf(tokens, sizeof(tokens), ", %.5g tokens/s", rate.tokens);
+    snprintf(line, sizeof(line), "%.5g samples/s%s", simulation->analysis.throughput, tokens);
+    print_figure("throughput", line, out);
+    print_work(scenario, &rate, out);
+}
+
+static void print_figures(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
+{
     fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "",
             FORMULA_COLUMN - COMPARISON_COLUMN, "simulated is", "formula, and what it assumes");
     if (!simulation->trace.stopped) {
         print_with_forms(simulation, CS_FIGURE_ITERATION_TIME, out);
-        print_figure("throughput", number_text(analysis->throughput, "%.5g samples/s").characters,
-                     out);
+        print_throughput(scenario, simulation, out);
     }
     print_with_forms(simulation, CS_FIGURE_MAKESPAN, out);
     print_with_forms(simulation, CS_FIGURE_BUBBLE, out);
@@ -205,14 +231,91 @@ static void compare_peaks(const cs_simulation *simulation, FILE *out)
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
+static bool is_peak_of(const cs_form *form, uint32_t device)
+{
+    return form->figure == CS_FIGURE_PEAK_ACTIVATIONS && form->device == device;
+}
+
+/* Schedules state them one device after the other, so the place of the first tells that of all. */
 static const cs_form *peak_form(const cs_simulation *simulation, uint32_t device)
 {
-    for (uint32_t f = 0; f < simulation->forms.n; f++) {
-        const cs_form *form = &simulation->forms.forms[f];
-        if (form->figure == CS_FIGURE_PEAK_ACTIVATIONS && form->device == device)
-            return form;
+    const cs_forms *forms = &simulation->forms;
+    uint32_t f = 0;
+    while (f < forms->n && forms->forms[f].figure != CS_FIGURE_PEAK_ACTIVATIONS)
+        f++;
+    if (device < forms->n - f && is_peak_of(&forms->forms[f + device], device))
+        return &forms->forms[f + device];
+    for (; f < forms->n; f++) {
+        if (is_peak_of(&forms->forms[f], device))
+            return &forms->forms[f];
     }
     return NULL;
+}
+
+/* All that is said of a device but its number. Devices that say the same share a line: as a rule they
+ * are replicas, and follow each other. */
+typedef struct device_line {
+    char text[768];
+} device_line;
+
+/* Writes an empty line where there is nothing to say. */
+typedef void line_writer(const cs_simulation *simulation, uint32_t device, device_line *line);
+
+/* The device after the last one that says the same as `first`. */
+static uint32_t group_end(const cs_simulation *simulation, line_writer *write, uint32_t first)
+{
+    device_line line, other;
+    uint32_t end = first + 1;
+    write(simulation, first, &line);
+    for (; end < simulation->trace.n_devices; end++) {
+        write(simulation, end, &other);
+        if (strcmp(line.text, other.text) != 0)
+            break;
+    }
+    return end;
+}
+
+/* The first of the devices that say the same as the last one. */
+static uint32_t last_group(const cs_simulation *simulation, line_writer *write)
+{
+    device_line line, other;
+    uint32_t first = simulation->trace.n_devices - 1;
+    write(simulation, first, &line);
+    for (; first > 0; first--) {
+        write(simulation, first - 1, &other);
+        if (strcmp(line.text, other.text) != 0)
+            break;
+    }
+    return first;
+}
+
+static bool are_many(const cs_simulation *simulation, line_writer *write)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < simulation->trace.n_devices && n <= DEVICE_ROWS; n++)
+        d = group_end(simulation, write, d);
+    return n > DEVICE_ROWS;
+}
+
+/* A line for each group of equal devices, "0-63" in front; of many the first ones and the last. */
+static void print_lines(const cs_simulation *simulation, line_writer *write, FILE *out)
+{
+    const uint32_t n = simulation->trace.n_devices;
+    const bool many = are_many(simulation, write);
+    for (uint32_t first = 0, row = 0, end; first < n; first = end, row++) {
+        device_line line;
+        char devices[32];
+        if (many && row == DEVICE_ROWS - 2) {
+            const uint32_t last = last_group(simulation, write);
+            fprintf(out, "   ... %u more devices, all of them in --json and the results file\n",
+                    last - first);
+            first = last;
+        }
+        end = group_end(simulation, write, first);
+        write(simulation, first, &line);
+        snprintf(devices, sizeof(devices), end == first + 1 ? "%u" : "%u-%u", first, end - 1);
+        fprintf(out, "%6s %s\n", devices, line.text);
+    }
 }
 
 static text percent_text(const cs_analysis *analysis, cs_time time)
@@ -229,22 +332,22 @@ static cs_time all_compute(const cs_time_use *use)
     return sum;
 }
 
-static void print_device(const cs_simulation *simulation, uint32_t device, FILE *out)
+static void write_use(const cs_simulation *simulation, uint32_t device, device_line *line)
 {
     const cs_analysis *analysis = &simulation->analysis;
     const cs_time_use *use = &analysis->devices[device];
     const cs_device_record *record = &simulation->trace.devices[device];
     const cs_form *form = peak_form(simulation, device);
-    fprintf(out, "%6u %9s %9s %10s %9s   %-10s %-10s %-11s %s%s\n", device,
-            percent_text(analysis, all_compute(use)).characters,
-            percent_text(analysis, use->communication).characters,
-            percent_text(analysis, use->dependency).characters,
-            percent_text(analysis, use->flush).characters,
-            bytes_text((double)record->peak).characters,
-            time_text((double)record->peak_time).characters,
-            bytes_text((double)record->category_peak[CS_MEMORY_ACTIVATIONS]).characters,
-            form ? bytes_text(cs_form_value(form)).characters : "-",
-            record->out_of_memory ? "  OUT OF MEMORY" : "");
+    snprintf(line->text, sizeof(line->text), "%9s %9s %10s %9s   %-10s %-10s %-11s %s%s",
+             percent_text(analysis, all_compute(use)).characters,
+             percent_text(analysis, use->communication).characters,
+             percent_text(analysis, use->dependency).characters,
+             percent_text(analysis, use->flush).characters,
+             bytes_text((double)record->peak).characters,
+             time_text((double)record->peak_time).characters,
+             bytes_text((double)record->category_peak[CS_MEMORY_ACTIVATIONS]).characters,
+             form ? bytes_text(cs_form_value(form)).characters : "-",
+             record->out_of_memory ? "  OUT OF MEMORY" : "");
 }
 
 static void print_devices(const cs_simulation *simulation, FILE *out)
@@ -254,14 +357,7 @@ static void print_devices(const cs_simulation *simulation, FILE *out)
             "waiting", "peak", "", "peak", "closed");
     fprintf(out, "%6s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", "device", "computing", "messages",
             "for others", "for flush", "memory", "at", "activations", "form");
-    for (uint32_t d = 0; d < n; d++) {
-        if (n > DEVICE_ROWS && d == DEVICE_ROWS - 2) {
-            fprintf(out, "   ... %u more devices, all of them in --json and the results file\n",
-                    n - DEVICE_ROWS + 1);
-            d = n - 1;
-        }
-        print_device(simulation, d, out);
-    }
+    print_lines(simulation, write_use, out);
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
     if (form) {
         char line[512];
@@ -271,12 +367,70 @@ static void print_devices(const cs_simulation *simulation, FILE *out)
     compare_peaks(simulation, out);
 }
 
+/* ---- staleness ---- */
+
+static bool is_stale(const cs_staleness *staleness)
+{
+    for (uint32_t s = 0; s < staleness->n_slots; s++) {
+        if (staleness->slots[s].peak_versions > 1 || staleness->slots[s].max_gradient_delay > 0)
+            return true;
+    }
+    return false;
+}
+
+/* The most of all weights on the device. */
+static void write_staleness(const cs_simulation *simulation, uint32_t device, device_line *line)
+{
+    const cs_staleness *staleness = &simulation->analysis.staleness;
+    char delay_text[24] = "-";
+    int64_t delay = CS_STALENESS_NONE;
+    uint32_t versions = 0;
+    for (uint32_t s = 0; s < staleness->n_slots; s++) {
+        const cs_slot_staleness *slot = &staleness->slots[s];
+        if (slot->device != device)
+            continue;
+        versions = slot->peak_versions > versions ? slot->peak_versions : versions;
+        delay = slot->max_gradient_delay > delay ? slot->max_gradient_delay : delay;
+    }
+    if (delay != CS_STALENESS_NONE)
+        snprintf(delay_text, sizeof(delay_text), "%" PRId64, delay);
+    snprintf(line->text, sizeof(line->text), "%9" PRIu32 " %9s", versions, delay_text);
+}
+
+/* Of schedules that keep versions of weights, or whose gradients are of old ones. */
+static void print_staleness(const cs_simulation *simulation, FILE *out)
+{
+    if (!is_stale(&simulation->analysis.staleness))
+        return;
+    fprintf(out, "\n%6s %9s %9s\n%6s %9s %9s\n", "", "versions", "gradient", "device", "kept",
+            "delay");
+    print_lines(simulation, write_staleness, out);
+}
+
 /* ---- the rest ---- */
+
+static text seconds_text(double seconds)
+{
+    return time_text(seconds * (double)CS_PS_PER_SEC);
+}
+
+/* Of a device, on average. */
+static void print_communication(const cs_analysis *analysis, FILE *out)
+{
+    const cs_mean_use mean = cs_analysis_mean(analysis);
+    char line[256];
+    if (!(mean.active > 0))
+        return;
+    snprintf(line, sizeof(line),
+             "communication: %s a device, %.1f %% hidden; exposed: messages %s, collectives %s",
+             seconds_text(mean.active).characters, 100 * mean.hidden / mean.active,
+             seconds_text(mean.messages).characters, seconds_text(mean.collectives).characters);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
 
 static void print_path(const cs_analysis *analysis, FILE *out)
 {
-    fprintf(out, "\ncritical path: %u step%s:", analysis->n_steps,
-            analysis->n_steps == 1 ? "" : "s");
+    fprintf(out, "critical path: %u step%s:", analysis->n_steps, analysis->n_steps == 1 ? "" : "s");
     for (uint32_t kind = 0; kind < CS_N_KINDS; kind++) {
         if (analysis->path.compute[kind] > 0)
             fprintf(out, " %s %s,", cs_kind_name(kind),
@@ -299,46 +453,61 @@ static void describe_culprit(const cs_graph *graph, uint32_t task, char *out, si
                  cs_graph_micro_batch(graph, task), cs_graph_class(graph, task)->stage);
 }
 
-static void print_oom(const cs_simulation *simulation, uint32_t device, FILE *out)
+static void write_oom(const cs_simulation *simulation, uint32_t device, device_line *line)
 {
     const cs_device_record *record = &simulation->trace.devices[device];
-    char culprit[128], line[768];
-    describe_culprit(&simulation->graph, record->oom_task, culprit, sizeof(culprit));
+    char culprit[128], *out = line->text;
+    const size_t size = sizeof(line->text);
     int64_t live = 0;
+    *out = '\0';
+    if (!record->out_of_memory)
+        return;
+    describe_culprit(&simulation->graph, record->oom_task, culprit, sizeof(culprit));
     for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
         live += record->at_oom[c];
-    size_t end = (size_t)snprintf(
-        line, sizeof(line),
-        "out of memory: device %u, at %s, by %s: %s in use, capacity %s:", device,
-        time_text((double)record->oom_time).characters, culprit,
-        bytes_text((double)live).characters, bytes_text((double)record->capacity).characters);
+    size_t end = (size_t)snprintf(out, size, "at %s, by %s: %s in use, capacity %s:",
+                                  time_text((double)record->oom_time).characters, culprit,
+                                  bytes_text((double)live).characters,
+                                  bytes_text((double)record->capacity).characters);
     const char *separator = " ";
-    for (uint32_t c = 0; c < CS_N_CATEGORIES && end < sizeof(line); c++) {
+    for (uint32_t c = 0; c < CS_N_CATEGORIES && end < size; c++) {
         if (record->at_oom[c] == 0)
             continue;
-        end +=
-            (size_t)snprintf(line + end, sizeof(line) - end, "%s%s %s", separator,
-                             cs_category_name(c), bytes_text((double)record->at_oom[c]).characters);
+        end += (size_t)snprintf(out + end, size - end, "%s%s %s", separator, cs_category_name(c),
+                                bytes_text((double)record->at_oom[c]).characters);
         separator = ", ";
     }
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
+/* "out of memory: devices 0 to 63, at ..." */
+static void print_oom(uint32_t first, uint32_t end, const device_line *line, FILE *out)
+{
+    char whole[sizeof(line->text) + 64], to[16] = "";
+    if (end > first + 1)
+        snprintf(to, sizeof(to), " to %u", end - 1);
+    snprintf(whole, sizeof(whole), "out of memory: device%s %u%s, %s", *to ? "s" : "", first, to,
+             line->text);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, whole);
 }
 
 static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
 {
-    uint32_t shown = 0, n = 0;
-    for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {
-        if (!simulation->trace.devices[d].out_of_memory)
+    uint32_t rows = 0, more = 0;
+    for (uint32_t first = 0, end; first < simulation->trace.n_devices; first = end) {
+        device_line line;
+        end = group_end(simulation, write_oom, first);
+        write_oom(simulation, first, &line);
+        if (!*line.text)
             continue;
-        if (n++ == 0)
+        if (rows == 0)
             fputc('\n', out);
-        if (shown < DEVICE_ROWS) {
-            print_oom(simulation, d, out);
-            shown++;
-        }
+        if (rows++ < DEVICE_ROWS)
+            print_oom(first, end, &line, out);
+        else
+            more += end - first;
     }
-    if (n > shown)
-        fprintf(out, "out of memory: %u more devices\n", n - shown);
+    if (more > 0)
+        fprintf(out, "out of memory: %u more devices\n", more);
     if (simulation->trace.stopped)
         fprintf(out, "the run was stopped there, as asked\n");
 }
@@ -445,8 +614,11 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_costs(scenario, &simulation->lowering, out);
     print_collectives(&simulation->lowering, out);
     print_noise(scenario, out);
-    print_figures(simulation, out);
+    print_figures(scenario, simulation, out);
     print_devices(simulation, out);
+    print_staleness(simulation, out);
+    fputc('\n', out);
+    print_communication(&simulation->analysis, out);
     print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)
         print_sources(&simulation->forms, out);

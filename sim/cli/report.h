@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* Figures side by side with their closed forms, then a line per device (per group of equal ones
- * beyond 16), the critical path, and what ran out of memory. */
+/* Figures side by side with their closed forms, then a line per device (one for equal ones that follow
+ * each other; 16 at most), the critical path, and what ran out of memory. */
 void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out);
 
 /* Keys in SI base units that end in their unit (scenarios/README.md lists them); NULL when memory

@@ -189,6 +189,22 @@ double cs_form_value(const cs_form *form)
     return form->figure == CS_FIGURE_BUBBLE ? form->fraction : (double)form->exact;
 }
 
+cs_work_rate cs_simulation_work_rate(const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    const cs_model_work *work = &scenario->model.work;
+    const cs_platform *platform = &scenario->platform;
+    const double samples =
+        simulation->trace.stopped ? (double)NAN : simulation->analysis.throughput;
+    double speed = 0;
+    for (uint32_t d = 0; d < platform->n_devices; d++)
+        speed += platform->devices[d].speed;
+    const double flop = work->flop_per_sample > 0 ? work->flop_per_sample * samples : (double)NAN;
+    return (cs_work_rate){
+        .tokens = work->tokens_per_sample > 0 ? work->tokens_per_sample * samples : (double)NAN,
+        .flop = flop / platform->n_devices,
+        .utilisation = work->peak > 0 ? flop / (speed * work->peak) : (double)NAN};
+}
+
 bool cs_simulation_out_of_memory(const cs_simulation *simulation)
 {
     for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {

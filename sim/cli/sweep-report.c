@@ -90,7 +90,7 @@ static extent agreement_of(const cs_figure_table *figures, const cs_figure_colum
 
 /* ---- for people ---- */
 
-static char *figure_text(const cs_figure_column *column, double value, char *text, size_t size)
+char *cs_sweep_figure_text(const cs_figure_column *column, double value, char *text, size_t size)
 {
     static const struct {
         const char *unit;
@@ -109,71 +109,111 @@ static char *figure_text(const cs_figure_column *column, double value, char *tex
     return text;
 }
 
-/* "4, 8": the values of the point, in the order of the keys. */
-static char *point_text(const cs_space *space, uint32_t point, char *text, size_t size)
+bool cs_sweep_out_of_memory(const cs_sweep_results *results, uint32_t point)
 {
+    const cs_figure_column *column = cs_figure_table_find(&results->figures, "out_of_memory");
+    return column && column->values[point] > 0;
+}
+
+/* "4, 8": the values of the point, in the order of the keys; "4, 8 *" of one out of memory. */
+static char *point_text(const cs_sweep_shown *shown, uint32_t point, char *text, size_t size)
+{
+    const cs_space *space = shown->space;
     size_t used = 0;
     *text = '\0';
     for (uint32_t a = 0; a < space->n_axes && used < size; a++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", a > 0 ? ", " : "",
-                                 cs_space_value(space, point, a));
+                                 shown->axes[a].labels[cs_space_position(space, point, a)]);
+    if (used < size && cs_sweep_out_of_memory(shown->results, point))
+        snprintf(text + used, size - used, " *");
     return text;
 }
 
-static void print_keys(const cs_space *space, const cs_sweep_results *results, FILE *out)
+static void print_keys(const cs_sweep_shown *shown, FILE *out)
 {
+    const cs_space *space = shown->space;
+    const cs_sweep_results *results = shown->results;
     fprintf(out, "%u points", results->n_points);
     for (uint32_t a = 0; a < space->n_axes; a++) {
-        const cs_values *values = &space->axes[a].values;
+        const cs_axis_values *values = &shown->axes[a];
         fprintf(out, "%s%s", a > 0 ? ", " : " (", space->axes[a].pointer);
         if (space->form == CS_SPACE_GRID)
-            fprintf(out, ": %u values from %s to %s", values->n, values->texts[0],
-                    values->texts[values->n - 1]);
+            fprintf(out, ": %u values from %s to %s", values->n, values->labels[0],
+                    values->labels[values->n - 1]);
     }
     fprintf(out, "), %u failed\n", results->n_failed);
 }
 
-static void print_figure(const cs_space *space, const cs_figure_column *column, const extent *e,
-                         FILE *out)
+static void print_figure(const cs_sweep_shown *shown, const cs_figure_column *column,
+                         const extent *e, FILE *out)
 {
-    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], low_at[60], high_at[60];
+    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], low_at[CS_SWEEP_LABEL_BYTES],
+        high_at[CS_SWEEP_LABEL_BYTES];
     double lowest = column->values[e->lowest], highest = column->values[e->highest];
-    figure_text(column, lowest, low, sizeof(low));
-    figure_text(column, highest, high, sizeof(high));
+    cs_sweep_figure_text(column, lowest, low, sizeof(low));
+    cs_sweep_figure_text(column, highest, high, sizeof(high));
     if (lowest == highest)
         fprintf(out, "%-34s %-18s everywhere\n", column->name, low);
     else
         fprintf(out, "%-34s %-18s %-18s %-18s %s\n", column->name, low,
-                point_text(space, e->lowest, low_at, sizeof(low_at)), high,
-                point_text(space, e->highest, high_at, sizeof(high_at)));
+                point_text(shown, e->lowest, low_at, sizeof(low_at)), high,
+                point_text(shown, e->highest, high_at, sizeof(high_at)));
 }
 
-static void print_agreement(const cs_space *space, const cs_figure_column *column, const extent *e,
-                            FILE *out)
+static void print_agreement(const cs_sweep_shown *shown, const cs_figure_column *column,
+                            const extent *e, FILE *out)
 {
-    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], at[60], name[300];
+    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], at[CS_SWEEP_LABEL_BYTES], name[300];
     fprintf(out, "%s: closed form equal at %u of %u points", form_text(column, name, sizeof(name)),
             e->equal, e->n);
     if (e->applies < e->n)
         fprintf(out, ", at %u of the %u where it applies", e->equal_applies, e->applies);
     if (e->equal < e->n)
         fprintf(out, "; simulated minus closed form %s to %s; first at %s",
-                figure_text(column, column->values[e->lowest], low, sizeof(low)),
-                figure_text(column, column->values[e->highest], high, sizeof(high)),
-                point_text(space, e->first, at, sizeof(at)));
+                cs_sweep_figure_text(column, column->values[e->lowest], low, sizeof(low)),
+                cs_sweep_figure_text(column, column->values[e->highest], high, sizeof(high)),
+                point_text(shown, e->first, at, sizeof(at)));
     fputc('\n', out);
 }
 
-void cs_sweep_report_print(const cs_space *space, const cs_sweep_results *results, FILE *out)
+/* A point that does not fit may be the fastest of all: it is marked, and the best one that fits is
+ * told apart. */
+static void print_what_fits(const cs_sweep_shown *shown, FILE *out)
 {
-    const cs_figure_table *figures = &results->figures;
-    print_keys(space, results, out);
+    static const char figure[] = "throughput_samples_per_s";
+    char text[CS_UNITS_TEXT_BYTES], at[CS_SWEEP_LABEL_BYTES];
+    const cs_figure_column *column = cs_figure_table_find(&shown->results->figures, figure);
+    uint32_t n_out = 0, best = UINT32_MAX;
+    for (uint32_t i = 0; i < shown->results->n_points; i++) {
+        const bool out_of_memory = cs_sweep_out_of_memory(shown->results, i);
+        n_out += out_of_memory;
+        if (column && !out_of_memory && !isnan(column->values[i]) &&
+            (best == UINT32_MAX || column->values[i] > column->values[best]))
+            best = i;
+    }
+    if (n_out == 0)
+        return;
+    fprintf(out, "\n* out of memory, at %u of %u points; ", n_out,
+            shown->results->n_points - shown->results->n_failed);
+    if (best == UINT32_MAX)
+        fprintf(out, "nothing fits\n");
+    else
+        fprintf(out, "of what fits, the highest %s is %s at %s\n", figure,
+                cs_sweep_figure_text(column, column->values[best], text, sizeof(text)),
+                point_text(shown, best, at, sizeof(at)));
+}
+
+void cs_sweep_report_print(const cs_sweep_shown *shown, FILE *out)
+{
+    const cs_figure_table *figures = &shown->results->figures;
+    print_keys(shown, out);
     fprintf(out, "\n%-34s %-18s %-18s %-18s %s\n", "", "lowest", "at", "highest", "at");
     for (uint32_t c = 0; c < figures->n_columns; c++) {
-        extent e = extent_of(&figures->columns[c], results->n_points);
+        extent e = extent_of(&figures->columns[c], figures->n_points);
         if (e.n > 0 && !is_of_forms(&figures->columns[c]))
-            print_figure(space, &figures->columns[c], &e, out);
+            print_figure(shown, &figures->columns[c], &e, out);
     }
+    print_what_fits(shown, out);
     for (uint32_t c = 0, n = 0; c < figures->n_columns; c++) {
         if (!difference_of(&figures->columns[c]))
             continue;
@@ -182,7 +222,7 @@ void cs_sweep_report_print(const cs_space *space, const cs_sweep_results *result
             continue;
         if (n++ == 0)
             fputc('\n', out);
-        print_agreement(space, &figures->columns[c], &e, out);
+        print_agreement(shown, &figures->columns[c], &e, out);
     }
 }
 

@@ -2,12 +2,28 @@
 #ifndef CS_CLI_SWEEP_REPORT_H
 #define CS_CLI_SWEEP_REPORT_H
 
+#include "sim/sweep/axis-values.h"
 #include "sim/sweep/sweep.h"
 
 #include <stdio.h>
 
-/* For people: the range of every figure and where its ends are, and where closed forms hold. */
-void cs_sweep_report_print(const cs_space *space, const cs_sweep_results *results, FILE *out);
+enum { CS_SWEEP_LABEL_BYTES = 60 }; /* of a point, longer ones are cut */
+
+/* A sweep as it is shown to people. */
+typedef struct cs_sweep_shown {
+    const cs_space *space;
+    const cs_sweep_results *results;
+    const cs_axis_values *axes; /* of the space's, in their order */
+} cs_sweep_shown;
+
+/* For people: the range of every figure and where its ends are, which points are out of memory, and
+ * where closed forms hold. */
+void cs_sweep_report_print(const cs_sweep_shown *shown, FILE *out);
+
+/* "12.3 ms": a value of a figure, in 4 digits and its unit; returns `text`. */
+char *cs_sweep_figure_text(const cs_figure_column *column, double value, char *text, size_t size);
+
+bool cs_sweep_out_of_memory(const cs_sweep_results *results, uint32_t point);
 
 /* {"points": [{"set": {...}, "result": {...}} or {"set": {...}, "error": "..."}, ...], ...} */
 CS_MUST_CHECK cs_status cs_sweep_report_json(const cs_space *space, const cs_journal *journal,

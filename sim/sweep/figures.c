@@ -66,16 +66,16 @@ static bool add_formulas(cJSON *figures, const cJSON *result)
     return true;
 }
 
-static bool add_largest(cJSON *figures, const cJSON *devices, const char *key)
+static bool add_largest(cJSON *figures, const cJSON *list, const char *key)
 {
     double largest = -INFINITY;
-    const cJSON *device;
-    cJSON_ArrayForEach(device, devices)
+    const cJSON *element;
+    cJSON_ArrayForEach(element, list)
     {
-        const cJSON *value = cs_json_member(device, key);
+        const cJSON *value = cs_json_member(element, key);
         largest = cJSON_IsNumber(value) ? fmax(largest, value->valuedouble) : largest;
     }
-    return largest < 0 || add_number(figures, "", key, largest);
+    return !isfinite(largest) || add_number(figures, "", key, largest);
 }
 
 static double number_of(const cJSON *object, const char *key)
@@ -156,9 +156,12 @@ cJSON *cs_figures_of(const cJSON *result)
 {
     cJSON *figures = cJSON_CreateObject();
     const cJSON *devices = cs_json_member(result, "devices");
+    const cJSON *weights = cs_json_member(result, "weights");
     if (figures && add_top_level(figures, result) && add_formulas(figures, result) &&
         add_largest(figures, devices, "peak_memory_bytes") &&
         add_largest(figures, devices, "peak_activation_bytes") &&
+        add_largest(figures, weights, "peak_versions") &&
+        add_largest(figures, weights, "gradient_delay_max") &&
         add_closed_forms(figures, cs_json_member(result, "closed_forms")))
         return figures;
     cJSON_Delete(figures);
@@ -173,6 +176,8 @@ const char *cs_figure_unit(const char *key)
         const char *end, *unit;
     } units[] = {
         {"_samples_per_s", "samples/s"},
+        {"_tokens_per_s", "tokens/s"},
+        {"_flop_per_sample", "flop"},
         {"_bytes_per_s", "bytes/s"},
         {"_flop_per_s", "flop/s"},
         {"_per_s", "1/s"},

@@ -1,5 +1,6 @@
 #include "sim/sweep/sweep-file.h"
 
+#include "sim/sweep/axis-values.h"
 #include "sim/trace/h5.h"
 #include "sim/trace/results-schema.h"
 
@@ -12,68 +13,22 @@
 typedef struct source {
     const cs_space *space;
     const cs_sweep_results *results;
-    double *numbers[CS_SPACE_AXES_MAX];    /* an axis' values, NULL where not all are numbers */
-    const char **texts[CS_SPACE_AXES_MAX]; /* else: they as texts, in the arena */
+    cs_axis_values axes[CS_SPACE_AXES_MAX];
     cs_arena arena;
 } source;
 
 /* ---- axes ---- */
 
-static const char *const units[] = {
-    [CS_QUANTITY_TIME] = "s",
-    [CS_QUANTITY_BYTES] = "bytes",
-    [CS_QUANTITY_BANDWIDTH] = "bytes/s",
-    [CS_QUANTITY_FLOP_RATE] = "flop/s",
-    [CS_QUANTITY_NUMBER] = "1",
-};
-
-/* A number, or a text with a unit of the key's quantity, in SI base units. */
-static bool read_number(const cJSON *value, cs_quantity quantity, double *out)
-{
-    if (cJSON_IsNumber(value))
-        *out = value->valuedouble;
-    return cJSON_IsNumber(value) ||
-           (cJSON_IsString(value) && quantity != CS_QUANTITY_NUMBER &&
-            cs_units_parse(value->valuestring, quantity, out, NULL) == CS_OK);
-}
-
-static cs_status read_values(source *s, uint32_t a, cs_error *error)
-{
-    const cs_axis *axis = &s->space->axes[a];
-    uint32_t n = axis->values.n;
-    double *numbers = cs_arena_alloc(&s->arena, n, sizeof(*numbers));
-    const char **texts = cs_arena_alloc(&s->arena, n, sizeof(*texts));
-    bool all = true;
-    if (!numbers || !texts)
-        return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < n; i++) {
-        cJSON *value = NULL;
-        const char *text = axis->values.texts[i];
-        cs_status status = cs_json_parse(axis->pointer, text, strlen(text), &value, error);
-        if (status != CS_OK)
-            return status;
-        all = read_number(value, axis->quantity, &numbers[i]) && all;
-        const char *plain = cJSON_IsString(value) ? value->valuestring : text;
-        texts[i] = cs_arena_copy(&s->arena, plain);
-        cJSON_Delete(value);
-        if (!texts[i])
-            return cs_error_no_memory(error);
-    }
-    s->numbers[a] = all ? numbers : NULL;
-    s->texts[a] = texts;
-    return CS_OK;
-}
-
 static cs_h5_value axis_number(const void *data, uint64_t row, uint32_t axis)
 {
     const source *s = data;
-    return (cs_h5_value){.float64 = s->numbers[axis][row]};
+    return (cs_h5_value){.float64 = s->axes[axis].numbers[row]};
 }
 
 static cs_h5_value axis_text(const void *data, uint64_t row, uint32_t axis)
 {
     const source *s = data;
-    return (cs_h5_value){.text = s->texts[axis][row]};
+    return (cs_h5_value){.text = s->axes[axis].texts[row]};
 }
 
 static cs_h5_value point_number(const void *data, uint64_t row, uint32_t which)
@@ -85,10 +40,10 @@ static cs_h5_value point_number(const void *data, uint64_t row, uint32_t which)
 static cs_h5_column axis_column(const source *s, uint32_t a)
 {
     const cs_axis *axis = &s->space->axes[a];
-    bool numbers = s->numbers[a];
+    bool numbers = s->axes[a].numbers;
     return (cs_h5_column){.name = axis->name,
                           .type = numbers ? CS_H5_DOUBLE : CS_H5_TEXT,
-                          .units = numbers ? units[axis->quantity] : "1",
+                          .units = numbers ? s->axes[a].unit : "1",
                           .long_name = axis->pointer,
                           .get = numbers ? axis_number : axis_text,
                           .which = a};
@@ -227,7 +182,7 @@ static cs_status fill(cs_h5_file *file, const cs_sweep_info *info, source *s, cs
 {
     cs_status status = write_attributes(file, info, s->space, s->results, error);
     for (uint32_t a = 0; a < s->space->n_axes && status == CS_OK; a++)
-        status = read_values(s, a, error);
+        status = cs_axis_values_read(&s->space->axes[a], &s->arena, &s->axes[a], error);
     if (status == CS_OK)
         status = write_axes(file, s, error);
     if (status == CS_OK)

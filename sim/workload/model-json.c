@@ -11,7 +11,7 @@ enum { SCHEMA_VERSION = 1 };
 /* What stands around the model's own members. */
 typedef struct document {
     uint32_t schema_version;
-    const cJSON *provenance, *layers;
+    const cJSON *work, *provenance, *layers;
 } document;
 
 static const cs_field version_fields[] = {
@@ -20,6 +20,9 @@ static const cs_field version_fields[] = {
     {0}};
 
 static const cs_field part_fields[] = {
+    {"work", CS_FIELD_JSON, offsetof(document, work), .fallback = "",
+     .doc = "what training computes, whatever time it takes",
+     .shape = "{\"flop_per_sample\", ...}"},
     {"provenance", CS_FIELD_JSON, offsetof(document, provenance),
      .doc = "where the numbers come from", .shape = "{\"source\", \"hardware\", \"date\"}"},
     {"layers", CS_FIELD_JSON, offsetof(document, layers), .doc = "the chain, from input to output",
@@ -35,6 +38,17 @@ static const cs_field model_fields[] = {
     {"precision", CS_FIELD_CHOICE, offsetof(cs_model, precision), .fallback = "fp32",
      .choices = cs_precision_names,
      .doc = "of weights and gradients; with fp16 and bf16 an optimizer keeps float32 besides"},
+    {0}};
+
+static const cs_field work_fields[] = {
+    {"flop_per_sample", CS_FIELD_NUMBER, offsetof(cs_model_work, flop_per_sample),
+     .above_min = true, .doc = "of forward and backward, each product counted once"},
+    {"tokens_per_sample", CS_FIELD_COUNT, offsetof(cs_model_work, tokens_per_sample),
+     .fallback = "0", .doc = "of a model that reads tokens"},
+    {"device", CS_FIELD_TEXT, offsetof(cs_model_work, device), .fallback = "",
+     .doc = "that the times are for"},
+    {"peak", CS_FIELD_FLOP_RATE, offsetof(cs_model_work, peak), .fallback = "0",
+     .doc = "flop/s of the device in the precision"},
     {0}};
 
 static const cs_field provenance_fields[] = {
@@ -160,6 +174,14 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, int
     return status;
 }
 
+static cs_status read_work(const cJSON *object, const cs_json_place *up, cs_model *model,
+                           cs_error *error)
+{
+    cs_json_place place = {.up = up, .key = "work"};
+    return cs_field_read(object, &place, (const cs_field *const[]){work_fields, NULL},
+                         (void *const[]){&model->work}, &model->arena, error);
+}
+
 static int compare_names(const void *a, const void *b)
 {
     const cs_layer *const *left = a, *const *right = b;
@@ -240,6 +262,8 @@ static cs_status read_document(const cJSON *root, const cs_json_place *place, cs
     void *const outs[] = {&parts, model, &parts};
     cs_status status = cs_field_read(root, place, tables, outs, &model->arena, error);
     note(&status, check_not_empty(model->name, "name", place, error));
+    if (parts.work)
+        note(&status, read_work(parts.work, place, model, error));
     if (parts.provenance)
         note(&status, read_provenance(parts.provenance, place, model, error));
     if (parts.layers)
@@ -295,13 +319,21 @@ static bool add_provenance(cJSON *root, const cs_model *model)
     return object && cs_field_write(provenance_fields, &model->provenance, object);
 }
 
+static bool add_work(cJSON *root, const cs_model *model)
+{
+    if (!(model->work.flop_per_sample > 0))
+        return true;
+    cJSON *object = cJSON_AddObjectToObject(root, "work");
+    return object && cs_field_write(work_fields, &model->work, object);
+}
+
 cJSON *cs_model_json(const cs_model *model)
 {
     document parts = {.schema_version = SCHEMA_VERSION};
     cJSON *root = cJSON_CreateObject();
     if (root && cs_field_write(version_fields, &parts, root) &&
-        cs_field_write(model_fields, model, root) && add_provenance(root, model) &&
-        add_layers(root, model))
+        cs_field_write(model_fields, model, root) && add_work(root, model) &&
+        add_provenance(root, model) && add_layers(root, model))
         return root;
     cJSON_Delete(root);
     return NULL;

@@ -43,6 +43,15 @@ typedef struct cs_provenance {
     const char *notes;    /* anything else, may be NULL */
 } cs_provenance;
 
+/* What training computes, for figures like its share of a device's peak: known of a model that was
+ * made from an architecture. */
+typedef struct cs_model_work {
+    double flop_per_sample;     /* of forward and backward, nothing computed twice; 0: not known */
+    uint32_t tokens_per_sample; /* 0: it reads no tokens */
+    const char *device;         /* that the times are for, or NULL */
+    double peak;                /* flop/s of the device in the precision; 0: not known */
+} cs_model_work;
+
 typedef struct cs_model {
     const char *name;
     uint32_t batch_size; /* samples that times and activations are for; 0: any micro-batch */
@@ -50,6 +59,7 @@ typedef struct cs_model {
     int64_t input_bytes; /* the input of layer 0 */
     uint32_t n_layers;
     cs_layer *layers;
+    cs_model_work work;
     cs_provenance provenance;
     cs_arena arena; /* owns all of the above */
 } cs_model;

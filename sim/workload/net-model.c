@@ -391,6 +391,20 @@ static void describe_times(const cs_net_options *how, const cs_net_chain *chain,
         snprintf(hardware, size, "%s", how->measured->device);
 }
 
+/* The usual count of work in training: of the products (convolutions, linear layers, attention), each
+ * of which has two more of its size backward. The rest of the operators is small change, and a kernel that
+ * computes forward again does it to save memory (Chowdhery et al., PaLM, JMLR 2023, appendix B). */
+static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model *model)
+{
+    cs_model_work *work = &model->work;
+    work->flop_per_sample = 3 * 2 * cs_net_macs(net);
+    work->tokens_per_sample = net->input_ids < UINT32_MAX ? (uint32_t)net->input_ids : 0;
+    work->peak =
+        isfinite(how->device->peaks[how->precision]) ? how->device->peaks[how->precision] : 0;
+    work->device = work->peak > 0 ? cs_arena_copy(&model->arena, how->device->name) : NULL;
+    return work->device || !(work->peak > 0);
+}
+
 static cs_status describe(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
                           cs_model *model, cs_error *error)
 {
@@ -409,8 +423,8 @@ static cs_status describe(const cs_net *net, const cs_net_options *how, const cs
     model->provenance.notes =
         "kept as PyTorch 2.1 keeps it, eager; every operator by itself, none fused; convolution "
         "libraries' workspace not known";
-    if (!model->name || !model->provenance.source || !model->provenance.hardware ||
-        !model->provenance.date)
+    if (!describe_work(net, how, model) || !model->name || !model->provenance.source ||
+        !model->provenance.hardware || !model->provenance.date)
         return cs_error_no_memory(error);
     return CS_OK;
 }
