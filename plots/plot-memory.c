@@ -396,6 +396,7 @@ cs_status cs_plot_memory(cs_sheet *sheet, const char *output, cs_error *error)
         return status;
     m.time_unit = cs_sheet_time_unit(sheet);
     choose_scale(&m);
+    cs_sheet_run_title(sheet);
     write_legend(&m);
     status = lay_out(&m, &bars_bottom, error);
     if (status != CS_OK)

@@ -278,6 +278,7 @@ cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *err
     if (status == CS_OK)
         status = read_links(&u, error);
     if (status == CS_OK) {
+        cs_sheet_run_title(sheet);
         write_legend(&u);
         lay_out(&u);
         status = write_data(&u, error);

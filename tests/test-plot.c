@@ -303,6 +303,56 @@ static void check_xml(const char *path)
     expect_int(path, 0, system(command));
 }
 
+/* One text of an SVG by gnuplot: where it is anchored, how it is turned (degrees, upwards), and which part
+ * of it is at the anchor. */
+typedef struct svg_text {
+    double x, y, turn, size;
+    char anchor[8], text[256];
+} svg_text;
+
+/* The next text behind `at`, or NULL; returns what follows it. */
+static const char *next_text(const char *at, svg_text *text)
+{
+    const char *group = at, *begin = strstr(at, "<text>");
+    if (!begin)
+        return NULL;
+    for (const char *g = at; (g = strstr(g, "<g transform=")) && g < begin; g++)
+        group = g;
+    text->turn = 0;
+    if (sscanf(group, "<g transform=\"translate(%lf,%lf) rotate(%lf)", &text->x, &text->y,
+               &text->turn) < 2)
+        fail_msg("a text without a place: %.200s", group);
+    text->turn = -text->turn;
+    assert_int_equal(sscanf(strstr(group, "font-size="), "font-size=\"%lf", &text->size), 1);
+    assert_int_equal(sscanf(strstr(group, "text-anchor="), "text-anchor=\"%7[a-z]", text->anchor),
+                     1);
+    *text->text = '\0';
+    sscanf(begin, "<text>%255[^<]", text->text);
+    return begin + 1;
+}
+
+/* No text reaches beyond the sheet; 0.64 em is more than letters are wide on average. */
+static void check_texts_are_inside(const char *path)
+{
+    size_t length;
+    double width, height;
+    svg_text text;
+    char *svg = slurp(path, &length);
+    assert_int_equal(sscanf(strstr(svg, "viewBox="), "viewBox=\"0 0 %lf %lf", &width, &height), 2);
+    for (const char *at = svg; (at = next_text(at, &text));) {
+        const double reach = 0.64 * text.size * (double)strlen(text.text);
+        const double before = *text.anchor == 's' ? 0 : *text.anchor == 'm' ? reach / 2 : reach;
+        for (int end = 0; end < 2; end++) {
+            const double along = end ? reach - before : -before, turn = text.turn * acos(-1) / 180;
+            const double x = text.x + along * cos(turn), y = text.y - along * sin(turn);
+            if (x < -1 || x > width + 1 || y < -1 || y > height + 1)
+                fail_msg("%s: \"%s\" reaches (%g, %g), beyond %g x %g", path, text.text, x, y,
+                         width, height);
+        }
+    }
+    free(svg);
+}
+
 static void draw_all(void **state, const char *results)
 {
     static const char *const formats[] = {"svg", "png", "pdf"};
@@ -317,8 +367,10 @@ static void draw_all(void **state, const char *results)
             cs_error_init(&error);
             expect_error(output, CS_OK, "", cs_plot_draw(&options, &error), &error);
             check_picture(output, formats[f]);
-            if (f == 0)
+            if (f == 0) {
                 check_xml(output);
+                check_texts_are_inside(output);
+            }
         }
     }
     expect_int("data, run.h5 and 12 pictures", 14, count_files(*state));
@@ -431,6 +483,29 @@ static cs_h5_value sweep_value(const void *source, uint64_t row, uint32_t which)
     return (cs_h5_value){.float64 = which == 0 ? a[row] : y[row]};
 }
 
+/* `axes`: NULL: they are missing. */
+static void write_tables(const char *path, const cs_h5_table *tables, size_t n, const char *axes)
+{
+    cs_h5_file *file = NULL;
+    cs_error error;
+    cs_error_init(&error);
+    cs_status status = cs_h5_create(path, NULL, &file, &error);
+    for (size_t i = 0; i < n && status == CS_OK; i++)
+        status = cs_h5_write_table(file, &tables[i], &error);
+    if (status == CS_OK)
+        status = cs_h5_set_text(file, "format", "sim-sweep", &error);
+    if (status == CS_OK)
+        status = cs_h5_set_int64(file, "schema_version", 1, &error);
+    if (status == CS_OK)
+        status = cs_h5_set_text(file, "name", "a_sweep", &error);
+    if (status == CS_OK && axes)
+        status = cs_h5_set_text(file, "axes", axes, &error);
+    if (status == CS_OK)
+        status = cs_h5_commit(file, &error);
+    cs_h5_destroy(file);
+    expect_error(path, CS_OK, "", status, &error);
+}
+
 static void write_sweep(const char *path, bool missing)
 {
     static const cs_h5_column a[] = {{"s.a", CS_H5_DOUBLE, "bytes/s", "/s/a", .get = sweep_value},
@@ -445,24 +520,73 @@ static void write_sweep(const char *path, bool missing)
     const cs_h5_table tables[] = {{"/", "s.a", a, 3, NULL, NULL},
                                   {"/", "s.b", b, 2, NULL, NULL},
                                   {"/", "", y, 6, NULL, &shape}};
-    cs_h5_file *file = NULL;
-    cs_error error;
-    cs_error_init(&error);
-    cs_status status = cs_h5_create(path, NULL, &file, &error);
-    for (size_t i = 0; i < ROWS(tables) && status == CS_OK; i++)
-        status = cs_h5_write_table(file, &tables[i], &error);
-    if (status == CS_OK)
-        status = cs_h5_set_text(file, "format", "sim-sweep", &error);
-    if (status == CS_OK)
-        status = cs_h5_set_int64(file, "schema_version", 1, &error);
-    if (status == CS_OK)
-        status = cs_h5_set_text(file, "name", "a_sweep", &error);
-    if (status == CS_OK && !missing)
-        status = cs_h5_set_text(file, "axes", "s.a s.b", &error);
-    if (status == CS_OK)
-        status = cs_h5_commit(file, &error);
-    cs_h5_destroy(file);
-    expect_error(path, CS_OK, "", status, &error);
+    write_tables(path, tables, ROWS(tables), missing ? NULL : "s.a s.b");
+}
+
+/* y over the two numbers and what seven texts stand for, which differ in a word each. */
+static const char *const categories[] = {"gpipe",     "1f1b", "zb_h1",       "interleaved_1f1b",
+                                         "pipedream", "nf1b", "cdp_freshest"};
+
+static cs_h5_value category_value(const void *source, uint64_t row, uint32_t which)
+{
+    static char texts[7][80];
+    (void)source;
+    if (which != 1)
+        return (cs_h5_value){.float64 = which == 0 ? 16e9 * (double)(row + 1) : (double)row};
+    snprintf(texts[row], sizeof(texts[row]), "{\"kind\":\"%s\",\"micro_batches\":8}",
+             categories[row]);
+    return (cs_h5_value){.text = texts[row]};
+}
+
+static void write_categories(const char *path)
+{
+    static const cs_h5_column kind[] = {
+        {"s.kind", CS_H5_TEXT, "1", "/schedule", .get = category_value, .which = 1}, {0}};
+    static const cs_h5_column memory[] = {
+        {"s.memory", CS_H5_DOUBLE, "bytes", "/platform/memory", .get = category_value}, {0}};
+    static const cs_h5_column y[] = {
+        {"y_s", CS_H5_DOUBLE, "s", "y", .get = category_value, .which = 2}, {0}};
+    static const char *const scales[] = {"s.kind", "s.memory"};
+    static const uint64_t sizes[] = {7, 2};
+    static const cs_h5_shape shape = {2, sizes, scales};
+    const cs_h5_table tables[] = {{"/", "s.kind", kind, 7, NULL, NULL},
+                                  {"/", "s.memory", memory, 2, NULL, NULL},
+                                  {"/", "", y, 14, NULL, &shape}};
+    write_tables(path, tables, ROWS(tables), "s.kind s.memory");
+}
+
+/* Every category once, inside the sheet, and what all share in the title of the axis; 16 GB is 16. */
+static void test_labels_of_categories(void **state)
+{
+    static const uint32_t widths[] = {0, 300, 500, 2000};
+    need_gnuplot();
+    write_categories(in(state, "sweep.h5"));
+    for (size_t i = 0; i < 2 * ROWS(widths); i++) {
+        char input[PATH], output[PATH], label[64];
+        cs_error error;
+        size_t length;
+        snprintf(input, sizeof(input), "%s", in(state, "sweep.h5"));
+        snprintf(output, sizeof(output), "%s", in(state, "c.svg"));
+        const cs_plot_options options = {.kind = i % 2 ? "heatmap" : "lines",
+                                         .input = input,
+                                         .output = output,
+                                         .value = "y_s",
+                                         .width = widths[i / 2]};
+        cs_error_init(&error);
+        expect_error(options.kind, CS_OK, "", cs_plot_draw(&options, &error), &error);
+        check_texts_are_inside(output);
+        char *svg = slurp(output, &length);
+        for (size_t k = 0; k < ROWS(categories); k++) {
+            snprintf(label, sizeof(label), ">%s<", categories[k]);
+            expect_int(label, 1, count_texts(svg, label));
+        }
+        expect_int("16", 1, count_texts(svg, ">16<"));
+        expect_int("32", 1, count_texts(svg, ">32<"));
+        if (widths[i / 2] == 2000)
+            expect_int("shared", 1,
+                       count_texts(svg, "/schedule: {\"kind\":\"...\",\"micro_batches\":8}"));
+        free(svg);
+    }
 }
 
 static void test_pictures_of_sweeps(void **state)
@@ -483,8 +607,10 @@ static void test_pictures_of_sweeps(void **state)
                                          .value = "y_s"};
         expect_error(output, CS_OK, "", cs_plot_draw(&options, &error), &error);
         check_picture(output, strchr(names[i], '.') + 1);
-        if (i % 3 == 0)
+        if (i % 3 == 0) {
             check_xml(output);
+            check_texts_are_inside(output);
+        }
     }
 }
 
@@ -697,6 +823,7 @@ int main(void)
         TEST(test_boxes_of_two_by_two),    TEST(test_many_boxes_are_merged),
         TEST(test_gnuplot_is_missing),     TEST(test_gnuplot_fails),
         TEST(test_pictures_of_sweeps),     TEST(test_sweeps_that_are_refused),
+        TEST(test_labels_of_categories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
