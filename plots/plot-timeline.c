@@ -315,7 +315,8 @@ static void write_legend(timeline *t)
     cs_legend_entry entries[MAX_KINDS + 5];
     char chunks[64];
     uint32_t n = 0;
-    snprintf(chunks, sizeof(chunks), "dark to light: the %u stages of a device in their order", t->n_chunks);
+    snprintf(chunks, sizeof(chunks), "dark to light: the %u stages of a device in their order",
+             t->n_chunks);
     for (uint32_t kind = 0; kind < t->n_kinds; kind++) {
         if (!t->shown[kind])
             continue;
