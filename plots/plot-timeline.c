@@ -113,16 +113,16 @@ static uint32_t row_of(const timeline *t, uint32_t panel, uint32_t device)
     return t->n_panels == 1 ? device : panel * (t->sheet->n_devices + 1) + 1 + device;
 }
 
-/* Mini-batches from 1 and micro-batches from A, as papers have them. */
+/* Mini-batches from 0, as everywhere, and micro-batches from A, as papers have them. */
 static void name_box(const timeline *t, const task_columns *tasks, uint64_t i, box *made)
 {
-    uint32_t mini = tasks->mini_batch[i] + 1, micro = tasks->micro_batch[i];
+    uint32_t mini = tasks->mini_batch[i], micro = tasks->micro_batch[i];
     if (!t->divided[made->kind])
         snprintf(made->name, sizeof(made->name), "%u", mini);
     else if (micro < 26)
         snprintf(made->name, sizeof(made->name), "%u%c", mini, (char)('A' + micro));
     else
-        snprintf(made->name, sizeof(made->name), "%u.%u", mini % 10000, (micro + 1) % 100000);
+        snprintf(made->name, sizeof(made->name), "%u.%u", mini % 10000, micro % 100000);
 }
 
 static uint8_t chunk_of(const timeline *t, uint32_t device, uint32_t stage)
@@ -270,7 +270,7 @@ static cs_status collect_boxes(timeline *t, cs_error *error)
 
 /* ---- lay-out ---- */
 
-/* Of boxes with names: mini-batches 1, 3, ... and 2, 4, ... */
+/* Of boxes with names: mini-batches 0, 2, ... and 1, 3, ... */
 static const struct {
     uint32_t forward, backward, other;
 } pair_colours[2] = {{0xA9CCE8, 0x2F75B5, 0x7F8C9B}, {0xFAD2B0, 0xC55A11, 0xA68A78}};
@@ -294,7 +294,7 @@ static void write_names_legend(timeline *t)
             entries[n++] =
                 (cs_legend_entry){word, pair_colour(word, false), pair_colour(word, true)};
     }
-    entries[n++] = (cs_legend_entry){.text = "left, right: odd, even mini-batches"};
+    entries[n++] = (cs_legend_entry){.text = "left, right: even, odd mini-batches"};
     entries[n++] =
         (cs_legend_entry){.text = divided ? "3C: mini-batch 3, micro-batch C" : "3: mini-batch 3"};
     cs_sheet_legend(t->sheet, entries, n);

@@ -413,7 +413,7 @@ static uint32_t count_texts(const char *svg, const char *text)
     return n;
 }
 
-/* Each of two devices has a forward and a backward of every micro-batch, named from 1A on. */
+/* Each of two devices has a forward and a backward of every micro-batch, named from 0A on. */
 static void test_names_of_boxes(void **state)
 {
     char output[PATH];
@@ -430,15 +430,15 @@ static void test_names_of_boxes(void **state)
     expect_error("names", CS_OK, "", cs_plot_draw(&options, &error), &error);
     size_t length;
     char *svg = slurp(output, &length);
-    for (uint32_t mini = 1; mini <= 2; mini++) {
+    for (uint32_t mini = 0; mini <= 1; mini++) {
         for (char micro = 'A'; micro <= 'H'; micro++) {
             char name[16];
             snprintf(name, sizeof(name), "%u%c<", mini, micro);
             expect_int(name, 4, count_texts(svg, name));
         }
     }
-    expect_int("no micro-batch beyond H", 0, count_texts(svg, "1I<"));
-    expect_int("no third mini-batch", 0, count_texts(svg, "3A<"));
+    expect_int("no micro-batch beyond H", 0, count_texts(svg, "0I<"));
+    expect_int("no third mini-batch", 0, count_texts(svg, "2A<"));
     free(svg);
 }
 
