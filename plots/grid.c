@@ -1,5 +1,6 @@
 #include "plots/grid.h"
 
+#include "plots/slice.h"
 #include "sim/base/text.h"
 
 #include <inttypes.h>
@@ -299,19 +300,27 @@ static cs_status read_axis(const cs_sheet *sheet, const char *name, uint64_t siz
 cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error)
 {
     cs_reader_array array;
-    const char *const *names;
+    const char *const *all;
+    const char *names[CS_READER_RANK_MAX];
     uint32_t n = 0;
     *grid = (cs_grid){0};
-    cs_status status = cs_reader_words(sheet->reader, sheet->reader->axes, &names, &n, error);
+    cs_status status = cs_reader_words(sheet->reader, sheet->reader->axes, &all, &n, error);
     if (status == CS_OK)
-        status = read_values(sheet, names, n, &array, error);
+        status = read_values(sheet, all, n, &array, error);
+    if (status != CS_OK)
+        return status;
+    grid->list = array.rank < n;
+    if (grid->list && sheet->options->n_at > 0)
+        return cs_error_add(error, CS_USAGE, "--at: %s is a list of points; must be a grid",
+                            sheet->reader->path);
+    for (uint32_t a = 0; a < n && a < CS_READER_RANK_MAX; a++)
+        names[a] = all[a];
+    status = cs_slice_take(sheet, names, &array, grid->fixed, sizeof(grid->fixed), error);
     if (status != CS_OK)
         return status;
     if (array.rank > 2)
-        return cs_error_add(error, CS_USAGE, "%s: %s varies %u keys; must be at most 2",
-                            sheet->options->kind, sheet->reader->path, array.rank);
+        return cs_slice_too_many(sheet, names, array.rank, error);
     grid->rank = array.rank;
-    grid->list = array.rank < n;
     status = take_values(sheet, &array, grid, error);
     for (uint32_t a = 0; a < array.rank && status == CS_OK; a++)
         status = read_axis(sheet, grid->list ? "point" : names[a], array.sizes[a], &grid->axes[a],

@@ -23,6 +23,7 @@ typedef struct cs_grid_axis {
 
 typedef struct cs_grid {
     char title[160]; /* "makespan_s (ms)" */
+    char fixed[160]; /* keys that do not vary here, "/a=1, /b=2", or "" */
     uint32_t rank;   /* 1 or 2 */
     bool list;       /* of points, not a grid: the axis counts them, or is the only key's */
     cs_grid_axis axes[2];
@@ -33,7 +34,7 @@ typedef struct cs_grid {
     uint32_t missing; /* values */
 } cs_grid;
 
-/* Reads options->value of the sheet's file; all of it lives as long as the reader. */
+/* Reads options->value of the sheet's file, at options->at; all of it lives as long as the reader. */
 CS_MUST_CHECK cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error);
 
 /* Labels of a horizontal axis that stand `room` points from each other: by how many degrees they are to

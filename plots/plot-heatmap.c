@@ -93,6 +93,9 @@ static void write_title(heatmap *h)
     if (grid->missing > 0)
         snprintf(subtitle + used, sizeof(subtitle) - (size_t)used, ", %u without a value (grey)",
                  grid->missing);
+    if (*grid->fixed)
+        snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), ", at %s",
+                 grid->fixed);
     cs_sheet_title(h->sheet, title, subtitle);
 }
 

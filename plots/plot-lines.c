@@ -240,7 +240,7 @@ static void make_room(lines *l)
 
 static void lay_out(lines *l)
 {
-    char title[300], subtitle[200];
+    char title[300], subtitle[400];
     const cs_grid *grid = &l->grid;
     cs_sheet *sheet = l->sheet;
     sheet->width = sheet->options->width ? sheet->options->width : WIDTH;
@@ -252,6 +252,9 @@ static void lay_out(lines *l)
     if (grid->missing > 0)
         snprintf(subtitle, sizeof(subtitle), "%llu points from %.6g to %.6g, %u without a value",
                  (unsigned long long)grid->n, grid->lowest, grid->highest, grid->missing);
+    if (*grid->fixed)
+        snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), ", at %s",
+                 grid->fixed);
     cs_sheet_title(sheet, title, subtitle);
     write_legend(l);
     sheet->top += 10;

@@ -5,6 +5,7 @@
 #include "sim/trace/results.h"
 
 #include "tests/expect.h"
+#include "tests/run-scenario.h"
 #include "tests/synthetic-trace.h"
 
 #include <dirent.h>
@@ -614,8 +615,40 @@ static void test_pictures_of_sweeps(void **state)
     }
 }
 
+/* y = 10 a + b at one b, at one a (the unit is that of the file), and at a's only value for (4, "x"). */
+static void test_part_of_a_sweep(void **state)
+{
+    static const struct {
+        const char *at, *subtitle;
+    } rows[] = {{"/s/b=y", "3 points from 11 to 41, at /s/b=y"},
+                {"/s/b=x", "3 points from 10 to 20, 1 without a value, at /s/b=x"},
+                {"/s/a=2 B/s", "2 points from 20 to 21, at /s/a=2 B/s"},
+                {"/s/a=1", "2 points from 10 to 11, at /s/a=1"}};
+    char input[PATH], output[PATH];
+    need_gnuplot();
+    snprintf(input, sizeof(input), "%s", in(state, "sweep.h5"));
+    snprintf(output, sizeof(output), "%s", in(state, "part.svg"));
+    write_sweep(input, false);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        size_t length;
+        cs_error error;
+        cs_error_init(&error);
+        const cs_plot_options options = {.kind = "lines",
+                                         .input = input,
+                                         .output = output,
+                                         .value = "y_s",
+                                         .at = &rows[i].at,
+                                         .n_at = 1};
+        expect_error(rows[i].at, CS_OK, "", cs_plot_draw(&options, &error), &error);
+        char *svg = slurp(output, &length);
+        expect_int(rows[i].subtitle, 1, count_texts(svg, rows[i].subtitle));
+        free(svg);
+    }
+}
+
 static void test_sweeps_that_are_refused(void **state)
 {
+    static const char *const at[] = {"/s/c=1", "/s/b=z", "/s/a=3 B/s", "/s/b=x", "/s/a=2", "s.b=x"};
     const struct {
         const char *name, *file;
         cs_plot_options options;
@@ -639,6 +672,41 @@ static void test_sweeps_that_are_refused(void **state)
          {.kind = "lines", .value = "y_s"},
          CS_INVALID,
          "must be \"sim-sweep\" (got sim-results)"},
+        {"no key to fix",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .at = &at[0], .n_at = 1},
+         CS_USAGE,
+         "--at: unknown key \"/s/c\"; "},
+        {"no value to fix at",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .at = &at[1], .n_at = 1},
+         CS_USAGE,
+         "--at /s/b: unknown value \"z\"; known: x, y"},
+        {"no number to fix at",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .at = &at[2], .n_at = 1},
+         CS_USAGE,
+         "--at /s/a: unknown value \"3 B/s\"; did you mean"},
+        {"all fixed",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .at = &at[3], .n_at = 2},
+         CS_USAGE,
+         "--at /s/a=2: leaves no key to draw"},
+        {"no key",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .at = &at[5], .n_at = 1},
+         CS_USAGE,
+         "--at must be /key=VALUE"},
+        {"value of a run",
+         "run.h5",
+         {.kind = "timeline", .value = "y_s"},
+         CS_USAGE,
+         "timeline: is of a run; --value is for sweeps and costs"},
+        {"part of a run",
+         "run.h5",
+         {.kind = "boxes", .at = &at[1], .n_at = 1},
+         CS_USAGE,
+         "boxes: is of no sweep; --at is for sweeps"},
         {"not of a run", "sweep.h5", {.kind = "timeline"}, CS_INVALID, "drawn as heatmap or lines"},
         {"no axes", "torn.h5", {.kind = "lines", .value = "y_s"}, CS_INVALID, "axes: missing"},
     };
@@ -660,14 +728,13 @@ static void test_sweeps_that_are_refused(void **state)
 /* ---- what gnuplot is given ---- */
 
 /* Puts a program of the test's own in the place of the timeline's: it hands out the data as "picture". */
-static char *capture(void **state, const synthetic_options *synthetic, const char *file)
+static char *capture_of_run(void **state, const char *file)
 {
     char program[PATH], earlier[PATH] = "";
     cs_error error;
     size_t length;
     const char *programs = getenv("SIM_PLOTS_DIR");
     snprintf(earlier, sizeof(earlier), "%s", programs ? programs : "");
-    write_results(in(state, "run.h5"), synthetic, 1, NULL);
     snprintf(program, sizeof(program),
              "system(sprintf(\"cat '%%s/%s' > '%%s'\", folder, output))\n", file);
     write_text(in(state, "timeline.gp"), program);
@@ -684,6 +751,12 @@ static char *capture(void **state, const synthetic_options *synthetic, const cha
         unsetenv("SIM_PLOTS_DIR");
     expect_error(file, CS_OK, "", status, &error);
     return slurp(output, &length);
+}
+
+static char *capture(void **state, const synthetic_options *synthetic, const char *file)
+{
+    write_results(in(state, "run.h5"), synthetic, 1, NULL);
+    return capture_of_run(state, file);
 }
 
 /* Forward 10, backward 20, transfers 5 ps, no updates:
@@ -732,6 +805,59 @@ static void test_boxes_of_two_by_two(void **state)
                 "65 1.37 \"1\" 0\n",
                 labels);
     free(labels);
+}
+
+static void write_scenario_results(const char *path, const char *scenario)
+{
+    scenario_run run;
+    cs_error error;
+    cs_h5_file *file = NULL;
+    const cs_results_info info = {"a_name", "chain", "interleaved_1f1b", "{}", "0.0.0", 1};
+    cs_error_init(&error);
+    cs_status status = scenario_run_init(&run, &error, "%s", scenario);
+    expect_error(path, CS_OK, "", status, &error);
+    status = cs_h5_create(path, NULL, &file, &error);
+    if (status == CS_OK)
+        status =
+            cs_results_write(file, &info, &run.simulation.graph, &run.simulation.trace, &error);
+    if (status == CS_OK)
+        status = cs_analysis_store(file, &run.simulation.analysis, &error);
+    if (status == CS_OK)
+        status = cs_h5_commit(file, &error);
+    cs_h5_destroy(file);
+    scenario_run_finish(&run);
+    expect_error(path, CS_OK, "", status, &error);
+}
+
+/* Two devices with two stages each and two micro-batches: 4 forwards and 4 backwards of first stages
+ * are dark, as many of second ones light. Dark is 7/10 of each part of a colour, light 4/10 of it and
+ * 6/10 of 255. Forward 56B4E9 = (86, 180, 233): (60, 126, 163) = 3C7EA3 = 3964579 and (187, 225, 246) =
+ * BBE1F6 = 12313078; backward E69F00 = (230, 159, 0): (161, 111, 0) = A16F00 = 10579712 and (245, 217,
+ * 153) = F5D999 = 16112025. */
+static void test_chunks_have_shades(void **state)
+{
+    static const struct {
+        const char *name, *colour;
+        uint32_t boxes;
+    } rows[] = {{"dark forwards", " 3964579\n", 4},
+                {"light forwards", " 12313078\n", 4},
+                {"dark backwards", " 10579712\n", 4},
+                {"light backwards", " 16112025\n", 4},
+                {"plain forwards", " 5682409\n", 0}};
+    need_gnuplot();
+    write_scenario_results(
+        in(state, "run.h5"),
+        "{'schema_version': 1, 'model': {'uniform': {'layers': 4, 'forward': '1 s', 'backward': '2 "
+        "s'}},"
+        " 'platform': {'topology': 'ideal', 'devices': 2},"
+        " 'schedule': {'kind': 'interleaved_1f1b', 'micro_batches': 2, 'stages_per_device': 2}}");
+    char *boxes = capture_of_run(state, "wide.dat");
+    for (size_t i = 0; i < ROWS(rows); i++)
+        expect_int(rows[i].name, rows[i].boxes, count_texts(boxes, rows[i].colour));
+    free(boxes);
+    char *texts = capture_of_run(state, "texts.dat");
+    expect_int("legend", 1, count_texts(texts, "dark to light: the 2 stages of a device"));
+    free(texts);
 }
 
 static size_t count_lines(const char *text)
@@ -823,7 +949,8 @@ int main(void)
         TEST(test_boxes_of_two_by_two),    TEST(test_many_boxes_are_merged),
         TEST(test_gnuplot_is_missing),     TEST(test_gnuplot_fails),
         TEST(test_pictures_of_sweeps),     TEST(test_sweeps_that_are_refused),
-        TEST(test_labels_of_categories),
+        TEST(test_labels_of_categories),   TEST(test_part_of_a_sweep),
+        TEST(test_chunks_have_shades),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
