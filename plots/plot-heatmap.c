@@ -216,11 +216,12 @@ static void write_bands(const heatmap *h, double left, double top, double height
             cs_sheet_text(h->sheet, left + BAR_WIDTH + LABEL_GAP, (above + below) / 2,
                           CS_COLOUR_TEXT, text);
     }
-    for (uint32_t i = 0; i <= 4 && !levels; i++) {
+    const double range = h->high - h->low, step = cs_sheet_tick_step(range, height);
+    for (double k = ceil(h->low / step); k <= floor(h->high / step) && !levels; k++) {
         char text[64];
-        snprintf(text, sizeof(text), "%.4g", h->low + (h->high - h->low) * i / 4);
-        cs_sheet_text(h->sheet, left + BAR_WIDTH + LABEL_GAP, top + height * (1 - i / 4.),
-                      CS_COLOUR_TEXT, text);
+        snprintf(text, sizeof(text), "%.6g", k * step + 0.0);
+        cs_sheet_text(h->sheet, left + BAR_WIDTH + LABEL_GAP,
+                      top + height * (1 - (k * step - h->low) / range), CS_COLOUR_TEXT, text);
     }
 }
 

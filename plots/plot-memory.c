@@ -356,15 +356,6 @@ static uint32_t fullest(const memory *m)
 
 /* ---- the plot ---- */
 
-/* The smallest of 1, 2, 5, 10, ... units of the axis that leaves 24 points between its numbers. */
-static double tick_step(double highest, double height)
-{
-    double least = highest * 24 / fmax(height, 1);
-    double power = pow(10, floor(log10(least)));
-    double digit = least / power;
-    return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
-}
-
 static void write_parameters(memory *m, double bars_bottom)
 {
     const cs_sheet *sheet = m->sheet;
@@ -389,8 +380,8 @@ static void write_parameters(memory *m, double bars_bottom)
         {"n_layers", n},
         {"n_panels", m->n_panels},
         {"bars_bottom", bars_bottom},
-        {"bars_step", tick_step(m->highest, bars_bottom - sheet->top)},
-        {"panel_step", tick_step(m->highest, panel)},
+        {"bars_step", cs_sheet_tick_step(m->highest, bars_bottom - sheet->top)},
+        {"panel_step", cs_sheet_tick_step(m->highest, panel)},
         {"tick_step", ceil(24. * m->sheet->n_devices / place)},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

@@ -385,6 +385,14 @@ double cs_sheet_time_unit(cs_sheet *sheet)
     return time_units[i].picoseconds;
 }
 
+double cs_sheet_tick_step(double range, double length)
+{
+    double least = range * 24 / fmax(length, 1);
+    double power = pow(10, floor(log10(least)));
+    double digit = least / power;
+    return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+}
+
 const cs_byte_unit *cs_byte_unit_of(int64_t bytes)
 {
     static const cs_byte_unit units[] = {{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9},

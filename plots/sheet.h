@@ -100,6 +100,10 @@ double cs_sheet_time_unit(cs_sheet *sheet);
 /* Cuts out the middle of a text, "/schedule/ki...per_stage", until it is at most `room` points wide. */
 void cs_sheet_shorten(char *text, double size, double room);
 
+/* The smallest of 1, 2, 5, 10, ... units of an axis that leaves 24 points between its numbers; `range`
+ * units take `length` points. */
+double cs_sheet_tick_step(double range, double length);
+
 /* 1 kB, 1 MB, ...: the largest that is not above `bytes`; decimal, as all output for people. */
 typedef struct cs_byte_unit {
     const char *name;
