@@ -31,8 +31,8 @@ set border 1 lc rgb line_colour lw 1
 set tics nomirror out scale 0.5 textcolor rgb text_colour
 set xtics nomirror
 set ytics nomirror
-set format x '%.12g'
-set format y '%.12g'
+set format x '%.6g'
+set format y '%.6g'
 unset key
 set style fill solid 1 noborder
 set multiplot

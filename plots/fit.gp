@@ -23,14 +23,23 @@ set tmargin at screen down(area_top)
 set bmargin at screen down(upper_end)
 set logscale y 10
 set yrange [y_lowest:y_highest] noextend
-set ytics nomirror ('1 ns' 1e-9, '10 ns' 1e-8, '100 ns' 1e-7, '1 us' 1e-6, '10 us' 1e-5, '100 us' 1e-4, \
-    '1 ms' 1e-3, '10 ms' 1e-2, '100 ms' 1e-1, '1 s' 1, '10 s' 10, '100 s' 100)
+# 1, 2, 5, 10; over many decades only 1, 10
+set ytics nomirror ('' y_lowest)
+times = 'ns us ms s'
+few = y_highest / y_lowest < 1e4 ? 3 : 1
+do for [k = 0:11] {
+    do for [digit in '1 2 5'[1:2 * few - 1]] {
+        set ytics add (sprintf('%s%s %s', digit, '00'[1:k % 3], word(times, k / 3 + 1)) digit * 10.0**(k - 9))
+    }
+}
 set label 2 'time' at screen across(16), 0.5 * (down(area_top) + down(upper_end)) \
     center rotate by 90 textcolor rgb text_colour
 plot for [i = 1:n_series] folder.'/fits.dat' index i - 1 using 1:2 with lines \
          lc rgb int(word(colours, i)) lw 1.3, \
-     for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:2 with points pt 6 ps 0.5 \
-         lc rgb int(word(colours, i))
+     for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($5 > 0 ? NaN : $2) with points \
+         pt 6 ps 0.5 lc rgb int(word(colours, i)), \
+     for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($5 > 0 ? $2 : NaN) with points \
+         pt 2 ps 0.9 lc rgb int(word(colours, i))
 
 unset logscale y
 set tmargin at screen down(middle)
@@ -44,8 +53,10 @@ set label 2 'measured / fitted - 1' at screen across(16), 0.5 * (down(middle) + 
     center rotate by 90 textcolor rgb text_colour
 set arrow 1 from x_first, 0 to x_last, 0 nohead lc rgb line_colour lw 0.8 back
 # a triangle is beyond the edge: above or below
-plot for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 ? NaN : $3) with points \
+plot for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 || $5 > 0 ? NaN : $3) with points \
          pt 6 ps 0.5 lc rgb int(word(colours, i)), \
+     for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 == 0 && $5 > 0 ? $3 : NaN) with points \
+         pt 2 ps 0.9 lc rgb int(word(colours, i)), \
      for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 && $3 > 0 ? $3 : NaN) with points \
          pt 9 ps 0.8 lc rgb int(word(colours, i)), \
      for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 && $3 < 0 ? $3 : NaN) with points \

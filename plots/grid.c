@@ -1,10 +1,13 @@
 #include "plots/grid.h"
 
+#include "plots/slice.h"
 #include "sim/base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+enum { SLANT = 35 }; /* degrees, of labels that have no room side by side */
 
 /* ---- units ---- */
 
@@ -142,6 +145,90 @@ static cs_status take_values(const cs_sheet *sheet, const cs_reader_array *array
     return CS_OK;
 }
 
+/* ---- labels ---- */
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (unsigned char)c >= 0x80 || c == '_' || c == '.' || c == '-';
+}
+
+/* How many bytes all texts begin with, and end in behind these; words stay whole. */
+static void find_common(const char *const *texts, uint32_t n, size_t *head, size_t *tail)
+{
+    const size_t length = strlen(texts[0]);
+    *head = *tail = length;
+    for (uint32_t i = 1; i < n; i++) {
+        const size_t other = strlen(texts[i]);
+        size_t same = 0;
+        while (same < *head && texts[i][same] == texts[0][same])
+            same++;
+        *head = same;
+        same = 0;
+        while (same < *tail && same < other &&
+               texts[i][other - 1 - same] == texts[0][length - 1 - same])
+            same++;
+        *tail = same;
+    }
+    while (*head > 0 && is_word(texts[0][*head - 1]))
+        --*head;
+    while (*tail > 0 && is_word(texts[0][length - *tail]))
+        --*tail;
+    for (uint32_t i = 0; i < n; i++) {
+        const size_t rest = strlen(texts[i]) - *head;
+        *tail = rest < *tail ? rest : *tail;
+    }
+}
+
+/* Of long texts, what they share goes to the title: {"kind":"gpipe","x":1} and
+ * {"kind":"1f1b","x":1} become gpipe and 1f1b. */
+static cs_status shorten_labels(const cs_sheet *sheet, cs_grid_axis *axis, const char **labels,
+                                cs_error *error)
+{
+    enum { LONG = 12 * CS_SHEET_FONT };
+    size_t head, tail, used = strlen(axis->title);
+    find_common(labels, axis->n, &head, &tail);
+    const size_t length = strlen(labels[0]);
+    if (axis->n < 2 || axis->widest <= LONG || head + tail < 4)
+        return CS_OK;
+    snprintf(axis->title + used, sizeof(axis->title) - used, ": %.*s...%s", (int)head, labels[0],
+             labels[0] + length - tail);
+    axis->widest = 0;
+    for (uint32_t i = 0; i < axis->n; i++) {
+        char *label = cs_arena_copy(&sheet->reader->arena, labels[i] + head);
+        if (!label)
+            return cs_error_no_memory(error);
+        label[strlen(label) - tail] = '\0';
+        labels[i] = *label ? label : "(none)";
+        axis->widest = fmax(axis->widest, cs_sheet_text_width(labels[i], CS_SHEET_FONT));
+    }
+    return CS_OK;
+}
+
+static void number_label(double value, int digits, char *text, size_t size)
+{
+    if (value == floor(value) && fabs(value) < 1e6)
+        snprintf(text, size, "%.0f", value + 0.0);
+    else
+        snprintf(text, size, "%.*g", digits, value);
+}
+
+/* Three digits, or as many as tell neighbours apart. */
+static int digits_of(const double *numbers, uint32_t n)
+{
+    int digits = 3;
+    for (uint32_t i = 1; i < n; i++) {
+        char a[64], b[64];
+        number_label(numbers[i - 1], digits, a, sizeof(a));
+        number_label(numbers[i], digits, b, sizeof(b));
+        if (strcmp(a, b) == 0 && numbers[i - 1] != numbers[i] && digits < 12) {
+            digits++;
+            i = 0;
+        }
+    }
+    return digits;
+}
+
 /* Texts, or numbers in the axis' unit. */
 static cs_status make_labels(const cs_sheet *sheet, const cs_reader_array *array, double unit,
                              cs_grid_axis *axis, cs_error *error)
@@ -149,24 +236,45 @@ static cs_status make_labels(const cs_sheet *sheet, const cs_reader_array *array
     cs_arena *arena = &sheet->reader->arena;
     double *numbers = cs_arena_alloc(arena, axis->n, sizeof(*numbers));
     const char **labels = cs_arena_alloc(arena, axis->n, sizeof(*labels));
-    for (uint32_t i = 0; i < axis->n && numbers && labels; i++) {
-        char text[64];
-        if (array->values) {
-            numbers[i] = array->values[i] / unit;
-            snprintf(text, sizeof(text), "%.6g", numbers[i]);
-        } else {
-            snprintf(text, sizeof(text), "%.60s", array->texts[i]);
-        }
-        labels[i] = cs_arena_copy(arena, text);
-        if (!labels[i])
-            return cs_error_no_memory(error);
-        axis->widest = fmax(axis->widest, cs_sheet_text_width(text, CS_SHEET_FONT));
-    }
     if (!numbers || !labels)
         return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < axis->n && array->values; i++)
+        numbers[i] = array->values[i] / unit;
+    const int digits = array->values ? digits_of(numbers, axis->n) : 0;
+    for (uint32_t i = 0; i < axis->n; i++) {
+        char text[64];
+        if (array->values)
+            number_label(numbers[i], digits, text, sizeof(text));
+        labels[i] = array->values ? cs_arena_copy(arena, text) : array->texts[i];
+        if (!labels[i])
+            return cs_error_no_memory(error);
+        axis->widest = fmax(axis->widest, cs_sheet_text_width(labels[i], CS_SHEET_FONT));
+    }
     axis->numbers = array->values ? numbers : NULL;
     axis->labels = labels;
-    return CS_OK;
+    return array->values ? CS_OK : shorten_labels(sheet, axis, labels, error);
+}
+
+static double radians(int degrees)
+{
+    return degrees * 3.14159265358979 / 180;
+}
+
+int cs_grid_turn(const cs_grid_axis *axis, double room)
+{
+    if (axis->widest + 6 <= room)
+        return 0;
+    return room * sin(radians(SLANT)) >= CS_SHEET_FONT + 2 ? SLANT : 90;
+}
+
+double cs_grid_label_width(const cs_grid_axis *axis, int turn)
+{
+    return turn == 0 ? axis->widest / 2 : axis->widest * cos(radians(turn)) + CS_SHEET_FONT / 2.;
+}
+
+double cs_grid_label_height(const cs_grid_axis *axis, int turn)
+{
+    return turn == 0 ? CS_SHEET_FONT : axis->widest * sin(radians(turn)) + CS_SHEET_FONT / 2.;
 }
 
 static cs_status read_axis(const cs_sheet *sheet, const char *name, uint64_t size,
@@ -192,19 +300,27 @@ static cs_status read_axis(const cs_sheet *sheet, const char *name, uint64_t siz
 cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error)
 {
     cs_reader_array array;
-    const char *const *names;
+    const char *const *all;
+    const char *names[CS_READER_RANK_MAX];
     uint32_t n = 0;
     *grid = (cs_grid){0};
-    cs_status status = cs_reader_words(sheet->reader, sheet->reader->axes, &names, &n, error);
+    cs_status status = cs_reader_words(sheet->reader, sheet->reader->axes, &all, &n, error);
     if (status == CS_OK)
-        status = read_values(sheet, names, n, &array, error);
+        status = read_values(sheet, all, n, &array, error);
+    if (status != CS_OK)
+        return status;
+    grid->list = array.rank < n;
+    if (grid->list && sheet->options->n_at > 0)
+        return cs_error_add(error, CS_USAGE, "--at: %s is a list of points; must be a grid",
+                            sheet->reader->path);
+    for (uint32_t a = 0; a < n && a < CS_READER_RANK_MAX; a++)
+        names[a] = all[a];
+    status = cs_slice_take(sheet, names, &array, grid->fixed, sizeof(grid->fixed), error);
     if (status != CS_OK)
         return status;
     if (array.rank > 2)
-        return cs_error_add(error, CS_USAGE, "%s: %s varies %u keys; must be at most 2",
-                            sheet->options->kind, sheet->reader->path, array.rank);
+        return cs_slice_too_many(sheet, names, array.rank, error);
     grid->rank = array.rank;
-    grid->list = array.rank < n;
     status = take_values(sheet, &array, grid, error);
     for (uint32_t a = 0; a < array.rank && status == CS_OK; a++)
         status = read_axis(sheet, grid->list ? "point" : names[a], array.sizes[a], &grid->axes[a],

@@ -17,12 +17,13 @@ typedef struct cs_grid_axis {
     char title[160]; /* "/platform/bandwidth (GB/s)" */
     uint32_t n;
     const double *numbers;     /* as shown; NULL: texts */
-    const char *const *labels; /* of each value */
+    const char *const *labels; /* of each value; what long texts share is in the title */
     double widest;             /* label, in points */
 } cs_grid_axis;
 
 typedef struct cs_grid {
     char title[160]; /* "makespan_s (ms)" */
+    char fixed[160]; /* keys that do not vary here, "/a=1, /b=2", or "" */
     uint32_t rank;   /* 1 or 2 */
     bool list;       /* of points, not a grid: the axis counts them, or is the only key's */
     cs_grid_axis axes[2];
@@ -33,8 +34,15 @@ typedef struct cs_grid {
     uint32_t missing; /* values */
 } cs_grid;
 
-/* Reads options->value of the sheet's file; all of it lives as long as the reader. */
+/* Reads options->value of the sheet's file, at options->at; all of it lives as long as the reader. */
 CS_MUST_CHECK cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error);
+
+/* Labels of a horizontal axis that stand `room` points from each other: by how many degrees they are to
+ * be turned (0, 35, 90) so that none touches the next; then they end at their place and come from
+ * below on the left. How far they reach to the left of their place, and down. */
+int cs_grid_turn(const cs_grid_axis *axis, double room);
+double cs_grid_label_width(const cs_grid_axis *axis, int turn);
+double cs_grid_label_height(const cs_grid_axis *axis, int turn);
 
 /* A colour of a palette at 0 to 1. Both are told apart with any kind of colour blindness, and in grey:
  * one from dark to light, and one with white at its middle. */

@@ -13,10 +13,15 @@ set label 2 y_title at 16, (area_top + area_bottom) / 2.0 center rotate by 90 te
 if (gap_width > 0) {
     set style fill solid 1 border rgb 'white'
 }
+if (turn > 0) {
+    plot folder.'/across.dat' using 1:2:3:4 with labels right rotate by turn textcolor rgb variable
+} else {
+    plot folder.'/across.dat' using 1:2:3:4 with labels center textcolor rgb variable
+}
+unset label
 plot folder.'/cells.dat' using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable lw gap_width, \
-     folder.'/centred.dat' using 1:2:3:4 with labels center textcolor rgb variable, \
      folder.'/aligned.dat' using 1:2:3:4 with labels right textcolor rgb variable, \
-     (has_numbers ? folder.'/numbers.dat' : folder.'/centred.dat') using 1:2:3:4 \
+     (has_numbers ? folder.'/numbers.dat' : '/dev/null') using 1:2:3:4 \
          with labels center font font(has_numbers ? number_font : font_size) textcolor rgb variable
 unset multiplot
 set output

@@ -8,7 +8,11 @@ if (own_labels) {
     set yrange [sheet_height:0]
     unset tics
     unset border
-    plot folder.'/labels.dat' using 1:2:3 with labels center textcolor rgb text_colour
+    if (turn > 0) {
+        plot folder.'/labels.dat' using 1:2:3 with labels right rotate by turn textcolor rgb text_colour
+    } else {
+        plot folder.'/labels.dat' using 1:2:3 with labels center textcolor rgb text_colour
+    }
     set border 1 lc rgb line_colour lw 1
     set tics nomirror out scale 0.5 textcolor rgb text_colour
     set ytics nomirror

@@ -38,7 +38,7 @@ do for [i = 1:n_panels] {
 do for [i = 1:n_panels] {
     set tmargin at screen down(top[i])
     set bmargin at screen down(bottom[i])
-    set format x (i == n_panels ? '%.12g' : '')
+    set format x (i == n_panels ? '%.6g' : '')
     if (i == n_panels) {
         set xlabel sprintf('time (%s)', time_unit) offset 0, 0.3 textcolor rgb text_colour
     } else {
@@ -46,7 +46,7 @@ do for [i = 1:n_panels] {
     }
     set arrow 1 from from, capacity[i] to until, capacity[i] nohead front dt (6, 4) lw 1.5 lc rgb text_colour
     if (capacity[i] == 0 || capacity[i] > highest) { unset arrow 1 }
-    plot for [k = n_layers:1:-1] folder.sprintf('/panel-%d.dat', i - 1) using 1:k + 1 with fillsteps lc rgb int(word(colours, k)), \
+    plot for [k = n_layers:1:-1] folder.sprintf('/panel-%d-%d.dat', i - 1, k) using 1:2 with filledcurves y1=0 lc rgb int(word(colours, k)), \
          '+' using (peak_time[i]):(peak[i]) every ::0::0 with points pt 6 ps 0.9 lw 1.5 lc rgb 0
     unset arrow 1
 }

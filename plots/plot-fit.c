@@ -30,6 +30,28 @@ static double residual(const cs_cost_network *of, const cs_cost_point *point)
     return 100 * (point->seconds / cs_cost_seconds(of, point->bytes) - 1);
 }
 
+static const cs_cost_regime *regime_of(const cs_cost_network *of, int64_t bytes)
+{
+    uint32_t r = 0;
+    while (r + 1 < of->n_regimes && bytes >= of->regimes[r + 1].from)
+        r++;
+    return &of->regimes[r];
+}
+
+/* The fit says how many points of a regime hardly counted: those farthest from it. */
+static bool is_outlier(const cs_cost_network *of, uint32_t point)
+{
+    const cs_cost_regime *regime = regime_of(of, of->points[point].bytes);
+    const double off = fabs(residual(of, &of->points[point]));
+    uint32_t farther = 0;
+    for (uint32_t i = 0; i < of->n_points && regime->outliers > 0; i++) {
+        const double other = fabs(residual(of, &of->points[i]));
+        farther += regime_of(of, of->points[i].bytes) == regime &&
+                   (other > off || (other == off && i < point));
+    }
+    return farther < regime->outliers;
+}
+
 static void widen(fit_plot *p, const cs_cost_network *of)
 {
     for (uint32_t i = 0; i < of->n_points; i++) {
@@ -39,7 +61,8 @@ static void widen(fit_plot *p, const cs_cost_network *of)
         p->least_seconds = fmin(p->least_seconds, of->points[i].seconds);
         p->most_seconds = fmax(p->most_seconds, of->points[i].seconds);
     }
-    for (uint32_t r = 0; r < of->n_regimes; r++) /* outliers would flatten all the others */
+    for (uint32_t r = 0; r < of->n_regimes;
+         r++) /* residuals of outliers would flatten all the others */
         p->most_residual = fmax(p->most_residual, 100 * SHOWN * of->regimes[r].error);
 }
 
@@ -77,8 +100,9 @@ static void write_points(const fit_plot *p, FILE *out)
         const cs_cost_network *of = p->series[s];
         for (uint32_t i = 0; i < of->n_points; i++) {
             const double off = residual(of, &of->points[i]), most = p->most_residual;
-            fprintf(out, "%.12g %.12g %.12g %d\n", fmax((double)of->points[i].bytes, 1),
-                    of->points[i].seconds, fmin(fmax(off, -most), most), fabs(off) > most);
+            fprintf(out, "%.12g %.12g %.12g %d %d\n", fmax((double)of->points[i].bytes, 1),
+                    of->points[i].seconds, fmin(fmax(off, -most), most), fabs(off) > most,
+                    is_outlier(of, i));
         }
         fputs("\n\n", out);
     }
@@ -121,7 +145,8 @@ static cs_status write_file(const fit_plot *p, const char *name,
 static void lay_out(const fit_plot *p)
 {
     cs_sheet *sheet = p->sheet;
-    cs_legend_entry entries[SERIES_MAX];
+    cs_legend_entry entries[SERIES_MAX + 2];
+    uint32_t outliers = 0;
     char labels[SERIES_MAX][80];
     sheet->width = sheet->options->width ? sheet->options->width : WIDTH;
     sheet->height = sheet->options->height ? sheet->options->height : HEIGHT;
@@ -133,12 +158,20 @@ static void lay_out(const fit_plot *p)
                  cs_cost_level_names[of->level], of->n_regimes, of->n_regimes == 1 ? "" : "s");
         entries[i] = (cs_legend_entry){labels[i], colours[i], colours[i], true};
     }
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t r = 0; r < p->series[i]->n_regimes; r++)
+            outliers += p->series[i]->regimes[r].outliers;
+    uint32_t n = p->n;
+    if (outliers > 0) {
+        entries[n++] = (cs_legend_entry){.text = "circle: counts; cross: outlier, left out"};
+        entries[n++] = (cs_legend_entry){.text = "triangle: beyond the edge"};
+    }
     const cs_cost_source *source = &p->costs->sources[p->series[0]->source];
     char subtitle[300];
     snprintf(subtitle, sizeof(subtitle), "%.120s; %.80s; %.16s", source->device, source->source,
              source->date);
     cs_sheet_title(sheet, "alpha + beta x bytes: timings, fits and residuals", subtitle);
-    cs_sheet_legend(sheet, entries, p->n);
+    cs_sheet_legend(sheet, entries, n);
     sheet->top += 10;
 }
 

@@ -21,9 +21,10 @@ typedef struct heatmap {
     cs_grid grid;
     double cell_width, cell_height;
     double right, bottom; /* of the cells */
+    int turn;             /* degrees, of the labels below */
     double low, high;     /* of the palette */
     bool diverging;
-    FILE *cells, *centred, *aligned, *numbers;
+    FILE *cells, *across, *aligned, *numbers;
 } heatmap;
 
 /* ---- colours ---- */
@@ -92,6 +93,9 @@ static void write_title(heatmap *h)
     if (grid->missing > 0)
         snprintf(subtitle + used, sizeof(subtitle) - (size_t)used, ", %u without a value (grey)",
                  grid->missing);
+    if (*grid->fixed)
+        snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), ", at %s",
+                 grid->fixed);
     cs_sheet_title(h->sheet, title, subtitle);
 }
 
@@ -109,6 +113,12 @@ static double bar_labels_width(const heatmap *h)
            2 * CS_SHEET_FONT;
 }
 
+/* Every text has a label, of numbers those that have room: so many cells are as wide or high as one. */
+static double least_cells(const cs_grid_axis *axis, double least)
+{
+    return axis->numbers ? least : fmax(least, axis->n * (CS_SHEET_FONT + 3.));
+}
+
 static void lay_out(heatmap *h)
 {
     cs_sheet *sheet = h->sheet;
@@ -116,13 +126,21 @@ static void lay_out(heatmap *h)
     sheet->left = CS_SHEET_MARGIN + TITLE_HEIGHT + y->widest + LABEL_GAP;
     sheet->right = BAR_GAP + BAR_WIDTH + LABEL_GAP + bar_labels_width(h) + CS_SHEET_MARGIN;
     double margins = sheet->left + sheet->right;
-    sheet->width =
-        choose(sheet->options->width, margins + x->n * 32, margins + 360, margins + 1000);
+    sheet->width = choose(sheet->options->width, margins + x->n * 32, margins + 360,
+                          margins + least_cells(x, 1000));
+    const double place = fmax(sheet->width - margins, 1) / x->n;
+    h->turn = x->numbers ? 0 : cs_grid_turn(x, place);
+    const double reach = cs_grid_label_width(x, h->turn) - place / 2 + TITLE_HEIGHT - sheet->left;
+    if (h->turn > 0 && reach > 0) {
+        sheet->left += reach;
+        sheet->width += sheet->options->width ? 0 : reach;
+    }
+    sheet->bottom += cs_grid_label_height(x, h->turn) - CS_SHEET_FONT;
     write_title(h);
     sheet->top += 10;
     margins = sheet->top + sheet->bottom;
-    sheet->height =
-        choose(sheet->options->height, margins + y->n * 22, margins + 240, margins + 720);
+    sheet->height = choose(sheet->options->height, margins + y->n * 22, margins + 240,
+                           margins + least_cells(y, 720));
     h->right = sheet->width - sheet->right;
     h->bottom = sheet->height - sheet->bottom;
     h->cell_width = fmax(h->right - sheet->left, 1) / x->n;
@@ -152,19 +170,32 @@ static void write_cell(const heatmap *h, uint32_t i, uint32_t j, int digits)
                    number_text(h, value, digits, text, sizeof(text)), cs_colour_on(colour));
 }
 
+static void write_axis_title(const heatmap *h, const char *name, const char *title, double room)
+{
+    char text[sizeof(h->grid.axes[0].title)];
+    snprintf(text, sizeof(text), "%s", title);
+    cs_sheet_shorten(text, CS_SHEET_FONT, room);
+    cs_gnuplot_text(h->sheet->job, name, text);
+}
+
 static void write_axes(const heatmap *h)
 {
+    const cs_sheet *sheet = h->sheet;
     const cs_grid_axis *x = &h->grid.axes[0], *y = &h->grid.axes[1];
-    uint32_t step = (uint32_t)ceil((x->widest + 6) / h->cell_width);
+    uint32_t step = x->numbers ? (uint32_t)ceil((x->widest + 6) / h->cell_width) : 1;
+    double below = h->turn ? CS_SHEET_FONT / 4. : CS_SHEET_FONT / 2.;
     for (uint32_t i = 0; i < x->n; i += step)
-        write_text(h->centred, h->sheet->left + (i + 0.5) * h->cell_width,
-                   h->bottom + LABEL_GAP + CS_SHEET_FONT / 2., x->labels[i], CS_COLOUR_TEXT);
-    step = (uint32_t)ceil((CS_SHEET_FONT + 2) / h->cell_height);
+        write_text(h->across, sheet->left + (i + 0.5) * h->cell_width,
+                   h->bottom + LABEL_GAP + below, x->labels[i], CS_COLOUR_TEXT);
+    step = y->numbers ? (uint32_t)ceil((CS_SHEET_FONT + 2) / h->cell_height) : 1;
     for (uint32_t j = 0; j < y->n; j += step)
-        write_text(h->aligned, h->sheet->left - LABEL_GAP, h->bottom - (j + 0.5) * h->cell_height,
+        write_text(h->aligned, sheet->left - LABEL_GAP, h->bottom - (j + 0.5) * h->cell_height,
                    y->labels[j], CS_COLOUR_TEXT);
-    cs_gnuplot_text(h->sheet->job, "x_title", x->title);
-    cs_gnuplot_text(h->sheet->job, "y_title", y->title);
+    const double middle = (sheet->left + h->right) / 2;
+    write_axis_title(h, "x_title", x->title, 2 * fmin(middle, sheet->width - middle));
+    const double height = (sheet->top + h->bottom) / 2;
+    write_axis_title(h, "y_title", y->title, 2 * fmin(height, sheet->height - height));
+    cs_gnuplot_number(sheet->job, "turn", h->turn);
 }
 
 /* Whole values that are few have a band each, with its value at the middle. */
@@ -185,11 +216,12 @@ static void write_bands(const heatmap *h, double left, double top, double height
             cs_sheet_text(h->sheet, left + BAR_WIDTH + LABEL_GAP, (above + below) / 2,
                           CS_COLOUR_TEXT, text);
     }
-    for (uint32_t i = 0; i <= 4 && !levels; i++) {
+    const double range = h->high - h->low, step = cs_sheet_tick_step(range, height);
+    for (double k = ceil(h->low / step); k <= floor(h->high / step) && !levels; k++) {
         char text[64];
-        snprintf(text, sizeof(text), "%.4g", h->low + (h->high - h->low) * i / 4);
-        cs_sheet_text(h->sheet, left + BAR_WIDTH + LABEL_GAP, top + height * (1 - i / 4.),
-                      CS_COLOUR_TEXT, text);
+        snprintf(text, sizeof(text), "%.6g", k * step + 0.0);
+        cs_sheet_text(h->sheet, left + BAR_WIDTH + LABEL_GAP,
+                      top + height * (1 - (k * step - h->low) / range), CS_COLOUR_TEXT, text);
     }
 }
 
@@ -229,7 +261,7 @@ static cs_status write_files(heatmap *h, cs_error *error)
         const char *name;
         FILE **file;
     } files[] = {{"cells.dat", &h->cells},
-                 {"centred.dat", &h->centred},
+                 {"across.dat", &h->across},
                  {"aligned.dat", &h->aligned},
                  {"numbers.dat", &h->numbers}};
     enum { N_FILES = sizeof(files) / sizeof(files[0]) };

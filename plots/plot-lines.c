@@ -18,6 +18,7 @@ typedef struct lines {
     cs_sheet *sheet;
     cs_grid grid;
     uint32_t n; /* lines */
+    int turn;   /* degrees, of the labels below */
     bool logarithmic;
     double left, right, low, high; /* of the axes, in their units */
 } lines;
@@ -120,20 +121,29 @@ static bool labels_itself(const lines *l)
     return !x->numbers || (x->n <= LABELLED && (l->logarithmic || room > 2 * x->widest));
 }
 
+/* Of a value of the first key, in points. */
+static double across(const lines *l, uint32_t i)
+{
+    const cs_sheet *sheet = l->sheet;
+    double width = sheet->width - sheet->left - sheet->right;
+    double at = l->logarithmic ? log(place_of(l, i) / l->left) / log(l->right / l->left)
+                               : (place_of(l, i) - l->left) / (l->right - l->left);
+    return sheet->left + at * width;
+}
+
+/* Of every text; of numbers those that have room. */
 static void write_labels(const lines *l, FILE *out)
 {
     const cs_sheet *sheet = l->sheet;
     const cs_grid_axis *x = &l->grid.axes[0];
-    double width = sheet->width - sheet->left - sheet->right, before = -INFINITY;
+    const double below = l->turn ? CS_SHEET_FONT / 4. : CS_SHEET_FONT / 2.;
+    double before = -INFINITY;
     for (uint32_t i = 0; i < x->n; i++) {
-        double at = l->logarithmic ? log(place_of(l, i) / l->left) / log(l->right / l->left)
-                                   : (place_of(l, i) - l->left) / (l->right - l->left);
-        double place = sheet->left + at * width;
-        double half = cs_sheet_text_width(x->labels[i], CS_SHEET_FONT) / 2;
-        if (place - half < before + LABEL_GAP)
+        double place = across(l, i), half = cs_sheet_text_width(x->labels[i], CS_SHEET_FONT) / 2;
+        if (x->numbers && place - half < before + LABEL_GAP)
             continue;
         before = place + half;
-        fprintf(out, "%.2f %.2f ", place, sheet->height - sheet->bottom + LABEL_GAP + 6);
+        fprintf(out, "%.2f %.2f ", place, sheet->height - sheet->bottom + LABEL_GAP + below);
         cs_sheet_quote(out, x->labels[i]);
         fputc('\n', out);
     }
@@ -175,6 +185,7 @@ static void write_numbers(const lines *l)
         {"y_highest", l->high},
         {"logarithmic", l->logarithmic},
         {"own_labels", labels_itself(l)},
+        {"turn", l->turn},
         {"marked", l->grid.axes[0].n <= POINTS_SHOWN},
         {"connected", l->grid.axes[0].numbers != NULL}, /* there is nothing between two texts */
         {"widest", 1.3 + narrower * (l->n - 1)},
@@ -183,8 +194,13 @@ static void write_numbers(const lines *l)
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
-    cs_gnuplot_text(job, "x_title", l->grid.axes[0].title);
-    cs_gnuplot_text(job, "y_title", l->grid.title);
+    char title[sizeof(l->grid.title)];
+    snprintf(title, sizeof(title), "%s", l->grid.axes[0].title);
+    cs_sheet_shorten(title, CS_SHEET_FONT, l->sheet->width - 2 * l->sheet->left);
+    cs_gnuplot_text(job, "x_title", title);
+    snprintf(title, sizeof(title), "%s", l->grid.title);
+    cs_sheet_shorten(title, CS_SHEET_FONT, l->sheet->height - l->sheet->top);
+    cs_gnuplot_text(job, "y_title", title);
     write_colours(l);
 }
 
@@ -206,9 +222,25 @@ static void write_legend(const lines *l)
     cs_sheet_legend(l->sheet, entries, n);
 }
 
-static void lay_out(const lines *l)
+/* For the labels below: the first and the last may reach beyond the axis. */
+static void make_room(lines *l)
 {
-    char title[300], subtitle[200];
+    cs_sheet *sheet = l->sheet;
+    const cs_grid_axis *x = &l->grid.axes[0];
+    const uint32_t last = x->n - 1;
+    const double half = cs_sheet_text_width(x->labels[last], CS_SHEET_FONT) / 2;
+    if (!x->numbers)
+        l->turn = cs_grid_turn(x, x->n > 1 ? across(l, 1) - across(l, 0) : sheet->width / 2);
+    if (l->turn == 0)
+        sheet->right = fmax(sheet->right, half + 4);
+    if (!x->numbers)
+        sheet->left = fmax(sheet->left, cs_grid_label_width(x, l->turn) + 4);
+    sheet->bottom += cs_grid_label_height(x, l->turn) - CS_SHEET_FONT;
+}
+
+static void lay_out(lines *l)
+{
+    char title[300], subtitle[400];
     const cs_grid *grid = &l->grid;
     cs_sheet *sheet = l->sheet;
     sheet->width = sheet->options->width ? sheet->options->width : WIDTH;
@@ -220,9 +252,13 @@ static void lay_out(const lines *l)
     if (grid->missing > 0)
         snprintf(subtitle, sizeof(subtitle), "%llu points from %.6g to %.6g, %u without a value",
                  (unsigned long long)grid->n, grid->lowest, grid->highest, grid->missing);
+    if (*grid->fixed)
+        snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), ", at %s",
+                 grid->fixed);
     cs_sheet_title(sheet, title, subtitle);
     write_legend(l);
     sheet->top += 10;
+    make_room(l);
 }
 
 cs_status cs_plot_lines(cs_sheet *sheet, const char *output, cs_error *error)

@@ -103,6 +103,14 @@ static void choose_scale(memory *m)
     m->highest = top / m->unit->bytes;
 }
 
+static bool capacities_are_drawn(const memory *m)
+{
+    for (uint32_t d = m->sheet->first_device; is_shown(m, d); d++)
+        if (m->capacity[d] != unlimited && (double)m->capacity[d] / m->unit->bytes <= m->highest)
+            return true;
+    return false;
+}
+
 static void write_legend(memory *m)
 {
     cs_legend_entry entries[MAX_CATEGORIES + 1];
@@ -116,20 +124,37 @@ static void write_legend(memory *m)
         if (m->used[c])
             entries[n++] = (cs_legend_entry){m->categories[c], colour, colour};
     }
-    entries[n++] = (cs_legend_entry){.text = "circle: peak; dashed line: capacity"};
+    entries[n++] = (cs_legend_entry){
+        .text = capacities_are_drawn(m) ? "circle: peak; dashed line: capacity" : "circle: peak"};
     cs_sheet_legend(m->sheet, entries, n);
 }
 
 /* ---- panels ---- */
 
-static void write_level(const memory *m, FILE *out, const level *at, cs_time time)
+/* The data of a panel: per category the corners of its steps, in a file each. */
+typedef struct layers {
+    FILE *files[MAX_CATEGORIES];
+    int64_t bytes[MAX_CATEGORIES]; /* of the last corner */
+    bool begun[MAX_CATEGORIES];
+} layers;
+
+static void write_corner(const memory *m, FILE *out, cs_time time, int64_t bytes)
 {
-    fprintf(out, "%.15g", (double)time / m->time_unit);
+    fprintf(out, "%.15g %.9g\n", (double)time / m->time_unit, (double)bytes / m->unit->bytes);
+}
+
+/* Only what changes has corners: most samples change one category and those on top of it. */
+static void write_level(const memory *m, layers *out, const level *at, cs_time time, bool last)
+{
     for (uint32_t c = 0; c < m->n_categories; c++) {
-        if (m->used[c])
-            fprintf(out, " %.9g", (double)at->upto[c] / m->unit->bytes);
+        if (!m->used[c] || (out->begun[c] && !last && out->bytes[c] == at->upto[c]))
+            continue;
+        if (out->begun[c])
+            write_corner(m, out->files[c], time, out->bytes[c]);
+        write_corner(m, out->files[c], time, at->upto[c]);
+        out->bytes[c] = at->upto[c];
+        out->begun[c] = true;
     }
-    fputc('\n', out);
 }
 
 static int64_t total_of(const memory *m, const level *at)
@@ -145,20 +170,20 @@ typedef struct thinner {
     bool filling;
 } thinner;
 
-static void flush_cell(const memory *m, FILE *out, thinner *t)
+static void flush_cell(const memory *m, layers *out, thinner *t)
 {
     if (!t->filling)
         return;
     const level *low = &t->lowest, *high = &t->highest;
     bool low_first = low->time <= high->time;
-    write_level(m, out, &t->first, t->first.time);
-    write_level(m, out, low_first ? low : high, low_first ? low->time : high->time);
-    write_level(m, out, low_first ? high : low, low_first ? high->time : low->time);
-    write_level(m, out, &t->last, t->last.time);
+    write_level(m, out, &t->first, t->first.time, false);
+    write_level(m, out, low_first ? low : high, low_first ? low->time : high->time, false);
+    write_level(m, out, low_first ? high : low, low_first ? high->time : low->time, false);
+    write_level(m, out, &t->last, t->last.time, false);
     t->filling = false;
 }
 
-static void add_level(const memory *m, FILE *out, thinner *t, const level *at)
+static void add_level(const memory *m, layers *out, thinner *t, const level *at)
 {
     const cs_sheet *sheet = m->sheet;
     double scale = 2 * (sheet->width - sheet->left - sheet->right);
@@ -186,7 +211,7 @@ static void stack(const memory *m, const int64_t *live, cs_time time, level *at)
 }
 
 /* All samples of one instant make one level. What was before the range counts at its start. */
-static void write_levels(const memory *m, FILE *out, uint32_t device)
+static void write_levels(const memory *m, layers *out, uint32_t device)
 {
     int64_t live[MAX_CATEGORIES] = {0};
     level at = {0};
@@ -205,19 +230,29 @@ static void write_levels(const memory *m, FILE *out, uint32_t device)
     stack(m, live, time, &at);
     add_level(m, out, &t, &at);
     flush_cell(m, out, &t);
-    write_level(m, out, &at, m->sheet->until);
+    write_level(m, out, &at, m->sheet->until, true);
 }
 
 static cs_status write_panel_data(const memory *m, uint32_t panel, uint32_t device, cs_error *error)
 {
-    char name[32];
-    FILE *out;
-    snprintf(name, sizeof(name), "panel-%u.dat", panel);
-    cs_status status = cs_gnuplot_open(m->sheet->job, name, &out, error);
-    if (status != CS_OK)
-        return status;
-    write_levels(m, out, device);
-    return cs_gnuplot_close(out, name, error);
+    layers out = {0};
+    char names[MAX_CATEGORIES][32];
+    uint32_t layer = 0;
+    cs_status status = CS_OK;
+    for (uint32_t c = 0; c < m->n_categories && status == CS_OK; c++) {
+        if (!m->used[c])
+            continue;
+        snprintf(names[c], sizeof(names[c]), "panel-%u-%u.dat", panel, ++layer);
+        status = cs_gnuplot_open(m->sheet->job, names[c], &out.files[c], error);
+    }
+    if (status == CS_OK)
+        write_levels(m, &out, device);
+    for (uint32_t c = 0; c < m->n_categories; c++) {
+        const cs_status closed =
+            out.files[c] ? cs_gnuplot_close(out.files[c], names[c], error) : CS_OK;
+        status = status == CS_OK ? closed : status;
+    }
+    return status;
 }
 
 /* "device 3: peak 12.3 GiB at 4.56 ms, capacity 16 GiB" */
@@ -321,15 +356,6 @@ static uint32_t fullest(const memory *m)
 
 /* ---- the plot ---- */
 
-/* The smallest of 1, 2, 5, 10, ... units of the axis that leaves 24 points between its numbers. */
-static double tick_step(double highest, double height)
-{
-    double least = highest * 24 / fmax(height, 1);
-    double power = pow(10, floor(log10(least)));
-    double digit = least / power;
-    return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
-}
-
 static void write_parameters(memory *m, double bars_bottom)
 {
     const cs_sheet *sheet = m->sheet;
@@ -354,8 +380,8 @@ static void write_parameters(memory *m, double bars_bottom)
         {"n_layers", n},
         {"n_panels", m->n_panels},
         {"bars_bottom", bars_bottom},
-        {"bars_step", tick_step(m->highest, bars_bottom - sheet->top)},
-        {"panel_step", tick_step(m->highest, panel)},
+        {"bars_step", cs_sheet_tick_step(m->highest, bars_bottom - sheet->top)},
+        {"panel_step", cs_sheet_tick_step(m->highest, panel)},
         {"tick_step", ceil(24. * m->sheet->n_devices / place)},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -396,6 +422,7 @@ cs_status cs_plot_memory(cs_sheet *sheet, const char *output, cs_error *error)
         return status;
     m.time_unit = cs_sheet_time_unit(sheet);
     choose_scale(&m);
+    cs_sheet_run_title(sheet);
     write_legend(&m);
     status = lay_out(&m, &bars_bottom, error);
     if (status != CS_OK)

@@ -5,14 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_KINDS = 256 };
+enum {
+    MAX_KINDS = 256,
+    SHADES = 8,         /* of chunks; of mini-batches two */
+    SMALLEST_LABEL = 7, /* points */
+    LABEL_ROOM = 1,     /* points that a box is wider than its label */
+};
 
 /* In points: what is narrower is drawn together with its neighbours, and what gets a white outline.
  */
 static const double sliver = 0.5, outlined = 3;
 
 typedef struct task_columns {
-    const uint32_t *kind, *origin, *device, *peer, *mini_batch, *micro_batch;
+    const uint32_t *kind, *origin, *device, *peer, *stage, *mini_batch, *micro_batch;
     const int64_t *start, *end;
     uint64_t n;
     const char *const *kinds;
@@ -26,7 +31,7 @@ typedef struct box {
     uint32_t row, number;
     uint8_t lane;
     uint8_t kind;
-    bool odd;      /* mini-batch, from 0 */
+    uint8_t shade; /* of mini-batches 0, 2, ...: 0, of others 1; or of the chunk */
     char name[12]; /* of boxes with names: "3C" */
     bool numbered; /* the number says something: an update belongs to no micro-batch */
     bool gathered; /* stands for several */
@@ -45,6 +50,9 @@ typedef struct timeline {
         [MAX_KINDS]; /* tasks of that kind belong to micro-batches, not to a whole mini-batch */
     bool shown[MAX_KINDS];
     bool transfers, several_batches, dense;
+    uint32_t n_shades, n_chunks; /* where devices hold several stages; shades are at most SHADES */
+    uint8_t *chunk; /* of each device's stages: its place among them; NULL: one on each */
+    uint32_t n_stages;
     double cell;                          /* points in which slivers are gathered */
     double unit;                          /* ps */
     double scale;                         /* points per ps */
@@ -63,6 +71,7 @@ static cs_status read_tasks(cs_reader *reader, task_columns *t, cs_error *error)
         {"tasks/origin", CS_READER_UINT32, &t->origin},
         {"tasks/device", CS_READER_UINT32, &t->device},
         {"tasks/peer", CS_READER_UINT32, &t->peer},
+        {"tasks/stage", CS_READER_UINT32, &t->stage},
         {"tasks/mini_batch", CS_READER_UINT32, &t->mini_batch},
         {"tasks/micro_batch", CS_READER_UINT32, &t->micro_batch},
         {"tasks/start", CS_READER_INT64, &t->start},
@@ -104,16 +113,24 @@ static uint32_t row_of(const timeline *t, uint32_t panel, uint32_t device)
     return t->n_panels == 1 ? device : panel * (t->sheet->n_devices + 1) + 1 + device;
 }
 
-/* Mini-batches from 1 and micro-batches from A, as papers have them. */
+/* Mini-batches from 0, as everywhere, and micro-batches from A, as papers have them. */
 static void name_box(const timeline *t, const task_columns *tasks, uint64_t i, box *made)
 {
-    uint32_t mini = tasks->mini_batch[i] + 1, micro = tasks->micro_batch[i];
+    uint32_t mini = tasks->mini_batch[i], micro = tasks->micro_batch[i];
     if (!t->divided[made->kind])
         snprintf(made->name, sizeof(made->name), "%u", mini);
     else if (micro < 26)
         snprintf(made->name, sizeof(made->name), "%u%c", mini, (char)('A' + micro));
     else
-        snprintf(made->name, sizeof(made->name), "%u.%u", mini % 10000, (micro + 1) % 100000);
+        snprintf(made->name, sizeof(made->name), "%u.%u", mini % 10000, micro % 100000);
+}
+
+static uint8_t chunk_of(const timeline *t, uint32_t device, uint32_t stage)
+{
+    if (stage >= t->n_stages)
+        return 0;
+    const uint8_t chunk = t->chunk[(uint64_t)device * t->n_stages + stage];
+    return t->n_chunks <= SHADES ? chunk : (uint8_t)(chunk * t->n_shades / t->n_chunks);
 }
 
 /* Transfers are shown at their sender, in one lane towards higher device numbers and one towards
@@ -141,12 +158,57 @@ static bool make_box(const timeline *t, uint32_t panel, uint64_t i, box *made)
                 : tasks->peer[i] > device ? LANE_DOWN
                                           : LANE_UP,
         .kind = (uint8_t)(moves ? tasks->origin[i] : kind),
-        .odd = !moves && tasks->mini_batch[i] % 2 == 1,
+        .shade = moves      ? 0
+                 : t->chunk ? chunk_of(t, device, tasks->stage[i])
+                            : tasks->mini_batch[i] % 2,
         .numbered = sheet->reader->micro_batches == 1 || strcmp(tasks->kinds[kind], "update") != 0,
     };
     if (t->named)
         name_box(t, tasks, i, made);
     return true;
+}
+
+/* Which of its stages a device computes, so that their boxes can be told apart; without a change where
+ * none has two, or where there are too many to tell. */
+static cs_status find_chunks(timeline *t, cs_error *error)
+{
+    enum { MOST_CHUNKS = 64, MOST_PLACES = 1 << 24 };
+    const task_columns *tasks = &t->tasks[0];
+    const uint32_t n = t->sheet->first_device + t->sheet->n_devices;
+    uint32_t stages = 0, most = 0;
+    for (uint64_t i = 0; i < tasks->n; i++)
+        if (tasks->stage[i] < UINT32_MAX && tasks->stage[i] >= stages)
+            stages = tasks->stage[i] + 1;
+    if (stages < 2 || (uint64_t)stages * n > MOST_PLACES)
+        return CS_OK;
+    uint8_t *chunk = calloc((size_t)stages * n, 1);
+    if (!chunk)
+        return cs_error_no_memory(error);
+    for (uint64_t i = 0; i < tasks->n; i++) {
+        const bool computes =
+            tasks->kind[i] < t->n_kinds && !cs_style_of(t->kinds[tasks->kind[i]])->moves;
+        if (computes && tasks->stage[i] < stages && tasks->device[i] < n)
+            chunk[(size_t)tasks->device[i] * stages + tasks->stage[i]] = 1;
+    }
+    for (uint32_t device = 0; device < n; device++) {
+        uint32_t count = 0;
+        for (uint32_t s = 0; s < stages; s++) {
+            uint8_t *at = &chunk[(size_t)device * stages + s];
+            const uint32_t place = count;
+            count += *at;
+            *at = (uint8_t)(place < MOST_CHUNKS ? place : 0);
+        }
+        most = count > most ? count : most;
+    }
+    if (most < 2 || most > MOST_CHUNKS) {
+        free(chunk);
+        return CS_OK;
+    }
+    t->chunk = chunk;
+    t->n_stages = stages;
+    t->n_chunks = most;
+    t->n_shades = most < SHADES ? most : SHADES;
+    return CS_OK;
 }
 
 static bool is_sliver(const timeline *t, const box *b)
@@ -183,7 +245,7 @@ static void note_box(timeline *t, const box *made)
     t->boxes[t->n_boxes++] = *made;
     t->shown[made->kind] = true;
     t->transfers = t->transfers || made->lane != LANE_COMPUTE;
-    t->several_batches = t->several_batches || made->odd;
+    t->several_batches = t->several_batches || (!t->chunk && made->shade == 1);
 }
 
 static cs_status collect_boxes(timeline *t, cs_error *error)
@@ -208,7 +270,7 @@ static cs_status collect_boxes(timeline *t, cs_error *error)
 
 /* ---- lay-out ---- */
 
-/* Of boxes with names: mini-batches 1, 3, ... and 2, 4, ... */
+/* Of boxes with names: mini-batches 0, 2, ... and 1, 3, ... */
 static const struct {
     uint32_t forward, backward, other;
 } pair_colours[2] = {{0xA9CCE8, 0x2F75B5, 0x7F8C9B}, {0xFAD2B0, 0xC55A11, 0xA68A78}};
@@ -232,25 +294,41 @@ static void write_names_legend(timeline *t)
             entries[n++] =
                 (cs_legend_entry){word, pair_colour(word, false), pair_colour(word, true)};
     }
-    entries[n++] = (cs_legend_entry){.text = "left, right: odd, even mini-batches"};
+    entries[n++] = (cs_legend_entry){.text = "left, right: even, odd mini-batches"};
     entries[n++] =
         (cs_legend_entry){.text = divided ? "3C: mini-batch 3, micro-batch C" : "3: mini-batch 3"};
     cs_sheet_legend(t->sheet, entries, n);
 }
 
+static uint32_t shaded(const timeline *t, const cs_style *style, uint8_t shade)
+{
+    if (t->chunk && !style->moves) {
+        const double darkest = -0.15, lightest = 0.6;
+        const double white = darkest + (lightest - darkest) * shade / (t->n_shades - 1);
+        return white < 0 ? cs_colour_shade(style->colour) : cs_colour_tint(style->colour, white);
+    }
+    return shade == 1 ? cs_colour_shade(style->colour) : style->colour;
+}
+
 static void write_legend(timeline *t)
 {
-    cs_legend_entry entries[MAX_KINDS + 4];
+    cs_legend_entry entries[MAX_KINDS + 5];
+    char chunks[64];
     uint32_t n = 0;
+    snprintf(chunks, sizeof(chunks), "dark to light: the %u stages of a device in their order",
+             t->n_chunks);
     for (uint32_t kind = 0; kind < t->n_kinds; kind++) {
         if (!t->shown[kind])
             continue;
         const cs_style *style = cs_style_of(t->kinds[kind]);
         bool two = t->several_batches && !style->moves;
-        entries[n++] = (cs_legend_entry){t->kinds[kind], style->colour,
-                                         two ? cs_colour_shade(style->colour) : style->colour};
+        uint8_t last = style->moves ? 0 : t->chunk ? (uint8_t)(t->n_shades - 1) : two;
+        entries[n++] =
+            (cs_legend_entry){t->kinds[kind], shaded(t, style, 0), shaded(t, style, last)};
     }
     entries[n++] = (cs_legend_entry){"idle", CS_COLOUR_IDLE, CS_COLOUR_IDLE};
+    if (t->chunk)
+        entries[n++] = (cs_legend_entry){.text = chunks};
     if (t->several_batches)
         entries[n++] = (cs_legend_entry){.text = "light, dark: even, odd mini-batches"};
     bool micro = t->sheet->reader->micro_batches > 1;
@@ -267,6 +345,32 @@ static double choose_row_height(uint32_t n)
 {
     double height = fmin(42, fmax(13, 420. / n));
     return n * height > 2400 ? fmax(2400. / n, 2) : height;
+}
+
+static void label_of(const timeline *t, const box *b, char *text, size_t size)
+{
+    if (t->named)
+        snprintf(text, size, "%s", b->name);
+    else
+        snprintf(text, size, "%u", b->number);
+}
+
+/* The font at which the label of every box fits that has room for the smallest. */
+static double size_that_fits(const timeline *t)
+{
+    double size = CS_SHEET_FONT;
+    for (size_t i = 0; i < t->n_boxes; i++) {
+        const box *b = &t->boxes[i];
+        char text[16];
+        const double room = (double)(b->end - b->start) * t->scale - LABEL_ROOM;
+        if (b->lane != LANE_COMPUTE || !b->numbered || room <= 0)
+            continue;
+        label_of(t, b, text, sizeof(text));
+        const double fits = room / cs_sheet_text_width(text, 1);
+        if (fits >= SMALLEST_LABEL)
+            size = fmin(size, fits);
+    }
+    return size;
 }
 
 static void lay_out(timeline *t)
@@ -288,6 +392,8 @@ static void lay_out(timeline *t)
     t->label_size = fmin(CS_SHEET_FONT, room * 0.85);
     if (t->label_size < 6)
         t->label_size = 0;
+    if (t->label_size > SMALLEST_LABEL)
+        t->label_size = fmax(SMALLEST_LABEL, fmin(t->label_size, size_that_fits(t)));
 }
 
 static void write_headings(const timeline *t)
@@ -304,10 +410,9 @@ static void write_headings(const timeline *t)
 
 static uint32_t colour_of(const timeline *t, const box *b)
 {
-    uint32_t colour = cs_style_of(t->kinds[b->kind])->colour;
     if (t->named)
-        return pair_colour(t->kinds[b->kind], b->odd);
-    return b->odd ? cs_colour_shade(colour) : colour;
+        return pair_colour(t->kinds[b->kind], b->shade == 1);
+    return shaded(t, cs_style_of(t->kinds[b->kind]), b->shade);
 }
 
 static double in_units(const timeline *t, cs_time time)
@@ -331,13 +436,10 @@ static void write_box(timeline *t, const box *b)
 static void write_label(timeline *t, const box *b)
 {
     char text[16];
-    if (t->named)
-        snprintf(text, sizeof(text), "%s", b->name);
-    else
-        snprintf(text, sizeof(text), "%u", b->number);
+    label_of(t, b, text, sizeof(text));
     double room = (double)(b->end - b->start) * t->scale;
     if (b->lane != LANE_COMPUTE || t->label_size == 0 || !b->numbered ||
-        cs_sheet_text_width(text, t->label_size) + 2 > room)
+        cs_sheet_text_width(text, t->label_size) + LABEL_ROOM > room)
         return;
     double middle = b->row + (t->top[LANE_COMPUTE] + t->bottom[LANE_COMPUTE]) / 2;
     fprintf(t->labels, "%.15g %.6g \"%s\" %u\n",
@@ -351,22 +453,22 @@ static void write_label(timeline *t, const box *b)
 typedef struct gathering {
     box span; /* of the boxes so far, looking like the first */
     uint32_t n_boxes;
-    cs_time of_looks[2 * MAX_KINDS]; /* 2 * kind + odd */
+    cs_time of_looks[SHADES * MAX_KINDS]; /* SHADES * kind + shade */
 } gathering;
 
 static void write_shares(timeline *t, const gathering *g)
 {
     double bottom = t->bottom[g->span.lane];
     double height = bottom - t->top[g->span.lane], all = (double)(g->span.end - g->span.start);
-    for (uint32_t i = 0; i < 2 * t->n_kinds; i++)
+    for (uint32_t i = 0; i < SHADES * t->n_kinds; i++)
         all = fmax(all, (double)g->of_looks[i]); /* transfers may overlap */
-    for (uint32_t i = 0; i < 2 * t->n_kinds; i++) {
+    for (uint32_t i = 0; i < SHADES * t->n_kinds; i++) {
         box shown = g->span;
         double share = fmin((double)g->of_looks[i] / all * height, bottom - t->top[shown.lane]);
         if (share <= 0)
             continue;
-        shown.kind = (uint8_t)(i / 2);
-        shown.odd = i % 2;
+        shown.kind = (uint8_t)(i / SHADES);
+        shown.shade = (uint8_t)(i % SHADES);
         write_rectangle(t, &shown, bottom - share, bottom);
         bottom -= share;
     }
@@ -389,10 +491,10 @@ static void add_sliver(timeline *t, gathering *g, const box *b)
     if (g->n_boxes++ == 0) {
         g->span = *b;
         g->span.gathered = true;
-        memset(g->of_looks, 0, 2 * t->n_kinds * sizeof(g->of_looks[0]));
+        memset(g->of_looks, 0, SHADES * t->n_kinds * sizeof(g->of_looks[0]));
     }
     g->span.end = b->end > g->span.end ? b->end : g->span.end;
-    g->of_looks[2 * b->kind + b->odd] += b->end - b->start;
+    g->of_looks[SHADES * b->kind + b->shade] += b->end - b->start;
 }
 
 static void write_boxes(timeline *t)
@@ -490,6 +592,9 @@ static cs_status draw(cs_sheet *sheet, bool named, const char *output, cs_error 
     cs_status status = read_both(&t, error);
     if (status == CS_OK && named)
         prepare_names(&t);
+    if (status == CS_OK && !named)
+        status = find_chunks(&t, error);
+    cs_sheet_run_title(sheet);
     t.scale =
         fmax(sheet->width - sheet->left - sheet->right, 1) / (double)(sheet->until - sheet->from);
     if (status == CS_OK)
@@ -502,6 +607,7 @@ static cs_status draw(cs_sheet *sheet, bool named, const char *output, cs_error 
         status = write_data(&t, error);
     }
     free(t.boxes);
+    free(t.chunk);
     if (status != CS_OK)
         return status;
     write_parameters(&t);

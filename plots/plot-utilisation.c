@@ -10,7 +10,7 @@ enum {
     HEADING = 20,
     VALUE_WIDTH = 48,      /* room for "100.0 %" behind a bar */
     LINK_ROW = 20,         /* least height of a link's row */
-    LINK_NAME_WIDTH = 150, /* longer names are cut */
+    LINK_NAME_WIDTH = 190, /* longer names are cut */
     LEAST_LINKS_WIDTH = 160,
 };
 
@@ -31,6 +31,7 @@ typedef struct utilisation {
     link_use *links;  /* the most used first */
     uint32_t n_links; /* that are shown */
     double row_height, links_left, devices_right;
+    bool one_place; /* of all links that are used */
 } utilisation;
 
 static const char compute_prefix[] = "compute_";
@@ -74,6 +75,20 @@ static int compare_links(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Whether all links are inside the first "node0/". */
+static bool is_one_place(const utilisation *u)
+{
+    const char *slash = u->n_all_links > 0 ? strchr(u->names[0], '/') : NULL;
+    for (uint64_t i = 1; i < u->n_all_links && slash; i++) {
+        const char *to = strstr(u->names[i], " to ");
+        const size_t place = (size_t)(slash - u->names[0]) + 1;
+        if (u->shares[i] > 0 && (!to || strncmp(u->names[i], u->names[0], place) != 0 ||
+                                 strncmp(to + 4, u->names[0], place) != 0))
+            return false;
+    }
+    return slash != NULL;
+}
+
 static cs_status read_links(utilisation *u, cs_error *error)
 {
     const cs_reader_column columns[] = {{"links/name", CS_READER_TEXT, &u->names},
@@ -86,6 +101,7 @@ static cs_status read_links(utilisation *u, cs_error *error)
         return cs_error_no_memory(error);
     for (uint64_t i = 0; i < u->n_all_links; i++)
         u->links[i] = (link_use){(uint32_t)i, isfinite(u->shares[i]) ? u->shares[i] : 0};
+    u->one_place = is_one_place(u);
     qsort(u->links, u->n_all_links, sizeof(*u->links), compare_links);
     return CS_OK;
 }
@@ -122,19 +138,19 @@ static double choose_row_height(uint32_t n)
     return n * height > 2400 ? fmax(2400. / n, 2) : height;
 }
 
-/* "a very long na..." */
-static void shown_name(const char *name, char *text, size_t size)
+/* "node0/gpu7 to node0/plx3" is "node0/gpu7 to plx3"; and "gpu7 to plx3" where there is no other node.
+ * Longer names lose their middle: both ends are needed. */
+static void shown_name(const utilisation *u, const char *name, char *text, size_t size)
 {
-    size_t most = 0;
-    snprintf(text, size, "%s", name);
-    if (cs_sheet_text_width(text, CS_SHEET_FONT) <= LINK_NAME_WIDTH)
-        return;
-    while (cs_sheet_text_width(text, CS_SHEET_FONT) > LINK_NAME_WIDTH - 16) {
-        for (most = strlen(text) - 1; ((unsigned char)text[most] & 0xC0) == 0x80;)
-            most--;
-        text[most] = '\0';
-    }
-    snprintf(text + most, size - most, "...");
+    const char *slash = strchr(name, '/'), *to = strstr(name, " to ");
+    const size_t place = slash ? (size_t)(slash - name) + 1 : 0; /* "node0/" */
+    const bool same = to && slash && slash < to && strncmp(to + 4, name, place) == 0;
+    const char *from = u->one_place ? name + place : name;
+    if (same)
+        snprintf(text, size, "%.*s to %s", (int)(to - from), from, to + 4 + place);
+    else
+        snprintf(text, size, "%s", name);
+    cs_sheet_shorten(text, CS_SHEET_FONT, LINK_NAME_WIDTH);
 }
 
 static double names_width(const utilisation *u)
@@ -142,7 +158,7 @@ static double names_width(const utilisation *u)
     char text[256];
     double widest = 0;
     for (uint32_t i = 0; i < u->n_links; i++) {
-        shown_name(u->names[u->links[i].index], text, sizeof(text));
+        shown_name(u, u->names[u->links[i].index], text, sizeof(text));
         widest = fmax(widest, cs_sheet_text_width(text, CS_SHEET_FONT));
     }
     return widest;
@@ -233,7 +249,7 @@ static cs_status write_links(const utilisation *u, cs_error *error)
     for (uint32_t i = 0; i < u->n_links; i++) {
         char name[256];
         double share = 100 * u->links[i].share;
-        shown_name(u->names[u->links[i].index], name, sizeof(name));
+        shown_name(u, u->names[u->links[i].index], name, sizeof(name));
         fprintf(out, "%.9g %.6g %.6g \"%.3g %%\" ", share, i * row / height,
                 (i + 0.8) * row / height, share);
         cs_sheet_quote(out, name);
@@ -278,6 +294,7 @@ cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *err
     if (status == CS_OK)
         status = read_links(&u, error);
     if (status == CS_OK) {
+        cs_sheet_run_title(sheet);
         write_legend(&u);
         lay_out(&u);
         status = write_data(&u, error);

@@ -66,6 +66,17 @@ static cs_status check_size(const char *what, uint32_t size, cs_error *error)
                         size);
 }
 
+static cs_status check_input(const cs_plot_options *options, input reads, cs_error *error)
+{
+    if (options->value && reads == RUN)
+        return cs_error_add(error, CS_USAGE, "%s: is of a run; --value is for sweeps and costs",
+                            options->kind);
+    if (options->n_at > 0 && reads != SWEEP)
+        return cs_error_add(error, CS_USAGE, "%s: is of no sweep; --at is for sweeps",
+                            options->kind);
+    return CS_OK;
+}
+
 /* What is read, of the kind that the plot needs. */
 typedef struct source {
     cs_reader reader, measured;
@@ -139,6 +150,8 @@ cs_status cs_plot_draw(const cs_plot_options *options, cs_error *error)
     cs_status status = find_kind(options->kind, &kind, error);
     if (status == CS_OK)
         status = cs_plot_output_check(options->output, error);
+    if (status == CS_OK)
+        status = check_input(options, functions[kind].reads, error);
     if (status == CS_OK)
         status = check_size("width", options->width, error);
     if (status == CS_OK)

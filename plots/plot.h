@@ -4,6 +4,7 @@
 
 #include "sim/base/error.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct cs_plot_kind {
@@ -15,12 +16,15 @@ const cs_plot_kind *cs_plot_kinds(void);
 
 /* Zeroed members ask for the default. */
 typedef struct cs_plot_options {
-    const char *kind;                 /* one of cs_plot_kinds(); required */
-    const char *input;                /* results file; required */
-    const char *measured;             /* of timeline: results that are drawn below, or NULL */
-    const char *value;                /* figure of a sweep's file; required of its kinds */
-    const char *output;               /* name ending in .svg, .png or .pdf; required */
-    uint32_t first_device, n_devices; /* 0 devices: all from the first on */
+    const char *kind;      /* one of cs_plot_kinds(); required */
+    const char *input;     /* results file; required */
+    const char *measured;  /* of timeline: results that are drawn below, or NULL */
+    const char *value;     /* figure of a sweep's file, required of its kinds; of costs, a
+                                       * collective */
+    const char *const *at; /* of a sweep: "/key=VALUE", keys that do not vary */
+    size_t n_at;
+    const char *output;                        /* name ending in .svg, .png or .pdf; required */
+    uint32_t first_device, n_devices;          /* 0 devices: all from the first on */
     uint32_t first_mini_batch, n_mini_batches; /* 0: no choice by mini-batch; else the time from the
                                                 * start of the first to the end of the last */
     double from, until;     /* s; until 0: to the end. Narrows the choice by mini-batch */

@@ -65,6 +65,14 @@ uint32_t cs_colour_shade(uint32_t colour)
     return red << 16 | green << 8 | part(colour, 0) * 7 / 10;
 }
 
+uint32_t cs_colour_tint(uint32_t colour, double white)
+{
+    uint32_t mixed = 0;
+    for (int shift = 16; shift >= 0; shift -= 8)
+        mixed |= (uint32_t)lround(part(colour, shift) * (1 - white) + 255 * white) << shift;
+    return mixed;
+}
+
 /* Relative luminance, roughly (ITU-R BT.601). */
 uint32_t cs_colour_on(uint32_t colour)
 {
@@ -251,19 +259,28 @@ void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n
     sheet->top = y + LEGEND_LINE / 2. + 8;
 }
 
-/* Longer ones end in "...". */
-static void shorten(char *text, double size, double room)
+/* Where character `n` begins; of UTF-8. */
+static char *character(char *text, size_t n)
 {
-    size_t length = strlen(text);
-    if (cs_sheet_text_width(text, size) <= room)
-        return;
-    while (length > 3 && cs_sheet_text_width(text, size) > room) {
+    for (; *text && n > 0; n--)
         do
-            length--;
-        while (((unsigned char)text[length] & 0xC0) == 0x80);
-        text[length] = '\0';
-    }
-    memcpy(text + length - 3, "...", 4);
+            text++;
+        while (((unsigned char)*text & 0xC0) == 0x80);
+    return text;
+}
+
+void cs_sheet_shorten(char *text, double size, double room)
+{
+    const double one = cs_sheet_text_width("x", size);
+    const size_t n = (size_t)(cs_sheet_text_width(text, size) / one + 0.5);
+    const size_t fit = room > 4 * one ? (size_t)(room / one + 1e-9) : 4;
+    if (n <= fit)
+        return;
+    /* at least four characters give way to three dots */
+    const size_t tail = (fit - 3) / 2;
+    char *head = character(text, fit - 3 - tail), *rest = character(text, n - tail);
+    memcpy(head, "...", 3);
+    memmove(head + 3, rest, strlen(rest) + 1);
 }
 
 /* Adds a part to the line below the title, or begins another line. */
@@ -319,17 +336,17 @@ static void add_both(cs_sheet *sheet, char *line, size_t size)
         add_part(sheet, line, size, part);
 }
 
-static void write_title(cs_sheet *sheet)
+void cs_sheet_run_title(cs_sheet *sheet)
 {
     const cs_reader *reader = sheet->reader;
     char part[3 * TITLE_BYTES], line[8 * TITLE_BYTES] = "";
     double room = sheet->width - 2 * CS_SHEET_MARGIN;
     snprintf(part, sizeof(part), "%.*s", TITLE_BYTES, reader->name);
-    shorten(part, CS_SHEET_FONT + 4, room);
+    cs_sheet_shorten(part, CS_SHEET_FONT + 4, room);
     cs_gnuplot_text(sheet->job, "heading", part);
     snprintf(part, sizeof(part), "%.*s on %.*s", TITLE_BYTES, reader->schedule, TITLE_BYTES,
              reader->topology);
-    shorten(part, CS_SHEET_FONT, room);
+    cs_sheet_shorten(part, CS_SHEET_FONT, room);
     add_part(sheet, line, sizeof(line), part);
     if (sheet->measured)
         add_both(sheet, line, sizeof(line));
@@ -344,10 +361,10 @@ void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle)
     char line[3 * TITLE_BYTES];
     double room = sheet->width - 2 * CS_SHEET_MARGIN;
     snprintf(line, sizeof(line), "%.*s", TITLE_BYTES, title);
-    shorten(line, CS_SHEET_FONT + 4, room);
+    cs_sheet_shorten(line, CS_SHEET_FONT + 4, room);
     cs_gnuplot_text(sheet->job, "heading", line);
     snprintf(line, sizeof(line), "%.*s", 2 * TITLE_BYTES, subtitle);
-    shorten(line, CS_SHEET_FONT, room);
+    cs_sheet_shorten(line, CS_SHEET_FONT, room);
     cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
     sheet->top += LEGEND_LINE - 6;
 }
@@ -368,10 +385,18 @@ double cs_sheet_time_unit(cs_sheet *sheet)
     return time_units[i].picoseconds;
 }
 
+double cs_sheet_tick_step(double range, double length)
+{
+    double least = range * 24 / fmax(length, 1);
+    double power = pow(10, floor(log10(least)));
+    double digit = least / power;
+    return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+}
+
 const cs_byte_unit *cs_byte_unit_of(int64_t bytes)
 {
-    static const cs_byte_unit units[] = {{"PiB", 0x1p50}, {"TiB", 0x1p40}, {"GiB", 0x1p30},
-                                         {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"bytes", 1}};
+    static const cs_byte_unit units[] = {{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9},
+                                         {"MB", 1e6},  {"kB", 1e3},  {"bytes", 1}};
     size_t i = 0;
     while (i + 1 < sizeof(units) / sizeof(units[0]) && (double)bytes < units[i].bytes)
         i++;
@@ -380,9 +405,7 @@ const cs_byte_unit *cs_byte_unit_of(int64_t bytes)
 
 char *cs_sheet_bytes(int64_t bytes, char *text, size_t size)
 {
-    const cs_byte_unit *unit = cs_byte_unit_of(bytes);
-    snprintf(text, size, "%.4g %s", (double)bytes / unit->bytes, unit->name);
-    return text;
+    return cs_units_format((double)bytes, CS_QUANTITY_BYTES, 4, text, size);
 }
 
 char *cs_sheet_time(cs_time time, char *text, size_t size)
@@ -424,11 +447,7 @@ cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_read
         status = choose_time(sheet, error);
     if (status == CS_OK && measured)
         status = match_devices(sheet, error);
-    if (status == CS_OK)
-        status = open_files(sheet, error);
-    if (status == CS_OK)
-        write_title(sheet);
-    return status;
+    return status == CS_OK ? open_files(sheet, error) : status;
 }
 
 cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,

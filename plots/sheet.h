@@ -46,11 +46,12 @@ typedef struct cs_style {
 
 const cs_style *cs_style_of(const char *word);
 
-/* A darker shade of a colour; black or white, whichever is seen better on it. */
+/* A darker shade of a colour; a colour between it (0) and white (1); black or white, whichever is seen better on it. */
 uint32_t cs_colour_shade(uint32_t colour);
+uint32_t cs_colour_tint(uint32_t colour, double white);
 uint32_t cs_colour_on(uint32_t colour);
 
-/* Chooses devices, time and size from the options, and begins title and legend. `measured`: results
+/* Chooses devices, time and size from the options. `measured`: results
  * of as many devices that are to be drawn below, over the longer of both times; or NULL. A sheet that was
  * begun is to be finished, also after a failure. */
 CS_MUST_CHECK cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options,
@@ -66,6 +67,9 @@ CS_MUST_CHECK cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_optio
 /* Without a file: `options` say the size only, and the kind does the rest. */
 CS_MUST_CHECK cs_status cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options,
                                             cs_gnuplot *job, cs_error *error);
+
+/* The title of a run and its figures, once the width is known. */
+void cs_sheet_run_title(cs_sheet *sheet);
 
 /* The title, and a line below it; longer ones are cut. */
 void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle);
@@ -93,7 +97,14 @@ double cs_sheet_text_width(const char *text, double size);
 /* The unit of a time axis over the sheet's range: its picoseconds; its name is set for gnuplot. */
 double cs_sheet_time_unit(cs_sheet *sheet);
 
-/* 1 KiB, 1 MiB, ...: the largest that is not above `bytes`. */
+/* Cuts out the middle of a text, "/schedule/ki...per_stage", until it is at most `room` points wide. */
+void cs_sheet_shorten(char *text, double size, double room);
+
+/* The smallest of 1, 2, 5, 10, ... units of an axis that leaves 24 points between its numbers; `range`
+ * units take `length` points. */
+double cs_sheet_tick_step(double range, double length);
+
+/* 1 kB, 1 MB, ...: the largest that is not above `bytes`; decimal, as all output for people. */
 typedef struct cs_byte_unit {
     const char *name;
     double bytes;
@@ -101,7 +112,7 @@ typedef struct cs_byte_unit {
 
 const cs_byte_unit *cs_byte_unit_of(int64_t bytes);
 
-/* "12.3 GiB" */
+/* "12.3 GB" */
 char *cs_sheet_bytes(int64_t bytes, char *text, size_t size);
 
 /* "4.56 ms" */

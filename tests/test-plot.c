@@ -5,6 +5,7 @@
 #include "sim/trace/results.h"
 
 #include "tests/expect.h"
+#include "tests/run-scenario.h"
 #include "tests/synthetic-trace.h"
 
 #include <dirent.h>
@@ -303,6 +304,56 @@ static void check_xml(const char *path)
     expect_int(path, 0, system(command));
 }
 
+/* One text of an SVG by gnuplot: where it is anchored, how it is turned (degrees, upwards), and which part
+ * of it is at the anchor. */
+typedef struct svg_text {
+    double x, y, turn, size;
+    char anchor[8], text[256];
+} svg_text;
+
+/* The next text behind `at`, or NULL; returns what follows it. */
+static const char *next_text(const char *at, svg_text *text)
+{
+    const char *group = at, *begin = strstr(at, "<text>");
+    if (!begin)
+        return NULL;
+    for (const char *g = at; (g = strstr(g, "<g transform=")) && g < begin; g++)
+        group = g;
+    text->turn = 0;
+    if (sscanf(group, "<g transform=\"translate(%lf,%lf) rotate(%lf)", &text->x, &text->y,
+               &text->turn) < 2)
+        fail_msg("a text without a place: %.200s", group);
+    text->turn = -text->turn;
+    assert_int_equal(sscanf(strstr(group, "font-size="), "font-size=\"%lf", &text->size), 1);
+    assert_int_equal(sscanf(strstr(group, "text-anchor="), "text-anchor=\"%7[a-z]", text->anchor),
+                     1);
+    *text->text = '\0';
+    sscanf(begin, "<text>%255[^<]", text->text);
+    return begin + 1;
+}
+
+/* No text reaches beyond the sheet; 0.64 em is more than letters are wide on average. */
+static void check_texts_are_inside(const char *path)
+{
+    size_t length;
+    double width, height;
+    svg_text text;
+    char *svg = slurp(path, &length);
+    assert_int_equal(sscanf(strstr(svg, "viewBox="), "viewBox=\"0 0 %lf %lf", &width, &height), 2);
+    for (const char *at = svg; (at = next_text(at, &text));) {
+        const double reach = 0.64 * text.size * (double)strlen(text.text);
+        const double before = *text.anchor == 's' ? 0 : *text.anchor == 'm' ? reach / 2 : reach;
+        for (int end = 0; end < 2; end++) {
+            const double along = end ? reach - before : -before, turn = text.turn * acos(-1) / 180;
+            const double x = text.x + along * cos(turn), y = text.y - along * sin(turn);
+            if (x < -1 || x > width + 1 || y < -1 || y > height + 1)
+                fail_msg("%s: \"%s\" reaches (%g, %g), beyond %g x %g", path, text.text, x, y,
+                         width, height);
+        }
+    }
+    free(svg);
+}
+
 static void draw_all(void **state, const char *results)
 {
     static const char *const formats[] = {"svg", "png", "pdf"};
@@ -317,8 +368,10 @@ static void draw_all(void **state, const char *results)
             cs_error_init(&error);
             expect_error(output, CS_OK, "", cs_plot_draw(&options, &error), &error);
             check_picture(output, formats[f]);
-            if (f == 0)
+            if (f == 0) {
                 check_xml(output);
+                check_texts_are_inside(output);
+            }
         }
     }
     expect_int("data, run.h5 and 12 pictures", 14, count_files(*state));
@@ -361,7 +414,7 @@ static uint32_t count_texts(const char *svg, const char *text)
     return n;
 }
 
-/* Each of two devices has a forward and a backward of every micro-batch, named from 1A on. */
+/* Each of two devices has a forward and a backward of every micro-batch, named from 0A on. */
 static void test_names_of_boxes(void **state)
 {
     char output[PATH];
@@ -378,15 +431,15 @@ static void test_names_of_boxes(void **state)
     expect_error("names", CS_OK, "", cs_plot_draw(&options, &error), &error);
     size_t length;
     char *svg = slurp(output, &length);
-    for (uint32_t mini = 1; mini <= 2; mini++) {
+    for (uint32_t mini = 0; mini <= 1; mini++) {
         for (char micro = 'A'; micro <= 'H'; micro++) {
             char name[16];
             snprintf(name, sizeof(name), "%u%c<", mini, micro);
             expect_int(name, 4, count_texts(svg, name));
         }
     }
-    expect_int("no micro-batch beyond H", 0, count_texts(svg, "1I<"));
-    expect_int("no third mini-batch", 0, count_texts(svg, "3A<"));
+    expect_int("no micro-batch beyond H", 0, count_texts(svg, "0I<"));
+    expect_int("no third mini-batch", 0, count_texts(svg, "2A<"));
     free(svg);
 }
 
@@ -431,6 +484,29 @@ static cs_h5_value sweep_value(const void *source, uint64_t row, uint32_t which)
     return (cs_h5_value){.float64 = which == 0 ? a[row] : y[row]};
 }
 
+/* `axes`: NULL: they are missing. */
+static void write_tables(const char *path, const cs_h5_table *tables, size_t n, const char *axes)
+{
+    cs_h5_file *file = NULL;
+    cs_error error;
+    cs_error_init(&error);
+    cs_status status = cs_h5_create(path, NULL, &file, &error);
+    for (size_t i = 0; i < n && status == CS_OK; i++)
+        status = cs_h5_write_table(file, &tables[i], &error);
+    if (status == CS_OK)
+        status = cs_h5_set_text(file, "format", "sim-sweep", &error);
+    if (status == CS_OK)
+        status = cs_h5_set_int64(file, "schema_version", 1, &error);
+    if (status == CS_OK)
+        status = cs_h5_set_text(file, "name", "a_sweep", &error);
+    if (status == CS_OK && axes)
+        status = cs_h5_set_text(file, "axes", axes, &error);
+    if (status == CS_OK)
+        status = cs_h5_commit(file, &error);
+    cs_h5_destroy(file);
+    expect_error(path, CS_OK, "", status, &error);
+}
+
 static void write_sweep(const char *path, bool missing)
 {
     static const cs_h5_column a[] = {{"s.a", CS_H5_DOUBLE, "bytes/s", "/s/a", .get = sweep_value},
@@ -445,24 +521,73 @@ static void write_sweep(const char *path, bool missing)
     const cs_h5_table tables[] = {{"/", "s.a", a, 3, NULL, NULL},
                                   {"/", "s.b", b, 2, NULL, NULL},
                                   {"/", "", y, 6, NULL, &shape}};
-    cs_h5_file *file = NULL;
-    cs_error error;
-    cs_error_init(&error);
-    cs_status status = cs_h5_create(path, NULL, &file, &error);
-    for (size_t i = 0; i < ROWS(tables) && status == CS_OK; i++)
-        status = cs_h5_write_table(file, &tables[i], &error);
-    if (status == CS_OK)
-        status = cs_h5_set_text(file, "format", "sim-sweep", &error);
-    if (status == CS_OK)
-        status = cs_h5_set_int64(file, "schema_version", 1, &error);
-    if (status == CS_OK)
-        status = cs_h5_set_text(file, "name", "a_sweep", &error);
-    if (status == CS_OK && !missing)
-        status = cs_h5_set_text(file, "axes", "s.a s.b", &error);
-    if (status == CS_OK)
-        status = cs_h5_commit(file, &error);
-    cs_h5_destroy(file);
-    expect_error(path, CS_OK, "", status, &error);
+    write_tables(path, tables, ROWS(tables), missing ? NULL : "s.a s.b");
+}
+
+/* y over the two numbers and what seven texts stand for, which differ in a word each. */
+static const char *const categories[] = {"gpipe",     "1f1b", "zb_h1",       "interleaved_1f1b",
+                                         "pipedream", "nf1b", "cdp_freshest"};
+
+static cs_h5_value category_value(const void *source, uint64_t row, uint32_t which)
+{
+    static char texts[7][80];
+    (void)source;
+    if (which != 1)
+        return (cs_h5_value){.float64 = which == 0 ? 16e9 * (double)(row + 1) : (double)row};
+    snprintf(texts[row], sizeof(texts[row]), "{\"kind\":\"%s\",\"micro_batches\":8}",
+             categories[row]);
+    return (cs_h5_value){.text = texts[row]};
+}
+
+static void write_categories(const char *path)
+{
+    static const cs_h5_column kind[] = {
+        {"s.kind", CS_H5_TEXT, "1", "/schedule", .get = category_value, .which = 1}, {0}};
+    static const cs_h5_column memory[] = {
+        {"s.memory", CS_H5_DOUBLE, "bytes", "/platform/memory", .get = category_value}, {0}};
+    static const cs_h5_column y[] = {
+        {"y_s", CS_H5_DOUBLE, "s", "y", .get = category_value, .which = 2}, {0}};
+    static const char *const scales[] = {"s.kind", "s.memory"};
+    static const uint64_t sizes[] = {7, 2};
+    static const cs_h5_shape shape = {2, sizes, scales};
+    const cs_h5_table tables[] = {{"/", "s.kind", kind, 7, NULL, NULL},
+                                  {"/", "s.memory", memory, 2, NULL, NULL},
+                                  {"/", "", y, 14, NULL, &shape}};
+    write_tables(path, tables, ROWS(tables), "s.kind s.memory");
+}
+
+/* Every category once, inside the sheet, and what all share in the title of the axis; 16 GB is 16. */
+static void test_labels_of_categories(void **state)
+{
+    static const uint32_t widths[] = {0, 300, 500, 2000};
+    need_gnuplot();
+    write_categories(in(state, "sweep.h5"));
+    for (size_t i = 0; i < 2 * ROWS(widths); i++) {
+        char input[PATH], output[PATH], label[64];
+        cs_error error;
+        size_t length;
+        snprintf(input, sizeof(input), "%s", in(state, "sweep.h5"));
+        snprintf(output, sizeof(output), "%s", in(state, "c.svg"));
+        const cs_plot_options options = {.kind = i % 2 ? "heatmap" : "lines",
+                                         .input = input,
+                                         .output = output,
+                                         .value = "y_s",
+                                         .width = widths[i / 2]};
+        cs_error_init(&error);
+        expect_error(options.kind, CS_OK, "", cs_plot_draw(&options, &error), &error);
+        check_texts_are_inside(output);
+        char *svg = slurp(output, &length);
+        for (size_t k = 0; k < ROWS(categories); k++) {
+            snprintf(label, sizeof(label), ">%s<", categories[k]);
+            expect_int(label, 1, count_texts(svg, label));
+        }
+        expect_int("16", 1, count_texts(svg, ">16<"));
+        expect_int("32", 1, count_texts(svg, ">32<"));
+        if (widths[i / 2] == 2000)
+            expect_int("shared", 1,
+                       count_texts(svg, "/schedule: {\"kind\":\"...\",\"micro_batches\":8}"));
+        free(svg);
+    }
 }
 
 static void test_pictures_of_sweeps(void **state)
@@ -483,13 +608,47 @@ static void test_pictures_of_sweeps(void **state)
                                          .value = "y_s"};
         expect_error(output, CS_OK, "", cs_plot_draw(&options, &error), &error);
         check_picture(output, strchr(names[i], '.') + 1);
-        if (i % 3 == 0)
+        if (i % 3 == 0) {
             check_xml(output);
+            check_texts_are_inside(output);
+        }
+    }
+}
+
+/* y = 10 a + b at one b, at one a (the unit is that of the file), and at a's only value for (4, "x"). */
+static void test_part_of_a_sweep(void **state)
+{
+    static const struct {
+        const char *at, *subtitle;
+    } rows[] = {{"/s/b=y", "3 points from 11 to 41, at /s/b=y"},
+                {"/s/b=x", "3 points from 10 to 20, 1 without a value, at /s/b=x"},
+                {"/s/a=2 B/s", "2 points from 20 to 21, at /s/a=2 B/s"},
+                {"/s/a=1", "2 points from 10 to 11, at /s/a=1"}};
+    char input[PATH], output[PATH];
+    need_gnuplot();
+    snprintf(input, sizeof(input), "%s", in(state, "sweep.h5"));
+    snprintf(output, sizeof(output), "%s", in(state, "part.svg"));
+    write_sweep(input, false);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        size_t length;
+        cs_error error;
+        cs_error_init(&error);
+        const cs_plot_options options = {.kind = "lines",
+                                         .input = input,
+                                         .output = output,
+                                         .value = "y_s",
+                                         .at = &rows[i].at,
+                                         .n_at = 1};
+        expect_error(rows[i].at, CS_OK, "", cs_plot_draw(&options, &error), &error);
+        char *svg = slurp(output, &length);
+        expect_int(rows[i].subtitle, 1, count_texts(svg, rows[i].subtitle));
+        free(svg);
     }
 }
 
 static void test_sweeps_that_are_refused(void **state)
 {
+    static const char *const at[] = {"/s/c=1", "/s/b=z", "/s/a=3 B/s", "/s/b=x", "/s/a=2", "s.b=x"};
     const struct {
         const char *name, *file;
         cs_plot_options options;
@@ -513,6 +672,42 @@ static void test_sweeps_that_are_refused(void **state)
          {.kind = "lines", .value = "y_s"},
          CS_INVALID,
          "of `sim run`; heatmap and lines draw what `sim sweep` wrote"},
+         "must be \"sim-sweep\" (got sim-results)"},
+        {"no key to fix",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .at = &at[0], .n_at = 1},
+         CS_USAGE,
+         "--at: unknown key \"/s/c\"; "},
+        {"no value to fix at",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .at = &at[1], .n_at = 1},
+         CS_USAGE,
+         "--at /s/b: unknown value \"z\"; known: x, y"},
+        {"no number to fix at",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .at = &at[2], .n_at = 1},
+         CS_USAGE,
+         "--at /s/a: unknown value \"3 B/s\"; did you mean"},
+        {"all fixed",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .at = &at[3], .n_at = 2},
+         CS_USAGE,
+         "--at /s/a=2: leaves no key to draw"},
+        {"no key",
+         "sweep.h5",
+         {.kind = "lines", .value = "y_s", .at = &at[5], .n_at = 1},
+         CS_USAGE,
+         "--at must be /key=VALUE"},
+        {"value of a run",
+         "run.h5",
+         {.kind = "timeline", .value = "y_s"},
+         CS_USAGE,
+         "timeline: is of a run; --value is for sweeps and costs"},
+        {"part of a run",
+         "run.h5",
+         {.kind = "boxes", .at = &at[1], .n_at = 1},
+         CS_USAGE,
+         "boxes: is of no sweep; --at is for sweeps"},
         {"not of a run", "sweep.h5", {.kind = "timeline"}, CS_INVALID, "drawn as heatmap or lines"},
         {"no axes", "torn.h5", {.kind = "lines", .value = "y_s"}, CS_INVALID, "axes: missing"},
     };
@@ -534,14 +729,13 @@ static void test_sweeps_that_are_refused(void **state)
 /* ---- what gnuplot is given ---- */
 
 /* Puts a program of the test's own in the place of the timeline's: it hands out the data as "picture". */
-static char *capture(void **state, const synthetic_options *synthetic, const char *file)
+static char *capture_of_run(void **state, const char *file)
 {
     char program[PATH], earlier[PATH] = "";
     cs_error error;
     size_t length;
     const char *programs = getenv("SIM_PLOTS_DIR");
     snprintf(earlier, sizeof(earlier), "%s", programs ? programs : "");
-    write_results(in(state, "run.h5"), synthetic, 1, NULL);
     snprintf(program, sizeof(program),
              "system(sprintf(\"cat '%%s/%s' > '%%s'\", folder, output))\n", file);
     write_text(in(state, "timeline.gp"), program);
@@ -558,6 +752,12 @@ static char *capture(void **state, const synthetic_options *synthetic, const cha
         unsetenv("SIM_PLOTS_DIR");
     expect_error(file, CS_OK, "", status, &error);
     return slurp(output, &length);
+}
+
+static char *capture(void **state, const synthetic_options *synthetic, const char *file)
+{
+    write_results(in(state, "run.h5"), synthetic, 1, NULL);
+    return capture_of_run(state, file);
 }
 
 /* Forward 10, backward 20, transfers 5 ps, no updates:
@@ -606,6 +806,59 @@ static void test_boxes_of_two_by_two(void **state)
                 "65 1.37 \"1\" 0\n",
                 labels);
     free(labels);
+}
+
+static void write_scenario_results(const char *path, const char *scenario)
+{
+    scenario_run run;
+    cs_error error;
+    cs_h5_file *file = NULL;
+    const cs_results_info info = {"a_name", "chain", "interleaved_1f1b", "{}", "0.0.0", 1};
+    cs_error_init(&error);
+    cs_status status = scenario_run_init(&run, &error, "%s", scenario);
+    expect_error(path, CS_OK, "", status, &error);
+    status = cs_h5_create(path, NULL, &file, &error);
+    if (status == CS_OK)
+        status =
+            cs_results_write(file, &info, &run.simulation.graph, &run.simulation.trace, &error);
+    if (status == CS_OK)
+        status = cs_analysis_store(file, &run.simulation.analysis, &error);
+    if (status == CS_OK)
+        status = cs_h5_commit(file, &error);
+    cs_h5_destroy(file);
+    scenario_run_finish(&run);
+    expect_error(path, CS_OK, "", status, &error);
+}
+
+/* Two devices with two stages each and two micro-batches: 4 forwards and 4 backwards of first stages
+ * are dark, as many of second ones light. Dark is 7/10 of each part of a colour, light 4/10 of it and
+ * 6/10 of 255. Forward 56B4E9 = (86, 180, 233): (60, 126, 163) = 3C7EA3 = 3964579 and (187, 225, 246) =
+ * BBE1F6 = 12313078; backward E69F00 = (230, 159, 0): (161, 111, 0) = A16F00 = 10579712 and (245, 217,
+ * 153) = F5D999 = 16112025. */
+static void test_chunks_have_shades(void **state)
+{
+    static const struct {
+        const char *name, *colour;
+        uint32_t boxes;
+    } rows[] = {{"dark forwards", " 3964579\n", 4},
+                {"light forwards", " 12313078\n", 4},
+                {"dark backwards", " 10579712\n", 4},
+                {"light backwards", " 16112025\n", 4},
+                {"plain forwards", " 5682409\n", 0}};
+    need_gnuplot();
+    write_scenario_results(
+        in(state, "run.h5"),
+        "{'schema_version': 1, 'model': {'uniform': {'layers': 4, 'forward': '1 s', 'backward': '2 "
+        "s'}},"
+        " 'platform': {'topology': 'ideal', 'devices': 2},"
+        " 'schedule': {'kind': 'interleaved_1f1b', 'micro_batches': 2, 'stages_per_device': 2}}");
+    char *boxes = capture_of_run(state, "wide.dat");
+    for (size_t i = 0; i < ROWS(rows); i++)
+        expect_int(rows[i].name, rows[i].boxes, count_texts(boxes, rows[i].colour));
+    free(boxes);
+    char *texts = capture_of_run(state, "texts.dat");
+    expect_int("legend", 1, count_texts(texts, "dark to light: the 2 stages of a device"));
+    free(texts);
 }
 
 static size_t count_lines(const char *text)
@@ -697,6 +950,8 @@ int main(void)
         TEST(test_boxes_of_two_by_two),    TEST(test_many_boxes_are_merged),
         TEST(test_gnuplot_is_missing),     TEST(test_gnuplot_fails),
         TEST(test_pictures_of_sweeps),     TEST(test_sweeps_that_are_refused),
+        TEST(test_labels_of_categories),   TEST(test_part_of_a_sweep),
+        TEST(test_chunks_have_shades),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "tests/expect.h"
 #include "topologies/fabric-json.h"
 #include "topologies/nccl-xml.h"
+#include "topologies/platform-picture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -344,30 +345,135 @@ static void test_topology_file(void **state)
     assert_non_null(strstr(error.text, "/nowhere/nccl-dgx1.xml"));
 }
 
-static void test_picture(void **state)
+/* The picture of a topology; free it. */
+static char *picture_of(const char *topology, uint32_t n_devices)
 {
-    (void)state;
+    char json[512];
     cs_platform platform;
     cs_error error;
     char *text = NULL;
     size_t length;
     cs_error_init(&error);
-    check(cs_topology_preset("t", "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"1 GB/s\"}", 1,
-                             &platform, &error),
-          &error);
+    snprintf(json, sizeof(json), "{\"topology\":%s}", topology);
+    check(cs_topology_preset("t", json, n_devices, &platform, &error), &error);
     FILE *out = open_memstream(&text, &length);
-    assert_true(cs_platform_dot(&platform, out));
+    assert_non_null(out);
+    check(cs_platform_dot(&platform, out, &error), &error);
     fclose(out);
-    expect_text("picture",
-                "digraph platform {\n  graph [label=\"t\" overlap=false];\n"
-                "  node [fontname=Helvetica];\n  edge [fontname=Helvetica fontsize=9 "
-                "arrowsize=0.5];\n"
-                "  \"gpu0\" [shape=box style=filled fillcolor=palegreen];\n"
-                "  \"switch\" [shape=ellipse];\n"
-                "  \"gpu0\" -> \"switch\" [label=\"1 GB/s\" dir=both];\n}\n",
-                text);
+    cs_platform_finish(&platform);
+    return text;
+}
+
+static uint32_t count(const char *text, const char *what)
+{
+    uint32_t n = 0;
+    for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+        n++;
+    return n;
+}
+
+/* What is alike is drawn once. Boxes: those that are no switches, then switches; and lines.
+ *
+ *   dgx-a100, a node   8 GPUs and 2 sockets; 4 PCIe switches, the 2 NICs of each in one box, as no
+ *                      leaf is on a route, and the NVSwitch. Lines: 8 of GPUs to it, 8 and 4 of GPUs
+ *                      and NICs to PCIe switches, 4 up from these, 1 between the sockets
+ *   two nodes          twice the GPUs, sockets and switches, each NIC by itself (13 switches and 29
+ *                      lines a node): it has a leaf, one of 8, with a NIC of each node; the 10 spines
+ *                      are one box, with 2 links each from every leaf: 58 + 16 + 8 lines
+ *   eight nodes        drawn as two
+ *   bridge             2 GPUs and their bridge (a CPU), which has a link to itself
+ *   merged devices     24 GPUs, 6 to a leaf, are 4 boxes; the 2 spines one
+ *   no layers          a ring has no switch; each is linked to the next
+ */
+static const struct {
+    const char *name, *topology;
+    uint32_t devices, others, switches, lines;
+    const char *holds[3], *holds_not;
+} pictures[] = {
+    {"a node", "\"dgx-a100\"", 8, 10, 9, 25, {"not drawn: 18 switches", "node0"}, "node1"},
+    {"two nodes",
+     "\"dgx-a100\"",
+     16,
+     20,
+     35,
+     82,
+     {"spine0 ...\\nspine9 (10)", "20 links of 25 GB/s each way", "300 GB/s each way, peer"},
+     "not drawn"},
+    {"eight nodes", "\"dgx-a100\"", 64, 20, 35, 82, {"6 more nodes are like these"}, "node2"},
+    {"bridge",
+     "\"pcie\",\"bandwidth\":\"12 GB/s\"",
+     2,
+     3,
+     0,
+     2,
+     {"passes 12 GB/s", "12 GB/s each way"},
+     "links of"},
+    {"merged devices",
+     "\"leaf_spine\",\"hosts_per_leaf\":6,\"spines\":2,\"bandwidth\":\"1 GB/s\"",
+     24,
+     4,
+     5,
+     8,
+     {"gpu0 ...\\ngpu5 (6)", "6 links of 1 GB/s", "spine0,\\nspine1"},
+     "not drawn"},
+    {"no layers",
+     "\"ring\",\"bandwidth\":\"1 GB/s\"",
+     5,
+     5,
+     0,
+     5,
+     {"layout=neato", "1 GB/s each way"},
+     "rank=same"},
+};
+
+static void test_pictures(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(pictures) / sizeof(pictures[0]); i++) {
+        char *text = picture_of(pictures[i].topology, pictures[i].devices);
+        expect_int(pictures[i].name, pictures[i].others, count(text, "style=filled fillcolor"));
+        expect_int(pictures[i].name, pictures[i].switches, count(text, "rounded,filled"));
+        expect_int(pictures[i].name, pictures[i].lines, count(text, " penwidth="));
+        for (size_t k = 0; k < 3 && pictures[i].holds[k]; k++)
+            if (!strstr(text, pictures[i].holds[k]))
+                fail_msg("%s: has no \"%s\":\n%s", pictures[i].name, pictures[i].holds[k], text);
+        if (strstr(text, pictures[i].holds_not))
+            fail_msg("%s: has \"%s\":\n%s", pictures[i].name, pictures[i].holds_not, text);
+        free(text);
+    }
+}
+
+/* A link without an equal one back has an arrow, from the vertex where it begins. */
+static void test_one_way(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"schema_version\":1,\"vertices\":[{\"name\":\"a\",\"kind\":\"gpu\"},"
+        "{\"name\":\"b \\\"<\\\"\",\"kind\":\"gpu\"}],\"links\":["
+        "{\"from\":\"a\",\"to\":\"b \\\"<\\\"\",\"bandwidth\":2},"
+        "{\"from\":\"b \\\"<\\\"\",\"to\":\"a\",\"bandwidth\":1}]}";
+    cs_error error;
+    cs_platform platform;
+    cs_error_init(&error);
+    cJSON *root = cJSON_Parse(json);
+    cs_fabric *net;
+    uint32_t relays;
+    char *text = NULL;
+    size_t length;
+    check(cs_fabric_from_json(root, &(cs_json_place){.file = "f"}, &net, &relays, &error), &error);
+    check(cs_fabric_finish(net, 2, relays, &platform, &error), &error);
+    FILE *out = open_memstream(&text, &length);
+    check(cs_platform_dot(&platform, out, &error), &error);
+    fclose(out);
+    assert_non_null(strstr(text, "[label=\"b \\\"<\\\"\""));
+    assert_non_null(strstr(text, "v0 -> v1 ["));
+    assert_non_null(strstr(text, "v1 -> v0 ["));
+    assert_null(strstr(text, "dir=none"));
+    assert_null(strstr(text, "each way"));
     free(text);
     cs_platform_finish(&platform);
+    cs_fabric_destroy(net);
+    cJSON_Delete(root);
 }
 
 int main(void)
@@ -377,7 +483,7 @@ int main(void)
         cmocka_unit_test(test_given_route), cmocka_unit_test(test_fewest_devices),
         cmocka_unit_test(test_dgx1_xml),    cmocka_unit_test(test_part_xml),
         cmocka_unit_test(test_xml_errors),  cmocka_unit_test(test_topology_file),
-        cmocka_unit_test(test_picture),
+        cmocka_unit_test(test_pictures),    cmocka_unit_test(test_one_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Platforms: links, routes and paths of every topology, against values derived by hand. */
+#include "tests/expect.h"
 #include "topologies/topology.h"
 
 #include <inttypes.h>
@@ -35,7 +36,7 @@ static cs_status try_build(const char *json, uint32_t n_devices, cs_platform *pl
     cs_topology_choice choice = {0};
     cs_status status = choose(json, &arena, &choice, error);
     if (status == CS_OK)
-        status = choice.kind->build(choice.params, n_devices, platform, error);
+        status = cs_topology_build(choice.kind, choice.params, n_devices, platform, error);
     cs_arena_finish(&arena);
     return status;
 }
@@ -47,6 +48,37 @@ static cs_platform build_json(const char *json, uint32_t n_devices)
     if (try_build(json, n_devices, &platform, &error) != CS_OK)
         fail_msg("%s", error.text);
     return platform;
+}
+
+/* Only links between the same two vertices are numbered, each way by itself, also behind a preset's
+ * cluster; a node's link to itself keeps its name. Two hosts, a leaf each, 2 links to the one spine. */
+static void test_parallel_links(void **state)
+{
+    static const char *const names[] = {
+        "gpu0 to leaf0",      "leaf0 to gpu0",      "gpu1 to leaf1",      "leaf1 to gpu1",
+        "leaf0 to spine0 #1", "leaf0 to spine0 #2", "spine0 to leaf0 #1", "spine0 to leaf0 #2",
+        "leaf1 to spine0 #1", "leaf1 to spine0 #2", "spine0 to leaf1 #1", "spine0 to leaf1 #2"};
+    (void)state;
+    cs_platform platform =
+        build_json("{\"topology\":\"leaf_spine\",\"hosts_per_leaf\":1,\"spines\":1,"
+                   "\"parallel\":2,\"bandwidth\":1}",
+                   2);
+    expect_int("links", ROWS(names), platform.n_links);
+    for (size_t i = 0; i < ROWS(names); i++) {
+        uint32_t found = 0;
+        for (uint32_t link = 0; link < platform.n_links; link++)
+            found += strcmp(platform.links[link].name, names[i]) == 0;
+        expect_int(names[i], 1, found);
+    }
+    cs_platform_finish(&platform);
+    platform = build_json("{\"topology\":\"dgx-a100\"}", 16);
+    for (uint32_t link = 1; link < platform.n_links; link++)
+        for (uint32_t other = 0; other < link; other++)
+            assert_string_not_equal(platform.links[link].name, platform.links[other].name);
+    cs_platform_finish(&platform);
+    platform = build_json("{\"topology\":\"pcie\",\"bandwidth\":1}", 2);
+    expect_text("host", "host bridge", platform.links[platform.n_links - 1].name);
+    cs_platform_finish(&platform);
 }
 
 /* The params are an object's text. */
@@ -414,6 +446,7 @@ static void test_registry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parallel_links),
         cmocka_unit_test(test_routes),
         cmocka_unit_test(test_all_pairs_are_connected),
         cmocka_unit_test(test_ring_takes_the_shorter_way),

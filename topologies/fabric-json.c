@@ -1,7 +1,6 @@
 #include "topologies/fabric-json.h"
 
 #include "sim/base/text.h"
-#include "sim/base/units.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -410,54 +409,4 @@ cs_status cs_platform_json(const cs_platform *platform, cJSON **root, cs_error *
     else
         cJSON_Delete(made);
     return status;
-}
-
-/* ---- pictures ---- */
-
-/* In the quotes of Graphviz. */
-static void put_quoted(const char *text, FILE *out)
-{
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-/* Draws a link, and with it the next one if that is its way back; returns how many. */
-static uint32_t put_link(const cs_platform *platform, uint32_t link, FILE *out)
-{
-    const cs_link *of = &platform->links[link], *next = of + 1;
-    const bool both = link + 1 < platform->n_links && of->from != of->to && next->from == of->to &&
-                      next->to == of->from;
-    char rate[CS_UNITS_TEXT_BYTES];
-    fputs("  ", out);
-    put_quoted(platform->vertices[of->from].name, out);
-    fputs(" -> ", out);
-    put_quoted(platform->vertices[of->to].name, out);
-    fprintf(out, " [label=\"%s\"%s%s];\n",
-            cs_units_format(of->bandwidth, CS_QUANTITY_BANDWIDTH, 4, rate, sizeof(rate)),
-            both ? " dir=both" : "", of->peer ? " color=darkgreen" : "");
-    return both ? 2 : 1;
-}
-
-bool cs_platform_dot(const cs_platform *platform, FILE *out)
-{
-    static const char *const shapes[] = {"box style=filled fillcolor=palegreen", "house", "ellipse",
-                                         "box"};
-    fprintf(out,
-            "digraph platform {\n  graph [label=\"%s\" overlap=false];\n  node "
-            "[fontname=Helvetica];\n  edge [fontname=Helvetica fontsize=9 arrowsize=0.5];\n",
-            platform->topology);
-    for (uint32_t i = 0; i < platform->n_vertices; i++) {
-        fputs("  ", out);
-        put_quoted(platform->vertices[i].name, out);
-        fprintf(out, " [shape=%s];\n", shapes[platform->vertices[i].kind]);
-    }
-    for (uint32_t i = 0; i < platform->n_links;)
-        i += put_link(platform, i, out);
-    fputs("}\n", out);
-    return !ferror(out);
 }

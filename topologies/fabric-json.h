@@ -1,12 +1,10 @@
 /* Platforms as JSON: what `sim export topology` writes and the topology "file" reads (README.md,
- * "The JSON form"), and as a graph for Graphviz. */
+ * "The JSON form"). */
 #ifndef CS_TOPOLOGIES_FABRIC_JSON_H
 #define CS_TOPOLOGIES_FABRIC_JSON_H
 
 #include "topologies/fabric.h"
 #include "topologies/topology.h"
-
-#include <stdio.h>
 
 /* Draws what the document says. The net is the caller's to destroy; *relays is for cs_fabric_finish.
  * Names of vertices must be unique; links and routes must name vertices and links that there are. */
@@ -17,9 +15,5 @@ CS_MUST_CHECK cs_status cs_fabric_from_json(const cJSON *root, const cs_json_pla
  * written out. CS_INVALID when there are too many devices, or no links at all. */
 CS_MUST_CHECK cs_status cs_platform_json(const cs_platform *platform, cJSON **root,
                                          cs_error *error);
-
-/* A graph in the language of Graphviz (dot); a link that is followed by its way back
- * is drawn as one with it. False when writing failed. */
-bool cs_platform_dot(const cs_platform *platform, FILE *out);
 
 #endif

@@ -98,19 +98,24 @@ cs_status cs_platform_vertex(cs_platform *platform, uint32_t vertex, cs_vertex_k
     return CS_OK;
 }
 
-/* "A to B"; what a vertex can pass on is called "through A". */
-static char *link_name(cs_platform *platform, uint32_t from, uint32_t to)
+/* "A to B"; what a vertex can pass on is called "through A". Of several links, " #1" and so on. */
+static char *link_name(cs_platform *platform, uint32_t from, uint32_t to, uint32_t number)
 {
+    char end[16] = "";
+    if (number > 0)
+        snprintf(end, sizeof(end), " #%" PRIu32, number);
     const char *before = from == to ? "through " : platform->vertices[from].name;
     const char *between = from == to ? "" : " to ";
     const char *after = platform->vertices[to].name;
     const size_t lengths[] = {strlen(before), strlen(between), strlen(after)};
-    char *name = cs_arena_alloc(&platform->arena, lengths[0] + lengths[1] + lengths[2] + 1, 1);
+    char *name =
+        cs_arena_alloc(&platform->arena, lengths[0] + lengths[1] + lengths[2] + strlen(end) + 1, 1);
     if (!name)
         return NULL;
     memcpy(name, before, lengths[0]);
     memcpy(name + lengths[0], between, lengths[1]);
     memcpy(name + lengths[0] + lengths[1], after, lengths[2]);
+    memcpy(name + lengths[0] + lengths[1] + lengths[2], end, strlen(end));
     return name;
 }
 
@@ -118,7 +123,7 @@ cs_status cs_platform_link(cs_platform *platform, uint32_t link, uint32_t from, 
                            double bandwidth, cs_time latency, cs_error *error)
 {
     assert(link < platform->n_links && from < platform->n_vertices && to < platform->n_vertices);
-    const char *name = link_name(platform, from, to);
+    const char *name = link_name(platform, from, to, 0);
     if (!name)
         return cs_error_no_memory(error);
     if (!(bandwidth > 0)) /* this way round it refuses NaN as well */
@@ -132,6 +137,60 @@ cs_status cs_platform_link(cs_platform *platform, uint32_t link, uint32_t from, 
     platform->links[link] =
         (cs_link){.name = name, .bandwidth = bandwidth, .latency = latency, .from = from, .to = to};
     return CS_OK;
+}
+
+/* The links from vertex v are order[first[v]] to order[first[v + 1] - 1]. `next` is room for a number
+ * per vertex. */
+static void order_by_source(const cs_platform *platform, uint32_t *first, uint32_t *order,
+                            uint32_t *next)
+{
+    for (uint32_t i = 0; i < platform->n_links; i++)
+        first[platform->links[i].from + 1]++;
+    for (uint32_t v = 0; v < platform->n_vertices; v++) {
+        first[v + 1] += first[v];
+        next[v] = first[v];
+    }
+    for (uint32_t i = 0; i < platform->n_links; i++)
+        order[next[platform->links[i].from]++] = i;
+}
+
+/* `count` and `number` are zero for every vertex, and again afterwards. */
+static bool number_links_of(cs_platform *platform, const uint32_t *links, uint32_t n,
+                            uint32_t *count, uint32_t *number)
+{
+    bool done = true;
+    for (uint32_t i = 0; i < n; i++)
+        count[platform->links[links[i]].to]++;
+    for (uint32_t i = 0; i < n && done; i++) {
+        cs_link *link = &platform->links[links[i]];
+        if (count[link->to] < 2)
+            continue;
+        link->name = link_name(platform, link->from, link->to, ++number[link->to]);
+        done = link->name != NULL;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        count[platform->links[links[i]].to] = number[platform->links[links[i]].to] = 0;
+    return done;
+}
+
+cs_status cs_platform_number_links(cs_platform *platform, cs_error *error)
+{
+    const size_t n = platform->n_vertices;
+    uint32_t *first = calloc(n + 1, sizeof(*first));
+    uint32_t *order = calloc((size_t)platform->n_links + 1, sizeof(*order));
+    uint32_t *count = calloc(n + 1, sizeof(*count)), *number = calloc(n + 1, sizeof(*number));
+    bool done = first && order && count && number;
+    if (done) {
+        order_by_source(platform, first, order, number);
+        memset(number, 0, n * sizeof(*number));
+    }
+    for (uint32_t v = 0; v < n && done; v++)
+        done = number_links_of(platform, order + first[v], first[v + 1] - first[v], count, number);
+    free(first);
+    free(order);
+    free(count);
+    free(number);
+    return done ? CS_OK : cs_error_no_memory(error);
 }
 
 cs_status cs_platform_links(cs_platform *platform, uint32_t link, uint32_t from, uint32_t to,

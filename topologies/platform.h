@@ -130,6 +130,9 @@ CS_MUST_CHECK cs_status cs_platform_links(cs_platform *platform, uint32_t link, 
                                           uint32_t to, double bandwidth, cs_time latency,
                                           cs_error *error);
 
+/* Numbers the links that lead from one vertex to one other: "A to B #1", "A to B #2". */
+CS_MUST_CHECK cs_status cs_platform_number_links(cs_platform *platform, cs_error *error);
+
 /* A star: from each device a link up to the vertex behind the devices (link 2 d), which has the
  * latency, and one down (link 2 d + 1), which has none: every way has one of each. */
 CS_MUST_CHECK cs_status cs_platform_star(cs_platform *platform, double bandwidth, cs_time latency,

@@ -72,6 +72,21 @@ cs_status cs_topology_choose(const cJSON *value, const cs_json_place *place, cs_
     return status;
 }
 
+cs_status cs_topology_build(const cs_topology *kind, const void *params, uint32_t n_devices,
+                            cs_platform *platform, cs_error *error)
+{
+    cs_platform made;
+    cs_status status = kind->build(params, n_devices, &made, error);
+    if (status != CS_OK)
+        return status;
+    status = cs_platform_number_links(&made, error);
+    if (status == CS_OK)
+        *platform = made;
+    else
+        cs_platform_finish(&made);
+    return status;
+}
+
 static cs_status build_document(const cJSON *root, const char *name, uint32_t n_devices,
                                 cs_platform *platform, cs_error *error)
 {
@@ -81,7 +96,7 @@ static cs_status build_document(const cJSON *root, const char *name, uint32_t n_
     const cs_json_place place = {.file = name};
     cs_status status = cs_topology_choose(root, &place, &arena, &choice, error);
     if (status == CS_OK)
-        status = choice.kind->build(choice.params, n_devices, platform, error);
+        status = cs_topology_build(choice.kind, choice.params, n_devices, platform, error);
     cs_arena_finish(&arena);
     return status;
 }

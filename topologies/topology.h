@@ -50,6 +50,11 @@ CS_MUST_CHECK cs_status cs_topology_params(const cs_topology *kind, const cJSON 
                                            void *also_out, cs_arena *arena, void **params,
                                            cs_error *error);
 
+/* Builds a platform, with parallel links numbered ("leaf0 to spine0 #2"). */
+CS_MUST_CHECK cs_status cs_topology_build(const cs_topology *kind, const void *params,
+                                          uint32_t n_devices, cs_platform *platform,
+                                          cs_error *error);
+
 /* Builds what a text in JSON says, {"topology": ...}: for presets, which are named texts. */
 CS_MUST_CHECK cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devices,
                                            cs_platform *platform, cs_error *error);

@@ -7,8 +7,10 @@ set decimalsign '.'
 networks = 'ResNet-50 ResNet-101 Inception-v3 DenseNet-121'
 array names[6] = ['PipeDream, depth', 'PipeDream, original', 'contiguous optimum', 'MadPipe, optimistic', \
                   'MadPipe, safe', 'best']
-array colours[6] = [0xE69F00, 0xD55E00, 0x101010, 0x56B4E9, 0x0072B2, 0x009E73]
-array widths[6] = [1.6, 1.6, 1.6, 1.6, 2.6, 1.3]
+array colours[6] = [0xE69F00, 0xD55E00, 0x101010, 0x56B4E9, 0x0072B2, 0xCC79A7]
+# thin on wide and drawn in this order, so that both of two equal curves are seen
+array widths[6] = [4.0, 2.4, 1.2, 2.0, 4.6, 1.4]
+array order[6] = [5, 1, 2, 4, 3, 6]
 array shades[7] = [0x440154, 0x443983, 0x31688E, 0x21918C, 0x35B779, 0x90D743, 0xE0C000]
 
 text = 0x202020
@@ -18,23 +20,26 @@ set grid ytics lt 1 lc rgb 0xD0D0D0 lw 0.5
 set datafile missing 'nan'
 unset key
 
-head = 0.075 # what title and key take of the height
+# In points: what title and key take above, and the numbers below a panel. `height` is that of the figure.
+head = 72.0
+foot = 40.0
 # Edges of panel i of n between first and last, with a gap for the numbers beside it.
 edge(i, n, first, last) = first + (last - first) * i / n
 across(j, n) = sprintf('set lmargin at screen %g; set rmargin at screen %g', \
                        edge(j, n, 0.06, 1.03), edge(j + 1, n, 0.06, 1.03) - 0.055)
 down(i, n) = sprintf('set tmargin at screen %g; set bmargin at screen %g', \
-                     1 - edge(i, n, head, 1), 1 - edge(i + 1, n, head, 1) + 0.035)
-heading(title) = sprintf('set label 1 "%s" at screen 0.02, 0.98 font "sans-serif,15" textcolor rgb text', title)
-colour_key = 'do for [k = 1:6] { set label 10 + k names[k] at screen 0.02 + 0.155 * (k - 1), 0.953 textcolor rgb colours[k] }'
+                     1 - edge(i, n, head / height, 1), 1 - edge(i + 1, n, head / height, 1) + foot / height)
+heading(title) = sprintf('set label 1 "%s" at screen 0.02, 1 - 18 / height font "sans-serif,15" textcolor rgb text', title)
+colour_key = 'do for [k = 1:6] { set label 10 + k names[k] at screen 0.02 + 0.155 * (k - 1), 1 - 44 / height textcolor rgb colours[k] }'
 no_texts = 'unset label 1; do for [k = 1:7] { unset label 10 + k }'
 
 # ---- figure 6: periods ----
 
-set terminal svg size 960, 1000 font 'sans-serif,12' background 'white' noenhanced
+height = 1000.0
+set terminal svg size 960, height font 'sans-serif,12' background 'white' noenhanced
 set output 'periods.svg'
 set multiplot
-eval heading('Period (ms) against memory (GB) at 12 GB/s; dashed: promised by the first phase')
+eval heading('Period (ms) against memory (GB) at 12 GB/s; dashed: promised by the first phase; triangles: beyond the top')
 eval colour_key
 set xrange [2.7:16.3] noextend
 set xtics 4
@@ -48,10 +53,13 @@ do for [i = 0:3] {
         set ytics top / 2
         set label 2 sprintf('%s, %d GPUs', word(networks, i + 1), 2 ** (j + 1)) at graph 0.98, 0.93 right \
             textcolor rgb text
-        plot for [k = 1:6] folder.'/periods.dat' index 3 * i + j using 1:k + 1 with lines \
-                 lc rgb colours[k] lw widths[k], \
+        plot for [k = 1:6] folder.'/periods.dat' index 3 * i + j using 1:order[k] + 1 with lines \
+                 lc rgb colours[order[k]] lw widths[order[k]], \
              for [k = 1:5] folder.'/periods.dat' index 3 * i + j using 1:(k == 3 ? NaN : column(k + 7)) \
-                 with lines dt (4, 3) lc rgb colours[k] lw 1.1
+                 with lines dt (4, 3) lc rgb colours[k] lw 1.1, \
+             for [k = 1:6] folder.'/periods.dat' index 3 * i + j \
+                 using ($1 + 0.14 * (k - 3.5)):(column(k + 1) > 1.1 * top ? 1.07 * top : NaN) \
+                 with points pt 9 ps 0.6 lc rgb colours[k]
         eval no_texts
     }
 }
@@ -59,13 +67,13 @@ unset multiplot
 
 # ---- figure 7: means of ratios ----
 
-set terminal svg size 960, 640 font 'sans-serif,12' background 'white' noenhanced
+height = 640.0
+set terminal svg size 960, height font 'sans-serif,12' background 'white' noenhanced
 set output 'ratios.svg'
 set multiplot
 array others[4] = ['PipeDream, depth', 'PipeDream, all', 'PipeDream, original', 'contiguous optimum']
 eval heading('Period over that of MadPipe (safe) against memory (GB): mean over networks and bandwidths')
-do for [k = 1:7] { set label 10 + k sprintf('%d GPUs', k + 1) at screen 0.02 + 0.1 * (k - 1), 0.94 textcolor rgb shades[k] }
-head = 0.11
+do for [k = 1:7] { set label 10 + k sprintf('%d GPUs', k + 1) at screen 0.02 + 0.1 * (k - 1), 1 - 44 / height textcolor rgb shades[k] }
 set yrange [0.9:3]
 set ytics 1, 0.5
 set arrow 1 from graph 0, first 1.2 to graph 1, first 1.2 nohead lc rgb 0x606060 lw 1.2 dt (6, 4)
@@ -79,14 +87,14 @@ do for [i = 0:3] {
 }
 unset arrow 1
 unset multiplot
-head = 0.075
 
 # ---- figure 8: speedups ----
 
-set terminal svg size 960, 1000 font 'sans-serif,12' background 'white' noenhanced
+height = 1000.0
+set terminal svg size 960, height font 'sans-serif,12' background 'white' noenhanced
 set output 'speedups.svg'
 set multiplot
-eval heading('Speedup over one GPU with memory enough, against GPUs, at 12 GB/s')
+eval heading('Speedup over one GPU with memory enough, against GPUs, at 12 GB/s; a thin line on a wide one: equal')
 eval colour_key
 set xrange [1.8:8.2] noextend
 set xtics 2
@@ -100,8 +108,8 @@ do for [i = 0:3] {
         set label 2 sprintf('%s, %d GB', word(networks, i + 1), memories[j + 1]) at graph 0.02, 0.93 left \
             textcolor rgb text
         plot x with lines dt (2, 3) lc rgb 0x808080 lw 1, \
-             for [k = 1:6] folder.'/speedups.dat' index 3 * i + j using 1:k + 1 with lines \
-                 lc rgb colours[k] lw widths[k]
+             for [k = 1:6] folder.'/speedups.dat' index 3 * i + j using 1:order[k] + 1 with lines \
+                 lc rgb colours[order[k]] lw widths[order[k]]
         eval no_texts
     }
 }

@@ -4,6 +4,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/scenario-option.h"
 #include "topologies/fabric-json.h"
+#include "topologies/platform-picture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,29 +54,30 @@ static cs_status run_graphviz(const char *format, const char *input, const char 
 }
 
 /* The graph as a text; allocated. */
-static char *dot_text(const cs_platform *platform, size_t *length)
+static cs_status dot_text(const cs_platform *platform, char **text, size_t *length, cs_error *error)
 {
-    char *text = NULL;
-    FILE *out = open_memstream(&text, length);
+    *text = NULL;
+    FILE *out = open_memstream(text, length);
     if (!out)
-        return NULL;
-    bool done = cs_platform_dot(platform, out);
-    done &= fclose(out) == 0;
-    if (done)
-        return text;
-    free(text);
-    return NULL;
+        return cs_error_no_memory(error);
+    cs_status status = cs_platform_dot(platform, out, error);
+    if (fclose(out) != 0 && status == CS_OK)
+        status = cs_error_no_memory(error);
+    if (status != CS_OK)
+        free(*text);
+    return status;
 }
 
 static cs_status write_picture(const cs_platform *platform, const char *output, const char *format,
                                cs_error *error)
 {
     size_t length = 0;
-    char *text = dot_text(platform, &length);
-    if (!text)
-        return cs_error_no_memory(error);
+    char *text;
+    cs_status status = dot_text(platform, &text, &length, error);
+    if (status != CS_OK)
+        return status;
     if (strcmp(format, "dot") == 0) {
-        const cs_status status = cs_file_write(output, text, length, error);
+        status = cs_file_write(output, text, length, error);
         free(text);
         return status;
     }
@@ -83,7 +85,6 @@ static cs_status write_picture(const cs_platform *platform, const char *output, 
     const char *folder = getenv("TMPDIR");
     snprintf(input, sizeof(input), "%s/sim-export-XXXXXX", folder && *folder ? folder : "/tmp");
     const int file = mkstemp(input);
-    cs_status status = CS_OK;
     if (file < 0 || close(file) != 0)
         status = cs_error_add(error, CS_IO, "%s: cannot write a temporary file", input);
     if (status == CS_OK)

@@ -12,11 +12,13 @@ static const cs_option options[] = {
     {"kind", 'k', "KIND", "What to draw", false, kinds},
     {"value", 0, "NAME", "Figure of a sweep to draw, like makespan_s; of costs, a collective",
      false, NULL},
+    {"at", 0, "/key=VALUE", "Draw a sweep at this value of a key; two keys at most can vary", true,
+     NULL},
     {"output", 'o', "FILE", "Picture: .svg, .png or .pdf (default: INPUT-KIND.svg)", false, NULL},
     {"first-device", 0, "N", "First device to show (default: 0)", false, NULL},
-    {"devices", 0, "N", "How many devices to show (default: all)", false, NULL},
+    {"devices", 0, "N", "How many devices to show (default, and 0: all)", false, NULL},
     {"first-mini-batch", 0, "N", "First mini-batch to show (default: 0)", false, NULL},
-    {"mini-batches", 0, "N", "How many mini-batches to show (default: all)", false, NULL},
+    {"mini-batches", 0, "N", "How many mini-batches to show (default, and 0: all)", false, NULL},
     {"from", 0, "TIME", "Show the time from here on, like \"1.5 ms\"", false, NULL},
     {"until", 0, "TIME", "Show the time until here", false, NULL},
     {"width", 0, "N", "Pixels, or points of PDF (default: chosen)", false, NULL},
@@ -79,6 +81,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_plot_options how = {.kind = kind ? kind : "timeline",
                            .input = arguments->words[0],
                            .value = cs_arguments_value(arguments, "value")};
+    how.n_at = cs_arguments_values(arguments, "at", &how.at);
     cs_status status = read_counts(arguments, &how, error);
     if (status == CS_OK)
         status = read_time(arguments, "from", &how.from, error);
@@ -110,7 +113,7 @@ const cs_command cs_command_plot = {
         "utilisation: what the time of devices went to, and how busy the "
         "links are.\n\n"
         "Of the file of a sweep, and a figure (--value): heatmap, over two keys; lines, over one "
-        "key, or one line per value of a second.\n\n"
+        "key, or one line per value of a second. Where more keys vary, --at fixes the others.\n\n"
         "Of a costs file: fit, timings of collectives with the fitted lines and the residuals.",
     .options = options,
     .run = run,

@@ -303,7 +303,7 @@ cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error)
     if (status != CS_OK)
         return status;
     cs_platform *platform = &draft->scenario->platform;
-    status = section->kind->build(section->params, section->devices, platform, error);
+    status = cs_topology_build(section->kind, section->params, section->devices, platform, error);
     if (status != CS_OK)
         return status;
     platform->sharing = section->shared;
