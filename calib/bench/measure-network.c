@@ -121,7 +121,7 @@ static cs_status measure_size(const link_test *test, int64_t bytes, cs_cost_poin
         free(copy);
         bool enough = kept >= FEWEST && cs_fit_is_settled(&timing, share);
         if (enough || spent > test->options->time_limit || n + ROUND > MOST) {
-            *point = (cs_cost_point){bytes, timing.median};
+            *point = (cs_cost_point){.bytes = bytes, .seconds = timing.median};
             return CS_OK;
         }
     }
