@@ -154,7 +154,7 @@ static const struct {
     {"half an interval",
      HEAD ", \"bandwidths\": [{\"kind\": \"peer\", \"bytes_per_s\": {\"value\": 1, \"low\": 1}, "
           "\"samples\": 3, \"source\": 0}]}",
-     "/bandwidths/0/bytes_per_s/high: "},
+     "/bandwidths/0/bytes_per_s: missing key \"high\""},
     {"collective",
      HEAD ", \"network\": [" NETWORK("alltoall", "node", "2", REGIME("0", "1", "1")) "]}",
      "/network/0/collective: "},
