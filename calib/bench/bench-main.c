@@ -43,11 +43,12 @@ void cs_bench_unpin(const cs_bench_cores *cores)
         (void)sched_setaffinity(0, sizeof(allowed), &allowed);
 }
 
-cs_bench_cores cs_bench_pin(uint32_t number)
+cs_bench_cores cs_bench_pin(const cs_backend *backend, uint32_t number)
 {
     cs_bench_cores before = {{0}}, after;
     cpu_set_t allowed, one;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) == 0)
+    if (backend->own_memory || sched_getaffinity(0, sizeof(allowed), &allowed) != 0 ||
+        CPU_COUNT(&allowed) == 0)
         return before;
     memcpy(&before, &allowed, sizeof(before));
     uint32_t skip = number % (uint32_t)CPU_COUNT(&allowed);
@@ -59,12 +60,6 @@ cs_bench_cores cs_bench_pin(uint32_t number)
     memcpy(&after, &one, sizeof(after));
     cs_bench_unpin(&after);
     return before;
-}
-
-uint32_t cs_bench_n_cores(void)
-{
-    cpu_set_t allowed;
-    return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? (uint32_t)CPU_COUNT(&allowed) : 0;
 }
 
 int cs_bench_core(void)

@@ -31,16 +31,14 @@ typedef struct cs_bench_cores {
 } cs_bench_cores;
 
 /* The calling process, onto the core with that number among those that it may run on. Returns these;
- * children that are made meanwhile inherit the one core. Without effect where the system has no such
- * call. */
-cs_bench_cores cs_bench_pin(uint32_t number);
-
-/* Of those that the calling process may run on: how many there are, 0 where the system does not tell,
- * and the only one there is, or -1. */
-uint32_t cs_bench_n_cores(void);
-int cs_bench_core(void);
+ * children that are made meanwhile inherit the one core. Without effect for a device with a memory of
+ * its own, whose driver has threads that would be in the way of the one that starts kernels. */
+cs_bench_cores cs_bench_pin(const cs_backend *backend, uint32_t number);
 
 /* Onto all of those again. */
 void cs_bench_unpin(const cs_bench_cores *cores);
+
+/* The only core that the calling process may run on, or -1. */
+int cs_bench_core(void);
 
 #endif

@@ -14,7 +14,7 @@ enum { FEWEST = 15, LEAST = 2, MOST = 4000, ROUND = 16, ROW = 8, SIZES_MAX = 64,
 static const double share = CS_NETWORK_PERCENT / 100.0;
 static const int64_t longest = INT64_C(1) << 30; /* where none is asked for */
 static const int64_t shortest_longest = INT64_C(1) << 20;
-static const int64_t window_bytes = INT64_C(64) << 20, row_bytes = INT64_C(512) << 20;
+static const int64_t window_bytes = INT64_C(16) << 20, row_bytes = INT64_C(512) << 20;
 
 /* Memory that is walked through, around and around. */
 typedef struct ring {

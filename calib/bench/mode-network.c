@@ -152,14 +152,12 @@ static cs_status measure(const cs_request *request, cs_wire *wire, const cs_prog
     return status;
 }
 
-/* Libraries of GPUs have threads, which would inherit the core. */
 cs_status cs_bench_network(const cs_backend *backend, const cs_request *request, cs_wire *wire,
                            const cs_progress *progress, cs_error *error)
 {
     cs_bench *bench = NULL;
-    if (!backend->own_memory)
-        (void)cs_bench_pin(wire->local);
-    cs_status status = backend->open(wire->local, &bench, error);
+    (void)cs_bench_pin(backend, wire->place);
+    cs_status status = backend->open(wire->place, &bench, error);
     status = cs_wire_agree(wire, status, error);
     if (status == CS_OK)
         status = cs_wire_connect(wire, backend, bench, error);

@@ -62,7 +62,7 @@ static cs_status find_nodes(cs_wire *wire, cs_error *error)
         wire->nodes[i] = leader == i ? wire->n_nodes++ : wire->nodes[leader];
     }
     for (uint32_t i = 0; i < wire->rank && status == CS_OK; i++)
-        wire->local += wire->nodes[i] == wire->nodes[wire->rank];
+        wire->place += wire->nodes[i] == wire->nodes[wire->rank];
     free(leaders);
     return status;
 }

@@ -39,7 +39,7 @@ struct cs_wire {
     /* of all processes, not of groups: */
     uint32_t *nodes; /* per rank: which node it is on, from 0 */
     uint32_t n_nodes;
-    uint32_t local; /* this process among those of its node, from 0 */
+    uint32_t place; /* this process among those of its node: the number of its core, or GPU */
     bool pretended; /* nodes are not real: see cs_wire_open */
     /* behind cs_wire_connect: */
     const cs_backend *backend;
