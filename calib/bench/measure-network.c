@@ -84,7 +84,8 @@ static cs_status find_longest(const cs_network_options *o, int64_t *max_bytes, c
     cs_status status = cs_wire_largest(o->wire, least, 2, error);
     if (status != CS_OK)
         return status;
-    if (least[1] > 0)
+    o->wire->alike = least[1] > 0;
+    if (o->wire->alike)
         return cs_error_add(error, CS_NO_MEMORY,
                             "messages of %lld bytes need %.3g GB more memory than is free on a "
                             "node: lower --max-bytes",
