@@ -263,7 +263,7 @@ class Replay(Case):
         process = subprocess.Popen(
             [SIM, 'calibrate', 'compute', '-m', 'vgg16', '--batch', '1,2', '-n', '2', '-t', '1 s',
              *(word for item in PARAMETERS.items() for word in ('-p', '%s=%s' % item)), '-o', 'c.json'],
-            stderr=subprocess.PIPE)
+            stderr=subprocess.PIPE, cwd=self.folder)
         while process.poll() is None:
             cores = [cores_of(pid) for program in children(process.pid)
                      for pid in [program, *children(program)]]
