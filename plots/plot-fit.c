@@ -25,9 +25,9 @@ typedef struct fit_plot {
     double least_bytes, most_bytes, least_seconds, most_seconds, most_residual;
 } fit_plot;
 
-static double residual(const cs_cost_network *of, const cs_cost_point *point)
+static double residual(const cs_cost_network *of, int64_t bytes, double seconds)
 {
-    return 100 * (point->seconds / cs_cost_seconds(of, point->bytes) - 1);
+    return 100 * (seconds / cs_cost_seconds(of, bytes) - 1);
 }
 
 static const cs_cost_regime *regime_of(const cs_cost_network *of, int64_t bytes)
@@ -42,10 +42,11 @@ static const cs_cost_regime *regime_of(const cs_cost_network *of, int64_t bytes)
 static bool is_outlier(const cs_cost_network *of, uint32_t point)
 {
     const cs_cost_regime *regime = regime_of(of, of->points[point].bytes);
-    const double off = fabs(residual(of, &of->points[point]));
+    const cs_cost_point *at = of->points;
+    const double off = fabs(residual(of, at[point].bytes, at[point].seconds));
     uint32_t farther = 0;
     for (uint32_t i = 0; i < of->n_points && regime->outliers > 0; i++) {
-        const double other = fabs(residual(of, &of->points[i]));
+        const double other = fabs(residual(of, at[i].bytes, at[i].seconds));
         farther += regime_of(of, of->points[i].bytes) == regime &&
                    (other > off || (other == off && i < point));
     }
@@ -94,15 +95,29 @@ static cs_status choose(fit_plot *p, cs_error *error)
 
 /* ---- data ---- */
 
+/* The interval of a median, within the panel; "NaN NaN" where none is known. */
+static void write_interval(const fit_plot *p, const cs_cost_network *of, const cs_cost_point *point,
+                           FILE *out)
+{
+    const double most = p->most_residual;
+    const double low = residual(of, point->bytes, point->low);
+    const double high = residual(of, point->bytes, point->high);
+    if (point->samples > 0 && low <= most && high >= -most)
+        fprintf(out, "%.12g %.12g\n", fmax(low, -most), fmin(high, most));
+    else
+        fputs("NaN NaN\n", out);
+}
+
 static void write_points(const fit_plot *p, FILE *out)
 {
     for (uint32_t s = 0; s < p->n; s++) {
         const cs_cost_network *of = p->series[s];
         for (uint32_t i = 0; i < of->n_points; i++) {
-            const double off = residual(of, &of->points[i]), most = p->most_residual;
-            fprintf(out, "%.12g %.12g %.12g %d %d\n", fmax((double)of->points[i].bytes, 1),
-                    of->points[i].seconds, fmin(fmax(off, -most), most), fabs(off) > most,
-                    is_outlier(of, i));
+            const cs_cost_point *point = &of->points[i];
+            const double off = residual(of, point->bytes, point->seconds), most = p->most_residual;
+            fprintf(out, "%.12g %.12g %.12g %d %d ", fmax((double)point->bytes, 1), point->seconds,
+                    fmin(fmax(off, -most), most), fabs(off) > most, is_outlier(of, i));
+            write_interval(p, of, point, out);
         }
         fputs("\n\n", out);
     }

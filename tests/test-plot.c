@@ -672,7 +672,6 @@ static void test_sweeps_that_are_refused(void **state)
          {.kind = "lines", .value = "y_s"},
          CS_INVALID,
          "of `sim run`; heatmap and lines draw what `sim sweep` wrote"},
-         "must be \"sim-sweep\" (got sim-results)"},
         {"no key to fix",
          "sweep.h5",
          {.kind = "lines", .value = "y_s", .at = &at[0], .n_at = 1},

@@ -46,12 +46,13 @@ static cs_status start_load(const cs_measure_options *options, uint32_t processe
         if (child < 0)
             return cs_error_add(error, CS_FAILED, "fork: no process number %u", i);
         if (child == 0) {
-            (void)cs_bench_pin(i);
+            (void)cs_bench_pin(options->backend, i);
             keep_busy(options);
         }
         load->children[load->n++] = child;
     }
-    load->cores = cs_bench_pin(0); /* not before: children inherit the cores that are allowed */
+    load->cores = cs_bench_pin(options->backend,
+                               0); /* not before: children inherit the cores that are allowed */
     return CS_OK;
 }
 

@@ -30,9 +30,14 @@ static const cs_option options[] = {
     {"time-limit", 't', "TIME",
      "End after this time in any case: per batch size, or per message size (default: 20 s, 0.5 s)",
      false, NULL},
+    {"launcher", 0, "WORDS",
+     "Network: what starts the processes (default: mpirun), e.g. \"mpirun --hostfile hosts\", "
+     "\"srun\"",
+     false, NULL},
     {"collective", 'c', "NAME", "Measure this one only (default: all)", true, NULL},
     {"min-bytes", 0, "SIZE", "Shortest message (default: 8 B)", false, NULL},
-    {"max-bytes", 0, "SIZE", "Longest message (default: 64 MiB)", false, NULL},
+    {"max-bytes", 0, "SIZE", "Longest message (default: 1 GiB, or what fits half the free memory)",
+     false, NULL},
     {"notes", 0, "TEXT", "For the provenance", false, NULL},
     {0},
 };
@@ -203,7 +208,7 @@ const cs_command cs_command_calibrate = {
     .summary = "measure kernels and messages of this machine for a cost file",
     .doc = "compute trains a network again and again and times every kernel of it: forward, "
            "gradients of inputs and of weights, update. network times messages and collectives "
-           "between processes, and fits alpha and beta to each.\n\n"
+           "between two processes, all of a node, and all, and fits alpha and beta to each.\n\n"
            "Both add to a cost file (scenarios/costs.md), which a scenario takes as \"costs\".",
     .options = options,
     .run = run,
