@@ -108,7 +108,7 @@ static int64_t find_workspace(void *context, const char *key)
 {
     const cs_draft *draft = context;
     const cs_cost_compute *entry = cs_costs_compute(&draft->costs, key);
-    return entry ? entry->workspace_bytes : 0;
+    return entry ? entry->workspace_bytes : -1;
 }
 
 /* "a.json, b.json", for people. */
