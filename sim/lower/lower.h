@@ -59,8 +59,9 @@ typedef struct cs_lower_report {
     cs_fidelity fidelity;            /* that was taken: not CS_FIDELITY_AUTO */
     char algorithms[96];             /* "ring, tree" */
     /* where measured times were given and collectives are delays: */
-    uint64_t n_measured;   /* collectives that take a measured time */
-    uint32_t n_unmeasured; /* distinct ones without; at most those that fit are listed */
+    uint64_t n_measured;     /* collectives that take a measured time */
+    uint64_t n_extrapolated; /* of them, those of more bytes than any that was measured */
+    uint32_t n_unmeasured;   /* distinct ones without; at most those that fit are listed */
     cs_unmeasured unmeasured[CS_UNMEASURED_MAX];
 } cs_lower_report;
 
