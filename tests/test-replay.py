@@ -69,6 +69,16 @@ def cores_of(pid):
         return set()
 
 
+def measured(folder, name):
+    """A copy that says it was measured: a text of the same length in the file."""
+    with open(os.path.join(folder, name), 'rb') as file:
+        data = file.read()
+    assert data.count(b'simulated') == 1
+    with open(os.path.join(folder, 'measured-' + name), 'wb') as file:
+        file.write(data.replace(b'simulated', b'measured\0'))
+    return 'measured-' + name
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix='test-replay-')
@@ -105,13 +115,7 @@ class Compare(Case):
         return name
 
     def measured(self, name):
-        """A copy that says it was measured: a text of the same length in the file."""
-        with open(os.path.join(self.folder, name), 'rb') as file:
-            data = file.read()
-        self.assertEqual(data.count(b'simulated'), 1)
-        with open(os.path.join(self.folder, 'measured-' + name), 'wb') as file:
-            file.write(data.replace(b'simulated', b'measured\0'))
-        return 'measured-' + name
+        return measured(self.folder, name)
 
     def test_figures(self):
         # 2 forwards, 2 backwards, 2 messages of 1 s each: 2 * 1 + 2 * 2 + 2 = 8 s; with forwards of
@@ -238,6 +242,22 @@ class Missing(Case):
             done = self.sim('run', os.path.join(folder, name), '--no-output', '--json')
             costs = json.loads(done.stdout)['costs']
             self.assertEqual((costs['estimated_times'], costs['missing_collectives']), (0, []), name)
+
+    def test_walk_through(self):
+        """What the tutorial predicts is what the costs beside it give."""
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../scenarios/replay')
+        with open(os.path.join(folder, 'README.md'), encoding='utf-8') as file:
+            blocks = re.findall(r'```\n(.*?)```', file.read(), re.DOTALL)
+        shown = next(b for b in blocks if b.startswith('$ sim run vgg-gpipe.json')).split('\n')[1:-2]
+        done = self.sim('run', os.path.join(folder, 'vgg-gpipe.json'), '-o', 'p.h5')
+        self.assertEqual(shown, done.stdout.split('\n')[:len(shown)])
+        self.assertGreater(len(shown), 6)
+        shown = next(b for b in blocks if b.startswith('$ sim compare predicted.h5')).split('\n')[1:]
+        made = self.sim('compare', 'p.h5', measured(self.folder, 'p.h5')).stdout.split('\n')
+        tasks = next(i for i, line in enumerate(made) if line.startswith('tasks'))
+        for i, line in enumerate(made): # label, number of tasks, predicted columns
+            for first, end in ((0, 33),) if i < tasks else ((0, 24), (31, 42), (65, 76)):
+                self.assertEqual(shown[i][first:end], line[first:end])
 
     def test_devices_of_costs(self):
         """Costs of another device than the model's, or of several, do not pass for its own."""
