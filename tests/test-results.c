@@ -370,6 +370,7 @@ static void test_attributes(void **state)
         {"schedule", info.schedule},
         {"scenario", info.scenario},
         {"program_version", info.program_version},
+        {"origin", "simulated"},
         {"hash", hash},
     };
     const struct {

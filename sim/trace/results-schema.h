@@ -10,7 +10,7 @@ enum { CS_RESULTS_VERSION = 1 };
 
 /* Root attribute `origin`. */
 #define CS_RESULTS_SIMULATED "simulated"
-#define CS_RESULTS_MEASURED "measured"
+#define CS_RESULTS_MEASURED  "measured"
 
 /* The same of the file of a sweep. */
 #define CS_SWEEP_FORMAT "sim-sweep"
