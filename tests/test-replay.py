@@ -525,6 +525,14 @@ class Replay(Case):
         self.refused('--runs must be from 1', 'replay', 'good.json', '-r', '0', status=2)
         self.refused('unknown', 'replay', 'good.json', '--backend', 'tpu', status=2)
         self.refused('mpirun', 'replay', 'good.json', status=1, PATH='/nowhere')
+        # what goes wrong later is said once as well, and what says nothing is told of
+        said = self.sim('replay', 'good.json', '-r', '1', '-o', 'none/x.h5', status=1).stderr
+        self.assertRegex(said, r'^1 run: [^\n]*\nsim: error: none/x.h5[^\n]*\n$')
+        with open(os.path.join(self.folder, 'mpirun'), 'w', encoding='utf-8') as file:
+            file.write('#!/bin/sh\nexit 7\n')
+        os.chmod(file.name, 0o755)
+        said = self.sim('replay', 'good.json', status=1, PATH=self.folder + ':/usr/bin:/bin').stderr
+        self.assertIn('mpirun ended with exit code 7 and told no error', said)
 
     def test_calibrate_refuses(self):
         done = self.sim('calibrate', 'network', '-c', 'all_gossip', '-o', 'c.json', status=2)
