@@ -357,7 +357,7 @@ static void test_links(void **state)
 /* ---- collectives ---- */
 
 static const cs_measured_regime regimes[] = {{0, 1e-5, 1e-9}, {1000, 5e-5, 1e-10}};
-static const cs_measured_collective entries[] = {{CS_ALL_REDUCE, false, 4, 2, regimes}};
+static const cs_measured_collective entries[] = {{CS_ALL_REDUCE, false, 4, 0, 2, regimes}};
 static const cs_measured_collectives measured = {1, entries};
 
 /* 999 B: 10 us + 999 ns; 1000 B: 50 us + 100 ns. */

@@ -2,6 +2,7 @@
  * one message says what failed, and what was measured before is kept. */
 #include "calib/bench/bench-main.h"
 #include "calib/bench/measure.h"
+#include "calib/bench/notes-trace.h"
 #include "calib/bench/worker.h"
 #include "tests/fake-backend.h"
 
@@ -241,7 +242,10 @@ static bool replay_once(const cs_crew *crew, uint32_t rank, const char *kind, ui
         status = cs_worker_open(crew, &cs_backend_fake, bench, &wire, &worker, &error);
         if (status == CS_OK) {
             status = cs_worker_run(&worker, &notes, &error);
-            assert_int_equal(worker.pool.live, worker.resident); /* as it was found */
+            int64_t resident = 0; /* as it was found */
+            for (int c = 0; c < CS_N_CATEGORIES; c++)
+                resident += worker.resident[c];
+            assert_int_equal(worker.pool.live, resident);
             cs_worker_close(&worker);
         }
         cs_backend_fake.close(bench);
@@ -254,11 +258,9 @@ static bool replay_once(const cs_crew *crew, uint32_t rank, const char *kind, ui
     return !cs_fake_has_failed();
 }
 
-static void replay(const char *schedule, uint32_t devices)
+static void make_crew(const char *schedule, uint32_t devices, cs_scenario *scenario, cs_crew *crew)
 {
     char path[] = "/tmp/sim-test-XXXXXX", text[2048];
-    cs_scenario scenario = {0};
-    cs_crew crew;
     cs_error error;
     cs_error_init(&error);
     snprintf(text, sizeof(text), scenario_text, devices, schedule);
@@ -266,12 +268,19 @@ static void replay(const char *schedule, uint32_t devices)
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
-    cs_status status = cs_scenario_load(path, NULL, 0, &scenario, &error);
+    cs_status status = cs_scenario_load(path, NULL, 0, scenario, &error);
     if (status == CS_OK)
-        status = cs_crew_make(&scenario, path, &crew, &error);
+        status = cs_crew_make(scenario, path, crew, &error);
     unlink(path);
     if (status != CS_OK)
         fail_msg("%s: %s", schedule, error.text);
+}
+
+static void replay(const char *schedule, uint32_t devices)
+{
+    cs_scenario scenario = {0};
+    cs_crew crew;
+    make_crew(schedule, devices, &scenario, &crew);
     for (uint32_t rank = 0; rank < devices; rank++) {
         for (int i = 0; i < N_KINDS; i++) {
             uint32_t k = 0;
@@ -295,10 +304,57 @@ static void test_replay(void **state)
     replay("{\"kind\": \"dp\"}", 2);
 }
 
+/* ---- what a replay held ---- */
+
+/* Every task takes a second, and holds 70 bytes besides what is resident, 50 of them behind it. What
+ * stands in the file is what devices took, here 1000, 2000 and 3000 bytes and as many more for each
+ * rank, whatever the prediction has. */
+static void test_measured_memory(void **state)
+{
+    (void)state;
+    cs_scenario scenario = {0};
+    cs_crew crew;
+    cs_trace trace = {0};
+    cs_error error;
+    cs_error_init(&error);
+    make_crew("{\"kind\": \"gpipe\", \"micro_batches\": 2}", 2, &scenario, &crew);
+    const uint32_t n = crew.graph.n_tasks;
+    double resident[2 * CS_N_CATEGORIES] = {0}, *columns = calloc(4 * (size_t)n, sizeof(*columns));
+    assert_non_null(columns);
+    const cs_notes notes = {columns, columns + n, columns + 2 * (size_t)n, columns + 3 * (size_t)n};
+    for (int d = 0; d < 2; d++) {
+        resident[d * CS_N_CATEGORIES + CS_MEMORY_WEIGHTS] = 1000 * (d + 1);
+        resident[d * CS_N_CATEGORIES + CS_MEMORY_GRADIENTS] = 2000 * (d + 1);
+        resident[d * CS_N_CATEGORIES + CS_MEMORY_OPTIMIZER] = 3000 * (d + 1);
+    }
+    for (uint32_t t = 0; t < n; t++) {
+        const cs_class *cls = cs_graph_class(&crew.graph, t);
+        const bool message = cls->kind == CS_TRANSFER;
+        notes.enter[t] = t;
+        notes.leave[t] = t + 1;
+        notes.live[t] = message ? -1 : 6000.0 * (cls->device + 1) + 50;
+        notes.most[t] = message ? -1 : 6000.0 * (cls->device + 1) + 70;
+    }
+    assert_int_equal(cs_measured_trace(&crew, &notes, resident, &trace, &error), CS_OK);
+    for (int d = 0; d < 2; d++) {
+        const cs_device_record *at = &trace.devices[d];
+        assert_int_equal(at->peak, 6000 * (d + 1) + 70);
+        assert_int_equal(at->at_peak[CS_MEMORY_WEIGHTS], 1000 * (d + 1));
+        assert_int_equal(at->at_peak[CS_MEMORY_GRADIENTS], 2000 * (d + 1));
+        assert_int_equal(at->at_peak[CS_MEMORY_OPTIMIZER], 3000 * (d + 1));
+        assert_int_equal(at->at_peak[CS_MEMORY_ACTIVATIONS], 50);
+        assert_int_equal(at->at_peak[CS_MEMORY_WORKSPACE], 20);
+    }
+    cs_trace_finish(&trace);
+    cs_crew_finish(&crew);
+    cs_scenario_finish(&scenario);
+    free(columns);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_measure),
-                                       cmocka_unit_test(test_request),
-                                       cmocka_unit_test(test_replay)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_measure), cmocka_unit_test(test_request),
+        cmocka_unit_test(test_replay), cmocka_unit_test(test_measured_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

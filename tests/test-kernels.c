@@ -205,6 +205,38 @@ static cs_tensor attend_shared(cs_net *net, cs_tensor x)
                             &(cs_attention){4, 2, CS_ATTENTION_MATH, true, 0});
 }
 
+/* Dropout of attention's weights: kept with its mask, or made again from the same numbers. */
+static void drop_weights(cs_net *net, cs_attention_kernel kernel)
+{
+    cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 5), 7, 8);
+    x = cs_net_linear(net, "qkv", x, &(cs_linear){.out = 24, .bias = true});
+    const cs_tensor qkv[] = {cs_net_features(net, "q", x, 8), cs_net_features(net, "k", x, 8),
+                             cs_net_features(net, "v", x, 8)};
+    x = cs_net_attention(net, "attention", qkv, &(cs_attention){2, 2, kernel, true, 0.1});
+    x = cs_net_linear(net, "head", x, &(cs_linear){.out = 7});
+    cs_net_cross_entropy(net, "loss", x);
+}
+
+static void drop_kept(cs_net *net)
+{
+    drop_weights(net, CS_ATTENTION_MATH);
+}
+
+static void drop_again(cs_net *net)
+{
+    drop_weights(net, CS_ATTENTION_FLASH);
+}
+
+/* The last matrix is the embedding's: one gradient for both. */
+static void tied(cs_net *net)
+{
+    cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 6), 11, 8);
+    x = cs_net_linear(net, "fc", x, &(cs_linear){.out = 8, .bias = true});
+    x = cs_net_linear(net, "head", cs_net_tanh(net, "tanh", x),
+                      &(cs_linear){.out = 11, .tied = true});
+    cs_net_cross_entropy(net, "loss", x);
+}
+
 static cs_tensor attend(cs_net *net, cs_tensor x, cs_attention_kernel kernel, bool causal)
 {
     x = cs_net_linear(net, "qkv", x, &(cs_linear){.out = 24, .bias = true});
@@ -324,9 +356,10 @@ static void test_same(void **state)
     static const struct {
         const char *name;
         build *network;
-    } cases[] = {{"convolutions", convolutions}, {"volume", volume},   {"residual", residual},
-                 {"encoder", encoder},           {"decoder", decoder}, {"shared keys", shared_keys},
-                 {"poolings", poolings}};
+    } cases[] = {{"convolutions", convolutions}, {"volume", volume},
+                 {"residual", residual},         {"encoder", encoder},
+                 {"decoder", decoder},           {"shared keys", shared_keys},
+                 {"poolings", poolings},         {"tied weights", tied}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (uint32_t batch = 1; batch <= 3; batch += 2)
             for (int p = CS_PRECISION_FP32; p <= CS_PRECISION_TF32; p++)
@@ -395,9 +428,12 @@ static void test_gradients(void **state)
     static const struct {
         const char *name;
         build *network;
-    } cases[] = {{"convolutions", convolutions}, {"volume", volume},   {"residual", residual},
-                 {"encoder", encoder},           {"decoder", decoder}, {"shared keys", shared_keys},
-                 {"poolings", poolings},         {"dropout", dropping}};
+    } cases[] = {{"convolutions", convolutions}, {"volume", volume},
+                 {"residual", residual},         {"encoder", encoder},
+                 {"decoder", decoder},           {"shared keys", shared_keys},
+                 {"poolings", poolings},         {"dropout", dropping},
+                 {"dropped weights", drop_kept}, {"dropped weights, fused", drop_again},
+                 {"tied weights", tied}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (uint32_t batch = 1; batch <= 3; batch += 2)
             check_network(cases[i].name, cases[i].network, batch);

@@ -48,6 +48,13 @@ SCHEDULES = [trained('sequential', 1, micro_batches=2), trained('dp', 2, micro_b
              trained('pipedream', 2), trained('nf1b', 2, micro_batches=2)]
 
 
+def partition(*stages):
+    """Of [first layer, last layer, devices...]."""
+    stages = [{'first_layer': first, 'last_layer': last, 'devices': devices}
+              for first, last, *devices in stages]
+    return {'inline': {'schema_version': 1, 'stages': stages}}
+
+
 def children(pid):
     try:
         with open('/proc/%d/task/%d/children' % (pid, pid)) as file:
@@ -61,6 +68,16 @@ def cores_of(pid):
         return os.sched_getaffinity(pid)
     except OSError:
         return set()
+
+
+def measured(folder, name):
+    """A copy that says it was measured: a text of the same length in the file."""
+    with open(os.path.join(folder, name), 'rb') as file:
+        data = file.read()
+    assert data.count(b'simulated') == 1
+    with open(os.path.join(folder, 'measured-' + name), 'wb') as file:
+        file.write(data.replace(b'simulated', b'measured\0'))
+    return 'measured-' + name
 
 
 class Case(unittest.TestCase):
@@ -91,18 +108,21 @@ class Case(unittest.TestCase):
 
 
 class Compare(Case):
-    """Of two simulations, whose figures are known."""
+    """Of two simulations, whose figures are known; one of them in the place of a measurement."""
 
-    def simulate(self, name, *settings):
-        self.sim('run', self.write('uniform.json', UNIFORM), '-o', name,
+    def simulate(self, name, *settings, scenario=None):
+        self.sim('run', self.write('uniform.json', scenario or UNIFORM), '-o', name,
                  *(word for setting in settings for word in ('-s', setting)))
         return name
+
+    def measured(self, name):
+        return measured(self.folder, name)
 
     def test_figures(self):
         # 2 forwards, 2 backwards, 2 messages of 1 s each: 2 * 1 + 2 * 2 + 2 = 8 s; with forwards of
         # 3 s 12 s. The first is 8 / 12 - 1 = -1/3 off.
         a = self.simulate('a.h5')
-        b = self.simulate('b.h5', '/model/uniform/forward="3 s"')
+        b = self.measured(self.simulate('b.h5', '/model/uniform/forward="3 s"'))
         done = json.loads(self.sim('compare', '--json', a, b).stdout)
         pair = done['pairs'][0]
         self.assertEqual(pair['iteration_time']['predicted_s'], 8)
@@ -127,7 +147,8 @@ class Compare(Case):
         # Workspace has the gradient that enters a layer: 1 GB kept + max(1 GB received, workspace).
         for workspace, peak in ((0, 2e9), (0.5e9, 2e9), (3e9, 4e9)):
             name = self.simulate('a.h5', f'/model/uniform/workspace={workspace}')
-            pair = json.loads(self.sim('compare', '--json', name, name).stdout)['pairs'][0]
+            done = self.sim('compare', '--json', name, self.measured(name))
+            pair = json.loads(done.stdout)['pairs'][0]
             self.assertEqual(pair['devices'][0]['peak_memory']['predicted_bytes'], peak)
 
     def test_collectives(self):
@@ -138,7 +159,7 @@ class Compare(Case):
         self.sim('run', self.write('dp.json', dp), '-o', 'ring.h5', '-s', '/iterations=3')
         self.sim('run', 'dp.json', '-o', 'whole.h5', '-s', '/iterations=3', '-s',
                  '/collectives={"fidelity": "analytic"}')
-        done = json.loads(self.sim('compare', '--json', 'ring.h5', 'whole.h5').stdout)
+        done = json.loads(self.sim('compare', '--json', 'ring.h5', self.measured('whole.h5')).stdout)
         kinds = {kind['kind']: kind for kind in done['pairs'][0]['tasks']}
         self.assertNotIn('transfer', kinds)
         self.assertEqual(kinds['all_reduce']['number'],
@@ -147,35 +168,61 @@ class Compare(Case):
         self.assertEqual(kinds['all_reduce']['median']['measured_s'], 2)
 
     def test_limit_and_rounds(self):
-        a, b = self.simulate('a.h5'), self.simulate('b.h5', '/model/uniform/forward="3 s"')
+        a = self.simulate('a.h5')
+        b = self.measured(self.simulate('b.h5', '/model/uniform/forward="3 s"'))
         self.sim('compare', a, b, '--fail-above', '34%')
         self.refused('the error of the iteration time is -33.33 %, above 30 %', 'compare', a, b,
                      '--fail-above', '0.3', status=4)
         # two rounds of one scenario: errors -1/3 and 0, whose median is -1/6
-        done = json.loads(self.sim('compare', '--json', a, b, a, a).stdout)
+        same = self.measured(a)
+        done = json.loads(self.sim('compare', '--json', a, b, a, same).stdout)
         self.assertEqual(len(done['pairs']), 2)
         self.assertEqual(len(done['scenarios']), 1)
         self.assertEqual(done['scenarios'][0]['rounds'], 2)
         self.assertAlmostEqual(done['scenarios'][0]['error_fraction'], -1 / 6)
         self.assertAlmostEqual(done['scenarios'][0]['lowest_error_fraction'], -1 / 3)
         self.assertEqual(done['scenarios'][0]['highest_error_fraction'], 0)
-        self.assertIn('median error of 1 scenarios', self.sim('compare', a, b, a, a).stdout)
+        text = self.sim('compare', a, b, a, same).stdout
+        self.assertIn('median error of 1 scenarios', text)
+        self.assertIn('pair 1, uniform: the scenarios differ:\n'
+                      '  /model/uniform/forward: 1 predicted, 3 measured\n', text)
+        self.assertNotIn('pair 2', text)
 
     def test_refusals(self):
         a = self.simulate('a.h5')
-        other = self.simulate('other.h5', '/platform/devices=3', '/model/uniform/layers=3')
-        self.refused('a.h5 has 2 devices, other.h5 has 3', 'compare', a, other)
+        b = self.measured(a)
+        other = self.measured(self.simulate('other.h5', '/platform/devices=3',
+                                            '/model/uniform/layers=3'))
+        self.refused('a.h5 has 2 devices, measured-other.h5 has 3', 'compare', a, other)
+        self.refused('measured-a.h5 was measured and a.h5 simulated: the prediction comes first',
+                     'compare', b, a)
+        self.refused('a.h5 was simulated: the second file of a pair must be a measurement',
+                     'compare', a, a)
+        self.refused('measured-a.h5 was measured: the first file of a pair must be a prediction',
+                     'compare', b, b)
+        self.refused('a.h5 was simulated', 'compare', a, b, a, a)
+        flushing = self.measured(self.simulate('1f1b.h5', '/schedule/kind=1f1b'))
+        self.refused('a.h5 and measured-1f1b.h5 are of different schedules', 'compare', a, flushing)
+        models = []
+        for width in (1, 2):
+            tiny = trained('sequential', 1)
+            tiny['model'].update(device='v100', parameters={**PARAMETERS, 'width': width})
+            del tiny['costs']
+            tiny['platform'].update(bandwidth='1 GB/s', latency='1 us')
+            models.append(self.simulate(f'width-{width}.h5', scenario=tiny))
+        self.refused('are of different models', 'compare', models[0], self.measured(models[1]))
         self.refused('none.h5: cannot read', 'compare', a, 'none.h5')
         self.refused('uniform.json: not an HDF5 file', 'compare', a, 'uniform.json')
-        self.refused('files come in pairs', 'compare', a, a, a, status=2)
-        self.refused('--output is a picture of one pair', 'compare', a, a, a, a, '-o', 'x.svg',
+        self.refused('files come in pairs', 'compare', a, b, a, status=2)
+        self.refused('--output is a picture of one pair', 'compare', a, b, a, b, '-o', 'x.svg',
                      status=2)
         for limit in ('ten', '-1', '1%%', 'nan'):
-            self.refused('--fail-above must be a share', 'compare', a, a, '--fail-above=' + limit,
+            self.refused('--fail-above must be a share', 'compare', a, b, '--fail-above=' + limit,
                          status=2)
 
     def test_picture(self):
-        a, b = self.simulate('a.h5'), self.simulate('b.h5', '/model/uniform/forward="3 s"')
+        a = self.simulate('a.h5')
+        b = self.measured(self.simulate('b.h5', '/model/uniform/forward="3 s"'))
         if subprocess.run(['sh', '-c', 'command -v gnuplot'], capture_output=True,
                           check=False).returncode != 0:
             self.skipTest('no gnuplot')
@@ -196,6 +243,48 @@ class Missing(Case):
             done = self.sim('run', os.path.join(folder, name), '--no-output', '--json')
             costs = json.loads(done.stdout)['costs']
             self.assertEqual((costs['estimated_times'], costs['missing_collectives']), (0, []), name)
+
+    def test_walk_through(self):
+        """What the tutorial predicts is what the costs beside it give."""
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../scenarios/replay')
+        with open(os.path.join(folder, 'README.md'), encoding='utf-8') as file:
+            blocks = re.findall(r'```\n(.*?)```', file.read(), re.DOTALL)
+        shown = next(b for b in blocks if b.startswith('$ sim run vgg-gpipe.json')).split('\n')[1:-2]
+        done = self.sim('run', os.path.join(folder, 'vgg-gpipe.json'), '-o', 'p.h5')
+        self.assertEqual(shown, done.stdout.split('\n')[:len(shown)])
+        self.assertGreater(len(shown), 6)
+        shown = next(b for b in blocks if b.startswith('$ sim compare predicted.h5')).split('\n')[1:]
+        made = self.sim('compare', 'p.h5', measured(self.folder, 'p.h5')).stdout.split('\n')
+        tasks = next(i for i, line in enumerate(made) if line.startswith('tasks'))
+        for i, line in enumerate(made): # label, number of tasks, predicted columns
+            for first, end in ((0, 33),) if i < tasks else ((0, 24), (31, 42), (65, 76)):
+                self.assertEqual(shown[i][first:end], line[first:end])
+
+    def test_devices_of_costs(self):
+        """Costs of another device than the model's, or of several, do not pass for its own."""
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../scenarios')
+        several = '["costs-2.json", "../costs/made-up-8.json"]'
+        v100 = 'times of operators were measured on AMD EPYC, not on NVIDIA Tesla V100 SXM2 16 GB'
+        rows = [([], 'AMD EPYC', []),
+                (['-s', '/model/device="v100"'], 'AMD EPYC', [v100]),
+                (['-s', '/costs=' + several], 'AMD EPYC, Made-up GPU',
+                 ['the costs are of different devices: AMD EPYC, Made-up GPU'])]
+        for settings, devices, warnings in rows:
+            words = ['run', os.path.join(folder, 'replay/vit-dp.json'), '--no-output', *settings]
+            costs = json.loads(self.sim(*words, '--json').stdout)['costs']
+            self.assertEqual((costs['devices'], costs['warnings']), (devices, warnings))
+            self.assertEqual(costs['extrapolated_collectives'], 0) # 11 MB; 16 MiB were measured
+            text = self.sim(*words).stdout
+            self.assertIn(f'({devices}): 235 of 235 times', text)
+            for warning in warnings:
+                self.assertIn('  warning: ' + warning, text)
+        # 553 MB of gradients, where the largest message that was measured is smaller
+        dp = os.path.join(folder, 'dp-costs.json')
+        with open(os.path.join(folder, 'costs/made-up-8.json'), encoding='utf-8') as file:
+            points = [point for entry in json.load(file)['network'] for point in entry['points']]
+        self.assertLess(max(size for size, _ in points), 553e6)
+        costs = json.loads(self.sim('run', dp, '--no-output', '--json').stdout)['costs']
+        self.assertEqual(costs['extrapolated_collectives'], costs['measured_collectives'])
 
     def test_no_program(self):
         """A program that cannot be found: of a backend that nobody has built here."""
@@ -250,10 +339,142 @@ class Replay(Case):
             for kind in pair['tasks']:
                 self.assertEqual(kind['number']['error_fraction'], 0, (pair['name'], kind))
                 self.assertGreater(kind['total']['measured_s'], 0)
-            for device in pair['devices']:
-                self.assertLess(abs(device['peak_memory']['error_fraction']), 0.01,
-                                (pair['name'], device))
+            self.check_memory(pair)
             self.assertGreater(pair['iteration_time']['measured_s'], 0)
+
+    def check_memory(self, pair, share=0.01):
+        for device in pair['devices']:
+            self.assertLess(abs(device['peak_memory']['error_fraction']), share,
+                            (pair['name'], device))
+
+    def test_memory_of_models(self):
+        """Attention with its weights in memory, dropout of them, tied weights: real bytes, and those
+        of parameters too."""
+        small = {'layers': 2, 'hidden': 32, 'heads': 4}
+        text = {**small, 'vocabulary': 50, 'sequence': 32, 'positions': 32}
+        image = {**small, 'image': 32, 'patch': 2, 'classes': 10} # 257 tokens
+        rows = [('vit_b16', {**image, 'attention': 'math'}),
+                ('vit_b16', {**image, 'attention': 'math', 'dropout': 0.1}),
+                ('vit_b16', {**image, 'dropout': 0.1}),
+                ('bert', {**text, 'sequence': 128, 'positions': 128}),
+                ('bert', {**text, 'attention': 'math'}),
+                ('gpt', {**text, 'vocabulary': 5000, 'layers': 1}),
+                ('llama', {**small, 'vocabulary': 50, 'sequence': 32, 'kv_heads': 2,
+                           'intermediate': 64, 'tied': True})]
+        for model, parameters in rows:
+            words = [word for key, value in parameters.items()
+                     for word in ('-p', f'{key}={json.dumps(value)}')]
+            self.sim('calibrate', 'compute', '-m', model, *words, '-b', '2', '--optimizer', 'adam',
+                     '-t', '1 ms', '-o', 'costs.json')
+            scenario = trained('sequential', 1)
+            scenario['model'].update(name=model, parameters=parameters, optimizer='adam')
+            scenario['platform'].update(bandwidth='1 GB/s', latency='1 us')
+            self.sim('run', self.write('s.json', scenario), '-o', 'p.h5')
+            self.sim('replay', 's.json', '-r', '1', '-o', 'm.h5')
+            pair = json.loads(self.sim('compare', '--json', 'p.h5', 'm.h5').stdout)['pairs'][0]
+            self.check_memory(pair)
+            parts = pair['devices'][0]['at_peak']
+            weights = parts['weights']['predicted_bytes']
+            for category, times in (('weights', 1), ('gradients', 1), ('optimizer_states', 2)):
+                # kernels want parameters at 16 bytes: up to 12 more for each of some 20 operators
+                self.assertLess(abs(parts[category]['measured_bytes'] - times * weights),
+                                times * 400, (model, category, parts[category]))
+
+    def test_schedules(self):
+        """Every schedule in every setting: the same tasks as in the prediction, or refused with its
+        place; nothing crashes, and nobody waits for ever."""
+        self.calibrate()
+        words = self.sim('list', 'schedules').stdout
+        names = set(re.findall(r'^  (\S+): ', words, re.MULTILINE))
+        n2 = {'micro_batches': 2}
+        in_halves = ['F0 F1 B0 W0 B1 W1', 'F0 B0 W0 F1 B1 W1']
+        replicas = partition([0, 1, 0], [2, 8, 1, 2])
+        rows = [('sequential', 1, n2, None), ('dp', 2, n2, None),
+                ('dp', 2, {**n2, 'bucket': '1 kB'}, 'one for each bucket'),
+                ('gpipe', 2, n2, None), ('gpipe', 2, {**n2, 'recompute': True}, 'recompute'),
+                ('1f1b', 2, n2, None), ('1f1b', 2, {**n2, 'recompute': True}, 'recompute'),
+                ('pipedream', 2, {}, None), ('pipedream', 2, {'vertical_sync': True}, None),
+                ('pipedream_2bw', 2, n2, None), ('nf1b', 2, n2, None),
+                ('nf1b', 2, {**n2, 'strict': True}, None),
+                *(('nf1b', 2, {**n2, 'version_at': place}, None)
+                  for place in ('last_worker', 'per_stage')),
+                ('interleaved_1f1b', 2, n2, None), ('zb_h1', 2, n2, 'backward_input'),
+                ('periodic', 2, n2, '/schedule/timing: must be asap'),
+                ('periodic', 2, {**n2, 'timing': 'asap'}, None),
+                ('custom', 2, {**n2, 'device_tasks': ['F0 F1 B0 B1', 'F0 B0 F1 B1']}, None),
+                ('custom', 2, {**n2, 'device_tasks': in_halves}, 'backward_input')]
+        for kind in ('cdp_dp', 'cdp_v1', 'cdp_v2', 'cdp_freshest'):
+            dp = kind == 'cdp_dp'
+            refused = None if dp else 'weights and sums of gradients are not sent'
+            rows += [(kind, 1, {**n2, 'setting': 'single_gpu'}, None),
+                     (kind, 2, {**n2, 'setting': 'multi_gpu'}, refused),
+                     (kind, 4 if dp else 3, {**n2, 'setting': 'model_parallel'}, refused),
+                     (kind, 2, {**n2, 'setting': 'pipeline'}, None),
+                     (kind, 2, {**n2, 'setting': 'zero'}, 'broadcast' if dp else refused)]
+        for kind in ('1f1b', 'pipedream'):
+            more = n2 if kind == '1f1b' else {}
+            rows += [(kind, 3, {**more, 'replicas': 'all_reduce', 'partition': replicas},
+                      '/schedule/replicas: must be round_robin'),
+                     (kind, 2, {**more, 'replicas': 'all_reduce',
+                                'partition': partition([0, 8, 0, 1])},
+                      '/schedule/replicas: must be round_robin')]
+        rows += [('1f1b', 3, {**n2, 'replicas': 'round_robin', 'partition': replicas}, None),
+                 ('pipedream', 3, {'replicas': 'round_robin', 'partition': replicas},
+                  'collectives and chooses versions of weights')]
+        self.assertEqual({row[0] for row in rows}, names)
+        for kind, devices, schedule, refused in rows:
+            self.check_schedule(kind, devices, schedule, refused)
+
+    def check_schedule(self, kind, devices, schedule, refused):
+        what = f'{kind} {schedule}'
+        scenario = trained(kind, devices, **schedule)
+        scenario['iterations'] = 3
+        self.sim('run', self.write('s.json', scenario), '-o', 'p.h5')
+        done = subprocess.run([SIM, 'replay', 's.json', '-r', '1', '-o', 'm.h5'], timeout=60,
+                              capture_output=True, text=True, cwd=self.folder, check=False,
+                              env={**os.environ, 'ASAN_OPTIONS': 'detect_leaks=0'})
+        if refused:
+            self.assertEqual(done.returncode, 3, what + done.stderr)
+            self.assertRegex(done.stderr, '^sim: error: s.json: /[^\n]*\n$', what)
+            self.assertIn(refused, done.stderr, what)
+            return
+        self.assertEqual(done.returncode, 0, what + done.stderr)
+        pair = json.loads(self.sim('compare', '--json', 'p.h5', 'm.h5').stdout)['pairs'][0]
+        self.assertEqual(pair['differences'], [], what)
+        for task in pair['tasks']:
+            self.assertEqual(task['number']['error_fraction'], 0, (what, task))
+        # of periodic, two versions are always there; of a strict nf1b, one more than is read
+        if kind != 'periodic' and not schedule.get('strict'):
+            self.check_memory(pair, 0.02)
+
+    def test_runs(self):
+        """Which run is kept, and what is told of them all."""
+        self.calibrate()
+        self.write('s.json', trained('sequential', 1))
+        for runs, kept in ((1, 'run of the median'), (2, 'middle two the shorter')):
+            said = self.sim('replay', 's.json', '-r', str(runs), '-o', 'm.h5').stderr
+            self.assertIn(kept, said)
+            median, lowest, highest = (
+                float(x) for x in re.search(r'median (\S+) ms, from (\S+) to (\S+) ms', said).groups())
+            self.assertEqual(median, lowest)
+            self.assertEqual('took' in said, highest / lowest - 1 > 0.1, said)
+        with open(os.path.join(self.folder, 'm.h5'), 'rb') as file:
+            data = file.read()
+        for word in (b'measured', b'"backend": "cpu"', b'"runs": 2', b'sim replay s.json --output m.h5',
+                     b'"processes_sharing_cores": 0'):
+            self.assertIn(word, data)
+
+    def test_sharing_cores(self):
+        """More processes than cores are told, and the file has them."""
+        self.calibrate()
+        four = len(os.sched_getaffinity(0)) + 1
+        if four > 6:
+            self.skipTest('as many cores as layers')
+        self.write('s.json', trained('gpipe', four, micro_batches=2))
+        said = self.sim('replay', 's.json', '-r', '1', '-o', 'm.h5').stderr
+        self.assertIn('sim: warning: 2 processes share cores', said)
+        with open(os.path.join(self.folder, 'm.h5'), 'rb') as file:
+            self.assertIn(b'"processes_sharing_cores": 2', file.read())
 
     def test_cores(self):
         """Processes that measure at once have a core each, for every size of a batch."""
@@ -289,11 +510,30 @@ class Replay(Case):
         for said, changes in rows:
             self.write('bad.json', {**good, **changes})
             self.refused('bad.json: ' + said, 'replay', 'bad.json', '-o', 'x.h5')
+            # one line, and before any process is started
+            done = self.sim('replay', 'bad.json', '-o', 'x.h5', status=3, PATH='/nowhere')
+            self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
+        self.write('tied.json', {**good, 'model': {
+            'name': 'gpt', 'batch_size': 4, 'device': 'v100', 'granularity': 'block', 'parameters': {
+                'vocabulary': 50, 'sequence': 8, 'layers': 2, 'hidden': 8, 'heads': 2}}})
+        self.refused('tied.json: /model/name: operator head.lm_head of stage 1 shares the weights of '
+                     'embedding.wte of stage 0', 'replay', 'tied.json', '-o', 'x.h5')
+        self.write('half.json', {**good, 'model': {**good['model'], 'precision': 'bf16',
+                                                   'device': 'h100'}})
+        self.refused('half.json: /model/precision: must be fp32', 'replay', 'half.json')
         self.assertNotIn('x.h5', os.listdir(self.folder))
         self.write('good.json', good)
         self.refused('--runs must be from 1', 'replay', 'good.json', '-r', '0', status=2)
         self.refused('unknown', 'replay', 'good.json', '--backend', 'tpu', status=2)
         self.refused('mpirun', 'replay', 'good.json', status=1, PATH='/nowhere')
+        # what goes wrong later is said once as well, and what says nothing is told of
+        said = self.sim('replay', 'good.json', '-r', '1', '-o', 'none/x.h5', status=1).stderr
+        self.assertRegex(said, r'^1 run: [^\n]*\nsim: error: none/x.h5[^\n]*\n$')
+        with open(os.path.join(self.folder, 'mpirun'), 'w', encoding='utf-8') as file:
+            file.write('#!/bin/sh\nexit 7\n')
+        os.chmod(file.name, 0o755)
+        said = self.sim('replay', 'good.json', status=1, PATH=self.folder + ':/usr/bin:/bin').stderr
+        self.assertIn('mpirun ended with exit code 7 and told no error', said)
 
     def network(self, *words, status=0, **environment):
         done = self.sim('calibrate', 'network', '-o', 'n.json', '-t', '2 ms', *words, status=status,

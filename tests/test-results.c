@@ -364,13 +364,10 @@ static void test_attributes(void **state)
     const struct {
         const char *name, *value;
     } texts[] = {
-        {"format", "sim-results"},
-        {"name", info.name},
-        {"topology", info.topology},
-        {"schedule", info.schedule},
-        {"scenario", info.scenario},
-        {"program_version", info.program_version},
-        {"hash", hash},
+        {"format", "sim-results"},   {"name", info.name},
+        {"topology", info.topology}, {"schedule", info.schedule},
+        {"scenario", info.scenario}, {"program_version", info.program_version},
+        {"origin", "simulated"},     {"hash", hash},
     };
     const struct {
         const char *name;

@@ -42,12 +42,14 @@ static int64_t conv_workspace(const cs_kernel *kernel)
     return pointwise ? 0 : channels * window * pixels * (int64_t)sizeof(float);
 }
 
-/* Of one head: weights that are not saved, and the gradient of the weights. */
+/* Of one head: weights that are not saved, the gradient of the weights, and in a backward that needs
+ * both the weights behind dropout that are not saved. */
 static int64_t attention_workspace(const cs_kernel *kernel, cs_pass pass)
 {
     int64_t tokens = cs_kernel_out(kernel)->shape.dims[0];
-    int64_t matrices =
-        (kernel->op->attention.kernel == CS_ATTENTION_FLASH) + (pass == CS_PASS_BACKWARD_INPUT);
+    const bool flash = kernel->op->attention.kernel == CS_ATTENTION_FLASH;
+    const bool backward = pass == CS_PASS_BACKWARD_INPUT;
+    int64_t matrices = flash + backward + (flash && backward && kernel->op->attention.dropout > 0);
     return matrices * tokens * tokens * (int64_t)sizeof(float);
 }
 

@@ -61,15 +61,24 @@ void cs_cpu_linear_weight(const cs_kernel *kernel, const cs_operands *at)
 
 /* ---- attention ---- */
 
-/* Per sample and head: scores = q k^T / sqrt(features), weights = softmax(scores), out = weights v.
- * With fewer heads of keys than of queries several of these share one. The weights are saved, or
- * with the fused kernel computed again in the workspace; dropout of weights is left out. */
+/* Per sample and head: scores = q k^T / sqrt(features), weights = softmax(scores), out = dropout(
+ * weights) v. With fewer heads of keys than of queries several of these share one. The weights are
+ * saved, those behind dropout and its mask too (op-cost.h); or with the fused kernel all of that is
+ * computed again in the workspace. */
 typedef struct heads {
     int tokens, features; /* of a head */
     uint32_t n, shared;   /* heads, and how many of them share keys and values */
-    bool saves, causal;
+    int64_t all;          /* elements of the weights of all samples and heads */
+    bool saves, causal, drops;
     float scale;
 } heads;
+
+/* Those of one head; without dropout `dropped` are the weights. */
+typedef struct matrices {
+    float *weights, *dropped;
+    uint8_t *mask; /* NULL: it is not kept */
+    uint64_t seed; /* that it comes from, odd */
+} matrices;
 
 static heads heads_of(const cs_kernel *kernel)
 {
@@ -80,8 +89,10 @@ static heads heads_of(const cs_kernel *kernel)
                    .features = features,
                    .n = a->heads,
                    .shared = a->kv_heads > 0 ? a->heads / a->kv_heads : 1,
+                   .all = (int64_t)kernel->batch * a->heads * out->dims[0] * out->dims[0],
                    .saves = a->kernel == CS_ATTENTION_MATH,
                    .causal = a->causal,
+                   .drops = a->dropout > 0,
                    .scale = 1 / sqrtf((float)features)};
 }
 
@@ -120,10 +131,47 @@ static void weigh(const heads *h, const cs_operands *at, uint32_t sample, uint32
     }
 }
 
-static float *weights_at(const heads *h, const cs_operands *at, uint32_t sample, uint32_t head)
+/* In the workspace, which does not keep them: weights, the gradient (backward), those behind dropout;
+ * in a forward these take the place of the weights. */
+static matrices matrices_at(const heads *h, const cs_operands *at, uint32_t sample, uint32_t head,
+                            bool backward)
 {
-    int64_t size = (int64_t)h->tokens * h->tokens;
-    return h->saves ? (float *)at->saved + (sample * h->n + head) * size : at->workspace;
+    const int64_t size = (int64_t)h->tokens * h->tokens, index = sample * (int64_t)h->n + head;
+    matrices m = {.seed = 2 * (uint64_t)index + 1};
+    m.weights = h->saves ? (float *)at->saved + index * size : at->workspace;
+    m.dropped = m.weights;
+    if (h->drops && h->saves) {
+        m.dropped += h->all;
+        m.mask = (uint8_t *)((float *)at->saved + 2 * h->all) + index * size;
+    } else if (h->drops && backward) {
+        m.dropped += 2 * size;
+    }
+    return m;
+}
+
+static bool next_bit(uint64_t *state)
+{
+    *state *= UINT64_C(0xf1357aea2e62a9c5); /* as cs_cpu_dropout_forward, which has half as well */
+    return *state >> 63;
+}
+
+static void drop(const heads *h, const matrices *m)
+{
+    uint64_t state = m->seed;
+    for (int64_t i = 0; h->drops && i < (int64_t)h->tokens * h->tokens; i++) {
+        const bool keeps = next_bit(&state);
+        m->dropped[i] = keeps ? 2 * m->weights[i] : 0;
+        if (m->mask)
+            m->mask[i] = keeps;
+    }
+}
+
+/* From the gradient of the weights behind dropout to that of those in front, in place. */
+static void through_dropout(const heads *h, const matrices *m, float *grad)
+{
+    uint64_t state = m->seed;
+    for (int64_t i = 0; h->drops && i < (int64_t)h->tokens * h->tokens; i++)
+        grad[i] = (m->mask ? m->mask[i] : next_bit(&state)) ? 2 * grad[i] : 0;
 }
 
 void cs_cpu_attention_forward(const cs_kernel *kernel, const cs_operands *at)
@@ -132,9 +180,10 @@ void cs_cpu_attention_forward(const cs_kernel *kernel, const cs_operands *at)
     int t = h.tokens, f = h.features;
     for (uint32_t s = 0; s < kernel->batch; s++) {
         for (uint32_t head = 0; head < h.n; head++) {
-            float *weights = weights_at(&h, at, s, head);
-            weigh(&h, at, s, head, weights);
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, t, f, t, 1, weights, t,
+            const matrices m = matrices_at(&h, at, s, head, false);
+            weigh(&h, at, s, head, m.weights);
+            drop(&h, &m);
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, t, f, t, 1, m.dropped, t,
                         head_data(&at->in[2], s, head / h.shared, f), (int)at->in[2].row_stride, 0,
                         head_data(&at->out, s, head, f), (int)at->out.row_stride);
         }
@@ -166,17 +215,20 @@ void cs_cpu_attention_input(const cs_kernel *kernel, const cs_operands *at)
         for (uint32_t head = 0; head < h.n; head++) {
             uint32_t key = head / h.shared;
             float clear = head % h.shared == 0 ? 0 : 1;
-            float *weights = weights_at(&h, at, s, head);
+            const matrices m = matrices_at(&h, at, s, head, true);
             const float *out = head_data(&at->grad_out, s, head, f);
             int out_stride = (int)at->grad_out.row_stride;
-            if (!h.saves)
-                weigh(&h, at, s, head, weights);
-            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, t, f, t, 1, weights, t, out,
+            if (!h.saves) {
+                weigh(&h, at, s, head, m.weights);
+                drop(&h, &m);
+            }
+            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, t, f, t, 1, m.dropped, t, out,
                         out_stride, clear, head_data(&at->grad_in[2], s, key, f),
                         (int)at->grad_in[2].row_stride);
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, t, t, f, 1, out, out_stride,
                         head_data(&at->in[2], s, key, f), (int)at->in[2].row_stride, 0, grad, t);
-            through_softmax(&h, weights, grad);
+            through_dropout(&h, &m, grad);
+            through_softmax(&h, m.weights, grad);
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, t, f, t, 1, grad, t,
                         head_data(&at->in[1], s, key, f), k_stride, 0,
                         head_data(&at->grad_in[0], s, head, f), (int)at->grad_in[0].row_stride);

@@ -1,57 +1,43 @@
 #include "calib/bench/crew.h"
 
-#include "sim/lower/lower.h"
+#include "calib/bench/replayable.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what can be replayed ---- */
+/* ---- stages ---- */
 
-static cs_status refuse(const char *path, const char *pointer, const char *what, cs_error *error)
+bool cs_crew_holds(const cs_plan *plan, uint32_t stage, uint32_t device)
 {
-    return cs_error_add(error, CS_INVALID, "%s: %s: %s", path, pointer, what);
+    const cs_stage *at = &plan->stages[stage];
+    for (uint32_t i = 0; i < at->n_devices; i++)
+        if (plan->devices[at->first_device + i] == device)
+            return true;
+    return false;
 }
 
-static cs_status check_scenario(const cs_scenario *scenario, const char *path, cs_error *error)
+uint32_t cs_crew_summed(const cs_crew *crew, uint32_t task)
 {
-    if (!scenario->net)
-        return refuse(
-            path, "/model",
-            "must have a \"name\" to be replayed: only an architecture says which kernels "
-            "to run",
-            error);
-    if (scenario->model.precision != CS_PRECISION_FP32)
-        return refuse(path, "/model/precision", "must be fp32 to be replayed", error);
-    for (uint32_t l = 0; l < scenario->model.n_layers; l++)
-        if (scenario->model.layers[l].recompute)
-            return refuse(path, "/model/recompute", "must be false to be replayed", error);
-    for (uint32_t d = 0; d < scenario->platform.n_devices; d++)
-        if (scenario->job.speeds[d] != 1)
-            return refuse(path, "/platform/speed", "must be 1 to be replayed", error);
-    return CS_OK;
+    const cs_scenario *scenario = crew->scenario;
+    const cs_class *cls = cs_graph_class(&crew->graph, task);
+    int64_t bytes = 0;
+    uint32_t s = cls->stage;
+    while (s < scenario->plan.n_stages && bytes < cls->bytes &&
+           cs_crew_holds(&scenario->plan, s, cls->device))
+        bytes += scenario->job.stages[s++].weight_bytes;
+    return bytes == cls->bytes ? s : CS_NONE;
 }
 
-static cs_status check_class(const cs_class *cls, const char *path, cs_error *error)
+cs_status cs_crew_chain(const cs_scenario *scenario, cs_net_chain *chain, cs_error *error)
 {
-    switch (cls->kind) {
-    case CS_FORWARD:
-    case CS_BACKWARD:
-    case CS_UPDATE:
-    case CS_ALL_REDUCE:
-        return CS_OK;
-    case CS_TRANSFER:
-        return cls->blocking
-                   ? CS_OK
-                   : refuse(path, "/platform/blocking",
-                            "must be true to be replayed: processes that compute send and "
-                            "receive by themselves",
-                            error);
-    default:
-        return cs_error_add(error, CS_INVALID,
-                            "%s: /schedule/kind: tasks of the kind \"%s\" cannot be replayed", path,
-                            cs_kind_name((cs_kind)cls->kind));
-    }
+    cs_accelerator none;
+    cs_accelerator_none(&none);
+    cs_net_options how = {.batch_size = scenario->job.micro_samples,
+                          .granularity = (cs_granularity)scenario->granularity,
+                          .device = &none,
+                          .source = "none"};
+    return cs_net_chain_find(scenario->net, &how, chain, error);
 }
 
 /* ---- the order ---- */
@@ -69,8 +55,16 @@ static int by_place(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* `spans` are those of the graph's tasks, or NULL. */
-static cs_status sort_tasks(cs_crew *crew, const cs_span *spans, cs_error *error)
+static void sort_places(cs_crew *crew, place *places)
+{
+    uint32_t n = crew->graph.n_tasks;
+    qsort(places, n, sizeof(*places), by_place);
+    for (uint32_t i = 0; i < n; i++)
+        crew->order[i] = places[i].task;
+}
+
+/* As the simulation started them. */
+static cs_status sort_by_time(cs_crew *crew, const cs_span *spans, cs_error *error)
 {
     uint32_t n = crew->graph.n_tasks;
     place *places = calloc(n + UINT64_C(1), sizeof(*places));
@@ -79,11 +73,85 @@ static cs_status sort_tasks(cs_crew *crew, const cs_span *spans, cs_error *error
     if (status == CS_OK) {
         cs_graph_order(&crew->graph, rank, rank + n, rank + 2 * (size_t)n);
         for (uint32_t t = 0; t < n; t++)
-            places[t] = (place){spans ? spans[t].start : 0, rank[t], t};
-        qsort(places, n, sizeof(*places), by_place);
-        for (uint32_t i = 0; i < n; i++)
-            crew->order[i] = places[i].task;
+            places[t] = (place){spans[t].start, rank[t], t};
+        sort_places(crew, places);
     }
+    free(places);
+    free(rank);
+    return status;
+}
+
+static bool deepen(place *at, cs_time depth)
+{
+    const bool raised = at->start < depth;
+    at->start = raised ? depth : at->start;
+    return raised;
+}
+
+/* Members of a collective, whose tasks stand together, to where the deepest is. */
+static bool raise_collectives(const cs_graph *graph, place *places)
+{
+    bool raised = false;
+    for (uint32_t t = 0, end; t < graph->n_tasks; t = end) {
+        const cs_class *cls = cs_graph_class(graph, t);
+        cs_time depth = 0;
+        end = t + 1;
+        if (cs_kind_group_of((cs_kind)cls->kind) == CS_GROUP_COLLECTIVE)
+            end = t + graph->groups[cls->peer].n;
+        for (uint32_t k = t; k < end; k++)
+            depth = places[k].start > depth ? places[k].start : depth;
+        for (uint32_t k = t; k < end; k++)
+            raised |= deepen(&places[k], depth);
+    }
+    return raised;
+}
+
+/* What follows a task, to below it. */
+static bool raise_successors(const cs_graph *graph, uint32_t task, place *places)
+{
+    const cs_time below = places[task].start + 1;
+    const uint32_t next = graph->tasks[task].next;
+    uint32_t n;
+    const uint32_t *successors = cs_graph_successors(graph, task, &n);
+    bool raised = false;
+    for (uint32_t i = 0; i < n; i++)
+        raised |= deepen(&places[successors[i]], below);
+    if (next != CS_NONE && graph->queues[cs_graph_class(graph, task)->device] == CS_QUEUE_PROGRAM)
+        raised |= deepen(&places[next], below);
+    return raised;
+}
+
+/* By depth: one pass over an order that the tasks depend in, and one more for each collective that
+ * this order has apart. No task is deeper than there are tasks, unless collectives wait for each
+ * other. */
+static cs_status find_depths(const cs_graph *graph, const uint32_t *order, place *places,
+                             cs_error *error)
+{
+    bool raised = true;
+    for (uint32_t pass = 0; raised && pass <= graph->n_tasks; pass++) {
+        raised = raise_collectives(graph, places);
+        for (uint32_t i = 0; i < graph->n_tasks; i++)
+            raised |= raise_successors(graph, order[i], places);
+    }
+    return raised ? cs_error_add(error, CS_INVALID, "collectives wait for each other") : CS_OK;
+}
+
+static cs_status sort_by_depth(cs_crew *crew, cs_error *error)
+{
+    uint32_t n = crew->graph.n_tasks;
+    place *places = calloc(n + UINT64_C(1), sizeof(*places));
+    uint32_t *rank = calloc(3 * (size_t)n + 1, sizeof(*rank)), *order = rank ? rank + n : NULL;
+    cs_status status = places && rank ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK) {
+        cs_graph_order(&crew->graph, rank, rank + n, rank + 2 * (size_t)n);
+        for (uint32_t t = 0; t < n; t++) {
+            places[t] = (place){0, t, t};
+            order[rank[t]] = t;
+        }
+        status = find_depths(&crew->graph, order, places, error);
+    }
+    if (status == CS_OK)
+        sort_places(crew, places);
     free(places);
     free(rank);
     return status;
@@ -151,15 +219,16 @@ static cs_status simulate(cs_crew *crew, const char *path, cs_error *error)
     for (uint32_t t = 0; t < crew->graph.n_tasks; t++)
         crew->versions[t] = CS_NONE;
     if (collectives && crew->graph.n_policies > 0)
-        return refuse(path, "/schedule/kind",
-                      "cannot be replayed: it has collectives and chooses versions of weights",
-                      error);
+        return cs_error_add(error, CS_INVALID,
+                            "%s: /schedule: cannot be replayed: it has collectives and chooses "
+                            "versions of weights",
+                            path);
     if (collectives)
-        return sort_tasks(crew, NULL, error);
+        return sort_by_depth(crew, error);
     cs_status status =
         cs_engine_run(&crew->graph, &crew->scenario->platform, &options, &trace, error);
     if (status == CS_OK)
-        status = sort_tasks(crew, trace.spans, error);
+        status = sort_by_time(crew, trace.spans, error);
     if (status == CS_OK && trace.versions)
         memcpy(crew->versions, trace.versions, crew->graph.n_tasks * sizeof(*crew->versions));
     cs_trace_finish(&trace);
@@ -169,12 +238,12 @@ static cs_status simulate(cs_crew *crew, const char *path, cs_error *error)
 static cs_status make(cs_crew *crew, const char *path, cs_error *error)
 {
     const cs_scenario *scenario = crew->scenario;
-    cs_status status = check_scenario(scenario, path, error);
+    cs_status status = cs_replayable_scenario(scenario, path, error);
     if (status == CS_OK)
         status = cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params,
                                    &crew->graph, error);
-    for (uint32_t t = 0; t < crew->graph.n_tasks && status == CS_OK; t++)
-        status = check_class(cs_graph_class(&crew->graph, t), path, error);
+    if (status == CS_OK)
+        status = cs_replayable_kinds(crew, path, error);
     if (status != CS_OK)
         return status;
     size_t n = crew->graph.n_tasks + UINT64_C(1);
@@ -189,6 +258,9 @@ static cs_status make(cs_crew *crew, const char *path, cs_error *error)
     if (status != CS_OK)
         return status;
     find_readers(crew);
+    status = cs_replayable_tasks(crew, path, error);
+    if (status != CS_OK)
+        return status;
     return simulate(crew, path, error);
 }
 

@@ -8,6 +8,18 @@ int64_t cs_kernel_targets_at(const cs_kernel *kernel)
     return (bytes + INDEX - 1) / INDEX * INDEX;
 }
 
+/* The weights; with dropout also those behind it, and its mask. */
+static int64_t saved_of_attention(const cs_kernel *kernel)
+{
+    const cs_attention *a = &kernel->op->attention;
+    const int64_t tokens = cs_kernel_out(kernel)->shape.dims[0];
+    const int64_t element = cs_precision_bytes(kernel->precision);
+    if (a->kernel != CS_ATTENTION_MATH)
+        return 0;
+    return kernel->batch * a->heads * tokens * tokens *
+           (a->dropout > 0 ? 2 * element + 1 : element);
+}
+
 int64_t cs_kernel_saved(const cs_kernel *kernel)
 {
     const cs_op *op = kernel->op;
@@ -26,9 +38,7 @@ int64_t cs_kernel_saved(const cs_kernel *kernel)
     case CS_OP_MAX_POOL:
         return INDEX * out->elements * batch;
     case CS_OP_ATTENTION:
-        return op->attention.kernel == CS_ATTENTION_MATH
-                   ? element * batch * op->attention.heads * out->shape.dims[0] * out->shape.dims[0]
-                   : 0;
+        return saved_of_attention(kernel);
     case CS_OP_CROSS_ENTROPY:
         return cs_kernel_targets_at(kernel) + INDEX * rows;
     case CS_OP_SQUARED_ERROR:

@@ -1,4 +1,5 @@
 #include "calib/bench/bench-main.h"
+#include "calib/bench/core-count.h"
 #include "calib/bench/measure-network.h"
 #include "calib/costs-text.h"
 #include "sim/base/text.h"
@@ -48,44 +49,22 @@ static void tell(const cs_costs *costs)
 
 /* ---- where processes run ---- */
 
-/* Cores that processes are bound to, and how many there are in all; 0 where one is not bound. */
-static cs_status count_cores(const cs_wire *wire, uint32_t *n_cores, cs_error *error)
-{
-    const int core = cs_bench_core();
-    double *cores = calloc(wire->size + UINT64_C(1), sizeof(*cores));
-    if (!cores)
-        return cs_error_no_memory(error);
-    cores[wire->rank] = core;
-    cores[wire->size] = core < 0;
-    cs_status status = cs_wire_largest(wire, cores, wire->size + 1, error);
-    *n_cores = 0;
-    for (uint32_t i = 0; i < wire->size && status == CS_OK; i++) {
-        bool is_new = cores[wire->size] == 0;
-        for (uint32_t k = 0; k < i; k++) /* pretended nodes have the same cores */
-            is_new &=
-                cores[k] != cores[i] || (!wire->pretended && wire->nodes[k] != wire->nodes[i]);
-        *n_cores += is_new;
-    }
-    free(cores);
-    return status;
-}
-
 static cs_status describe_places(const cs_wire *wire, char *text, size_t size, cs_error *error)
 {
-    uint32_t n_cores = wire->size;
+    cs_core_count count = {.cores = wire->size};
     char where[80];
-    cs_status status = wire->carrier ? CS_OK : count_cores(wire, &n_cores, error);
+    cs_status status = wire->carrier ? CS_OK : cs_count_cores(wire, &count, error);
     if (wire->carrier)
         snprintf(where, sizeof(where), "each on a GPU of its own");
-    else if (n_cores == wire->size)
+    else if (count.cores == wire->size)
         snprintf(where, sizeof(where), "each on a core of its own");
-    else if (n_cores == 0)
+    else if (count.cores == 0)
         snprintf(where, sizeof(where), "not bound to cores");
     else
-        snprintf(where, sizeof(where), "on %u cores, which they take turns on", n_cores);
+        snprintf(where, sizeof(where), "on %u cores, which they take turns on", count.cores);
     snprintf(text, size, "%u processes of %u machine%s%s, %s", wire->size, wire->n_nodes,
              wire->n_nodes == 1 ? "" : "s", wire->pretended ? " (pretended)" : "", where);
-    if (status == CS_OK && n_cores < wire->size && wire->rank == 0)
+    if (status == CS_OK && count.cores < wire->size && wire->rank == 0)
         fprintf(stderr,
                 "sim: warning: %s: these are not the times of processes that have a core "
                 "each\n",

@@ -1,6 +1,8 @@
 #include "calib/bench/bench-main.h"
+#include "calib/bench/core-count.h"
 #include "calib/bench/notes-trace.h"
 #include "sim/analysis/store.h"
+#include "sim/base/json.h"
 #include "sim/trace/results.h"
 #include "version.h"
 
@@ -10,12 +12,17 @@
 /* Runs before those that count: memory, connections and caches come to rest. */
 enum { WARM_UP = 2, COLUMNS = 4 };
 
+static const double wide = 0.1; /* spread of the runs that is told */
+
 /* ---- the runs ---- */
 
 typedef struct runs {
     uint32_t n;
-    double *columns;   /* per run: enter, leave, live, most of all tasks */
-    double *durations; /* s, from the first start to the last end; rank 0 only */
+    double *columns;                /* per run: enter, leave, live, most of all tasks */
+    double *durations;              /* s, from the first start to the last end; rank 0 only */
+    double *resident;               /* bytes per device and category */
+    uint32_t sharing;               /* processes without a core of their own */
+    double median, lowest, highest; /* s, once a run is chosen */
 } runs;
 
 static cs_notes notes_of(const runs *all, uint32_t run, uint32_t n_tasks)
@@ -58,30 +65,85 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The run with the median duration; tells of the spread. */
-static uint32_t choose_run(const runs *all)
+static void tell(const runs *all)
+{
+    const double spread = all->highest / all->lowest - 1;
+    fprintf(stderr, "%u run%s: median %.4f ms, from %.4f to %.4f ms; %s\n", all->n,
+            all->n > 1 ? "s" : "", 1e3 * all->median, 1e3 * all->lowest, 1e3 * all->highest,
+            all->n % 2 ? "the run of the median is kept" : "of the middle two the shorter is kept");
+    if (spread > wide)
+        fprintf(stderr,
+                "sim: warning: the longest run took %.0f %% more than the shortest: the "
+                "machine does other things as well\n",
+                100 * spread);
+    if (all->sharing > 0)
+        fprintf(stderr,
+                "sim: warning: %u processes share cores: they take turns, and times are not "
+                "those of devices of their own\n",
+                all->sharing);
+}
+
+/* The run with the median duration, of an even number the shorter one in the middle. */
+static cs_status choose_run(runs *all, uint32_t *chosen, cs_error *error)
 {
     double *sorted = malloc(all->n * sizeof(*sorted));
     if (!sorted)
-        return 0;
+        return cs_error_no_memory(error);
     for (uint32_t i = 0; i < all->n; i++)
         sorted[i] = all->durations[i];
     qsort(sorted, all->n, sizeof(*sorted), ascending);
-    double median = sorted[all->n / 2];
-    uint32_t chosen = 0;
-    while (all->durations[chosen] != median)
-        chosen++;
-    fprintf(stderr,
-            "%u runs: median %.4f ms, from %.4f to %.4f ms; the run of the median is kept\n",
-            all->n, 1e3 * median, 1e3 * sorted[0], 1e3 * sorted[all->n - 1]);
+    all->median = sorted[(all->n - 1) / 2];
+    all->lowest = sorted[0];
+    all->highest = sorted[all->n - 1];
+    *chosen = 0;
+    while (all->durations[*chosen] != all->median)
+        ++*chosen;
     free(sorted);
-    return chosen;
+    tell(all);
+    return CS_OK;
 }
 
 /* ---- the file ---- */
 
-static cs_status write_file(const cs_crew *crew, const cs_trace *trace, const char *path,
-                            cs_error *error)
+/* How it was measured; results-format.md has the members. */
+static cJSON *provenance_of(const cs_worker *worker, const cs_request *request, const runs *all)
+{
+    cs_cost_source source = {.device = "", .driver = "", .libraries = "", .clock = ""};
+    char carrier[256];
+    cJSON *root = cJSON_CreateObject();
+    worker->backend->describe(worker->bench, &source);
+    const struct {
+        const char *key, *text;
+    } texts[] = {{"command", request->command},
+                 {"date", request->date},
+                 {"backend", worker->backend->name},
+                 {"device", source.device},
+                 {"driver", source.driver},
+                 {"libraries", source.libraries},
+                 {"clock", source.clock},
+                 {"messages", cs_wire_library(worker->wire, carrier, sizeof(carrier))}};
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {{"processes", worker->wire->size},
+                   {"processes_sharing_cores", all->sharing},
+                   {"runs", all->n},
+                   {"kept_run_s", all->median},
+                   {"shortest_run_s", all->lowest},
+                   {"longest_run_s", all->highest}};
+    bool added = root;
+    for (size_t i = 0; added && i < sizeof(texts) / sizeof(texts[0]); i++)
+        added = cJSON_AddStringToObject(root, texts[i].key, texts[i].text ? texts[i].text : "");
+    for (size_t i = 0; added && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        added = cJSON_AddNumberToObject(root, numbers[i].key, numbers[i].value);
+    if (added)
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}
+
+static cs_status write_file(const cs_crew *crew, const cs_trace *trace, const char *provenance,
+                            const char *path, cs_error *error)
 {
     const cs_scenario *scenario = crew->scenario;
     cs_results_info info = {.name = scenario->name,
@@ -89,7 +151,8 @@ static cs_status write_file(const cs_crew *crew, const cs_trace *trace, const ch
                             .schedule = scenario->schedule->name,
                             .scenario = scenario->resolved,
                             .program_version = SIM_VERSION,
-                            .seed = scenario->seed};
+                            .seed = scenario->seed,
+                            .provenance = provenance};
     cs_analysis analysis = {0};
     cs_h5_file *file = NULL;
     cs_status status = cs_analyse(&crew->graph, trace, scenario->batch_size, &analysis, error);
@@ -106,36 +169,54 @@ static cs_status write_file(const cs_crew *crew, const cs_trace *trace, const ch
     return status;
 }
 
-static cs_status save(const cs_crew *crew, const runs *all, const double *resident,
-                      const char *path, cs_error *error)
+static cs_status save(const cs_worker *worker, const cs_request *request, runs *all,
+                      cs_error *error)
 {
-    cs_notes notes = notes_of(all, choose_run(all), crew->graph.n_tasks);
+    const cs_crew *crew = worker->crew;
     cs_trace trace = {0};
-    cs_status status = cs_measured_trace(crew, &notes, resident, &trace, error);
+    uint32_t chosen = 0;
+    cs_status status = choose_run(all, &chosen, error);
+    if (status != CS_OK)
+        return status;
+    const cs_notes notes = notes_of(all, chosen, crew->graph.n_tasks);
+    cJSON *provenance = provenance_of(worker, request, all);
+    char *text = provenance ? cs_json_print(provenance) : NULL;
+    status = text ? cs_measured_trace(crew, &notes, all->resident, &trace, error)
+                  : cs_error_no_memory(error);
     if (status == CS_OK)
-        status = write_file(crew, &trace, path, error);
+        status = write_file(crew, &trace, text, request->output, error);
     cs_trace_finish(&trace);
+    free(text);
+    cJSON_Delete(provenance);
     return status;
 }
 
-static cs_status run_worker(cs_worker *worker, const cs_request *request,
+static cs_status gather_resident(const cs_worker *worker, runs *all, cs_error *error)
+{
+    double *own = all->resident + worker->device * (size_t)CS_N_CATEGORIES;
+    for (int c = 0; c < CS_N_CATEGORIES; c++)
+        own[c] = (double)worker->resident[c];
+    return cs_wire_largest(worker->wire, all->resident,
+                           worker->crew->graph.n_devices * CS_N_CATEGORIES, error);
+}
+
+static cs_status run_worker(cs_worker *worker, const cs_request *request, uint32_t sharing,
                             const cs_progress *progress, cs_error *error)
 {
     const cs_crew *crew = worker->crew;
-    runs all = {.n = request->runs};
-    double *resident = calloc(crew->graph.n_devices, sizeof(*resident));
+    runs all = {.n = request->runs, .sharing = sharing};
+    all.resident = calloc((size_t)crew->graph.n_devices * CS_N_CATEGORIES, sizeof(*all.resident));
     all.columns = calloc((size_t)all.n * COLUMNS * crew->graph.n_tasks, sizeof(*all.columns));
     all.durations = calloc(all.n, sizeof(*all.durations));
-    cs_status status = resident && all.columns && all.durations ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK) {
-        resident[worker->device] = (double)worker->resident;
-        status = cs_wire_largest(worker->wire, resident, crew->graph.n_devices, error);
-    }
+    cs_status status =
+        all.resident && all.columns && all.durations ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = gather_resident(worker, &all, error);
     if (status == CS_OK)
         status = do_runs(worker, &all, progress, error);
     if (status == CS_OK && worker->device == 0)
-        status = save(crew, &all, resident, request->output, error);
-    free(resident);
+        status = save(worker, request, &all, error);
+    free(all.resident);
     free(all.columns);
     free(all.durations);
     return status;
@@ -166,6 +247,7 @@ cs_status cs_bench_replay(const cs_backend *backend, const cs_request *request, 
     cs_crew crew = {0};
     cs_bench *bench = NULL;
     cs_worker worker;
+    cs_core_count count = {0};
     (void)cs_bench_pin(backend, wire->place);
     cs_status status = load(request, &scenario, error);
     if (status == CS_OK)
@@ -179,10 +261,13 @@ cs_status cs_bench_replay(const cs_backend *backend, const cs_request *request, 
     }
     if (status == CS_OK)
         status = cs_wire_connect(wire, backend, bench, error);
+    if (status == CS_OK && !backend->own_memory)
+        status = cs_count_cores(wire, &count, error);
     if (status == CS_OK)
         status = cs_worker_open(&crew, backend, bench, wire, &worker, error);
     if (status == CS_OK) {
-        status = run_worker(&worker, request, wire->rank == 0 ? progress : NULL, error);
+        status =
+            run_worker(&worker, request, count.sharing, wire->rank == 0 ? progress : NULL, error);
         cs_worker_close(&worker);
     }
     status = cs_wire_disconnect(wire, status, error);

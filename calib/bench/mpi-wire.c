@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct cs_wire_group {
+    MPI_Comm members;
+};
+
 /* Longer messages go in pieces: counts are int. */
 static const int64_t piece = INT64_C(1) << 30;
 
@@ -371,5 +375,76 @@ cs_status cs_wire_collective(cs_wire *wire, cs_cost_collective collective, const
                                wire->host[1], bytes, error);
     return status == CS_OK ? wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, to, wire->host[1],
                                                  bytes, error)
+                           : status;
+}
+
+/* ---- some of the processes ---- */
+
+static cs_status make_group(const int *ranks, uint32_t n, cs_wire_group *made, cs_error *error)
+{
+    MPI_Group all, some;
+    cs_status status = check(MPI_Comm_group(MPI_COMM_WORLD, &all), "MPI_Comm_group", error);
+    if (status != CS_OK)
+        return status;
+    status = check(MPI_Group_incl(all, (int)n, ranks, &some), "MPI_Group_incl", error);
+    if (status == CS_OK) {
+        status = check(MPI_Comm_create_group(MPI_COMM_WORLD, some, 0, &made->members),
+                       "MPI_Comm_create_group", error);
+        MPI_Group_free(&some);
+    }
+    MPI_Group_free(&all);
+    return status == CS_OK ? check(MPI_Comm_set_errhandler(made->members, MPI_ERRORS_RETURN),
+                                   "MPI_Comm_set_errhandler", error)
+                           : status;
+}
+
+cs_status cs_wire_group_open(const uint32_t *ranks, uint32_t n, cs_wire_group **group,
+                             cs_error *error)
+{
+    cs_wire_group *made = malloc(sizeof(*made));
+    int *numbers = calloc(n + UINT64_C(1), sizeof(*numbers));
+    cs_status status = made && numbers ? CS_OK : cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n && status == CS_OK; i++)
+        numbers[i] = (int)ranks[i];
+    if (made)
+        made->members = MPI_COMM_NULL;
+    if (status == CS_OK)
+        status = make_group(numbers, n, made, error);
+    free(numbers);
+    if (status == CS_OK)
+        *group = made;
+    else
+        cs_wire_group_close(made);
+    return status;
+}
+
+void cs_wire_group_close(cs_wire_group *group)
+{
+    if (group && group->members != MPI_COMM_NULL)
+        MPI_Comm_free(&group->members);
+    free(group);
+}
+
+static cs_status sum_in(MPI_Comm members, void *data, int64_t bytes, cs_error *error)
+{
+    if (bytes / 4 > INT32_MAX)
+        return cs_error_add(error, CS_OVERFLOW, "a collective of %lld bytes is too long for MPI",
+                            (long long)bytes);
+    return check(MPI_Allreduce(MPI_IN_PLACE, data, (int)(bytes / 4), MPI_FLOAT, MPI_SUM, members),
+                 "MPI_Allreduce", error);
+}
+
+cs_status cs_wire_sum(cs_wire *wire, const cs_wire_group *group, void *data, int64_t bytes,
+                      cs_error *error)
+{
+    if (!group)
+        return cs_wire_collective(wire, CS_COST_ALL_REDUCE, data, data, bytes, error);
+    if (!is_apart(wire))
+        return sum_in(group->members, data, bytes, error);
+    cs_status status = fetch(wire, 1, data, bytes, error);
+    if (status == CS_OK)
+        status = sum_in(group->members, wire->host[1], bytes, error);
+    return status == CS_OK ? wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, data,
+                                                 wire->host[1], bytes, error)
                            : status;
 }

@@ -102,20 +102,25 @@ static void sample(cs_trace *trace, const change *changes, uint32_t n, walk *wal
     }
 }
 
-static uint32_t residents(const cs_crew *crew, change *changes)
+static uint32_t residents(const double *resident, uint32_t n_devices, change *changes)
 {
-    const cs_graph *graph = &crew->graph;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < graph->n_residents; i++) {
-        const cs_resident *r = &graph->residents[i];
-        uint32_t k = 0;
-        while (k < n && (changes[k].device != r->device || changes[k].category != r->category))
-            k++;
-        if (k == n)
-            changes[n++] = (change){0, false, r->device, r->category, 0};
-        changes[k].bytes += r->bytes;
+    for (uint32_t d = 0; d < n_devices; d++) {
+        for (uint32_t c = 0; c < CS_N_CATEGORIES; c++) {
+            const int64_t bytes = (int64_t)resident[d * (size_t)CS_N_CATEGORIES + c];
+            if (bytes > 0)
+                changes[n++] = (change){0, false, d, c, bytes};
+        }
     }
     return n;
+}
+
+static int64_t sum_of(const double *resident, uint32_t device)
+{
+    double sum = 0;
+    for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
+        sum += resident[device * (size_t)CS_N_CATEGORIES + c];
+    return (int64_t)sum;
 }
 
 /* Within a task its device holds the most, behind it what is left. */
@@ -125,8 +130,9 @@ static uint32_t task_changes(const cs_crew *crew, const cs_notes *notes, const d
     uint32_t n = 0;
     for (uint32_t t = 0; t < crew->graph.n_tasks; t++) {
         uint32_t device = cs_graph_class(&crew->graph, t)->device;
-        int64_t live = (int64_t)(notes->live[t] - resident[device]);
-        int64_t most = (int64_t)(notes->most[t] - resident[device]);
+        const int64_t fixed = sum_of(resident, device);
+        int64_t live = (int64_t)notes->live[t] - fixed;
+        int64_t most = (int64_t)notes->most[t] - fixed;
         const cs_span *span = &trace->spans[t];
         if (notes->live[t] < 0 || span->start == span->end)
             continue;
@@ -140,7 +146,7 @@ static uint32_t task_changes(const cs_crew *crew, const cs_notes *notes, const d
 static cs_status set_memory(const cs_crew *crew, const cs_notes *notes, const double *resident,
                             cs_trace *trace, cs_error *error)
 {
-    size_t most = crew->graph.n_residents + 3 * (size_t)crew->graph.n_tasks + 1;
+    size_t most = CS_N_CATEGORIES * (size_t)trace->n_devices + 3 * (size_t)crew->graph.n_tasks + 1;
     change *changes = calloc(most, sizeof(*changes));
     walk *walks = calloc(trace->n_devices, sizeof(*walks));
     trace->samples = calloc(most, sizeof(*trace->samples));
@@ -150,7 +156,7 @@ static cs_status set_memory(const cs_crew *crew, const cs_notes *notes, const do
         free(walks);
         return cs_error_no_memory(error);
     }
-    uint32_t n = residents(crew, changes);
+    uint32_t n = residents(resident, trace->n_devices, changes);
     n += task_changes(crew, notes, resident, trace, changes + n);
     qsort(changes, n, sizeof(*changes), by_time);
     sample(trace, changes, n, walks);

@@ -76,6 +76,18 @@ static void note_op(cs_trainer *trainer, uint32_t p)
     }
 }
 
+static cs_status find_lender(cs_trainer *trainer, uint32_t p, cs_error *error)
+{
+    const cs_net *net = trainer->net;
+    const cs_op *op = &net->ops[p];
+    trainer->lenders[p] = cs_net_lender(net, p);
+    if (trainer->lenders[p] < net->n_ops && !(op->tied && op->biases > 0))
+        return CS_OK;
+    return cs_error_add(error, CS_INVALID, "%s: operator %s shares weights, but %s", net->name,
+                        op->name,
+                        op->biases > 0 ? "has a bias of its own" : "no other has as many");
+}
+
 cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error)
 {
     const cs_net *net = trainer->net;
@@ -90,15 +102,21 @@ cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error)
     trainer->last_use = cs_arena_alloc(arena, net->n_storages, sizeof(*trainer->last_use));
     trainer->costs = cs_arena_alloc(arena, net->n_ops, sizeof(*trainer->costs));
     trainer->passes = cs_arena_alloc(arena, net->n_ops, sizeof(*trainer->passes));
+    trainer->lenders = cs_arena_alloc(arena, net->n_ops, sizeof(*trainer->lenders));
     if (!trainer->lies || !trainer->roots || !trainer->writer || !trainer->storage_bytes ||
-        !trainer->last_use || !trainer->costs || !trainer->passes) {
+        !trainer->last_use || !trainer->costs || !trainer->passes || !trainer->lenders) {
         cs_arena_finish(arena);
         return cs_error_no_memory(error);
     }
     lay_tensors(trainer);
-    for (uint32_t p = 0; p < net->n_ops; p++)
+    cs_status status = CS_OK;
+    for (uint32_t p = 0; p < net->n_ops && status == CS_OK; p++) {
         note_op(trainer, p);
-    return CS_OK;
+        status = find_lender(trainer, p, error);
+    }
+    if (status != CS_OK)
+        cs_arena_finish(arena);
+    return status;
 }
 
 void cs_trainer_finish(cs_trainer *trainer)
@@ -116,9 +134,10 @@ int64_t cs_trainer_bytes(const cs_trainer *trainer, cs_tensor tensor)
 
 /* ---- parts ---- */
 
-static int64_t parameters_of(const cs_op *op)
+/* That it owns: what it borrows is updated once, by the lender. */
+static int64_t parameters_of(const cs_trainer *trainer, uint32_t p)
 {
-    return op->weights + op->biases;
+    return trainer->costs[p].weights + trainer->costs[p].biases;
 }
 
 /* float32 per parameter: states, and in mixed precision the parameter itself. */
@@ -133,7 +152,7 @@ static cs_status copy_masters(cs_trainer *trainer, const cs_part *part, cs_error
 {
     cs_status status = CS_OK;
     for (uint32_t p = part->first_op; p < part->end_op && status == CS_OK; p++) {
-        int64_t n = parameters_of(&trainer->net->ops[p]);
+        int64_t n = parameters_of(trainer, p);
         int64_t place = part->offsets[p - part->first_op];
         if (n > 0)
             status = trainer->backend->widen(
@@ -170,6 +189,22 @@ static cs_status fill_part(cs_trainer *trainer, cs_part *part, cs_error *error)
     return status;
 }
 
+/* Tied operators read the lender's weights, and add to its gradient. */
+static cs_status borrow(const cs_trainer *trainer, cs_part *part, cs_error *error)
+{
+    for (uint32_t p = part->first_op; p < part->end_op; p++) {
+        uint32_t lender = trainer->lenders[p];
+        if (lender < part->first_op || lender >= part->end_op)
+            return cs_error_add(error, CS_INVALID,
+                                "%s: operator %s shares the weights of %s, which is in another "
+                                "part",
+                                trainer->net->name, trainer->net->ops[p].name,
+                                trainer->net->ops[lender].name);
+        part->offsets[p - part->first_op] = part->offsets[lender - part->first_op];
+    }
+    return CS_OK;
+}
+
 cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end, cs_part *part,
                        cs_error *error)
 {
@@ -181,12 +216,14 @@ cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end, cs_par
     if (!made.offsets)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < n_ops; i++) {
-        int64_t n = parameters_of(&trainer->net->ops[made.first_op + i]);
+        int64_t n = parameters_of(trainer, made.first_op + i);
         made.offsets[i] = made.n_places;
         made.n_parameters += n;
         made.n_places += (n + unit - 1) / unit * unit;
     }
-    cs_status status = fill_part(trainer, &made, error);
+    cs_status status = borrow(trainer, &made, error);
+    if (status == CS_OK)
+        status = fill_part(trainer, &made, error);
     if (status == CS_OK)
         *part = made;
     else
@@ -437,7 +474,7 @@ static void set_operands(const cs_trainer *trainer, const cs_part *part, uint32_
             view_of(trainer, &at->data[storage_of(trainer, op->inputs[i])], op->inputs[i]);
     operands->out = view_of(trainer, &at->data[storage_of(trainer, op->output)], op->output);
     operands->grad_out = view_of(trainer, &gradient_of(trainer, at, op->output)->block, op->output);
-    if (parameters_of(op) > 0) {
+    if (op->weights + op->biases > 0) {
         operands->parameters = (char *)parameters + offset;
         operands->grad_parameters = (char *)part->gradients.data + offset;
     }
@@ -704,7 +741,7 @@ cs_status cs_part_update(cs_trainer *trainer, const cs_part *part, void *to, cs_
 {
     cs_status status = CS_OK;
     for (uint32_t p = part->first_op; status == CS_OK && p < part->end_op; p++) {
-        int64_t n = parameters_of(&trainer->net->ops[p]);
+        int64_t n = parameters_of(trainer, p);
         int64_t place = part->offsets[p - part->first_op], offset = place * width_of(trainer);
         float *states = part->states.data;
         if (n == 0)

@@ -9,7 +9,8 @@
  * keeps it (op-cost.h); a gradient, from the operator that makes it to the one whose result it
  * belongs to, and has memory of its own even where the operator works in place. Gradients of a tensor
  * with several readers are added. Views share memory; one that
- * transposes is read as it lies.
+ * transposes is read as it lies. Tied weights are one: an operator that shares another's reads them
+ * there, both add to one gradient, and there is one update.
  */
 #ifndef CS_CALIB_TRAINER_H
 #define CS_CALIB_TRAINER_H
@@ -47,13 +48,14 @@ typedef struct cs_trainer {
     cs_op_cost *costs;      /* per operator */
     uint8_t *passes;        /* per operator: bit 1 << cs_pass of each that has work */
     uint32_t *writer;       /* per tensor: the operator, or CS_NO_TENSOR */
+    uint32_t *lenders;      /* per operator: whose weights it uses, mostly its own */
     cs_block workspace;     /* of the kernel that is started: given back behind it */
 } cs_trainer;
 
 typedef struct cs_part {
     uint32_t first_op, end_op;
     int64_t n_parameters, n_places; /* places: those of each operator begin at 16 bytes */
-    int64_t *offsets;               /* per operator of the part: its first place */
+    int64_t *offsets; /* per operator of the part: its first place, or that of what it borrows */
     cs_block parameters, gradients, states;
 } cs_part;
 
@@ -73,11 +75,12 @@ typedef struct cs_activations {
     bool *borrowed;         /* per storage: the part in front has it, and gives it back */
 } cs_activations;
 
-/* `trainer` has its members up to the observer set; the backend computes with the precision. */
+/* `trainer` has its members up to the observer set; the backend computes with the precision.
+ * CS_INVALID when nobody has the weights that an operator shares. */
 CS_MUST_CHECK cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error);
 void cs_trainer_finish(cs_trainer *trainer);
 
-/* Layers [first, end). Zeroed parts can be closed. */
+/* Layers [first, end). Zeroed parts can be closed. CS_INVALID when they share weights with others. */
 CS_MUST_CHECK cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end,
                                      cs_part *part, cs_error *error);
 void cs_part_close(cs_trainer *trainer, cs_part *part);

@@ -107,4 +107,17 @@ CS_MUST_CHECK cs_status cs_wire_collective(cs_wire *wire, cs_cost_collective col
                                            const void *from, void *to, int64_t bytes,
                                            cs_error *error);
 
+/* ---- some of the processes ---- */
+
+typedef struct cs_wire_group cs_wire_group;
+
+/* The members call it, and for several groups in the same order. `ranks` are all different. */
+CS_MUST_CHECK cs_status cs_wire_group_open(const uint32_t *ranks, uint32_t n, cs_wire_group **group,
+                                           cs_error *error);
+void cs_wire_group_close(cs_wire_group *group); /* takes NULL; before cs_wire_close */
+
+/* An all-reduce in place over a group, by MPI whatever the carrier; NULL: over all processes. */
+CS_MUST_CHECK cs_status cs_wire_sum(cs_wire *wire, const cs_wire_group *group, void *data,
+                                    int64_t bytes, cs_error *error);
+
 #endif

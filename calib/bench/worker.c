@@ -5,15 +5,6 @@
 
 /* ---- life cycle ---- */
 
-static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
-{
-    const cs_stage *at = &plan->stages[stage];
-    for (uint32_t i = 0; i < at->n_devices; i++)
-        if (plan->devices[at->first_device + i] == device)
-            return true;
-    return false;
-}
-
 static cs_status open_stages(cs_worker *worker, cs_error *error)
 {
     const cs_plan *plan = &worker->crew->scenario->plan;
@@ -21,7 +12,7 @@ static cs_status open_stages(cs_worker *worker, cs_error *error)
     cs_status status = CS_OK;
     for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++) {
         cs_stage_state *stage = &worker->stages[s];
-        if (!holds(plan, s, worker->device))
+        if (!cs_crew_holds(plan, s, worker->device))
             continue;
         stage->n_versions = graph->n_batches + 2;
         stage->versions = calloc(stage->n_versions, sizeof(*stage->versions));
@@ -48,16 +39,34 @@ static void find_last_readers(cs_worker *worker)
     }
 }
 
-static cs_status make_chain(cs_worker *worker, cs_error *error)
+/* What the parts have taken, not what they should have. */
+static void count_resident(cs_worker *worker)
 {
-    const cs_scenario *scenario = worker->crew->scenario;
-    cs_accelerator none;
-    cs_accelerator_none(&none);
-    cs_net_options how = {.batch_size = scenario->job.micro_samples,
-                          .granularity = (cs_granularity)scenario->granularity,
-                          .device = &none,
-                          .source = "none"};
-    return cs_net_chain_find(scenario->net, &how, &worker->chain, error);
+    for (uint32_t s = 0; s < worker->crew->scenario->plan.n_stages; s++) {
+        const cs_part *part = &worker->stages[s].part;
+        worker->resident[CS_MEMORY_WEIGHTS] += part->parameters.bytes;
+        worker->resident[CS_MEMORY_GRADIENTS] += part->gradients.bytes;
+        worker->resident[CS_MEMORY_OPTIMIZER] += part->states.bytes;
+    }
+}
+
+static cs_status open_groups(cs_worker *worker, cs_error *error)
+{
+    const cs_graph *graph = &worker->crew->graph;
+    cs_status status = CS_OK;
+    worker->groups = calloc(graph->n_groups + UINT64_C(1), sizeof(cs_wire_group *));
+    if (!worker->groups)
+        return cs_error_no_memory(error);
+    for (uint32_t g = 0; g < graph->n_groups && status == CS_OK; g++) {
+        const uint32_t *ranks = graph->group_devices + graph->groups[g].first;
+        const uint32_t n = graph->groups[g].n;
+        bool member = false;
+        for (uint32_t i = 0; i < n; i++)
+            member |= ranks[i] == worker->device;
+        if (member && n < worker->wire->size)
+            status = cs_wire_group_open(ranks, n, &worker->groups[g], error);
+    }
+    return status;
 }
 
 static cs_status open_worker(cs_worker *worker, cs_error *error)
@@ -71,7 +80,7 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
         calloc(n_stages * (graph->n_batches + UINT64_C(2)), sizeof(*worker->last_reader));
     if (!worker->stages || !worker->activations || !worker->last_reader)
         return cs_error_no_memory(error);
-    cs_status status = make_chain(worker, error);
+    cs_status status = cs_crew_chain(worker->crew->scenario, &worker->chain, error);
     if (status != CS_OK)
         return status;
     worker->trainer = (cs_trainer){.backend = worker->backend,
@@ -85,8 +94,12 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
     if (status == CS_OK)
         status = open_stages(worker, error);
     if (status == CS_OK)
-        find_last_readers(worker);
-    return status;
+        status = open_groups(worker, error);
+    if (status != CS_OK)
+        return status;
+    find_last_readers(worker);
+    count_resident(worker);
+    return CS_OK;
 }
 
 cs_status cs_worker_open(const cs_crew *crew, const cs_backend *backend, cs_bench *bench,
@@ -96,7 +109,6 @@ cs_status cs_worker_open(const cs_crew *crew, const cs_backend *backend, cs_benc
         .crew = crew, .backend = backend, .bench = bench, .wire = wire, .device = wire->rank};
     cs_pool_init(&worker->pool, backend, bench);
     cs_status status = open_worker(worker, error);
-    worker->resident = worker->pool.live;
     if (status != CS_OK)
         cs_worker_close(worker);
     return status;
@@ -132,6 +144,9 @@ void cs_worker_close(cs_worker *worker)
     cs_trainer_finish(&worker->trainer);
     cs_pool_finish(&worker->pool);
     cs_net_chain_finish(&worker->chain);
+    for (uint32_t g = 0; worker->groups && g < worker->crew->graph.n_groups; g++)
+        cs_wire_group_close(worker->groups[g]);
+    free(worker->groups);
     free(worker->stages);
     free(worker->activations);
     free(worker->last_reader);
@@ -297,13 +312,22 @@ static cs_status receive(cs_worker *worker, uint32_t task, cs_error *error)
 static cs_status all_reduce(cs_worker *worker, uint32_t task, cs_error *error)
 {
     const cs_class *cls = cs_graph_class(&worker->crew->graph, task);
-    const cs_block *gradients = &worker->stages[cls->stage].part.gradients;
-    if (worker->stages[cls->stage].part.n_parameters * (int64_t)sizeof(float) != cls->bytes)
-        return cs_error_add(error, CS_INVALID,
-                            "/schedule/bucket: must be 0 to be replayed: gradients are reduced all "
-                            "at once");
-    return cs_wire_collective(worker->wire, CS_COST_ALL_REDUCE, gradients->data, gradients->data,
-                              gradients->bytes, error);
+    const uint32_t end = cs_crew_summed(worker->crew, task);
+    cs_status status = CS_OK;
+    int64_t bytes = 0;
+    for (uint32_t s = cls->stage; s < end && status == CS_OK; s++) {
+        const cs_part *part = &worker->stages[s].part;
+        bytes += part->n_parameters * (int64_t)sizeof(float);
+        if (part->gradients.bytes > 0)
+            status = cs_wire_sum(worker->wire, worker->groups[cls->peer], part->gradients.data,
+                                 part->gradients.bytes, error);
+    }
+    if (status == CS_OK && bytes != cls->bytes)
+        status = cs_error_add(error, CS_FAILED,
+                              "an all-reduce of stage %u has %lld bytes in the scenario, and %lld "
+                              "for real",
+                              cls->stage, (long long)cls->bytes, (long long)bytes);
+    return status;
 }
 
 static cs_status do_task(cs_worker *worker, uint32_t position, cs_error *error)
@@ -353,6 +377,7 @@ static cs_status note_times(cs_worker *worker, uint32_t n_marks, cs_notes *notes
     return status;
 }
 
+/* A message has two devices, and one row: what it takes is seen by the next computation. */
 static void note_memory(cs_worker *worker, uint32_t task, cs_notes *notes)
 {
     cs_kind kind = (cs_kind)cs_graph_class(&worker->crew->graph, task)->kind;
@@ -360,6 +385,7 @@ static void note_memory(cs_worker *worker, uint32_t task, cs_notes *notes)
         return;
     notes->live[task] = (double)worker->pool.live;
     notes->most[task] = (double)worker->pool.peak;
+    worker->pool.peak = worker->pool.live;
 }
 
 cs_status cs_worker_run(cs_worker *worker, cs_notes *notes, cs_error *error)
@@ -370,6 +396,7 @@ cs_status cs_worker_run(cs_worker *worker, cs_notes *notes, cs_error *error)
     for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++)
         for (uint32_t t = 0; t < n; t++)
             columns[c][t] = -1;
+    worker->pool.peak = worker->pool.live;
     cs_status status = cs_wire_barrier(worker->wire, error);
     if (status == CS_OK)
         status = worker->backend->mark(worker->bench, mark++, error);
@@ -377,7 +404,6 @@ cs_status cs_worker_run(cs_worker *worker, cs_notes *notes, cs_error *error)
         uint32_t task = crew->order[i];
         if (!is_mine(worker, cs_graph_class(&crew->graph, task)))
             continue;
-        worker->pool.peak = worker->pool.live;
         status = do_task(worker, i, error);
         if (status == CS_OK)
             status = worker->backend->mark(worker->bench, mark++, error);

@@ -9,7 +9,8 @@
 /* Per task of the graph; what is another device's is -1. */
 typedef struct cs_notes {
     double *enter, *leave; /* s on the machine's clock; a message has two ends, and ends last */
-    double *live, *most;   /* bytes of a computation's device: behind it, and most during it */
+    double *live, *most;   /* bytes of a computation's device: behind it, and most since the one
+                            * before it, messages in between included */
 } cs_notes;
 
 typedef struct cs_stage_state {
@@ -30,8 +31,10 @@ typedef struct cs_worker {
     uint32_t device, n_items;
     cs_stage_state *stages;      /* per stage; open where the device holds it */
     cs_activations *activations; /* per stage and item */
-    uint32_t *last_reader; /* per stage and version: position in the order of its last reader */
-    int64_t resident;      /* bytes of weights, gradients, states, before the first task */
+    uint32_t *last_reader;  /* per stage and version: position in the order of its last reader */
+    cs_wire_group **groups; /* per group of the graph: its processes; NULL where that is all, or not
+                             * this one */
+    int64_t resident[CS_N_CATEGORIES]; /* bytes that it holds before the first task */
 } cs_worker;
 
 CS_MUST_CHECK cs_status cs_worker_open(const cs_crew *crew, const cs_backend *backend,

@@ -3,6 +3,7 @@
 #include "sim/base/json.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -145,12 +146,14 @@ static cs_status write_request(const cJSON *request, char *path, size_t size, cs
 
 /* ---- running it ---- */
 
-/* Open MPI refuses to start as root, to start more processes than cores, and binds them where it
- * likes; programs bind themselves. Other MPIs take no notice of these. */
+/* Open MPI refuses to start as root, to start more processes than cores, binds them where it likes
+ * (programs bind themselves), and says at length that a program failed. Other MPIs take no notice of
+ * these. */
 static bool set_environment(void)
 {
     static const char *const settings[][2] = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                               {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                                              {"OMPI_MCA_orte_execute_quiet", "1"},
                                               {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                                               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
     size_t n = sizeof(settings) / sizeof(settings[0]) - (geteuid() == 0 ? 0 : 2);
@@ -160,7 +163,28 @@ static bool set_environment(void)
     return set;
 }
 
-static cs_status wait_for(pid_t child, const char *program, cs_error *error)
+/* Hands on what the program writes to standard error, line by line, until it has ended. Returns
+ * whether one of them was an error's. */
+static bool hand_on(FILE *from)
+{
+    static const char error[] = "sim: error: ";
+    char *text = NULL;
+    size_t size = 0;
+    bool said = false;
+    ssize_t length;
+    while ((length = getline(&text, &size, from)) >= 0 || (ferror(from) && errno == EINTR)) {
+        clearerr(from);
+        if (length < 0)
+            continue;
+        said |= strncmp(text, error, sizeof(error) - 1) == 0;
+        (void)fwrite(text, 1, (size_t)length, stderr);
+    }
+    free(text);
+    return said;
+}
+
+/* A failure that the program has told of itself is told once. */
+static cs_status wait_for(pid_t child, const char *program, bool said, cs_error *error)
 {
     int code = 0;
     while (waitpid(child, &code, 0) < 0)
@@ -171,10 +195,40 @@ static cs_status wait_for(pid_t child, const char *program, cs_error *error)
     if (WIFSIGNALED(code))
         return cs_error_add(error, CS_FAILED, "%s was ended by signal %d (%s)", program,
                             WTERMSIG(code), strsignal(WTERMSIG(code)));
-    for (int status = CS_FAILED; status <= CS_INTERRUPTED; status++)
+    for (int status = CS_FAILED; said && status <= CS_INTERRUPTED; status++)
         if (cs_status_exit_code((cs_status)status) == WEXITSTATUS(code))
-            return cs_error_add(error, (cs_status)status, "%s failed, see above", program);
-    return cs_error_add(error, CS_FAILED, "%s ended with exit code %d", program, WEXITSTATUS(code));
+            return (cs_status)status;
+    return said ? CS_FAILED
+                : cs_error_add(error, CS_FAILED,
+                               "%s ended with exit code %d and told no error "
+                               "(OMPI_MCA_orte_execute_quiet=0 lets Open MPI say more)",
+                               program, WEXITSTATUS(code));
+}
+
+/* Starts a program whose standard error comes out of `messages`; an error number. */
+static int spawn(char *const *words, pid_t *child, FILE **messages)
+{
+    posix_spawn_file_actions_t actions;
+    int ends[2], code;
+    if (pipe(ends) != 0)
+        return errno;
+    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    *messages = fdopen(ends[0], "r");
+    code = *messages ? posix_spawn_file_actions_init(&actions) : errno;
+    if (code == 0) {
+        code = posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+        if (code == 0 && ends[1] != STDERR_FILENO)
+            code = posix_spawn_file_actions_addclose(&actions, ends[1]);
+        if (code == 0)
+            code = posix_spawnp(child, words[0], &actions, NULL, words, environ);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    close(ends[1]);
+    if (code != 0 && *messages)
+        fclose(*messages);
+    else if (code != 0)
+        close(ends[0]);
+    return code;
 }
 
 /* Each process of a job that is already there would start a job of its own. */
@@ -195,16 +249,19 @@ static cs_status check_alone(cs_error *error)
 static cs_status start(char *const *words, cs_error *error)
 {
     pid_t child;
+    FILE *messages = NULL;
     if (!set_environment())
         return cs_error_no_memory(error);
-    int code = posix_spawnp(&child, words[0], NULL, NULL, words, environ);
+    int code = spawn(words, &child, &messages);
     if (code != 0)
         return cs_error_add(error, CS_FAILED, "%s: %s%s", words[0], strerror(code),
                             strcmp(words[0], "mpirun") == 0
                                 ? " (an MPI is needed to start several processes; Debian: "
                                   "openmpi-bin)"
                                 : "");
-    return wait_for(child, words[0], error);
+    const bool said = hand_on(messages);
+    fclose(messages);
+    return wait_for(child, words[0], said, error);
 }
 
 /* The option --launcher of commands that have it. */

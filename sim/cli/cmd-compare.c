@@ -71,8 +71,10 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
         status = cs_print_json(cs_compare_json(pairs, n_pairs, scenarios, n), context->out, error);
     else if (status == CS_OK && n_pairs == 1)
         cs_compare_print(&pairs[0], context->out);
-    else if (status == CS_OK)
+    else if (status == CS_OK) {
         cs_compare_print_summary(scenarios, n, context->out);
+        cs_compare_print_differences(pairs, n_pairs, context->out);
+    }
     if (status == CS_OK)
         status = check_limit(scenarios, n, limit, error);
     free(scenarios);

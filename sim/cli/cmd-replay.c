@@ -1,3 +1,4 @@
+#include "calib/bench/crew.h"
 #include "sim/cli/bench-program.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/workload-option.h"
@@ -67,6 +68,15 @@ static cs_status fill(const cs_arguments *arguments, const cs_scenario *scenario
     return status == CS_OK ? add_overrides(arguments, request, error) : status;
 }
 
+/* One message here, where every process would have one. */
+static cs_status check(const cs_scenario *scenario, const char *path, cs_error *error)
+{
+    cs_crew crew = {0};
+    const cs_status status = cs_crew_make(scenario, path, &crew, error);
+    cs_crew_finish(&crew);
+    return status;
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_scenario scenario = {0};
@@ -80,6 +90,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
         status = cs_scenario_from(arguments, &scenario, error);
     if (status == CS_OK)
         status = fill(arguments, &scenario, request, error);
+    if (status == CS_OK)
+        status = check(&scenario, arguments->words[0], error);
     if (status == CS_OK)
         status = cs_bench_program_run(backends[backend], "replay", scenario.platform.n_devices,
                                       arguments, request, error);

@@ -143,6 +143,12 @@ static void print_kind(const cs_compared_kind *kind, FILE *out)
             error_text(cs_compared_error(kind->median)).characters);
 }
 
+static void print_notes(const cs_compared_run *pair, FILE *out)
+{
+    for (uint32_t i = 0; i < pair->n_notes; i++)
+        fprintf(out, "  %s\n", pair->notes[i]);
+}
+
 void cs_compare_print(const cs_compared_run *pair, FILE *out)
 {
     fprintf(out, "%-20.20s %12s %12s %12s\n", pair->name, "predicted", "measured", "error");
@@ -167,8 +173,17 @@ void cs_compare_print(const cs_compared_run *pair, FILE *out)
         print_kind(&pair->kinds[k], out);
     if (pair->n_notes > 0)
         fprintf(out, "\nthe scenarios differ:\n");
-    for (uint32_t i = 0; i < pair->n_notes; i++)
-        fprintf(out, "  %s\n", pair->notes[i]);
+    print_notes(pair, out);
+}
+
+void cs_compare_print_differences(const cs_compared_run *pairs, uint32_t n_pairs, FILE *out)
+{
+    for (uint32_t i = 0; i < n_pairs; i++) {
+        if (pairs[i].n_notes == 0)
+            continue;
+        fprintf(out, "\npair %u, %s: the scenarios differ:\n", i + 1, pairs[i].name);
+        print_notes(&pairs[i], out);
+    }
 }
 
 static text range_text(double low, double high)

@@ -25,6 +25,9 @@ CS_MUST_CHECK cs_status cs_compare_summarise(const cs_compared_run *pairs, uint3
 /* All figures of one pair. */
 void cs_compare_print(const cs_compared_run *pair, FILE *out);
 
+/* How the scenarios of each pair differ, of those where they do. */
+void cs_compare_print_differences(const cs_compared_run *pairs, uint32_t n_pairs, FILE *out);
+
 /* A line per scenario, and medians over all of them. */
 void cs_compare_print_summary(const cs_compared_scenario *scenarios, uint32_t n, FILE *out);
 

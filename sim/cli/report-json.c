@@ -323,9 +323,15 @@ static bool add_costs(cJSON *root, const cs_scenario *scenario, const cs_lower_r
         return true;
     cJSON *costs = cJSON_AddObjectToObject(root, "costs");
     bool done = costs && cJSON_AddStringToObject(costs, "files", use->files) &&
+                cJSON_AddStringToObject(costs, "devices", use->devices) &&
                 add_number(costs, "measured_times", use->n_measured) &&
                 add_number(costs, "estimated_times", use->n_estimated) &&
-                add_number(costs, "measured_collectives", (double)lowering->n_measured);
+                add_number(costs, "measured_collectives", (double)lowering->n_measured) &&
+                add_number(costs, "extrapolated_collectives", (double)lowering->n_extrapolated);
+    cJSON *warnings = done ? cJSON_AddArrayToObject(costs, "warnings") : NULL;
+    done = warnings != NULL;
+    for (uint32_t i = 0; done && i < use->n_warnings; i++)
+        done = cJSON_AddItemToArray(warnings, cJSON_CreateString(use->warnings[i]));
     cJSON *missing = done ? cJSON_AddArrayToObject(costs, "missing") : NULL;
     cJSON *unmeasured = missing ? cJSON_AddArrayToObject(costs, "missing_collectives") : NULL;
     done = unmeasured != NULL;

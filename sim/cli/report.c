@@ -577,6 +577,10 @@ static void print_measured_collectives(const cs_lower_report *lowering, FILE *ou
         fprintf(out, "  %llu of %llu collectives take measured times, the others computed ones\n",
                 (unsigned long long)lowering->n_measured,
                 (unsigned long long)lowering->n_collectives);
+    if (lowering->n_extrapolated > 0)
+        fprintf(out,
+                "  extrapolated: %llu collectives have more bytes than any that was measured\n",
+                (unsigned long long)lowering->n_extrapolated);
     for (uint32_t i = 0; i < lowering->n_unmeasured; i++) {
         const cs_unmeasured *at = &lowering->unmeasured[i];
         fprintf(out, "  not measured: %s of %u ranks, %s (%llu)\n", cs_kind_name(at->kind),
@@ -590,12 +594,15 @@ static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowe
     const uint32_t times = use->n_measured + use->n_estimated;
     if (!use->given)
         return;
-    fprintf(out, "costs %s: ", use->files);
+    fprintf(out, "costs %s", use->files);
+    fprintf(out, use->devices[0] ? " (%s): " : ": ", use->devices);
     if (times > 0)
         fprintf(out, "%u of %u times of operators measured%s\n", use->n_measured, times,
                 use->n_estimated > 0 ? ", the others by roofline" : "");
     else
         fprintf(out, "the times of layers are the model's own\n");
+    for (uint32_t i = 0; i < use->n_warnings; i++)
+        fprintf(out, "  warning: %s\n", use->warnings[i]);
     print_missing(use, out);
     if (lowering->n_collectives > 0 && scenario->collectives.measured)
         print_measured_collectives(lowering, out);

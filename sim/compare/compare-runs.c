@@ -3,6 +3,7 @@
 #include "plots/reader.h"
 #include "sim/compare/json-differences.h"
 #include "sim/graph/graph.h"
+#include "sim/trace/results-schema.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -293,7 +294,77 @@ static cs_status compare_categories(pair *p, cs_compared_run *to, cs_error *erro
     return status;
 }
 
+/* ---- where the files come from ---- */
+
+static bool is_from(const cs_reader *reader, const char *origin)
+{
+    return reader->origin && strcmp(reader->origin, origin) == 0;
+}
+
+/* Files that do not say pass. */
+static cs_status check_origins(const pair *p, cs_error *error)
+{
+    const cs_reader *first = &p->readers[0], *second = &p->readers[1];
+    const bool measured = is_from(first, CS_RESULTS_MEASURED);
+    const bool simulated = is_from(second, CS_RESULTS_SIMULATED);
+    if (measured && simulated)
+        return cs_error_add(
+            error, CS_INVALID,
+            "%s was measured and %s simulated: the prediction comes first in a pair", first->path,
+            second->path);
+    if (measured)
+        return cs_error_add(error, CS_INVALID,
+                            "%s was measured: the first file of a pair must be a prediction, of "
+                            "`sim run`",
+                            first->path);
+    return simulated ? cs_error_add(error, CS_INVALID,
+                                    "%s was simulated: the second file of a pair must be a "
+                                    "measurement, of `sim replay`",
+                                    second->path)
+                     : CS_OK;
+}
+
 /* ---- scenarios ---- */
+
+static bool is_same(const cJSON *a, const cJSON *b)
+{
+    return (!a && !b) || (a && b && cJSON_Compare(a, b, true));
+}
+
+static cs_status differ(const pair *p, const char *what, cs_error *error)
+{
+    return cs_error_add(error, CS_INVALID, "%s and %s are of different %s", p->readers[0].path,
+                        p->readers[1].path, what);
+}
+
+/* Names and weights of the layers: times may differ, which is told. */
+static cs_status check_models(const pair *p, const cJSON *a, const cJSON *b, cs_error *error)
+{
+    const cJSON *x = cs_json_member(a, "inline"), *y = cs_json_member(b, "inline");
+    if (!is_same(cs_json_member(x, "name"), cs_json_member(y, "name")))
+        return differ(p, "models", error);
+    x = cs_json_member(x, "layers");
+    y = cs_json_member(y, "layers");
+    if (cJSON_GetArraySize(x) != cJSON_GetArraySize(y))
+        return differ(p, "models", error);
+    for (x = x ? x->child : NULL, y = y ? y->child : NULL; x && y; x = x->next, y = y->next)
+        if (!is_same(cs_json_member(x, "name"), cs_json_member(y, "name")) ||
+            !is_same(cs_json_member(x, "weights"), cs_json_member(y, "weights")))
+            return differ(p, "models", error);
+    return CS_OK;
+}
+
+/* What makes a comparison meaningless. */
+static cs_status check_scenarios(const pair *p, cJSON *const roots[2], cs_error *error)
+{
+    const cJSON *kinds[2];
+    for (int f = 0; f < 2; f++)
+        kinds[f] = cs_json_member(cs_json_member(roots[f], "schedule"), "kind");
+    if (!is_same(kinds[0], kinds[1]))
+        return differ(p, "schedules", error);
+    return check_models(p, cs_json_member(roots[0], "model"), cs_json_member(roots[1], "model"),
+                        error);
+}
 
 static cs_status compare_scenarios(pair *p, cs_compared_run *to, cs_error *error)
 {
@@ -305,6 +376,8 @@ static cs_status compare_scenarios(pair *p, cs_compared_run *to, cs_error *error
                       : cs_error_add(error, CS_INVALID, "%s: scenario: missing, must be a text",
                                      p->readers[f].path);
     }
+    if (status == CS_OK)
+        status = check_scenarios(p, roots, error);
     if (status == CS_OK)
         status =
             cs_differences_find(roots[0], roots[1], &to->arena, &to->notes, &to->n_notes, error);
@@ -330,12 +403,14 @@ static cs_status compare(pair *p, cs_compared_run *to, cs_error *error)
     to->span = (cs_compared){cs_time_seconds(a->makespan), cs_time_seconds(b->makespan)};
     to->throughput = (cs_compared){positive(a->throughput), positive(b->throughput)};
     to->bubble = (cs_compared){a->bubble_fraction, b->bubble_fraction};
-    cs_status status = compare_peaks(p, to, error);
+    cs_status status = check_origins(p, error);
+    if (status == CS_OK)
+        status = compare_scenarios(p, to, error);
+    if (status == CS_OK)
+        status = compare_peaks(p, to, error);
     if (status == CS_OK)
         status = compare_categories(p, to, error);
-    if (status == CS_OK)
-        status = compare_kinds(p, to, error);
-    return status == CS_OK ? compare_scenarios(p, to, error) : status;
+    return status == CS_OK ? compare_kinds(p, to, error) : status;
 }
 
 cs_status cs_compare_runs(const char *predicted, const char *measured, cs_compared_run *comparison,

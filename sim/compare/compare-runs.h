@@ -50,7 +50,8 @@ typedef struct cs_compared_run {
     cs_arena arena;
 } cs_compared_run;
 
-/* CS_INVALID: a file that is none, or files with different numbers of devices. */
+/* CS_INVALID: a file that is none; a first one that was measured, or a second one that was simulated;
+ * files of different schedules, models (layers with their weights), or numbers of devices. */
 CS_MUST_CHECK cs_status cs_compare_runs(const char *predicted, const char *measured,
                                         cs_compared_run *comparison, cs_error *error);
 void cs_compare_runs_finish(cs_compared_run *comparison);

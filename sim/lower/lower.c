@@ -501,7 +501,9 @@ static bool leaves_nics(const lowering *l, const cs_way *way)
 static void note_measured(const cs_way *way, cs_lower_report *report)
 {
     if (way->measured) {
+        const int64_t largest = way->measured->largest;
         report->n_measured++;
+        report->n_extrapolated += largest > 0 && way->collective.bytes > largest;
         return;
     }
     uint32_t i = 0;

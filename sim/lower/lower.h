@@ -60,8 +60,9 @@ typedef struct cs_lower_report {
     char algorithms[96];             /* "ring, tree" */
     bool one_nic; /* a usual ring over nodes with several NICs: it goes through one of them */
     /* where measured times were given and collectives are delays: */
-    uint64_t n_measured;   /* collectives that take a measured time */
-    uint32_t n_unmeasured; /* distinct ones without; at most those that fit are listed */
+    uint64_t n_measured;     /* collectives that take a measured time */
+    uint64_t n_extrapolated; /* of them, those of more bytes than any that was measured */
+    uint32_t n_unmeasured;   /* distinct ones without; at most those that fit are listed */
     cs_unmeasured unmeasured[CS_UNMEASURED_MAX];
 } cs_lower_report;
 

@@ -15,6 +15,7 @@ typedef struct cs_measured_collective {
     cs_kind kind;
     bool network; /* ranks in several nodes, else all in one */
     uint32_t ranks;
+    int64_t largest;    /* bytes that were measured; 0: not known */
     uint32_t n_regimes; /* >= 1, ascending in `from` */
     const cs_measured_regime *regimes;
 } cs_measured_collective;

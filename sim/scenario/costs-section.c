@@ -3,6 +3,7 @@
 #include "sim/base/file.h"
 #include "sim/base/vector.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +109,7 @@ static int64_t find_workspace(void *context, const char *key)
 {
     const cs_draft *draft = context;
     const cs_cost_compute *entry = cs_costs_compute(&draft->costs, key);
-    return entry ? entry->workspace_bytes : 0;
+    return entry ? entry->workspace_bytes : -1;
 }
 
 /* "a.json, b.json", for people. */
@@ -132,6 +133,99 @@ static const char *device_of(const cs_costs *costs)
     return costs->n_compute > 0 ? costs->sources[costs->compute[0].source].device : "";
 }
 
+/* ---- of which device ---- */
+
+static bool have(const char *list, const char *device)
+{
+    const size_t length = strlen(device);
+    for (const char *at = strstr(list, device); at; at = strstr(at + 1, device))
+        if ((at == list || at[-1] == ' ') && (at[length] == '\0' || at[length] == ','))
+            return true;
+    return false;
+}
+
+/* Adds the device of a source to the list of different ones. */
+static void name_device(const cs_costs *costs, uint32_t source, char *list, size_t size,
+                        uint32_t *n)
+{
+    const char *device = costs->sources[source].device;
+    const size_t end = strlen(list);
+    if (have(list, device))
+        return;
+    snprintf(list + end, size - end, "%s%s", end > 0 ? ", " : "", device);
+    ++*n;
+}
+
+static cs_status warn(cs_draft *draft, const char *text, cs_error *error)
+{
+    cs_costs_use *use = &draft->scenario->costs;
+    use->warnings[use->n_warnings] = cs_arena_copy(&draft->scenario->arena, text);
+    return use->warnings[use->n_warnings++] ? CS_OK : cs_error_no_memory(error);
+}
+
+static cs_status name_devices(cs_draft *draft, cs_error *error)
+{
+    const cs_costs *costs = &draft->costs;
+    char list[512] = "", text[640];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < costs->n_compute; i++)
+        name_device(costs, costs->compute[i].source, list, sizeof(list), &n);
+    for (uint32_t i = 0; i < costs->n_network; i++)
+        name_device(costs, costs->network[i].source, list, sizeof(list), &n);
+    draft->scenario->costs.devices = cs_arena_copy(&draft->scenario->arena, list);
+    if (!draft->scenario->costs.devices)
+        return cs_error_no_memory(error);
+    snprintf(text, sizeof(text), "the costs are of different devices: %s", list);
+    return n > 1 ? warn(draft, text, error) : CS_OK;
+}
+
+/* Letters and digits, small. */
+static void simplify(const char *from, size_t length, char *to, size_t size)
+{
+    size_t end = 0;
+    for (size_t i = 0; i < length && end + 1 < size; i++)
+        if (isalnum((unsigned char)from[i]))
+            to[end++] = (char)tolower((unsigned char)from[i]);
+    to[end] = '\0';
+}
+
+/* Whether hardware names itself as a description does: by its name, or a word of its title with
+ * letters and digits, like H100. */
+static bool is_called(const char *hardware, const cs_accelerator *device)
+{
+    char whole[256], part[64];
+    simplify(hardware, strlen(hardware), whole, sizeof(whole));
+    simplify(device->name, strlen(device->name), part, sizeof(part));
+    bool called = part[0] && strstr(whole, part);
+    for (const char *at = device->title; *at && !called; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        simplify(at, length, part, sizeof(part));
+        called = strlen(part) > 2 && strpbrk(part, "0123456789") &&
+                 strpbrk(part, "abcdefghijklmnopqrstuvwxyz") && strstr(whole, part);
+        at += length;
+    }
+    return called;
+}
+
+/* Measured times beside a roofline, or under the name, of something else. */
+static cs_status check_hardware(cs_draft *draft, cs_error *error)
+{
+    cs_accelerator device = {0};
+    cs_error why;
+    char text[640];
+    const char *measured = device_of(&draft->costs);
+    cs_error_init(&why);
+    if (!draft->model.workload.device || draft->scenario->costs.n_measured == 0 ||
+        cs_accelerator_load(draft->model.workload.device, draft->model.workload.from, &device,
+                            &why) != CS_OK)
+        return CS_OK; /* of a device that is wrong, others tell */
+    snprintf(text, sizeof(text), "times of operators were measured on %.200s, not on %.200s",
+             measured, device.title);
+    const bool same = is_called(measured, &device);
+    cs_accelerator_finish(&device);
+    return same ? CS_OK : warn(draft, text, error);
+}
+
 cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error)
 {
     const cs_costs_use *use = &draft->scenario->costs;
@@ -141,6 +235,9 @@ cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error)
     size_t end = 0;
     if (draft->costs_status != CS_OK)
         return cs_error_no_memory(error);
+    const cs_status status = check_hardware(draft, error);
+    if (status != CS_OK)
+        return status;
     if (draft->model.workload.device || !draft->model.workload.name || !use->given)
         return CS_OK;
     if (draft->costs.n_compute == 0)
@@ -177,11 +274,13 @@ static bool hand_over(cs_draft *draft, const cs_cost_network *from, cs_measured_
     for (uint32_t i = 0; regimes && i < from->n_regimes; i++)
         regimes[i] = (cs_measured_regime){from->regimes[i].from, from->regimes[i].alpha.value,
                                           from->regimes[i].beta.value};
-    *to = (cs_measured_collective){.kind = kinds[from->collective],
-                                   .network = from->level == CS_COST_LEVEL_NETWORK,
-                                   .ranks = from->ranks,
-                                   .n_regimes = from->n_regimes,
-                                   .regimes = regimes};
+    *to = (cs_measured_collective){
+        .kind = kinds[from->collective],
+        .network = from->level == CS_COST_LEVEL_NETWORK,
+        .ranks = from->ranks,
+        .largest = from->n_points > 0 ? from->points[from->n_points - 1].bytes : 0,
+        .n_regimes = from->n_regimes,
+        .regimes = regimes};
     return regimes != NULL;
 }
 
@@ -223,7 +322,10 @@ cs_status cs_draft_read_costs(cs_draft *draft, cs_error *error)
                                     .context = draft,
                                     .origin = use->files,
                                     .device = device_of(&draft->costs)};
-    return use->files ? hand_over_all(draft, error) : cs_error_no_memory(error);
+    if (!use->files)
+        return cs_error_no_memory(error);
+    const cs_status named = name_devices(draft, error);
+    return named == CS_OK ? hand_over_all(draft, error) : named;
 }
 
 /* ---- for links ---- */

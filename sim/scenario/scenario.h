@@ -23,10 +23,13 @@ typedef struct cs_missing_cost {
 typedef struct cs_costs_use {
     bool given;
     const char *files;   /* "a.json, b.json" */
+    const char *devices; /* that they were measured on, "A, B" */
     uint32_t n_measured; /* times of operators, of each pass */
     uint32_t n_estimated;
     uint32_t n_missing, cap_missing;
     cs_missing_cost *missing; /* distinct keys */
+    const char *warnings[2];  /* for people: entries of devices that do not go together */
+    uint32_t n_warnings;
 } cs_costs_use;
 
 typedef struct cs_scenario {

@@ -8,6 +8,10 @@
  * whatever a reader of this one would misunderstand makes a new one. */
 enum { CS_RESULTS_VERSION = 1 };
 
+/* Root attribute `origin`. */
+#define CS_RESULTS_SIMULATED "simulated"
+#define CS_RESULTS_MEASURED  "measured"
+
 /* The same of the file of a sweep. */
 #define CS_SWEEP_FORMAT "sim-sweep"
 

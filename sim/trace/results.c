@@ -337,6 +337,7 @@ static cs_status write_attributes(cs_h5_file *file, const cs_results_info *info,
         {"program_version", info->program_version},
         {"scenario", info->scenario},
         {"hash", hash},
+        {"origin", info->provenance ? CS_RESULTS_MEASURED : CS_RESULTS_SIMULATED},
     };
     const struct {
         const char *name;
@@ -353,6 +354,8 @@ static cs_status write_attributes(cs_h5_file *file, const cs_results_info *info,
         status = cs_h5_set_text(file, texts[i][0], texts[i][1], error);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && status == CS_OK; i++)
         status = cs_h5_set_int64(file, numbers[i].name, numbers[i].value, error);
+    if (status == CS_OK && info->provenance)
+        status = cs_h5_set_text(file, "provenance", info->provenance, error);
     return status;
 }
 

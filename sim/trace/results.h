@@ -8,6 +8,8 @@
  *   schema_version       1
  *   name, topology, schedule, program_version
  *   scenario             the scenario with every default resolved, JSON
+ *   origin               "simulated", or "measured" by a replay
+ *   provenance           of a measured one: how, JSON (results-format.md has the members)
  *   seed                 uint64
  *   hash                 16 hexadecimal digits: two runs with the same hash gave the same results
  *   makespan             ps, end of the last task
@@ -92,6 +94,7 @@ typedef struct cs_results_info {
     const char *scenario; /* resolved, JSON */
     const char *program_version;
     uint64_t seed;
+    const char *provenance; /* JSON, of what was measured; NULL: it was simulated */
 } cs_results_info;
 
 /* Writes everything but what is marked "from the analysis" into a new file, to be committed by the

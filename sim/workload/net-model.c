@@ -155,7 +155,7 @@ typedef struct op_times {
     double operator[CS_PASS_UPDATE]; /* s; negative: not measured */
     double accumulate;               /* of all its inputs; negative: not all measured */
     double update;                   /* negative: not measured */
-    int64_t workspace;
+    int64_t workspace;               /* negative: not known */
 } op_times;
 
 /* Measured seconds of a pass that has work to do, negative where there are none. */
@@ -178,11 +178,11 @@ static void ask_operator(const cs_measured *measured, const cs_op_shape *shape, 
 static op_times find_times(const cs_net *net, const cs_net_options *how, const cs_op *op,
                            cs_net_layer *layer)
 {
-    op_times times = {.operator= {-1, -1, -1}, .update = -1};
+    op_times times = {.operator= {-1, -1, -1}, .update = -1, .workspace = -1};
     cs_op_shape shapes[CS_OP_SHAPES_MAX];
     char key[CS_OP_KEY_BYTES];
     if (!how->measured)
-        return (op_times){.operator= {-1, -1, -1}, .accumulate = -1, .update = -1};
+        return (op_times){.operator= {-1, -1, -1}, .accumulate = -1, .update = -1, .workspace = -1};
     const uint32_t n = cs_op_shapes_of(net, op, how->batch_size, how->precision,
                                        (uint32_t)how->optimizer_states, shapes);
     for (uint32_t i = 0; i < n; i++) {
@@ -283,9 +283,8 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            workspaces[p] = times.workspace;
-            fits = add(&workspaces[p], cost.workspace_bytes) &&
-                   add_op(how, &net->ops[p], &cost, &times, layer) &&
+            workspaces[p] = times.workspace >= 0 ? times.workspace : cost.workspace_bytes;
+            fits = add_op(how, &net->ops[p], &cost, &times, layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases));
             visit_op(net, how, &net->ops[p], i, &cost, storages);
             if (p == layer->first)

@@ -125,6 +125,15 @@ const cs_tensor_info *cs_net_tensor(const cs_net *net, cs_tensor tensor)
     return &net->tensors[tensor];
 }
 
+uint32_t cs_net_lender(const cs_net *net, uint32_t op)
+{
+    uint32_t lender = net->ops[op].tied ? 0 : op;
+    while (lender < net->n_ops &&
+           (net->ops[lender].tied || net->ops[lender].weights != net->ops[op].weights))
+        lender++;
+    return lender;
+}
+
 static bool count_elements(const cs_shape *shape, int64_t *elements)
 {
     int64_t product = 1;

@@ -247,6 +247,11 @@ cs_tensor cs_net_squared_error(cs_net *net, const char *name, cs_tensor x);
 /* ---- what was built ---- */
 
 const cs_tensor_info *cs_net_tensor(const cs_net *net, cs_tensor tensor);
+
+/* The operator whose weights operator `op` uses: itself, or of a tied one the first that has as many
+ * of its own. n_ops: there is none. */
+uint32_t cs_net_lender(const cs_net *net, uint32_t op);
+
 const char *cs_op_kind_name(cs_op_kind kind);
 const char *cs_op_kind_group(cs_op_kind kind);
 

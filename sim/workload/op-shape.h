@@ -75,8 +75,8 @@ char *cs_op_shape_key(const cs_op_shape *shape, char *text, size_t size);
 typedef struct cs_measured {
     /* Seconds of a pass, negative when it was not measured: that is the place to count it. */
     double (*seconds)(void *context, const char *key, cs_pass pass);
-    /* Bytes that the library needs while it computes, besides the operator's tensors; 0 when not
-     * known. */
+    /* Bytes that the library needs while it computes, besides the operator's tensors; negative when
+     * not known: then they are those of op-cost.h. */
     int64_t (*workspace)(void *context, const char *key);
     void *context;
     const char *origin, *device; /* files and hardware, for the provenance */
