@@ -58,7 +58,7 @@ typedef struct cs_cost_compute {
 } cs_cost_compute;
 
 typedef struct cs_cost_memory {
-    const char *network; /* the key: "resnet50 n=4 fp32 optimizer=sgd image=224" */
+    const char *network; /* the key: "resnet50 n=4 fp32 states=1 image=224" */
     int64_t peak_bytes;  /* live at most: of weights, gradients, states, activations, workspace */
     int64_t held_bytes;  /* at most, with what a pool kept for the next request of that size */
     int64_t

@@ -38,7 +38,7 @@ static const char all[] = HEAD
     ", \"compute\": [{\"op\": \"relu n=1\", \"forward\": " TIMING("2e-6") ", \"update\": " TIMING(
         "3e-6") ", \"workspace_bytes\": 64, \"peak_bytes\": \"1 KiB\", "
                 "\"algorithm\": \"a\", \"source\": 0}], \"memory\": [{\"network\": "
-                "\"vgg16 n=4 fp32 optimizer=sgd\", \"peak_bytes\": 3, \"held_bytes\": 5, "
+                "\"vgg16 n=4 fp32 states=1\", \"peak_bytes\": 3, \"held_bytes\": 5, "
                 "\"outside_bytes\": 7, \"source\": 0}], \"network\": ["
                 "{\"collective\": \"all_reduce\", \"level\": \"network\", \"ranks\": 8, "
                 "\"source\": 0, "
@@ -65,7 +65,7 @@ static void check_all(const cs_costs *costs)
     expect_int("workspace", 64, relu->workspace_bytes);
     expect_int("peak", 1024, relu->peak_bytes);
     expect_text("algorithm", "a", relu->algorithm);
-    const cs_cost_memory *memory = cs_costs_memory(costs, "vgg16 n=4 fp32 optimizer=sgd");
+    const cs_cost_memory *memory = cs_costs_memory(costs, "vgg16 n=4 fp32 states=1");
     assert_non_null(memory);
     expect_int("peak", 3, memory->peak_bytes);
     expect_int("held", 5, memory->held_bytes);

@@ -2,6 +2,8 @@
 
 #include "calib/bench/bench-main.h"
 
+#include "sim/cli/terminal.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,11 +34,30 @@ void cs_bench_unpin(const cs_bench_cores *cores)
         (void)sched_setaffinity(0, sizeof(allowed), &allowed);
 }
 
-cs_bench_cores cs_bench_pin(uint32_t number)
+uint32_t cs_bench_count_cores(void)
+{
+    cpu_set_t allowed;
+    return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? (uint32_t)CPU_COUNT(&allowed) : 0;
+}
+
+char *cs_bench_places(const cs_backend *backend, uint32_t processes, char *text, size_t size)
+{
+    uint32_t cores = cs_bench_count_cores();
+    if (backend->own_memory)
+        snprintf(text, size, "taking GPUs in turn");
+    else if (processes <= cores)
+        snprintf(text, size, "each on a core of its own");
+    else
+        snprintf(text, size, "taking turns on %u core%s", cores, cores == 1 ? "" : "s");
+    return text;
+}
+
+cs_bench_cores cs_bench_pin(const cs_backend *backend, uint32_t number)
 {
     cs_bench_cores before = {{0}}, after;
     cpu_set_t allowed, one;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) == 0)
+    if (backend->own_memory || sched_getaffinity(0, sizeof(allowed), &allowed) != 0 ||
+        CPU_COUNT(&allowed) == 0)
         return before;
     memcpy(&before, &allowed, sizeof(before));
     uint32_t skip = number % (uint32_t)CPU_COUNT(&allowed);
@@ -48,6 +69,18 @@ cs_bench_cores cs_bench_pin(uint32_t number)
     memcpy(&after, &one, sizeof(after));
     cs_bench_unpin(&after);
     return before;
+}
+
+/* Signals are caught from the start, by every process: the one that measures looks for them. */
+static cs_status run_mode(const cs_backend *backend, mode_run *mode, const cs_request *request,
+                          cs_error *error)
+{
+    cs_terminal terminal = {.shows = request->progress};
+    cs_progress progress = cs_terminal_progress(&terminal);
+    (void)cs_progress_step(&progress, "starting", 0, 1);
+    cs_status status = mode(backend, request, &progress, error);
+    cs_terminal_clear(&terminal);
+    return status;
 }
 
 static cs_status run(const cs_backend *backend, const char *mode, const char *path, cs_error *error)
@@ -62,7 +95,7 @@ static cs_status run(const cs_backend *backend, const char *mode, const char *pa
     while (i < n && strcmp(modes[i].name, mode) != 0)
         i++;
     if (status == CS_OK && i < n)
-        status = modes[i].run(backend, &request, NULL, error);
+        status = run_mode(backend, modes[i].run, &request, error);
     else if (status == CS_OK)
         status = cs_error_add(error, CS_USAGE,
                               "this program was built without \"%s\" (it needs MPI)", mode);

@@ -45,15 +45,16 @@ static void tell(const cs_costs *costs)
 static cs_status add_source(const cs_request *request, const cs_wire *wire, cs_costs *costs,
                             uint32_t *id, cs_error *error)
 {
-    char library[128], notes[256];
+    char library[128], notes[256], places[64];
     cs_cost_source source = {.source = request->command,
                              .date = request->date,
                              .notes = notes,
                              .driver = "",
                              .clock = ""};
-    snprintf(notes, sizeof(notes), "%s%s%u processes of one machine, each on a %s of its own",
-             request->notes, request->notes[0] ? "; " : "", wire->size,
-             wire->carrier ? "GPU" : "core");
+    cs_bench_places(wire->backend, wire->size, places, sizeof(places));
+    snprintf(notes, sizeof(notes), "%s%s%u processes of one machine, %s", request->notes,
+             request->notes[0] ? "; " : "", wire->size,
+             wire->carrier ? "each on a GPU of its own" : places);
     wire->backend->describe(wire->bench, &source);
     source.libraries = cs_wire_library(wire, library, sizeof(library));
     return cs_costs_add_source(costs, &source, id, error);
@@ -89,8 +90,8 @@ static cs_status open_and_measure(const cs_backend *backend, const cs_request *r
                                   cs_wire *wire, const cs_progress *progress, cs_error *error)
 {
     cs_bench *bench = NULL;
-    (void)cs_bench_pin(wire->rank);
-    cs_status status = backend->open(wire->rank, &bench, error);
+    (void)cs_bench_pin(backend, wire->place);
+    cs_status status = backend->open(wire->place, &bench, error);
     status = cs_wire_agree(wire, status, error);
     if (status == CS_OK)
         status = cs_wire_connect(wire, backend, bench, error);

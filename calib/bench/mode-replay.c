@@ -166,7 +166,7 @@ static cs_status replay(const cs_backend *backend, const cs_request *request, cs
     cs_crew crew = {0};
     cs_bench *bench = NULL;
     cs_worker worker;
-    (void)cs_bench_pin(wire->rank);
+    (void)cs_bench_pin(backend, wire->place);
     cs_status status = load(request, &scenario, error);
     if (status == CS_OK)
         status = cs_crew_make(&scenario, request->scenario, &crew, error);
@@ -174,7 +174,7 @@ static cs_status replay(const cs_backend *backend, const cs_request *request, cs
         status = cs_error_add(error, CS_FAILED, "%u devices, but %u processes",
                               crew.graph.n_devices, wire->size);
     if (status == CS_OK) {
-        status = backend->open(wire->rank, &bench, error);
+        status = backend->open(wire->place, &bench, error);
         status = cs_wire_agree(wire, status, error);
     }
     if (status == CS_OK)

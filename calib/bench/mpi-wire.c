@@ -19,9 +19,22 @@ static cs_status check(int code, const char *call, cs_error *error)
     return cs_error_add(error, CS_FAILED, "%s: %s", call, text);
 }
 
+static cs_status find_place(int *place, cs_error *error)
+{
+    MPI_Comm machine;
+    cs_status status =
+        check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
+              "MPI_Comm_split_type", error);
+    if (status != CS_OK)
+        return status;
+    status = check(MPI_Comm_rank(machine, place), "MPI_Comm_rank", error);
+    cs_status freed = check(MPI_Comm_free(&machine), "MPI_Comm_free", error);
+    return status == CS_OK ? freed : status;
+}
+
 cs_status cs_wire_open(cs_wire *wire, cs_error *error)
 {
-    int rank, size;
+    int rank, size, place = 0;
     cs_status status = check(MPI_Init(NULL, NULL), "MPI_Init", error);
     if (status == CS_OK)
         status = check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
@@ -31,7 +44,9 @@ cs_status cs_wire_open(cs_wire *wire, cs_error *error)
     if (status == CS_OK)
         status = check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size", error);
     if (status == CS_OK)
-        *wire = (cs_wire){.rank = (uint32_t)rank, .size = (uint32_t)size};
+        status = find_place(&place, error);
+    if (status == CS_OK)
+        *wire = (cs_wire){.rank = (uint32_t)rank, .size = (uint32_t)size, .place = (uint32_t)place};
     return status;
 }
 

@@ -33,7 +33,8 @@ typedef struct cs_carrier {
 
 struct cs_wire {
     uint32_t rank, size;
-    bool alike; /* all processes failed at once (cs_wire_agree) */
+    uint32_t place; /* rank among the processes of the machine: the number of its core, or GPU */
+    bool alike;     /* all processes failed at once (cs_wire_agree) */
     /* behind cs_wire_connect: */
     const cs_backend *backend;
     cs_bench *bench;

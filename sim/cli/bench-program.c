@@ -1,8 +1,10 @@
 #include "sim/cli/bench-program.h"
 
+#include "sim/base/file.h"
 #include "sim/base/json.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -80,7 +82,21 @@ static bool add_texts(const cs_arguments *arguments, cJSON *request)
                                      arguments->options[k].values[v]);
     strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &day));
     return cJSON_AddStringToObject(request, "command", command) &&
-           cJSON_AddStringToObject(request, "date", date);
+           cJSON_AddStringToObject(request, "date", date) &&
+           cJSON_AddBoolToObject(request, "progress", isatty(STDERR_FILENO));
+}
+
+/* A folder that is not there is found now, not when everything is measured. */
+static cs_status check_output(const cJSON *request, cs_error *error)
+{
+    const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(request, "output"));
+    cs_file_draft draft;
+    if (!path || strcmp(path, "-") == 0)
+        return CS_OK;
+    cs_status status = cs_file_draft_begin(&draft, path, error);
+    if (status == CS_OK)
+        cs_file_draft_drop(&draft);
+    return status;
 }
 
 /* A new file for the request; the caller removes it. */
@@ -107,11 +123,13 @@ static cs_status write_request(const cJSON *request, char *path, size_t size, cs
 /* ---- running it ---- */
 
 /* Open MPI refuses to start as root, to start more processes than cores, and binds them where it
- * likes; programs bind themselves. Other MPIs take no notice of these. */
+ * likes; programs bind themselves. When it is told to end, it gives processes seconds to save what
+ * they have. Other MPIs take no notice of these. */
 static bool set_environment(void)
 {
     static const char *const settings[][2] = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                               {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                                              {"OMPI_MCA_odls_base_sigkill_timeout", "10"},
                                               {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                                               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
     size_t n = sizeof(settings) / sizeof(settings[0]) - (geteuid() == 0 ? 0 : 2);
@@ -121,14 +139,78 @@ static bool set_environment(void)
     return set;
 }
 
-static cs_status wait_for(pid_t child, const char *program, cs_error *error)
+/* What a signal handler needs: it has no other place. */
+static volatile sig_atomic_t child, told;
+
+static void tell_child(int signal)
 {
-    int code = 0;
-    while (waitpid(child, &code, 0) < 0)
-        if (errno != EINTR)
-            return cs_error_add(error, CS_FAILED, "waitpid: %s", strerror(errno));
+    (void)signal;
+    int saved = errno;
+    told = 1;
+    if (child > 0)
+        kill((pid_t)child, SIGTERM);
+    errno = saved;
+}
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+
+enum { N_ENDS = sizeof(ends) / sizeof(ends[0]) };
+
+/* The program is in a process group of its own, so that what is typed at a terminal comes to it once,
+ * from here. A signal that is ignored stays so (nohup). They are held back until there is a child. */
+static void forward_signals(struct sigaction *before, sigset_t *mask)
+{
+    struct sigaction action = {.sa_handler = tell_child};
+    sigset_t held;
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&held);
+    for (int i = 0; i < N_ENDS; i++) {
+        sigaddset(&held, ends[i]);
+        if (sigaction(ends[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
+            sigaction(ends[i], &action, NULL);
+    }
+    sigprocmask(SIG_BLOCK, &held, mask);
+}
+
+static void restore_signals(const struct sigaction *before)
+{
+    for (int i = 0; i < N_ENDS; i++)
+        sigaction(ends[i], &before[i], NULL);
+}
+
+/* Its standard input is empty: one of another process group may not read a terminal's. */
+static int spawn(char *const *words, const sigset_t *mask, pid_t *started)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    int code = posix_spawn_file_actions_init(&files);
+    if (code != 0)
+        return code;
+    code = posix_spawnattr_init(&how);
+    if (code != 0) {
+        posix_spawn_file_actions_destroy(&files);
+        return code;
+    }
+    code = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (code == 0)
+        code = posix_spawnattr_setsigmask(&how, mask);
+    if (code == 0)
+        code = posix_spawnattr_setpgroup(&how, 0);
+    if (code == 0)
+        code = posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    if (code == 0)
+        code = posix_spawnp(started, words[0], &files, &how, words, environ);
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    return code;
+}
+
+static cs_status judge(int code, const char *program, cs_error *error)
+{
     if (WIFEXITED(code) && WEXITSTATUS(code) == 0)
         return CS_OK;
+    if (told)
+        return cs_error_add(error, CS_INTERRUPTED, "interrupted");
     if (WIFSIGNALED(code))
         return cs_error_add(error, CS_FAILED, "%s was ended by signal %d (%s)", program,
                             WTERMSIG(code), strsignal(WTERMSIG(code)));
@@ -140,17 +222,28 @@ static cs_status wait_for(pid_t child, const char *program, cs_error *error)
 
 static cs_status start(char *const *words, cs_error *error)
 {
-    pid_t child;
+    struct sigaction before[N_ENDS];
+    sigset_t mask;
+    pid_t started = 0;
+    int code = 0;
     if (!set_environment())
         return cs_error_no_memory(error);
-    int code = posix_spawnp(&child, words[0], NULL, NULL, words, environ);
-    if (code != 0)
-        return cs_error_add(error, CS_FAILED, "%s: %s%s", words[0], strerror(code),
+    told = 0;
+    forward_signals(before, &mask);
+    int failed = spawn(words, &mask, &started);
+    child = started;
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    while (failed == 0 && waitpid(started, &code, 0) < 0 && errno == EINTR)
+        ;
+    child = 0;
+    restore_signals(before);
+    if (failed != 0)
+        return cs_error_add(error, CS_FAILED, "%s: %s%s", words[0], strerror(failed),
                             strcmp(words[0], "mpirun") == 0
                                 ? " (an MPI is needed to start several processes; Debian: "
                                   "openmpi-bin)"
                                 : "");
-    return wait_for(child, words[0], error);
+    return judge(code, words[0], error);
 }
 
 cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t processes,
@@ -158,6 +251,8 @@ cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t p
 {
     char program[PATH_MAX], path[PATH_MAX], number[16], name[32];
     cs_status status = find(backend, program, sizeof(program), error);
+    if (status == CS_OK)
+        status = check_output(request, error);
     if (status != CS_OK)
         return status;
     if (!add_texts(arguments, request))
