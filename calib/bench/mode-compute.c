@@ -76,7 +76,7 @@ static cs_status check_load(other_processes *load, cs_error *error)
         status = cs_error_add(error, CS_FAILED,
                               "process %u of those that were to compute at the same time has ended "
                               "(%s %d)",
-                              i + 1, WIFSIGNALED(code) ? "signal" : "exit code",
+                              i + 2, WIFSIGNALED(code) ? "signal" : "exit code",
                               WIFSIGNALED(code) ? WTERMSIG(code) : WEXITSTATUS(code));
     }
     return status;
