@@ -38,7 +38,10 @@ int64_t cs_fake_held(void)
 
 cs_status cs_fake_turn(cs_fake_call call, const char *what, cs_error *error)
 {
-    if (!(fake.calls & UINT32_C(1) << call) || ++fake.made != fake.k)
+    if (!(fake.calls & UINT32_C(1) << call))
+        return CS_OK;
+    fake.made++;
+    if (fake.made != fake.k && !(call == CS_FAKE_ALLOCATE && fake.failed))
         return CS_OK;
     fake.failed = true;
     return cs_error_add(error, call == CS_FAKE_ALLOCATE ? CS_NO_MEMORY : CS_FAILED,

@@ -20,8 +20,8 @@ typedef enum cs_fake_call {
 
 extern const cs_backend cs_backend_fake;
 
-/* Call number k, from 1, of those in `calls` (bit 1 << cs_fake_call) fails, later ones work again;
- * 0: none. Starts the count anew. */
+/* Call number k, from 1, of those in `calls` (bit 1 << cs_fake_call) fails, later ones work again,
+ * but of CS_FAKE_ALLOCATE: a device that is full stays so; 0: none. Starts the count anew. */
 void cs_fake_fail(uint32_t calls, uint32_t k);
 /* Calls of that kind so far, and whether one was made to fail. */
 uint32_t cs_fake_calls(void);

@@ -1,6 +1,6 @@
 /* The functions of cuBLAS and cuBLASLt that linear layers and attention call, in plain loops on the
  * host's memory: they stand in front of the libraries when a test is linked. Only float32; what a
- * call says of types and algorithms is not looked at, workspaces neither. */
+ * call says of types and algorithms is not looked at, workspaces neither; of alignments it is. */
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
@@ -36,6 +36,15 @@ static void multiply(const matrix *a, const matrix *b, const matrix *c, int64_t 
 
 /* ---- cuBLAS ---- */
 
+/* What tensor cores want of a list of matrices: rows, and so pointers, at multiples of 16 bytes. */
+static bool are_aligned(const void *const list[], int n, int stride)
+{
+    uintptr_t all = (uintptr_t)stride * sizeof(float);
+    for (int i = 0; i < n; i++)
+        all |= (uintptr_t)list[i];
+    return all % 16 == 0;
+}
+
 cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
                                    cublasOperation_t transb, int m, int n, int k, const void *alpha,
                                    const void *const Aarray[], cudaDataType Atype, int lda,
@@ -44,7 +53,11 @@ cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t tran
                                    int ldc, int batchCount, cublasComputeType_t computeType,
                                    cublasGemmAlgo_t algo)
 {
-    (void)handle, (void)Atype, (void)Btype, (void)Ctype, (void)computeType, (void)algo;
+    (void)handle, (void)Atype, (void)Btype, (void)Ctype, (void)algo;
+    if (computeType == CUBLAS_COMPUTE_32F_FAST_TF32 &&
+        (!are_aligned(Aarray, batchCount, lda) || !are_aligned(Barray, batchCount, ldb) ||
+         !are_aligned((const void *const *)Carray, batchCount, ldc)))
+        return CUBLAS_STATUS_INVALID_VALUE;
     for (int i = 0; i < batchCount; i++) {
         matrix a = {(float *)Aarray[i], lda, transa != CUBLAS_OP_N};
         matrix b = {(float *)Barray[i], ldb, transb != CUBLAS_OP_N};
@@ -66,7 +79,14 @@ typedef struct product {
     const float *biases;
 } product;
 
+/* What an algorithm may count on, as its choice was told: in bytes, of a, b, c, d, biases. */
+typedef struct alignments {
+    uint64_t of[5];
+} alignments;
+
 _Static_assert(sizeof(layout) <= sizeof(cublasLtMatrixLayoutOpaque_t), "room for a layout");
+_Static_assert(sizeof(alignments) <= sizeof(cublasLtMatmulPreferenceOpaque_t), "room for them");
+_Static_assert(sizeof(alignments) <= sizeof(cublasLtMatmulAlgo_t), "room for them");
 _Static_assert(sizeof(product) <= sizeof(cublasLtMatmulDescOpaque_t), "room for a product");
 
 cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t matLayout, size_t size,
@@ -164,7 +184,17 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     cublasLtMatmulPreferenceAttributes_t attr,
                                                     const void *buf, size_t sizeInBytes)
 {
-    (void)pref, (void)attr, (void)buf, (void)sizeInBytes;
+    int i = (int)attr - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
+    uint32_t bytes;
+    alignments told;
+    if (i < 0 || i > 3)
+        return CUBLAS_STATUS_SUCCESS;
+    if (sizeInBytes != sizeof(bytes))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(&bytes, buf, sizeof(bytes));
+    memcpy(&told, pref, sizeof(told));
+    told.of[i] = bytes;
+    memcpy(pref, &told, sizeof(told));
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -174,9 +204,18 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtMatmulPreference_t preference, int requestedAlgoCount,
     cublasLtMatmulHeuristicResult_t heuristicResultsArray[], int *returnAlgoCount)
 {
-    (void)lightHandle, (void)operationDesc, (void)Adesc, (void)Bdesc, (void)Cdesc, (void)Ddesc;
-    (void)preference, (void)requestedAlgoCount;
+    alignments told;
+    product of;
+    (void)lightHandle, (void)Adesc, (void)Bdesc, (void)Cdesc, (void)Ddesc;
+    (void)requestedAlgoCount;
+    memcpy(&told, preference, sizeof(told));
+    memcpy(&of, operationDesc, sizeof(of));
+    uintptr_t biases = (uintptr_t)of.biases;
+    told.of[4] = biases & (~biases + 1); /* its lowest bit */
+    if (of.epilogue == CUBLASLT_EPILOGUE_BIAS && !biases)
+        return CUBLAS_STATUS_INVALID_VALUE;
     memset(&heuristicResultsArray[0], 0, sizeof(heuristicResultsArray[0]));
+    memcpy(&heuristicResultsArray[0].algo, &told, sizeof(told));
     *returnAlgoCount = 1;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -191,7 +230,13 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Sizes have to agree, as the library demands it. */
+static bool is_placed(const void *data, int64_t stride, uint64_t alignment)
+{
+    return ((uintptr_t)data | (uintptr_t)stride * sizeof(float)) % alignment == 0;
+}
+
+/* Sizes have to agree, as the library demands it, and places to be what the algorithm was chosen for.
+ */
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
                               const void *alpha, const void *A, cublasLtMatrixLayout_t Adesc,
                               const void *B, cublasLtMatrixLayout_t Bdesc, const void *beta,
@@ -201,7 +246,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
 {
     layout a, b, c;
     product of;
-    (void)lightHandle, (void)algo, (void)workspace, (void)workspaceSizeInBytes, (void)stream;
+    alignments told;
+    (void)lightHandle, (void)workspace, (void)workspaceSizeInBytes, (void)stream;
+    memcpy(&told, algo, sizeof(told));
     memcpy(&a, Adesc, sizeof(a));
     memcpy(&b, Bdesc, sizeof(b));
     memcpy(&c, Cdesc, sizeof(c));
@@ -212,6 +259,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
     if (C != D || Cdesc != Ddesc || c.rows != m || c.columns != n ||
         k != (tb ? b.columns : b.rows) || a.stride < (int64_t)a.rows ||
         b.stride < (int64_t)b.rows || c.stride < (int64_t)c.rows)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!is_placed(A, a.stride, told.of[0]) || !is_placed(B, b.stride, told.of[1]) ||
+        !is_placed(C, c.stride, told.of[2]) || told.of[3] != told.of[2] ||
+        (of.epilogue == CUBLASLT_EPILOGUE_BIAS && !is_placed(of.biases, 0, told.of[4])))
         return CUBLAS_STATUS_INVALID_VALUE;
     matrix ma = {(float *)A, a.stride, ta}, mb = {(float *)B, b.stride, tb};
     matrix mc = {D, c.stride, false};

@@ -16,25 +16,28 @@ struct cs_bench {
 /* ---- kernels ---- */
 
 typedef void element_body(cs_precision precision, const cs_work *work, int64_t i);
+typedef void group_body(cs_precision precision, const cs_work *work, cs_group group);
 typedef void row_body(cs_precision precision, const cs_work *work, int64_t row, int lane,
                       int lanes);
 
 static const struct {
     element_body *element;
+    group_body *group;
     row_body *row;
 } bodies[] = {
-#define OF_0(name)    {name, NULL},
-#define OF_1(name)    {NULL, name},
-#define OF(name, row) OF_##row(name)
+#define OF(name, item) {.item = name},
     CS_BODY_MAP(OF)};
 
 static cs_status start(void *context, cs_body body, cs_precision precision, const cs_work *work,
                        int64_t items, cs_error *error)
 {
+    int64_t n = bodies[body].group ? cs_groups(precision, 0, items) : items;
     (void)context, (void)error;
-    for (int64_t i = 0; i < items; i++) {
+    for (int64_t i = 0; i < n; i++) {
         if (bodies[body].row)
             bodies[body].row(precision, work, i, 0, 1);
+        else if (bodies[body].group)
+            bodies[body].group(precision, work, cs_group_of(precision, 0, items, i));
         else
             bodies[body].element(precision, work, i);
     }
@@ -82,8 +85,14 @@ static void host_release(cs_bench *bench, void *data)
 static cs_status host_fill(cs_bench *bench, cs_fill fill, cs_precision precision, void *data,
                            int64_t elements, double limit, cs_error *error)
 {
-    (void)bench;
-    return cs_backend_cpu.fill(NULL, fill, precision, data, elements, limit, error);
+    size_t bytes = (size_t)elements * cs_precision_bytes(precision);
+    if (fill == CS_FILL_ZERO)
+        memset(data, 0, bytes);
+    else if (precision == CS_PRECISION_BF16)
+        return cs_device_fill(&bench->launcher, fill, precision, data, elements, limit, error);
+    else
+        return cs_backend_cpu.fill(NULL, fill, precision, data, elements, limit, error);
+    return CS_OK;
 }
 
 static cs_status host_copy(cs_bench *bench, cs_copy copy, void *to, const void *from, int64_t bytes,
@@ -188,6 +197,12 @@ static cs_status host_accumulate(cs_bench *bench, void *to, const void *from, in
     return cs_launch(&bench->launcher, CS_BODY_accumulate, precision, &work, elements, error);
 }
 
+static cs_status host_widen(cs_bench *bench, float *to, const void *from, int64_t elements,
+                            cs_precision precision, cs_error *error)
+{
+    return cs_device_widen(&bench->launcher, precision, to, from, elements, error);
+}
+
 static cs_status host_update(cs_bench *bench, const cs_update *update, cs_error *error)
 {
     return cs_device_update(&bench->launcher, update, error);
@@ -195,7 +210,7 @@ static cs_status host_update(cs_bench *bench, const cs_update *update, cs_error 
 
 const cs_backend cs_backend_host_device = {
     .name = "host device",
-    .precisions = 1 << CS_PRECISION_FP32,
+    .precisions = 1 << CS_PRECISION_FP32 | 1 << CS_PRECISION_TF32 | 1 << CS_PRECISION_BF16,
     .open = host_open,
     .close = host_close,
     .allocate = host_allocate,
@@ -205,5 +220,6 @@ const cs_backend cs_backend_host_device = {
     .workspace = host_workspace,
     .run = host_run,
     .accumulate = host_accumulate,
+    .widen = host_widen,
     .update = host_update,
 };

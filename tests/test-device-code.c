@@ -46,9 +46,9 @@ static void test_bf16(void **state)
 /* Input x is in the window of output o exactly when o is among the outputs of x. */
 static void check_window(const cs_window_work *v)
 {
-    for (int64_t x = 0; x < v->in[0]; x++) {
+    for (int32_t x = 0; x < v->in[0]; x++) {
         cs_span_1d outs = cs_window_out(v, 0, x);
-        for (int64_t o = 0; o < v->out[0]; o++) {
+        for (int32_t o = 0; o < v->out[0]; o++) {
             cs_span_1d ins = cs_window_in(v, 0, o);
             bool forward = ins.first <= x && x < ins.end;
             bool back = outs.first <= o && o < outs.end;
@@ -188,11 +188,115 @@ static void test_sum_rows(void **state)
     }
 }
 
+/* ---- groups: what begins and ends anywhere is all done, and nothing besides ---- */
+
+enum { ROOM = 64 };
+
+/* Below 64: every precision holds them, and sums of two, exactly. */
+static float number(int64_t i)
+{
+    return (float)(i * 37 % 64);
+}
+
+static void test_groups(void **state)
+{
+    static const cs_precision precisions[] = {CS_PRECISION_FP32, CS_PRECISION_BF16};
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        cs_precision p = precisions[k];
+        _Alignas(16) char a[4 * ROOM], b[4 * ROOM], y[4 * ROOM];
+        int64_t width = p == CS_PRECISION_FP32 ? 4 : 2;
+        for (int64_t at = 0; at < 9; at++)
+            for (int64_t n = 1; n <= 20; n++) {
+                for (int64_t i = 0; i < ROOM; i++) {
+                    cs_set(p, a, i, number(i));
+                    cs_set(p, b, i, number(i + 1));
+                    cs_set(p, y, i, -1);
+                }
+                start(CS_BODY_add, p,
+                      &(cs_work){.a = a + at * width, .b = b + at * width, .y = y + at * width}, n);
+                for (int64_t i = 0; i < ROOM; i++) {
+                    bool inside = i >= at && i < at + n;
+                    float right = inside ? number(i) + number(i + 1) : -1;
+                    if (cs_get(p, y, i) != right)
+                        fail_msg("%d numbers at %d: number %d is %g, not %g", (int)n, (int)at,
+                                 (int)i, (double)cs_get(p, y, i), (double)right);
+                }
+            }
+    }
+}
+
+/* Every size, distance and place of rows, by units of 16, 4 and 2 bytes, in order and by ids. */
+static void test_copy_rows(void **state)
+{
+    enum { ROWS = 3 };
+    static const int64_t ids[ROWS] = {2, 0, 2};
+    (void)state;
+    for (int64_t columns = 1; columns <= 17; columns++)
+        for (int64_t gap = 0; gap < 9; gap++)
+            for (int64_t at = 0; at < 9; at++)
+                for (int by_id = 0; by_id < 2; by_id++) {
+                    _Alignas(16) uint16_t from[ROWS * 32 + 16], to[ROWS * 32 + 16];
+                    cs_rows rows = {
+                        from + at, to,     by_id ? ids : NULL, columns + gap, columns + gap,
+                        ROWS,      columns};
+                    cs_error error;
+                    cs_error_init(&error);
+                    for (int i = 0; i < ROWS * 32 + 16; i++) {
+                        from[i] = (uint16_t)(i + 1);
+                        to[i] = 0;
+                    }
+                    assert_int_equal(
+                        cs_device_copy_rows(&cs_host_launcher, CS_PRECISION_BF16, &rows, &error),
+                        CS_OK);
+                    for (int64_t i = 0; i < ROWS * 32; i++) {
+                        int64_t row = i / (columns + gap), c = i % (columns + gap);
+                        int64_t source = row >= ROWS ? 0 : by_id ? ids[row] : row;
+                        bool inside = row < ROWS && c < columns;
+                        assert_int_equal(to[i], inside ? at + source * (columns + gap) + c + 1 : 0);
+                    }
+                }
+}
+
+/* Rows of 5 in room for 8, and once more without gaps: softmax of logarithms of 1, 2, 3, ... is those
+ * over their sum. What a token does not see is 0, and gaps are left as they are. */
+static void test_softmax_rows(void **state)
+{
+    enum { T = 5, STRIDE = 8 };
+    _Alignas(16) float y[T * STRIDE], kept[T * T];
+    (void)state;
+    for (int causal = 0; causal < 2; causal++) {
+        for (int i = 0; i < T * STRIDE; i++)
+            y[i] = i % STRIDE < T ? logf((float)(1 + (i / STRIDE + i % STRIDE) % T)) : 99;
+        start(CS_BODY_weigh_forward, CS_PRECISION_FP32,
+              &(cs_work){.y = y,
+                         .t = kept,
+                         .columns = T,
+                         .to_stride = STRIDE,
+                         .from_stride = T,
+                         .flag = causal},
+              T);
+        for (int row = 0; row < T; row++) {
+            float sum = 0;
+            for (int c = 0; c < T; c++)
+                sum += c <= row || !causal ? (float)(1 + (row + c) % T) : 0;
+            for (int c = 0; c < STRIDE; c++) {
+                bool seen = c <= row || !causal;
+                float right = c >= T ? 99 : seen ? (float)(1 + (row + c) % T) / sum : 0;
+                assert_true(fabsf(y[row * STRIDE + c] - right) < 1e-6f);
+                assert_true(c >= T || kept[row * T + c] == y[row * STRIDE + c]);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bf16),         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_fill),         cmocka_unit_test(test_dropout),
-        cmocka_unit_test(test_mixed_update), cmocka_unit_test(test_sum_rows)};
+        cmocka_unit_test(test_mixed_update), cmocka_unit_test(test_sum_rows),
+        cmocka_unit_test(test_groups),       cmocka_unit_test(test_copy_rows),
+        cmocka_unit_test(test_softmax_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,8 @@ typedef struct training {
 
 typedef void build(cs_net *net);
 
-static void start(training *t, const cs_backend *backend, build *network, uint32_t batch)
+static void start(training *t, const cs_backend *backend, build *network, uint32_t batch,
+                  cs_precision precision)
 {
     memset(t, 0, sizeof(*t));
     t->backend = backend;
@@ -41,8 +42,11 @@ static void start(training *t, const cs_backend *backend, build *network, uint32
     network(&t->net);
     assert_int_equal(cs_net_end(&t->net), CS_OK);
     cs_accelerator_none(&t->none);
-    cs_net_options how = {
-        .batch_size = batch, .device = &t->none, .source = "a test", .date = "2026-01-01"};
+    cs_net_options how = {.batch_size = batch,
+                          .device = &t->none,
+                          .precision = precision,
+                          .source = "a test",
+                          .date = "2026-01-01"};
     assert_int_equal(cs_net_chain_find(&t->net, &how, &t->chain, &t->error), CS_OK);
     assert_int_equal(backend->open(0, &t->bench, &t->error), CS_OK);
     cs_pool_init(&t->pool, backend, t->bench);
@@ -51,7 +55,8 @@ static void start(training *t, const cs_backend *backend, build *network, uint32
                               .pool = &t->pool,
                               .net = &t->net,
                               .chain = &t->chain,
-                              .batch = batch};
+                              .batch = batch,
+                              .precision = precision};
     assert_int_equal(cs_trainer_init(&t->trainer, &t->error), CS_OK);
     assert_int_equal(cs_part_open(&t->trainer, 0, t->chain.n_layers, &t->part, &t->error), CS_OK);
     assert_int_equal(cs_activations_open(&t->trainer, &t->at, &t->error), CS_OK);
@@ -134,7 +139,7 @@ static void check_direction(training *t, const char *network, uint32_t p, unsign
 static void check_network(const char *name, build *network, uint32_t batch)
 {
     training t;
-    start(&t, &CS_TEST_BACKEND, network, batch);
+    start(&t, &CS_TEST_BACKEND, network, batch, CS_PRECISION_FP32);
     scale_parameters(&t);
     double loss = loss_of(&t);
     assert_true(isfinite(loss));
@@ -286,13 +291,13 @@ static void compare(const char *network, const training *a, const training *b)
 }
 
 /* One step of training, and the loss behind it. */
-static void check_same(const char *name, build *network, uint32_t batch)
+static void check_same(const char *name, build *network, uint32_t batch, cs_precision precision)
 {
     const cs_backend *backends[] = {&cs_backend_cpu, &CS_TEST_BACKEND};
     training t[2];
     double loss[2][2];
     for (int i = 0; i < 2; i++) {
-        start(&t[i], backends[i], network, batch);
+        start(&t[i], backends[i], network, batch, i == 0 ? CS_PRECISION_FP32 : precision);
         scale_parameters(&t[i]);
         loss[i][0] = loss_of(&t[i]);
         back(&t[i]);
@@ -311,7 +316,8 @@ static void check_same(const char *name, build *network, uint32_t batch)
                      loss[1][step], CS_TEST_BACKEND.name);
 }
 
-/* All but dropout, whose masks come from another generator. */
+/* All but dropout, whose masks come from another generator. tf32 is computed in float32 here, by the
+ * calls that a GPU would get. */
 static void test_same(void **state)
 {
     (void)state;
@@ -323,7 +329,64 @@ static void test_same(void **state)
                  {"poolings", poolings}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (uint32_t batch = 1; batch <= 3; batch += 2)
-            check_same(cases[i].name, cases[i].network, batch);
+            for (int p = CS_PRECISION_FP32; p <= CS_PRECISION_TF32; p++)
+                if (CS_TEST_BACKEND.precisions & 1 << p)
+                    check_same(cases[i].name, cases[i].network, batch, (cs_precision)p);
+}
+
+/* ---- mixed precision ---- */
+
+/* Own kernels only; weights of several operators, of which some have no multiple of 16 bytes. */
+static void narrow(cs_net *net)
+{
+    cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 5), 7, 9);
+    x = cs_net_add_table(net, "position", x, 6 * 9);
+    x = cs_net_gelu(net, "gelu", cs_net_layer_norm(net, "norm", x));
+    cs_net_squared_error(net, "loss", cs_net_rms_norm(net, "norm_2", x));
+}
+
+static float wide_of(const uint16_t *bf16, int64_t i)
+{
+    uint32_t bits = (uint32_t)bf16[i] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* A step of plain descent moves a weight by 1e-3 of its gradient. The optimizer's own float32 copy
+ * has that step, up to the last of its 24 bits; bfloat16, with 8 bits in all, is off by at most 2^-8
+ * of the weight, which may not get lost. */
+static void test_mixed_step(void **state)
+{
+    training t;
+    (void)state;
+    if (!(CS_TEST_BACKEND.precisions & 1 << CS_PRECISION_BF16))
+        skip();
+    start(&t, &CS_TEST_BACKEND, narrow, 3, CS_PRECISION_BF16);
+    size_t bytes = (size_t)t.part.n_places * sizeof(uint16_t);
+    uint16_t *w = t.part.parameters.data, *before = malloc(bytes), *g = malloc(bytes);
+    memcpy(before, w, bytes);
+    assert_true(isfinite(loss_of(&t)));
+    back(&t);
+    memcpy(g, t.part.gradients.data, bytes);
+    assert_int_equal(cs_part_update(&t.trainer, &t.part, w, &t.error), CS_OK);
+    const float *masters = t.part.states.data; /* the only states */
+    int64_t with_gradient = 0;
+    for (uint32_t p = 0; p < t.net.n_ops; p++) {
+        int64_t at = t.part.offsets[p], n = t.net.ops[p].weights + t.net.ops[p].biases;
+        for (int64_t i = at; i < at + n; i++) {
+            double from = wide_of(before, i), to = wide_of(w, i), step = 1e-3 * wide_of(g, i);
+            if (!(fabs(masters[i] - (from - step)) <= 1.2e-7 * fabs(from)) ||
+                !(fabs(to - masters[i]) <= fabs(to) / 256))
+                fail_msg("%s: weight %lld goes from %g to %g and %g by a step of %g",
+                         t.net.ops[p].name, (long long)(i - at), from, masters[i], to, -step);
+            with_gradient += g[i] != 0;
+        }
+    }
+    assert_true(with_gradient > 100);
+    free(before);
+    free(g);
+    stop(&t);
 }
 
 static void test_gradients(void **state)
@@ -343,6 +406,7 @@ static void test_gradients(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients),
-                                       cmocka_unit_test(test_same)};
+                                       cmocka_unit_test(test_same),
+                                       cmocka_unit_test(test_mixed_step)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,10 +9,18 @@ void cs_pool_init(cs_pool *pool, const cs_backend *backend, cs_bench *bench)
     *pool = (cs_pool){.backend = backend, .bench = bench};
 }
 
+static void release_free(cs_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->n_free; i++) {
+        pool->backend->release(pool->bench, pool->free_pieces[i].data);
+        pool->held -= pool->free_pieces[i].bytes;
+    }
+    pool->n_free = 0;
+}
+
 void cs_pool_finish(cs_pool *pool)
 {
-    for (uint32_t i = 0; i < pool->n_free; i++)
-        pool->backend->release(pool->bench, pool->free_pieces[i].data);
+    release_free(pool);
     free(pool->free_pieces);
     *pool = (cs_pool){0};
 }
@@ -33,10 +41,18 @@ static bool reuse(cs_pool *pool, int64_t bytes, cs_block *block)
     return false;
 }
 
+/* Pieces that nobody has may be in the way: a device that is full is asked again without them. They
+ * go when what uses them is done (backend.h). */
 static cs_status take_new(cs_pool *pool, int64_t bytes, cs_block *block, cs_error *error)
 {
     void *data;
+    const cs_error before = *error;
     cs_status status = pool->backend->allocate(pool->bench, bytes, &data, error);
+    if (status == CS_NO_MEMORY && pool->n_free > 0) {
+        *error = before;
+        release_free(pool);
+        status = pool->backend->allocate(pool->bench, bytes, &data, error);
+    }
     if (status != CS_OK)
         return status;
     *block = (cs_block){data, bytes};

@@ -1,7 +1,8 @@
 /* A device's memory in pieces that are used again and again, and counted.
  *
  * As frameworks do it: what is given back is kept for the next request of the same size, because
- * asking the system takes long (and a GPU has to stop for it). Live bytes are those handed out; the
+ * asking the system takes long (and a GPU has to stop for it); all that is kept goes back when the
+ * device would otherwise be out of memory. Live bytes are those handed out; the
  * pool may hold more.
  */
 #ifndef CS_CALIB_BLOCK_POOL_H
@@ -20,7 +21,7 @@ typedef struct cs_pool {
     cs_pool_piece *free_pieces;
     uint32_t n_free, cap_free;
     int64_t live, peak; /* bytes handed out, now and at most */
-    int64_t held;       /* from the backend */
+    int64_t held;       /* from the backend, with free pieces */
 } cs_pool;
 
 /* A piece of memory; zeroed: none. */

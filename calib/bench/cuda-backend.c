@@ -357,6 +357,12 @@ static cs_status cuda_accumulate(cs_bench *bench, void *to, const void *from, in
     return cs_launch(&bench->launcher, CS_BODY_accumulate, precision, &work, elements, error);
 }
 
+static cs_status cuda_widen(cs_bench *bench, float *to, const void *from, int64_t elements,
+                            cs_precision precision, cs_error *error)
+{
+    return cs_device_widen(&bench->launcher, precision, to, from, elements, error);
+}
+
 static cs_status cuda_update(cs_bench *bench, const cs_update *update, cs_error *error)
 {
     return cs_device_update(&bench->launcher, update, error);
@@ -439,6 +445,7 @@ const cs_backend cs_backend_cuda = {
     .workspace = cuda_workspace,
     .run = cuda_run,
     .accumulate = cuda_accumulate,
+    .widen = cuda_widen,
     .update = cuda_update,
     .mark = cuda_mark,
     .times = cuda_times,

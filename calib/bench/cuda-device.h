@@ -13,6 +13,17 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
+/* An algorithm that cuDNN's heuristics propose for a convolution, with the math type that it would be
+ * run with, and what spoke against it. */
+typedef struct cs_cuda_proposal {
+    int algo; /* cudnnConvolution...Algo_t of the pass */
+    cudnnMathType_t math;
+    cudnnStatus_t refusal;
+    size_t workspace; /* 0 where that was not asked */
+} cs_cuda_proposal;
+
+enum { CS_CUDA_PROPOSALS = 10 };
+
 /* What a library computes an operator's pass with. Which members are set depends on the operator;
  * what is NULL was not made. */
 typedef struct cs_cuda_plan {
@@ -25,7 +36,9 @@ typedef struct cs_cuda_plan {
     cudnnFilterDescriptor_t filter;
     cudnnConvolutionDescriptor_t conv;
     cudnnPoolingDescriptor_t pool;
-    int choice; /* cudnnConvolution...Algo_t of the pass */
+    cs_cuda_proposal proposals[CS_CUDA_PROPOSALS];
+    int n_proposals, choice;
+    bool proven; /* the choice has been run */
     /* cuBLASLt: c = a b, in its column-major terms */
     cublasLtMatmulDesc_t product;
     cublasLtMatrixLayout_t a, b, c;

@@ -122,46 +122,74 @@ static cs_status describe_conv(cs_cuda_plan *plan, const cs_kernel *kernel, cs_e
 typedef struct proposal {
     int algo;
     cudnnStatus_t status;
-    size_t memory;
     cudnnMathType_t math;
 } proposal;
-
-enum { PROPOSALS = 10 };
 
 /* Three types that differ in name only. */
 #define COPY_PROPOSALS(from, n, to)                                                                \
     for (int i = 0; i < (n); i++)                                                                  \
         (to)[i] = (proposal)                                                                       \
         {                                                                                          \
-            (int)(from)[i].algo, (from)[i].status, (from)[i].memory, (from)[i].mathType            \
+            (int)(from)[i].algo, (from)[i].status, (from)[i].mathType                              \
         }
 
-static cs_status propose(cs_bench *bench, const cs_cuda_plan *plan, cs_pass pass,
-                         proposal list[PROPOSALS], int *n, cs_error *error)
+static cs_status ask(cs_bench *bench, const cs_cuda_plan *plan, cs_pass pass,
+                     proposal list[CS_CUDA_PROPOSALS], int *n, cs_error *error)
 {
-    cudnnConvolutionFwdAlgoPerf_t forward[PROPOSALS];
-    cudnnConvolutionBwdDataAlgoPerf_t data[PROPOSALS];
-    cudnnConvolutionBwdFilterAlgoPerf_t filter[PROPOSALS];
+    cudnnConvolutionFwdAlgoPerf_t forward[CS_CUDA_PROPOSALS];
+    cudnnConvolutionBwdDataAlgoPerf_t data[CS_CUDA_PROPOSALS];
+    cudnnConvolutionBwdFilterAlgoPerf_t filter[CS_CUDA_PROPOSALS];
     cs_status status;
     *n = 0;
     if (pass == CS_PASS_FORWARD) {
         status = CS_CUDNN(cudnnGetConvolutionForwardAlgorithm_v7(bench->dnn, plan->in, plan->filter,
-                                                                 plan->conv, plan->out, PROPOSALS,
-                                                                 n, forward),
+                                                                 plan->conv, plan->out,
+                                                                 CS_CUDA_PROPOSALS, n, forward),
                           error);
         COPY_PROPOSALS(forward, *n, list);
     } else if (pass == CS_PASS_BACKWARD_INPUT) {
-        status = CS_CUDNN(cudnnGetConvolutionBackwardDataAlgorithm_v7(bench->dnn, plan->filter,
-                                                                      plan->out, plan->conv,
-                                                                      plan->in, PROPOSALS, n, data),
+        status = CS_CUDNN(cudnnGetConvolutionBackwardDataAlgorithm_v7(
+                              bench->dnn, plan->filter, plan->out, plan->conv, plan->in,
+                              CS_CUDA_PROPOSALS, n, data),
                           error);
         COPY_PROPOSALS(data, *n, list);
     } else {
-        status = CS_CUDNN(
-            cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-                bench->dnn, plan->in, plan->out, plan->conv, plan->filter, PROPOSALS, n, filter),
-            error);
+        status = CS_CUDNN(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+                              bench->dnn, plan->in, plan->out, plan->conv, plan->filter,
+                              CS_CUDA_PROPOSALS, n, filter),
+                          error);
         COPY_PROPOSALS(filter, *n, list);
+    }
+    return status;
+}
+
+/* float32 in all its bits is what FMA computes. GPUs before tf32 know it by the name of default, which
+ * is tf32 on others: there it is no answer. No precision converts float32 to numbers of 2 bytes. */
+static bool is_wanted(const proposal *list, int n, int i, cs_precision precision)
+{
+    bool knows_fma = false;
+    if (precision != CS_PRECISION_FP32)
+        return list[i].math != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
+    for (int k = 0; k < n; k++)
+        knows_fma |= list[k].math == CUDNN_FMA_MATH;
+    return list[i].math == (knows_fma ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH);
+}
+
+/* In the order of the heuristics, which list first what they expect to be the fastest; the same for
+ * the same shapes. */
+static cs_status propose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, cs_cuda_plan *plan,
+                         cs_error *error)
+{
+    proposal list[CS_CUDA_PROPOSALS];
+    int n;
+    cs_status status = ask(bench, plan, pass, list, &n, error);
+    plan->n_proposals = 0;
+    for (int i = 0; i < n && status == CS_OK; i++) {
+        cudnnMathType_t math =
+            kernel->precision == CS_PRECISION_FP32 ? CUDNN_FMA_MATH : list[i].math;
+        if (list[i].status == CUDNN_STATUS_SUCCESS && is_wanted(list, n, i, kernel->precision))
+            plan->proposals[plan->n_proposals++] =
+                (cs_cuda_proposal){.algo = list[i].algo, .math = math};
     }
     return status;
 }
@@ -179,86 +207,160 @@ static const char *algorithm_name(cs_pass pass, int algo)
     return name ? name : "unknown";
 }
 
-/* The heuristics list algorithms from the fastest that they expect; the same for the same shapes. */
+static cudnnStatus_t ask_workspace(cs_bench *bench, const cs_cuda_plan *plan, cs_pass pass,
+                                   int algo, size_t *bytes)
+{
+    if (pass == CS_PASS_FORWARD)
+        return cudnnGetConvolutionForwardWorkspaceSize(bench->dnn, plan->in, plan->filter,
+                                                       plan->conv, plan->out,
+                                                       (cudnnConvolutionFwdAlgo_t)algo, bytes);
+    if (pass == CS_PASS_BACKWARD_INPUT)
+        return cudnnGetConvolutionBackwardDataWorkspaceSize(
+            bench->dnn, plan->filter, plan->out, plan->conv, plan->in,
+            (cudnnConvolutionBwdDataAlgo_t)algo, bytes);
+    return cudnnGetConvolutionBackwardFilterWorkspaceSize(
+        bench->dnn, plan->in, plan->out, plan->conv, plan->filter,
+        (cudnnConvolutionBwdFilterAlgo_t)algo, bytes);
+}
+
+/* All that were proposed, and what spoke against each. */
+static cs_status refuse(const cs_kernel *kernel, cs_pass pass, const cs_cuda_plan *plan,
+                        cs_error *error)
+{
+    char text[CS_CUDA_PROPOSALS * 80] = "";
+    for (int i = 0, used = 0; i < plan->n_proposals; i++) {
+        const cs_cuda_proposal *at = &plan->proposals[i];
+        const char *name = algorithm_name(pass, at->algo), *comma = i > 0 ? ", " : ": ";
+        size_t room = sizeof(text) - (size_t)used;
+        used += at->refusal == CUDNN_STATUS_SUCCESS
+                    ? snprintf(text + used, room, "%s%s needs %zu", comma, name, at->workspace)
+                    : snprintf(text + used, room, "%s%s: %.48s", comma, name,
+                               cudnnGetErrorString(at->refusal));
+    }
+    return cs_error_add(error, CS_FAILED,
+                        "cuDNN has no algorithm for %s, %s, within %lld bytes of workspace%s",
+                        kernel->op->name, cs_pass_names[pass], (long long)workspace_limit, text);
+}
+
+/* The first proposal from number `from` on that cuDNN accepts, with the math type that it is run with,
+ * within the limit. */
+static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, int from,
+                        cs_cuda_plan *plan, cs_error *error)
+{
+    for (int i = from; i < plan->n_proposals; i++) {
+        cs_cuda_proposal *at = &plan->proposals[i];
+        at->refusal = cudnnSetConvolutionMathType(plan->conv, at->math);
+        if (at->refusal == CUDNN_STATUS_SUCCESS)
+            at->refusal = ask_workspace(bench, plan, pass, at->algo, &at->workspace);
+        if (at->refusal != CUDNN_STATUS_SUCCESS || at->workspace > (size_t)workspace_limit)
+            continue;
+        plan->choice = i;
+        plan->workspace = (int64_t)at->workspace;
+        snprintf(plan->algorithm, sizeof(plan->algorithm), "cudnn %s%s",
+                 algorithm_name(pass, at->algo),
+                 at->math == CUDNN_TENSOR_OP_MATH ? " tensor_op" : "");
+        return CS_OK;
+    }
+    return refuse(kernel, pass, plan, error);
+}
+
 static cs_status plan_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                            cs_cuda_plan *plan, cs_error *error)
 {
-    proposal list[PROPOSALS];
-    int n;
     cs_status status = describe_conv(plan, kernel, error);
     if (status == CS_OK)
-        status = propose(bench, plan, pass, list, &n, error);
-    if (status != CS_OK)
-        return status;
-    for (int i = 0; i < n; i++) {
-        bool exact = list[i].math == CUDNN_FMA_MATH || list[i].math == CUDNN_DEFAULT_MATH;
-        if (list[i].status != CUDNN_STATUS_SUCCESS || (int64_t)list[i].memory > workspace_limit ||
-            (kernel->precision == CS_PRECISION_FP32 && !exact))
-            continue;
-        plan->choice = list[i].algo;
-        plan->workspace = (int64_t)list[i].memory;
-        snprintf(plan->algorithm, sizeof(plan->algorithm), "cudnn %s%s",
-                 algorithm_name(pass, list[i].algo),
-                 list[i].math == CUDNN_TENSOR_OP_MATH ? " tensor_op" : "");
-        return CS_CUDNN(
-            cudnnSetConvolutionMathType(
-                plan->conv, kernel->precision == CS_PRECISION_FP32 ? CUDNN_FMA_MATH : list[i].math),
-            error);
+        status = propose(bench, kernel, pass, plan, error);
+    return status == CS_OK ? choose(bench, kernel, pass, 0, plan, error) : status;
+}
+
+static cudnnStatus_t start_conv(cs_bench *bench, cs_pass pass, const cs_cuda_plan *plan,
+                                const cs_operands *at, void *workspace)
+{
+    int algo = plan->proposals[plan->choice].algo;
+    size_t bytes = (size_t)plan->workspace;
+    if (pass == CS_PASS_FORWARD)
+        return cudnnConvolutionForward(bench->dnn, &one, plan->in, at->in[0].data, plan->filter,
+                                       at->parameters, plan->conv, (cudnnConvolutionFwdAlgo_t)algo,
+                                       workspace, bytes, &zero, plan->out, at->out.data);
+    if (pass == CS_PASS_BACKWARD_INPUT)
+        return cudnnConvolutionBackwardData(bench->dnn, &one, plan->filter, at->parameters,
+                                            plan->out, at->grad_out.data, plan->conv,
+                                            (cudnnConvolutionBwdDataAlgo_t)algo, workspace, bytes,
+                                            &zero, plan->in, at->grad_in[0].data);
+    return cudnnConvolutionBackwardFilter(bench->dnn, &one, plan->in, at->in[0].data, plan->out,
+                                          at->grad_out.data, plan->conv,
+                                          (cudnnConvolutionBwdFilterAlgo_t)algo, workspace, bytes,
+                                          &one, plan->filter, at->grad_parameters);
+}
+
+static cs_status check_start(cudnnStatus_t code, cs_pass pass, cs_error *error)
+{
+    static const char *const calls[] = {
+        [CS_PASS_FORWARD] = "cudnnConvolutionForward",
+        [CS_PASS_BACKWARD_INPUT] = "cudnnConvolutionBackwardData",
+        [CS_PASS_BACKWARD_WEIGHT] = "cudnnConvolutionBackwardFilter",
+    };
+    return cs_cudnn_check(code, calls[pass], __FILE__, __LINE__, error);
+}
+
+/* Whether the GPU goes on as if nothing had been started. */
+static bool is_refusal(cs_bench *bench, cudnnStatus_t code)
+{
+    int kind = CUDNN_STATUS_CATEGORY(code);
+    if (kind != CUDNN_STATUS_NOT_SUPPORTED && kind != CUDNN_STATUS_BAD_PARAM &&
+        kind != CUDNN_STATUS_EXECUTION_FAILED)
+        return false;
+    (void)cudaGetLastError(); /* a launch that failed left it */
+    return cudaStreamSynchronize(bench->stream) == cudaSuccess;
+}
+
+/* Some algorithms say only when they are first run that they cannot: the next takes over, with a
+ * workspace of its own this once. */
+static cs_status try_others(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
+                            cs_cuda_plan *plan, const cs_operands *at, cudnnStatus_t code,
+                            cs_error *error)
+{
+    cs_status status = CS_OK;
+    while (code != CUDNN_STATUS_SUCCESS && status == CS_OK) {
+        void *room = NULL;
+        if (!is_refusal(bench, code))
+            return check_start(code, pass, error);
+        plan->proposals[plan->choice].refusal = code;
+        status = choose(bench, kernel, pass, plan->choice + 1, plan, error);
+        if (status == CS_OK && plan->workspace > 0)
+            status = CS_CUDA(cudaMalloc(&room, (size_t)plan->workspace), error);
+        if (status == CS_OK)
+            code = start_conv(bench, pass, plan, at, room);
+        (void)cudaFree(room); /* waits; takes NULL */
     }
-    return cs_error_add(error, CS_FAILED,
-                        "cuDNN has no algorithm for %s, %s, within %lld bytes of workspace",
-                        kernel->op->name, cs_pass_names[pass], (long long)workspace_limit);
+    return status;
 }
 
-static cs_status conv_weight(cs_bench *bench, const cs_kernel *kernel, cs_cuda_plan *plan,
-                             const cs_operands *at, cs_error *error)
+static cs_status conv_biases(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
+                             const cs_cuda_plan *plan, const cs_operands *at, cs_error *error)
 {
-    char *biases = (char *)at->grad_parameters +
-                   kernel->op->weights * (int64_t)cs_precision_bytes(kernel->precision);
-    cs_status status =
-        CS_CUDNN(cudnnConvolutionBackwardFilter(
-                     bench->dnn, &one, plan->in, at->in[0].data, plan->out, at->grad_out.data,
-                     plan->conv, (cudnnConvolutionBwdFilterAlgo_t)plan->choice, at->workspace,
-                     (size_t)plan->workspace, &one, plan->filter, at->grad_parameters),
-                 error);
-    if (status != CS_OK || kernel->op->biases == 0)
-        return status;
+    int64_t offset = kernel->op->weights * (int64_t)cs_precision_bytes(kernel->precision);
+    if (pass == CS_PASS_FORWARD)
+        return CS_CUDNN(cudnnAddTensor(bench->dnn, &one, plan->parameters,
+                                       (char *)at->parameters + offset, &one, plan->out,
+                                       at->out.data),
+                        error);
     return CS_CUDNN(cudnnConvolutionBackwardBias(bench->dnn, &one, plan->out, at->grad_out.data,
-                                                 &one, plan->parameters, biases),
+                                                 &one, plan->parameters,
+                                                 (char *)at->grad_parameters + offset),
                     error);
-}
-
-static cs_status conv_forward(cs_bench *bench, const cs_kernel *kernel, cs_cuda_plan *plan,
-                              const cs_operands *at, cs_error *error)
-{
-    const char *biases = (char *)at->parameters +
-                         kernel->op->weights * (int64_t)cs_precision_bytes(kernel->precision);
-    cs_status status =
-        CS_CUDNN(cudnnConvolutionForward(bench->dnn, &one, plan->in, at->in[0].data, plan->filter,
-                                         at->parameters, plan->conv,
-                                         (cudnnConvolutionFwdAlgo_t)plan->choice, at->workspace,
-                                         (size_t)plan->workspace, &zero, plan->out, at->out.data),
-                 error);
-    if (status != CS_OK || kernel->op->biases == 0)
-        return status;
-    return CS_CUDNN(
-        cudnnAddTensor(bench->dnn, &one, plan->parameters, biases, &one, plan->out, at->out.data),
-        error);
 }
 
 static cs_status run_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                           cs_cuda_plan *plan, const cs_operands *at, cs_error *error)
 {
-    if (pass == CS_PASS_FORWARD)
-        return conv_forward(bench, kernel, plan, at, error);
-    if (pass == CS_PASS_BACKWARD_WEIGHT)
-        return conv_weight(bench, kernel, plan, at, error);
-    return CS_CUDNN(cudnnConvolutionBackwardData(bench->dnn, &one, plan->filter, at->parameters,
-                                                 plan->out, at->grad_out.data, plan->conv,
-                                                 (cudnnConvolutionBwdDataAlgo_t)plan->choice,
-                                                 at->workspace, (size_t)plan->workspace, &zero,
-                                                 plan->in, at->grad_in[0].data),
-                    error);
+    cudnnStatus_t code = start_conv(bench, pass, plan, at, at->workspace);
+    cs_status status = plan->proven ? check_start(code, pass, error)
+                                    : try_others(bench, kernel, pass, plan, at, code, error);
+    plan->proven = plan->proven || status == CS_OK;
+    if (status != CS_OK || kernel->op->biases == 0 || pass == CS_PASS_BACKWARD_INPUT)
+        return status;
+    return conv_biases(bench, kernel, pass, plan, at, error);
 }
 
 const cs_cuda_operator cs_cuda_conv = {plan_conv, run_conv};

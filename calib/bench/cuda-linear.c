@@ -48,6 +48,17 @@ static cudaDataType_t type_of(cs_precision precision)
 
 /* ---- plans ---- */
 
+/* The largest power of two, in bytes, that so many elements are a multiple of. */
+static uint32_t alignment_of(int64_t elements, cs_precision precision)
+{
+    uint32_t bytes = MOST_ALIGNED;
+    while (elements * cs_precision_bytes(precision) % bytes != 0)
+        bytes /= 2;
+    return bytes;
+}
+
+/* Algorithms depend on the alignment of the biases, which stand behind the weights: to the heuristics
+ * a pointer says it that has no other meaning, until the product is run. */
 static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const product *p,
                           cs_error *error)
 {
@@ -57,6 +68,7 @@ static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const pro
     cublasOperation_t a = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t b = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasLtEpilogue_t end = p->biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    uintptr_t biases = p->biased ? alignment_of(kernel->op->weights, kernel->precision) : 0;
     const struct {
         cublasLtMatmulDescAttributes_t name;
         const void *value;
@@ -64,7 +76,8 @@ static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const pro
     } attributes[] = {{CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof(a)},
                       {CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof(b)},
                       {CUBLASLT_MATMUL_DESC_EPILOGUE, &end, sizeof(end)},
-                      {CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof(type)}};
+                      {CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof(type)},
+                      {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &biases, sizeof(biases)}};
     const struct {
         cublasLtMatrixLayout_t *made;
         const matrix *of;
@@ -83,30 +96,23 @@ static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const pro
     return status;
 }
 
-/* The largest power of two that rows of a matrix are apart, in bytes: they begin at places that it
- * divides, and views at multiples of their own length. */
-static uint32_t alignment_of(int64_t columns, cs_precision precision)
-{
-    uint32_t bytes = MOST_ALIGNED;
-    while (columns * cs_precision_bytes(precision) % bytes != 0)
-        bytes /= 2;
-    return bytes;
-}
-
+/* Rows begin where both their length and their distance allow: views lie at multiples of their own
+ * length. */
 static cs_status set_preference(cublasLtMatmulPreference_t preference, const cs_kernel *kernel,
                                 const product *p, int64_t limit, cs_error *error)
 {
     static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-    const int64_t strides[] = {p->a.rows, p->b.rows, p->c.rows, p->c.rows};
+    const int64_t places[] = {p->a.rows | p->a.stride, p->b.rows | p->b.stride,
+                              p->c.rows | p->c.stride, p->c.rows | p->c.stride};
     size_t bytes = (size_t)limit;
     cs_status status =
         CS_CUBLAS(cublasLtMatmulPreferenceSetAttribute(
                       preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof(bytes)),
                   error);
     for (int i = 0; i < 4 && status == CS_OK; i++) {
-        uint32_t aligned = alignment_of(strides[i], kernel->precision);
+        uint32_t aligned = alignment_of(places[i], kernel->precision);
         status = CS_CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, alignments[i], &aligned,
                                                                 sizeof(aligned)),
                            error);

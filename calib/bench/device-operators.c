@@ -2,8 +2,9 @@
 
 enum {
     FLOAT = sizeof(float),
-    MANY_ITEMS = 1 << 18, /* what keeps a large GPU busy */
-    SHARES = 1024,        /* of the elements of a squared error */
+    MANY_ITEMS = 1 << 18,  /* what keeps a large GPU busy */
+    MOST_CHUNKS = 1 << 12, /* what the threads of a block add up in little time */
+    SHARES = 1024,         /* of the elements of a squared error */
 };
 
 cs_status cs_launch(const cs_launcher *launcher, cs_body body, cs_precision precision,
@@ -52,7 +53,7 @@ static char *element(const call *c, const void *data, int64_t i)
 
 static int64_t chunks_of(int64_t rows, int64_t columns)
 {
-    int64_t chunks = MANY_ITEMS / columns;
+    int64_t chunks = MANY_ITEMS / columns < MOST_CHUNKS ? MANY_ITEMS / columns : MOST_CHUNKS;
     return chunks < 1 ? 1 : chunks > rows ? rows : chunks;
 }
 
@@ -65,12 +66,13 @@ int64_t cs_device_sums_bytes(int64_t rows, int64_t columns)
 static cs_status sum_rows(const cs_launcher *launcher, cs_precision precision, cs_work *work,
                           void *to, void *workspace, cs_error *error)
 {
-    work->n = chunks_of(work->rows, work->columns);
+    int64_t chunks = chunks_of(work->rows, work->columns);
+    cs_work add = {.s = workspace, .y = to, .columns = chunks, .from_stride = work->columns};
+    work->n = chunks;
     work->s = workspace;
-    work->y = to;
     cs_status status =
-        cs_launch(launcher, CS_BODY_sum_columns, precision, work, work->n * work->columns, error);
-    return status == CS_OK ? cs_launch(launcher, CS_BODY_add_partial_sums, precision, work,
+        cs_launch(launcher, CS_BODY_sum_columns, precision, work, chunks * work->columns, error);
+    return status == CS_OK ? cs_launch(launcher, CS_BODY_add_partial_sums, precision, &add,
                                        work->columns, error)
                            : status;
 }
@@ -91,6 +93,13 @@ cs_status cs_device_fill(const cs_launcher *launcher, cs_fill fill, cs_precision
     cs_work work = {.y = data, .scale = (float)limit, .n = (int64_t)limit};
     return cs_launch(launcher, fill == CS_FILL_IDS ? CS_BODY_fill_ids : CS_BODY_fill_numbers,
                      precision, &work, elements, error);
+}
+
+cs_status cs_device_widen(const cs_launcher *launcher, cs_precision precision, float *to,
+                          const void *from, int64_t elements, cs_error *error)
+{
+    cs_work work = {.a = from, .y = to};
+    return cs_launch(launcher, CS_BODY_widen, precision, &work, elements, error);
 }
 
 cs_status cs_device_update(const cs_launcher *launcher, const cs_update *update, cs_error *error)
@@ -129,8 +138,8 @@ static cs_status add(const call *c, cs_pass pass)
     cs_work work = {.a = c->at->in[0].data,
                     .b = learned ? c->at->parameters : c->at->in[1].data,
                     .y = c->at->out.data,
-                    .n = learned ? n : c->out};
-    return start(c, CS_BODY_add, &work, c->out);
+                    .n = n};
+    return start(c, learned ? CS_BODY_add_table : CS_BODY_add, &work, c->out);
 }
 
 static cs_status mul(const call *c, cs_pass pass)
@@ -171,13 +180,36 @@ static cs_status rotary(const call *c, cs_pass pass)
 
 /* ---- copies ---- */
 
-/* n numbers per sample. */
+/* Bytes that can be copied at once: the largest unit that all addresses and distances are multiples
+ * of. */
+static int32_t unit_of(uintptr_t addresses_and_distances)
+{
+    return addresses_and_distances % 16 == 0 ? 16 : addresses_and_distances % 4 == 0 ? 4 : 2;
+}
+
+/* n numbers per row, of rows that are from_stride and to_stride apart; with ids of the rows that
+ * they name. */
+cs_status cs_device_copy_rows(const cs_launcher *launcher, cs_precision precision,
+                              const cs_rows *rows, cs_error *error)
+{
+    int64_t width = cs_precision_bytes(precision);
+    int64_t distances = (rows->from_stride | rows->to_stride | rows->columns) * width;
+    int32_t unit = unit_of((uintptr_t)rows->from | (uintptr_t)rows->to | (uintptr_t)distances);
+    cs_work work = {.a = rows->from,
+                    .b = rows->ids,
+                    .y = rows->to,
+                    .columns = rows->columns * width / unit,
+                    .from_stride = rows->from_stride * width / unit,
+                    .to_stride = rows->to_stride * width / unit,
+                    .kind = unit};
+    return cs_launch(launcher, CS_BODY_copy_rows, precision, &work, rows->n * work.columns, error);
+}
+
 static cs_status copy_blocks(const call *c, const void *from, int64_t from_stride, void *to,
                              int64_t to_stride, int64_t n)
 {
-    cs_work work = {
-        .a = from, .y = to, .columns = n, .from_stride = from_stride, .to_stride = to_stride};
-    return start(c, CS_BODY_copy_blocks, &work, n * c->batch);
+    const cs_rows rows = {from, to, NULL, from_stride, to_stride, c->batch, n};
+    return cs_device_copy_rows(c->launcher, c->kernel->precision, &rows, c->error);
 }
 
 static cs_status copy(const call *c, cs_pass pass)
@@ -246,13 +278,22 @@ static cs_status pool(const call *c, cs_pass pass)
 
 static cs_status embedding(const call *c, cs_pass pass)
 {
-    bool forward = pass == CS_PASS_FORWARD;
+    const cs_tensor_info *out = cs_kernel_out(c->kernel);
+    int64_t columns = cs_tensor_columns(out), n = cs_tensor_rows(out) * c->batch;
+    const cs_rows rows = {.from = c->at->parameters,
+                          .to = c->at->out.data,
+                          .ids = c->at->in[0].data,
+                          .from_stride = columns,
+                          .to_stride = columns,
+                          .n = n,
+                          .columns = columns};
+    if (pass == CS_PASS_FORWARD)
+        return cs_device_copy_rows(c->launcher, c->kernel->precision, &rows, c->error);
     cs_work work = {.a = c->at->in[0].data,
                     .g = c->at->grad_out.data,
-                    .w = c->at->parameters,
-                    .y = forward ? c->at->out.data : c->at->grad_parameters,
-                    .columns = cs_tensor_columns(cs_kernel_out(c->kernel))};
-    return start(c, forward ? CS_BODY_embedding_forward : CS_BODY_embedding_weight, &work, c->out);
+                    .y = c->at->grad_parameters,
+                    .columns = columns};
+    return start(c, CS_BODY_embedding_weight, &work, c->out);
 }
 
 /* ---- norms of rows ---- */
@@ -315,7 +356,7 @@ static cs_status entropy(const call *c, cs_pass pass)
         return status == CS_OK ? start(c, CS_BODY_sum_up, &sum, 1) : status;
     }
     work.y = c->at->grad_in[0].data;
-    return start(c, CS_BODY_entropy_input, &work, c->in);
+    return start(c, CS_BODY_entropy_input, &work, c->rows);
 }
 
 /* The target is a row of zeros. */

@@ -30,6 +30,9 @@ CS_MUST_CHECK cs_status cs_device_run(const cs_launcher *launcher, const cs_kern
 CS_MUST_CHECK cs_status cs_device_fill(const cs_launcher *launcher, cs_fill fill,
                                        cs_precision precision, void *data, int64_t elements,
                                        double limit, cs_error *error);
+CS_MUST_CHECK cs_status cs_device_widen(const cs_launcher *launcher, cs_precision precision,
+                                        float *to, const void *from, int64_t elements,
+                                        cs_error *error);
 CS_MUST_CHECK cs_status cs_device_update(const cs_launcher *launcher, const cs_update *update,
                                          cs_error *error);
 
@@ -40,6 +43,18 @@ CS_MUST_CHECK cs_status cs_device_sum_rows(const cs_launcher *launcher, cs_preci
                                            const void *from, int64_t stride, int64_t rows,
                                            int64_t columns, void *to, void *workspace,
                                            cs_error *error);
+
+/* n rows of `columns` numbers. */
+typedef struct cs_rows {
+    const void *from;
+    void *to;
+    const int64_t *ids;             /* of rows of `from`, or NULL: in their order */
+    int64_t from_stride, to_stride; /* elements */
+    int64_t n, columns;
+} cs_rows;
+
+CS_MUST_CHECK cs_status cs_device_copy_rows(const cs_launcher *launcher, cs_precision precision,
+                                            const cs_rows *rows, cs_error *error);
 
 /* The window of a pooling, per direction; sizes of 1 where it has none. */
 cs_window_work cs_device_window(const cs_kernel *kernel);

@@ -1,7 +1,7 @@
 /* What one small kernel of a GPU does, as data: own kernels for what libraries do not offer.
  *
- * A body does one item of a kernel: an element, or a row that the threads of a block share
- * (device-code.h). A work says where it reads and writes. The bodies are compiled for the GPU, and
+ * A body does one item of a kernel: an element, a group of neighbours, or a row that several threads
+ * share (device-code.h). A work says where it reads and writes. The bodies are compiled for the GPU, and
  * for the host to be tested; which of them an operator needs is device-operators.h.
  *
  * Plain C and C++: the CUDA compiler reads it too.
@@ -11,47 +11,48 @@
 
 #include "sim/workload/precision.h"
 
-/* name, whether an item is a row */
+/* name, what an item is: an element; a group of neighbours, as many as 16 bytes hold, which a thread
+ * reads and writes at once; a row */
 #define CS_BODY_MAP(X)                                                                             \
-    X(fill_numbers, 0)                                                                             \
-    X(fill_ids, 0)                                                                                 \
-    X(accumulate, 0)                                                                               \
-    X(update, 0)                                                                                   \
-    X(map_forward, 0)                                                                              \
-    X(map_input, 0)                                                                                \
-    X(add, 0)                                                                                      \
-    X(mul, 0)                                                                                      \
-    X(copy_blocks, 0)                                                                              \
-    X(dropout_forward, 0)                                                                          \
-    X(dropout_input, 0)                                                                            \
-    X(rotate, 0)                                                                                   \
-    X(pool_forward, 0)                                                                             \
-    X(pool_input, 0)                                                                               \
-    X(embedding_forward, 0)                                                                        \
-    X(embedding_weight, 0)                                                                         \
-    X(sum_columns, 0)                                                                              \
-    X(add_partial_sums, 0)                                                                         \
-    X(widen, 0)                                                                                    \
-    X(accumulate_wide, 0)                                                                          \
-    X(entropy_input, 0)                                                                            \
-    X(squares_input, 0)                                                                            \
-    X(point, 0)                                                                                    \
-    X(norm_forward, 1)                                                                             \
-    X(norm_input, 1)                                                                               \
-    X(entropy_forward, 1)                                                                          \
-    X(squares_forward, 1)                                                                          \
-    X(sum_up, 1)                                                                                   \
-    X(weigh_forward, 1)                                                                            \
-    X(weigh_input, 1)
+    X(fill_numbers, element)                                                                       \
+    X(fill_ids, element)                                                                           \
+    X(accumulate, group)                                                                           \
+    X(update, group)                                                                               \
+    X(map_forward, group)                                                                          \
+    X(map_input, group)                                                                            \
+    X(add, group)                                                                                  \
+    X(add_table, group)                                                                            \
+    X(mul, group)                                                                                  \
+    X(copy_rows, element)                                                                          \
+    X(dropout_forward, group)                                                                      \
+    X(dropout_input, group)                                                                        \
+    X(rotate, element)                                                                             \
+    X(pool_forward, element)                                                                       \
+    X(pool_input, element)                                                                         \
+    X(embedding_weight, element)                                                                   \
+    X(sum_columns, element)                                                                        \
+    X(add_partial_sums, row)                                                                       \
+    X(widen, group)                                                                                \
+    X(accumulate_wide, group)                                                                      \
+    X(entropy_forward, row)                                                                        \
+    X(entropy_input, row)                                                                          \
+    X(squares_forward, row)                                                                        \
+    X(squares_input, group)                                                                        \
+    X(sum_up, row)                                                                                 \
+    X(norm_forward, row)                                                                           \
+    X(norm_input, row)                                                                             \
+    X(weigh_forward, row)                                                                          \
+    X(weigh_input, row)                                                                            \
+    X(point, element)
 
 typedef enum cs_body {
-#define CS_BODY_ENUM(name, row) CS_BODY_##name,
+#define CS_BODY_ENUM(name, item) CS_BODY_##name,
     CS_BODY_MAP(CS_BODY_ENUM)
 #undef CS_BODY_ENUM
         CS_N_BODIES
 } cs_body;
 
-/* A window over images of up to three directions. */
+/* A window over images of up to three directions, of fewer than 2^31 elements each. */
 typedef struct cs_window_work {
     int32_t in[3], out[3], kernel[3], stride[3], pad[3];
     int32_t adaptive, most; /* evenly divided; the maximum, not the mean */
@@ -72,7 +73,8 @@ typedef struct cs_point_work {
     int64_t samples, keys, shared; /* keys: heads of keys; shared: heads per head of keys */
 } cs_point_work;
 
-/* What each body takes stands with it in device-code.h. */
+/* What each body takes stands with it in device-code.h. Of rows, `columns` tells how long they are, so
+ * that short ones get few threads; 0: long. */
 typedef struct cs_work {
     const void *a, *b, *g, *w;
     void *y, *s, *t;

@@ -127,6 +127,23 @@ static int64_t states_of(const cs_trainer *trainer)
     return trainer->n_states + (width_of(trainer) < FLOAT);
 }
 
+/* An optimizer of mixed precision updates its own copy of the parameters, the first of the states: it
+ * starts as they do, or the first update would write nothing but steps in their place. */
+static cs_status copy_masters(cs_trainer *trainer, const cs_part *part, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t p = part->first_op; p < part->end_op && status == CS_OK; p++) {
+        int64_t n = parameters_of(&trainer->net->ops[p]);
+        int64_t place = part->offsets[p - part->first_op];
+        if (n > 0)
+            status = trainer->backend->widen(
+                trainer->bench, (float *)part->states.data + place * states_of(trainer),
+                (char *)part->parameters.data + place * width_of(trainer), n, trainer->precision,
+                error);
+    }
+    return status;
+}
+
 static cs_status fill_part(cs_trainer *trainer, cs_part *part, cs_error *error)
 {
     const cs_backend *backend = trainer->backend;
@@ -148,6 +165,8 @@ static cs_status fill_part(cs_trainer *trainer, cs_part *part, cs_error *error)
     if (status == CS_OK && states > 0)
         status = backend->fill(bench, CS_FILL_ZERO, CS_PRECISION_FP32, part->states.data, states, 0,
                                error);
+    if (status == CS_OK && width_of(trainer) < FLOAT)
+        status = copy_masters(trainer, part, error);
     return status;
 }
 

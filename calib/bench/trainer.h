@@ -47,7 +47,7 @@ typedef struct cs_trainer {
     cs_op_cost *costs;      /* per operator */
     uint8_t *passes;        /* per operator: bit 1 << cs_pass of each that has work */
     uint32_t *writer;       /* per tensor: the operator, or CS_NO_TENSOR */
-    cs_block workspace;     /* of kernels, as large as the largest so far */
+    cs_block workspace;     /* of the kernel that is started: given back behind it */
 } cs_trainer;
 
 typedef struct cs_part {
