@@ -622,9 +622,10 @@ cJSON *cs_costs_json(const cs_costs *costs)
         const char *key;
         uint32_t n;
         bool (*add)(cJSON *, const cs_costs *, uint32_t);
+        bool rare; /* left out where there are none */
     } lists[] = {{"sources", costs->n_sources, add_source},
                  {"compute", costs->n_compute, add_compute},
-                 {"memory", costs->n_memory, add_memory},
+                 {"memory", costs->n_memory, add_memory, .rare = true},
                  {"network", costs->n_network, add_network},
                  {"bandwidths", costs->n_bandwidths, add_bandwidth},
                  {"overheads", costs->n_overheads, add_overhead}};
@@ -632,6 +633,8 @@ cJSON *cs_costs_json(const cs_costs *costs)
     bool done = root && cs_field_write(document_fields,
                                        &(document){.schema_version = SCHEMA_VERSION}, root);
     for (size_t i = 0; done && i < sizeof(lists) / sizeof(lists[0]); i++) {
+        if (lists[i].rare && lists[i].n == 0)
+            continue;
         cJSON *list = cJSON_AddArrayToObject(root, lists[i].key);
         done = list != NULL;
         for (uint32_t k = 0; done && k < lists[i].n; k++)

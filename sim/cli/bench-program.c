@@ -232,6 +232,8 @@ static cs_status start(char *const *words, cs_error *error)
     forward_signals(before, &mask);
     int failed = spawn(words, &mask, &started);
     child = started;
+    if (told && started > 0) /* another thread took a signal meanwhile */
+        kill(started, SIGTERM);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     while (failed == 0 && waitpid(started, &code, 0) < 0 && errno == EINTR)
         ;
