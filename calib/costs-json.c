@@ -4,10 +4,11 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCHEMA_VERSION = 1, REGIMES_MAX = 64 };
+enum { SCHEMA_VERSION = 1, REGIMES_MAX = 64, POINT_VALUES = 5 };
 
 /* ---- tables ---- */
 
@@ -69,6 +70,10 @@ static const cs_field interval_fields[] = {
     {"high", CS_FIELD_NUMBER, offsetof(cs_cost_interval, high), .doc = "the upper bound"},
     {0}};
 
+/* Of which no interval is known. */
+static const cs_field value_fields[] = {
+    {"value", CS_FIELD_NUMBER, offsetof(cs_cost_interval, value), .doc = "what was found"}, {0}};
+
 typedef struct compute_parts {
     cs_cost_compute entry;
     const cJSON *passes[CS_COST_PASSES];
@@ -120,7 +125,7 @@ static const cs_field network_fields[] = {
     {"regimes", CS_FIELD_JSON, offsetof(network_parts, regimes), .doc = "by size",
      .shape = "[{regime}, ...]"},
     {"points", CS_FIELD_JSON, offsetof(network_parts, points), .fallback = "",
-     .doc = "what was measured", .shape = "[[bytes, seconds], ...]"},
+     .doc = "what was measured", .shape = "[[bytes, seconds, low, high, samples], ...]"},
     {"source", CS_FIELD_COUNT, offsetof(network_parts, source), .doc = "position in sources"},
     {0}};
 
@@ -239,10 +244,12 @@ static cs_status read_interval(reader *r, const cJSON *object, const cs_json_pla
                                const char *key, cs_cost_interval *out)
 {
     const cs_json_place place = {.up = up, .key = key};
-    cs_cost_interval interval;
+    cs_cost_interval interval = {.low = 0, .high = INFINITY};
     if (!object)
         return CS_OK;
-    const cs_status status = read_fields(r, object, &place, interval_fields, &interval);
+    const bool known = cs_json_member(object, "low") || cs_json_member(object, "high");
+    const cs_status status =
+        read_fields(r, object, &place, known ? interval_fields : value_fields, &interval);
     if (status != CS_OK)
         return status;
     if (interval.low > interval.value || interval.value > interval.high)
@@ -389,15 +396,35 @@ static cs_status read_regimes(reader *r, const cJSON *list, const cs_json_place 
     return status;
 }
 
+static bool is_count(double value, double most)
+{
+    return value >= 0 && value <= most && value == floor(value);
+}
+
 static cs_status read_point(reader *r, const cJSON *item, const cs_json_place *place,
                             cs_cost_point *out)
 {
-    const cJSON *bytes = cJSON_IsArray(item) ? item->child : NULL;
-    const cJSON *seconds = bytes ? bytes->next : NULL;
-    if (!cJSON_IsNumber(bytes) || !cJSON_IsNumber(seconds) || seconds->next ||
-        !(bytes->valuedouble >= 0 && bytes->valuedouble < 0x1p53) || !(seconds->valuedouble > 0))
-        return bad_kind(r, item, place, "[bytes, seconds], bytes >= 0 and seconds > 0");
-    *out = (cs_cost_point){(int64_t)bytes->valuedouble, seconds->valuedouble};
+    double value[POINT_VALUES] = {0};
+    const int n = cJSON_IsArray(item) ? cJSON_GetArraySize(item) : 0;
+    bool good = n == 2 || n == POINT_VALUES;
+    const cJSON *at = good ? item->child : NULL;
+    for (int i = 0; i < n && good; i++, at = at->next) {
+        good = cJSON_IsNumber(at);
+        value[i] = at->valuedouble;
+    }
+    good = good && is_count(value[0], 0x1p53) && value[1] > 0;
+    if (good && n == POINT_VALUES)
+        good = 0 < value[2] && value[2] <= value[1] && value[1] <= value[3] && value[4] >= 1 &&
+               is_count(value[4], UINT32_MAX);
+    if (!good)
+        return bad_kind(r, item, place,
+                        "[bytes, seconds] or [bytes, seconds, low, high, samples], bytes and "
+                        "samples whole, 0 < low <= seconds <= high");
+    *out = (cs_cost_point){.bytes = (int64_t)value[0],
+                           .seconds = value[1],
+                           .low = value[2],
+                           .high = value[3],
+                           .samples = (uint32_t)value[4]};
     return CS_OK;
 }
 
@@ -566,19 +593,27 @@ static bool add_memory(cJSON *list, const cs_costs *costs, uint32_t i)
     return add_object(list, memory_fields, &costs->memory[i]) != NULL;
 }
 
+static bool add_interval(cJSON *object, const char *key, const cs_cost_interval *interval)
+{
+    return add_part(object, key,
+                    cs_cost_interval_is_known(interval) ? interval_fields : value_fields, interval);
+}
+
 static bool add_regime(cJSON *list, const cs_cost_regime *regime)
 {
     const regime_parts parts = {.regime = *regime};
     cJSON *object = cJSON_CreateObject();
     return cJSON_AddItemToArray(list, object) && cs_field_write(regime_fields, &parts, object) &&
-           add_part(object, "alpha_s", interval_fields, &regime->alpha) &&
-           add_part(object, "beta_s_per_byte", interval_fields, &regime->beta);
+           add_interval(object, "alpha_s", &regime->alpha) &&
+           add_interval(object, "beta_s_per_byte", &regime->beta);
 }
 
 static bool add_point(cJSON *list, const cs_cost_point *point)
 {
-    const double pair[] = {(double)point->bytes, point->seconds};
-    return cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(pair, 2));
+    const double values[POINT_VALUES] = {(double)point->bytes, point->seconds, point->low,
+                                         point->high, point->samples};
+    return cJSON_AddItemToArray(
+        list, cJSON_CreateDoubleArray(values, point->samples > 0 ? POINT_VALUES : 2));
 }
 
 static bool add_network(cJSON *list, const cs_costs *costs, uint32_t i)
@@ -606,7 +641,7 @@ static bool add_bandwidth(cJSON *list, const cs_costs *costs, uint32_t i)
 {
     const bandwidth_parts parts = {.entry = costs->bandwidths[i]};
     cJSON *object = add_object(list, bandwidth_fields, &parts);
-    return object && add_part(object, "bytes_per_s", interval_fields, &parts.entry.bytes_per_s);
+    return object && add_interval(object, "bytes_per_s", &parts.entry.bytes_per_s);
 }
 
 static bool add_overhead(cJSON *list, const cs_costs *costs, uint32_t i)

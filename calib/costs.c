@@ -2,6 +2,7 @@
 
 #include "sim/base/vector.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,11 @@ double cs_cost_seconds(const cs_cost_network *network, int64_t bytes)
 {
     const cs_cost_regime *regime = cs_cost_regime_of(network, bytes);
     return regime->alpha.value + regime->beta.value * (double)bytes;
+}
+
+bool cs_cost_interval_is_known(const cs_cost_interval *interval)
+{
+    return isfinite(interval->high);
 }
 
 double cs_cost_bus_factor(cs_cost_collective collective, uint32_t ranks)

@@ -102,10 +102,12 @@ typedef enum cs_cost_collective {
 extern const char *const cs_cost_collective_names[]; /* ended by NULL */
 extern const char *const cs_cost_level_names[];
 
-/* A value with its 95 % confidence interval. */
+/* A value with its 95 % confidence interval; low 0 and high infinite where nothing is known of it. */
 typedef struct cs_cost_interval {
     double value, low, high;
 } cs_cost_interval;
+
+bool cs_cost_interval_is_known(const cs_cost_interval *interval);
 
 /* time = alpha + beta * bytes, for messages of `from` bytes up to the `from` of the next regime. */
 typedef struct cs_cost_regime {
@@ -113,13 +115,17 @@ typedef struct cs_cost_regime {
     cs_cost_interval alpha; /* s, >= 0 */
     cs_cost_interval beta;  /* s per byte, >= 0 */
     double error;           /* root mean square of the relative residuals, outliers left out */
-    uint32_t points;        /* that it was fitted to */
+    uint32_t points;        /* that it was fitted to; what was read twice counts once */
     uint32_t outliers;      /* of them, those that hardly count */
 } cs_cost_regime;
 
+/* A timing of so many bytes, or the median of several. */
 typedef struct cs_cost_point {
     int64_t bytes;
     double seconds;
+    double low, high;  /* s: interval of the median, as of cs_cost_timing; both 0: not known */
+    uint32_t samples;  /* 0: not known */
+    double resolution; /* s: steps in which `seconds` is written, 0: fine ones; not kept in files */
 } cs_cost_point;
 
 typedef struct cs_cost_network {

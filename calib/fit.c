@@ -46,16 +46,19 @@ bool cs_fit_is_settled(const cs_cost_timing *timing, double share)
 /* Beyond these many scales a residual does not count at all (Tukey's bisquare, 95 % efficient where
  * errors are normal), and counts less than its square (Huber). */
 static const double bisquare = 4.685, huber = 1.345;
-static const double least_scale = 1e-9; /* where the points lie on a line */
-enum { ROUNDS = 50 };
+static const double least_scale = 1e-9;  /* where the points lie on a line */
+static const double greatest_scale = 10; /* beyond that nothing is known at all */
+enum { ROUNDS = 50, HALVINGS = 50 };
 
 typedef struct line {
     double alpha, beta;
 } line;
 
-/* Points of a run, with scratch for as many. */
+/* Points of a run, with scratch for as many. All deviations are relative to the time. */
 typedef struct run {
     const double *bytes, *seconds;
+    const double *spread; /* deviation that a point is known to have: of its median, of rounding */
+    double *sigma;        /* and with the noise that all have */
     double *weights, *residuals, *scratch;
     size_t n;
 } run;
@@ -67,11 +70,17 @@ static double fitted(const line *of, double bytes)
 }
 
 /* Residuals relative to the fit, so that points too high and too low by the same factor pull
- * equally. */
+ * equally; in sigmas. */
 static void find_residuals(const run *r, const line *of)
 {
     for (size_t i = 0; i < r->n; i++)
-        r->residuals[i] = r->seconds[i] / fitted(of, r->bytes[i]) - 1;
+        r->residuals[i] = (r->seconds[i] / fitted(of, r->bytes[i]) - 1) / r->sigma[i];
+}
+
+static void set_sigma(const run *r, double noise)
+{
+    for (size_t i = 0; i < r->n; i++)
+        r->sigma[i] = hypot(noise, r->spread[i]);
 }
 
 /* Weighted least squares with alpha, beta >= 0: where one would be negative it is 0, and the other
@@ -93,7 +102,7 @@ static line solve(const run *r)
 static line start(const run *r)
 {
     for (size_t i = 0; i < r->n; i++)
-        r->weights[i] = 1 / (r->seconds[i] * r->seconds[i]);
+        r->weights[i] = pow(r->seconds[i] * r->sigma[i], -2);
     return solve(r);
 }
 
@@ -112,7 +121,7 @@ static double improve(const run *r, double scale, bool redescends, line *of)
     double moved = 0, sum = 0;
     find_residuals(r, of);
     for (size_t i = 0; i < r->n; i++) {
-        const double f = fitted(of, r->bytes[i]);
+        const double f = fitted(of, r->bytes[i]) * r->sigma[i];
         r->weights[i] = weight_of(r->residuals[i] / scale, redescends) / (f * f);
         sum += r->weights[i];
     }
@@ -131,15 +140,25 @@ static void iterate(const run *r, double scale, bool redescends, line *of)
         continue;
 }
 
-/* From the median of the absolute residuals, corrected for the two parameters. */
+static double median_of(double *values, size_t n)
+{
+    gsl_sort(values, 1, n);
+    return gsl_stats_median_from_sorted_data(values, 1, n);
+}
+
+/* Of the residuals, in sigmas: from the median of the absolute ones, corrected for the two
+ * parameters. It is no less than what the points are known to vary by: rounded times may lie on a
+ * line by chance. */
 static double scale_of(const run *r)
 {
     for (size_t i = 0; i < r->n; i++)
+        r->scratch[i] = fmax(r->spread[i], least_scale) / r->sigma[i];
+    const double least = median_of(r->scratch, r->n);
+    for (size_t i = 0; i < r->n; i++)
         r->scratch[i] = fabs(r->residuals[i]);
-    gsl_sort(r->scratch, 1, r->n);
-    const double mad = gsl_stats_median_from_sorted_data(r->scratch, 1, r->n);
+    const double mad = median_of(r->scratch, r->n);
     const double free_n = r->n > 2 ? (double)r->n / ((double)r->n - 2) : 1;
-    return fmax(1.4826 * mad * sqrt(free_n), least_scale);
+    return fmax(1.4826 * mad * sqrt(free_n), least);
 }
 
 /* Huber's loss has one minimum, where the bisquare starts from. */
@@ -161,27 +180,24 @@ typedef struct search {
     double *loss;   /* [a * (n_cuts + 1) + b]: of the run of cuts a to b */
     double *best;   /* [k * (n_cuts + 1) + b]: of k + 1 regimes up to cut b */
     uint32_t *from; /* the same: where the last of them begins */
-    double scale;   /* of the noise */
 } search;
 
 enum { MOST_CUTS = 64 };
 
 static run slice(const run *all, uint32_t from, uint32_t to)
 {
-    return (run){all->bytes + from,     all->seconds + from, all->weights + from,
-                 all->residuals + from, all->scratch + from, to - from};
+    return (run){all->bytes + from,   all->seconds + from,   all->spread + from,  all->sigma + from,
+                 all->weights + from, all->residuals + from, all->scratch + from, to - from};
 }
 
-/* Noise, not knowing the regimes: the residuals of short runs, the median of which no outlier and no
- * break point reaches. The root of chi-squared with two degrees of freedom over two has the median
- * sqrt(ln 2) = 0.8326. */
-static double local_scale(const run *all)
+/* The residuals of short runs, in sigmas of that noise: the median of their roots of mean squares,
+ * which no outlier and no break point reaches. */
+static double local_residual(const run *all, double noise)
 {
     const uint32_t n = (uint32_t)all->n;
     uint32_t count = 0;
-    double *rms = malloc(n * sizeof(*rms));
-    if (!rms)
-        return -1;
+    double *rms = all->scratch;
+    set_sigma(all, noise);
     for (uint32_t i = 0; i + CS_FIT_RUN <= n; i++) {
         const run r = slice(all, i, i + CS_FIT_RUN);
         const line of = start(&r);
@@ -191,20 +207,32 @@ static double local_scale(const run *all)
             sum += r.residuals[k] * r.residuals[k];
         rms[count++] = sqrt(sum / (CS_FIT_RUN - 2));
     }
-    gsl_sort(rms, 1, count);
-    const double median = count > 0 ? gsl_stats_median_from_sorted_data(rms, 1, count) : 1;
-    free(rms); /* of fewer points than a run none can be called an outlier */
-    return fmax(median / sqrt(M_LN2), least_scale);
+    return median_of(rms, count);
 }
 
-/* Squares in scales, cut off where the bisquare's weights end. */
-static double loss_of(const run *r, double scale)
+/* The noise that all points have, not knowing the regimes: that with which short runs come out as
+ * they should. The root of chi-squared with two degrees of freedom over two has the median sqrt(ln
+ * 2) = 0.8326. The residuals fall as the noise grows. */
+static void find_noise(const run *all)
+{
+    double low = least_scale, high = greatest_scale;
+    for (int i = 0; i < HALVINGS && all->n >= CS_FIT_RUN; i++) {
+        const double middle = sqrt(low * high);
+        if (local_residual(all, middle) > sqrt(M_LN2))
+            low = middle;
+        else
+            high = middle;
+    }
+    /* of fewer points than a run none can be called an outlier */
+    set_sigma(all, all->n >= CS_FIT_RUN ? high : greatest_scale);
+}
+
+/* Squares, cut off where the bisquare's weights end. */
+static double loss_of(const run *r)
 {
     double sum = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        const double u = r->residuals[i] / scale;
-        sum += fmin(u * u, bisquare * bisquare);
-    }
+    for (size_t i = 0; i < r->n; i++)
+        sum += fmin(r->residuals[i] * r->residuals[i], bisquare * bisquare);
     return sum;
 }
 
@@ -227,8 +255,8 @@ static double run_loss(const search *s, uint32_t a, uint32_t b)
     const run r = slice(&s->all, s->cuts[a], s->cuts[b]);
     if (r.n < CS_FIT_RUN || r.bytes[0] == r.bytes[r.n - 1])
         return INFINITY;
-    (void)fit_line(&r, s->scale);
-    return loss_of(&r, s->scale);
+    (void)fit_line(&r, 1);
+    return loss_of(&r);
 }
 
 /* The best division of the first b cuts into k + 1 regimes, from those into k. */
@@ -289,7 +317,8 @@ static uint32_t divide(const search *s, uint32_t most, uint32_t *ends)
 /* ---- intervals ---- */
 
 /* Huber, Robust Statistics, 1981, section 7.6: scale^2 [sum psi^2 / (n - 2)] / [mean psi']^2 times
- * the inverse of X'X, where a row of X is (1, bytes) / fitted; with his correction for small n. */
+ * the inverse of X'X, where a row of X is (1, bytes) / (fitted sigma); with his correction for small
+ * n. */
 static double covariance_factor(const run *r, double scale)
 {
     double psi2 = 0, slope = 0, slope2 = 0;
@@ -314,13 +343,13 @@ static void inverse(const run *r, const line *of, double *alpha, double *beta)
 {
     double a = 0, b = 0, c = 0, mean = 0;
     for (size_t i = 0; i < r->n; i++) {
-        const double f = fitted(of, r->bytes[i]), w = 1 / (f * f);
+        const double f = fitted(of, r->bytes[i]) * r->sigma[i], w = 1 / (f * f);
         a += w;
         mean += w * r->bytes[i];
     }
     mean /= a;
     for (size_t i = 0; i < r->n; i++) {
-        const double f = fitted(of, r->bytes[i]), d = r->bytes[i] - mean;
+        const double f = fitted(of, r->bytes[i]) * r->sigma[i], d = r->bytes[i] - mean;
         c += d * d / (f * f);
     }
     b = mean * mean;
@@ -332,13 +361,13 @@ static cs_cost_interval interval(double value, double variance, double t)
 {
     const double half = t * sqrt(variance);
     if (!isfinite(half)) /* too few points to tell */
-        return (cs_cost_interval){value, 0, fmax(10 * value, value)};
+        return (cs_cost_interval){value, 0, INFINITY};
     return (cs_cost_interval){value, fmax(value - half, 0), value + half};
 }
 
-static cs_cost_regime finish_regime(const run *r, double rough_scale)
+static cs_cost_regime finish_regime(const run *r)
 {
-    line of = fit_line(r, rough_scale);
+    line of = fit_line(r, 1);
     double scale = scale_of(r), variance_alpha, variance_beta, squares = 0;
     uint32_t kept = 0;
     for (int i = 0; i < 3; i++) { /* line and scale depend on each other */
@@ -347,9 +376,10 @@ static cs_cost_regime finish_regime(const run *r, double rough_scale)
         scale = scale_of(r);
     }
     for (size_t i = 0; i < r->n; i++) {
-        if (fabs(r->residuals[i]) >= 3 * scale && fabs(r->residuals[i]) > 1e-6)
+        const double off = r->residuals[i] * r->sigma[i];
+        if (fabs(r->residuals[i]) >= 3 * scale && fabs(off) > 1e-6)
             continue;
-        squares += r->residuals[i] * r->residuals[i];
+        squares += off * off;
         kept++;
     }
     inverse(r, &of, &variance_alpha, &variance_beta);
@@ -365,11 +395,41 @@ static cs_cost_regime finish_regime(const run *r, double rough_scale)
 
 /* ---- all together ---- */
 
-static bool allocate(search *s, uint32_t n)
+enum { COLUMNS = 7 };
+
+/* Deviation of a median from its interval, which n samples have with the probability 1 - 2^(1 - n), or
+ * with 95 % where they are enough for that; and of a number that was rounded. */
+static double spread_of(const cs_cost_point *point)
 {
-    double *values = calloc(5 * (size_t)n, sizeof(*values));
+    const double tails = fmax(ldexp(1, -(int)fmin(point->samples, 60)), tail);
+    const double sigmas = point->samples > 1 ? gsl_cdf_ugaussian_Qinv(tails) : INFINITY;
+    return hypot((point->high - point->low) / (2 * sigmas), point->resolution / sqrt(12)) /
+           point->seconds;
+}
+
+/* What was read twice is not known better for it. */
+static bool was_there(const cs_cost_point *points, uint32_t i)
+{
+    for (uint32_t k = i; k-- > 0 && points[k].bytes == points[i].bytes;)
+        if (points[k].seconds == points[i].seconds)
+            return true;
+    return false;
+}
+
+static bool allocate(search *s, const cs_cost_point *points, uint32_t n)
+{
+    double *values = calloc(COLUMNS * (size_t)n, sizeof(*values));
     const size_t row = MOST_CUTS + 2;
-    s->all = (run){values, values + n, values + 2 * n, values + 3 * n, values + 4 * n, n};
+    uint32_t kept = 0;
+    for (uint32_t i = 0; values && i < n; i++) {
+        if (was_there(points, i))
+            continue;
+        values[kept] = (double)points[i].bytes;
+        values[n + kept] = points[i].seconds;
+        values[2 * n + kept++] = spread_of(&points[i]);
+    }
+    s->all = (run){values,         values + n,     values + 2 * n, values + 3 * n,
+                   values + 4 * n, values + 5 * n, values + 6 * n, kept};
     s->cuts = calloc((size_t)n + 1, sizeof(*s->cuts));
     s->loss = calloc(row * row, sizeof(*s->loss));
     s->best = calloc(CS_FIT_REGIMES_MAX * row, sizeof(*s->best));
@@ -428,7 +488,7 @@ static void fit_all(search *s, uint32_t most, cs_fit *fit)
     }
     for (uint32_t i = 0; i < fit->n_regimes; i++) {
         const run r = slice(&s->all, first, ends[i]);
-        fit->regimes[i] = finish_regime(&r, s->scale);
+        fit->regimes[i] = finish_regime(&r);
         first = ends[i];
     }
     fit->regimes[0].from = 0;
@@ -444,16 +504,11 @@ cs_status cs_fit_regimes(const cs_cost_point *points, uint32_t n, uint32_t most,
     if (status != CS_OK)
         return status;
     most = most < 1 ? 1 : most > CS_FIT_REGIMES_MAX ? CS_FIT_REGIMES_MAX : most;
-    bool ready = allocate(&s, n);
-    for (uint32_t i = 0; ready && i < n; i++) {
-        ((double *)(uintptr_t)s.all.bytes)[i] = (double)points[i].bytes;
-        ((double *)(uintptr_t)s.all.seconds)[i] = points[i].seconds;
-    }
-    if (ready)
-        s.scale = local_scale(&s.all);
-    ready = ready && s.scale > 0;
-    if (ready)
+    const bool ready = allocate(&s, points, n);
+    if (ready) {
+        find_noise(&s.all);
         fit_all(&s, most, &made);
+    }
     release(&s);
     if (!ready)
         return cs_error_no_memory(error);

@@ -8,7 +8,9 @@
  *
  * Regimes. A message of m bytes takes alpha + beta m, alpha and beta being others for short and long
  * messages (other protocols, other algorithms). Residuals are relative: every size counts the same,
- * and an error of 1 us matters at 8 bytes, not at 1 GiB. In a regime alpha and beta >= 0 are found by
+ * and an error of 1 us matters at 8 bytes, not at 1 GiB. The deviation of a point is the noise that all
+ * have, found from the residuals of short runs, together with what is known of it alone: the interval
+ * of its median, and r / sqrt(12) where it was rounded to steps of r. In a regime alpha and beta >= 0 are found by
  * weighted least squares, iterated with Huber's weights and then Tukey's bisquare, so that outliers
  * do not count (Holland and Welsch, Communications in Statistics A6(9), 1977). Break points are found
  * by dynamic programming over all divisions into up to `most` runs of at least CS_FIT_RUN points
@@ -17,8 +19,11 @@
  * 7(2), 1997. What is between the last size of a regime and the first of the next belongs to the
  * former. O(n^3).
  *
+ * A timing that is there twice, to the last digit, counts once: a log was read twice.
+ *
  * Intervals are those of Student's t with Huber's covariance (Robust Statistics, 1981, section 7.6),
- * 95 % for each parameter by itself, given the break points.
+ * 95 % for each parameter by itself, given the break points. Two points show nothing of how far they
+ * are off: there is no interval then.
  */
 #ifndef CS_CALIB_FIT_H
 #define CS_CALIB_FIT_H

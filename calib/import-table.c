@@ -51,7 +51,7 @@ cs_status cs_import_whole(const cs_import *import)
 }
 
 cs_status cs_import_row(cs_import *import, cs_cost_collective collective, cs_cost_level level,
-                        uint32_t ranks, int64_t bytes, double microseconds)
+                        uint32_t ranks, int64_t bytes, double microseconds, double resolution)
 {
     if (bytes == 0) {
         import->report.n_skipped++;
@@ -61,8 +61,10 @@ cs_status cs_import_row(cs_import *import, cs_cost_collective collective, cs_cos
         return cs_log_invalid(&import->log, import->error, "a time must be > 0 (got %g us)",
                               microseconds);
     import->report.n_rows++;
-    return cs_measurements_add(&import->measurements, collective, level, ranks,
-                               (cs_cost_point){bytes, microseconds * 1e-6}, import->error);
+    const cs_cost_point point = {
+        .bytes = bytes, .seconds = microseconds * 1e-6, .resolution = resolution * 1e-6};
+    return cs_measurements_add(&import->measurements, collective, level, ranks, point,
+                               import->error);
 }
 
 static cs_status add_all(cs_import *import, const char *tool, cs_costs *costs)

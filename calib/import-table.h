@@ -25,10 +25,11 @@ CS_MUST_CHECK cs_status cs_import_level(const cs_import *import, cs_cost_level *
 /* CS_INVALID for a row without its newline, which may have lost its end. */
 CS_MUST_CHECK cs_status cs_import_whole(const cs_import *import);
 
-/* Adds a row. CS_INVALID for a time that is not > 0; rows of no bytes are skipped. */
+/* Adds a row, its time rounded to steps of `resolution` (us). CS_INVALID for a time that is not > 0;
+ * rows of no bytes are skipped. */
 CS_MUST_CHECK cs_status cs_import_row(cs_import *import, cs_cost_collective collective,
                                       cs_cost_level level, uint32_t ranks, int64_t bytes,
-                                      double microseconds);
+                                      double microseconds, double resolution);
 
 /* Fits all and adds it to the costs, with `tool` and the file as source; CS_INVALID when there was
  * nothing. Finishes the measurements in any case. */

@@ -79,6 +79,22 @@ bool cs_log_number(const cs_log_lines *log, uint32_t word, double *out)
            cs_number_parse(log->words[word].text, log->words[word].length, out);
 }
 
+double cs_log_resolution(const cs_log_lines *log, uint32_t word)
+{
+    double step = 1;
+    bool behind_point = false;
+    if (word >= log->n_words)
+        return 0;
+    for (size_t i = 0; i < log->words[word].length; i++) {
+        const char c = log->words[word].text[i];
+        if (!is_digit(c) && (c != '.' || behind_point))
+            return 0;
+        step /= behind_point ? 10 : 1;
+        behind_point |= c == '.';
+    }
+    return step;
+}
+
 bool cs_log_count(const cs_log_lines *log, uint32_t word, int64_t *out)
 {
     double value;

@@ -38,6 +38,9 @@ uint32_t cs_log_find(const cs_log_lines *log, const char *text, uint32_t first);
 
 /* False when the word is no number, or is not there. */
 bool cs_log_number(const cs_log_lines *log, uint32_t word, double *out);
+/* What the last digit of that number counts: 0.01 of "1.61", 1 of "42962"; 0 of other ways to write
+ * one. */
+double cs_log_resolution(const cs_log_lines *log, uint32_t word);
 /* A whole number from 0 to 2^53. */
 bool cs_log_count(const cs_log_lines *log, uint32_t word, int64_t *out);
 

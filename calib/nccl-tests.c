@@ -26,6 +26,7 @@ typedef struct reader {
     char host[CS_LOG_WORD_BYTES]; /* of rank 0 */
     /* of the table that is being read */
     uint32_t table_line; /* where its header stands; 0: there is none */
+    uint32_t unnamed;    /* tables so far for which the log names no collective */
     uint32_t value,
         width; /* of the row's last words: which one is the time, and how many there are */
     cs_cost_collective what;
@@ -126,10 +127,21 @@ static cs_status find_columns(reader *r)
     return CS_OK;
 }
 
+/* An option stands for what the log does not say, and for one table only: which of several it means
+ * nobody knows. */
 static cs_status settle_collective(reader *r)
 {
     r->what = r->collective;
     const cs_status status = cs_import_collective(&r->import, &r->what);
+    r->unnamed += r->collective == NOT_KNOWN;
+    if (status == CS_OK && r->collective != NOT_KNOWN && r->what != r->collective)
+        return cs_log_invalid(
+            &r->import.log, r->import.error, "the log says that this is %s, and --collective %s",
+            cs_cost_collective_names[r->collective], cs_cost_collective_names[r->what]);
+    if (status == CS_OK && r->unnamed > 1)
+        return cs_log_invalid(&r->import.log, r->import.error,
+                              "this is the second table for which the log names no collective: "
+                              "--collective can only be that of one, divide the log");
     if (status != CS_OK || r->what != NOT_KNOWN)
         return status;
     return cs_log_invalid(&r->import.log, r->import.error,
@@ -233,7 +245,8 @@ static cs_status read_row(reader *r)
         if (status != CS_OK)
             return status;
     }
-    return cs_import_row(&r->import, r->what, r->level, r->ranks, bytes, value[0]);
+    return cs_import_row(&r->import, r->what, r->level, r->ranks, bytes, value[0],
+                         cs_log_resolution(log, first));
 }
 
 /* ---- all lines ---- */

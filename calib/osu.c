@@ -106,7 +106,7 @@ static cs_status read_row(reader *r)
 {
     const cs_log_lines *log = &r->import.log;
     int64_t bytes;
-    double value;
+    double value, resolution;
     const cs_status status = cs_import_whole(&r->import);
     if (status != CS_OK)
         return status;
@@ -118,9 +118,13 @@ static cs_status read_row(reader *r)
         return cs_log_invalid(log, r->import.error, "the test's own validation failed");
     if (r->test->per_rank && __builtin_mul_overflow(bytes, (int64_t)r->ranks, &bytes))
         return cs_log_invalid(log, r->import.error, "the size is too large");
-    if (r->test->rate && bytes > 0 && value > 0)
+    resolution = cs_log_resolution(log, r->column);
+    if (r->test->rate && bytes > 0 && value > 0) {
+        resolution *= (double)bytes / (value * value);
         value = (double)bytes / value; /* B / (MB/s) = us */
-    return cs_import_row(&r->import, r->test->collective, r->level, r->ranks, bytes, value);
+    }
+    return cs_import_row(&r->import, r->test->collective, r->level, r->ranks, bytes, value,
+                         resolution);
 }
 
 static cs_status read_line(reader *r)

@@ -43,8 +43,10 @@ set label 1 'bytes' at screen 0.5 * (across(area_left) + across(area_right)), do
 set label 2 'measured / fitted - 1' at screen across(16), 0.5 * (down(middle) + down(area_bottom)) \
     center rotate by 90 textcolor rgb text_colour
 set arrow 1 from x_first, 0 to x_last, 0 nohead lc rgb line_colour lw 0.8 back
-# a triangle is beyond the edge: above or below
-plot for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 ? NaN : $3) with points \
+# a triangle is beyond the edge: above or below; a bar is the interval of a median
+plot for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:5:(0):($6 - $5) with vectors \
+         nohead lc rgb int(word(colours, i)) lw 0.7, \
+     for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 ? NaN : $3) with points \
          pt 6 ps 0.5 lc rgb int(word(colours, i)), \
      for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 && $3 > 0 ? $3 : NaN) with points \
          pt 9 ps 0.8 lc rgb int(word(colours, i)), \

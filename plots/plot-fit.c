@@ -25,9 +25,9 @@ typedef struct fit_plot {
     double least_bytes, most_bytes, least_seconds, most_seconds, most_residual;
 } fit_plot;
 
-static double residual(const cs_cost_network *of, const cs_cost_point *point)
+static double residual(const cs_cost_network *of, int64_t bytes, double seconds)
 {
-    return 100 * (point->seconds / cs_cost_seconds(of, point->bytes) - 1);
+    return 100 * (seconds / cs_cost_seconds(of, bytes) - 1);
 }
 
 static void widen(fit_plot *p, const cs_cost_network *of)
@@ -71,14 +71,29 @@ static cs_status choose(fit_plot *p, cs_error *error)
 
 /* ---- data ---- */
 
+/* The interval of a median, within the panel; "NaN NaN" where none is known. */
+static void write_interval(const fit_plot *p, const cs_cost_network *of, const cs_cost_point *point,
+                           FILE *out)
+{
+    const double most = p->most_residual;
+    const double low = residual(of, point->bytes, point->low);
+    const double high = residual(of, point->bytes, point->high);
+    if (point->samples > 0 && low <= most && high >= -most)
+        fprintf(out, "%.12g %.12g\n", fmax(low, -most), fmin(high, most));
+    else
+        fputs("NaN NaN\n", out);
+}
+
 static void write_points(const fit_plot *p, FILE *out)
 {
     for (uint32_t s = 0; s < p->n; s++) {
         const cs_cost_network *of = p->series[s];
         for (uint32_t i = 0; i < of->n_points; i++) {
-            const double off = residual(of, &of->points[i]), most = p->most_residual;
-            fprintf(out, "%.12g %.12g %.12g %d\n", fmax((double)of->points[i].bytes, 1),
-                    of->points[i].seconds, fmin(fmax(off, -most), most), fabs(off) > most);
+            const cs_cost_point *point = &of->points[i];
+            const double off = residual(of, point->bytes, point->seconds), most = p->most_residual;
+            fprintf(out, "%.12g %.12g %.12g %d ", fmax((double)point->bytes, 1), point->seconds,
+                    fmin(fmax(off, -most), most), fabs(off) > most);
+            write_interval(p, of, point, out);
         }
         fputs("\n\n", out);
     }

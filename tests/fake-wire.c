@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-cs_status cs_wire_barrier(cs_error *error)
+cs_status cs_wire_barrier(const cs_wire *wire, cs_error *error)
 {
+    (void)wire;
     return cs_fake_turn(CS_FAKE_WIRE, "barrier", error);
 }
 

@@ -18,6 +18,9 @@
 #define NETWORK(collective, level, ranks, regimes)                                                 \
     "{\"collective\": \"" collective "\", \"level\": \"" level "\", \"ranks\": " ranks ", "        \
     "\"regimes\": [" regimes "], \"source\": 0}"
+#define POINT(values)                                                                              \
+    ", \"network\": [{\"collective\": \"send\", \"level\": \"node\", \"ranks\": 2, "               \
+    "\"regimes\": [" REGIME("0", "1", "1") "], \"source\": 0, \"points\": [[" values "]]}]}"
 #define HEAD "{\"schema_version\": 1, \"sources\": [" SOURCE "]"
 
 /* ---- the file ---- */
@@ -45,7 +48,13 @@ static const char all[] = HEAD
                 "\"regimes\": [" REGIME("0", "1e-5", "1e-9") ", " REGIME(
                     "65536", "5e-5",
                     "1e-10") "], "
-                             "\"points\": [[8, 1e-5], [8, 1.1e-5], [1024, 1.2e-5]]}], "
+                             "\"points\": [[8, 1e-5], [8, 1.1e-5], [1024, 1.2e-5, 1.1e-5, 1.4e-5, "
+                             "30]]}, "
+                             "{\"collective\": \"send\", \"level\": \"node\", \"ranks\": 2, "
+                             "\"source\": 0, "
+                             "\"regimes\": [{\"from_bytes\": 0, \"alpha_s\": {\"value\": 1e-6}, "
+                             "\"beta_s_per_byte\": {\"value\": 0}, \"error\": 0, \"points\": 2, "
+                             "\"outliers\": 0}]}], "
                              "\"bandwidths\": [{\"kind\": "
                              "\"peer\", \"bytes_per_s\": " VALUE(
                                  "5e10") ", \"samples\": 3, \"source\": 0}], "
@@ -72,6 +81,13 @@ static void check_all(const cs_costs *costs)
     expect_int("outside", 7, memory->outside_bytes);
     expect_int("points", 3, reduce->n_points);
     expect_double("a point", 1.2e-5, reduce->points[2].seconds);
+    expect_double("from", 1.1e-5, reduce->points[2].low);
+    expect_double("to", 1.4e-5, reduce->points[2].high);
+    expect_int("samples", 30, reduce->points[2].samples);
+    expect_int("not known", 0, reduce->points[1].samples);
+    const cs_cost_network *send = cs_costs_network(costs, CS_COST_SEND, CS_COST_LEVEL_NODE, 2);
+    expect_int("interval", true, cs_cost_interval_is_known(&reduce->regimes[0].alpha));
+    expect_int("no interval", false, cs_cost_interval_is_known(&send->regimes[0].alpha));
     /* below the break 10 us + 65535 ns; from it on 50 us + 6.5536 us */
     expect_double("first regime", 1e-5 + 1e-9 * 65535, cs_cost_seconds(reduce, 65535));
     expect_double("second regime", 5e-5 + 1e-10 * 65536, cs_cost_seconds(reduce, 65536));
@@ -147,6 +163,15 @@ static const struct {
      "/network/0/regimes/1/from_bytes: must be larger"},
     {"one rank", HEAD ", \"network\": [" NETWORK("send", "node", "1", REGIME("0", "1", "1")) "]}",
      "/network/0/ranks: must be"},
+    {"half a byte", HEAD POINT("8.5, 1e-6"), "/network/0/points/0: must be [bytes, seconds]"},
+    {"three numbers", HEAD POINT("8, 1e-6, 1e-6"), "/network/0/points/0: must be"},
+    {"interval", HEAD POINT("8, 1e-6, 2e-6, 3e-6, 9"), "/network/0/points/0: must be"},
+    {"half a sample", HEAD POINT("8, 1e-6, 1e-6, 3e-6, 9.5"), "/network/0/points/0: must be"},
+    {"no samples", HEAD POINT("8, 1e-6, 1e-6, 3e-6, 0"), "/network/0/points/0: must be"},
+    {"half an interval",
+     HEAD ", \"bandwidths\": [{\"kind\": \"peer\", \"bytes_per_s\": {\"value\": 1, \"low\": 1}, "
+          "\"samples\": 3, \"source\": 0}]}",
+     "/bandwidths/0/bytes_per_s: missing key \"high\""},
     {"collective",
      HEAD ", \"network\": [" NETWORK("alltoall", "node", "2", REGIME("0", "1", "1")) "]}",
      "/network/0/collective: "},
@@ -188,7 +213,7 @@ static void test_merge(void **state)
     expect_int("compute", 2, a.n_compute);
     expect_double("replaced", 7e-6, cs_costs_compute(&a, "relu n=1")->passes[0].median);
     expect_text("its source", "later", a.sources[cs_costs_compute(&a, "relu n=1")->source].source);
-    expect_int("kept", 1, a.n_network);
+    expect_int("kept", 2, a.n_network);
     expect_text("its source", "test", a.sources[a.network[0].source].source);
     cs_costs_finish(&a);
 }

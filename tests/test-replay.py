@@ -5,6 +5,8 @@ Without the second program (it needs OpenBLAS and MPI) only what needs no measur
 """
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -71,7 +73,7 @@ class Case(unittest.TestCase):
         # what MPI does not give back is none of ours
         environment = {**os.environ, 'ASAN_OPTIONS': 'detect_leaks=0', **environment}
         done = subprocess.run([SIM, *words], capture_output=True, text=True, cwd=self.folder,
-                              check=False, env=environment)
+                              check=False, env=environment, timeout=300)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done
 
@@ -292,6 +294,70 @@ class Replay(Case):
         self.refused('--runs must be from 1', 'replay', 'good.json', '-r', '0', status=2)
         self.refused('unknown', 'replay', 'good.json', '--backend', 'tpu', status=2)
         self.refused('mpirun', 'replay', 'good.json', status=1, PATH='/nowhere')
+
+    def network(self, *words, status=0, **environment):
+        done = self.sim('calibrate', 'network', '-o', 'n.json', '-t', '2 ms', *words, status=status,
+                        **environment)
+        return done, self.read('n.json') if status == 0 else None
+
+    def test_groups(self):
+        """Four ranks on two nodes that are made up: pairs, nodes, all; the notes say that they are."""
+        done, costs = self.network('-n', '4', '-c', 'send', '-c', 'all_gather', '--max-bytes', '64 B',
+                                   SIM_BENCH_RANKS_PER_NODE='2')
+        found = [(e['collective'], e['level'], e['ranks']) for e in costs['network']]
+        self.assertEqual(found, [('send', 'node', 2), ('all_gather', 'node', 2),
+                                 ('send', 'network', 2), ('all_gather', 'network', 2),
+                                 ('all_gather', 'network', 4)])
+        self.assertIn('of 2 machines (pretended)', costs['sources'][0]['notes'])
+        cores = len(os.sched_getaffinity(0))
+        self.assertIn('each on a core of its own' if cores >= 4 else f'on {cores} cores, which they '
+                      'take turns on', costs['sources'][0]['notes'])
+        self.assertEqual(cores < 4, 'these are not the times' in done.stderr)
+
+    def test_points(self):
+        """Intervals and samples; sizes that did not settle are counted as the stopping rule has it."""
+        done, costs = self.network('-c', 'all_reduce', '--max-bytes', '64 B')
+        points = costs['network'][0]['points']
+        self.assertEqual([point[0] for point in points], [8, 16, 32, 64])
+        for _, median, low, high, samples in points:
+            self.assertTrue(0 < low <= median <= high)
+            self.assertTrue(2 <= samples <= 4000)
+        wide = [point for point in points
+                if max(point[3] - point[1], point[1] - point[2]) > 0.02 * point[1] or point[4] < 6]
+        self.assertEqual(f'{len(wide)} of 4 sizes NOT SETTLED' in done.stderr, bool(wide))
+        # of two ranks the bus bandwidth of an all-reduce is its algorithm bandwidth: 2 (2 - 1) / 2 = 1
+        said = re.search('  64 B take .*: algorithm bandwidth (.*), bus bandwidth (.*)\n', done.stderr)
+        self.assertEqual(said[1], said[2])
+
+    def test_time_limit(self):
+        """Long messages take longer than the limit: one that does not count, and two that do, and the
+        window is short. Sixteen times 64 messages of 32 MiB would be 32 GiB."""
+        _, costs = self.network('-c', 'stream', '--min-bytes', '16 MiB', '--max-bytes', '32 MiB',
+                                '-t', '10 us')
+        self.assertEqual([point[4] for point in costs['network'][0]['points']], [2, 2])
+
+    def test_provenance(self):
+        words = ('-c', 'send', '--max-bytes', '64 B', '--notes', "it's", '--launcher',
+                 'mpirun --tag-output')
+        done, costs = self.network(*words)
+        self.assertIn('[1,0]<stderr>:send of 2 ranks', done.stderr)
+        command = costs['sources'][0]['source']
+        self.assertEqual(shlex.split(command)[:3], ['sim', 'calibrate', 'network'])
+        for word in ('64 B', "it's", 'mpirun --tag-output', '2 ms'):
+            self.assertIn(word, shlex.split(command))
+
+    def test_network_refuses(self):
+        """Up front, and by all processes: none is left waiting."""
+        rows = [(('--min-bytes', '8', '--max-bytes', '8'), '--min-bytes 8 and --max-bytes 8 leave one size'),
+                (('--min-bytes', '64', '--max-bytes', '8'), '--min-bytes (64) is above --max-bytes (8)'),
+                (('-c', 'send', '--launcher', ' '), '--launcher is empty')]
+        for words, said in rows:
+            self.assertIn(said, self.network(*words, status=2)[0].stderr)
+        self.assertIn('sim was started as 2 processes (PMI_SIZE)',
+                      self.network(status=2, PMI_SIZE='2')[0].stderr)
+        self.assertIn('no-such-launcher: No such file',
+                      self.network('--launcher', 'no-such-launcher', status=1)[0].stderr)
+        self.assertEqual(os.listdir(self.folder), [])
 
     def test_calibrate_refuses(self):
         done = self.sim('calibrate', 'network', '-c', 'all_gossip', '-o', 'c.json', status=2)

@@ -52,6 +52,9 @@ typedef struct cs_backend {
     /* Fills device, driver, libraries and clock with texts that live as long as the device. */
     void (*describe)(cs_bench *bench, cs_cost_source *source);
 
+    /* Bytes of the last cache before the device's own memory; NULL where that is the host's. */
+    int64_t (*cache)(const cs_bench *bench);
+
     /* Memory, aligned for any vector; bytes > 0. CS_NO_MEMORY names device and bytes. */
     CS_MUST_CHECK cs_status (*allocate)(cs_bench *bench, int64_t bytes, void **data,
                                         cs_error *error);

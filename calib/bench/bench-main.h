@@ -16,14 +16,14 @@ int cs_bench_main(const cs_backend *backend, int argc, char **argv);
 
 CS_MUST_CHECK cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
                                          const cs_progress *progress, cs_error *error);
+/* With messages: of processes that MPI has connected. What all of them find wrong alike, the request,
+ * only the first one says; any other failure ends the others, and is said by who had it. */
 CS_MUST_CHECK cs_status cs_bench_network(const cs_backend *backend, const cs_request *request,
-                                         const cs_progress *progress, cs_error *error);
+                                         struct cs_wire *wire, const cs_progress *progress,
+                                         cs_error *error);
 CS_MUST_CHECK cs_status cs_bench_replay(const cs_backend *backend, const cs_request *request,
-                                        const cs_progress *progress, cs_error *error);
-
-/* The end of a mode with messages. What all processes find wrong alike, the request, only the first
- * one says; any other failure ends the others, and is said by who had it. */
-void cs_bench_leave(struct cs_wire *wire, cs_status status, cs_error *error);
+                                        struct cs_wire *wire, const cs_progress *progress,
+                                        cs_error *error);
 
 /* Cores that a process may run on, as the system keeps them. */
 typedef struct cs_bench_cores {
@@ -43,5 +43,8 @@ uint32_t cs_bench_count_cores(void);
 
 /* For notes, where `processes` of a machine are: "each on a core of its own". Returns `text`. */
 char *cs_bench_places(const cs_backend *backend, uint32_t processes, char *text, size_t size);
+
+/* The only core that the calling process may run on, or -1. */
+int cs_bench_core(void);
 
 #endif

@@ -159,6 +159,14 @@ static void cuda_describe(cs_bench *bench, cs_cost_source *source)
 
 /* ---- memory ---- */
 
+static int64_t cuda_cache(const cs_bench *bench)
+{
+    int bytes = 0;
+    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, bench->index) != cudaSuccess)
+        bytes = 0;
+    return bytes;
+}
+
 static cs_status cuda_allocate(cs_bench *bench, int64_t bytes, void **data, cs_error *error)
 {
     void *made;
@@ -433,6 +441,7 @@ const cs_backend cs_backend_cuda = {
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,
+    .cache = cuda_cache,
     .allocate = cuda_allocate,
     .release = cuda_release,
     .fill = cuda_fill,

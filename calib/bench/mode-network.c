@@ -1,8 +1,10 @@
 #include "calib/bench/bench-main.h"
 #include "calib/bench/measure-network.h"
+#include "calib/costs-text.h"
 #include "sim/base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* All of them where none are named. */
@@ -30,34 +32,98 @@ static cs_status choose(const cJSON *names, uint32_t *collectives, cs_error *err
 
 static void tell(const cs_costs *costs)
 {
+    char line[CS_COSTS_TEXT_BYTES];
     for (uint32_t i = 0; i < costs->n_network; i++) {
         const cs_cost_network *entry = &costs->network[i];
-        fprintf(stderr, "%s, %u ranks:", cs_cost_collective_names[entry->collective], entry->ranks);
-        for (uint32_t r = 0; r < entry->n_regimes; r++) {
-            const cs_cost_regime *regime = &entry->regimes[r];
-            fprintf(stderr, "%s from %lld B %.3g us + bytes / %.4g GB/s", r > 0 ? ";" : "",
-                    (long long)regime->from, 1e6 * regime->alpha.value, 1e-9 / regime->beta.value);
-        }
-        fputc('\n', stderr);
+        fprintf(stderr, "%s of %u ranks, %s: %u sizes\n",
+                cs_cost_collective_names[entry->collective], entry->ranks,
+                cs_cost_level_names[entry->level], entry->n_points);
+        for (uint32_t r = 0; r < entry->n_regimes; r++)
+            fprintf(stderr, "  %s\n", cs_costs_regime_text(entry, &entry->regimes[r], line));
+        fprintf(stderr, "  %s\n", cs_costs_largest_text(entry, line));
+        if (cs_costs_unsettled_text(entry, CS_NETWORK_PERCENT / 100.0, line)[0])
+            fprintf(stderr, "  %s\n", line);
     }
+}
+
+/* ---- where processes run ---- */
+
+/* Cores that processes are bound to, and how many there are in all; 0 where one is not bound. */
+static cs_status count_cores(const cs_wire *wire, uint32_t *n_cores, cs_error *error)
+{
+    const int core = cs_bench_core();
+    double *cores = calloc(wire->size + UINT64_C(1), sizeof(*cores));
+    if (!cores)
+        return cs_error_no_memory(error);
+    cores[wire->rank] = core;
+    cores[wire->size] = core < 0;
+    cs_status status = cs_wire_largest(wire, cores, wire->size + 1, error);
+    *n_cores = 0;
+    for (uint32_t i = 0; i < wire->size && status == CS_OK; i++) {
+        bool is_new = cores[wire->size] == 0;
+        for (uint32_t k = 0; k < i; k++) /* pretended nodes have the same cores */
+            is_new &=
+                cores[k] != cores[i] || (!wire->pretended && wire->nodes[k] != wire->nodes[i]);
+        *n_cores += is_new;
+    }
+    free(cores);
+    return status;
+}
+
+static cs_status describe_places(const cs_wire *wire, char *text, size_t size, cs_error *error)
+{
+    uint32_t n_cores = wire->size;
+    char where[80];
+    cs_status status = wire->carrier ? CS_OK : count_cores(wire, &n_cores, error);
+    if (wire->carrier)
+        snprintf(where, sizeof(where), "each on a GPU of its own");
+    else if (n_cores == wire->size)
+        snprintf(where, sizeof(where), "each on a core of its own");
+    else if (n_cores == 0)
+        snprintf(where, sizeof(where), "not bound to cores");
+    else
+        snprintf(where, sizeof(where), "on %u cores, which they take turns on", n_cores);
+    snprintf(text, size, "%u processes of %u machine%s%s, %s", wire->size, wire->n_nodes,
+             wire->n_nodes == 1 ? "" : "s", wire->pretended ? " (pretended)" : "", where);
+    if (status == CS_OK && n_cores < wire->size && wire->rank == 0)
+        fprintf(stderr,
+                "sim: warning: %s: these are not the times of processes that have a core "
+                "each\n",
+                text);
+    return status;
 }
 
 static cs_status add_source(const cs_request *request, const cs_wire *wire, cs_costs *costs,
                             uint32_t *id, cs_error *error)
 {
-    char library[128], notes[256], places[64];
+    char library[128], notes[512], places[160];
     cs_cost_source source = {.source = request->command,
                              .date = request->date,
                              .notes = notes,
                              .driver = "",
                              .clock = ""};
-    cs_bench_places(wire->backend, wire->size, places, sizeof(places));
-    snprintf(notes, sizeof(notes), "%s%s%u processes of one machine, %s", request->notes,
-             request->notes[0] ? "; " : "", wire->size,
-             wire->carrier ? "each on a GPU of its own" : places);
+    cs_status status = describe_places(wire, places, sizeof(places), error);
+    if (status != CS_OK)
+        return status;
+    snprintf(notes, sizeof(notes), "%s%s%s", request->notes, request->notes[0] ? "; " : "", places);
     wire->backend->describe(wire->bench, &source);
     source.libraries = cs_wire_library(wire, library, sizeof(library));
     return cs_costs_add_source(costs, &source, id, error);
+}
+
+/* MPI through the host's memory is not what was asked for. */
+static cs_status check_carrier(const cs_wire *wire, cs_error *error)
+{
+    if (!wire->backend->own_memory || wire->carrier)
+        return CS_OK;
+    if (!wire->backend->carrier)
+        return cs_error_add(error, CS_USAGE,
+                            "this program was built without NCCL: install it and build again, or "
+                            "measure the messages of processes with --backend mpi");
+    return cs_error_add(error, CS_USAGE,
+                        "NCCL needs a GPU for each process, and %u processes share some: lower "
+                        "--processes, or measure the messages of processes with --backend mpi",
+                        wire->size);
 }
 
 static cs_status measure(const cs_request *request, cs_wire *wire, const cs_progress *progress,
@@ -71,10 +137,10 @@ static cs_status measure(const cs_request *request, cs_wire *wire, const cs_prog
                                   .progress = wire->rank == 0 ? progress : NULL};
     cs_costs_init(&costs);
     cs_status status = choose(request->collectives, &options.collectives, error);
-    if (status == CS_OK)
-        status = add_source(request, wire, &costs, &options.source, error);
     if (status == CS_OK && wire->size < 2)
         status = cs_error_add(error, CS_USAGE, "messages need two processes or more");
+    if (status == CS_OK)
+        status = add_source(request, wire, &costs, &options.source, error);
     if (status == CS_OK)
         status = cs_measure_network(&options, &costs, error);
     if (wire->rank == 0 && costs.n_network > 0) {
@@ -86,8 +152,8 @@ static cs_status measure(const cs_request *request, cs_wire *wire, const cs_prog
     return status;
 }
 
-static cs_status open_and_measure(const cs_backend *backend, const cs_request *request,
-                                  cs_wire *wire, const cs_progress *progress, cs_error *error)
+cs_status cs_bench_network(const cs_backend *backend, const cs_request *request, cs_wire *wire,
+                           const cs_progress *progress, cs_error *error)
 {
     cs_bench *bench = NULL;
     (void)cs_bench_pin(backend, wire->place);
@@ -96,29 +162,10 @@ static cs_status open_and_measure(const cs_backend *backend, const cs_request *r
     if (status == CS_OK)
         status = cs_wire_connect(wire, backend, bench, error);
     if (status == CS_OK)
+        status = check_carrier(wire, error);
+    if (status == CS_OK)
         status = measure(request, wire, progress, error);
-    cs_wire_disconnect(wire);
+    status = cs_wire_disconnect(wire, status, error);
     backend->close(bench);
     return status;
-}
-
-cs_status cs_bench_network(const cs_backend *backend, const cs_request *request,
-                           const cs_progress *progress, cs_error *error)
-{
-    cs_wire wire = {0};
-    cs_status status = cs_wire_open(&wire, error);
-    if (status == CS_OK)
-        status = open_and_measure(backend, request, &wire, progress, error);
-    cs_bench_leave(&wire, status, error);
-    return status;
-}
-
-void cs_bench_leave(cs_wire *wire, cs_status status, cs_error *error)
-{
-    bool alike = status == CS_INVALID || status == CS_USAGE || wire->alike;
-    if (status != CS_OK && wire->size > 1 && (!alike || wire->rank == 0))
-        fprintf(stderr, "sim: error: %s\n", error->text);
-    if (status != CS_OK && wire->size > 1)
-        cs_error_init(error);
-    cs_wire_close(wire, status != CS_OK && !alike);
 }

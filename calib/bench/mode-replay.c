@@ -43,7 +43,7 @@ static cs_status do_runs(cs_worker *worker, runs *all, const cs_progress *progre
             return cs_error_add(error, CS_INTERRUPTED, "interrupted in run %u", run);
         cs_status status = cs_worker_run(worker, &notes, error);
         if (status == CS_OK && run >= WARM_UP)
-            status = cs_wire_largest(notes.enter, COLUMNS * n_tasks, error);
+            status = cs_wire_largest(worker->wire, notes.enter, COLUMNS * n_tasks, error);
         if (status != CS_OK)
             return status;
         if (run >= WARM_UP)
@@ -129,7 +129,7 @@ static cs_status run_worker(cs_worker *worker, const cs_request *request,
     cs_status status = resident && all.columns && all.durations ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK) {
         resident[worker->device] = (double)worker->resident;
-        status = cs_wire_largest(resident, crew->graph.n_devices, error);
+        status = cs_wire_largest(worker->wire, resident, crew->graph.n_devices, error);
     }
     if (status == CS_OK)
         status = do_runs(worker, &all, progress, error);
@@ -159,8 +159,8 @@ static cs_status load(const cs_request *request, cs_scenario *scenario, cs_error
     return status;
 }
 
-static cs_status replay(const cs_backend *backend, const cs_request *request, cs_wire *wire,
-                        const cs_progress *progress, cs_error *error)
+cs_status cs_bench_replay(const cs_backend *backend, const cs_request *request, cs_wire *wire,
+                          const cs_progress *progress, cs_error *error)
 {
     cs_scenario scenario = {0};
     cs_crew crew = {0};
@@ -185,20 +185,9 @@ static cs_status replay(const cs_backend *backend, const cs_request *request, cs
         status = run_worker(&worker, request, wire->rank == 0 ? progress : NULL, error);
         cs_worker_close(&worker);
     }
-    cs_wire_disconnect(wire);
+    status = cs_wire_disconnect(wire, status, error);
     backend->close(bench);
     cs_crew_finish(&crew);
     cs_scenario_finish(&scenario);
-    return status;
-}
-
-cs_status cs_bench_replay(const cs_backend *backend, const cs_request *request,
-                          const cs_progress *progress, cs_error *error)
-{
-    cs_wire wire = {0};
-    cs_status status = cs_wire_open(&wire, error);
-    if (status == CS_OK)
-        status = replay(backend, request, &wire, progress, error);
-    cs_bench_leave(&wire, status, error);
     return status;
 }

@@ -19,22 +19,59 @@ static cs_status check(int code, const char *call, cs_error *error)
     return cs_error_add(error, CS_FAILED, "%s: %s", call, text);
 }
 
-static cs_status find_place(int *place, cs_error *error)
+static MPI_Comm members_of(const cs_wire *wire)
 {
-    MPI_Comm machine;
-    cs_status status =
-        check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
-              "MPI_Comm_split_type", error);
+    return MPI_Comm_f2c(wire->group);
+}
+
+/* ---- nodes ---- */
+
+/* Each rank's node, as the lowest rank on it. */
+static cs_status find_leader(const cs_wire *wire, uint32_t *leader, cs_error *error)
+{
+    MPI_Comm node;
+    int lowest = (int)wire->rank;
+    cs_status status = check(
+        MPI_Comm_split_type(members_of(wire), MPI_COMM_TYPE_SHARED, lowest, MPI_INFO_NULL, &node),
+        "MPI_Comm_split_type", error);
     if (status != CS_OK)
         return status;
-    status = check(MPI_Comm_rank(machine, place), "MPI_Comm_rank", error);
-    cs_status freed = check(MPI_Comm_free(&machine), "MPI_Comm_free", error);
+    status = check(MPI_Bcast(&lowest, 1, MPI_INT, 0, node), "MPI_Bcast", error);
+    *leader = (uint32_t)lowest;
+    cs_status freed = check(MPI_Comm_free(&node), "MPI_Comm_free", status == CS_OK ? error : NULL);
     return status == CS_OK ? freed : status;
 }
 
+static cs_status find_nodes(cs_wire *wire, cs_error *error)
+{
+    const char *asked = getenv("SIM_BENCH_RANKS_PER_NODE");
+    const long per_node = asked ? strtol(asked, NULL, 10) : 0;
+    double *leaders = calloc(wire->size, sizeof(*leaders));
+    wire->nodes = calloc(wire->size, sizeof(*wire->nodes));
+    wire->pretended = per_node > 0;
+    uint32_t leader = per_node > 0 ? wire->rank / (uint32_t)per_node * (uint32_t)per_node : 0;
+    cs_status status = leaders && wire->nodes ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK && per_node <= 0)
+        status = find_leader(wire, &leader, error);
+    if (status == CS_OK) {
+        leaders[wire->rank] = leader;
+        status = cs_wire_largest(wire, leaders, wire->size, error);
+    }
+    for (uint32_t i = 0; i < wire->size && status == CS_OK; i++) {
+        leader = (uint32_t)leaders[i];
+        wire->nodes[i] = leader == i ? wire->n_nodes++ : wire->nodes[leader];
+    }
+    for (uint32_t i = 0; i < wire->rank && status == CS_OK; i++)
+        wire->place += wire->nodes[i] == wire->nodes[wire->rank];
+    free(leaders);
+    return status;
+}
+
+/* ---- processes ---- */
+
 cs_status cs_wire_open(cs_wire *wire, cs_error *error)
 {
-    int rank, size, place = 0;
+    int rank, size;
     cs_status status = check(MPI_Init(NULL, NULL), "MPI_Init", error);
     if (status == CS_OK)
         status = check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
@@ -43,11 +80,11 @@ cs_status cs_wire_open(cs_wire *wire, cs_error *error)
         status = check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank", error);
     if (status == CS_OK)
         status = check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size", error);
-    if (status == CS_OK)
-        status = find_place(&place, error);
-    if (status == CS_OK)
-        *wire = (cs_wire){.rank = (uint32_t)rank, .size = (uint32_t)size, .place = (uint32_t)place};
-    return status;
+    if (status != CS_OK)
+        return status;
+    *wire = (cs_wire){
+        .rank = (uint32_t)rank, .size = (uint32_t)size, .group = MPI_Comm_c2f(MPI_COMM_WORLD)};
+    return find_nodes(wire, error);
 }
 
 void cs_wire_close(cs_wire *wire, bool failed)
@@ -56,31 +93,66 @@ void cs_wire_close(cs_wire *wire, bool failed)
         MPI_Abort(MPI_COMM_WORLD, 1);
     if (wire->size > 0)
         MPI_Finalize();
+    free(wire->nodes);
     *wire = (cs_wire){0};
 }
 
-cs_status cs_wire_barrier(cs_error *error)
+cs_status cs_wire_barrier(const cs_wire *wire, cs_error *error)
 {
-    return check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier", error);
+    return check(MPI_Barrier(members_of(wire)), "MPI_Barrier", error);
 }
 
-cs_status cs_wire_largest(double *values, uint32_t n, cs_error *error)
+cs_status cs_wire_largest(const cs_wire *wire, double *values, uint32_t n, cs_error *error)
 {
-    return check(MPI_Allreduce(MPI_IN_PLACE, values, (int)n, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD),
+    return check(MPI_Allreduce(MPI_IN_PLACE, values, (int)n, MPI_DOUBLE, MPI_MAX, members_of(wire)),
                  "MPI_Allreduce", error);
 }
 
 cs_status cs_wire_agree(cs_wire *wire, cs_status status, cs_error *error)
 {
     double succeeded = status == CS_OK ? 1 : 0;
-    cs_status told = cs_wire_largest(&succeeded, 1, status == CS_OK ? error : NULL);
+    cs_status told = cs_wire_largest(wire, &succeeded, 1, status == CS_OK ? error : NULL);
     wire->alike = told == CS_OK && succeeded == 0;
     return status == CS_OK ? told : status;
 }
 
-cs_status cs_wire_tell(void *data, int64_t bytes, cs_error *error)
+cs_status cs_wire_tell(const cs_wire *wire, void *data, int64_t bytes, cs_error *error)
 {
-    return check(MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD), "MPI_Bcast", error);
+    return check(MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, members_of(wire)), "MPI_Bcast", error);
+}
+
+cs_status cs_wire_join(const cs_wire *all, const bool *members, cs_wire *group, cs_error *error)
+{
+    MPI_Comm made;
+    int rank, size;
+    const bool member = members[all->rank];
+    *group = (cs_wire){0};
+    cs_status status =
+        check(MPI_Comm_split(members_of(all), member ? 0 : MPI_UNDEFINED, (int)all->rank, &made),
+              "MPI_Comm_split", error);
+    if (status != CS_OK || !member)
+        return status;
+    group->group = MPI_Comm_c2f(made);
+    status = check(MPI_Comm_rank(made, &rank), "MPI_Comm_rank", error);
+    if (status == CS_OK)
+        status = check(MPI_Comm_size(made, &size), "MPI_Comm_size", error);
+    if (status != CS_OK)
+        return status;
+    group->rank = (uint32_t)rank;
+    group->size = (uint32_t)size;
+    return cs_wire_connect(group, all->backend, all->bench, error);
+}
+
+cs_status cs_wire_leave(cs_wire *group, cs_status status, cs_error *error)
+{
+    if (group->size == 0)
+        return status;
+    status = cs_wire_disconnect(group, status, error);
+    MPI_Comm made = members_of(group);
+    if (status == CS_OK)
+        status = check(MPI_Comm_free(&made), "MPI_Comm_free", error);
+    *group = (cs_wire){0};
+    return status;
 }
 
 /* ---- between memories of the host ---- */
@@ -90,26 +162,28 @@ static int piece_of(int64_t bytes)
     return (int)(bytes < piece ? bytes : piece);
 }
 
-static cs_status send(uint32_t to, const void *data, int64_t bytes, cs_error *error)
+static cs_status send(const cs_wire *wire, uint32_t to, const void *data, int64_t bytes,
+                      cs_error *error)
 {
     const char *at = data;
     cs_status status = CS_OK;
     do {
         int n = piece_of(bytes);
-        status = check(MPI_Send(at, n, MPI_BYTE, (int)to, 0, MPI_COMM_WORLD), "MPI_Send", error);
+        status = check(MPI_Send(at, n, MPI_BYTE, (int)to, 0, members_of(wire)), "MPI_Send", error);
         at += n;
         bytes -= n;
     } while (bytes > 0 && status == CS_OK);
     return status;
 }
 
-static cs_status receive(uint32_t from, void *data, int64_t bytes, cs_error *error)
+static cs_status receive(const cs_wire *wire, uint32_t from, void *data, int64_t bytes,
+                         cs_error *error)
 {
     char *at = data;
     cs_status status = CS_OK;
     do {
         int n = piece_of(bytes);
-        status = check(MPI_Recv(at, n, MPI_BYTE, (int)from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+        status = check(MPI_Recv(at, n, MPI_BYTE, (int)from, 0, members_of(wire), MPI_STATUS_IGNORE),
                        "MPI_Recv", error);
         at += n;
         bytes -= n;
@@ -117,10 +191,28 @@ static cs_status receive(uint32_t from, void *data, int64_t bytes, cs_error *err
     return status;
 }
 
+/* As osu_bw does it. */
+static cs_status window(const cs_wire *wire, bool sends, uint32_t peer, void *const *data,
+                        uint32_t n, int64_t bytes, cs_error *error)
+{
+    MPI_Request requests[CS_WIRE_WINDOW];
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < n && status == CS_OK; i++)
+        status = sends ? check(MPI_Isend(data[i], (int)bytes, MPI_BYTE, (int)peer, 0,
+                                         members_of(wire), &requests[i]),
+                               "MPI_Isend", error)
+                       : check(MPI_Irecv(data[i], (int)bytes, MPI_BYTE, (int)peer, 0,
+                                         members_of(wire), &requests[i]),
+                               "MPI_Irecv", error);
+    return status == CS_OK
+               ? check(MPI_Waitall((int)n, requests, MPI_STATUSES_IGNORE), "MPI_Waitall", error)
+               : status;
+}
+
 static cs_status collective_of(cs_cost_collective collective, const cs_wire *wire, const void *from,
                                void *to, int64_t bytes, cs_error *error)
 {
-    MPI_Comm all = MPI_COMM_WORLD;
+    MPI_Comm all = members_of(wire);
     int count = (int)(bytes / 4), share = count / (int)wire->size;
     if (bytes / 4 > INT32_MAX)
         return cs_error_add(error, CS_OVERFLOW, "a collective of %lld bytes is too long for MPI",
@@ -170,13 +262,18 @@ cs_status cs_wire_connect(cs_wire *wire, const cs_backend *backend, cs_bench *be
     return status;
 }
 
-void cs_wire_disconnect(cs_wire *wire)
+cs_status cs_wire_disconnect(cs_wire *wire, cs_status status, cs_error *error)
 {
-    if (wire->carrier)
-        wire->carrier->disconnect(wire);
+    cs_status ended =
+        wire->carrier ? wire->carrier->disconnect(wire, status != CS_OK, error) : CS_OK;
     free(wire->host[0]);
     free(wire->host[1]);
-    *wire = (cs_wire){.rank = wire->rank, .size = wire->size, .alike = wire->alike};
+    wire->host[0] = wire->host[1] = NULL;
+    wire->room[0] = wire->room[1] = 0;
+    wire->carrier = NULL;
+    wire->backend = NULL;
+    wire->bench = NULL;
+    return status == CS_OK ? ended : status;
 }
 
 char *cs_wire_library(const cs_wire *wire, char *text, size_t size)
@@ -227,9 +324,9 @@ cs_status cs_wire_send(cs_wire *wire, uint32_t to, const void *data, int64_t byt
     if (wire->carrier)
         return wire->carrier->send(wire, to, data, bytes, error);
     if (!is_apart(wire))
-        return send(to, data, bytes, error);
+        return send(wire, to, data, bytes, error);
     cs_status status = fetch(wire, 0, data, bytes, error);
-    return status == CS_OK ? send(to, wire->host[0], bytes, error) : status;
+    return status == CS_OK ? send(wire, to, wire->host[0], bytes, error) : status;
 }
 
 cs_status cs_wire_receive(cs_wire *wire, uint32_t from, void *data, int64_t bytes, cs_error *error)
@@ -237,13 +334,25 @@ cs_status cs_wire_receive(cs_wire *wire, uint32_t from, void *data, int64_t byte
     if (wire->carrier)
         return wire->carrier->receive(wire, from, data, bytes, error);
     if (!is_apart(wire))
-        return receive(from, data, bytes, error);
+        return receive(wire, from, data, bytes, error);
     cs_status status = have_room(wire, 1, bytes, error);
     if (status == CS_OK)
-        status = receive(from, wire->host[1], bytes, error);
+        status = receive(wire, from, wire->host[1], bytes, error);
     return status == CS_OK ? wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, data,
                                                  wire->host[1], bytes, error)
                            : status;
+}
+
+cs_status cs_wire_window(cs_wire *wire, bool sends, uint32_t peer, void *const *data, uint32_t n,
+                         int64_t bytes, cs_error *error)
+{
+    cs_status status = CS_OK;
+    if (!wire->carrier && !is_apart(wire) && bytes <= piece)
+        return window(wire, sends, peer, data, n, bytes, error);
+    for (uint32_t i = 0; i < n && status == CS_OK; i++)
+        status = sends ? cs_wire_send(wire, peer, data[i], bytes, error)
+                       : cs_wire_receive(wire, peer, data[i], bytes, error);
+    return status;
 }
 
 /* Both buffers go to the host: one of them is what a rank has, which depends on the collective. */

@@ -41,7 +41,7 @@ static cs_status have_own_gpus(const cs_wire *wire, bool *own, cs_error *error)
         return cs_error_no_memory(error);
     cs_status status = identify(wire, &numbers[wire->rank], error);
     if (status == CS_OK)
-        status = cs_wire_largest(numbers, wire->size, error);
+        status = cs_wire_largest(wire, numbers, wire->size, error);
     *own = true;
     for (uint32_t i = 0; i < wire->size; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -60,7 +60,7 @@ static cs_status connect(cs_wire *wire, bool *fits, cs_error *error)
     if (wire->rank == 0)
         status = CS_NCCL(ncclGetUniqueId(&id), error);
     if (status == CS_OK)
-        status = cs_wire_tell(&id, sizeof(id), error);
+        status = cs_wire_tell(wire, &id, sizeof(id), error);
     if (status == CS_OK)
         status = CS_NCCL(ncclCommInitRank(&all, (int)wire->size, id, (int)wire->rank), error);
     if (status == CS_OK)
@@ -68,10 +68,17 @@ static cs_status connect(cs_wire *wire, bool *fits, cs_error *error)
     return status;
 }
 
-static void disconnect(cs_wire *wire)
+/* Destroying waits for what is under way, which never ends when another process has failed; what
+ * aborting comes to is of no use to anybody. */
+static cs_status disconnect(cs_wire *wire, bool failed, cs_error *error)
 {
-    (void)ncclCommDestroy(wire->carried);
+    cs_status status = CS_OK;
+    if (failed)
+        (void)ncclCommAbort(wire->carried);
+    else
+        status = CS_NCCL(ncclCommDestroy(wire->carried), error);
     wire->carried = NULL;
+    return status;
 }
 
 static void library(char *text, size_t size)

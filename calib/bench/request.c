@@ -26,8 +26,8 @@ const cs_field cs_request_fields[] = {
      .doc = "what to measure", .shape = "[name, ...]"},
     {"min_bytes", CS_FIELD_BYTES, offsetof(cs_request, min_bytes), .fallback = "8 B", .min = 1,
      .doc = "shortest message"},
-    {"max_bytes", CS_FIELD_BYTES, offsetof(cs_request, max_bytes), .fallback = "64 MiB", .min = 1,
-     .max = 0x1p40, .doc = "longest message"},
+    {"max_bytes", CS_FIELD_BYTES, offsetof(cs_request, max_bytes), .fallback = "0", .max = 0x1p40,
+     .doc = "longest message; 0: 1 GiB, or what memory allows"},
     {"scenario", CS_FIELD_TEXT, offsetof(cs_request, scenario), .fallback = "",
      .doc = "what is replayed"},
     {"overrides", CS_FIELD_JSON, offsetof(cs_request, overrides), .fallback = "",
@@ -37,18 +37,30 @@ const cs_field cs_request_fields[] = {
     {0},
 };
 
-cs_status cs_request_load(const char *path, cs_request *request, cJSON **root, cs_arena *arena,
-                          cs_error *error)
+static cs_status read_fields(const char *name, cs_request *request, const cJSON *root,
+                             cs_arena *arena, cs_error *error)
 {
-    cs_json_place place = {.file = path};
-    cs_status status = cs_json_load(path, root, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_field_read(*root, &place, (const cs_field *const[]){cs_request_fields, NULL},
-                           (void *const[]){request}, arena, error);
+    cs_json_place place = {.file = name};
+    cs_status status =
+        cs_field_read(root, &place, (const cs_field *const[]){cs_request_fields, NULL},
+                      (void *const[]){request}, arena, error);
     if (!request->notes)
         request->notes = "";
     return status;
+}
+
+cs_status cs_request_read(const char *name, const char *text, size_t length, cs_request *request,
+                          cJSON **root, cs_arena *arena, cs_error *error)
+{
+    cs_status status = cs_json_parse(name, text, length, root, error);
+    return status == CS_OK ? read_fields(name, request, *root, arena, error) : status;
+}
+
+cs_status cs_request_load(const char *path, cs_request *request, cJSON **root, cs_arena *arena,
+                          cs_error *error)
+{
+    cs_status status = cs_json_load(path, root, error);
+    return status == CS_OK ? read_fields(path, request, *root, arena, error) : status;
 }
 
 cs_status cs_request_save(const cs_request *request, const cs_costs *measured, cs_error *error)

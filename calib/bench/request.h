@@ -27,7 +27,7 @@ typedef struct cs_request {
     cs_time time_limit;
     /* network */
     const cJSON *collectives;
-    int64_t min_bytes, max_bytes;
+    int64_t min_bytes, max_bytes; /* max_bytes 0: as long as memory allows, to 1 GiB */
     /* replay */
     const char *scenario;
     const cJSON *overrides; /* [["/pointer", "value"], ...] */
@@ -38,6 +38,9 @@ typedef struct cs_request {
 extern const cs_field cs_request_fields[];
 
 /* The document is kept in *root, which the request points into; the caller deletes it. */
+CS_MUST_CHECK cs_status cs_request_read(const char *name, const char *text, size_t length,
+                                        cs_request *request, cJSON **root, cs_arena *arena,
+                                        cs_error *error);
 CS_MUST_CHECK cs_status cs_request_load(const char *path, cs_request *request, cJSON **root,
                                         cs_arena *arena, cs_error *error);
 

@@ -1,5 +1,5 @@
 /* Messages between the processes of a measurement or a replay: one process per device, started by
- * MPI.
+ * MPI on one machine (node) or several.
  *
  * What processes tell each other travels by MPI. What devices send travels by their backend's own
  * carrier (NCCL, between GPUs), or by MPI: out of the device's memory when that is the host's, else
@@ -20,7 +20,8 @@ typedef struct cs_wire cs_wire;
 typedef struct cs_carrier {
     /* `fits` false, and nothing done: it cannot serve these processes, MPI has to. All call it. */
     CS_MUST_CHECK cs_status (*connect)(cs_wire *wire, bool *fits, cs_error *error);
-    void (*disconnect)(cs_wire *wire);
+    /* `failed`: without waiting for what others might not do any more; CS_OK then. */
+    CS_MUST_CHECK cs_status (*disconnect)(cs_wire *wire, bool failed, cs_error *error);
     void (*library)(char *text, size_t size);
     CS_MUST_CHECK cs_status (*send)(cs_wire *wire, uint32_t to, const void *data, int64_t bytes,
                                     cs_error *error);
@@ -32,9 +33,14 @@ typedef struct cs_carrier {
 } cs_carrier;
 
 struct cs_wire {
-    uint32_t rank, size;
-    uint32_t place; /* rank among the processes of the machine: the number of its core, or GPU */
-    bool alike;     /* all processes failed at once (cs_wire_agree) */
+    uint32_t rank, size; /* of a group that this process is no member of: size 0 */
+    int group;           /* the communicator, as MPI_Comm_c2f has it */
+    bool alike;          /* all processes failed at once (cs_wire_agree) */
+    /* of all processes, not of groups: */
+    uint32_t *nodes; /* per rank: which node it is on, from 0 */
+    uint32_t n_nodes;
+    uint32_t place; /* this process among those of its node: the number of its core, or GPU */
+    bool pretended; /* nodes are not real: see cs_wire_open */
     /* behind cs_wire_connect: */
     const cs_backend *backend;
     cs_bench *bench;
@@ -46,26 +52,38 @@ struct cs_wire {
 
 /* ---- processes ---- */
 
-/* What must be there once in a process, between all else. */
+/* What must be there once in a process, between all else. A node is what shares memory; for tests of
+ * several nodes on one, $SIM_BENCH_RANKS_PER_NODE ranks in a row are taken for one. */
 CS_MUST_CHECK cs_status cs_wire_open(cs_wire *wire, cs_error *error);
 /* Ends the others as well when `failed`. */
 void cs_wire_close(cs_wire *wire, bool failed);
 
-CS_MUST_CHECK cs_status cs_wire_barrier(cs_error *error);
+/* Of the members of a wire; all of them call it. */
+CS_MUST_CHECK cs_status cs_wire_barrier(const cs_wire *wire, cs_error *error);
 /* Largest value over all ranks, into all. */
-CS_MUST_CHECK cs_status cs_wire_largest(double *values, uint32_t n, cs_error *error);
+CS_MUST_CHECK cs_status cs_wire_largest(const cs_wire *wire, double *values, uint32_t n,
+                                        cs_error *error);
 /* All call it with what a step came to, and get it back; when it failed for all of them, one message
  * is enough. */
 CS_MUST_CHECK cs_status cs_wire_agree(cs_wire *wire, cs_status status, cs_error *error);
 /* Bytes of rank 0's host memory into all. */
-CS_MUST_CHECK cs_status cs_wire_tell(void *data, int64_t bytes, cs_error *error);
+CS_MUST_CHECK cs_status cs_wire_tell(const cs_wire *wire, void *data, int64_t bytes,
+                                     cs_error *error);
+
+/* Some of the processes, ranked as before, connected as all of them are. All call it, and end it all
+ * by cs_wire_leave. */
+CS_MUST_CHECK cs_status cs_wire_join(const cs_wire *all, const bool *members, cs_wire *group,
+                                     cs_error *error);
+CS_MUST_CHECK cs_status cs_wire_leave(cs_wire *group, cs_status status, cs_error *error);
 
 /* ---- devices ---- */
 
 /* From here on data is that device's, which has to outlive the connection. */
 CS_MUST_CHECK cs_status cs_wire_connect(cs_wire *wire, const cs_backend *backend, cs_bench *bench,
                                         cs_error *error);
-void cs_wire_disconnect(cs_wire *wire); /* takes wires that are not connected */
+/* Takes wires that are not connected, and what was done with them came to; returns it, or what went
+ * wrong in the end. */
+CS_MUST_CHECK cs_status cs_wire_disconnect(cs_wire *wire, cs_status status, cs_error *error);
 /* What carries: "Open MPI v4.1.4", "NCCL 2.28.9"; returns `text`. */
 char *cs_wire_library(const cs_wire *wire, char *text, size_t size);
 
@@ -74,6 +92,13 @@ CS_MUST_CHECK cs_status cs_wire_send(cs_wire *wire, uint32_t to, const void *dat
                                      cs_error *error);
 CS_MUST_CHECK cs_status cs_wire_receive(cs_wire *wire, uint32_t from, void *data, int64_t bytes,
                                         cs_error *error);
+
+enum { CS_WIRE_WINDOW = 64 };
+
+/* n messages, CS_WIRE_WINDOW at most, from or to as many places, which are apart: all under way at
+ * once where both memories are the host's. Returns when they are through. */
+CS_MUST_CHECK cs_status cs_wire_window(cs_wire *wire, bool sends, uint32_t peer, void *const *data,
+                                       uint32_t n, int64_t bytes, cs_error *error);
 
 /* Runs a collective over all ranks, of float32 sums where it reduces. Both buffers have room for
  * `bytes`, which is a multiple of 4, and of 4 * size where each rank has a share. An all-reduce may

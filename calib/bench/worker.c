@@ -370,7 +370,7 @@ cs_status cs_worker_run(cs_worker *worker, cs_notes *notes, cs_error *error)
     for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++)
         for (uint32_t t = 0; t < n; t++)
             columns[c][t] = -1;
-    cs_status status = cs_wire_barrier(error);
+    cs_status status = cs_wire_barrier(worker->wire, error);
     if (status == CS_OK)
         status = worker->backend->mark(worker->bench, mark++, error);
     for (uint32_t i = 0; i < n && status == CS_OK; i++) {

@@ -65,23 +65,62 @@ static cs_status find(const char *backend, char *path, size_t size, cs_error *er
 
 /* ---- the request ---- */
 
+typedef struct line {
+    char text[1024];
+    size_t used;
+} line;
+
+static void add_character(line *to, char c)
+{
+    if (to->used + 1 < sizeof(to->text))
+        to->text[to->used++] = c;
+}
+
+/* As a shell takes it: in quotes where it has more than plain characters. */
+static void add_word(line *to, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_./,:=+@%";
+    const bool quoted = word[0] == '\0' || word[strspn(word, plain)] != '\0';
+    if (to->used > 0)
+        add_character(to, ' ');
+    if (quoted)
+        add_character(to, '\'');
+    for (const char *c = word; *c; c++) {
+        for (const char *q = "'\\'"; *c == '\'' && *q; q++)
+            add_character(to, *q);
+        add_character(to, *c);
+    }
+    if (quoted)
+        add_character(to, '\'');
+}
+
+static void add_option(line *to, const cs_arguments *arguments, size_t k)
+{
+    char name[80];
+    snprintf(name, sizeof(name), "--%s", cs_command_option(arguments->command, k)->name);
+    for (size_t v = 0; v < arguments->options[k].n; v++) {
+        const char *value = arguments->options[k].values[v];
+        add_word(to, name);
+        if (value[0])
+            add_word(to, value);
+    }
+}
+
 static bool add_texts(const cs_arguments *arguments, cJSON *request)
 {
-    char command[1024], date[16];
+    line command = {.used = 0};
+    char date[16];
     time_t now = time(NULL);
     struct tm day;
-    size_t used = (size_t)snprintf(command, sizeof(command), "sim %s", arguments->command->name);
-    for (size_t i = 0; i < arguments->n_words && used < sizeof(command); i++)
-        used +=
-            (size_t)snprintf(command + used, sizeof(command) - used, " %s", arguments->words[i]);
+    add_word(&command, "sim");
+    add_word(&command, arguments->command->name);
+    for (size_t i = 0; i < arguments->n_words; i++)
+        add_word(&command, arguments->words[i]);
     for (size_t k = 0; cs_command_option(arguments->command, k); k++)
-        for (size_t v = 0; v < arguments->options[k].n && used < sizeof(command); v++)
-            used += (size_t)snprintf(command + used, sizeof(command) - used, " --%s%s%s",
-                                     cs_command_option(arguments->command, k)->name,
-                                     arguments->options[k].values[v][0] ? " " : "",
-                                     arguments->options[k].values[v]);
+        add_option(&command, arguments, k);
     strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &day));
-    return cJSON_AddStringToObject(request, "command", command) &&
+    return cJSON_AddStringToObject(request, "command", command.text) &&
            cJSON_AddStringToObject(request, "date", date) &&
            cJSON_AddBoolToObject(request, "progress", isatty(STDERR_FILENO));
 }
@@ -220,6 +259,21 @@ static cs_status judge(int code, const char *program, cs_error *error)
     return cs_error_add(error, CS_FAILED, "%s ended with exit code %d", program, WEXITSTATUS(code));
 }
 
+/* Each process of a job that is already there would start a job of its own. */
+static cs_status check_alone(cs_error *error)
+{
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const char *size = getenv(sizes[i]);
+        if (size && atoi(size) > 1)
+            return cs_error_add(error, CS_USAGE,
+                                "sim was started as %s processes (%s): start it once, it starts "
+                                "the others itself by mpirun, or by what --launcher says",
+                                size, sizes[i]);
+    }
+    return CS_OK;
+}
+
 static cs_status start(char *const *words, cs_error *error)
 {
     struct sigaction before[N_ENDS];
@@ -248,10 +302,45 @@ static cs_status start(char *const *words, cs_error *error)
     return judge(code, words[0], error);
 }
 
+/* The option --launcher of commands that have it. */
+static const char *launcher_of(const cs_arguments *arguments)
+{
+    for (size_t k = 0; cs_command_option(arguments->command, k); k++)
+        if (strcmp(cs_command_option(arguments->command, k)->name, "launcher") == 0)
+            return cs_arguments_value(arguments, "launcher");
+    return NULL;
+}
+
+/* "mpirun --hostfile hosts", divided at blanks, then -n, their number and the program. */
+static cs_status start_together(const char *launcher, uint32_t processes, char *const *program,
+                                cs_error *error)
+{
+    enum { WORDS_MAX = 64, PROGRAM_WORDS = 3 };
+    char text[1024], number[16], n[] = "-n", *rest, *words[WORDS_MAX + PROGRAM_WORDS + 3];
+    size_t count = 0;
+    if ((size_t)snprintf(text, sizeof(text), "%s", launcher ? launcher : "mpirun") >= sizeof(text))
+        return cs_error_add(error, CS_USAGE, "--launcher is too long");
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        if (count == WORDS_MAX)
+            return cs_error_add(error, CS_USAGE, "--launcher has more than %d words", WORDS_MAX);
+        words[count++] = word;
+    }
+    if (count == 0)
+        return cs_error_add(error, CS_USAGE, "--launcher is empty");
+    snprintf(number, sizeof(number), "%u", processes);
+    words[count++] = n;
+    words[count++] = number;
+    for (size_t i = 0; i < PROGRAM_WORDS; i++)
+        words[count++] = program[i];
+    words[count] = NULL;
+    cs_status status = check_alone(error);
+    return status == CS_OK ? start(words, error) : status;
+}
+
 cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t processes,
                                const cs_arguments *arguments, cJSON *request, cs_error *error)
 {
-    char program[PATH_MAX], path[PATH_MAX], number[16], name[32];
+    char program[PATH_MAX], path[PATH_MAX], name[32];
     cs_status status = find(backend, program, sizeof(program), error);
     if (status == CS_OK)
         status = check_output(request, error);
@@ -262,12 +351,10 @@ cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t p
     status = write_request(request, path, sizeof(path), error);
     if (status != CS_OK)
         return status;
-    snprintf(number, sizeof(number), "%u", processes);
     snprintf(name, sizeof(name), "%s", mode);
-    char mpirun[] = "mpirun", n[] = "-n";
-    char *alone[] = {program, name, path, NULL};
-    char *together[] = {mpirun, n, number, program, name, path, NULL};
-    status = start(processes > 0 ? together : alone, error);
+    char *words[] = {program, name, path, NULL};
+    status = processes > 0 ? start_together(launcher_of(arguments), processes, words, error)
+                           : start(words, error);
     unlink(path);
     return status;
 }

@@ -7,7 +7,7 @@
 #include <cjson/cJSON.h>
 
 /* Runs sim-bench-BACKEND in `mode`: by itself, or, with processes > 0, as so many processes under
- * mpirun. The request gets "command", what was typed, and "date", today. It is looked for beside
+ * mpirun, or what the command's option --launcher says in its place. The request gets "command", what was typed, and "date", today. It is looked for beside
  * `sim`, in its build folder, in ../libexec/sim, and in $SIM_BENCH_DIR before all. CS_FAILED, with
  * what is missing and how to get it, when there is none; what the program itself says it has written
  * to standard error, and its exit code becomes the status. */

@@ -34,9 +34,14 @@ static const cs_option options[] = {
      "half "
      "at most is to warm up, or per message size (default: 20 s, 0.5 s)",
      false, NULL},
+    {"launcher", 0, "WORDS",
+     "Network: what starts the processes (default: mpirun), e.g. \"mpirun --hostfile hosts\", "
+     "\"srun\"",
+     false, NULL},
     {"collective", 'c', "NAME", "Measure this one only (default: all)", true, NULL},
     {"min-bytes", 0, "SIZE", "Shortest message (default: 8 B)", false, NULL},
-    {"max-bytes", 0, "SIZE", "Longest message (default: 64 MiB)", false, NULL},
+    {"max-bytes", 0, "SIZE", "Longest message (default: 1 GiB, or what fits half the free memory)",
+     false, NULL},
     {"notes", 0, "TEXT", "For the provenance", false, NULL},
     {0},
 };
@@ -46,9 +51,9 @@ static const cs_option options[] = {
 static const char *const of_compute[] = {"output",     "backend", "model",     "image",     "param",
                                          "precision",  "batch",   "optimizer", "processes", "share",
                                          "time-limit", "notes",   NULL};
-static const char *const of_network[] = {"output",     "backend",    "processes",
-                                         "time-limit", "collective", "min-bytes",
-                                         "max-bytes",  "notes",      NULL};
+static const char *const of_network[] = {"output",     "launcher",   "backend",   "processes",
+                                         "time-limit", "collective", "min-bytes", "max-bytes",
+                                         "notes",      NULL};
 
 static cs_status check_options(const cs_arguments *arguments, const char *const *known,
                                cs_error *error)
@@ -300,7 +305,7 @@ const cs_command cs_command_calibrate = {
     .summary = "measure kernels and messages of this machine for a cost file",
     .doc = "compute trains a network again and again and times every kernel of it: forward, "
            "gradients of inputs and of weights, update. network times messages and collectives "
-           "between processes, and fits alpha and beta to each.\n\n"
+           "between two processes, all of a node, and all, and fits alpha and beta to each.\n\n"
            "Both add to a cost file (scenarios/costs.md), which a scenario takes as \"costs\".",
     .options = options,
     .run = run,

@@ -1,55 +1,26 @@
 #include "sim/cli/import-costs.h"
 
+#include "calib/costs-text.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
-#include "sim/base/units.h"
 
 #include <stdlib.h>
 
-enum { LOG_BYTES = 64 << 20, DIGITS = 4 };
-
-typedef struct text {
-    char characters[CS_UNITS_TEXT_BYTES];
-} text;
-
-static text quantity(double value, cs_quantity kind)
-{
-    text out;
-    cs_units_format(value, kind, DIGITS, out.characters, sizeof(out.characters));
-    return out;
-}
-
-/* "8192 B on: 12.3 us (12.1 us to 12.5 us), 35.2 GB/s (34 GB/s to 36.1 GB/s), bus 61.6 GB/s" */
-static void tell_regime(const cs_log *log, const cs_cost_network *entry,
-                        const cs_cost_regime *regime)
-{
-    const cs_cost_interval *a = &regime->alpha, *b = &regime->beta;
-    const double bus = cs_cost_bus_factor(entry->collective, entry->ranks);
-    char rate[200] = "no time per byte";
-    if (b->value > 0)
-        snprintf(rate, sizeof(rate), "%s (%s to %s), bus %s",
-                 quantity(1 / b->value, CS_QUANTITY_BANDWIDTH).characters,
-                 quantity(1 / b->high, CS_QUANTITY_BANDWIDTH).characters,
-                 b->low > 0 ? quantity(1 / b->low, CS_QUANTITY_BANDWIDTH).characters : "any",
-                 quantity(bus / b->value, CS_QUANTITY_BANDWIDTH).characters);
-    cs_log_write(log, CS_LOG_INFO,
-                 "  from %lld B on: %s (%s to %s), %s; off by %.2g %%, %u of %u timings left out",
-                 (long long)regime->from, quantity(a->value, CS_QUANTITY_TIME).characters,
-                 quantity(a->low, CS_QUANTITY_TIME).characters,
-                 quantity(a->high, CS_QUANTITY_TIME).characters, rate, 100 * regime->error,
-                 regime->outliers, regime->points);
-}
+enum { LOG_BYTES = 64 << 20 };
 
 /* On standard error: the costs themselves may go to standard output. */
 static void tell(const cs_log *log, const cs_costs *costs, const cs_import_report *report)
 {
+    char line[CS_COSTS_TEXT_BYTES];
     for (uint32_t i = 0; i < costs->n_network; i++) {
         const cs_cost_network *entry = &costs->network[i];
         cs_log_write(log, CS_LOG_INFO, "%s of %u ranks, %s: %u timings",
                      cs_cost_collective_names[entry->collective], entry->ranks,
                      cs_cost_level_names[entry->level], entry->n_points);
         for (uint32_t r = 0; r < entry->n_regimes; r++)
-            tell_regime(log, entry, &entry->regimes[r]);
+            cs_log_write(log, CS_LOG_INFO, "  %s",
+                         cs_costs_regime_text(entry, &entry->regimes[r], line));
+        cs_log_write(log, CS_LOG_INFO, "  %s", cs_costs_largest_text(entry, line));
     }
     if (report->n_skipped > 0)
         cs_log_write(log, CS_LOG_WARNING,
