@@ -116,7 +116,7 @@ class Usage(Case):
             (NETWORK, '--time-limit=-1', '--time-limit must be a time'),
             (NETWORK, '--min-bytes=x', '--min-bytes must be from 1 B to 1 TiB'),
             (NETWORK, '--max-bytes=0', '--max-bytes must be from 1 B to 1 TiB'),
-            (NETWORK, '--min-bytes=65 MiB', '--min-bytes must be at most --max-bytes'),
+            (NETWORK, '--min-bytes=65 MiB', '--min-bytes (68157440) is above --max-bytes (67108864)'),
             (NETWORK, '--share=0.1', 'network has no option --share'),
             (NETWORK, '--model=vgg16', 'network has no option --model'),
             (NETWORK, '--param=image=32', 'network has no option --param'),

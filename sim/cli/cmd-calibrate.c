@@ -102,9 +102,12 @@ static cs_status check_quantities(const cs_arguments *arguments, cs_error *error
             return cs_error_add(error, CS_USAGE, "calibrate: --%s must be %s (got \"%s\")",
                                 at->option, at->range, cs_arguments_value(arguments, at->option));
     }
-    if (quantity(arguments, "min-bytes", 8) > quantity(arguments, "max-bytes", 64 << 20))
+    double shortest = quantity(arguments, "min-bytes", 8);
+    double longest = quantity(arguments, "max-bytes", 64 << 20);
+    if (shortest > longest)
         return cs_error_add(error, CS_USAGE,
-                            "calibrate: --min-bytes must be at most --max-bytes (default: 64 MiB)");
+                            "calibrate: --min-bytes (%.0f) is above --max-bytes (%.0f)", shortest,
+                            longest);
     return CS_OK;
 }
 
