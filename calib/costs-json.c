@@ -14,7 +14,7 @@ enum { SCHEMA_VERSION = 1, REGIMES_MAX = 64, POINT_VALUES = 5 };
 
 typedef struct document {
     uint32_t schema_version;
-    const cJSON *sources, *compute, *network, *bandwidths, *overheads;
+    const cJSON *sources, *compute, *memory, *network, *bandwidths, *overheads;
 } document;
 
 static const cs_field document_fields[] = {
@@ -24,6 +24,8 @@ static const cs_field document_fields[] = {
      .shape = "[{source}, ...]"},
     {"compute", CS_FIELD_JSON, offsetof(document, compute), .fallback = "",
      .doc = "times of pieces of work", .shape = "[{compute}, ...]"},
+    {"memory", CS_FIELD_JSON, offsetof(document, memory), .fallback = "",
+     .doc = "held while networks are trained", .shape = "[{memory}, ...]"},
     {"network", CS_FIELD_JSON, offsetof(document, network), .fallback = "",
      .doc = "times of collectives", .shape = "[{network}, ...]"},
     {"bandwidths", CS_FIELD_JSON, offsetof(document, bandwidths), .fallback = "",
@@ -54,6 +56,11 @@ static const cs_field timing_fields[] = {
     {"high_s", CS_FIELD_NUMBER, offsetof(cs_cost_timing, high), .doc = "the upper bound"},
     {"samples", CS_FIELD_COUNT, offsetof(cs_cost_timing, samples), .min = 1,
      .doc = "timings that were taken"},
+    {0}};
+
+/* Of a pass whose source is another than its entry's. */
+static const cs_field pass_fields[] = {
+    {"source", CS_FIELD_JSON, 0, .fallback = "", .doc = "position in sources", .shape = "position"},
     {0}};
 
 static const cs_field interval_fields[] = {
@@ -87,10 +94,21 @@ static const cs_field compute_fields[] = {
     {"workspace_bytes", CS_FIELD_BYTES, offsetof(compute_parts, entry.workspace_bytes),
      .fallback = "0", .doc = "of the library, besides the tensors"},
     {"peak_bytes", CS_FIELD_BYTES, offsetof(compute_parts, entry.peak_bytes), .fallback = "0",
-     .doc = "held on the device in all; 0: not known"},
+     .doc = "live on the device meanwhile, in all; 0: not known"},
     {"algorithm", CS_FIELD_TEXT, offsetof(compute_parts, entry.algorithm), .fallback = "",
      .doc = "that the library chose"},
     {"source", CS_FIELD_COUNT, offsetof(compute_parts, entry.source), .doc = "position in sources"},
+    {0}};
+
+static const cs_field memory_fields[] = {
+    {"network", CS_FIELD_TEXT, offsetof(cs_cost_memory, network),
+     .doc = "the key: what is trained"},
+    {"peak_bytes", CS_FIELD_BYTES, offsetof(cs_cost_memory, peak_bytes), .doc = "live at most"},
+    {"held_bytes", CS_FIELD_BYTES, offsetof(cs_cost_memory, held_bytes),
+     .doc = "at most, with what was kept to be used again"},
+    {"outside_bytes", CS_FIELD_BYTES, offsetof(cs_cost_memory, outside_bytes), .fallback = "0",
+     .doc = "in use on the device besides; 0: not known"},
+    {"source", CS_FIELD_COUNT, offsetof(cs_cost_memory, source), .doc = "position in sources"},
     {0}};
 
 typedef struct network_parts {
@@ -200,6 +218,13 @@ static cs_status read_list(reader *r, const cJSON *list, const cs_json_place *pl
     return status;
 }
 
+static cs_status check_timing(reader *r, const cs_cost_timing *timing, const cs_json_place *place)
+{
+    return timing->low > timing->median || timing->median > timing->high
+               ? cs_json_invalid(place, r->error, "must have low_s <= median_s <= high_s")
+               : CS_OK;
+}
+
 static cs_status read_timing(reader *r, const cJSON *object, const cs_json_place *up,
                              const char *key, cs_cost_timing *out)
 {
@@ -207,13 +232,12 @@ static cs_status read_timing(reader *r, const cJSON *object, const cs_json_place
     cs_cost_timing timing;
     if (!object)
         return CS_OK;
-    const cs_status status = read_fields(r, object, &place, timing_fields, &timing);
-    if (status != CS_OK)
-        return status;
-    if (timing.low > timing.median || timing.median > timing.high)
-        return cs_json_invalid(&place, r->error, "must have low_s <= median_s <= high_s");
-    *out = timing;
-    return CS_OK;
+    cs_status status = read_fields(r, object, &place, timing_fields, &timing);
+    if (status == CS_OK)
+        status = check_timing(r, &timing, &place);
+    if (status == CS_OK)
+        *out = timing;
+    return status;
 }
 
 static cs_status read_interval(reader *r, const cJSON *object, const cs_json_place *up,
@@ -276,6 +300,32 @@ static cs_status read_source(reader *r, const cJSON *item, const cs_json_place *
     return status;
 }
 
+/* A time, and its source where that is not the entry's. */
+static cs_status read_pass(reader *r, const cJSON *object, const cs_json_place *up, int p,
+                           cs_cost_compute *entry)
+{
+    const cs_json_place place = {.up = up, .key = cs_cost_passes[p]};
+    const cJSON *source = NULL;
+    if (!object)
+        return CS_OK;
+    cs_status status =
+        cs_field_read(object, &place, (const cs_field *const[]){timing_fields, pass_fields, NULL},
+                      (void *const[]){&entry->passes[p], &source}, &r->costs->arena, r->error);
+    if (status == CS_OK)
+        status = check_timing(r, &entry->passes[p], &place);
+    entry->pass_sources[p] = entry->source;
+    if (status != CS_OK || !source)
+        return status;
+    bool valid = cJSON_IsNumber(source) && source->valuedouble >= 0 &&
+                 source->valuedouble < (double)r->costs->n_sources &&
+                 source->valuedouble == (double)(uint32_t)source->valuedouble;
+    if (!valid)
+        return bad_kind(r, source, &(cs_json_place){.up = &place, .key = "source"},
+                        "a position in /sources");
+    entry->pass_sources[p] = (uint32_t)source->valuedouble;
+    return CS_OK;
+}
+
 static cs_status read_compute(reader *r, const cJSON *item, const cs_json_place *place)
 {
     compute_parts parts = {0};
@@ -286,8 +336,7 @@ static cs_status read_compute(reader *r, const cJSON *item, const cs_json_place 
     status = check_text(r, parts.entry.op, "op", place);
     note(&status, check_source(r, parts.entry.source, place));
     for (int p = 0; p < CS_COST_PASSES; p++) {
-        note(&status,
-             read_timing(r, parts.passes[p], place, cs_cost_passes[p], &parts.entry.passes[p]));
+        note(&status, read_pass(r, parts.passes[p], place, p, &parts.entry));
         timed |= parts.passes[p] != NULL;
     }
     if (!timed)
@@ -297,6 +346,19 @@ static cs_status read_compute(reader *r, const cJSON *item, const cs_json_place 
     if (status == CS_OK && cs_costs_compute(r->costs, parts.entry.op))
         status = twin(r, place);
     return status == CS_OK ? cs_costs_add_compute(r->costs, &parts.entry, r->error) : status;
+}
+
+static cs_status read_memory(reader *r, const cJSON *item, const cs_json_place *place)
+{
+    cs_cost_memory entry = {0};
+    cs_status status = read_fields(r, item, place, memory_fields, &entry);
+    if (status != CS_OK)
+        return status;
+    status = check_text(r, entry.network, "network", place);
+    note(&status, check_source(r, entry.source, place));
+    if (status == CS_OK && cs_costs_memory(r->costs, entry.network))
+        status = twin(r, place);
+    return status == CS_OK ? cs_costs_add_memory(r->costs, &entry, r->error) : status;
 }
 
 static cs_status read_regime(reader *r, const cJSON *item, const cs_json_place *place,
@@ -451,6 +513,7 @@ static cs_status read_document(reader *r, const cJSON *root, const cs_json_place
         cs_status (*read)(reader *, const cJSON *, const cs_json_place *);
     } lists[] = {{"sources", parts.sources, read_source},
                  {"compute", parts.compute, read_compute},
+                 {"memory", parts.memory, read_memory},
                  {"network", parts.network, read_network},
                  {"bandwidths", parts.bandwidths, read_bandwidth},
                  {"overheads", parts.overheads, read_overhead}};
@@ -506,15 +569,28 @@ static bool add_source(cJSON *list, const cs_costs *costs, uint32_t i)
     return add_object(list, source_fields, &costs->sources[i]) != NULL;
 }
 
+static bool add_pass(cJSON *object, const cs_cost_compute *entry, int p)
+{
+    cJSON *part = cJSON_AddObjectToObject(object, cs_cost_passes[p]);
+    if (!part || !cs_field_write(timing_fields, &entry->passes[p], part))
+        return false;
+    return entry->pass_sources[p] == entry->source ||
+           cJSON_AddNumberToObject(part, "source", entry->pass_sources[p]);
+}
+
 static bool add_compute(cJSON *list, const cs_costs *costs, uint32_t i)
 {
     const compute_parts parts = {.entry = costs->compute[i]};
     cJSON *object = add_object(list, compute_fields, &parts);
     for (int p = 0; object && p < CS_COST_PASSES; p++)
-        if (parts.entry.passes[p].samples > 0 &&
-            !add_part(object, cs_cost_passes[p], timing_fields, &parts.entry.passes[p]))
+        if (parts.entry.passes[p].samples > 0 && !add_pass(object, &parts.entry, p))
             return false;
     return object != NULL;
+}
+
+static bool add_memory(cJSON *list, const cs_costs *costs, uint32_t i)
+{
+    return add_object(list, memory_fields, &costs->memory[i]) != NULL;
 }
 
 static bool add_interval(cJSON *object, const char *key, const cs_cost_interval *interval)
@@ -581,8 +657,10 @@ cJSON *cs_costs_json(const cs_costs *costs)
         const char *key;
         uint32_t n;
         bool (*add)(cJSON *, const cs_costs *, uint32_t);
+        bool rare; /* left out where there are none */
     } lists[] = {{"sources", costs->n_sources, add_source},
                  {"compute", costs->n_compute, add_compute},
+                 {"memory", costs->n_memory, add_memory, .rare = true},
                  {"network", costs->n_network, add_network},
                  {"bandwidths", costs->n_bandwidths, add_bandwidth},
                  {"overheads", costs->n_overheads, add_overhead}};
@@ -590,6 +668,8 @@ cJSON *cs_costs_json(const cs_costs *costs)
     bool done = root && cs_field_write(document_fields,
                                        &(document){.schema_version = SCHEMA_VERSION}, root);
     for (size_t i = 0; done && i < sizeof(lists) / sizeof(lists[0]); i++) {
+        if (lists[i].rare && lists[i].n == 0)
+            continue;
         cJSON *list = cJSON_AddArrayToObject(root, lists[i].key);
         done = list != NULL;
         for (uint32_t k = 0; done && k < lists[i].n; k++)

@@ -33,6 +33,7 @@ void cs_costs_finish(cs_costs *costs)
         return;
     free(costs->sources);
     free(costs->compute);
+    free(costs->memory);
     free(costs->network);
     free(costs->bandwidths);
     free(costs->overheads);
@@ -47,6 +48,14 @@ const cs_cost_compute *cs_costs_compute(const cs_costs *costs, const char *op)
     for (uint32_t i = 0; i < costs->n_compute; i++)
         if (strcmp(costs->compute[i].op, op) == 0)
             return &costs->compute[i];
+    return NULL;
+}
+
+const cs_cost_memory *cs_costs_memory(const cs_costs *costs, const char *network)
+{
+    for (uint32_t i = 0; i < costs->n_memory; i++)
+        if (strcmp(costs->memory[i].network, network) == 0)
+            return &costs->memory[i];
     return NULL;
 }
 
@@ -187,6 +196,19 @@ cs_status cs_costs_add_compute(cs_costs *costs, const cs_cost_compute *entry, cs
     return CS_OK;
 }
 
+cs_status cs_costs_add_memory(cs_costs *costs, const cs_cost_memory *entry, cs_error *error)
+{
+    cs_cost_memory made = *entry, *to;
+    if (!own(costs, &made.network))
+        return cs_error_no_memory(error);
+    to = place_entry((void **)&costs->memory, &costs->n_memory, &costs->cap_memory, sizeof(made),
+                     cs_costs_memory(costs, made.network));
+    if (!to)
+        return cs_error_no_memory(error);
+    *to = made;
+    return CS_OK;
+}
+
 cs_status cs_costs_add_network(cs_costs *costs, const cs_cost_network *entry, cs_error *error)
 {
     cs_cost_network made = *entry, *to;
@@ -230,13 +252,54 @@ cs_status cs_costs_add_overhead(cs_costs *costs, const cs_cost_overhead *entry, 
 
 /* ---- merging ---- */
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Passes that only the old entry has stay, and with them its algorithms, which name those of all of
+ * its passes. Bytes are the most that a pass needs. */
+static void keep_passes(cs_cost_compute *entry, const cs_cost_compute *old)
+{
+    bool kept = false;
+    for (int p = 0; p < CS_COST_PASSES; p++) {
+        if (entry->passes[p].samples > 0 || old->passes[p].samples == 0)
+            continue;
+        entry->passes[p] = old->passes[p];
+        entry->pass_sources[p] = old->pass_sources[p];
+        kept = true;
+    }
+    if (!kept)
+        return;
+    entry->workspace_bytes = larger(entry->workspace_bytes, old->workspace_bytes);
+    entry->peak_bytes = larger(entry->peak_bytes, old->peak_bytes);
+    entry->algorithm = old->algorithm;
+}
+
 /* Each adds entry i with its source, for a loop over all tables. */
 static cs_status merge_compute(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
 {
     cs_cost_compute entry = from->compute[i];
     cs_status status =
         cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
-    return status == CS_OK ? cs_costs_add_compute(costs, &entry, error) : status;
+    for (int p = 0; p < CS_COST_PASSES && status == CS_OK; p++)
+        if (entry.passes[p].samples > 0)
+            status = cs_costs_add_source(costs, &from->sources[entry.pass_sources[p]],
+                                         &entry.pass_sources[p], error);
+    if (status != CS_OK)
+        return status;
+    const cs_cost_compute *old = cs_costs_compute(costs, entry.op);
+    if (old)
+        keep_passes(&entry, old);
+    return cs_costs_add_compute(costs, &entry, error);
+}
+
+static cs_status merge_memory(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
+{
+    cs_cost_memory entry = from->memory[i];
+    cs_status status =
+        cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
+    return status == CS_OK ? cs_costs_add_memory(costs, &entry, error) : status;
 }
 
 static cs_status merge_network(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
@@ -269,6 +332,7 @@ cs_status cs_costs_merge(cs_costs *costs, const cs_costs *from, cs_error *error)
         uint32_t n;
         cs_status (*merge)(cs_costs *, const cs_costs *, uint32_t, cs_error *);
     } tables[] = {{from->n_compute, merge_compute},
+                  {from->n_memory, merge_memory},
                   {from->n_network, merge_network},
                   {from->n_bandwidths, merge_bandwidth},
                   {from->n_overheads, merge_overhead}};

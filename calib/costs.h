@@ -1,7 +1,8 @@
 /* Costs: what a device and its links were measured to take, as a file that scenarios use.
  *
- * Four tables, each entry with the provenance that it comes from:
+ * Five tables, each entry with the provenance that it comes from:
  *   compute     times of pieces of work of a network, by key (sim/workload/op-shape.h)
+ *   memory      what the device held while a network was trained
  *   network     times of collectives and messages by size: regimes of alpha + beta * bytes
  *   bandwidths  of the device's memory and of copies
  *   overheads   anything else that is paid per event, by name ("task": between two tasks of a replay)
@@ -48,11 +49,23 @@ extern const char *const cs_cost_passes[];
 typedef struct cs_cost_compute {
     const char *op;                        /* the key */
     cs_cost_timing passes[CS_COST_PASSES]; /* samples 0 where not measured */
+    uint32_t pass_sources[CS_COST_PASSES]; /* positions in `sources`; where measured */
     int64_t workspace_bytes;               /* the library's, besides the tensors of the operator */
-    int64_t peak_bytes;                    /* held on the device in all, 0: not known */
-    const char *algorithm;                 /* that the library chose, "" when it does not tell */
-    uint32_t source;                       /* position in `sources` */
+    int64_t peak_bytes;    /* most that was live on the device while it ran, all of the network's
+                              tensors included; 0: not known */
+    const char *algorithm; /* that the library chose, "" when it does not tell */
+    uint32_t source;       /* position in `sources`, of the latest measurement of the key */
 } cs_cost_compute;
+
+typedef struct cs_cost_memory {
+    const char *network; /* the key: "resnet50 n=4 fp32 states=1 image=224" */
+    int64_t peak_bytes;  /* live at most: of weights, gradients, states, activations, workspace */
+    int64_t held_bytes;  /* at most, with what a pool kept for the next request of that size */
+    int64_t
+        outside_bytes; /* in use on the device besides: context, libraries, other programs; 0: not
+                              known */
+    uint32_t source;
+} cs_cost_memory;
 
 #define CS_COST_LEVEL_MAP(X)                                                                       \
     X(NODE, "node")       /* all ranks share a node */                                             \
@@ -126,7 +139,7 @@ typedef struct cs_cost_network {
 } cs_cost_network;
 
 typedef struct cs_cost_bandwidth {
-    const char *kind; /* "device_read_write", "host_to_device", "device_to_host", "peer" */
+    const char *kind; /* "device_read_write", "host_to_device", "device_to_host", "peer_to_peer" */
     cs_cost_interval bytes_per_s;
     uint32_t samples;
     uint32_t source;
@@ -141,11 +154,12 @@ typedef struct cs_cost_overhead {
 typedef struct cs_costs {
     cs_cost_source *sources;
     cs_cost_compute *compute;
+    cs_cost_memory *memory;
     cs_cost_network *network;
     cs_cost_bandwidth *bandwidths;
     cs_cost_overhead *overheads;
-    uint32_t n_sources, n_compute, n_network, n_bandwidths, n_overheads;
-    uint32_t cap_sources, cap_compute, cap_network, cap_bandwidths, cap_overheads;
+    uint32_t n_sources, n_compute, n_memory, n_network, n_bandwidths, n_overheads;
+    uint32_t cap_sources, cap_compute, cap_memory, cap_network, cap_bandwidths, cap_overheads;
     cs_arena arena; /* texts, regimes, points */
 } cs_costs;
 
@@ -173,6 +187,8 @@ CS_MUST_CHECK cs_status cs_costs_add_source(cs_costs *costs, const cs_cost_sourc
                                             uint32_t *id, cs_error *error);
 CS_MUST_CHECK cs_status cs_costs_add_compute(cs_costs *costs, const cs_cost_compute *entry,
                                              cs_error *error);
+CS_MUST_CHECK cs_status cs_costs_add_memory(cs_costs *costs, const cs_cost_memory *entry,
+                                            cs_error *error);
 CS_MUST_CHECK cs_status cs_costs_add_network(cs_costs *costs, const cs_cost_network *entry,
                                              cs_error *error);
 CS_MUST_CHECK cs_status cs_costs_add_bandwidth(cs_costs *costs, const cs_cost_bandwidth *entry,
@@ -180,13 +196,15 @@ CS_MUST_CHECK cs_status cs_costs_add_bandwidth(cs_costs *costs, const cs_cost_ba
 CS_MUST_CHECK cs_status cs_costs_add_overhead(cs_costs *costs, const cs_cost_overhead *entry,
                                               cs_error *error);
 
-/* Adds all of `from`, which replaces what is there already. */
+/* Adds all of `from`, which replaces what is there already: of a piece of work pass by pass, because
+ * a network's first layer has fewer than the same shape further back. */
 CS_MUST_CHECK cs_status cs_costs_merge(cs_costs *costs, const cs_costs *from, cs_error *error);
 
 /* ---- asking ---- */
 
 /* NULL when there is none. */
 const cs_cost_compute *cs_costs_compute(const cs_costs *costs, const char *op);
+const cs_cost_memory *cs_costs_memory(const cs_costs *costs, const char *network);
 const cs_cost_network *cs_costs_network(const cs_costs *costs, cs_cost_collective collective,
                                         cs_cost_level level, uint32_t ranks);
 const cs_cost_bandwidth *cs_costs_bandwidth(const cs_costs *costs, const char *kind);

@@ -15,6 +15,8 @@ MUTABLE = {
     ('json.c', 'parsing'): 'the lock around a parser that is not made for threads',
     ('plan_periodic-program.c', 'one_at_a_time'): 'the lock around a solver that is not either',
     ('terminal.c', 'interrupted'): 'set by the handler of Ctrl-C, which has no other place for it',
+    ('child-process.c', 'child'): 'read by the handler of Ctrl-C, which passes it on',
+    ('child-process.c', 'told'): 'set by it',
     ('plan_periodic-program.c', 'one_at_a_time'): 'the lock around CBC, which keeps globals',
 }
 # Constants that hold pointers are writable for the loader only, which then closes them.

@@ -1,6 +1,7 @@
 /* A device that fails when it is told to: the CPU's backend, with every call that can fail counted.
  *
- * What it has handed out is counted as well, so that a test sees whether all came back.
+ * What it has handed out is counted as well, so that a test sees whether all came back. It can have a
+ * clock that only its work moves, so that a test knows what a measurement has to come to.
  */
 #ifndef CS_TESTS_FAKE_BACKEND_H
 #define CS_TESTS_FAKE_BACKEND_H
@@ -19,6 +20,24 @@ typedef enum cs_fake_call {
 } cs_fake_call;
 
 extern const cs_backend cs_backend_fake;
+extern const cs_backend cs_backend_fake_gpu; /* that says it has a memory of its own */
+
+/* What moves the clock, and what a fake GPU says of itself. */
+typedef struct cs_fake_device {
+    double (*kernel)(double now);      /* s of a kernel that starts then */
+    double fill;                       /* s of filling with numbers or ids */
+    double rates[CS_COPY_TO_PEER + 1]; /* bytes/s of copies; 0: 1 s each */
+    int64_t left, all;                 /* bytes */
+    bool peer, direct;
+    /* counted: */
+    double now, longest_delay; /* s */
+    uint32_t delays;
+    int64_t copied;    /* bytes of the last copy */
+    bool same_numbers; /* a copy's first two were */
+} cs_fake_device;
+
+/* NULL: the CPU's clock. */
+void cs_fake_use(cs_fake_device *device);
 
 /* Call number k, from 1, of those in `calls` (bit 1 << cs_fake_call) fails, later ones work again,
  * but of CS_FAKE_ALLOCATE: a device that is full stays so; 0: none. Starts the count anew. */

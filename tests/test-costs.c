@@ -40,7 +40,9 @@ static cs_status read_text(const char *text, cs_costs *costs, cs_error *error)
 static const char all[] = HEAD
     ", \"compute\": [{\"op\": \"relu n=1\", \"forward\": " TIMING("2e-6") ", \"update\": " TIMING(
         "3e-6") ", \"workspace_bytes\": 64, \"peak_bytes\": \"1 KiB\", "
-                "\"algorithm\": \"a\", \"source\": 0}], \"network\": ["
+                "\"algorithm\": \"a\", \"source\": 0}], \"memory\": [{\"network\": "
+                "\"vgg16 n=4 fp32 states=1\", \"peak_bytes\": 3, \"held_bytes\": 5, "
+                "\"outside_bytes\": 7, \"source\": 0}], \"network\": ["
                 "{\"collective\": \"all_reduce\", \"level\": \"network\", \"ranks\": 8, "
                 "\"source\": 0, "
                 "\"regimes\": [" REGIME("0", "1e-5", "1e-9") ", " REGIME(
@@ -72,6 +74,11 @@ static void check_all(const cs_costs *costs)
     expect_int("workspace", 64, relu->workspace_bytes);
     expect_int("peak", 1024, relu->peak_bytes);
     expect_text("algorithm", "a", relu->algorithm);
+    const cs_cost_memory *memory = cs_costs_memory(costs, "vgg16 n=4 fp32 states=1");
+    assert_non_null(memory);
+    expect_int("peak", 3, memory->peak_bytes);
+    expect_int("held", 5, memory->held_bytes);
+    expect_int("outside", 7, memory->outside_bytes);
     expect_int("points", 3, reduce->n_points);
     expect_double("a point", 1.2e-5, reduce->points[2].seconds);
     expect_double("from", 1.1e-5, reduce->points[2].low);
@@ -127,6 +134,16 @@ static const struct {
      HEAD ", \"compute\": [{\"op\": \"x\", \"forward\": " TIMING(
          "1") ", \"source\": 0}, {\"op\": \"x\", \"update\": " TIMING("1") ", \"source\": 0}]}",
      "/compute/1: is there twice"},
+    {"source of a pass",
+     HEAD
+     ", \"compute\": [{\"op\": \"x\", \"forward\": {\"median_s\": 1, \"low_s\": 1, \"high_s\": 1, "
+     "\"samples\": 1, \"source\": 1}, \"source\": 0}]}",
+     "/compute/0/forward/source: must be a position in /sources (got 1)"},
+    {"memory twice",
+     HEAD
+     ", \"memory\": [{\"network\": \"x\", \"peak_bytes\": 1, \"held_bytes\": 1, \"source\": 0}, "
+     "{\"network\": \"x\", \"peak_bytes\": 1, \"held_bytes\": 1, \"source\": 0}]}",
+     "/memory/1: is there twice"},
     {"interval",
      HEAD
      ", \"compute\": [{\"op\": \"x\", \"forward\": {\"median_s\": 1, \"low_s\": 2, \"high_s\": 3, "
@@ -199,6 +216,65 @@ static void test_merge(void **state)
     expect_int("kept", 2, a.n_network);
     expect_text("its source", "test", a.sources[a.network[0].source].source);
     cs_costs_finish(&a);
+}
+
+/* A network's first layer has no gradient of its input: the same shape further back in a network that
+ * was measured earlier keeps the one it has, and says where it is from, also through a file. */
+static void test_merge_passes(void **state)
+{
+    (void)state;
+    cs_costs a, b;
+    cs_error error;
+    cs_error_init(&error);
+    assert_int_equal(
+        read_text(HEAD ", \"compute\": [{\"op\": \"linear\", \"forward\": " TIMING(
+                      "1e-6") ", \"backward_input\": " TIMING("2e-6") ", "
+                                                                      "\"backward_weight\":"
+                                                                      " " TIMING("3e-6") ", "
+                                                                                         "\"workspa"
+                                                                                         "ce_"
+                                                                                         "bytes\": "
+                                                                                         "64, "
+                                                                                         "\"peak_"
+                                                                                         "bytes\": "
+                                                                                         "100, "
+                                                                                         "\"algorit"
+                                                                                         "hm\": "
+                                                                                         "\"f; g; "
+                                                                                         "h\", "
+                                                                                         "\"source"
+                                                                                         "\": 0}]}",
+                  &a, &error),
+        CS_OK);
+    assert_int_equal(
+        read_text(
+            "{\"schema_version\": 1, \"sources\": [{\"source\": \"later\", \"device\": "
+            "\"toy\", \"date\": \"2026-11-22\"}], \"compute\": [{\"op\": \"linear\", "
+            "\"forward\": " TIMING("5e-6") ", \"backward_weight\": " TIMING(
+                "6e-6") ", \"workspace_bytes\": 32, \"peak_bytes\": 200, \"algorithm\": \"f; h\", "
+                        "\"source\": 0}]}",
+            &b, &error),
+        CS_OK);
+    assert_int_equal(cs_costs_merge(&a, &b, &error), CS_OK);
+    cs_costs_finish(&b);
+    cJSON *root = cs_costs_json(&a);
+    assert_int_equal(cs_costs_read(root, &(cs_json_place){.file = "again"}, &b, &error), CS_OK);
+    cJSON_Delete(root);
+    for (int i = 0; i < 2; i++) {
+        const cs_costs *costs = i == 0 ? &a : &b;
+        const cs_cost_compute *at = cs_costs_compute(costs, "linear");
+        expect_double("forward", 5e-6, at->passes[0].median);
+        expect_double("backward_input", 2e-6, at->passes[1].median);
+        expect_double("backward_weight", 6e-6, at->passes[2].median);
+        expect_text("new", "later", costs->sources[at->pass_sources[0]].source);
+        expect_text("kept", "test", costs->sources[at->pass_sources[1]].source);
+        expect_text("entry", "later", costs->sources[at->source].source);
+        expect_text("algorithm", "f; g; h", at->algorithm);
+        expect_int("workspace", 64, at->workspace_bytes);
+        expect_int("peak", 200, at->peak_bytes);
+    }
+    cs_costs_finish(&a);
+    cs_costs_finish(&b);
 }
 
 /* nccl-tests, doc/PERFORMANCE.md: 2 (8 - 1) / 8 = 1.75; 7 / 8; 1. */
@@ -427,11 +503,11 @@ static void test_claims(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_merge),      cmocka_unit_test(test_bus_factors),
-        cmocka_unit_test(test_operators),  cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_links),      cmocka_unit_test(test_measured_time),
-        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_merge),         cmocka_unit_test(test_merge_passes),
+        cmocka_unit_test(test_bus_factors),   cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_links),
+        cmocka_unit_test(test_measured_time), cmocka_unit_test(test_claims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

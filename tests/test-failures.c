@@ -217,6 +217,31 @@ static void test_request(void **state)
     }
 }
 
+/* ---- cores ---- */
+
+/* A process that computes on a GPU stays on all of its cores; notes say what is true. */
+static void test_cores(void **state)
+{
+    char text[64], shared[64];
+    (void)state;
+    const uint32_t cores = cs_bench_count_cores();
+    assert_true(cores > 0);
+    cs_bench_cores before = cs_bench_pin(&cs_backend_fake_gpu, 0);
+    assert_int_equal(cs_bench_count_cores(), cores);
+    cs_bench_unpin(&before);
+    assert_int_equal(cs_bench_count_cores(), cores);
+    assert_string_equal(cs_bench_places(&cs_backend_fake, cores, text, sizeof(text)),
+                        "each on a core of its own");
+    snprintf(shared, sizeof(shared), "taking turns on %u core%s", cores, cores == 1 ? "" : "s");
+    assert_string_equal(cs_bench_places(&cs_backend_fake, cores + 1, text, sizeof(text)), shared);
+    assert_string_equal(cs_bench_places(&cs_backend_fake_gpu, 1, text, sizeof(text)),
+                        "taking GPUs in turn");
+    before = cs_bench_pin(&cs_backend_fake, 0);
+    assert_int_equal(cs_bench_count_cores(), 1);
+    cs_bench_unpin(&before);
+    assert_int_equal(cs_bench_count_cores(), cores);
+}
+
 /* ---- a replay ---- */
 
 static const char scenario_text[] =
@@ -353,8 +378,9 @@ static void test_measured_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_measure), cmocka_unit_test(test_request),
-        cmocka_unit_test(test_replay), cmocka_unit_test(test_measured_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_measure),
+                                       cmocka_unit_test(test_request), cmocka_unit_test(test_cores),
+                                       cmocka_unit_test(test_replay),
+                                       cmocka_unit_test(test_measured_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,14 @@ typedef enum cs_fill {
     CS_FILL_IDS,     /* int64, from 0 to limit - 1 */
 } cs_fill;
 
-typedef enum cs_copy { CS_COPY_DEVICE, CS_COPY_TO_DEVICE, CS_COPY_FROM_DEVICE } cs_copy;
+typedef enum cs_copy {
+    CS_COPY_DEVICE,
+    CS_COPY_TO_DEVICE, /* these two return when the host's memory has been read, or written */
+    CS_COPY_FROM_DEVICE,
+    CS_COPY_HELD_TO_DEVICE, /* between the device and host memory that is held: only started */
+    CS_COPY_HELD_FROM_DEVICE,
+    CS_COPY_TO_PEER, /* into memory that `allocate_on_peer` gave */
+} cs_copy;
 
 /* An optimizer with 0, 1 or 2 states per parameter: reads parameters from `from`, writes them to
  * `to` (which may be the same), and clears the gradients. States are float32, one after the other,
@@ -51,7 +58,7 @@ typedef struct cs_backend {
     /* Memory, aligned for any vector; bytes > 0. CS_NO_MEMORY names device and bytes. */
     CS_MUST_CHECK cs_status (*allocate)(cs_bench *bench, int64_t bytes, void **data,
                                         cs_error *error);
-    void (*release)(cs_bench *bench, void *data); /* waits for what uses it */
+    void (*release)(cs_bench *bench, void *data); /* waits for what uses it; also a peer's */
     /* `precision` is of numbers; ids are int64. */
     CS_MUST_CHECK cs_status (*fill)(cs_bench *bench, cs_fill fill, cs_precision precision,
                                     void *data, int64_t elements, double limit, cs_error *error);
@@ -62,6 +69,20 @@ typedef struct cs_backend {
      * devices without a memory of their own. */
     CS_MUST_CHECK cs_status (*hold)(cs_bench *bench, void *host, int64_t bytes, cs_error *error);
     void (*let_go)(cs_bench *bench, void *host);
+
+    /* ---- NULL on devices without a memory of their own ---- */
+
+    /* Bytes that are free and that there are, whoever has the others. */
+    CS_MUST_CHECK cs_status (*room)(cs_bench *bench, int64_t *left, int64_t *all, cs_error *error);
+    /* Memory on another device of its kind in this machine; *data NULL where there is none. `direct`:
+     * one reaches the other's memory without the host. */
+    CS_MUST_CHECK cs_status (*allocate_on_peer)(cs_bench *bench, int64_t bytes, void **data,
+                                                bool *direct, cs_error *error);
+    /* Keeps the device busy for so long, so that kernels which are started meanwhile wait for it
+     * and not for the host. */
+    CS_MUST_CHECK cs_status (*delay)(cs_bench *bench, double seconds, cs_error *error);
+
+    /* ---- work ---- */
 
     /* What a pass needs besides its operands: chosen once per kernel and pass, by what the library
      * offers. `algorithm`: its name, "" if there is only one, which stays as long as the network is

@@ -2,6 +2,7 @@
 
 #include "calib/bench/bench-main.h"
 
+#include "sim/cli/terminal.h"
 #ifdef CS_WITH_MPI
 #include "calib/bench/wire.h"
 #include "sim/base/file.h"
@@ -43,6 +44,24 @@ void cs_bench_unpin(const cs_bench_cores *cores)
         (void)sched_setaffinity(0, sizeof(allowed), &allowed);
 }
 
+uint32_t cs_bench_count_cores(void)
+{
+    cpu_set_t allowed;
+    return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? (uint32_t)CPU_COUNT(&allowed) : 0;
+}
+
+char *cs_bench_places(const cs_backend *backend, uint32_t processes, char *text, size_t size)
+{
+    uint32_t cores = cs_bench_count_cores();
+    if (backend->own_memory)
+        snprintf(text, size, "taking GPUs in turn");
+    else if (processes <= cores)
+        snprintf(text, size, "each on a core of its own");
+    else
+        snprintf(text, size, "taking turns on %u core%s", cores, cores == 1 ? "" : "s");
+    return text;
+}
+
 cs_bench_cores cs_bench_pin(const cs_backend *backend, uint32_t number)
 {
     cs_bench_cores before = {{0}}, after;
@@ -75,16 +94,29 @@ int cs_bench_core(void)
 
 /* ---- a mode ---- */
 
+/* Signals are caught from the start, by every process: the one that measures looks for them. */
+static cs_progress watch(cs_terminal *terminal, const cs_request *request)
+{
+    *terminal = (cs_terminal){.shows = request->progress};
+    cs_progress progress = cs_terminal_progress(terminal);
+    (void)cs_progress_step(&progress, "starting", 0, 1);
+    return progress;
+}
+
 static cs_status run_alone(const struct mode *mode, const cs_backend *backend, const char *path,
                            cs_error *error)
 {
+    cs_terminal terminal;
     cs_request request = {0};
     cJSON *root = NULL;
     cs_arena arena;
     cs_arena_init(&arena);
     cs_status status = cs_request_load(path, &request, &root, &arena, error);
-    if (status == CS_OK)
-        status = mode->alone(backend, &request, NULL, error);
+    if (status == CS_OK) {
+        cs_progress progress = watch(&terminal, &request);
+        status = mode->alone(backend, &request, &progress, error);
+        cs_terminal_clear(&terminal);
+    }
     cJSON_Delete(root);
     cs_arena_finish(&arena);
     return status;
@@ -127,6 +159,7 @@ static cs_status run_together(const struct mode *mode, const cs_backend *backend
                               cs_error *error)
 {
     cs_wire wire = {0};
+    cs_terminal terminal;
     cs_request request = {0};
     cJSON *root = NULL;
     char *text = NULL;
@@ -138,8 +171,11 @@ static cs_status run_together(const struct mode *mode, const cs_backend *backend
         status = hand_out(&wire, path, &text, &length, error);
     if (status == CS_OK)
         status = cs_request_read(path, text, length, &request, &root, &arena, error);
-    if (status == CS_OK)
-        status = mode->together(backend, &request, &wire, NULL, error);
+    if (status == CS_OK) {
+        cs_progress progress = watch(&terminal, &request);
+        status = mode->together(backend, &request, &wire, &progress, error);
+        cs_terminal_clear(&terminal);
+    }
     leave(&wire, status, error);
     free(text);
     cJSON_Delete(root);

@@ -38,6 +38,12 @@ cs_bench_cores cs_bench_pin(const cs_backend *backend, uint32_t number);
 /* Onto all of those again. */
 void cs_bench_unpin(const cs_bench_cores *cores);
 
+/* How many the calling process may run on; 0: not known. */
+uint32_t cs_bench_count_cores(void);
+
+/* For notes, where `processes` of a machine are: "each on a core of its own". Returns `text`. */
+char *cs_bench_places(const cs_backend *backend, uint32_t processes, char *text, size_t size);
+
 /* The only core that the calling process may run on, or -1. */
 int cs_bench_core(void);
 

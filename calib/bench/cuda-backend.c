@@ -1,6 +1,8 @@
 #include "calib/bench/cuda-device.h"
 
+#include "calib/bench/cuda-delay.h"
 #include "calib/bench/cuda-kernels.h"
+#include "calib/bench/driver-version.h"
 #ifdef CS_WITH_NCCL
 #include "calib/bench/nccl-wire.h"
 #endif
@@ -46,6 +48,21 @@ static cs_status choose_gpu(cs_bench *bench, uint32_t index, cs_error *error)
     return CS_CUDA(cudaSetDevice(bench->index), error);
 }
 
+/* "NVIDIA 535.104.05, CUDA up to 12.2"; the kernel's module says what it is, unless a container hides
+ * it. */
+static void name_driver(cs_bench *bench, int cuda)
+{
+    char line[256] = "", version[32];
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    if (file && !fgets(line, sizeof(line), file))
+        line[0] = '\0';
+    if (file)
+        fclose(file);
+    cs_driver_version(line, version, sizeof(version));
+    snprintf(bench->driver, sizeof(bench->driver), "NVIDIA%s%s, CUDA up to %d.%d",
+             version[0] ? " " : "", version, cuda / 1000, cuda % 1000 / 10);
+}
+
 static cs_status look(cs_bench *bench, cs_error *error)
 {
     struct cudaDeviceProp gpu;
@@ -61,8 +78,7 @@ static cs_status look(cs_bench *bench, cs_error *error)
     if (status != CS_OK)
         return status;
     snprintf(bench->device, sizeof(bench->device), "%s", gpu.name);
-    snprintf(bench->driver, sizeof(bench->driver), "NVIDIA, CUDA up to %d.%d", driver / 1000,
-             driver % 1000 / 10);
+    name_driver(bench, driver);
     snprintf(bench->libraries, sizeof(bench->libraries), "CUDA %d.%d, cuDNN %zu, cuBLASLt %zu",
              runtime / 1000, runtime % 1000 / 10, cudnnGetVersion(), cublasLtGetVersion());
     snprintf(bench->clock, sizeof(bench->clock), "%d MHz at most, not fixed", kilohertz / 1000);
@@ -199,16 +215,90 @@ static void cuda_let_go(cs_bench *bench, void *host)
     (void)cudaHostUnregister(host);
 }
 
-/* To and from the host's memory: the call returns when that has been read or written. */
+static cs_status cuda_room(cs_bench *bench, int64_t *left, int64_t *all, cs_error *error)
+{
+    size_t free_bytes, total;
+    (void)bench;
+    cs_status status = CS_CUDA(cudaMemGetInfo(&free_bytes, &total), error);
+    if (status != CS_OK)
+        return status;
+    *left = (int64_t)free_bytes;
+    *all = (int64_t)total;
+    return CS_OK;
+}
+
+/* The next GPU: copies within a pair say what the others' do where all are connected alike. */
+static cs_status find_peer(const cs_bench *bench, int *peer, cs_error *error)
+{
+    int n;
+    cs_status status = CS_CUDA(cudaGetDeviceCount(&n), error);
+    if (status == CS_OK)
+        *peer = (bench->index + 1) % n;
+    return status;
+}
+
+static cs_status reach(int peer, cs_error *error)
+{
+    cudaError_t code = cudaDeviceEnablePeerAccess(peer, 0);
+    if (code != cudaErrorPeerAccessAlreadyEnabled)
+        return CS_CUDA(code, error);
+    (void)cudaGetLastError(); /* the next call is not to blame */
+    return CS_OK;
+}
+
+static cs_status cuda_allocate_on_peer(cs_bench *bench, int64_t bytes, void **data, bool *direct,
+                                       cs_error *error)
+{
+    int peer, can = 0;
+    void *made = NULL;
+    *data = NULL;
+    cs_status status = find_peer(bench, &peer, error);
+    if (status != CS_OK || peer == bench->index)
+        return status;
+    status = CS_CUDA(cudaDeviceCanAccessPeer(&can, bench->index, peer), error);
+    if (status == CS_OK && can)
+        status = reach(peer, error);
+    if (status == CS_OK)
+        status = CS_CUDA(cudaSetDevice(peer), error);
+    if (status != CS_OK)
+        return status;
+    status = CS_CUDA(cudaMalloc(&made, (size_t)bytes), error);
+    cs_status back = CS_CUDA(cudaSetDevice(bench->index), status == CS_OK ? error : NULL);
+    if (status == CS_OK && back != CS_OK)
+        (void)cudaFree(made);
+    status = status == CS_OK ? back : status;
+    if (status == CS_OK) {
+        *data = made;
+        *direct = can != 0;
+    }
+    return status;
+}
+
+static cs_status copy_to_peer(cs_bench *bench, void *to, const void *from, int64_t bytes,
+                              cs_error *error)
+{
+    int peer;
+    cs_status status = find_peer(bench, &peer, error);
+    return status == CS_OK ? CS_CUDA(cudaMemcpyPeerAsync(to, peer, from, bench->index,
+                                                         (size_t)bytes, bench->stream),
+                                     error)
+                           : status;
+}
+
 static cs_status cuda_copy(cs_bench *bench, cs_copy copy, void *to, const void *from, int64_t bytes,
                            cs_error *error)
 {
     static const enum cudaMemcpyKind kinds[] = {[CS_COPY_DEVICE] = cudaMemcpyDeviceToDevice,
                                                 [CS_COPY_TO_DEVICE] = cudaMemcpyHostToDevice,
-                                                [CS_COPY_FROM_DEVICE] = cudaMemcpyDeviceToHost};
+                                                [CS_COPY_FROM_DEVICE] = cudaMemcpyDeviceToHost,
+                                                [CS_COPY_HELD_TO_DEVICE] = cudaMemcpyHostToDevice,
+                                                [CS_COPY_HELD_FROM_DEVICE] =
+                                                    cudaMemcpyDeviceToHost};
+    if (copy == CS_COPY_TO_PEER)
+        return copy_to_peer(bench, to, from, bytes, error);
     cs_status status =
         CS_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, kinds[copy], bench->stream), error);
-    if (status == CS_OK && copy != CS_COPY_DEVICE)
+    if (status == CS_OK && (copy == CS_COPY_TO_DEVICE || copy == CS_COPY_FROM_DEVICE))
         status = CS_CUDA(cudaStreamSynchronize(bench->stream), error);
     return status;
 }
@@ -330,6 +420,11 @@ static cs_status cuda_times(cs_bench *bench, uint32_t n, double *seconds, cs_err
     return status;
 }
 
+static cs_status cuda_delay(cs_bench *bench, double seconds, cs_error *error)
+{
+    return CS_CUDA(cs_cuda_delay((int64_t)(1e9 * seconds), bench->stream), error);
+}
+
 static cs_status cuda_wait(cs_bench *bench, cs_error *error)
 {
     return CS_CUDA(cudaStreamSynchronize(bench->stream), error);
@@ -353,6 +448,9 @@ const cs_backend cs_backend_cuda = {
     .copy = cuda_copy,
     .hold = cuda_hold,
     .let_go = cuda_let_go,
+    .room = cuda_room,
+    .allocate_on_peer = cuda_allocate_on_peer,
+    .delay = cuda_delay,
     .workspace = cuda_workspace,
     .run = cuda_run,
     .accumulate = cuda_accumulate,

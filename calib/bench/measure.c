@@ -6,14 +6,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
-    FEWEST_STEPS = 12, /* that count */
-    WINDOW = 3,        /* steps that are compared in the warm-up */
+    FIRST_LOOK = 12, /* steps before intervals are looked at */
+    WINDOW = 3,      /* steps at least that are compared in the warm-up */
     MOST_WARM_UP = 60,
 };
 
 static const double noticeable = 2e-3; /* share of a step that a piece must have to be waited for */
+static const double longest_lead = 5e-3; /* s */
+
+/* How long it takes until a device is as fast as it stays. Clocks of a GPU fall when it gets warm, and
+ * a step of some milliseconds says nothing of that; a core only gets faster, as its caches and the
+ * system's pages come to know the work, and is noisy. */
+typedef struct pace {
+    double warm_up, window, samples; /* s at least */
+    bool settles;                    /* from both sides; else it only gets faster */
+    uint32_t most;                   /* steps of warm-up; 0: as many as the time limit leaves */
+} pace;
+
+static const pace pace_of_host = {.most = MOST_WARM_UP};
+static const pace pace_of_device = {.warm_up = 2, .window = 0.25, .samples = 1, .settles = true};
 
 /* What one kernel of a step is. */
 typedef struct label {
@@ -24,14 +38,15 @@ typedef struct label {
 typedef struct work_row {
     uint32_t key;
     cs_pass pass;
-    uint32_t n; /* kernels of a step that are it */
+    uint32_t n;        /* kernels of a step that are it */
+    int64_t workspace; /* bytes */
     double *samples;
     cs_cost_timing timing;
 } work_row;
 
 typedef struct work_key {
     char text[CS_OP_KEY_BYTES];
-    int64_t workspace;
+    int64_t workspace, peak;
     const char *algorithms[CS_N_PASSES]; /* NULL: has no such pass */
 } work_key;
 
@@ -42,6 +57,8 @@ typedef struct measurement {
     cs_part part;
     cs_activations activations;
     bool learning; /* the first step tells which kernels there are */
+    double began;  /* s, on the clock of marks */
+    double lead;   /* s that the device is kept busy while a step is started */
     label *labels;
     work_row *rows;
     work_key *keys;
@@ -106,7 +123,7 @@ static bool shape_of(const measurement *m, uint32_t op, cs_piece piece, cs_op_sh
 }
 
 static cs_status ask_library(measurement *m, uint32_t op, cs_pass pass, work_key *at,
-                             cs_error *error)
+                             int64_t *workspace, cs_error *error)
 {
     const cs_measure_options *o = m->options;
     cs_kernel kernel = {o->net, &o->net->ops[op], o->batch, o->precision};
@@ -117,6 +134,7 @@ static cs_status ask_library(measurement *m, uint32_t op, cs_pass pass, work_key
         return status;
     at->workspace = bytes > at->workspace ? bytes : at->workspace;
     at->algorithms[pass] = algorithm;
+    *workspace = bytes;
     return CS_OK;
 }
 
@@ -125,12 +143,13 @@ static cs_status learn(measurement *m, uint32_t op, cs_piece piece, cs_pass pass
     char text[CS_OP_KEY_BYTES];
     cs_op_shape shape;
     uint32_t key = 0, row = 0;
+    int64_t workspace = 0;
     if (!shape_of(m, op, piece, &shape))
         return cs_error_add(error, CS_FAILED, "operator %s did a piece of work that has no key",
                             m->options->net->ops[op].name);
     cs_status status = find_key(m, cs_op_shape_key(&shape, text, sizeof(text)), &key, error);
     if (status == CS_OK && piece == CS_PIECE_OPERATOR)
-        status = ask_library(m, op, pass, &m->keys[key], error);
+        status = ask_library(m, op, pass, &m->keys[key], &workspace, error);
     if (status == CS_OK)
         status = find_row(m, key, pass, &row, error);
     if (status != CS_OK)
@@ -140,6 +159,9 @@ static cs_status learn(measurement *m, uint32_t op, cs_piece piece, cs_pass pass
         return cs_error_no_memory(error);
     m->labels[m->n_labels++] = (label){op, row};
     m->rows[row].n++;
+    /* the trainer may have given the workspace back already, or keep it for the next operator */
+    int64_t live = m->pool.live - m->trainer.workspace.bytes + workspace;
+    m->keys[key].peak = live > m->keys[key].peak ? live : m->keys[key].peak;
     return CS_OK;
 }
 
@@ -155,24 +177,57 @@ static cs_status kernel_done(void *context, uint32_t op, cs_piece piece, cs_pass
 
 /* ---- steps ---- */
 
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static cs_status start_kernels(measurement *m, cs_error *error)
+{
+    void *parameters = m->part.parameters.data;
+    cs_status status = cs_part_forward(&m->trainer, &m->part, parameters, &m->activations, error);
+    if (status == CS_OK)
+        status = cs_part_backward(&m->trainer, &m->part, parameters, &m->activations, error);
+    return status == CS_OK ? cs_part_update(&m->trainer, &m->part, parameters, error) : status;
+}
+
+/* While a device waits for work, the time between two kernels is the host's: in small steps it gets a
+ * lead of what starting all of them takes. The shortest that was seen; it is longer when there is no
+ * room in the queue. */
+static void note_lead(measurement *m, double starting)
+{
+    double lead = 1.2 * starting < longest_lead ? 1.2 * starting : longest_lead;
+    m->lead = m->lead == 0 || lead < m->lead ? lead : m->lead;
+}
+
+/* What the first kernel reads is there before its time begins. */
 static cs_status do_step(measurement *m, cs_error *error)
 {
     const cs_measure_options *o = m->options;
     m->marks = 0;
-    cs_status status = o->backend->mark(o->bench, 0, error);
+    cs_status status = cs_part_inputs(&m->trainer, &m->part, &m->activations, error);
+    if (status == CS_OK && o->backend->delay && m->lead > 0)
+        status = o->backend->delay(o->bench, m->lead, error);
     if (status == CS_OK)
-        status =
-            cs_part_forward(&m->trainer, &m->part, m->part.parameters.data, &m->activations, error);
+        status = o->backend->mark(o->bench, 0, error);
+    double start = now();
     if (status == CS_OK)
-        status = cs_part_backward(&m->trainer, &m->part, m->part.parameters.data, &m->activations,
-                                  error);
-    if (status == CS_OK)
-        status = cs_part_update(&m->trainer, &m->part, m->part.parameters.data, error);
+        status = start_kernels(m, error);
+    double starting = now() - start;
     if (status == CS_OK && m->learning) {
         m->times = calloc(m->n_labels + UINT64_C(1), sizeof(*m->times));
         status = m->times ? CS_OK : cs_error_no_memory(error);
     }
-    return status == CS_OK ? o->backend->times(o->bench, m->n_labels + 1, m->times, error) : status;
+    if (status == CS_OK)
+        status = o->backend->times(o->bench, m->n_labels + 1, m->times, error);
+    if (status == CS_OK && m->learning)
+        m->began = m->times[0];
+    else if (status == CS_OK && m->n_samples == 0)
+        note_lead(m, starting);
+    m->learning = false;
+    return status;
 }
 
 static double step_time(const measurement *m)
@@ -180,26 +235,54 @@ static double step_time(const measurement *m)
     return m->times[m->n_labels] - m->times[0];
 }
 
-/* Steps until the last few are no faster than the few before them. */
+/* Seconds since the first step began, on the clock of marks. */
+static double elapsed(const measurement *m)
+{
+    return m->times[m->n_labels] - m->began;
+}
+
+static const pace *pace_of(const measurement *m)
+{
+    return m->options->backend->own_memory ? &pace_of_device : &pace_of_host;
+}
+
+static cs_status go_on(const measurement *m, const char *what, cs_error *error)
+{
+    double limit = m->options->time_limit, spent = elapsed(m) < limit ? elapsed(m) : limit;
+    if (cs_progress_step(m->options->progress, what, (uint64_t)(1e3 * spent),
+                         (uint64_t)(1e3 * limit) + 1))
+        return CS_OK;
+    return cs_error_add(error, CS_INTERRUPTED, "interrupted after %u steps that count",
+                        m->n_samples);
+}
+
+/* Steps until a window of them takes as long as the one before; half of the time is for samples. */
 static cs_status warm_up(measurement *m, cs_measure_report *report, cs_error *error)
 {
-    double before = 0, now = 0;
+    const pace *kind = pace_of(m);
+    double before = 0, sum = 0;
+    uint32_t n = 0;
     m->learning = true;
-    for (uint32_t i = 0; i < MOST_WARM_UP; i++) {
+    for (;;) {
         cs_status status = do_step(m, error);
+        if (status == CS_OK)
+            status = go_on(m, "warming up", error);
         if (status != CS_OK)
             return status;
-        m->learning = false;
-        now += step_time(m);
-        report->warm_up = i + 1;
-        if ((i + 1) % WINDOW != 0)
+        report->warm_up++;
+        sum += step_time(m);
+        n++;
+        if (elapsed(m) >= m->options->time_limit / 2 || report->warm_up == kind->most)
+            return CS_OK;
+        if (n < WINDOW || sum < kind->window)
             continue;
-        if (i + 1 > WINDOW && now >= 0.99 * before)
-            break;
-        before = now;
-        now = 0;
+        double mean = sum / n;
+        bool same = mean >= 0.99 * before && (!kind->settles || mean <= 1.01 * before);
+        if (before > 0 && same && elapsed(m) >= kind->warm_up)
+            return CS_OK;
+        before = mean;
+        sum = n = 0;
     }
-    return CS_OK;
 }
 
 /* ---- samples ---- */
@@ -265,12 +348,12 @@ static cs_status judge(measurement *m, uint32_t *unsettled, cs_error *error)
     return status;
 }
 
-/* Judging sorts everything: after 12 samples, then whenever there are a quarter more. */
+/* Judging sorts everything: after 12 samples, then whenever there are a quarter more. At the time
+ * limit it ends with what there is. */
 static cs_status repeat(measurement *m, cs_measure_report *report, cs_error *error)
 {
-    const cs_measure_options *o = m->options;
     double spent = 0;
-    uint32_t next = FEWEST_STEPS;
+    uint32_t next = FIRST_LOOK;
     for (;;) {
         cs_status status = have_samples(m, error);
         if (status == CS_OK)
@@ -279,16 +362,16 @@ static cs_status repeat(measurement *m, cs_measure_report *report, cs_error *err
             return status;
         take_samples(m);
         spent += step_time(m);
-        bool last = spent >= o->time_limit && m->n_samples >= FEWEST_STEPS;
-        if (!cs_progress_step(o->progress, "measuring", (uint64_t)(1e3 * spent),
-                              (uint64_t)(1e3 * o->time_limit)))
-            return cs_error_add(error, CS_INTERRUPTED, "interrupted after %u steps", m->n_samples);
-        if (m->n_samples < next && !last)
+        bool last = elapsed(m) >= m->options->time_limit;
+        status = go_on(m, "measuring", error);
+        if (status != CS_OK)
+            return status;
+        if ((m->n_samples < next || spent < pace_of(m)->samples) && !last)
             continue;
         status = judge(m, &report->unsettled, error);
         if (status != CS_OK || report->unsettled == 0 || last)
             return status;
-        next += next / 4;
+        next = m->n_samples + m->n_samples / 4;
     }
 }
 
@@ -318,14 +401,31 @@ static cs_status add_entries(measurement *m, cs_costs *costs, cs_error *error)
         char algorithms[CS_N_PASSES * 100];
         cs_cost_compute entry = {.op = m->keys[k].text,
                                  .workspace_bytes = m->keys[k].workspace,
+                                 .peak_bytes = m->keys[k].peak,
                                  .algorithm =
                                      name_algorithms(&m->keys[k], algorithms, sizeof(algorithms)),
                                  .source = m->options->source};
-        for (uint32_t r = 0; r < m->n_rows; r++)
-            if (m->rows[r].key == k)
-                entry.passes[m->rows[r].pass] = m->rows[r].timing;
+        for (uint32_t r = 0; r < m->n_rows; r++) {
+            if (m->rows[r].key != k)
+                continue;
+            entry.passes[m->rows[r].pass] = m->rows[r].timing;
+            entry.pass_sources[m->rows[r].pass] = m->options->source;
+        }
         status = cs_costs_add_compute(costs, &entry, error);
     }
+    return status;
+}
+
+/* Once all memory is held. */
+static cs_status look_outside(measurement *m, cs_measure_report *report, cs_error *error)
+{
+    const cs_measure_options *o = m->options;
+    int64_t left, all;
+    if (!o->backend->room)
+        return CS_OK;
+    cs_status status = o->backend->room(o->bench, &left, &all, error);
+    if (status == CS_OK)
+        report->outside_bytes = all - left - m->pool.held;
     return status;
 }
 
@@ -340,7 +440,10 @@ static cs_status measure(measurement *m, cs_costs *costs, cs_measure_report *rep
     if (status == CS_OK)
         status = warm_up(m, report, error);
     if (status == CS_OK)
+        status = look_outside(m, report, error);
+    if (status == CS_OK)
         status = repeat(m, report, error);
+    (void)cs_progress_step(m->options->progress, "measured", 1, 1);
     report->steps = m->n_samples;
     report->pieces = m->n_keys;
     report->peak_bytes = m->pool.peak;
@@ -389,84 +492,5 @@ cs_status cs_measure_compute(const cs_measure_options *options, cs_costs *costs,
                              .observer = {kernel_done, &m}};
     cs_status status = measure(&m, costs, report, error);
     finish(&m);
-    return status;
-}
-
-/* ---- copies ---- */
-
-enum { COPY_BYTES = 64 << 20, COPIES = 25 };
-
-static cs_status time_copies(const cs_backend *backend, cs_bench *bench, cs_copy copy, void *to,
-                             const void *from, cs_cost_timing *timing, cs_error *error)
-{
-    double times[COPIES + 1], samples[COPIES];
-    cs_status status = backend->copy(bench, copy, to, from, COPY_BYTES, error);
-    for (uint32_t i = 0; i <= COPIES && status == CS_OK; i++) {
-        status = backend->mark(bench, i, error);
-        if (status == CS_OK && i < COPIES)
-            status = backend->copy(bench, copy, to, from, COPY_BYTES, error);
-    }
-    if (status == CS_OK)
-        status = backend->times(bench, COPIES + 1, times, error);
-    if (status != CS_OK)
-        return status;
-    for (uint32_t i = 0; i < COPIES; i++)
-        samples[i] = times[i + 1] - times[i];
-    cs_fit_median(samples, COPIES, timing);
-    return CS_OK;
-}
-
-static cs_status add_copies(const cs_cost_timing *timing, const char *kind, double bytes,
-                            uint32_t source, cs_costs *costs, cs_error *error)
-{
-    cs_cost_bandwidth entry = {
-        .kind = kind,
-        .bytes_per_s = {bytes / timing->median, bytes / timing->high, bytes / timing->low},
-        .samples = timing->samples,
-        .source = source};
-    return cs_costs_add_bandwidth(costs, &entry, error);
-}
-
-cs_status cs_measure_copies(const cs_backend *backend, cs_bench *bench, uint32_t source,
-                            cs_costs *costs, cs_error *error)
-{
-    static const struct {
-        cs_copy copy;
-        const char *kind;
-        int moves; /* a copy within a memory reads and writes it */
-    } kinds[] = {{CS_COPY_DEVICE, "device_read_write", 2},
-                 {CS_COPY_TO_DEVICE, "host_to_device", 1},
-                 {CS_COPY_FROM_DEVICE, "device_to_host", 1}};
-    void *a = NULL, *b = NULL, *host = calloc(1, COPY_BYTES);
-    bool held = false;
-    cs_status status = host ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK && backend->hold) {
-        status = backend->hold(bench, host, COPY_BYTES, error);
-        held = status == CS_OK;
-    }
-    if (status == CS_OK)
-        status = backend->allocate(bench, COPY_BYTES, &a, error);
-    if (status == CS_OK)
-        status = backend->allocate(bench, COPY_BYTES, &b, error);
-    if (status == CS_OK)
-        status = backend->fill(bench, CS_FILL_ZERO, CS_PRECISION_FP32, a, COPY_BYTES / 4, 0, error);
-    if (status == CS_OK)
-        status = backend->fill(bench, CS_FILL_ZERO, CS_PRECISION_FP32, b, COPY_BYTES / 4, 0, error);
-    for (int i = 0; i < (backend->own_memory ? 3 : 1) && status == CS_OK; i++) {
-        cs_cost_timing timing;
-        void *to = kinds[i].copy == CS_COPY_FROM_DEVICE ? host : a;
-        const void *from = kinds[i].copy == CS_COPY_TO_DEVICE ? host : b;
-        status = time_copies(backend, bench, kinds[i].copy, to, from, &timing, error);
-        if (status == CS_OK)
-            status = add_copies(&timing, kinds[i].kind, (double)kinds[i].moves * COPY_BYTES, source,
-                                costs, error);
-    }
-    if (a)
-        backend->release(bench, a);
-    if (b)
-        backend->release(bench, b);
-    if (held)
-        backend->let_go(bench, host);
-    free(host);
     return status;
 }

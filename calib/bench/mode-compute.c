@@ -2,34 +2,42 @@
 #include "calib/bench/measure.h"
 #include "sim/workload/workload.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- others that compute at the same time ---- */
 
 typedef struct other_processes {
-    pid_t *children;
+    pid_t *children; /* 0: has ended, and was waited for */
     uint32_t n;
     cs_bench_cores cores; /* that this process may run on, while it is on one of them */
 } other_processes;
 
-/* Trains until it is killed. */
-static void keep_busy(const cs_measure_options *options)
+/* Trains until it is killed: by its parent, or by the system when that is gone, however it went. */
+static void keep_busy(const cs_measure_options *options, pid_t parent)
 {
     cs_measure_options endless = *options;
     cs_measure_report report;
     cs_costs costs;
     cs_error error;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(1);
     endless.time_limit = 1;
     endless.progress = NULL;
     for (;;) {
         cs_costs_init(&costs);
         cs_error_init(&error);
-        if (cs_measure_compute(&endless, &costs, &report, &error) != CS_OK)
+        if (cs_measure_compute(&endless, &costs, &report, &error) != CS_OK) {
+            fprintf(stderr, "a process that computes at the same time: %s\n", error.text);
             _exit(1);
+        }
         cs_costs_finish(&costs);
     }
 }
@@ -37,6 +45,7 @@ static void keep_busy(const cs_measure_options *options)
 static cs_status start_load(const cs_measure_options *options, uint32_t processes,
                             other_processes *load, cs_error *error)
 {
+    pid_t parent = getpid();
     *load = (other_processes){0};
     load->children = calloc(processes, sizeof(*load->children));
     if (!load->children)
@@ -47,20 +56,40 @@ static cs_status start_load(const cs_measure_options *options, uint32_t processe
             return cs_error_add(error, CS_FAILED, "fork: no process number %u", i);
         if (child == 0) {
             (void)cs_bench_pin(options->backend, i);
-            keep_busy(options);
+            keep_busy(options, parent);
         }
         load->children[load->n++] = child;
     }
-    load->cores = cs_bench_pin(options->backend,
-                               0); /* not before: children inherit the cores that are allowed */
+    load->cores = cs_bench_pin(options->backend, 0); /* not before: children inherit the cores */
     return CS_OK;
+}
+
+/* What was measured while one of them was gone is not what was asked for. */
+static cs_status check_load(other_processes *load, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < load->n && status == CS_OK; i++) {
+        int code = 0;
+        if (waitpid(load->children[i], &code, WNOHANG) == 0)
+            continue;
+        load->children[i] = 0;
+        status = cs_error_add(error, CS_FAILED,
+                              "process %u of those that were to compute at the same time has ended "
+                              "(%s %d)",
+                              i + 2, WIFSIGNALED(code) ? "signal" : "exit code",
+                              WIFSIGNALED(code) ? WTERMSIG(code) : WEXITSTATUS(code));
+    }
+    return status;
 }
 
 static void stop_load(other_processes *load)
 {
     for (uint32_t i = 0; i < load->n; i++) {
+        if (load->children[i] == 0)
+            continue;
         kill(load->children[i], SIGKILL);
-        waitpid(load->children[i], NULL, 0);
+        while (waitpid(load->children[i], NULL, 0) < 0 && errno == EINTR)
+            ;
     }
     free(load->children);
     cs_bench_unpin(&load->cores);
@@ -68,52 +97,111 @@ static void stop_load(other_processes *load)
 
 /* ---- one batch size ---- */
 
+typedef struct subject {
+    const cs_backend *backend;
+    cs_bench *bench;
+    const cs_request *request;
+    const cs_net *net;
+    cs_precision precision;
+    uint32_t source;
+    const cs_progress *progress;
+} subject;
+
 static void tell(const cs_measure_report *report, const cs_net *net, uint32_t batch)
 {
-    fprintf(
-        stderr,
-        "%s, batch %u: %u steps after %u to warm up, %u pieces of work, %.4f ms a step (%.4f to "
-        "%.4f), %.1f MB at the peak%s\n",
-        net->name, batch, report->steps, report->warm_up, report->pieces, 1e3 * report->step.median,
-        1e3 * report->step.low, 1e3 * report->step.high, (double)report->peak_bytes / 1e6,
-        report->unsettled > 0 ? "; NOT SETTLED:" : "");
+    fprintf(stderr,
+            "%s, batch %u: %u steps after %u to warm up, %u pieces of work, %.4f ms a step (%.4f "
+            "to %.4f)\n",
+            net->name, batch, report->steps, report->warm_up, report->pieces,
+            1e3 * report->step.median, 1e3 * report->step.low, 1e3 * report->step.high);
+    fprintf(stderr, "  memory: %.1f MB live at the peak, %.1f MB held",
+            (double)report->peak_bytes / 1e6, (double)report->held_bytes / 1e6);
+    if (report->outside_bytes > 0)
+        fprintf(stderr, ", %.1f MB in use besides", (double)report->outside_bytes / 1e6);
+    fputc('\n', stderr);
     if (report->unsettled > 0)
-        fprintf(stderr, "  the time limit left %u passes with wider intervals\n",
+        fprintf(stderr,
+                "  NOT SETTLED: the time limit left %u passes with wider intervals, or too few "
+                "steps for any\n",
                 report->unsettled);
 }
 
-static cs_status measure_batch(const cs_backend *backend, cs_bench *bench,
-                               const cs_request *request, const cs_net *net, cs_precision precision,
-                               uint32_t batch, uint32_t source, const cs_progress *progress,
-                               cs_costs *costs, cs_error *error)
+static cs_status add_memory(const subject *s, uint32_t batch, const cs_measure_report *report,
+                            cs_costs *costs, cs_error *error)
+{
+    char key[512];
+    const cJSON *parameters = cJSON_GetObjectItemCaseSensitive(s->request->workload, "parameters");
+    size_t used = (size_t)snprintf(key, sizeof(key), "%s n=%u %s states=%u", s->net->name, batch,
+                                   cs_precision_names[s->precision], s->request->states);
+    for (const cJSON *at = parameters ? parameters->child : NULL; at && used < sizeof(key);
+         at = at->next) {
+        char *value = cJSON_PrintUnformatted(at);
+        if (!value)
+            return cs_error_no_memory(error);
+        used += (size_t)snprintf(key + used, sizeof(key) - used, " %s=%s", at->string, value);
+        cJSON_free(value);
+    }
+    cs_cost_memory entry = {.network = key,
+                            .peak_bytes = report->peak_bytes,
+                            .held_bytes = report->held_bytes,
+                            .outside_bytes = report->outside_bytes,
+                            .source = s->source};
+    return cs_costs_add_memory(costs, &entry, error);
+}
+
+/* Into `costs`, with what was measured before an error; nothing when other processes were gone. */
+static cs_status measure_beside(const cs_measure_options *options, uint32_t processes,
+                                cs_costs *costs, cs_measure_report *report, cs_error *error)
+{
+    other_processes others;
+    cs_costs made;
+    cs_costs_init(&made);
+    uint32_t same; /* place of the only source */
+    cs_status status = cs_costs_add_source(&made, &costs->sources[options->source], &same, error);
+    cs_measure_options alone = *options;
+    alone.source = same;
+    if (status == CS_OK) {
+        status = start_load(options, processes, &others, error);
+        if (status == CS_OK)
+            status = cs_measure_compute(&alone, &made, report, error);
+        cs_status gone = check_load(&others, status == CS_OK ? error : NULL);
+        stop_load(&others);
+        status = status == CS_OK ? gone : status;
+        cs_status merged =
+            gone == CS_OK ? cs_costs_merge(costs, &made, status == CS_OK ? error : NULL) : CS_OK;
+        status = status == CS_OK ? merged : status;
+    }
+    cs_costs_finish(&made);
+    return status;
+}
+
+static cs_status measure_batch(const subject *s, uint32_t batch, cs_costs *costs, cs_error *error)
 {
     cs_accelerator none;
     cs_net_chain chain;
-    cs_measure_report report;
-    other_processes others;
+    cs_measure_report report = {0};
     cs_accelerator_none(&none);
     cs_net_options how = {.batch_size = batch, .device = &none, .source = "none"};
-    cs_status status = cs_net_chain_find(net, &how, &chain, error);
+    cs_status status = cs_net_chain_find(s->net, &how, &chain, error);
     if (status != CS_OK)
         return status;
-    cs_measure_options options = {.backend = backend,
-                                  .bench = bench,
-                                  .net = net,
+    cs_measure_options options = {.backend = s->backend,
+                                  .bench = s->bench,
+                                  .net = s->net,
                                   .chain = &chain,
                                   .batch = batch,
-                                  .n_states = request->states,
-                                  .precision = precision,
-                                  .share = request->share,
-                                  .time_limit = cs_time_seconds(request->time_limit),
-                                  .source = source,
-                                  .progress = progress};
-    status = start_load(&options, request->processes, &others, error);
-    if (status == CS_OK)
-        status = cs_measure_compute(&options, costs, &report, error);
-    stop_load(&others);
+                                  .n_states = s->request->states,
+                                  .precision = s->precision,
+                                  .share = s->request->share,
+                                  .time_limit = cs_time_seconds(s->request->time_limit),
+                                  .source = s->source,
+                                  .progress = s->progress};
+    status = measure_beside(&options, s->request->processes, costs, &report, error);
     cs_net_chain_finish(&chain);
     if (status == CS_OK)
-        tell(&report, net, batch);
+        status = add_memory(s, batch, &report, costs, error);
+    if (status == CS_OK)
+        tell(&report, s->net, batch);
     return status;
 }
 
@@ -122,7 +210,7 @@ static cs_status measure_batch(const cs_backend *backend, cs_bench *bench,
 static cs_status add_source(const cs_backend *backend, cs_bench *bench, const cs_request *request,
                             cs_costs *costs, uint32_t *id, cs_error *error)
 {
-    char notes[256];
+    char notes[256], places[64];
     cs_cost_source source = {.source = request->command,
                              .date = request->date,
                              .notes = notes,
@@ -132,33 +220,33 @@ static cs_status add_source(const cs_backend *backend, cs_bench *bench, const cs
     if (backend->own_memory)
         snprintf(notes, sizeof(notes), "%s", request->notes);
     else
-        snprintf(notes, sizeof(notes), "%s%s%u process%s at once, each on a core of its own",
-                 request->notes, request->notes[0] ? "; " : "", request->processes,
-                 request->processes == 1 ? "" : "es");
+        snprintf(notes, sizeof(notes), "%s%s%u process%s at once, %s", request->notes,
+                 request->notes[0] ? "; " : "", request->processes,
+                 request->processes == 1 ? "" : "es",
+                 cs_bench_places(backend, request->processes, places, sizeof(places)));
     backend->describe(bench, &source);
     return cs_costs_add_source(costs, &source, id, error);
 }
 
 /* `done`: batch sizes that were measured to the end. */
-static cs_status measure_all(const cs_backend *backend, cs_bench *bench, const cs_request *request,
-                             const cs_net *net, cs_precision precision, const cs_progress *progress,
-                             cs_costs *costs, uint32_t *done, cs_error *error)
+static cs_status measure_all(subject *s, cs_costs *costs, uint32_t *done, cs_error *error)
 {
-    uint32_t source;
     const cJSON *batch;
-    cs_status status = add_source(backend, bench, request, costs, &source, error);
-    cJSON_ArrayForEach(batch, request->batches)
+    cs_status status = add_source(s->backend, s->bench, s->request, costs, &s->source, error);
+    cJSON_ArrayForEach(batch, s->request->batches)
     {
         if (status != CS_OK)
             return status;
-        if (!cJSON_IsNumber(batch) || batch->valuedouble < 1 || batch->valuedouble > CS_BATCH_MAX)
-            return cs_error_add(error, CS_INVALID, "batch sizes must be from 1 to %d",
+        if (!cJSON_IsNumber(batch) || batch->valuedouble < 1 || batch->valuedouble > CS_BATCH_MAX ||
+            batch->valuedouble != (double)(uint32_t)batch->valuedouble)
+            return cs_error_add(error, CS_INVALID, "batch sizes must be whole numbers from 1 to %d",
                                 CS_BATCH_MAX);
-        status = measure_batch(backend, bench, request, net, precision,
-                               (uint32_t)batch->valuedouble, source, progress, costs, error);
+        status = measure_batch(s, (uint32_t)batch->valuedouble, costs, error);
         *done += status == CS_OK;
     }
-    return status == CS_OK ? cs_measure_copies(backend, bench, source, costs, error) : status;
+    return status == CS_OK
+               ? cs_measure_copies(s->backend, s->bench, s->source, s->progress, costs, error)
+               : status;
 }
 
 /* A process that has a GPU open cannot be copied. */
@@ -172,6 +260,12 @@ static cs_status check_request(const cs_backend *backend, const cs_request *requ
         return cs_error_add(error, CS_INVALID,
                             "processes: must be 1 on a device with a memory of its own (got %u)",
                             request->processes);
+    uint32_t cores = cs_bench_count_cores();
+    if (request->processes > 1 && cores > 0 && request->processes > cores)
+        return cs_error_add(error, CS_USAGE,
+                            "--processes must be at most %u, for each measures on a core of its "
+                            "own (got %u)",
+                            cores, request->processes);
     return CS_OK;
 }
 
@@ -220,8 +314,13 @@ cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
     if (status == CS_OK)
         status = backend->open(0, &bench, error);
     if (status == CS_OK) {
-        status =
-            measure_all(backend, bench, request, &net, precision, progress, &costs, &done, error);
+        subject s = {.backend = backend,
+                     .bench = bench,
+                     .request = request,
+                     .net = &net,
+                     .precision = precision,
+                     .progress = progress};
+        status = measure_all(&s, &costs, &done, error);
         status = save(request, &net, &costs, done, status, error);
     }
     backend->close(bench);

@@ -1,6 +1,6 @@
 #include "calib/bench/request.h"
 
-#include <unistd.h>
+#include <sys/stat.h>
 
 const cs_field cs_request_fields[] = {
     {"output", CS_FIELD_TEXT, offsetof(cs_request, output), .doc = "file that gets the results"},
@@ -8,6 +8,8 @@ const cs_field cs_request_fields[] = {
      .doc = "what was typed"},
     {"date", CS_FIELD_TEXT, offsetof(cs_request, date), .fallback = "1970-01-01", .doc = "today"},
     {"notes", CS_FIELD_TEXT, offsetof(cs_request, notes), .fallback = "", .doc = "of the user"},
+    {"progress", CS_FIELD_BOOL, offsetof(cs_request, progress), .fallback = "false",
+     .doc = "standard error is a terminal"},
     {"workload", CS_FIELD_JSON, offsetof(cs_request, workload), .fallback = "",
      .doc = "the network", .shape = "{name, parameters}"},
     {"batches", CS_FIELD_JSON, offsetof(cs_request, batches), .fallback = "",
@@ -65,11 +67,10 @@ cs_status cs_request_save(const cs_request *request, const cs_costs *measured, c
 {
     cs_costs all;
     cs_costs_init(&all);
+    struct stat info;
     cs_status status = CS_OK;
-    if (access(request->output, F_OK) == 0) {
-        cs_costs_finish(&all);
+    if (stat(request->output, &info) == 0 && S_ISREG(info.st_mode)) /* a device has nothing yet */
         status = cs_costs_load(request->output, &all, error);
-    }
     if (status != CS_OK)
         return status;
     status = cs_costs_merge(&all, measured, error);

@@ -17,6 +17,7 @@ typedef struct cs_request {
     const char *output;  /* a cost file, which is added to; of a replay the results */
     const char *command; /* for the provenance: what the user typed */
     const char *date, *notes;
+    bool progress; /* shown on standard error, which is a terminal for who asks */
     /* compute */
     const cJSON *workload, *batches;
     uint32_t states;

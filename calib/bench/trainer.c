@@ -539,6 +539,15 @@ static cs_status forward_op(cs_trainer *trainer, const cs_part *part, uint32_t p
     return status;
 }
 
+cs_status cs_part_inputs(cs_trainer *trainer, const cs_part *part, cs_activations *at,
+                         cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t p = part->first_op; status == CS_OK && p < part->end_op; p++)
+        status = make_inputs(trainer, &trainer->net->ops[p], at, error);
+    return status;
+}
+
 cs_status cs_part_forward(cs_trainer *trainer, const cs_part *part, void *parameters,
                           cs_activations *at, cs_error *error)
 {

@@ -114,6 +114,10 @@ void cs_part_hand_output(cs_trainer *trainer, const cs_part *part, cs_activation
 void cs_part_hand_gradient(cs_trainer *trainer, const cs_part *part, cs_activations *at,
                            cs_activations *next);
 
+/* The network's inputs, for a pass whose forward is timed: it makes those that are not there. */
+CS_MUST_CHECK cs_status cs_part_inputs(cs_trainer *trainer, const cs_part *part, cs_activations *at,
+                                       cs_error *error);
+
 /* `parameters` are those that the pass reads, of the part's size. The first part makes its own
  * input. A gradient that should have come and has not is zero. */
 CS_MUST_CHECK cs_status cs_part_forward(cs_trainer *trainer, const cs_part *part, void *parameters,

@@ -20,6 +20,7 @@ NOTICEABLE = 0.01  # of the sum of all pieces; smaller ones are not compared one
 BATCHES = {'cpu': 4, 'cuda': 128}
 ROUNDS = 5  # of PyTorch's steps; a round is its median
 PASSES = ('forward', 'backward_input', 'backward_weight')
+PRECISIONS = ('fp32', 'tf32', 'bf16', 'fp16')
 
 
 def complain(text):
@@ -27,10 +28,40 @@ def complain(text):
 
 
 def call(*words):
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as error:
+        complain(f'{words[0]}: {error.strerror}')
     if done.returncode != 0:
         complain(f'{" ".join(words)}: exit status {done.returncode}\n{done.stderr.strip()}')
     return done
+
+
+def count(text):
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f'must be a whole number from 1 on (got "{text}")')
+    return int(text)
+
+
+def share(text):
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f'must be a share, like 0.03 (got "{text}")')
+    return value
+
+
+def names(text):
+    found = text.split(',')
+    if '' in found or len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(f'must be different names by commas (got "{text}")')
+    return found
+
+
+def precisions(text):
+    found = names(text)
+    if not set(found) <= set(PRECISIONS):
+        raise argparse.ArgumentTypeError(f'must be of {", ".join(PRECISIONS)} (got "{text}")')
+    return found
 
 
 def parse():
@@ -38,17 +69,21 @@ def parse():
     parser.add_argument('sim')
     parser.add_argument('folder')
     parser.add_argument('--backend', choices=('cpu', 'cuda'), default='cuda')
-    parser.add_argument('--precision', default='fp32', help='fp32, tf32, bf16, fp16; several by commas')
-    parser.add_argument('--model', default='resnet50,vit_b16', help='several by commas')
-    parser.add_argument('--image', type=int, default=224, help='pixels (default: 224)')
-    parser.add_argument('--batch', type=int, help='samples (default: 128, on the CPU 4)')
+    parser.add_argument('--precision', type=precisions, default='fp32',
+                        help='fp32, tf32, bf16, fp16; several by commas')
+    parser.add_argument('--model', type=names, default='resnet50,vit_b16', help='several by commas')
+    parser.add_argument('--image', type=count, default=224, help='pixels (default: 224)')
+    parser.add_argument('--batch', type=count, help='samples (default: 128, on the CPU 4)')
     parser.add_argument('--attention', choices=('flash', 'math'), default='math',
                         help='fused, or with its weights in memory (default), in both')
     parser.add_argument('--time-limit', default='20 s', help='of each measurement (default: 20 s)')
-    parser.add_argument('--steps', type=int, default=20, help="of PyTorch's, per round (default: 20)")
-    parser.add_argument('--stable', type=float, default=0.03, help='bound between both (default: 0.03)')
-    parser.add_argument('--near', type=float, default=0.10, help="bound to PyTorch's (default: 0.10)")
-    return parser.parse_args()
+    parser.add_argument('--steps', type=count, default=20, help="of PyTorch's, per round (default: 20)")
+    parser.add_argument('--stable', type=share, default=0.03, help='bound between both (default: 0.03)')
+    parser.add_argument('--near', type=share, default=0.10, help="bound to PyTorch's (default: 0.10)")
+    options = parser.parse_args()
+    if options.backend == 'cpu' and options.precision != ['fp32']:
+        parser.error('argument --precision: the CPU computes in fp32')
+    return options
 
 
 # ---- ours ----
@@ -170,6 +205,8 @@ def compare(options, model, precision, first, second, torch_rounds):
     totals = [predicted(options, model, precision, path) for path in (first, second)]
     theirs = statistics.median(torch_rounds)
     ratio = statistics.median(totals) / theirs - 1
+    if not apart:
+        complain(f'{first}: no piece takes over {100 * NOTICEABLE:.0f} % of their sum')
     stable = apart[0][0] <= options.stable
     near = abs(ratio) <= options.near
     print(f'{model} {precision}, batch {options.batch}')
@@ -191,9 +228,12 @@ def main():
     options.batch = options.batch or BATCHES[options.backend]
     os.makedirs(options.folder, exist_ok=True)
     good = True
-    for model in options.model.split(','):
-        for precision in options.precision.split(','):
+    for model in options.model:
+        for precision in options.precision:
             paths = [os.path.join(options.folder, f'{model}-{precision}-{i}.json') for i in (1, 2)]
+            for path in paths:
+                if os.path.exists(path):
+                    complain(f'{path} is there already')
             rounds = []
             try:
                 trainer = Torch(options, model, precision)
@@ -201,8 +241,6 @@ def main():
                 complain(f'{error} (it needs torch and torchvision)')
             print(trainer.version(), flush=True)
             for path in paths:
-                if os.path.exists(path):
-                    complain(f'{path} is there already')
                 calibrate(options, model, precision, path)
                 rounds += trainer.rounds(options.steps)
             del trainer

@@ -2,7 +2,7 @@
  *
  * Work that may last calls cs_progress_step now and then. The callback shows something (only on a
  * terminal, and only once the work has lasted a second) and returns false to ask the work to stop,
- * which it then does with CS_INTERRUPTED.
+ * which it then does with CS_INTERRUPTED. A step with all done wipes what is shown.
  */
 #ifndef CS_BASE_PROGRESS_H
 #define CS_BASE_PROGRESS_H

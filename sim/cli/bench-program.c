@@ -1,20 +1,17 @@
 #include "sim/cli/bench-program.h"
 
+#include "sim/base/file.h"
 #include "sim/base/json.h"
+#include "sim/cli/child-process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 /* ---- finding it ---- */
 
@@ -120,7 +117,21 @@ static bool add_texts(const cs_arguments *arguments, cJSON *request)
         add_option(&command, arguments, k);
     strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &day));
     return cJSON_AddStringToObject(request, "command", command.text) &&
-           cJSON_AddStringToObject(request, "date", date);
+           cJSON_AddStringToObject(request, "date", date) &&
+           cJSON_AddBoolToObject(request, "progress", isatty(STDERR_FILENO));
+}
+
+/* A folder that is not there is found now, not when everything is measured. */
+static cs_status check_output(const cJSON *request, cs_error *error)
+{
+    const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(request, "output"));
+    cs_file_draft draft;
+    if (!path || strcmp(path, "-") == 0)
+        return CS_OK;
+    cs_status status = cs_file_draft_begin(&draft, path, error);
+    if (status == CS_OK)
+        cs_file_draft_drop(&draft);
+    return status;
 }
 
 /* A new file for the request; the caller removes it. */
@@ -147,13 +158,14 @@ static cs_status write_request(const cJSON *request, char *path, size_t size, cs
 /* ---- running it ---- */
 
 /* Open MPI refuses to start as root, to start more processes than cores, binds them where it likes
- * (programs bind themselves), and says at length that a program failed. Other MPIs take no notice of
- * these. */
+ * (programs bind themselves), and says at length that a program failed. When it is told to end, it
+ * gives processes seconds to save what they have. Other MPIs take no notice of these. */
 static bool set_environment(void)
 {
     static const char *const settings[][2] = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                               {"OMPI_MCA_hwloc_base_binding_policy", "none"},
                                               {"OMPI_MCA_orte_execute_quiet", "1"},
+                                              {"OMPI_MCA_odls_base_sigkill_timeout", "10"},
                                               {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                                               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
     size_t n = sizeof(settings) / sizeof(settings[0]) - (geteuid() == 0 ? 0 : 2);
@@ -163,72 +175,27 @@ static bool set_environment(void)
     return set;
 }
 
-/* Hands on what the program writes to standard error, line by line, until it has ended. Returns
- * whether one of them was an error's. */
-static bool hand_on(FILE *from)
+/* What the program has told of itself is told once. One that is alone always does. */
+static cs_status judge(const cs_child_end *end, bool listened, const char *program, cs_error *error)
 {
-    static const char error[] = "sim: error: ";
-    char *text = NULL;
-    size_t size = 0;
-    bool said = false;
-    ssize_t length;
-    while ((length = getline(&text, &size, from)) >= 0 || (ferror(from) && errno == EINTR)) {
-        clearerr(from);
-        if (length < 0)
-            continue;
-        said |= strncmp(text, error, sizeof(error) - 1) == 0;
-        (void)fwrite(text, 1, (size_t)length, stderr);
-    }
-    free(text);
-    return said;
-}
-
-/* A failure that the program has told of itself is told once. */
-static cs_status wait_for(pid_t child, const char *program, bool said, cs_error *error)
-{
-    int code = 0;
-    while (waitpid(child, &code, 0) < 0)
-        if (errno != EINTR)
-            return cs_error_add(error, CS_FAILED, "waitpid: %s", strerror(errno));
-    if (WIFEXITED(code) && WEXITSTATUS(code) == 0)
+    const int code = WEXITSTATUS(end->code);
+    if (WIFEXITED(end->code) && code == 0)
         return CS_OK;
-    if (WIFSIGNALED(code))
+    if (end->told)
+        return cs_error_add(error, CS_INTERRUPTED, "interrupted");
+    if (WIFSIGNALED(end->code))
         return cs_error_add(error, CS_FAILED, "%s was ended by signal %d (%s)", program,
-                            WTERMSIG(code), strsignal(WTERMSIG(code)));
-    for (int status = CS_FAILED; said && status <= CS_INTERRUPTED; status++)
-        if (cs_status_exit_code((cs_status)status) == WEXITSTATUS(code))
+                            WTERMSIG(end->code), strsignal(WTERMSIG(end->code)));
+    if (listened && !end->said_error)
+        return cs_error_add(error, CS_FAILED,
+                            "%s ended with exit code %d and told no error "
+                            "(OMPI_MCA_orte_execute_quiet=0 lets Open MPI say more)",
+                            program, code);
+    for (int status = CS_FAILED; status <= CS_INTERRUPTED; status++)
+        if (cs_status_exit_code((cs_status)status) == code)
             return (cs_status)status;
-    return said ? CS_FAILED
-                : cs_error_add(error, CS_FAILED,
-                               "%s ended with exit code %d and told no error "
-                               "(OMPI_MCA_orte_execute_quiet=0 lets Open MPI say more)",
-                               program, WEXITSTATUS(code));
-}
-
-/* Starts a program whose standard error comes out of `messages`; an error number. */
-static int spawn(char *const *words, pid_t *child, FILE **messages)
-{
-    posix_spawn_file_actions_t actions;
-    int ends[2], code;
-    if (pipe(ends) != 0)
-        return errno;
-    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    *messages = fdopen(ends[0], "r");
-    code = *messages ? posix_spawn_file_actions_init(&actions) : errno;
-    if (code == 0) {
-        code = posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-        if (code == 0 && ends[1] != STDERR_FILENO)
-            code = posix_spawn_file_actions_addclose(&actions, ends[1]);
-        if (code == 0)
-            code = posix_spawnp(child, words[0], &actions, NULL, words, environ);
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    close(ends[1]);
-    if (code != 0 && *messages)
-        fclose(*messages);
-    else if (code != 0)
-        close(ends[0]);
-    return code;
+    return listened ? CS_FAILED
+                    : cs_error_add(error, CS_FAILED, "%s ended with exit code %d", program, code);
 }
 
 /* Each process of a job that is already there would start a job of its own. */
@@ -246,22 +213,19 @@ static cs_status check_alone(cs_error *error)
     return CS_OK;
 }
 
-static cs_status start(char *const *words, cs_error *error)
+static cs_status start(char *const *words, bool listen, cs_error *error)
 {
-    pid_t child;
-    FILE *messages = NULL;
+    cs_child_end end;
     if (!set_environment())
         return cs_error_no_memory(error);
-    int code = spawn(words, &child, &messages);
+    int code = cs_child_run(words, listen, &end);
     if (code != 0)
         return cs_error_add(error, CS_FAILED, "%s: %s%s", words[0], strerror(code),
                             strcmp(words[0], "mpirun") == 0
                                 ? " (an MPI is needed to start several processes; Debian: "
                                   "openmpi-bin)"
                                 : "");
-    const bool said = hand_on(messages);
-    fclose(messages);
-    return wait_for(child, words[0], said, error);
+    return judge(&end, listen, words[0], error);
 }
 
 /* The option --launcher of commands that have it. */
@@ -296,7 +260,7 @@ static cs_status start_together(const char *launcher, uint32_t processes, char *
         words[count++] = program[i];
     words[count] = NULL;
     cs_status status = check_alone(error);
-    return status == CS_OK ? start(words, error) : status;
+    return status == CS_OK ? start(words, true, error) : status;
 }
 
 cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t processes,
@@ -304,6 +268,8 @@ cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t p
 {
     char program[PATH_MAX], path[PATH_MAX], name[32];
     cs_status status = find(backend, program, sizeof(program), error);
+    if (status == CS_OK)
+        status = check_output(request, error);
     if (status != CS_OK)
         return status;
     if (!add_texts(arguments, request))
@@ -314,7 +280,7 @@ cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t p
     snprintf(name, sizeof(name), "%s", mode);
     char *words[] = {program, name, path, NULL};
     status = processes > 0 ? start_together(launcher_of(arguments), processes, words, error)
-                           : start(words, error);
+                           : start(words, false, error);
     unlink(path);
     return status;
 }

@@ -1,11 +1,13 @@
-#include "sim/base/text.h"
+#include "calib/costs.h"
 #include "sim/base/units.h"
 #include "sim/cli/bench-program.h"
 #include "sim/cli/workload-option.h"
 #include "sim/workload/workload.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const subjects[] = {"compute", "network", NULL};
 static const char *const backends[] = {"cpu", "cuda", "mpi", "nccl", NULL};
@@ -28,7 +30,9 @@ static const cs_option options[] = {
     {"share", 0, "SHARE",
      "End when medians are known to this share of them, to each side (default: 0.02)", false, NULL},
     {"time-limit", 't', "TIME",
-     "End after this time in any case: per batch size, or per message size (default: 20 s, 0.5 s)",
+     "End with wider intervals after this time, with the step under way: per batch size, of which "
+     "half "
+     "at most is to warm up, or per message size (default: 20 s, 0.5 s)",
      false, NULL},
     {"launcher", 0, "WORDS",
      "Network: what starts the processes (default: mpirun), e.g. \"mpirun --hostfile hosts\", "
@@ -41,6 +45,95 @@ static const cs_option options[] = {
     {"notes", 0, "TEXT", "For the provenance", false, NULL},
     {0},
 };
+
+/* ---- what would be ignored, or be found wrong in the middle, is a mistake of use ---- */
+
+static const char *const of_compute[] = {"output",     "backend", "model",     "image",     "param",
+                                         "precision",  "batch",   "optimizer", "processes", "share",
+                                         "time-limit", "notes",   NULL};
+static const char *const of_network[] = {"output",     "launcher",   "backend",   "processes",
+                                         "time-limit", "collective", "min-bytes", "max-bytes",
+                                         "notes",      NULL};
+
+static cs_status check_options(const cs_arguments *arguments, const char *const *known,
+                               cs_error *error)
+{
+    for (const cs_option *option = options; option->name; option++) {
+        bool found = false;
+        for (size_t i = 0; known[i]; i++)
+            found |= strcmp(known[i], option->name) == 0;
+        if (!found && cs_arguments_flag(arguments, option->name))
+            return cs_error_add(error, CS_USAGE, "calibrate: %s has no option --%s",
+                                arguments->words[0], option->name);
+    }
+    return CS_OK;
+}
+
+static const struct limits {
+    const char *option;
+    cs_quantity quantity;
+    double least, most; /* SI units */
+    const char *range;
+} limits[] = {
+    {"share", CS_QUANTITY_NUMBER, 1e-9, 1, "above 0, at most 1"},
+    {"time-limit", CS_QUANTITY_TIME, 1e-9, 1e6, "a time from 1 ns to 1e6 s, like \"20 s\""},
+    {"min-bytes", CS_QUANTITY_BYTES, 1, 0x1p40, "from 1 B to 1 TiB"},
+    {"max-bytes", CS_QUANTITY_BYTES, 1, 0x1p40, "from 1 B to 1 TiB"},
+};
+
+/* In SI units, of an option that was checked. */
+static double quantity(const cs_arguments *arguments, const char *option, double fallback)
+{
+    const char *text = cs_arguments_value(arguments, option);
+    double value = fallback;
+    for (size_t i = 0; text && i < sizeof(limits) / sizeof(limits[0]); i++)
+        if (strcmp(limits[i].option, option) == 0 &&
+            cs_units_parse(text, limits[i].quantity, &value, NULL) != CS_OK)
+            return NAN;
+    return value;
+}
+
+static cs_status check_quantities(const cs_arguments *arguments, cs_error *error)
+{
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        const struct limits *at = &limits[i];
+        double value = quantity(arguments, at->option, at->least);
+        if (!(value >= at->least && value <= at->most))
+            return cs_error_add(error, CS_USAGE, "calibrate: --%s must be %s (got \"%s\")",
+                                at->option, at->range, cs_arguments_value(arguments, at->option));
+    }
+    double shortest = quantity(arguments, "min-bytes", 8);
+    double longest = quantity(arguments, "max-bytes", 64 << 20);
+    if (shortest > longest)
+        return cs_error_add(error, CS_USAGE,
+                            "calibrate: --min-bytes (%.0f) is above --max-bytes (%.0f)", shortest,
+                            longest);
+    return CS_OK;
+}
+
+/* A file that is there is added to, behind the measurement. */
+static cs_status check_output(const char *path, cs_error *error)
+{
+    struct stat info;
+    cs_costs costs;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
+        return CS_OK;
+    cs_status status = cs_costs_load(path, &costs, error);
+    if (status == CS_OK)
+        cs_costs_finish(&costs);
+    return status;
+}
+
+static cs_status check(const cs_arguments *arguments, bool network, cs_error *error)
+{
+    const char *output = cs_arguments_value(arguments, "output");
+    cs_status status = check_options(arguments, network ? of_network : of_compute, error);
+    if (status == CS_OK && !output)
+        status = cs_error_add(error, CS_USAGE, "calibrate: --output is missing");
+    if (status == CS_OK)
+        status = check_quantities(arguments, error);
+    return status == CS_OK ? check_output(output, error) : status;
+}
 
 /* ---- the request ---- */
 
@@ -73,7 +166,7 @@ static cs_status add_texts(const cs_arguments *arguments, bool network, cJSON *r
     }
     const char *share = cs_arguments_value(arguments, "share");
     if (share)
-        added &= cJSON_AddNumberToObject(request, "share", atof(share)) != NULL;
+        added &= cJSON_AddNumberToObject(request, "share", quantity(arguments, "share", 0)) != NULL;
     return added ? CS_OK : cs_error_no_memory(error);
 }
 
@@ -87,15 +180,17 @@ static cs_status add_batches(const cs_arguments *arguments, cJSON *request, cs_e
         const char *at = texts[i];
         do {
             char *end;
-            double value = strtod(at, &end);
-            if (end == at || (*end != ',' && *end != '\0') || value < 1)
+            unsigned long value = strtoul(at, &end, 10);
+            if (*at < '0' || *at > '9' || (*end != ',' && *end != '\0') || value < 1 ||
+                value > CS_BATCH_MAX)
                 return cs_error_add(error, CS_USAGE,
-                                    "calibrate: --batch must be numbers, like 4,8,16 (got \"%s\")",
-                                    texts[i]);
-            if (!cJSON_AddItemToArray(list, cJSON_CreateNumber(value)))
+                                    "calibrate: --batch must be whole numbers from 1 to %d, like "
+                                    "4,8,16 (got \"%s\")",
+                                    CS_BATCH_MAX, texts[i]);
+            if (!cJSON_AddItemToArray(list, cJSON_CreateNumber((double)value)))
                 return cs_error_no_memory(error);
-            at = *end == ',' ? end + 1 : end;
-        } while (*at != '\0');
+            at = end + 1;
+        } while (at[-1] == ',');
     }
     if (list && n == 0 && !cJSON_AddItemToArray(list, cJSON_CreateNumber(1)))
         list = NULL;
@@ -147,6 +242,10 @@ static cs_status calibrate_compute(const cs_arguments *arguments, const char *ba
         status = cs_error_no_memory(error);
     if (status == CS_OK)
         status = add_count(arguments, "processes", "processes", 1, &processes, request, error);
+    if (status == CS_OK && (processes < 1 || processes > 1024))
+        status = cs_error_add(error, CS_USAGE,
+                              "calibrate compute: --processes must be from 1 to 1024 (got %u)",
+                              processes);
     if (status == CS_OK)
         status = add_model(arguments, request, error);
     if (status == CS_OK)
@@ -179,10 +278,11 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
         return cs_error_add(error, CS_USAGE,
                             "calibrate: measure \"compute\" or \"network\" (got \"%s\")",
                             arguments->words[0]);
-    if (!cs_arguments_value(arguments, "output"))
-        return cs_error_add(error, CS_USAGE, "calibrate: --output is missing");
+    cs_status status = check(arguments, network, error);
+    if (status != CS_OK)
+        return status;
     cJSON *request = cJSON_CreateObject();
-    cs_status status = request ? CS_OK : cs_error_no_memory(error);
+    status = request ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK)
         status = cs_arguments_choice(arguments, "backend", backends, &backend, error);
     if (status == CS_OK && cs_arguments_value(arguments, "backend") && network != (backend >= 2))

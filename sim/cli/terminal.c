@@ -42,7 +42,10 @@ static void show(cs_terminal *terminal, const char *what, uint64_t done, uint64_
         terminal->started = now;
         terminal->latest = now;
     }
-    if (since(&terminal->started, &now) < 1 || since(&terminal->latest, &now) < 0.1)
+    if (total > 0 && done >= total)
+        cs_terminal_clear(terminal);
+    if ((total > 0 && done >= total) || since(&terminal->started, &now) < 1 ||
+        since(&terminal->latest, &now) < 0.1)
         return;
     terminal->latest = now;
     terminal->shown = true;
