@@ -247,8 +247,8 @@ static const struct {
      "best"},
     {"parameter of another planner", "/schedule/partition",
      "{\"planner\": \"balanced\", \"memory_rule\": \"all\"}",
-     "/schedule/partition: unknown key \"memory_rule\"; known: communication, kept, weight_copies, "
-     "count_update, count_workspace, planner"},
+     "/schedule/partition: unknown key \"memory_rule\"; known: communication, stages, kept, "
+     "weight_copies, count_update, count_workspace, planner"},
     {"partition null", "/schedule/partition", "null",
      "/schedule/partition: must be the name of a planner, a list of layers, {\"planner\": ...}, "
      "{\"file\": ...} or {\"inline\": ...} (got null)"},
