@@ -181,27 +181,25 @@ static bool choose_types(writer *w)
     return w->size > 0 && w->file_type >= 0;
 }
 
+cs_h5_value cs_h5_row_number(const void *source, uint64_t row, uint32_t which)
+{
+    (void)source, (void)which;
+    return (cs_h5_value){.uint32 = (uint32_t)row};
+}
+
+/* Every member of a cs_h5_value stands at its beginning. */
 static void gather(const writer *w, uint64_t first, uint64_t count, void *block)
 {
+    const cs_h5_column *column = w->column;
+    const cs_h5_table *table = w->table;
     for (uint64_t i = 0; i < count; i++) {
-        cs_h5_value value = w->column->get(w->table->source, first + i, w->column->which);
-        switch (w->column->type) {
-        case CS_H5_INT64:
-            ((int64_t *)block)[i] = value.int64;
-            break;
-        case CS_H5_UINT32:
-            ((uint32_t *)block)[i] = value.uint32;
-            break;
-        case CS_H5_UINT8:
-            ((uint8_t *)block)[i] = value.uint8;
-            break;
-        case CS_H5_DOUBLE:
-            ((double *)block)[i] = value.float64;
-            break;
-        case CS_H5_TEXT:
-            ((const char **)block)[i] = value.text;
-            break;
-        }
+        cs_h5_value value;
+        const void *from = &value;
+        if (column->get)
+            value = column->get(table->source, first + i, column->which);
+        else
+            from = (const char *)table->source + (first + i) * table->row_size + column->which;
+        memcpy((char *)block + i * w->size, from, w->size);
     }
 }
 
