@@ -81,21 +81,28 @@ static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
 {
-    *times = (cs_pipeline_times){.equal = true};
+    *times = (cs_pipeline_times){.equal = true, .equal_halves = true};
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
         cs_time forward = cs_pipeline_time(job, s, job->stages[s].forward);
         cs_time backward = backward_time(job, s);
+        cs_time input = cs_pipeline_time(job, s, job->stages[s].backward_input);
+        cs_time weight = cs_pipeline_time(job, s, job->stages[s].backward_weight);
         cs_time update = cs_pipeline_time(job, s, job->stages[s].update);
         bool alike;
         (void)slowest(job, s, &alike);
         times->equal &= alike;
-        if (s > 0)
+        if (s > 0) {
             times->equal &=
                 forward == times->forward && backward == times->backward && update == times->update;
+            times->equal_halves &= input == times->input && weight == times->weight;
+        }
         times->forward = longer(times->forward, forward);
         times->backward = longer(times->backward, backward);
+        times->input = longer(times->input, input);
+        times->weight = longer(times->weight, weight);
         times->update = longer(times->update, update);
     }
+    times->equal_halves &= times->equal;
     times->step = cs_pipeline_add(times->forward, times->backward);
     look_at_messages(job, times);
 }
