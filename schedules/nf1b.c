@@ -79,11 +79,6 @@ static uint32_t devices(const void *params)
     return ((const nf1b_params *)params)->workers;
 }
 
-static uint32_t device_of(const cs_job *job, uint32_t worker)
-{
-    return job->plan->devices[job->plan->stages[worker].first_device];
-}
-
 /* Of a mini-batch's backward with its update, at speed 1; false when it does not fit. */
 static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
                           cs_time *time)
@@ -166,7 +161,7 @@ static void choose_alone(const generator *g)
 
 static void add_workspace(const generator *g, uint32_t worker, int64_t bytes)
 {
-    uint32_t device = device_of(g->job, worker);
+    uint32_t device = cs_plan_device(g->job->plan, worker);
     cs_builder_effect(g->builder, CS_MEMORY_WORKSPACE, device, bytes, false);
     cs_builder_effect(g->builder, CS_MEMORY_WORKSPACE, device, -bytes, true);
 }
@@ -174,7 +169,7 @@ static void add_workspace(const generator *g, uint32_t worker, int64_t bytes)
 static uint32_t make_forward(const generator *g, uint32_t worker)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
-    uint32_t device = device_of(g->job, worker);
+    uint32_t device = cs_plan_device(g->job->plan, worker);
     uint32_t cls = cs_builder_class(g->builder, &(cs_class){.kind = CS_FORWARD,
                                                             .origin = CS_FORWARD,
                                                             .priority = PRIORITY_FORWARD,
@@ -194,7 +189,7 @@ static uint32_t make_backward(const generator *g, uint32_t worker, cs_time durat
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
     int64_t n = g->job->micro_batches;
-    uint32_t device = device_of(g->job, worker);
+    uint32_t device = cs_plan_device(g->job->plan, worker);
     uint32_t cls = cs_builder_class(g->builder, &(cs_class){.kind = CS_BACKWARD,
                                                             .origin = CS_BACKWARD,
                                                             .updates = true,
@@ -216,7 +211,8 @@ static uint32_t make_backward(const generator *g, uint32_t worker, cs_time durat
 /* A buffer at the sender while it is sent, and at the receiver until it is read. */
 static uint32_t make_send(const generator *g, uint32_t from, uint32_t to, int64_t bytes)
 {
-    uint32_t sender = device_of(g->job, from), receiver = device_of(g->job, to);
+    uint32_t sender = cs_plan_device(g->job->plan, from);
+    uint32_t receiver = cs_plan_device(g->job->plan, to);
     uint32_t cls = cs_builder_transfer(g->builder, from, sender, receiver, bytes, g->job->blocking);
     cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, sender, bytes, false);
     cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, sender, -bytes, true);
@@ -232,7 +228,7 @@ static cs_status make_worker(const generator *g, uint32_t worker, cs_error *erro
     if (!backward_time(g->job, g->params, worker, &duration))
         return cs_error_add(error, CS_OVERFLOW,
                             "nf1b: the backward of worker %u takes 2^63 ps or more", worker + 1);
-    cs_builder_queue(g->builder, device_of(g->job, worker), CS_QUEUE_PRIORITY);
+    cs_builder_queue(g->builder, cs_plan_device(g->job->plan, worker), CS_QUEUE_PRIORITY);
     classes->forward = make_forward(g, worker);
     classes->backward = make_backward(g, worker, duration);
     classes->send_forward = CS_NONE;
@@ -250,7 +246,7 @@ static cs_status make_classes(const generator *g, cs_error *error)
 {
     cs_status status = CS_OK;
     for (uint32_t w = 0; w < g->n_workers; w++)
-        g->slots[w] = cs_residents_add(g->builder, g->job, w, device_of(g->job, w));
+        g->slots[w] = cs_residents_add(g->builder, g->job, w, cs_plan_device(g->job->plan, w));
     for (uint32_t w = 0; w < g->n_workers && status == CS_OK; w++)
         status = make_worker(g, w, error);
     if (status != CS_OK)

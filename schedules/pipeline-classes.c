@@ -17,11 +17,6 @@ typedef struct place {
     uint32_t stage, holder, device;
 } place;
 
-uint32_t cs_pipeline_device(const cs_job *job, uint32_t stage)
-{
-    return job->plan->devices[job->plan->stages[stage].first_device];
-}
-
 static uint32_t n_replicas(const maker *m, uint32_t stage)
 {
     return m->job->plan->stages[stage].n_devices;
@@ -31,7 +26,7 @@ static uint32_t n_replicas(const maker *m, uint32_t stage)
 static bool adjacent_on_one_device(const maker *m, uint32_t stage)
 {
     return n_replicas(m, stage) == 1 && n_replicas(m, stage + 1) == 1 &&
-           cs_pipeline_device(m->job, stage) == cs_pipeline_device(m->job, stage + 1);
+           cs_plan_device(m->job->plan, stage) == cs_plan_device(m->job->plan, stage + 1);
 }
 
 /* ---- who sends to whom ---- */

@@ -51,11 +51,6 @@ static cs_time backward_time(const cs_job *job, uint32_t stage)
     return cs_pipeline_time(job, stage, cs_pipeline_add(sum->backward_input, sum->backward_weight));
 }
 
-static uint32_t device_of(const cs_job *job, uint32_t stage)
-{
-    return job->plan->devices[job->plan->stages[stage].first_device];
-}
-
 /* What the boundaries between the stages let the closed forms assume. */
 static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
 {
@@ -66,7 +61,7 @@ static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
     times->only_latency = times->short_messages = true;
     for (uint32_t s = 0; s + 1 < job->plan->n_stages; s++) {
         cs_time bytes = cs_pipeline_bytes_time(job, s);
-        times->neighbours &= device_of(job, s + 1) == device_of(job, s) + 1;
+        times->neighbours &= cs_plan_device(job->plan, s + 1) == cs_plan_device(job->plan, s) + 1;
         times->only_latency &= bytes == 0;
         times->short_messages &=
             lone || (bytes <= cs_pipeline_time(job, s, job->stages[s].forward) &&

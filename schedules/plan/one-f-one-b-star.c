@@ -129,7 +129,7 @@ cs_status cs_pattern_1f1b_fit(const cs_chain *chain, const cs_plan *plan, cs_pat
         return cs_error_add(error, CS_LIMIT,
                             "device %u needs %lld bytes for stage %u with one active micro-batch, "
                             "and its memory is %lld",
-                            plan->devices[plan->stages[s].first_device],
+                            cs_plan_device(plan, s),
                             (long long)cs_chain_bytes(chain, plan->stages[s].first_layer,
                                                       plan->stages[s].end_layer, 1),
                             s, (long long)chain->memory);
