@@ -159,13 +159,6 @@ static void choose_alone(const generator *g)
 
 /* ---- classes ---- */
 
-static void add_workspace(const generator *g, uint32_t worker, int64_t bytes)
-{
-    uint32_t device = cs_plan_device(g->job->plan, worker);
-    cs_builder_effect(g->builder, CS_MEMORY_WORKSPACE, device, bytes, false);
-    cs_builder_effect(g->builder, CS_MEMORY_WORKSPACE, device, -bytes, true);
-}
-
 static uint32_t make_forward(const generator *g, uint32_t worker)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
@@ -181,7 +174,7 @@ static uint32_t make_forward(const generator *g, uint32_t worker)
     cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, device, sum->kept_bytes, false);
     if (worker > 0)
         cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -sum->input_bytes, false);
-    add_workspace(g, worker, sum->workspace_bytes);
+    cs_builder_workspace(g->builder, device, sum->workspace_bytes);
     return cls;
 }
 
@@ -204,7 +197,8 @@ static uint32_t make_backward(const generator *g, uint32_t worker, cs_time durat
         cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -n * sum->output_bytes, true);
     /* with the gradient that enters the stage, which a message's buffer has already */
     int64_t received = worker + 1 < g->n_workers ? sum->output_bytes : 0;
-    add_workspace(g, worker, sum->workspace_bytes > received ? sum->workspace_bytes - received : 0);
+    cs_builder_workspace(g->builder, device,
+                         sum->workspace_bytes > received ? sum->workspace_bytes - received : 0);
     return cls;
 }
 

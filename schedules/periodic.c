@@ -14,6 +14,7 @@
  */
 #include "schedules/periodic-order.h"
 #include "schedules/plan/chain-fields.h"
+#include "schedules/residents.h"
 #include "schedules/schedule.h"
 
 #include <math.h>
@@ -170,7 +171,7 @@ static holding hold(const periodic *p, uint32_t stage)
     int64_t fixed = chain->sum_fixed[at->end_layer] - chain->sum_fixed[at->first_layer];
     holding held;
     held.weights = least(one, fixed);
-    held.states = least((int64_t)ceil((double)one * p->job->optimizer_ratio), fixed - held.weights);
+    held.states = least(cs_optimizer_bytes(p->job, one), fixed - held.weights);
     held.version = least(one, fixed - held.weights - held.states);
     held.gradients = fixed - held.weights - held.states - held.version;
     return held;
