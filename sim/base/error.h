@@ -55,6 +55,10 @@ cs_status cs_error_add(cs_error *error, cs_status status, const char *format, ..
 cs_status cs_error_addv(cs_error *error, cs_status status, const char *format, va_list arguments)
     CS_PRINTF(3, 0);
 
+/* "place: what: reason", the reason being that of an errno: "f.json: cannot read: Permission denied". */
+cs_status cs_error_system(cs_error *error, cs_status status, const char *place, const char *what,
+                          int code);
+
 /* The usual message for a failed allocation. */
 cs_status cs_error_no_memory(cs_error *error);
 

@@ -430,12 +430,7 @@ static cs_status write_image(const cs_file_draft *draft, const void *image, size
         written = false;
         code = errno;
     }
-    char reason[128];
-    if (written)
-        return CS_OK;
-    if (strerror_r(code, reason, sizeof(reason)) != 0)
-        snprintf(reason, sizeof(reason), "error %d", code);
-    return cs_error_add(error, CS_IO, "%s: cannot write: %s", draft->path, reason);
+    return written ? CS_OK : cs_error_system(error, CS_IO, draft->path, "cannot write", code);
 }
 
 cs_status cs_h5_commit(cs_h5_file *file, cs_error *error)
