@@ -17,17 +17,17 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-/* name, exit code of the program, description */
+/* name, exit code of the program, description for its manual; those of one code together */
 #define CS_STATUS_MAP(X)                                                                           \
-    X(OK, 0, "done")                                                                               \
-    X(FAILED, 1, "the run failed")                                                                 \
-    X(NO_MEMORY, 1, "out of memory on this machine")                                               \
-    X(IO, 1, "input or output failed")                                                             \
-    X(OVERFLOW, 1, "a time or a size does not fit 64 bits")                                        \
-    X(USAGE, 2, "wrong use of the command line")                                                   \
-    X(INVALID, 3, "bad input")                                                                     \
-    X(LIMIT, 4, "a requested limit or comparison did not hold")                                    \
-    X(INTERRUPTED, 130, "interrupted")
+    X(OK, 0, "Done")                                                                               \
+    X(FAILED, 1, "The run failed")                                                                 \
+    X(NO_MEMORY, 1, "Out of memory on this machine")                                               \
+    X(IO, 1, "Input or output failed")                                                             \
+    X(OVERFLOW, 1, "A time or a size does not fit 64 bits")                                        \
+    X(USAGE, 2, "Wrong use of the command line")                                                   \
+    X(INVALID, 3, "Bad input file; the message names file and place. Nothing was written")         \
+    X(LIMIT, 4, "A requested limit or comparison did not hold, for example with --fail-on-oom")    \
+    X(INTERRUPTED, 130, "Interrupted")
 
 typedef enum cs_status {
 #define CS_STATUS_ENUM(name, exit_code, doc) CS_##name,
