@@ -20,14 +20,6 @@ enum { PATH_BYTES = 4096, SAID_BYTES = 1024 };
 static const char parameters_name[] = "parameters.gp";
 static const char said_name[] = "gnuplot.txt";
 
-static cs_status fail(cs_error *error, const char *place, const char *what, int code)
-{
-    char reason[128];
-    if (strerror_r(code, reason, sizeof(reason)) != 0)
-        snprintf(reason, sizeof(reason), "error %d", code);
-    return cs_error_add(error, CS_IO, "%s: %s: %s", place, what, reason);
-}
-
 /* ---- the folder ---- */
 
 static const char *temporary_root(void)
@@ -47,7 +39,7 @@ cs_status cs_gnuplot_open(const cs_gnuplot *job, const char *name, FILE **out, c
     char path[PATH_BYTES];
     FILE *file = join(path, job->folder, name) ? fopen(path, "w") : NULL;
     if (!file)
-        return fail(error, job->folder, "cannot write a temporary file", errno);
+        return cs_error_system(error, CS_IO, job->folder, "cannot write a temporary file", errno);
     *out = file;
     return CS_OK;
 }
@@ -56,8 +48,9 @@ cs_status cs_gnuplot_close(FILE *out, const char *name, cs_error *error)
 {
     bool failed = ferror(out);
     if (fclose(out) != 0)
-        return fail(error, name, "cannot write this temporary file", errno);
-    return failed ? fail(error, name, "cannot write this temporary file", EIO) : CS_OK;
+        return cs_error_system(error, CS_IO, name, "cannot write this temporary file", errno);
+    return failed ? cs_error_system(error, CS_IO, name, "cannot write this temporary file", EIO)
+                  : CS_OK;
 }
 
 cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error)
@@ -65,9 +58,9 @@ cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error)
     char path[PATH_BYTES];
     *job = (cs_gnuplot){0};
     if (!join(path, temporary_root(), "sim-plot-XXXXXX"))
-        return fail(error, "TMPDIR", "cannot be used", ENAMETOOLONG);
+        return cs_error_system(error, CS_IO, "TMPDIR", "cannot be used", ENAMETOOLONG);
     if (!mkdtemp(path))
-        return fail(error, path, "cannot create a temporary folder", errno);
+        return cs_error_system(error, CS_IO, path, "cannot create a temporary folder", errno);
     job->folder = strdup(path);
     if (!job->folder) {
         rmdir(path);
@@ -195,7 +188,7 @@ static cs_status wait_for(const cs_gnuplot *job, pid_t process, const char *prog
         ended = waitpid(process, &result, 0);
     while (ended < 0 && errno == EINTR);
     if (ended < 0)
-        return fail(error, "gnuplot", "cannot wait for it", errno);
+        return cs_error_system(error, CS_IO, "gnuplot", "cannot wait for it", errno);
     if (WIFEXITED(result) && WEXITSTATUS(result) == 0)
         return CS_OK;
     if (WIFSIGNALED(result))
@@ -211,7 +204,7 @@ static cs_status run(const cs_gnuplot *job, const char *folder, const char *prog
 {
     char parameters[PATH_BYTES], script[PATH_BYTES];
     if (!join(parameters, job->folder, parameters_name) || !join(script, folder, program))
-        return fail(error, folder, "cannot be used", ENAMETOOLONG);
+        return cs_error_system(error, CS_IO, folder, "cannot be used", ENAMETOOLONG);
     if (access(script, R_OK) != 0)
         return cs_error_add(error, CS_FAILED,
                             "%s: cannot read; SIM_PLOTS_DIR can name the folder that holds %s",
@@ -224,7 +217,7 @@ static cs_status run(const cs_gnuplot *job, const char *folder, const char *prog
         return cs_error_add(error, CS_FAILED,
                             "gnuplot: not found; plots need gnuplot 5.4 or later in the PATH");
     if (code)
-        return fail(error, "gnuplot", "cannot start", code);
+        return cs_error_system(error, CS_IO, "gnuplot", "cannot start", code);
     return wait_for(job, process, program, error);
 }
 

@@ -79,12 +79,8 @@ static bool read_number(const cs_reader *reader, const char *name, hid_t type, v
 static cs_status open_file(cs_reader *reader, cs_error *error)
 {
     struct stat info;
-    if (stat(reader->path, &info) != 0) {
-        char reason[128];
-        if (strerror_r(errno, reason, sizeof(reason)) != 0)
-            snprintf(reason, sizeof(reason), "no such file");
-        return cs_error_add(error, CS_INVALID, "%s: cannot read: %s", reader->path, reason);
-    }
+    if (stat(reader->path, &info) != 0)
+        return cs_error_system(error, CS_INVALID, reader->path, "cannot read", errno);
     if (!S_ISREG(info.st_mode))
         return cs_error_add(error, CS_INVALID, "%s: not a file; must be a results file",
                             reader->path);

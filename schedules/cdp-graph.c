@@ -2,7 +2,6 @@
 
 #include "schedules/residents.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,7 +106,7 @@ static bool needs_two(const generator *c, uint32_t j)
 static void add_states(const generator *c, uint32_t j, uint32_t device, int64_t sign, bool at_end)
 {
     int64_t weights = c->job->stages[j].weight_bytes;
-    int64_t states = (int64_t)ceil((double)weights * c->job->optimizer_ratio);
+    int64_t states = cs_optimizer_bytes(c->job, weights);
     bool two = needs_two(c, j);
     cs_builder_effect(c->builder, CS_MEMORY_WEIGHTS, device, sign * weights, at_end);
     cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, sign * weights, at_end);
@@ -119,8 +118,7 @@ static void add_states(const generator *c, uint32_t j, uint32_t device, int64_t 
 static int64_t states_bytes(const generator *c, uint32_t j)
 {
     int64_t weights = c->job->stages[j].weight_bytes;
-    return (needs_two(c, j) ? 3 : 2) * weights +
-           (int64_t)ceil((double)weights * c->job->optimizer_ratio);
+    return (needs_two(c, j) ? 3 : 2) * weights + cs_optimizer_bytes(c->job, weights);
 }
 
 /* Activations that the end of a backward frees. */
@@ -160,8 +158,7 @@ static void add_effects(const generator *c, bool backward, uint32_t j, uint32_t 
         cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, device,
                           c->local && !last ? sum->output_bytes : 0, true);
     }
-    cs_builder_effect(c->builder, CS_MEMORY_WORKSPACE, device, sum->workspace_bytes, false);
-    cs_builder_effect(c->builder, CS_MEMORY_WORKSPACE, device, -sum->workspace_bytes, true);
+    cs_builder_workspace(c->builder, device, sum->workspace_bytes);
 }
 
 static uint32_t make_class(const generator *c, bool backward, uint32_t j, uint32_t at,

@@ -84,12 +84,6 @@ static void make_reductions(data_parallel *dp)
     }
 }
 
-static void add_workspace(cs_builder *builder, uint32_t device, int64_t bytes)
-{
-    cs_builder_effect(builder, CS_MEMORY_WORKSPACE, device, bytes, false);
-    cs_builder_effect(builder, CS_MEMORY_WORKSPACE, device, -bytes, true);
-}
-
 static void make_rank(data_parallel *dp, uint32_t rank)
 {
     const cs_layer_sum *all = &dp->job->stages[0];
@@ -100,7 +94,7 @@ static void make_rank(data_parallel *dp, uint32_t rank)
     for (uint32_t b = 0; b < dp->n_buckets; b++)
         cs_builder_effect(dp->builder, CS_MEMORY_ACTIVATIONS, device, dp->buckets[b].sum.kept_bytes,
                           false);
-    add_workspace(dp->builder, device, all->workspace_bytes);
+    cs_builder_workspace(dp->builder, device, all->workspace_bytes);
     classes->update = cs_builder_compute(dp->builder, CS_UPDATE, 0, device, slot, all->update);
     for (uint32_t b = 0; b < dp->n_buckets; b++) {
         const cs_layer_sum *sum = &dp->buckets[b].sum;
@@ -108,7 +102,7 @@ static void make_rank(data_parallel *dp, uint32_t rank)
                                           sum->backward_input + sum->backward_weight);
         classes->backward = b == 0 ? cls : classes->backward;
         cs_builder_effect(dp->builder, CS_MEMORY_ACTIVATIONS, device, -sum->kept_bytes, true);
-        add_workspace(dp->builder, device, sum->workspace_bytes);
+        cs_builder_workspace(dp->builder, device, sum->workspace_bytes);
     }
 }
 

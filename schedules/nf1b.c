@@ -79,11 +79,6 @@ static uint32_t devices(const void *params)
     return ((const nf1b_params *)params)->workers;
 }
 
-static uint32_t device_of(const cs_job *job, uint32_t worker)
-{
-    return job->plan->devices[job->plan->stages[worker].first_device];
-}
-
 /* Of a mini-batch's backward with its update, at speed 1; false when it does not fit. */
 static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
                           cs_time *time)
@@ -164,17 +159,10 @@ static void choose_alone(const generator *g)
 
 /* ---- classes ---- */
 
-static void add_workspace(const generator *g, uint32_t worker, int64_t bytes)
-{
-    uint32_t device = device_of(g->job, worker);
-    cs_builder_effect(g->builder, CS_MEMORY_WORKSPACE, device, bytes, false);
-    cs_builder_effect(g->builder, CS_MEMORY_WORKSPACE, device, -bytes, true);
-}
-
 static uint32_t make_forward(const generator *g, uint32_t worker)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
-    uint32_t device = device_of(g->job, worker);
+    uint32_t device = cs_plan_device(g->job->plan, worker);
     uint32_t cls = cs_builder_class(g->builder, &(cs_class){.kind = CS_FORWARD,
                                                             .origin = CS_FORWARD,
                                                             .priority = PRIORITY_FORWARD,
@@ -186,7 +174,7 @@ static uint32_t make_forward(const generator *g, uint32_t worker)
     cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, device, sum->kept_bytes, false);
     if (worker > 0)
         cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -sum->input_bytes, false);
-    add_workspace(g, worker, sum->workspace_bytes);
+    cs_builder_workspace(g->builder, device, sum->workspace_bytes);
     return cls;
 }
 
@@ -194,7 +182,7 @@ static uint32_t make_backward(const generator *g, uint32_t worker, cs_time durat
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
     int64_t n = g->job->micro_batches;
-    uint32_t device = device_of(g->job, worker);
+    uint32_t device = cs_plan_device(g->job->plan, worker);
     uint32_t cls = cs_builder_class(g->builder, &(cs_class){.kind = CS_BACKWARD,
                                                             .origin = CS_BACKWARD,
                                                             .updates = true,
@@ -209,14 +197,16 @@ static uint32_t make_backward(const generator *g, uint32_t worker, cs_time durat
         cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -n * sum->output_bytes, true);
     /* with the gradient that enters the stage, which a message's buffer has already */
     int64_t received = worker + 1 < g->n_workers ? sum->output_bytes : 0;
-    add_workspace(g, worker, sum->workspace_bytes > received ? sum->workspace_bytes - received : 0);
+    cs_builder_workspace(g->builder, device,
+                         sum->workspace_bytes > received ? sum->workspace_bytes - received : 0);
     return cls;
 }
 
 /* A buffer at the sender while it is sent, and at the receiver until it is read. */
 static uint32_t make_send(const generator *g, uint32_t from, uint32_t to, int64_t bytes)
 {
-    uint32_t sender = device_of(g->job, from), receiver = device_of(g->job, to);
+    uint32_t sender = cs_plan_device(g->job->plan, from);
+    uint32_t receiver = cs_plan_device(g->job->plan, to);
     uint32_t cls = cs_builder_transfer(g->builder, from, sender, receiver, bytes, g->job->blocking);
     cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, sender, bytes, false);
     cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, sender, -bytes, true);
@@ -232,7 +222,7 @@ static cs_status make_worker(const generator *g, uint32_t worker, cs_error *erro
     if (!backward_time(g->job, g->params, worker, &duration))
         return cs_error_add(error, CS_OVERFLOW,
                             "nf1b: the backward of worker %u takes 2^63 ps or more", worker + 1);
-    cs_builder_queue(g->builder, device_of(g->job, worker), CS_QUEUE_PRIORITY);
+    cs_builder_queue(g->builder, cs_plan_device(g->job->plan, worker), CS_QUEUE_PRIORITY);
     classes->forward = make_forward(g, worker);
     classes->backward = make_backward(g, worker, duration);
     classes->send_forward = CS_NONE;
@@ -250,7 +240,7 @@ static cs_status make_classes(const generator *g, cs_error *error)
 {
     cs_status status = CS_OK;
     for (uint32_t w = 0; w < g->n_workers; w++)
-        g->slots[w] = cs_residents_add(g->builder, g->job, w, device_of(g->job, w));
+        g->slots[w] = cs_residents_add(g->builder, g->job, w, cs_plan_device(g->job->plan, w));
     for (uint32_t w = 0; w < g->n_workers && status == CS_OK; w++)
         status = make_worker(g, w, error);
     if (status != CS_OK)

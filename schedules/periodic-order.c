@@ -7,17 +7,12 @@ static bool is_message(cs_pattern_kind kind)
     return kind == CS_PATTERN_SEND || kind == CS_PATTERN_RETURN;
 }
 
-static uint32_t device_of(const cs_plan *plan, uint32_t stage)
-{
-    return plan->devices[plan->stages[stage].first_device];
-}
-
 static cs_periodic_op make_op(const cs_chain *chain, const cs_plan *plan, const cs_pattern *pattern,
                               uint32_t stage, cs_pattern_kind kind)
 {
     const cs_pattern_op *op = &pattern->ops[(size_t)stage * CS_PATTERN_KINDS + kind];
-    uint32_t here = device_of(plan, stage);
-    uint32_t next = is_message(kind) ? device_of(plan, stage + 1) : here;
+    uint32_t here = cs_plan_device(plan, stage);
+    uint32_t next = is_message(kind) ? cs_plan_device(plan, stage + 1) : here;
     bool back = kind == CS_PATTERN_RETURN;
     return (cs_periodic_op){.stage = stage,
                             .kind = kind,

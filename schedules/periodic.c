@@ -14,6 +14,7 @@
  */
 #include "schedules/periodic-order.h"
 #include "schedules/plan/chain-fields.h"
+#include "schedules/residents.h"
 #include "schedules/schedule.h"
 
 #include <math.h>
@@ -55,11 +56,6 @@ static const cs_chain_rules *chain_rules(const void *params)
     return &((const periodic_params *)params)->rules;
 }
 
-static uint32_t device_of(const cs_job *job, uint32_t stage)
-{
-    return job->plan->devices[job->plan->stages[stage].first_device];
-}
-
 /* ---- the chain and its pattern ---- */
 
 /* What follows from a job: everything that is executed and stated below. */
@@ -75,9 +71,9 @@ typedef struct periodic {
 
 static double slowest(const cs_job *job)
 {
-    double speed = job->speeds[device_of(job, 0)];
+    double speed = job->speeds[cs_plan_device(job->plan, 0)];
     for (uint32_t s = 1; s < job->plan->n_stages; s++)
-        speed = fmin(speed, job->speeds[device_of(job, s)]);
+        speed = fmin(speed, job->speeds[cs_plan_device(job->plan, s)]);
     return speed;
 }
 
@@ -108,7 +104,7 @@ static cs_status find_pattern(periodic *p, cs_error *error)
     if (!holds)
         return cs_error_no_memory(error);
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        uint32_t device = device_of(p->job, s);
+        uint32_t device = cs_plan_device(p->job->plan, s);
         if (holds[device]++ > 0)
             return cs_error_add(error, CS_INVALID,
                                 "periodic: the plan has several stages on device %u and no "
@@ -175,7 +171,7 @@ static holding hold(const periodic *p, uint32_t stage)
     int64_t fixed = chain->sum_fixed[at->end_layer] - chain->sum_fixed[at->first_layer];
     holding held;
     held.weights = least(one, fixed);
-    held.states = least((int64_t)ceil((double)one * p->job->optimizer_ratio), fixed - held.weights);
+    held.states = least(cs_optimizer_bytes(p->job, one), fixed - held.weights);
     held.version = least(one, fixed - held.weights - held.states);
     held.gradients = fixed - held.weights - held.states - held.version;
     return held;
@@ -199,7 +195,7 @@ static int64_t workspace(const periodic *p, uint32_t device)
     const cs_job *job = p->job;
     int64_t most = 0;
     for (uint32_t s = 0; s < job->plan->n_stages && p->params->rules.count_workspace; s++) {
-        if (device_of(job, s) == device && job->stages[s].workspace_bytes > most)
+        if (cs_plan_device(job->plan, s) == device && job->stages[s].workspace_bytes > most)
             most = job->stages[s].workspace_bytes;
     }
     return most;
@@ -207,7 +203,7 @@ static int64_t workspace(const periodic *p, uint32_t device)
 
 static uint32_t add_residents(const periodic *p, cs_builder *builder, uint32_t stage)
 {
-    uint32_t device = device_of(p->job, stage);
+    uint32_t device = cs_plan_device(p->job->plan, stage);
     holding held = hold(p, stage);
     cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, held.weights);
     cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, held.gradients);
@@ -295,7 +291,7 @@ static uint32_t pair_of(const maker *m, const cs_periodic_op *op)
     if (op->device == op->peer)
         return CS_NONE;
     for (uint32_t s = 0; s < op->stage; s++) {
-        uint32_t from = device_of(m->of->job, s), to = device_of(m->of->job, s + 1);
+        uint32_t from = cs_plan_device(plan, s), to = cs_plan_device(plan, s + 1);
         if (cs_pattern_has(plan, s, CS_PATTERN_SEND) &&
             ((from == op->device && to == op->peer) || (to == op->device && from == op->peer)))
             return s;
@@ -309,8 +305,8 @@ static void make_stages(maker *m)
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
         m->last[s] = CS_NONE;
         m->slots[s] = add_residents(m->of, m->builder, s);
-        m->updates[s] =
-            cs_builder_compute(m->builder, CS_UPDATE, s, device_of(job, s), m->slots[s], 0);
+        m->updates[s] = cs_builder_compute(m->builder, CS_UPDATE, s, cs_plan_device(job->plan, s),
+                                           m->slots[s], 0);
     }
     for (uint32_t d = 0; d < job->n_devices; d++)
         cs_builder_resident(m->builder, d, CS_MEMORY_WORKSPACE, workspace(m->of, d));
@@ -518,7 +514,7 @@ static cs_status add_peaks(const periodic *p, const cs_pattern_use *use, uint32_
 static bool holds_stage(const cs_job *job, uint32_t device)
 {
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
-        if (device_of(job, s) == device)
+        if (cs_plan_device(job->plan, s) == device)
             return true;
     }
     return false;

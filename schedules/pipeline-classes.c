@@ -17,11 +17,6 @@ typedef struct place {
     uint32_t stage, holder, device;
 } place;
 
-uint32_t cs_pipeline_device(const cs_job *job, uint32_t stage)
-{
-    return job->plan->devices[job->plan->stages[stage].first_device];
-}
-
 static uint32_t n_replicas(const maker *m, uint32_t stage)
 {
     return m->job->plan->stages[stage].n_devices;
@@ -31,7 +26,7 @@ static uint32_t n_replicas(const maker *m, uint32_t stage)
 static bool adjacent_on_one_device(const maker *m, uint32_t stage)
 {
     return n_replicas(m, stage) == 1 && n_replicas(m, stage + 1) == 1 &&
-           cs_pipeline_device(m->job, stage) == cs_pipeline_device(m->job, stage + 1);
+           cs_plan_device(m->job->plan, stage) == cs_plan_device(m->job->plan, stage + 1);
 }
 
 /* ---- who sends to whom ---- */
@@ -140,12 +135,6 @@ static int64_t kept_late(const maker *m, uint32_t stage)
                                                                        : sum->kept_bytes;
 }
 
-static void add_workspace(maker *m, const place *at, int64_t bytes)
-{
-    cs_builder_effect(m->builder, CS_MEMORY_WORKSPACE, at->device, bytes, false);
-    cs_builder_effect(m->builder, CS_MEMORY_WORKSPACE, at->device, -bytes, true);
-}
-
 static uint32_t make_compute(maker *m, const place *at, cs_kind kind, cs_time duration)
 {
     return cs_builder_compute(m->builder, kind, at->stage, at->device, m->made.slots[at->holder],
@@ -161,7 +150,7 @@ static uint32_t make_forward(maker *m, const place *at)
     cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, -m->received[at->holder], false);
     if (at->stage + 1 < m->job->plan->n_stages && adjacent_on_one_device(m, at->stage))
         cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, sum->output_bytes, true);
-    add_workspace(m, at, m->job->stages[at->stage].workspace_bytes);
+    cs_builder_workspace(m->builder, at->device, m->job->stages[at->stage].workspace_bytes);
     return cls;
 }
 
@@ -170,7 +159,7 @@ static uint32_t make_recompute(maker *m, const place *at)
     uint32_t cls = make_compute(m, at, CS_RECOMPUTE, m->job->stages[at->stage].forward);
     cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device,
                       kept_late(m, at->stage) - kept_early(m, at->stage), false);
-    add_workspace(m, at, m->job->stages[at->stage].workspace_bytes);
+    cs_builder_workspace(m->builder, at->device, m->job->stages[at->stage].workspace_bytes);
     return cls;
 }
 
@@ -201,7 +190,7 @@ static uint32_t make_backward(maker *m, const place *at, cs_kind kind)
     }
     if (kind != CS_BACKWARD_WEIGHT && at->stage > 0 && adjacent_on_one_device(m, at->stage - 1))
         cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, m->received[at->holder], true);
-    add_workspace(m, at, backward_workspace(m, at->stage));
+    cs_builder_workspace(m->builder, at->device, backward_workspace(m, at->stage));
     return cls;
 }
 

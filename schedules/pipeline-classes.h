@@ -36,9 +36,6 @@ typedef struct cs_pipeline_classes {
                            * to sum */
 } cs_pipeline_classes;
 
-/* The first device that holds a stage. */
-uint32_t cs_pipeline_device(const cs_job *job, uint32_t stage);
-
 /* Makes them all for n_micros micro-batches, in memory of the arena. */
 CS_MUST_CHECK cs_status cs_pipeline_make_classes(const cs_job *job,
                                                  const cs_pipeline_options *options,

@@ -51,11 +51,6 @@ static cs_time backward_time(const cs_job *job, uint32_t stage)
     return cs_pipeline_time(job, stage, cs_pipeline_add(sum->backward_input, sum->backward_weight));
 }
 
-static uint32_t device_of(const cs_job *job, uint32_t stage)
-{
-    return job->plan->devices[job->plan->stages[stage].first_device];
-}
-
 /* What the boundaries between the stages let the closed forms assume. */
 static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
 {
@@ -66,7 +61,7 @@ static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
     times->only_latency = times->short_messages = true;
     for (uint32_t s = 0; s + 1 < job->plan->n_stages; s++) {
         cs_time bytes = cs_pipeline_bytes_time(job, s);
-        times->neighbours &= device_of(job, s + 1) == device_of(job, s) + 1;
+        times->neighbours &= cs_plan_device(job->plan, s + 1) == cs_plan_device(job->plan, s) + 1;
         times->only_latency &= bytes == 0;
         times->short_messages &=
             lone || (bytes <= cs_pipeline_time(job, s, job->stages[s].forward) &&
@@ -81,21 +76,28 @@ static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
 {
-    *times = (cs_pipeline_times){.equal = true};
+    *times = (cs_pipeline_times){.equal = true, .equal_halves = true};
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
         cs_time forward = cs_pipeline_time(job, s, job->stages[s].forward);
         cs_time backward = backward_time(job, s);
+        cs_time input = cs_pipeline_time(job, s, job->stages[s].backward_input);
+        cs_time weight = cs_pipeline_time(job, s, job->stages[s].backward_weight);
         cs_time update = cs_pipeline_time(job, s, job->stages[s].update);
         bool alike;
         (void)slowest(job, s, &alike);
         times->equal &= alike;
-        if (s > 0)
+        if (s > 0) {
             times->equal &=
                 forward == times->forward && backward == times->backward && update == times->update;
+            times->equal_halves &= input == times->input && weight == times->weight;
+        }
         times->forward = longer(times->forward, forward);
         times->backward = longer(times->backward, backward);
+        times->input = longer(times->input, input);
+        times->weight = longer(times->weight, weight);
         times->update = longer(times->update, update);
     }
+    times->equal_halves &= times->equal;
     times->step = cs_pipeline_add(times->forward, times->backward);
     look_at_messages(job, times);
 }

@@ -73,7 +73,7 @@ static holders holders_of(const pipeline *p, uint32_t stage, uint32_t micro)
 /* The list that has the steps of a stage and micro-batch. */
 static uint32_t list_of(const pipeline *p, uint32_t stage, uint32_t micro)
 {
-    return p->options->by_device ? cs_pipeline_device(p->job, stage)
+    return p->options->by_device ? cs_plan_device(p->job->plan, stage)
                                  : holders_of(p, stage, micro).first;
 }
 
@@ -139,7 +139,7 @@ static void describe_link(const pipeline *p, uint32_t list, char text[LINK_BYTES
     const cs_pipeline_step *next = &p->lists[blocker(p, list, &other)].next;
     (void)snprintf(text, LINK_BYTES, "%s waits for %s, which follows %s on device %u",
                    describe(&p->lists[list].next, from), describe(&other, to),
-                   describe(next, first), cs_pipeline_device(p->job, next->stage));
+                   describe(next, first), cs_plan_device(p->job->plan, next->stage));
 }
 
 /* No list can go on: walks from each to the one it waits for until one repeats. From there on the

@@ -87,8 +87,10 @@ CS_MUST_CHECK cs_status cs_pipeline_generate(const cs_job *job, const cs_pipelin
 /* The slowest stage's times, and what is known about the messages. */
 typedef struct cs_pipeline_times {
     cs_time forward, backward, update;
-    cs_time step;        /* forward + backward */
-    bool equal;          /* all stages take these times */
+    cs_time input, weight; /* the halves of a backward that is split */
+    cs_time step;          /* forward + backward */
+    bool equal;            /* all stages take these times, ... */
+    bool equal_halves;     /* ... also those of the halves */
     bool neighbours;     /* every message goes between neighbouring devices and so is the job's; no
                           * stage is replicated */
     bool free_messages;  /* no message takes time */

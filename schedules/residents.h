@@ -4,6 +4,9 @@
 
 #include "schedules/schedule.h"
 
+/* Optimizer states of `weights` bytes of weights. */
+int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights);
+
 /* Adds those of a stage held by a device, and returns the slot of its weights. */
 uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage, uint32_t device);
 

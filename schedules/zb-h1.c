@@ -80,42 +80,19 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 
 /* ---- closed forms ---- */
 
-typedef struct half_times {
-    cs_time forward, input, weight, update;
-    bool equal; /* on all stages */
-} half_times;
-
-static void half_times_of(const cs_job *job, half_times *times)
-{
-    times->equal = true;
-    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
-        const cs_layer_sum *sum = &job->stages[s];
-        half_times here = {cs_pipeline_time(job, s, sum->forward),
-                           cs_pipeline_time(job, s, sum->backward_input),
-                           cs_pipeline_time(job, s, sum->backward_weight),
-                           cs_pipeline_time(job, s, sum->update), true};
-        if (s > 0)
-            times->equal &= here.forward == times->forward && here.input == times->input &&
-                            here.weight == times->weight && here.update == times->update;
-        here.equal = times->equal;
-        *times = here;
-    }
-}
-
 static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     static const char assumes[] =
-        "M >= P, equal stages (here: the last), w <= f and w <= b, free messages";
-    half_times times = {0};
-    half_times_of(job, &times);
-    cs_pipeline_times whole;
-    cs_pipeline_times_of(job, &whole);
+        "M >= P, equal stages (here: the slowest), w <= f and w <= b, free messages";
+    cs_pipeline_times times;
+    cs_pipeline_times_of(job, &times);
     int64_t P = job->plan->n_stages, M = job->micro_batches;
-    cs_time bubble = times.forward + times.input - times.weight, busy, batch;
-    bool applies = M >= P && times.equal && times.weight <= times.forward &&
-                   times.weight <= times.input && whole.free_messages;
+    cs_time both = cs_pipeline_add(times.forward, times.input), bubble = both - times.weight;
+    cs_time busy, batch;
+    bool applies = M >= P && times.equal_halves && times.weight <= times.forward &&
+                   times.weight <= times.input && times.free_messages;
     if (bubble < 0 || !cs_time_mul(bubble, P - 1, &bubble) ||
-        !cs_time_mul(times.forward + times.input + times.weight, M, &busy) ||
+        !cs_time_mul(cs_pipeline_add(both, times.weight), M, &busy) ||
         !cs_time_add(busy, bubble, &batch))
         return CS_OK; /* does not fit: no closed form */
     cs_form share = {.figure = CS_FIGURE_BUBBLE,

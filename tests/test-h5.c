@@ -9,6 +9,7 @@
 #include <hdf5.h>
 #include <hdf5_hl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -346,6 +347,56 @@ static void test_long_text(void **state)
 }
 
 /* Also a second apart: no times are stored. */
+/* A table of functions, and the same of records: padding between the members, an id on a boundary of
+ * 4 bytes, a text. */
+static void write_things(const char *path, const cs_h5_column *of, const void *source, size_t size)
+{
+    cs_error error;
+    cs_h5_file *file = NULL;
+    const cs_h5_table table = {"things", "row", of, 5, source, .row_size = size};
+    cs_error_init(&error);
+    assert_int_equal(CS_OK, cs_h5_create(path, NULL, &file, &error));
+    assert_int_equal(CS_OK, cs_h5_write_table(file, &table, &error));
+    assert_int_equal(CS_OK, cs_h5_commit(file, &error));
+    cs_h5_destroy(file);
+}
+
+static void test_members_of_records_are_columns(void **state)
+{
+    typedef struct thing {
+        uint8_t code;
+        int64_t number;
+        double share;
+        uint32_t id;
+        const char *word;
+    } thing;
+    thing things[5];
+    cs_h5_column members[ROWS(columns)];
+    const uint32_t offsets[] = {0,
+                                offsetof(thing, number),
+                                offsetof(thing, code),
+                                offsetof(thing, id),
+                                offsetof(thing, share),
+                                offsetof(thing, word)};
+    char path[PATH];
+    for (uint32_t row = 0; row < 5; row++)
+        things[row] = (thing){.code = get_code(NULL, row, 0).uint8,
+                              .number = get_signed(NULL, row, 7).int64,
+                              .share = get_share(NULL, row, 0).float64,
+                              .id = get_id(NULL, row, 0).uint32,
+                              .word = get_word(NULL, row, 0).text};
+    memcpy(members, columns, sizeof(columns));
+    members[0].get = cs_h5_row_number;
+    for (size_t i = 1; i < ROWS(offsets); i++) {
+        members[i].get = NULL;
+        members[i].which = offsets[i];
+    }
+    snprintf(path, sizeof(path), "%s", in(state, "functions.h5"));
+    write_things(path, columns, NULL, 0);
+    write_things(in(state, "members.h5"), members, things, sizeof(things[0]));
+    assert_true(same_bytes(path, in(state, "members.h5")));
+}
+
 static void test_equal_tables_give_equal_files(void **state)
 {
     char first[PATH], second[PATH];
@@ -565,6 +616,7 @@ int main(void)
         TEST(test_columns_are_described),
         TEST(test_attributes_come_back),
         TEST(test_long_text),
+        TEST(test_members_of_records_are_columns),
         TEST(test_equal_tables_give_equal_files),
         TEST(test_large_columns_are_compressed),
         TEST(test_dropped_file_leaves_nothing),

@@ -20,18 +20,13 @@ typedef struct path {
     } ops[MOST_OPS];
 } path;
 
-static uint32_t on(const cs_plan *plan, uint32_t stage)
-{
-    return plan->devices[plan->stages[stage].first_device];
-}
-
 static void add_to_path(path *p, const cs_chain *chain, const cs_plan *plan, uint32_t stage,
                         cs_pattern_kind kind)
 {
     if (!cs_pattern_has(plan, stage, kind))
         return;
     bool message = kind == CS_PATTERN_SEND || kind == CS_PATTERN_RETURN;
-    uint32_t a = on(plan, stage), b = message ? on(plan, stage + 1) : a;
+    uint32_t a = cs_plan_device(plan, stage), b = message ? cs_plan_device(plan, stage + 1) : a;
     p->ops[p->n].stage = stage;
     p->ops[p->n].kind = kind;
     p->ops[p->n].takes = cs_pattern_duration(chain, plan, stage, kind);
@@ -243,7 +238,7 @@ static void expect_groups(const cs_chain *chain, const cs_plan *plan, cs_time pe
         const cs_stage *stage = &plan->stages[s];
         expect_int("group", groups[s], cs_pattern_active(chain, plan, &pattern, s));
         expect_int("bytes", cs_chain_bytes(chain, stage->first_layer, stage->end_layer, groups[s]),
-                   uses[on(plan, s)].peak);
+                   uses[cs_plan_device(plan, s)].peak);
     }
     cs_pattern_finish(&pattern);
 }

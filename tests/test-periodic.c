@@ -55,8 +55,8 @@ static bool place(const table *busy, const cs_chain *chain, const cs_plan *plan,
     if (!cs_pattern_has(plan, stage, kind))
         return true;
     bool message = kind == CS_PATTERN_SEND || kind == CS_PATTERN_RETURN;
-    uint32_t here = plan->devices[plan->stages[stage].first_device];
-    uint32_t there = message ? plan->devices[plan->stages[stage + 1].first_device] : here;
+    uint32_t here = cs_plan_device(plan, stage);
+    uint32_t there = message ? cs_plan_device(plan, stage + 1) : here;
     moment *moments = moments_of(busy, here, there);
     cs_time takes = cs_pattern_duration(chain, plan, stage, kind), at = *ready;
     if (takes > busy->period)

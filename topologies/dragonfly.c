@@ -194,16 +194,10 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
                                   (uint64_t)measured.groups * measured.a, n_links, error);
     if (status != CS_OK)
         return status;
-    status = fill(of, &measured, &made, error);
-    if (status != CS_OK) {
-        cs_platform_finish(&made);
-        return status;
-    }
     made.longest_route = 5;
     made.rack_devices = of->routers * of->hosts;
     made.route = route;
-    *platform = made;
-    return CS_OK;
+    return cs_platform_hand_over(fill(of, &measured, &made, error), &made, platform);
 }
 
 const cs_topology cs_topology_dragonfly = {

@@ -487,11 +487,5 @@ cs_status cs_fabric_finish(cs_fabric *net, uint32_t n_devices, uint32_t relays,
                               net->n_edges, error);
     if (status != CS_OK)
         return status;
-    status = make(net, n_devices, relays, &made, error);
-    if (status != CS_OK) {
-        cs_platform_finish(&made);
-        return status;
-    }
-    *platform = made;
-    return CS_OK;
+    return cs_platform_hand_over(make(net, n_devices, relays, &made, error), &made, platform);
 }

@@ -197,16 +197,11 @@ cs_status cs_fat_tree_build(const cs_fat_tree_shape *shape, uint32_t n_hosts, cs
     }
     if (status == CS_OK)
         status = add_links(l, &made, error);
-    if (status != CS_OK) {
-        cs_platform_finish(&made);
-        return status;
-    }
     made.layout = l;
     made.longest_route = 2 * shape->levels;
     made.rack_devices = hosts_below_top(shape);
     made.route = route;
-    *platform = made;
-    return CS_OK;
+    return cs_platform_hand_over(status, &made, platform);
 }
 
 cs_status cs_fat_tree_split(const char *topology, uint32_t radix, double ratio, uint32_t *down,

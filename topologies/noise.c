@@ -158,11 +158,7 @@ cs_status cs_noise_platform(const cs_noise *noise, const cs_platform *platform, 
         status = slow_links(&noise->jitter, seed, &made, error);
     if (status == CS_OK && spreads(&noise->slow_devices))
         status = slow_devices(&noise->slow_devices, seed, &made, error);
-    if (status == CS_OK)
-        *disturbed = made;
-    else
-        cs_platform_finish(&made);
-    return status;
+    return cs_platform_hand_over(status, &made, disturbed);
 }
 
 /* ---- tasks and traffic ---- */

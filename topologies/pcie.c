@@ -69,15 +69,9 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
         cs_platform_init(&made, "pcie", n_devices, 1, 2 * (uint64_t)n_devices + 1, error);
     if (status != CS_OK)
         return status;
-    status = add_links(params, &made, error);
-    if (status != CS_OK) {
-        cs_platform_finish(&made);
-        return status;
-    }
     made.longest_route = 3;
     made.route = route;
-    *platform = made;
-    return CS_OK;
+    return cs_platform_hand_over(add_links(params, &made, error), &made, platform);
 }
 
 const cs_topology cs_topology_pcie = {

@@ -73,13 +73,16 @@ cs_status cs_platform_init(cs_platform *platform, const char *topology, uint32_t
                         .sharing = CS_SHARING_NONE,
                         .phi = 1};
     cs_arena_init(&made.arena);
-    status = allocate(&made, error);
-    if (status != CS_OK) {
-        cs_platform_finish(&made);
-        return status;
-    }
-    *platform = made;
-    return CS_OK;
+    return cs_platform_hand_over(allocate(&made, error), &made, platform);
+}
+
+cs_status cs_platform_hand_over(cs_status status, cs_platform *made, cs_platform *platform)
+{
+    if (status == CS_OK)
+        *platform = *made;
+    else
+        cs_platform_finish(made);
+    return status;
 }
 
 cs_status cs_platform_vertex(cs_platform *platform, uint32_t vertex, cs_vertex_kind kind,

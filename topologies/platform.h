@@ -114,6 +114,11 @@ CS_MUST_CHECK cs_status cs_platform_init(cs_platform *platform, const char *topo
                                          uint32_t n_devices, uint64_t n_inner, uint64_t n_links,
                                          cs_error *error);
 
+/* The end of a topology's build(): hands `made` over to *platform, or finishes it when filling it
+ * failed, which `status` says and which is returned. */
+CS_MUST_CHECK cs_status cs_platform_hand_over(cs_status status, cs_platform *made,
+                                              cs_platform *platform);
+
 /* Names a vertex, "leaf3", printf-like; for topologies. */
 CS_MUST_CHECK cs_status cs_platform_vertex(cs_platform *platform, uint32_t vertex,
                                            cs_vertex_kind kind, cs_error *error, const char *format,

@@ -152,14 +152,8 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
                                   error);
     if (status != CS_OK)
         return status;
-    status = fill(torus, &measured, &made, error);
-    if (status != CS_OK) {
-        cs_platform_finish(&made);
-        return status;
-    }
     made.longest_route = longest;
-    *platform = made;
-    return CS_OK;
+    return cs_platform_hand_over(fill(torus, &measured, &made, error), &made, platform);
 }
 
 const cs_topology cs_topology_torus = {

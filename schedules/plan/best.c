@@ -307,7 +307,7 @@ static void take_plan(const cs_plan *plan, cs_allocation *allocation)
     for (uint32_t s = 0; s < plan->n_stages; s++) {
         allocation->cuts[s] = plan->stages[s].first_layer;
         allocation->cuts[s + 1] = plan->stages[s].end_layer;
-        allocation->devices[s] = plan->devices[plan->stages[s].first_device];
+        allocation->devices[s] = cs_plan_device(plan, s);
     }
 }
 

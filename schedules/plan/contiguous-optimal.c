@@ -24,7 +24,7 @@
 typedef struct search {
     cs_chain chain; /* borrowed; with the memory that is tried */
     uint32_t most_stages;
-    cs_group *least;
+    cs_load_group *least;
     uint32_t *ends;
     cs_arena arena;
 } search;
@@ -37,18 +37,18 @@ static size_t cell(const search *s, uint32_t stages, uint32_t layer)
 /* All stages that end at `end`, with `stages` behind them. */
 static void extend(search *s, uint32_t stages, uint32_t end, cs_time period)
 {
-    cs_group behind = s->least[cell(s, stages, end)];
-    cs_group *row = &s->least[cell(s, stages + 1, 0)];
+    cs_load_group behind = s->least[cell(s, stages, end)];
+    cs_load_group *row = &s->least[cell(s, stages + 1, 0)];
     uint32_t *ends = &s->ends[cell(s, stages + 1, 0)];
     if (behind.group == 0 || cs_chain_link(&s->chain, end) > period)
         return;
-    behind = cs_group_join(behind, cs_chain_link(&s->chain, end), period);
+    behind = cs_load_group_join(behind, cs_chain_link(&s->chain, end), period);
     for (uint32_t first = end; first-- > 0;) {
         cs_time load = cs_chain_load(&s->chain, first, end);
         if (load > period)
             return;
-        cs_group made = cs_group_join(behind, load, period);
-        if ((row[first].group == 0 || cs_group_less(made, row[first])) &&
+        cs_load_group made = cs_load_group_join(behind, load, period);
+        if ((row[first].group == 0 || cs_load_group_less(made, row[first])) &&
             cs_chain_fits(&s->chain, first, end, made.group)) {
             row[first] = made;
             ends[first] = end;
@@ -61,8 +61,8 @@ static uint32_t stages_for(search *s, cs_time period)
 {
     uint32_t n_layers = s->chain.n_layers;
     for (size_t i = 0; i < cell(s, s->most_stages + 1, 0); i++)
-        s->least[i] = (cs_group){0, 0};
-    s->least[cell(s, 0, n_layers)] = cs_group_first;
+        s->least[i] = (cs_load_group){0, 0};
+    s->least[cell(s, 0, n_layers)] = cs_load_group_first;
     for (uint32_t p = 0; p < s->most_stages; p++) {
         for (uint32_t end = n_layers; end > 0; end--)
             extend(s, p, end, period);

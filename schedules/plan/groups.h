@@ -15,25 +15,25 @@
 
 #include "sim/base/time.h"
 
-typedef struct cs_group {
+typedef struct cs_load_group {
     cs_time used;  /* sum of the loads in the present group, <= period */
     int64_t group; /* from 1 */
-} cs_group;
+} cs_load_group;
 
-static const cs_group cs_group_first = {0, 1};
+static const cs_load_group cs_load_group_first = {0, 1};
 
 /* The resource must fit: 0 <= load <= period. A load of 0 always joins. */
-static inline cs_group cs_group_join(cs_group before, cs_time load, cs_time period)
+static inline cs_load_group cs_load_group_join(cs_load_group before, cs_time load, cs_time period)
 {
     if (load <= period - before.used)
-        return (cs_group){before.used + load, before.group};
-    return (cs_group){load, before.group + 1};
+        return (cs_load_group){before.used + load, before.group};
+    return (cs_load_group){load, before.group + 1};
 }
 
 /* The order of V. Joining keeps it: from a <= b follows join(a, y) <= join(b, y). For in one group
  * b opens the next when a does, or stays and has more, or opens it alone; and where a's group is an
  * earlier one, a comes at most to (y, a.group + 1) and b at least to (b.used + y, a.group + 1). */
-static inline bool cs_group_less(cs_group a, cs_group b)
+static inline bool cs_load_group_less(cs_load_group a, cs_load_group b)
 {
     return a.group != b.group ? a.group < b.group : a.used < b.used;
 }

@@ -199,13 +199,13 @@ static cs_status largest_need(const cs_chain *chain, const cs_plan *plan, cs_tim
     need *needs = calloc(plan->n_stages, sizeof(*needs));
     if (!needs)
         return cs_error_no_memory(error);
-    cs_group group = cs_group_first;
+    cs_load_group group = cs_load_group_first;
     for (uint32_t s = plan->n_stages; s-- > 0;) {
         const cs_stage *stage = &plan->stages[s];
-        group = cs_group_join(group, cs_chain_load(chain, stage->first_layer, stage->end_layer),
-                              period);
+        group = cs_load_group_join(
+            group, cs_chain_load(chain, stage->first_layer, stage->end_layer), period);
         add_stage(chain, plan, s, group.group, &needs[plan->devices[s]]);
-        group = cs_group_join(group, cs_chain_link(chain, stage->first_layer), period);
+        group = cs_load_group_join(group, cs_chain_link(chain, stage->first_layer), period);
     }
     *largest = (need){0};
     for (uint32_t d = 0; d < plan->n_stages; d++) {

@@ -46,7 +46,7 @@ static void place(const cs_chain *chain, const cs_plan *plan, cs_pattern *patter
     static const cs_pattern_kind up[2] = {CS_PATTERN_BACKWARD, CS_PATTERN_RETURN};
     uint32_t n = 2 * plan->n_stages - 1;
     cs_time at = 0, back = 0; /* at: forward; back: after the forward at `at` */
-    cs_group now = cs_group_first;
+    cs_load_group now = cs_load_group_first;
     for (uint32_t r = 0; r < n; r++) {
         if (cs_pattern_has(plan, r / 2, down[r % 2]))
             wrap(pattern, r / 2, down[r % 2], at);
@@ -54,7 +54,7 @@ static void place(const cs_chain *chain, const cs_plan *plan, cs_pattern *patter
     }
     back = at;
     for (uint32_t r = n; r-- > 0;) {
-        cs_group next = cs_group_join(now, load_of(chain, plan, r), pattern->period);
+        cs_load_group next = cs_load_group_join(now, load_of(chain, plan, r), pattern->period);
         if (next.group > now.group)
             back = at + (next.group - 1) * pattern->period;
         if (cs_pattern_has(plan, r / 2, up[r % 2]))
@@ -105,10 +105,10 @@ cs_status cs_pattern_1f1b(const cs_chain *chain, const cs_plan *plan, cs_time pe
  * above 0 (the first one need not, and any stage has one active micro-batch). */
 static uint32_t misfit(const cs_chain *chain, const cs_plan *plan, cs_time period)
 {
-    cs_group now = cs_group_first;
+    cs_load_group now = cs_load_group_first;
     for (uint32_t r = 2 * plan->n_stages - 1; r-- > 0;) {
         const cs_stage *stage = &plan->stages[r / 2];
-        now = cs_group_join(now, load_of(chain, plan, r), period);
+        now = cs_load_group_join(now, load_of(chain, plan, r), period);
         if (r % 2 == 0 && !cs_chain_fits(chain, stage->first_layer, stage->end_layer, now.group))
             return r / 2;
     }
@@ -129,7 +129,7 @@ cs_status cs_pattern_1f1b_fit(const cs_chain *chain, const cs_plan *plan, cs_pat
         return cs_error_add(error, CS_LIMIT,
                             "device %u needs %lld bytes for stage %u with one active micro-batch, "
                             "and its memory is %lld",
-                            plan->devices[plan->stages[s].first_device],
+                            cs_plan_device(plan, s),
                             (long long)cs_chain_bytes(chain, plan->stages[s].first_layer,
                                                       plan->stages[s].end_layer, 1),
                             s, (long long)chain->memory);

@@ -15,11 +15,6 @@ static const cs_pattern_op *op_of(const checking *c, uint32_t stage, cs_pattern_
     return &c->pattern->ops[(size_t)stage * CS_PATTERN_KINDS + kind];
 }
 
-static uint32_t device_of(const checking *c, uint32_t stage)
-{
-    return c->plan->devices[c->plan->stages[stage].first_device];
-}
-
 /* ---- shape ---- */
 
 /* Times of micro-batch 0 stay within 2^61 ps, so that a duration can be added and two of them
@@ -63,10 +58,10 @@ static cs_status check_stage(const checking *c, uint32_t stage)
         return cs_error_add(c->error, CS_LIMIT,
                             "pattern: stage %u is on %u devices, and a pattern takes one", stage,
                             c->plan->stages[stage].n_devices);
-    if (device_of(c, stage) >= c->chain->n_devices)
+    if (cs_plan_device(c->plan, stage) >= c->chain->n_devices)
         return cs_error_add(c->error, CS_LIMIT,
                             "pattern: stage %u is on device %u, and there are %u devices", stage,
-                            device_of(c, stage), c->chain->n_devices);
+                            cs_plan_device(c->plan, stage), c->chain->n_devices);
     return CS_OK;
 }
 
@@ -164,7 +159,8 @@ static bool same_resource(const slot *a, const slot *b)
 static slot make_slot(const checking *c, uint32_t stage, cs_pattern_kind kind)
 {
     bool message = kind == CS_PATTERN_SEND || kind == CS_PATTERN_RETURN;
-    uint32_t here = device_of(c, stage), there = message ? device_of(c, stage + 1) : here;
+    uint32_t here = cs_plan_device(c->plan, stage);
+    uint32_t there = message ? cs_plan_device(c->plan, stage + 1) : here;
     return (slot){.low = here < there ? here : there,
                   .high = here < there ? there : here,
                   .stage = stage,
@@ -269,7 +265,7 @@ static bool add_activations(memory_sweep *m, uint32_t stage)
                      forward->start +
                      cs_pattern_duration(c->chain, c->plan, stage, CS_PATTERN_BACKWARD);
     int64_t kept = c->chain->sum_kept[held->end_layer] - c->chain->sum_kept[held->first_layer];
-    cs_pattern_use *use = &m->uses[device_of(c, stage)];
+    cs_pattern_use *use = &m->uses[cs_plan_device(c->plan, stage)];
     cs_time rest = active % period, end = forward->start + rest;
     int64_t all;
     if (__builtin_mul_overflow(active / period, kept, &all) ||
@@ -277,13 +273,13 @@ static bool add_activations(memory_sweep *m, uint32_t stage)
         return false;
     if (active > 0 && rest == 0)
         return true;
-    add_change(m, device_of(c, stage), forward->start, CHANGE_START, kept);
+    add_change(m, cs_plan_device(c->plan, stage), forward->start, CHANGE_START, kept);
     if (rest == 0)
-        add_change(m, device_of(c, stage), end, CHANGE_INSTANT_END, -kept);
+        add_change(m, cs_plan_device(c->plan, stage), end, CHANGE_INSTANT_END, -kept);
     else if (end <= period)
-        add_change(m, device_of(c, stage), end, CHANGE_END, -kept);
+        add_change(m, cs_plan_device(c->plan, stage), end, CHANGE_END, -kept);
     else
-        add_change(m, device_of(c, stage), end - period, CHANGE_END, -kept);
+        add_change(m, cs_plan_device(c->plan, stage), end - period, CHANGE_END, -kept);
     return end <= period || !__builtin_add_overflow(use->peak, kept, &use->peak);
 }
 
@@ -293,7 +289,7 @@ static bool add_fixed(memory_sweep *m, uint32_t stage)
     const checking *c = m->check;
     const cs_stage *held = &c->plan->stages[stage];
     const cs_chain *chain = c->chain;
-    cs_pattern_use *use = &m->uses[device_of(c, stage)];
+    cs_pattern_use *use = &m->uses[cs_plan_device(c->plan, stage)];
     int64_t bytes = chain->sum_fixed[held->end_layer] - chain->sum_fixed[held->first_layer];
     if (stage > 0 && cs_pattern_has(c->plan, stage - 1, CS_PATTERN_SEND))
         bytes += 2 * chain->boundary[held->first_layer];

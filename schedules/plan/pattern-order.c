@@ -10,17 +10,12 @@ static const double most_time = 0x1p61;
 
 /* ---- making one ---- */
 
-static uint32_t device_of(const cs_plan *plan, uint32_t stage)
-{
-    return plan->devices[plan->stages[stage].first_device];
-}
-
 static uint64_t resource_of(const cs_order *order, uint32_t stage, cs_pattern_kind kind)
 {
-    uint64_t a = device_of(order->plan, stage), n = order->n_devices;
+    uint64_t a = cs_plan_device(order->plan, stage), n = order->n_devices;
     if (kind == CS_PATTERN_FORWARD || kind == CS_PATTERN_BACKWARD)
         return a;
-    uint64_t b = device_of(order->plan, stage + 1);
+    uint64_t b = cs_plan_device(order->plan, stage + 1);
     return n + (a < b ? a * n + b : b * n + a);
 }
 
@@ -111,7 +106,7 @@ static void add_devices(cs_order *order)
         wide room = chain->memory;
         device->first = used;
         for (uint32_t s = 0; s < order->plan->n_stages; s++) {
-            if (device_of(order->plan, s) != d)
+            if (cs_plan_device(order->plan, s) != d)
                 continue;
             const cs_stage *stage = &order->plan->stages[s];
             order->kept[s] =
@@ -180,9 +175,9 @@ static cs_status check_plan(const cs_chain *chain, const cs_plan *plan, cs_error
             return cs_error_add(error, CS_INVALID,
                                 "stage %u is on %u devices: a periodic pattern has one per stage",
                                 s, plan->stages[s].n_devices);
-        if (device_of(plan, s) >= chain->n_devices)
+        if (cs_plan_device(plan, s) >= chain->n_devices)
             return cs_error_add(error, CS_INVALID, "stage %u is on device %u of %u", s,
-                                device_of(plan, s), chain->n_devices);
+                                cs_plan_device(plan, s), chain->n_devices);
     }
     return plan->n_stages > 0 ? CS_OK : cs_error_add(error, CS_INVALID, "a plan without stages");
 }
@@ -287,7 +282,7 @@ bool cs_order_fits(const cs_order *order)
 
 int64_t cs_order_most_active(const cs_order *order, uint32_t stage)
 {
-    const cs_order_device *device = &order->devices[device_of(order->plan, stage)];
+    const cs_order_device *device = &order->devices[cs_plan_device(order->plan, stage)];
     if (device->room == INT64_MAX || order->kept[stage] == 0)
         return INT64_MAX;
     wide room = device->room;

@@ -31,9 +31,9 @@ static int compare_entries(const void *a, const void *b)
 static cs_pattern_row row_of(const cs_plan *plan, uint32_t stage, cs_pattern_kind kind)
 {
     bool message = kind == CS_PATTERN_SEND || kind == CS_PATTERN_RETURN;
-    uint32_t a = plan->devices[plan->stages[stage].first_device], b = a;
+    uint32_t a = cs_plan_device(plan, stage), b = a;
     if (message)
-        b = plan->devices[plan->stages[stage + 1].first_device];
+        b = cs_plan_device(plan, stage + 1);
     return a < b ? (cs_pattern_row){a, b} : (cs_pattern_row){b, a};
 }
 

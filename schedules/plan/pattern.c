@@ -18,16 +18,12 @@ cs_status cs_pattern_create(uint32_t n_stages, cs_pattern *pattern, cs_error *er
     return CS_OK;
 }
 
-static uint32_t device_of(const cs_plan *plan, uint32_t stage)
-{
-    return plan->devices[plan->stages[stage].first_device];
-}
-
 bool cs_pattern_has(const cs_plan *plan, uint32_t stage, cs_pattern_kind kind)
 {
     if (kind == CS_PATTERN_FORWARD || kind == CS_PATTERN_BACKWARD)
         return true;
-    return stage + 1 < plan->n_stages && device_of(plan, stage) != device_of(plan, stage + 1);
+    return stage + 1 < plan->n_stages &&
+           cs_plan_device(plan, stage) != cs_plan_device(plan, stage + 1);
 }
 
 cs_time cs_pattern_duration(const cs_chain *chain, const cs_plan *plan, uint32_t stage,

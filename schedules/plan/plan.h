@@ -27,6 +27,12 @@ typedef struct cs_plan {
 /* Zeroed plans can be finished. */
 void cs_plan_finish(cs_plan *plan);
 
+/* The device of a stage; of several, the first. */
+static inline uint32_t cs_plan_device(const cs_plan *plan, uint32_t stage)
+{
+    return plan->devices[plan->stages[stage].first_device];
+}
+
 /* Stage s holds layers [cuts[s], cuts[s + 1]) on device s; cuts has n_stages + 1 entries, rising.
  */
 CS_MUST_CHECK cs_status cs_plan_pipeline(const uint32_t *cuts, uint32_t n_stages, cs_plan *plan,

@@ -1,67 +1,8 @@
 #include "sim/analysis/store.h"
 
 #include <stddef.h>
-#include <string.h>
 
-static cs_h5_value time_at(const void *data, uint64_t row, uint32_t offset)
-{
-    cs_h5_value value;
-    memcpy(&value.int64, (const char *)((const cs_time_use *)data + row) + offset,
-           sizeof(value.int64));
-    return value;
-}
-
-static cs_h5_value row_index(const void *data, uint64_t row, uint32_t which)
-{
-    (void)data, (void)which;
-    return (cs_h5_value){.uint32 = (uint32_t)row};
-}
-
-static cs_h5_value step_task(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.uint32 = ((const cs_path_step *)data)[row].task};
-}
-
-static cs_h5_value step_time(const void *data, uint64_t row, uint32_t offset)
-{
-    cs_h5_value value;
-    memcpy(&value.int64, (const char *)((const cs_path_step *)data + row) + offset,
-           sizeof(value.int64));
-    return value;
-}
-
-static cs_h5_value row_number(const void *data, uint64_t row, uint32_t offset)
-{
-    cs_h5_value value;
-    memcpy(&value.uint32, (const char *)((const cs_staleness_row *)data + row) + offset,
-           sizeof(value.uint32));
-    return value;
-}
-
-static cs_h5_value slot_number(const void *data, uint64_t row, uint32_t offset)
-{
-    cs_h5_value value;
-    memcpy(&value.uint32, (const char *)((const cs_slot_staleness *)data + row) + offset,
-           sizeof(value.uint32));
-    return value;
-}
-
-static cs_h5_value batch_difference(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.int64 = ((const cs_batch_staleness *)data)[row].version_difference};
-}
-
-static cs_h5_value batch_sequence(const void *data, uint64_t row, uint32_t offset)
-{
-    cs_h5_value value;
-    memcpy(&value.uint32, (const char *)((const cs_batch_staleness *)data + row) + offset,
-           sizeof(value.uint32));
-    return value;
-}
-
-#define TIME_OF(member) CS_H5_INT64, "ps", .get = time_at, .which = offsetof(cs_time_use, member)
+#define TIME_OF(member) CS_H5_INT64, "ps", .which = offsetof(cs_time_use, member)
 
 /* Only computations take a device's time as such: transfers and collectives have no column. */
 #define COMPUTE_COLUMN(name, text)                                                                 \
@@ -86,20 +27,18 @@ static const cs_h5_column device_columns[] = {
 };
 
 static const cs_h5_column path_columns[] = {
-    {"step", CS_H5_UINT32, "1", "number of the step", .get = row_index},
-    {"task", CS_H5_UINT32, "1", "id of the task", .optional = true, .get = step_task},
-    {"start", CS_H5_INT64, "ps", "start of the step", .get = step_time,
-     .which = offsetof(cs_path_step, start)},
-    {"end", CS_H5_INT64, "ps", "end of the step", .get = step_time,
-     .which = offsetof(cs_path_step, end)},
+    {"step", CS_H5_UINT32, "1", "number of the step", .get = cs_h5_row_number},
+    {"task", CS_H5_UINT32, "1", "id of the task", .optional = true,
+     .which = offsetof(cs_path_step, task)},
+    {"start", CS_H5_INT64, "ps", "start of the step", .which = offsetof(cs_path_step, start)},
+    {"end", CS_H5_INT64, "ps", "end of the step", .which = offsetof(cs_path_step, end)},
     {0},
 };
 
-#define ROW_OF(member)                                                                             \
-    CS_H5_UINT32, "1", .get = row_number, .which = offsetof(cs_staleness_row, member)
+#define ROW_OF(member) CS_H5_UINT32, "1", .which = offsetof(cs_staleness_row, member)
 
 static const cs_h5_column staleness_columns[] = {
-    {"row", CS_H5_UINT32, "1", "number of the row", .get = row_index},
+    {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
     {"mini_batch", ROW_OF(mini_batch), .long_name = "mini-batch"},
     {"slot", ROW_OF(slot), .long_name = "weights, see /weights"},
     {"stage", ROW_OF(stage), .long_name = "stage of the weights"},
@@ -117,11 +56,10 @@ static const cs_h5_column staleness_columns[] = {
     {0},
 };
 
-#define SLOT_OF(member)                                                                            \
-    CS_H5_UINT32, "1", .get = slot_number, .which = offsetof(cs_slot_staleness, member)
+#define SLOT_OF(member) CS_H5_UINT32, "1", .which = offsetof(cs_slot_staleness, member)
 
 static const cs_h5_column slot_columns[] = {
-    {"slot", CS_H5_UINT32, "1", "number of the slot", .get = row_index},
+    {"slot", CS_H5_UINT32, "1", "number of the slot", .get = cs_h5_row_number},
     {"stage", SLOT_OF(stage), .long_name = "stage of the weights"},
     {"device", SLOT_OF(device), .long_name = "device that has them"},
     {"versions_made", SLOT_OF(versions_made), .long_name = "updates that ended"},
@@ -130,14 +68,14 @@ static const cs_h5_column slot_columns[] = {
 };
 
 static const cs_h5_column batch_columns[] = {
-    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = row_index},
+    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = cs_h5_row_number},
     {"version_difference", CS_H5_INT64, "1",
      "its number, from 1, less the version that its backward on the last stage read",
-     .get = batch_difference},
+     .which = offsetof(cs_batch_staleness, version_difference)},
     {"sequence_by_backward", CS_H5_UINT32, "1", "mini-batches linked by what backwards read",
-     .get = batch_sequence, .which = offsetof(cs_batch_staleness, by_backward)},
+     .which = offsetof(cs_batch_staleness, by_backward)},
     {"sequence_by_both", CS_H5_UINT32, "1",
-     "mini-batches linked by what forwards and backwards read", .get = batch_sequence,
+     "mini-batches linked by what forwards and backwards read",
      .which = offsetof(cs_batch_staleness, by_both)},
     {0},
 };
@@ -146,9 +84,11 @@ static cs_status store_staleness(cs_h5_file *file, const cs_staleness *found, cs
 {
     const cs_h5_table tables[] = {
         {"staleness", "row", staleness_columns, (uint64_t)found->n_batches * found->n_slots,
-         found->rows},
-        {"weights", "slot", slot_columns, found->n_slots, found->slots},
-        {"mini_batches", "mini_batch", batch_columns, found->n_batches, found->batches},
+         found->rows, .row_size = sizeof(*found->rows)},
+        {"weights", "slot", slot_columns, found->n_slots, found->slots,
+         .row_size = sizeof(*found->slots)},
+        {"mini_batches", "mini_batch", batch_columns, found->n_batches, found->batches,
+         .row_size = sizeof(*found->batches)},
     };
     cs_status status = CS_OK;
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == CS_OK; i++)
@@ -174,10 +114,12 @@ static cs_status store_figures(cs_h5_file *file, const cs_analysis *analysis, cs
 
 cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_error *error)
 {
-    const cs_h5_table devices = {"devices", "device", device_columns, analysis->n_devices,
-                                 analysis->devices};
-    const cs_h5_table path = {"critical_path", "step", path_columns, analysis->n_steps,
-                              analysis->steps};
+    const cs_h5_table devices = {"devices",         "device",
+                                 device_columns,    analysis->n_devices,
+                                 analysis->devices, .row_size = sizeof(*analysis->devices)};
+    const cs_h5_table path = {"critical_path", "step",
+                              path_columns,    analysis->n_steps,
+                              analysis->steps, .row_size = sizeof(*analysis->steps)};
     cs_status status = store_figures(file, analysis, error);
     if (status == CS_OK)
         status = cs_h5_write_table(file, &devices, error);

@@ -44,6 +44,15 @@ cs_status cs_error_add(cs_error *error, cs_status status, const char *format, ..
     return status;
 }
 
+cs_status cs_error_system(cs_error *error, cs_status status, const char *place, const char *what,
+                          int code)
+{
+    char reason[128];
+    if (strerror_r(code, reason, sizeof(reason)) != 0)
+        snprintf(reason, sizeof(reason), "error %d", code);
+    return cs_error_add(error, status, "%s: %s: %s", place, what, reason);
+}
+
 cs_status cs_error_no_memory(cs_error *error)
 {
     return cs_error_add(error, CS_NO_MEMORY, "out of memory on this machine");

@@ -17,17 +17,17 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-/* name, exit code of the program, description */
+/* name, exit code of the program, description for its manual; those of one code together */
 #define CS_STATUS_MAP(X)                                                                           \
-    X(OK, 0, "done")                                                                               \
-    X(FAILED, 1, "the run failed")                                                                 \
-    X(NO_MEMORY, 1, "out of memory on this machine")                                               \
-    X(IO, 1, "input or output failed")                                                             \
-    X(OVERFLOW, 1, "a time or a size does not fit 64 bits")                                        \
-    X(USAGE, 2, "wrong use of the command line")                                                   \
-    X(INVALID, 3, "bad input")                                                                     \
-    X(LIMIT, 4, "a requested limit or comparison did not hold")                                    \
-    X(INTERRUPTED, 130, "interrupted")
+    X(OK, 0, "Done")                                                                               \
+    X(FAILED, 1, "The run failed")                                                                 \
+    X(NO_MEMORY, 1, "Out of memory on this machine")                                               \
+    X(IO, 1, "Input or output failed")                                                             \
+    X(OVERFLOW, 1, "A time or a size does not fit 64 bits")                                        \
+    X(USAGE, 2, "Wrong use of the command line")                                                   \
+    X(INVALID, 3, "Bad input file; the message names file and place. Nothing was written")         \
+    X(LIMIT, 4, "A requested limit or comparison did not hold, for example with --fail-on-oom")    \
+    X(INTERRUPTED, 130, "Interrupted")
 
 typedef enum cs_status {
 #define CS_STATUS_ENUM(name, exit_code, doc) CS_##name,
@@ -54,6 +54,10 @@ void cs_error_init(cs_error *error);
 cs_status cs_error_add(cs_error *error, cs_status status, const char *format, ...) CS_PRINTF(3, 4);
 cs_status cs_error_addv(cs_error *error, cs_status status, const char *format, va_list arguments)
     CS_PRINTF(3, 0);
+
+/* "place: what: reason", the reason being that of an errno: "f.json: cannot read: Permission denied". */
+cs_status cs_error_system(cs_error *error, cs_status status, const char *place, const char *what,
+                          int code);
 
 /* The usual message for a failed allocation. */
 cs_status cs_error_no_memory(cs_error *error);

@@ -15,15 +15,6 @@
 
 enum { FIRST_READ = 16 << 10, NAME_SHOWN = 200 };
 
-static cs_status fail(cs_error *error, cs_status status, const char *path, const char *what)
-{
-    char reason[128];
-    int code = errno;
-    if (strerror_r(code, reason, sizeof(reason)) != 0)
-        snprintf(reason, sizeof(reason), "error %d", code);
-    return cs_error_add(error, status, "%s: %s: %s", path, what, reason);
-}
-
 /* A path that cannot be opened is a wrong input; what fails after that is the machine's fault. */
 static cs_status open_input(const char *path, int *fd, cs_error *error)
 {
@@ -33,7 +24,7 @@ static cs_status open_input(const char *path, int *fd, cs_error *error)
         opened = open(path, O_RDONLY | O_CLOEXEC);
     while (opened < 0 && errno == EINTR);
     if (opened < 0)
-        return fail(error, CS_INVALID, path, "cannot read");
+        return cs_error_system(error, CS_INVALID, path, "cannot read", errno);
     if (fstat(opened, &info) == 0 && S_ISDIR(info.st_mode)) {
         close(opened);
         return cs_error_add(error, CS_INVALID, "%s: is a folder; must be a file", path);
@@ -65,7 +56,7 @@ static cs_status read_all(int fd, const char *path, size_t limit, char **text, s
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return fail(error, CS_IO, path, "cannot read");
+            return cs_error_system(error, CS_IO, path, "cannot read", errno);
         if (got == 0)
             break;
         *length += (size_t)got;
@@ -132,7 +123,7 @@ static cs_status check_path(const char *path, bool *device, cs_error *error)
     if (S_ISDIR(info.st_mode))
         return cs_error_add(error, CS_IO, "%s: is a folder; must be the name of a file", path);
     if (access(path, W_OK) != 0)
-        return fail(error, CS_IO, path, "cannot write");
+        return cs_error_system(error, CS_IO, path, "cannot write", errno);
     *device = !S_ISREG(info.st_mode);
     return CS_OK;
 }
@@ -176,7 +167,7 @@ static cs_status begin_beside(cs_file_draft *draft, const char *path, cs_error *
     int fd = create_temporary(draft->temporary, strlen(draft->temporary) - 6);
     if (fd >= 0 && close(fd) == 0)
         return CS_OK;
-    cs_status status = fail(error, CS_IO, path, "cannot create");
+    cs_status status = cs_error_system(error, CS_IO, path, "cannot create", errno);
     if (fd < 0) { /* it is not ours to remove */
         free(draft->temporary);
         draft->temporary = NULL;
@@ -211,13 +202,13 @@ static cs_status flush(const char *path, const char *shown, int flags, cs_error 
 {
     int fd = open(path, flags | O_CLOEXEC);
     if (fd < 0)
-        return fail(error, CS_IO, shown, "cannot open to flush");
+        return cs_error_system(error, CS_IO, shown, "cannot open to flush", errno);
     cs_status status = CS_OK;
     /* some file systems cannot flush a folder and say EINVAL */
     if (fsync(fd) != 0 && !(errno == EINVAL && (flags & O_DIRECTORY)))
-        status = fail(error, CS_IO, shown, "cannot flush to the disk");
+        status = cs_error_system(error, CS_IO, shown, "cannot flush to the disk", errno);
     if (close(fd) != 0 && status == CS_OK)
-        status = fail(error, CS_IO, shown, "cannot close");
+        status = cs_error_system(error, CS_IO, shown, "cannot close", errno);
     return status;
 }
 
@@ -242,7 +233,8 @@ static cs_status publish(cs_file_draft *draft, cs_error *error)
     if (status != CS_OK)
         return status;
     if (rename(draft->temporary, draft->path) != 0)
-        return fail(error, CS_IO, draft->path, "cannot rename the finished file to this name");
+        return cs_error_system(error, CS_IO, draft->path,
+                               "cannot rename the finished file to this name", errno);
     free(draft->temporary);
     draft->temporary = NULL;
     return flush_folder(draft->path, error);
@@ -266,7 +258,7 @@ void cs_file_draft_drop(cs_file_draft *draft)
     draft->path = draft->temporary = NULL;
 }
 
-static bool write_all(int fd, const char *text, size_t length)
+bool cs_file_write_all(int fd, const char *text, size_t length)
 {
     while (length > 0) {
         ssize_t written = write(fd, text, length);
@@ -285,12 +277,12 @@ static cs_status write_draft(const cs_file_draft *draft, const char *text, size_
 {
     int fd = open(draft->temporary, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
-        return fail(error, CS_IO, draft->path, "cannot write");
+        return cs_error_system(error, CS_IO, draft->path, "cannot write", errno);
     cs_status status = CS_OK;
-    if (!write_all(fd, text, length))
-        status = fail(error, CS_IO, draft->path, "cannot write");
+    if (!cs_file_write_all(fd, text, length))
+        status = cs_error_system(error, CS_IO, draft->path, "cannot write", errno);
     if (close(fd) != 0 && status == CS_OK)
-        status = fail(error, CS_IO, draft->path, "cannot write");
+        status = cs_error_system(error, CS_IO, draft->path, "cannot write", errno);
     return status;
 }
 
@@ -298,8 +290,8 @@ cs_status cs_file_write(const char *path, const char *text, size_t length, cs_er
 {
     cs_file_draft draft;
     if (strcmp(path, "-") == 0) {
-        if (!write_all(STDOUT_FILENO, text, length))
-            return fail(error, CS_IO, "standard output", "cannot write");
+        if (!cs_file_write_all(STDOUT_FILENO, text, length))
+            return cs_error_system(error, CS_IO, "standard output", "cannot write", errno);
         return CS_OK;
     }
     cs_status status = cs_file_draft_begin(&draft, path, error);

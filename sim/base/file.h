@@ -11,6 +11,7 @@
 
 #include "sim/base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Reads a file of at most `limit` bytes. *text is NUL-terminated (the NUL not counted in *length)
@@ -41,6 +42,9 @@ void cs_file_draft_drop(cs_file_draft *draft);
 /* Writes the bytes as a whole file through a draft. "-" is standard output. */
 CS_MUST_CHECK cs_status cs_file_write(const char *path, const char *text, size_t length,
                                       cs_error *error);
+
+/* Writes all bytes to an open file, also when that takes several write()s. On failure errno says why. */
+bool cs_file_write_all(int fd, const char *text, size_t length);
 
 /* `name` as seen from the folder of the file `from`; absolute names stay. The caller frees it;
  * NULL when memory runs out. */

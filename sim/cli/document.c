@@ -47,23 +47,17 @@ static void print_command_roff(const cs_command *command, FILE *out)
         print_option_roff(option, out);
 }
 
+/* Statuses of one code follow each other. */
 static void print_statuses(FILE *out)
 {
-    static const struct {
-        int code;
-        const char *doc;
-    } rows[] = {
-        {0, "Done."},
-        {1, "The run failed."},
-        {2, "Wrong use of the command line."},
-        {3, "Bad input file; the message names file and place. Nothing was written."},
-        {4, "A requested limit or comparison did not hold, for example with --fail-on-oom."},
-        {130, "Interrupted."},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        fprintf(out, ".TP\n.B %d\n", rows[i].code);
-        print_roff(rows[i].doc, out);
-        fputc('\n', out);
+    int last = -1;
+    for (cs_status status = CS_OK; status <= CS_INTERRUPTED; status++) {
+        const int code = cs_status_exit_code(status);
+        if (code != last)
+            fprintf(out, ".TP\n.B %d\n", code);
+        print_roff(cs_status_describe(status), out);
+        fputs(".\n", out);
+        last = code;
     }
 }
 

@@ -153,12 +153,6 @@ static bool all_equal(const cs_runs *runs)
 
 /* ---- the results file ---- */
 
-static cs_h5_value run_number(const void *data, uint64_t row, uint32_t which)
-{
-    (void)data, (void)which;
-    return (cs_h5_value){.uint32 = (uint32_t)row};
-}
-
 static cs_h5_value run_seed(const void *data, uint64_t row, uint32_t which)
 {
     (void)which;
@@ -171,7 +165,7 @@ static cs_h5_value run_value(const void *data, uint64_t row, uint32_t which)
 }
 
 static const cs_h5_column run_columns[] = {
-    {"run", CS_H5_UINT32, "1", "number of the run", .get = run_number},
+    {"run", CS_H5_UINT32, "1", "number of the run", .get = cs_h5_row_number},
     {"seed", CS_H5_INT64, "1", "of its random streams", .get = run_seed},
 #define COLUMN(name, key, unit)                                                                    \
     {key, CS_H5_DOUBLE, unit, "of the run", .get = run_value, .which = CS_RUN_##name},

@@ -65,8 +65,8 @@ static bool own_links(const cs_scenario *scenario, uint32_t stage, uint32_t *rou
 {
     const cs_platform *platform = &scenario->platform;
     const cs_plan *plan = &scenario->plan;
-    uint32_t a = plan->devices[plan->stages[stage].first_device];
-    uint32_t b = plan->devices[plan->stages[stage + 1].first_device];
+    uint32_t a = cs_plan_device(plan, stage);
+    uint32_t b = cs_plan_device(plan, stage + 1);
     uint32_t low = a < b ? a : b, high = a < b ? b : a;
     for (int back = 0; back < 2 && low < high; back++) {
         uint32_t from = back ? high : low, to = back ? low : high;

@@ -290,8 +290,7 @@ static cs_status check_planned(const cs_draft *draft, const cs_json_place *place
     const cs_plan *plan = &draft->scenario->plan;
     uint32_t n_devices = draft->scenario->platform.n_devices;
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        if (plan->stages[s].n_devices != 1 ||
-            plan->devices[plan->stages[s].first_device] >= n_devices)
+        if (plan->stages[s].n_devices != 1 || cs_plan_device(plan, s) >= n_devices)
             return cs_json_invalid(place, error, "must put stage %u on one device below %u", s,
                                    n_devices);
     }

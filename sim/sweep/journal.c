@@ -25,11 +25,7 @@ static const char *shown(const cs_journal *journal)
 
 static cs_status fail(const cs_journal *journal, const char *what, cs_error *error)
 {
-    char reason[128];
-    int code = errno;
-    if (strerror_r(code, reason, sizeof(reason)) != 0)
-        snprintf(reason, sizeof(reason), "error %d", code);
-    return cs_error_add(error, CS_IO, "%s: %s: %s", shown(journal), what, reason);
+    return cs_error_system(error, CS_IO, shown(journal), what, errno);
 }
 
 /* ---- lines ---- */
@@ -50,20 +46,6 @@ static bool is_whole(const char *line, size_t length)
     return memcmp(prefix, line, PREFIX) == 0;
 }
 
-static bool write_all(int file, const char *text, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write(file, text, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        text += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
 cs_status cs_journal_append(cs_journal *journal, const char *text, size_t length,
                             cs_journal_place *place, cs_error *error)
 {
@@ -73,7 +55,7 @@ cs_status cs_journal_append(cs_journal *journal, const char *text, size_t length
     write_prefix(line, text, length);
     memcpy(line + PREFIX, text, length);
     line[PREFIX + length] = '\n';
-    bool written = write_all(journal->file, line, PREFIX + length + 1);
+    bool written = cs_file_write_all(journal->file, line, PREFIX + length + 1);
     free(line);
     if (!written)
         return fail(journal, "cannot write", error);

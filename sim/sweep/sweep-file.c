@@ -31,12 +31,6 @@ static cs_h5_value axis_text(const void *data, uint64_t row, uint32_t axis)
     return (cs_h5_value){.text = s->axes[axis].texts[row]};
 }
 
-static cs_h5_value point_number(const void *data, uint64_t row, uint32_t which)
-{
-    (void)data, (void)which;
-    return (cs_h5_value){.uint32 = (uint32_t)row};
-}
-
 static cs_h5_column axis_column(const source *s, uint32_t a)
 {
     const cs_axis *axis = &s->space->axes[a];
@@ -53,7 +47,7 @@ static cs_h5_column axis_column(const source *s, uint32_t a)
 static cs_status write_axes(cs_h5_file *file, source *s, cs_error *error)
 {
     static const cs_h5_column point[] = {
-        {"point", CS_H5_UINT32, "1", "number of the point", .get = point_number}, {0}};
+        {"point", CS_H5_UINT32, "1", "number of the point", .get = cs_h5_row_number}, {0}};
     cs_h5_table table = {"/", "point", point, s->space->n_points, s, NULL};
     bool grid = s->space->form == CS_SPACE_GRID;
     cs_status status = grid ? CS_OK : cs_h5_write_table(file, &table, error);

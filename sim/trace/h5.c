@@ -181,27 +181,25 @@ static bool choose_types(writer *w)
     return w->size > 0 && w->file_type >= 0;
 }
 
+cs_h5_value cs_h5_row_number(const void *source, uint64_t row, uint32_t which)
+{
+    (void)source, (void)which;
+    return (cs_h5_value){.uint32 = (uint32_t)row};
+}
+
+/* Every member of a cs_h5_value stands at its beginning. */
 static void gather(const writer *w, uint64_t first, uint64_t count, void *block)
 {
+    const cs_h5_column *column = w->column;
+    const cs_h5_table *table = w->table;
     for (uint64_t i = 0; i < count; i++) {
-        cs_h5_value value = w->column->get(w->table->source, first + i, w->column->which);
-        switch (w->column->type) {
-        case CS_H5_INT64:
-            ((int64_t *)block)[i] = value.int64;
-            break;
-        case CS_H5_UINT32:
-            ((uint32_t *)block)[i] = value.uint32;
-            break;
-        case CS_H5_UINT8:
-            ((uint8_t *)block)[i] = value.uint8;
-            break;
-        case CS_H5_DOUBLE:
-            ((double *)block)[i] = value.float64;
-            break;
-        case CS_H5_TEXT:
-            ((const char **)block)[i] = value.text;
-            break;
-        }
+        cs_h5_value value;
+        const void *from = &value;
+        if (column->get)
+            value = column->get(table->source, first + i, column->which);
+        else
+            from = (const char *)table->source + (first + i) * table->row_size + column->which;
+        memcpy((char *)block + i * w->size, from, w->size);
     }
 }
 
@@ -432,12 +430,7 @@ static cs_status write_image(const cs_file_draft *draft, const void *image, size
         written = false;
         code = errno;
     }
-    char reason[128];
-    if (written)
-        return CS_OK;
-    if (strerror_r(code, reason, sizeof(reason)) != 0)
-        snprintf(reason, sizeof(reason), "error %d", code);
-    return cs_error_add(error, CS_IO, "%s: cannot write: %s", draft->path, reason);
+    return written ? CS_OK : cs_error_system(error, CS_IO, draft->path, "cannot write", code);
 }
 
 cs_status cs_h5_commit(cs_h5_file *file, cs_error *error)

@@ -21,6 +21,7 @@
 #include "sim/base/progress.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define CS_H5_NONE UINT32_MAX /* no id, in columns that are `optional` */
@@ -49,9 +50,13 @@ typedef struct cs_h5_column {
     const char *const
         *meanings; /* of CS_H5_UINT8: what 0, 1, ... stand for, ended by NULL; or NULL */
     bool optional; /* CS_H5_UINT32: CS_H5_NONE stands for no value */
+    /* The value of a row; NULL: it is a member of the record that `source` has for each row. */
     cs_h5_value (*get)(const void *source, uint64_t row, uint32_t which);
-    uint32_t which; /* handed to `get` */
+    uint32_t which; /* handed to `get`; without one: the offset of the member, which is of `type` */
 } cs_h5_column;
+
+/* For the `get` of an index: the number of the row, CS_H5_UINT32. */
+cs_h5_value cs_h5_row_number(const void *source, uint64_t row, uint32_t which);
 
 /* Of a table whose rows are the points of a grid, the last dimension's following each other fastest:
  * every column becomes an array of several dimensions. */
@@ -68,6 +73,7 @@ typedef struct cs_h5_table {
     uint64_t n_rows;
     const void *source;
     const cs_h5_shape *shape; /* instead of the index; NULL: rows follow each other */
+    size_t row_size;          /* where `source` is an array of records: of one; bytes */
 } cs_h5_table;
 
 typedef struct cs_h5_file cs_h5_file;

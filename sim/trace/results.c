@@ -45,12 +45,6 @@ static uint32_t uint32_at(const void *record, uint32_t offset)
     return value;
 }
 
-static cs_h5_value row_number(const void *data, uint64_t row, uint32_t which)
-{
-    (void)data, (void)which;
-    return (cs_h5_value){.uint32 = (uint32_t)row};
-}
-
 /* ---- tasks and versions ---- */
 
 static uint32_t task_of(const source *from, uint64_t row)
@@ -163,44 +157,16 @@ static const cs_h5_column transfer_columns[] = {
     {0},
 };
 
-static cs_h5_value rate_time(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.int64 = ((const cs_rate_sample *)data)[row].time};
-}
-
-static cs_h5_value rate_task(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.uint32 = ((const cs_rate_sample *)data)[row].task};
-}
-
-static cs_h5_value rate_value(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.float64 = ((const cs_rate_sample *)data)[row].rate};
-}
-
 static const cs_h5_column rate_columns[] = {
-    {"sample", CS_H5_UINT32, "1", "number of the sample", .get = row_number},
-    {"time", CS_H5_INT64, "ps", "time of the change", .get = rate_time},
-    {"task", CS_H5_UINT32, "1", "transfer", .get = rate_task},
-    {"rate", CS_H5_DOUBLE, "bytes/s", "rate of its bytes from then on", .get = rate_value},
+    {"sample", CS_H5_UINT32, "1", "number of the sample", .get = cs_h5_row_number},
+    {"time", CS_H5_INT64, "ps", "time of the change", .which = offsetof(cs_rate_sample, time)},
+    {"task", CS_H5_UINT32, "1", "transfer", .which = offsetof(cs_rate_sample, task)},
+    {"rate", CS_H5_DOUBLE, "bytes/s", "rate of its bytes from then on",
+     .which = offsetof(cs_rate_sample, rate)},
     {0},
 };
 
 /* ---- memory ---- */
-
-static cs_h5_value sample_int64(const void *data, uint64_t row, uint32_t offset)
-{
-    return (cs_h5_value){.int64 = int64_at((const cs_memory_sample *)data + row, offset)};
-}
-
-static cs_h5_value sample_device(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.uint32 = ((const cs_memory_sample *)data)[row].device};
-}
 
 static cs_h5_value sample_category(const void *data, uint64_t row, uint32_t which)
 {
@@ -209,35 +175,25 @@ static cs_h5_value sample_category(const void *data, uint64_t row, uint32_t whic
 }
 
 static const cs_h5_column memory_columns[] = {
-    {"sample", CS_H5_UINT32, "1", "number of the sample", .get = row_number},
-    {"time", CS_H5_INT64, "ps", "time of the change", .get = sample_int64,
-     .which = offsetof(cs_memory_sample, time)},
-    {"device", CS_H5_UINT32, "1", "device", .get = sample_device},
+    {"sample", CS_H5_UINT32, "1", "number of the sample", .get = cs_h5_row_number},
+    {"time", CS_H5_INT64, "ps", "time of the change", .which = offsetof(cs_memory_sample, time)},
+    {"device", CS_H5_UINT32, "1", "device", .which = offsetof(cs_memory_sample, device)},
     {"category", CS_H5_UINT8, "1", "what the memory holds", category_names, .get = sample_category},
-    {"bytes", CS_H5_INT64, "bytes", "live bytes from then on", .get = sample_int64,
+    {"bytes", CS_H5_INT64, "bytes", "live bytes from then on",
      .which = offsetof(cs_memory_sample, bytes)},
     {0},
 };
 
 /* ---- links ---- */
 
-static cs_h5_value link_name(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.text = ((const cs_trace *)data)->links[row].name};
-}
-
-static cs_h5_value link_bandwidth(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.float64 = ((const cs_trace *)data)->links[row].bandwidth};
-}
-
-static cs_h5_value link_bytes(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.int64 = ((const cs_trace *)data)->links[row].bytes};
-}
+static const cs_h5_column link_columns[] = {
+    {"link", CS_H5_UINT32, "1", "number of the link", .get = cs_h5_row_number},
+    {"name", CS_H5_TEXT, "1", "name of the link", .which = offsetof(cs_link_record, name)},
+    {"bandwidth", CS_H5_DOUBLE, "bytes/s", "bandwidth",
+     .which = offsetof(cs_link_record, bandwidth)},
+    {"bytes", CS_H5_INT64, "bytes", "bytes carried", .which = offsetof(cs_link_record, bytes)},
+    {0},
+};
 
 static cs_h5_value link_utilisation(const void *data, uint64_t row, uint32_t which)
 {
@@ -248,28 +204,14 @@ static cs_h5_value link_utilisation(const void *data, uint64_t row, uint32_t whi
     return (cs_h5_value){.float64 = could > 0 ? (double)link->bytes / could : 0};
 }
 
-static const cs_h5_column link_columns[] = {
-    {"link", CS_H5_UINT32, "1", "number of the link", .get = row_number},
-    {"name", CS_H5_TEXT, "1", "name of the link", .get = link_name},
-    {"bandwidth", CS_H5_DOUBLE, "bytes/s", "bandwidth", .get = link_bandwidth},
-    {"bytes", CS_H5_INT64, "bytes", "bytes carried", .get = link_bytes},
+/* Of the same table: it takes the makespan as well. */
+static const cs_h5_column link_use_columns[] = {
     {"utilisation", CS_H5_DOUBLE, "1", "share of what the link could have carried",
      .get = link_utilisation},
     {0},
 };
 
 /* ---- devices ---- */
-
-static cs_h5_value device_int64(const void *data, uint64_t row, uint32_t offset)
-{
-    return (cs_h5_value){.int64 = int64_at((const cs_device_record *)data + row, offset)};
-}
-
-static cs_h5_value device_oom(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.uint8 = ((const cs_device_record *)data)[row].out_of_memory};
-}
 
 /* The record says something about it only where there was one. */
 static cs_h5_value device_oom_time(const void *data, uint64_t row, uint32_t which)
@@ -292,14 +234,13 @@ static cs_h5_value device_at_oom(const void *data, uint64_t row, uint32_t catego
     return (cs_h5_value){.int64 = device->out_of_memory ? device->at_oom[category] : 0};
 }
 
-#define BYTES_OF(member)                                                                           \
-    CS_H5_INT64, "bytes", .get = device_int64, .which = offsetof(cs_device_record, member)
+#define BYTES_OF(member) CS_H5_INT64, "bytes", .which = offsetof(cs_device_record, member)
 
 static const cs_h5_column device_columns[] = {
-    {"device", CS_H5_UINT32, "1", "number of the device", .get = row_number},
+    {"device", CS_H5_UINT32, "1", "number of the device", .get = cs_h5_row_number},
     {"capacity", BYTES_OF(capacity), .long_name = "memory, the largest int64 when unlimited"},
     {"peak", BYTES_OF(peak), .long_name = "most live bytes"},
-    {"peak_time", CS_H5_INT64, "ps", "when the peak is first reached", .get = device_int64,
+    {"peak_time", CS_H5_INT64, "ps", "when the peak is first reached",
      .which = offsetof(cs_device_record, peak_time)},
 #define AT_PEAK(name, text)                                                                        \
     {"at_peak_" text, BYTES_OF(at_peak[CS_MEMORY_##name]), .long_name = text " at the peak"},
@@ -310,7 +251,7 @@ static const cs_h5_column device_columns[] = {
         CS_CATEGORY_MAP(PEAK)
 #undef PEAK
             {"out_of_memory", CS_H5_UINT8, "1", "whether the peak exceeds the capacity", no_yes,
-             .get = device_oom},
+             .which = offsetof(cs_device_record, out_of_memory)},
     {"oom_time", CS_H5_INT64, "ps", "first allocation beyond the capacity, -1 without one",
      .get = device_oom_time},
     {"oom_task", CS_H5_UINT32, "1", "task that made it", .optional = true, .get = device_oom_task},
@@ -404,10 +345,15 @@ cs_status cs_results_write(cs_h5_file *file, const cs_results_info *info, const 
     const source all = {graph, trace, NULL};
     const cs_h5_table tables[] = {
         {"tasks", "task", task_columns, trace->n_tasks, &all},
-        {"memory", "sample", memory_columns, trace->samples ? trace->n_samples : 0, trace->samples},
-        {"rates", "sample", rate_columns, trace->n_rates, trace->rates},
-        {"links", "link", link_columns, trace->n_links, trace},
-        {"devices", "device", device_columns, trace->n_devices, trace->devices},
+        {"memory", "sample", memory_columns, trace->samples ? trace->n_samples : 0, trace->samples,
+         .row_size = sizeof(*trace->samples)},
+        {"rates", "sample", rate_columns, trace->n_rates, trace->rates,
+         .row_size = sizeof(*trace->rates)},
+        {"links", "link", link_columns, trace->n_links, trace->links,
+         .row_size = sizeof(*trace->links)},
+        {"links", "link", link_use_columns, trace->n_links, trace},
+        {"devices", "device", device_columns, trace->n_devices, trace->devices,
+         .row_size = sizeof(*trace->devices)},
     };
     cs_status status = write_attributes(file, info, graph, trace, error);
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == CS_OK; i++)

@@ -1,4 +1,5 @@
-/* Logs of nccl-tests. The first byte chooses what the options say. */
+/* Logs of OSU micro-benchmarks or of nccl-tests; IMPORT is their reader. The first byte chooses what
+ * the options say. */
 #include "calib/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,8 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                        .in_place = data[0] & 16};
     cs_costs_init(&costs);
     cs_error_init(&error);
-    (void)!cs_import_nccl_tests("fuzz", (const char *)data + 1, size - 1, &options, &costs, &report,
-                                &error);
+    (void)!IMPORT("fuzz", (const char *)data + 1, size - 1, &options, &costs, &report, &error);
     cs_costs_finish(&costs);
     return 0;
 }
