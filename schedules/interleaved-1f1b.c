@@ -150,7 +150,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
     cs_pipeline_times_of(job, &times);
     int64_t P = job->n_devices, v = job->plan->n_stages / P, M = job->micro_batches;
     cs_time batch, updates;
-    bool applies = times.equal && cs_pipeline_no_network(job);
+    bool applies = times.equal && cs_pipeline_no_network(job) && !job->blocking;
     if (!cs_time_mul(times.forward + times.backward, v * M + P - 1, &batch) ||
         !cs_time_mul(times.update, v, &updates) || !cs_time_add(batch, updates, &batch) ||
         !cs_time_mul(batch, job->iterations, &batch))

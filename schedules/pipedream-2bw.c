@@ -97,7 +97,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
                           .exact = all,
                           .formula = "M(f + b), and the update, per mini-batch",
                           .source = source,
-                          .applies = times.equal && times.free_messages && job->iterations >= 8,
+                          .applies = times.equal && times.free_messages && !job->blocking &&
+                                     job->iterations >= 8,
                           .assumes =
                               "equal stages (here: the slowest), free messages, a steady state"};
         cs_status status = cs_forms_add(forms, &period, error);

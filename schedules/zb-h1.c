@@ -112,7 +112,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
     int64_t P = job->plan->n_stages, M = job->micro_batches;
     cs_time bubble = times.forward + times.input - times.weight, busy, batch;
     bool applies = M >= P && times.equal && times.weight <= times.forward &&
-                   times.weight <= times.input && whole.free_messages;
+                   times.weight <= times.input && whole.free_messages && !job->blocking;
     if (bubble < 0 || !cs_time_mul(bubble, P - 1, &bubble) ||
         !cs_time_mul(times.forward + times.input + times.weight, M, &busy) ||
         !cs_time_add(busy, bubble, &batch))
