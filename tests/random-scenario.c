@@ -40,8 +40,8 @@ static CS_PRINTF(2, 3) void add(writer *out, const char *format, ...)
 /* What the rest of a scenario follows from. devices: 0 where the schedule says how many. */
 typedef struct shape {
     uint32_t devices, layers, iterations;
-    bool takes_time;  /* every forward and backward */
-    bool same_speeds; /* of the devices */
+    bool takes_time; /* every forward and backward */
+    uint32_t uneven; /* percent of scenarios whose devices are unlike */
 } shape;
 
 typedef void add_params(gsl_rng *random, writer *out, shape *of);
@@ -95,7 +95,7 @@ static void two_buffered(gsl_rng *random, writer *out, shape *of)
 
 static void periodic(gsl_rng *random, writer *out, shape *of)
 {
-    of->same_speeds = true; /* for the planner; with two messages per boundary 2P - 1 are active */
+    of->uneven = 0; /* for the planner; with two messages per boundary 2P - 1 are active */
     add(out, ", 'micro_batches': %u", 2 * of->devices + below(random, 4));
     add(out, ", 'timing': '%s'", chance(random, 50) ? "pattern" : "asap");
 }
@@ -120,7 +120,8 @@ static void cdp(gsl_rng *random, writer *out, shape *of)
                                            "multi_gpu",  "model_parallel", "pipeline"};
     uint32_t setting = below(random, ROWS(settings));
     of->layers = 1 + below(random, 5);
-    of->devices = 0;
+    of->devices = setting == 0 ? 1 : setting == 4 ? 0 : of->layers;
+    of->uneven = 50;
     add(out, ", 'micro_batches': %u, 'setting': '%s'", of->layers, settings[setting]);
     if (setting < 4 && chance(random, 20))
         add(out, ", 'retention': 'micro_batch'");
@@ -203,14 +204,14 @@ static void add_links(gsl_rng *random, writer *out)
 
 static void add_platform(gsl_rng *random, writer *out, const shape *of)
 {
-    static const char *const speeds[] = {"1", "2", "0.5"};
+    static const char *const speeds[] = {"1", "1", "2", "0.5", "0.25"};
     add(out, "'platform': {");
     add_links(random, out);
     if (chance(random, 15))
         add(out, ", 'blocking': true");
     if (of->devices > 0)
         add(out, ", 'devices': %u", of->devices);
-    if (of->devices > 0 && !of->same_speeds && chance(random, 15)) {
+    if (of->devices > 0 && chance(random, of->uneven)) {
         for (uint32_t d = 0; d < of->devices; d++)
             add(out, "%s%s", d == 0 ? ", 'speed': [" : ", ", ONE_OF(random, speeds));
         add(out, "]");
@@ -228,7 +229,7 @@ void random_scenario(gsl_rng *random, const char *kind, char text[RANDOM_SCENARI
         fail_msg("no random scenarios for the schedule \"%s\"", kind);
     uint32_t n = 1 + below(random, 6);
     writer out = {.text = text};
-    shape of = {.devices = n, .layers = n, .iterations = ONE_OF(random, iterations)};
+    shape of = {.devices = n, .layers = n, .iterations = ONE_OF(random, iterations), .uneven = 15};
     add(&out, "{'schema_version': 1, 'schedule': {'kind': '%s'", kind);
     kinds[k].add(random, &out, &of);
     add(&out, "}, 'iterations': %u, ", of.iterations);

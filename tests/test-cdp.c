@@ -709,6 +709,24 @@ static void expect_reads_by_rule(const char *row, const scenario_run *run, uint3
 
 /* Weights on their way to a slow stage or device meet forwards that still read the ones before, and
  * must not take their place; and updates, which need them. */
+static void test_slow_devices(void **state)
+{
+    (void)state;
+    static const char *const speeds[] = {"[1, 2, 2, 0.25, 2]", "[2, 2, 0.25, 2, 2]"};
+    for (size_t i = 0; i < ROWS(speeds); i++) {
+        for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+            char platform[80];
+            snprintf(platform, sizeof(platform), "\"topology\": \"ideal\", \"speed\": %s",
+                     speeds[i]);
+            scenario_run run;
+            run_cdp(&run, rules[rule], MULTI, 5, "", platform);
+            expect_versions_in_order(speeds[i], &run);
+            expect_reads_by_rule(speeds[i], &run, rule);
+            scenario_run_finish(&run);
+        }
+    }
+}
+
 static void test_any_speed(void **state)
 {
     (void)state;
@@ -779,6 +797,7 @@ int main(void)
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_broadcasts),
         cmocka_unit_test(test_slow_broadcasts),
+        cmocka_unit_test(test_slow_devices),
         cmocka_unit_test(test_any_speed),
         cmocka_unit_test(test_errors),
     };
