@@ -423,6 +423,8 @@ static uint32_t expect_forms(const char *row, const setup *on)
             form->figure == CS_FIGURE_BUBBLE || form->figure == CS_FIGURE_ITERATION_TIME;
         double stated = form->figure == CS_FIGURE_BUBBLE ? form->fraction : (double)form->exact;
         double got = simulated(on, form), off = got > stated ? got - stated : stated - got;
+        if (!lists_formula(&cs_schedule_periodic, form->formula))
+            fail_msg("%s: %s is not listed", row, form->formula);
         if (!form->applies)
             continue;
         n++;

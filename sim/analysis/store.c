@@ -128,7 +128,8 @@ static const cs_h5_column slot_columns[] = {
 static const cs_h5_column batch_columns[] = {
     {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = row_index},
     {"version_difference", CS_H5_INT64, "1",
-     "its number, from 1, less the version that its backward on the last stage read",
+     "its number, from 1, less that of the newest mini-batch whose update its backward on the last "
+     "stage read",
      .get = batch_difference},
     {"sequence_by_backward", CS_H5_UINT32, "1", "mini-batches linked by what backwards read",
      .get = batch_sequence, .which = offsetof(cs_batch_staleness, by_backward)},
