@@ -439,7 +439,7 @@ static void test_every_dataset_is_described(void **state)
 /* The part of the page about a table: from its heading to the next one, in `text`. */
 static void find_section(const char *page, const char *table, char *text, size_t size)
 {
-    char heading[64];
+    char heading[80];
     snprintf(heading, sizeof(heading), "### `/%s`", table);
     const char *begin = strstr(page, heading), *end = begin ? strstr(begin + 1, "\n### ") : NULL;
     size_t length = begin ? end ? (size_t)(end - begin) : strlen(begin) : 0;
