@@ -241,6 +241,9 @@ class Status(Case):
         # seven micro-batches of 1 GB beside weights and gradients: the eighth begins at 7 s
         self.assertEqual(stopped['makespan_s'], 7)
         self.assertIsNone(stopped['iteration_time_s'])
+        # what a whole run takes is no prediction for a part of it
+        self.assertTrue(any(form['applies'] for form in whole['closed_forms']))
+        self.assertFalse(any(form['applies'] for form in stopped['closed_forms']))
         self.assertEqual(stopped['devices'][0]['out_of_memory']['time_s'], 7)
         self.expect(run('run', *small, '--json', '--stop-on-oom', '--fail-on-oom'), 4)
 
