@@ -527,7 +527,10 @@ class Documentation(Case):
                     ('sections', 'background'): 'background', ('sections', 'level'): 'level',
                     ('models', 'uniform'): 'uniform: a chain of equal layers',
                     ('models', 'name'): 'name: a model from its architecture',
-                    ('sections', 'chain'): 'How planners count'}
+                    ('sections', 'chain'): 'How planners count',
+                    ('sections', 'sweep'): 'Which points'}
+        sweeps = tables_of(os.path.join(SCENARIOS, 'sweeps.md'))
+        self.tables['Which points'] = sweeps['Which points']
         for group, prefix in (('topologies', ''), ('schedules', ''), ('planners', 'planner ')):
             for entry in listed[group]:
                 headings[group, entry['name']] = prefix + entry['name']
