@@ -63,8 +63,7 @@ cs_status cs_memory_init(cs_memory *memory, const cs_graph *graph, const cs_plat
                          bool record, cs_error *error)
 {
     size_t n = graph->n_devices;
-    *memory =
-        (cs_memory){.n_devices = graph->n_devices, .record = record, .overflowed = CS_NONE};
+    *memory = (cs_memory){.n_devices = graph->n_devices, .record = record, .overflowed = CS_NONE};
     memory->pools = calloc(n + 1, sizeof(*memory->pools));
     memory->records = calloc(n + 1, sizeof(*memory->records));
     size_t lasts = n * CS_N_CATEGORIES + 1;

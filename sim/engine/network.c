@@ -309,7 +309,7 @@ static cs_status set_end(cs_network *network, uint32_t id, double rate, cs_time 
     if (!cs_time_transfer(of->left, rate, &rest) || !cs_time_add(now, rest, &of->end))
         return CS_OVERFLOW;
     return network->announce(network->context, id, of->task, of->end, &of->slot) ? CS_OK
-                                                                                : CS_NO_MEMORY;
+                                                                                 : CS_NO_MEMORY;
 }
 
 cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_time now)
