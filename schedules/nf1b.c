@@ -399,7 +399,7 @@ static int64_t derived_difference(const cs_job *job, const nf1b_params *params,
 /* Only then does a worker's backward come when it ends a forward, on every worker. */
 static bool are_multiples(const nf1b_times *times)
 {
-    return times->forward > 0 && times->backward % times->forward == 0;
+    return times->forward > 0 && times->backward > 0 && times->backward % times->forward == 0;
 }
 
 static cs_status add_period(const cs_job *job, const nf1b_params *params, const nf1b_times *times,

@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* A number below n, or one of a table's. */
+/* A number below n, or one of a table's. One draw per statement: C does not say in which order the
+ * arguments of a call are worked out. */
 static uint32_t below(gsl_rng *random, uint32_t n)
 {
     return (uint32_t)gsl_rng_uniform_int(random, n);
@@ -107,9 +108,11 @@ static void nf1b(gsl_rng *random, writer *out, shape *of)
     of->devices = of->layers = 2 + below(random, 4);
     of->iterations = of->iterations > 4 ? 2 * of->iterations : of->iterations;
     of->takes_time = chance(random, 50); /* else it cannot be strict */
-    add(out, ", 'micro_batches': %u, 'version_at': '%s', 'backward': %s, 'in_flight': %u",
-        1 + below(random, 4), ONE_OF(random, places), ONE_OF(random, backwards),
-        chance(random, 20) ? 1 + below(random, 4) : 0);
+    add(out, ", 'micro_batches': %u", 1 + below(random, 4));
+    add(out, ", 'version_at': '%s'", ONE_OF(random, places));
+    add(out, ", 'backward': %s", ONE_OF(random, backwards));
+    if (chance(random, 20))
+        add(out, ", 'in_flight': %u", 1 + below(random, 4));
     if (of->takes_time && chance(random, 50))
         add(out, ", 'strict': true");
 }
@@ -156,13 +159,15 @@ static layer random_layer(gsl_rng *random, bool updates, bool takes_time)
     static const uint32_t times[] = {0, 1, 500, 1000, 2000, 3000, 7001},
                           sizes[] = {0, 1, 2, 7, 100};
     const uint32_t least = takes_time ? 500 : 0;
-    layer made = {.forward = ONE_OF(random, times),
-                  .input = ONE_OF(random, times),
-                  .weight = ONE_OF(random, times),
-                  .update = updates ? ONE_OF(random, times) : 0,
-                  .weights = ONE_OF(random, sizes),
-                  .output = ONE_OF(random, sizes),
-                  .kept = ONE_OF(random, sizes)};
+    layer made;
+    made.forward = ONE_OF(random, times);
+    made.input = ONE_OF(random, times);
+    made.weight = ONE_OF(random, times);
+    made.update = ONE_OF(random, times);
+    made.update = updates ? made.update : 0;
+    made.weights = ONE_OF(random, sizes);
+    made.output = ONE_OF(random, sizes);
+    made.kept = ONE_OF(random, sizes);
     made.forward = made.forward > least ? made.forward : least;
     made.input = made.input > least ? made.input : least;
     return made;
@@ -194,8 +199,9 @@ static void add_links(gsl_rng *random, writer *out)
         add(out, "'topology': 'ideal'");
         return;
     }
-    add(out, "'topology': '%s', 'bandwidth': %s, 'latency': '%u ps'", ONE_OF(random, topologies),
-        ONE_OF(random, bandwidths), ONE_OF(random, latencies));
+    add(out, "'topology': '%s'", ONE_OF(random, topologies));
+    add(out, ", 'bandwidth': %s", ONE_OF(random, bandwidths));
+    add(out, ", 'latency': '%u ps'", ONE_OF(random, latencies));
     if (chance(random, 15))
         add(out, ", 'sharing': 'phi', 'phi': 2");
     else
@@ -229,7 +235,8 @@ void random_scenario(gsl_rng *random, const char *kind, char text[RANDOM_SCENARI
         fail_msg("no random scenarios for the schedule \"%s\"", kind);
     uint32_t n = 1 + below(random, 6);
     writer out = {.text = text};
-    shape of = {.devices = n, .layers = n, .iterations = ONE_OF(random, iterations), .uneven = 15};
+    shape of = {.devices = n, .layers = n, .uneven = 15};
+    of.iterations = ONE_OF(random, iterations);
     add(&out, "{'schema_version': 1, 'schedule': {'kind': '%s'", kind);
     kinds[k].add(random, &out, &of);
     add(&out, "}, 'iterations': %u, ", of.iterations);
