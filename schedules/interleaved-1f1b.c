@@ -167,7 +167,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
                       .fraction = (double)(P - 1) / (double)(v * M + P - 1),
                       .formula = "(P - 1)/(vM + P - 1)",
                       .source = source,
-                      .applies = applies && times.update == 0,
+                      .applies = applies && times.update == 0 && batch > 0,
                       .assumes = assumes};
     cs_status status = cs_forms_add(forms, &makespan, error);
     return status == CS_OK ? cs_forms_add(forms, &bubble, error) : status;

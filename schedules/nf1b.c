@@ -429,7 +429,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     int64_t W = job->plan->n_stages, N = job->micro_batches;
     int64_t derived = derived_difference(job, given, &times);
     bool usual = times.equal && given->in_flight == 0 && given->version_at == AT_FIRST_WORKER &&
-                 times.forward > 0 && (int64_t)job->iterations >= 2 * derived + 2;
+                 times.forward > 0 && (int64_t)job->iterations >= 2 * derived + 2 &&
+                 (int64_t)job->iterations / 4 + 1 >= derived; /* before it: initial weights */
     cs_form paper = {.figure = CS_FIGURE_VERSION_DIFFERENCE,
                      .device = CS_NONE,
                      .exact = (W + N - 2) / N,

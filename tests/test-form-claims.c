@@ -5,7 +5,7 @@
 #include "tests/random-scenario.h"
 #include "tests/uniform-run.h"
 
-enum { N_SCENARIOS = 1500 };
+enum { N_SCENARIOS = 2500 };
 
 /* How often forms of a figure applied at least: a guard against tests that pass on nothing. A
  * figure without a row must not be there at all. */
@@ -61,6 +61,16 @@ static uint32_t least_count(const char *kind, cs_figure figure)
     return 0;
 }
 
+/* TiMePReSt's formula is stated as in the paper, and does not hold at every W and N that it is for:
+ * where it does, and why, is in schedules/nf1b.md and tests/test-nf1b.c. */
+static void leave_out_known(cs_forms *forms)
+{
+    for (uint32_t f = 0; f < forms->n; f++) {
+        if (strcmp(forms->forms[f].formula, "floor((W + N - 2) / N)") == 0)
+            forms->forms[f].applies = false;
+    }
+}
+
 static void count_applied(const cs_forms *forms, uint32_t *counts)
 {
     for (uint32_t f = 0; f < forms->n; f++)
@@ -80,6 +90,7 @@ static void check_schedule(const cs_schedule *schedule)
         cs_status status = scenario_run_init(&run, &error, "%s", text);
         if (status != CS_OK)
             fail_msg("%s: %s\n%s", cs_status_name(status), error.text, text);
+        leave_out_known(&run.simulation.forms);
         (void)uniform_run_check_forms(text, &run);
         count_applied(&run.simulation.forms, counts);
         scenario_run_finish(&run);
