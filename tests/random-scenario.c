@@ -192,7 +192,7 @@ static void add_layers(gsl_rng *random, writer *out, uint32_t n, bool takes_time
 static void add_links(gsl_rng *random, writer *out)
 {
     static const char *const topologies[] = {"ring", "nvlink_switch", "pcie"};
-    static const char *const bandwidths[] = {"1e9", "1e10", "1e12", "1e15"};
+    static const char *const bandwidths[] = {"1e9", "1e10", "1e12", "2.5e14", "1e15"};
     static const char *const sharings[] = {"none", "fifo", "max_min"};
     static const uint32_t latencies[] = {0, 0, 1, 1000, 2500};
     if (chance(random, 40)) {
@@ -213,7 +213,7 @@ static void add_platform(gsl_rng *random, writer *out, const shape *of)
     static const char *const speeds[] = {"1", "1", "2", "0.5", "0.25"};
     add(out, "'platform': {");
     add_links(random, out);
-    if (chance(random, 15))
+    if (chance(random, 30))
         add(out, ", 'blocking': true");
     if (of->devices > 0)
         add(out, ", 'devices': %u", of->devices);
