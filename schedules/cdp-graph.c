@@ -22,7 +22,7 @@ typedef struct holder {
     uint32_t slot, update;
     uint32_t version;                               /* newest that it has been given */
     uint32_t installed;                             /* by this task, or CS_NONE */
-    uint32_t backward;                              /* its last one */
+    uint32_t forward, backward;                     /* its last ones, or CS_NONE */
     uint32_t forward_policy[2], backward_policy[2]; /* by LAGS; CS_NONE: current version */
 } holder;
 
@@ -296,6 +296,7 @@ static void make_holder(const generator *c, uint32_t j, uint32_t at)
     uint32_t device = device_of(c, j, at);
     holder *held = holder_of(c, j, at);
     *held = (holder){.installed = CS_NONE,
+                     .forward = CS_NONE,
                      .backward = CS_NONE,
                      .forward_policy = {CS_NONE, CS_NONE},
                      .backward_policy = {CS_NONE, CS_NONE}};
@@ -315,7 +316,11 @@ static void make_holder(const generator *c, uint32_t j, uint32_t at)
 }
 
 /* Gives the holder that does micro-batch g a version of stage j, if it lacks it, from the holder
- * `from` or else from the one that made it; after `after`. */
+ * `from` or else from the one that made it; after `after`.
+ *
+ * It takes the place of the version before, which must have come, and with fixed versions have been
+ * read: in the paper's time steps the receiver's forward is N - 1 steps of two tasks earlier than
+ * what sends this, but stages and devices of unequal speed know no steps. */
 static void give(const generator *c, uint32_t j, uint32_t g, uint32_t version, uint32_t from,
                  uint32_t after)
 {
@@ -327,6 +332,9 @@ static void give(const generator *c, uint32_t j, uint32_t g, uint32_t version, u
         from = c->owners[j];
     uint32_t message = add_message(c, WEIGHTS, j, from, to, g, after);
     cs_builder_edge(c->builder, holder_of(c, j, from)->installed, message);
+    cs_builder_edge(c->builder, receiver->installed, message);
+    if (c->rule != CS_CDP_FRESHEST)
+        cs_builder_edge(c->builder, receiver->forward, message);
     receiver->version = version;
     receiver->installed = message;
 }
@@ -355,7 +363,7 @@ static void own(const generator *c, uint32_t j, uint32_t g, uint32_t made)
 /* ---- gradients ---- */
 
 /* After a backward its gradient is added to the sum, which goes to whoever does the next one; the
- * last one updates. An update that takes no time, and with zero any, is part of the last backward,
+ * last one updates the newest version, once that has come. An update that takes no time, and with zero any, is part of the last backward,
  * which then waits for the sum. */
 static void add_gradient(const generator *c, uint32_t j, uint32_t g, uint32_t task)
 {
@@ -373,6 +381,8 @@ static void add_gradient(const generator *c, uint32_t j, uint32_t g, uint32_t ta
         made = cs_builder_task(c->builder, holder_of(c, j, at)->update, g);
         cs_builder_edge(c->builder, c->sums[j], made);
     }
+    if (!c->zero)
+        cs_builder_edge(c->builder, holder_of(c, j, at)->installed, made);
     own(c, j, g, made);
 }
 
@@ -477,8 +487,7 @@ static void add_task(const generator *c, uint32_t g, uint32_t k)
     uint32_t task = add_compute(c, g, k);
     holder *held = holder_of(c, j, at);
     c->chain[g] = send_result(c, g, k, task);
-    if (backward)
-        held->backward = task;
+    *(backward ? &held->backward : &held->forward) = task;
     if (c->rule == CS_CDP_DP)
         return;
     if (backward) {

@@ -150,7 +150,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
     cs_pipeline_times_of(job, &times);
     int64_t P = job->n_devices, v = job->plan->n_stages / P, M = job->micro_batches;
     cs_time batch, updates;
-    bool applies = times.equal && cs_pipeline_no_network(job);
+    bool applies = times.equal && cs_pipeline_no_network(job) && !job->blocking;
     if (!cs_time_mul(times.forward + times.backward, v * M + P - 1, &batch) ||
         !cs_time_mul(times.update, v, &updates) || !cs_time_add(batch, updates, &batch) ||
         !cs_time_mul(batch, job->iterations, &batch))
@@ -167,7 +167,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
                       .fraction = (double)(P - 1) / (double)(v * M + P - 1),
                       .formula = "(P - 1)/(vM + P - 1)",
                       .source = source,
-                      .applies = applies && times.update == 0,
+                      .applies = applies && times.update == 0 && batch > 0,
                       .assumes = assumes};
     cs_status status = cs_forms_add(forms, &makespan, error);
     return status == CS_OK ? cs_forms_add(forms, &bubble, error) : status;

@@ -306,16 +306,36 @@ static cs_status add_all(generator *g, cs_error *error)
     return status;
 }
 
+/* A strict reader may want the version from before an instant: a slot keeps it over one update, so
+ * that there may be no second one at that instant. Worker 1 chooses for all, or each for itself. */
+static cs_status check_strict(const cs_job *job, const nf1b_params *params,
+                              const cs_json_place *place, cs_error *error)
+{
+    uint32_t choosers = params->version_at == AT_STAGE          ? job->plan->n_stages
+                        : params->version_at == AT_FIRST_WORKER ? 1
+                                                                : 0; /* nothing is kept */
+    cs_json_place at = {.up = place, .key = "strict"};
+    for (uint32_t w = 0; params->strict && w < choosers; w++) {
+        cs_time backward;
+        if (backward_time(job, params, w, &backward) && cs_pipeline_time(job, w, backward) == 0)
+            return cs_json_invalid(&at, error,
+                                   "must be false where the backward of a mini-batch takes no "
+                                   "time, as on worker %u: which update was there before an "
+                                   "instant with several is not defined",
+                                   w + 1);
+    }
+    return CS_OK;
+}
+
 /* `workers` agrees with the devices by now, unless it leaves them to the platform. */
 static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
                        cs_error *error)
 {
     cs_json_place at = {.up = place, .key = "workers"};
-    (void)params;
-    if (job->plan->n_stages >= 2)
-        return CS_OK;
-    return cs_json_invalid(&at, error, "must be at least 2, a device each (got %u)",
-                           job->plan->n_stages);
+    if (job->plan->n_stages < 2)
+        return cs_json_invalid(&at, error, "must be at least 2, a device each (got %u)",
+                               job->plan->n_stages);
+    return check_strict(job, params, place, error);
 }
 
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
@@ -336,12 +356,12 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 /* Times on the slowest worker. */
 typedef struct nf1b_times {
     cs_time forward, backward;
-    bool equal; /* on all workers, and no message takes time */
+    bool equal; /* on all workers, and no message takes time, nor waits for a worker */
 } nf1b_times;
 
 static nf1b_times times_of(const cs_job *job, const nf1b_params *params)
 {
-    nf1b_times times = {.equal = job->latency == 0 && isinf(job->bandwidth)};
+    nf1b_times times = {.equal = job->latency == 0 && isinf(job->bandwidth) && !job->blocking};
     for (uint32_t w = 0; w < job->plan->n_stages; w++) {
         cs_time backward;
         cs_time forward = cs_pipeline_time(job, w, job->stages[w].forward);
@@ -366,6 +386,12 @@ static int64_t derived_difference(const cs_job *job, const nf1b_params *params,
     return (int64_t)(params->strict ? path / period + 1 : (path + period - 1) / period);
 }
 
+/* Only then does a worker's backward come when it ends a forward, on every worker. */
+static bool are_multiples(const nf1b_times *times)
+{
+    return times->forward > 0 && times->backward > 0 && times->backward % times->forward == 0;
+}
+
 static cs_status add_period(const cs_job *job, const nf1b_params *params, const nf1b_times *times,
                             cs_forms *forms, cs_error *error)
 {
@@ -378,9 +404,10 @@ static cs_status add_period(const cs_job *job, const nf1b_params *params, const 
                     .exact = period,
                     .formula = "N f + b per mini-batch",
                     .source = source,
-                    .applies = times->equal && params->in_flight == 0 &&
+                    .applies = times->equal && params->in_flight == 0 && are_multiples(times) &&
                                job->iterations >= 4 * job->plan->n_stages,
-                    .assumes = "equal workers, free messages, no limit in flight, a steady state"};
+                    .assumes = "b a multiple of f, equal workers, free messages, no limit in "
+                               "flight, a steady state"};
     return cs_forms_add(forms, &form, error);
 }
 
@@ -392,7 +419,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     int64_t W = job->plan->n_stages, N = job->micro_batches;
     int64_t derived = derived_difference(job, given, &times);
     bool usual = times.equal && given->in_flight == 0 && given->version_at == AT_FIRST_WORKER &&
-                 times.forward > 0 && (int64_t)job->iterations >= 2 * derived + 2;
+                 times.forward > 0 && (int64_t)job->iterations >= 2 * derived + 2 &&
+                 (int64_t)job->iterations / 4 + 1 >= derived; /* before it: initial weights */
     cs_form paper = {.figure = CS_FIGURE_VERSION_DIFFERENCE,
                      .device = CS_NONE,
                      .exact = (W + N - 2) / N,
@@ -406,7 +434,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
                    .formula =
                        given->strict ? "floor(W b / (N f + b)) + 1" : "ceil(W b / (N f + b))",
                    .source = "schedules/nf1b.md",
-                   .applies = usual && times.backward % times.forward == 0,
+                   .applies = usual && are_multiples(&times),
                    .assumes = "b a multiple of f, equal workers, free messages"};
     cs_status status = cs_forms_add(forms, &paper, error);
     if (status == CS_OK)

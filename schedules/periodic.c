@@ -441,6 +441,17 @@ static bool is_exact(const periodic *p, bool valid)
            takes_as_said(p);
 }
 
+enum { PERIOD, MAKESPAN, BUBBLE, PEAK_ACTIVATIONS, PEAK_MEMORY, PEAK_VERSIONS };
+
+static const char *const formulas[] = {
+    [PERIOD] = "M T, T the period of the pattern",
+    [MAKESPAN] = "(N - 1) T and the time of one micro-batch from end to end, N = M per mini-batch",
+    [BUBBLE] = "1 - N U / (P makespan), U what a micro-batch takes of all devices",
+    [PEAK_ACTIVATIONS] = "the most in a period of the pattern",
+    [PEAK_MEMORY] = "copies of the weights, 2a per boundary, workspace, and activations",
+    [PEAK_VERSIONS] = "2 versions",
+    NULL};
+
 static const char assumes[] =
     "start times of the pattern, one speed, a link of its own for each pair of devices";
 
@@ -451,15 +462,14 @@ static cs_status add_times(const periodic *p, bool exact, cs_forms *forms, cs_er
     cs_form form = {.figure = CS_FIGURE_ITERATION_TIME,
                     .device = CS_NONE,
                     .exact = p->order.period * job->micro_batches,
-                    .formula = "M T, T the period of the pattern",
+                    .formula = formulas[PERIOD],
                     .source = source,
                     .applies = exact && job->iterations > 1,
                     .assumes = assumes};
     cs_status status = cs_forms_add(forms, &form, error);
     form.figure = CS_FIGURE_MAKESPAN;
     form.exact = (n - 1) * p->order.period + p->order.latency;
-    form.formula =
-        "(N - 1) T and the time of one micro-batch from end to end, N = M per mini-batch";
+    form.formula = formulas[MAKESPAN];
     form.applies = exact;
     if (status == CS_OK)
         status = cs_forms_add(forms, &form, error);
@@ -468,7 +478,7 @@ static cs_status add_times(const periodic *p, bool exact, cs_forms *forms, cs_er
     form.figure = CS_FIGURE_BUBBLE;
     form.exact = 0;
     form.fraction = all > 0 ? 1 - (double)n * load / all : 0;
-    form.formula = "1 - N U / (P makespan), U what a micro-batch takes of all devices";
+    form.formula = formulas[BUBBLE];
     return status == CS_OK ? cs_forms_add(forms, &form, error) : status;
 }
 
@@ -492,7 +502,7 @@ static cs_status add_peaks(const periodic *p, const cs_pattern_use *use, uint32_
     cs_form form = {.figure = CS_FIGURE_PEAK_ACTIVATIONS,
                     .device = device,
                     .exact = use->peak - use->fixed,
-                    .formula = "the most in a period of the pattern",
+                    .formula = formulas[PEAK_ACTIVATIONS],
                     .source = source,
                     .applies = becomes_steady(p),
                     .assumes =
@@ -500,12 +510,12 @@ static cs_status add_peaks(const periodic *p, const cs_pattern_use *use, uint32_
     cs_status status = cs_forms_add(forms, &form, error);
     form.figure = CS_FIGURE_PEAK_MEMORY;
     form.exact = use->peak + workspace(p, device);
-    form.formula = "copies of the weights, 2a per boundary, workspace, and activations";
+    form.formula = formulas[PEAK_MEMORY];
     if (status == CS_OK)
         status = cs_forms_add(forms, &form, error);
     form.figure = CS_FIGURE_PEAK_VERSIONS;
     form.exact = 2;
-    form.formula = "2 versions";
+    form.formula = formulas[PEAK_VERSIONS];
     form.applies = true;
     form.assumes = "micro_batches of at least A - 1";
     return status == CS_OK ? cs_forms_add(forms, &form, error) : status;
@@ -555,6 +565,7 @@ const cs_schedule cs_schedule_periodic = {
     .name = "periodic",
     .summary = "the periodic pattern of a plan: any stages on any device, two versions of weights",
     .source = source,
+    .formulas = formulas,
     .fields = fields,
     .params_size = sizeof(periodic_params),
     .layout = CS_LAYOUT_PLANNED,

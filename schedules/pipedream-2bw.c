@@ -92,14 +92,14 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     cs_pipeline_times_of(job, &times);
     cs_time step = times.forward + times.backward, all;
     if (cs_time_mul(step, job->micro_batches, &all) && cs_time_add(all, times.update, &all)) {
-        cs_form period = {.figure = CS_FIGURE_ITERATION_TIME,
-                          .device = CS_NONE,
-                          .exact = all,
-                          .formula = "M(f + b), and the update, per mini-batch",
-                          .source = source,
-                          .applies = times.equal && times.free_messages && job->iterations >= 8,
-                          .assumes =
-                              "equal stages (here: the slowest), free messages, a steady state"};
+        cs_form period = {
+            .figure = CS_FIGURE_ITERATION_TIME,
+            .device = CS_NONE,
+            .exact = all,
+            .formula = "M(f + b), and the update, per mini-batch",
+            .source = source,
+            .applies = times.equal && times.free_messages && !job->blocking && job->iterations >= 8,
+            .assumes = "equal stages (here: the slowest), free messages, a steady state"};
         cs_status status = cs_forms_add(forms, &period, error);
         if (status != CS_OK)
             return status;

@@ -136,8 +136,11 @@ static cs_time slowest_stage(const cs_job *job, bool turns)
     cs_time slowest = 0;
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
         const cs_layer_sum *sum = &job->stages[s];
-        cs_time work = cs_pipeline_add(sum->forward, sum->backward_input + sum->backward_weight);
-        cs_time own = cs_pipeline_time(job, s, cs_pipeline_add(work, sum->update));
+        const cs_time parts[] = {
+            sum->forward, cs_pipeline_add(sum->backward_input, sum->backward_weight), sum->update};
+        cs_time own = 0;
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+            own = cs_pipeline_add(own, cs_pipeline_time(job, s, parts[i]));
         own /= turns ? job->plan->stages[s].n_devices : 1;
         slowest = own > slowest ? own : slowest;
     }

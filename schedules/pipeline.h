@@ -94,7 +94,7 @@ typedef struct cs_pipeline_times {
     bool neighbours;     /* every message goes between neighbouring devices and so is the job's; no
                           * stage is replicated */
     bool free_messages;  /* no message takes time */
-    bool only_latency;   /* the bytes of messages take no time */
+    bool only_latency;   /* the bytes of messages take no time, not even together */
     bool short_messages; /* nor longer than their sender computes before it sends the next one */
 } cs_pipeline_times;
 

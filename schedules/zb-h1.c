@@ -90,7 +90,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
     cs_time both = cs_pipeline_add(times.forward, times.input), bubble = both - times.weight;
     cs_time busy, batch;
     bool applies = M >= P && times.equal_halves && times.weight <= times.forward &&
-                   times.weight <= times.input && times.free_messages;
+                   times.weight <= times.input && times.free_messages && !job->blocking;
     if (bubble < 0 || !cs_time_mul(bubble, P - 1, &bubble) ||
         !cs_time_mul(cs_pipeline_add(both, times.weight), M, &busy) ||
         !cs_time_add(busy, bubble, &batch))

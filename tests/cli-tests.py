@@ -361,6 +361,9 @@ class Status(Case):
         # seven micro-batches of 1 GB beside weights and gradients: the eighth begins at 7 s
         self.assertEqual(stopped['makespan_s'], 7)
         self.assertIsNone(stopped['iteration_time_s'])
+        # what a whole run takes is no prediction for a part of it
+        self.assertTrue(any(form['applies'] for form in whole['closed_forms']))
+        self.assertFalse(any(form['applies'] for form in stopped['closed_forms']))
         self.assertEqual(stopped['devices'][0]['out_of_memory']['time_s'], 7)
         self.expect(run('run', *small, '--json', '--stop-on-oom', '--fail-on-oom'), 4)
 
@@ -644,7 +647,10 @@ class Documentation(Case):
                     ('sections', 'background'): 'background', ('sections', 'level'): 'level',
                     ('models', 'uniform'): 'uniform: a chain of equal layers',
                     ('models', 'name'): 'name: a model from its architecture',
-                    ('sections', 'chain'): 'How planners count'}
+                    ('sections', 'chain'): 'How planners count',
+                    ('sections', 'sweep'): 'Which points'}
+        sweeps = tables_of(os.path.join(SCENARIOS, 'sweeps.md'))
+        self.tables['Which points'] = sweeps['Which points']
         for group, prefix in (('topologies', ''), ('schedules', ''), ('planners', 'planner ')):
             for entry in listed[group]:
                 headings[group, entry['name']] = prefix + entry['name']

@@ -1,5 +1,7 @@
 /* Cyclic data parallelism against a slow implementation of its own: time steps, no event queue. */
+#include "sim/base/random.h"
 #include "tests/expect.h"
+#include "tests/random-scenario.h"
 #include "tests/uniform-run.h"
 
 #include <stdlib.h>
@@ -623,6 +625,131 @@ static void test_slow_broadcasts(void **state)
     }
 }
 
+/* ---- stages and devices of any speed ---- */
+
+/* A task that makes a version on a slot, or brings one there. */
+typedef struct arrival {
+    cs_time end;
+    uint32_t task, slot;
+} arrival;
+
+static int compare_arrivals(const void *left, const void *right)
+{
+    const arrival *a = left, *b = right;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    return a->task < b->task ? -1 : 1;
+}
+
+static uint32_t list_arrivals(const scenario_run *run, arrival *all)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    uint32_t n = 0;
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        if (cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE))
+            all[n++] = (arrival){run->simulation.trace.spans[task].end, task, cls->weights};
+    }
+    qsort(all, n, sizeof(*all), compare_arrivals);
+    return n;
+}
+
+/* Versions that the holder of the stage on a device had when a task started there. */
+static uint32_t had(const scenario_run *run, const arrival *all, uint32_t n, uint32_t task)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    const cs_class *sent = cs_graph_class(graph, task);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_slot *slot = &graph->slots[all[i].slot];
+        count += slot->stage == sent->stage && slot->device == sent->device &&
+                 all[i].end <= run->simulation.trace.spans[task].start;
+    }
+    return count;
+}
+
+/* The k-th version that a holder gets or makes is version k: an update is that of mini-batch k - 1,
+ * and who sends it has it. */
+static void expect_versions_in_order(const char *row, const scenario_run *run)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    arrival *all = calloc((size_t)graph->n_tasks + 1, sizeof(*all));
+    uint32_t *held = calloc((size_t)graph->n_slots + 1, sizeof(*held));
+    assert_true(all && held);
+    uint32_t n = list_arrivals(run, all);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t version = ++held[all[i].slot], task = all[i].task;
+        bool message = cs_graph_class(graph, task)->kind == CS_TRANSFER;
+        if (!message && cs_graph_mini_batch(graph, task) + 1 != version)
+            fail_msg("%s: the update of mini-batch %" PRIu32 " makes version %" PRIu32, row,
+                     cs_graph_mini_batch(graph, task), version);
+        if (message && had(run, all, n, task) < version)
+            fail_msg("%s: task %" PRIu32 " brings version %" PRIu32 ", which was not sent", row,
+                     task, version);
+    }
+    free(all);
+    free(held);
+}
+
+/* What v1 and v2 say of each forward; what freshest reads is what is there. */
+static void expect_reads_by_rule(const char *row, const scenario_run *run, uint32_t rule)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    for (uint32_t task = 0; task < graph->n_tasks && rule != FRESHEST; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        if (cls->kind != CS_FORWARD)
+            continue;
+        uint32_t t = cs_graph_mini_batch(graph, task);
+        expect_int(row,
+                   version_by_rule(rule, graph->micro_batches,
+                                   cs_graph_micro_batch(graph, task) + 1, cls->stage + 1, t, 0),
+                   run->simulation.trace.versions[task]);
+    }
+}
+
+/* Weights on their way to a slow stage or device meet forwards that still read the ones before, and
+ * must not take their place; and updates, which need them. */
+static void test_slow_devices(void **state)
+{
+    (void)state;
+    static const char *const speeds[] = {"[1, 2, 2, 0.25, 2]", "[2, 2, 0.25, 2, 2]"};
+    for (size_t i = 0; i < ROWS(speeds); i++) {
+        for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+            char platform[80];
+            snprintf(platform, sizeof(platform), "\"topology\": \"ideal\", \"speed\": %s",
+                     speeds[i]);
+            scenario_run run;
+            run_cdp(&run, rules[rule], MULTI, 5, "", platform);
+            expect_versions_in_order(speeds[i], &run);
+            expect_reads_by_rule(speeds[i], &run, rule);
+            scenario_run_finish(&run);
+        }
+    }
+}
+
+static void test_any_speed(void **state)
+{
+    (void)state;
+    enum { N_SCENARIOS = 2000 };
+    for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+        gsl_rng *random = cs_random_stream(2, rules[rule]);
+        assert_non_null(random);
+        for (uint32_t i = 0; i < N_SCENARIOS; i++) {
+            char text[RANDOM_SCENARIO_BYTES];
+            random_scenario(random, rules[rule], text);
+            scenario_run run;
+            cs_error error = {0};
+            cs_status status = scenario_run_init(&run, &error, "%s", text);
+            if (status != CS_OK)
+                fail_msg("%s: %s\n%s", cs_status_name(status), error.text, text);
+            expect_versions_in_order(text, &run);
+            expect_reads_by_rule(text, &run, rule);
+            scenario_run_finish(&run);
+        }
+        gsl_rng_free(random);
+    }
+}
+
 /* ---- errors ---- */
 
 static void test_errors(void **state)
@@ -670,6 +797,8 @@ int main(void)
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_broadcasts),
         cmocka_unit_test(test_slow_broadcasts),
+        cmocka_unit_test(test_slow_devices),
+        cmocka_unit_test(test_any_speed),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

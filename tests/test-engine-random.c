@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_RUNS = 50000, TEXT_BYTES = 512 };
+enum { DEFAULT_RUNS = 50000, MOST_ROUNDING = 2, TEXT_BYTES = 512 };
 
 typedef enum verdict { EQUAL, ROUNDING, DIFFERENT } verdict;
 
@@ -311,6 +311,6 @@ int main(int argc, char **argv)
         tally ignored = {.smallest_tasks = UINT32_MAX};
         (void)run_seed(all.smallest_seed, true, &ignored);
     }
-    const bool few = all.runs < 100 || all.rounding * 1000 <= all.runs;
-    return all.different == 0 && few ? EXIT_SUCCESS : EXIT_FAILURE;
+    /* none in the first 50,000 seeds: more than a stray one is a change of the arithmetic */
+    return all.different == 0 && all.rounding <= MOST_ROUNDING ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -5,6 +5,7 @@
  */
 #include "sim/engine/engine.h"
 #include "sim/graph/builder.h"
+#include "tests/expect.h"
 #include "tests/reference-engine.h"
 #include "topologies/topology.h"
 
@@ -858,6 +859,49 @@ static void test_transfer_overflow(void **state)
     }
 }
 
+/* The reference engine adds up without looking: the fast one alone. */
+static void expect_bytes_overflow(scene *on, const char *message)
+{
+    cs_error error;
+    cs_error_init(&error);
+    cs_trace trace = {.n_tasks = 77};
+    finish_graph(on);
+    const cs_status status = cs_engine_run(&on->graph, &on->platform, &on->options, &trace, &error);
+    expect_error(message, CS_OVERFLOW, message, status, &error);
+    assert_int_equal(trace.n_tasks, 77);
+    close_scene(on);
+}
+
+/* Two transfers of 2^62 bytes are 2^63 on the link, one by one or as one class. */
+static void test_link_overflow(void **state)
+{
+    (void)state;
+    for (int together = 0; together < 2; together++) {
+        scene on = open_scene("ring", 2, 0, CS_SHARING_NONE);
+        on.platform.links[0].bandwidth = INFINITY;
+        const int64_t bytes = INT64_C(1) << 62;
+        const uint32_t cls = cs_builder_transfer(on.builder, 0, 0, 1, bytes, false);
+        cs_builder_task(on.builder, cls, 0);
+        if (together)
+            cs_builder_task(on.builder, cls, 0);
+        else
+            add_transfer(&on, 0, 1, bytes);
+        expect_bytes_overflow(&on, "a link carries 2^63 bytes or more");
+    }
+}
+
+/* Two old versions of 2^62 bytes beside the current one. */
+static void test_versions_overflow(void **state)
+{
+    (void)state;
+    scene on = open_scene("ideal", 1, 0, CS_SHARING_NONE);
+    const uint32_t slot = cs_builder_slot(on.builder, 0, 0, INT64_C(1) << 62);
+    cs_builder_retain(on.builder, slot, 3, slot);
+    for (int i = 0; i < 2; i++)
+        add_on_slot(&on, CS_UPDATE, 0, slot, 1000);
+    expect_bytes_overflow(&on, "device 0: more than 2^63 bytes");
+}
+
 /* Device 0 is to run the forward first, which waits for the backward, which comes second. The
  * checker shows the circle; engines that are given the graph nevertheless find that nothing can
  * start. */
@@ -931,6 +975,8 @@ int main(void)
         cmocka_unit_test(test_time_overflow),
         cmocka_unit_test(test_last_picosecond),
         cmocka_unit_test(test_transfer_overflow),
+        cmocka_unit_test(test_link_overflow),
+        cmocka_unit_test(test_versions_overflow),
         cmocka_unit_test(test_program_order_against_edges),
         cmocka_unit_test(test_priority_order_follows_edges),
     };

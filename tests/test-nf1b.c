@@ -397,6 +397,10 @@ static void test_refusals(void **state)
         {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/schedule/workers"},
         {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/platform/devices: must be 3"},
         {"", "'micro_batches': 2", "/platform/devices: must be given"},
+        /* the backward takes 1e-13 forwards: no picosecond */
+        {"", "'workers': 3, 'micro_batches': 2, 'strict': true, 'backward': 1e-13",
+         "test: /schedule/strict: must be false where the backward of a mini-batch takes no time, "
+         "as on worker 1"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         scenario_run run;

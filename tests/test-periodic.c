@@ -4,6 +4,7 @@
 #include "sim/base/random.h"
 #include "sim/engine/engine.h"
 #include "tests/expect.h"
+#include "tests/listed-formula.h"
 #include "tests/random-chain.h"
 #include "tests/run-scenario.h"
 #include "tests/slow-pattern.h"
@@ -423,6 +424,8 @@ static uint32_t expect_forms(const char *row, const setup *on)
             form->figure == CS_FIGURE_BUBBLE || form->figure == CS_FIGURE_ITERATION_TIME;
         double stated = form->figure == CS_FIGURE_BUBBLE ? form->fraction : (double)form->exact;
         double got = simulated(on, form), off = got > stated ? got - stated : stated - got;
+        if (!lists_formula(cs_schedule_find("periodic"), form->formula))
+            fail_msg("%s: %s is not listed", row, form->formula);
         if (!form->applies)
             continue;
         n++;

@@ -1,6 +1,7 @@
 /* Results files: the schema, by values derived by hand, by other programs, and by walking the file. */
 #include "plots/reader.h"
 #include "sim/analysis/store.h"
+#include "sim/base/file.h"
 #include "sim/trace/results.h"
 
 #include "tests/expect.h"
@@ -430,6 +431,86 @@ static void test_every_dataset_is_described(void **state)
     expect_int("datasets", 11 + 5 + 5 + 40 + 5 + 4 + 10 + 5 + 4 + 2 + 4, count);
 }
 
+/* ---- the page about the format ---- */
+
+/* The part of the page about a table: from its heading to the next one, in `text`. */
+static void find_section(const char *page, const char *table, char *text, size_t size)
+{
+    char heading[80];
+    snprintf(heading, sizeof(heading), "### `/%s`", table);
+    const char *begin = strstr(page, heading), *end = begin ? strstr(begin + 1, "\n### ") : NULL;
+    size_t length = begin ? end ? (size_t)(end - begin) : strlen(begin) : 0;
+    if (length == 0 || length >= size)
+        fail_msg("results-format.md: no section for /%s, or one too long", table);
+    memcpy(text, begin, length);
+    text[length] = '\0';
+}
+
+/* Columns of a kind, or of a category, have one row for all. */
+static void expect_column(const char *section, const char *table, const char *column)
+{
+    static const struct {
+        const char *prefix, *row;
+    } families[] = {{"at_peak_", "`at_peak_<category>`"},
+                    {"at_oom_", "`at_oom_<category>`"},
+                    {"compute_", "`compute_<kind>`"},
+                    {"peak_", "`peak_<category>`"}};
+    char name[80];
+    snprintf(name, sizeof(name), "`%s`", column);
+    bool found = strstr(section, name) != NULL;
+    for (size_t i = 0; i < ROWS(families) && !found; i++)
+        found = strncmp(column, families[i].prefix, strlen(families[i].prefix)) == 0 &&
+                strstr(section, families[i].row);
+    if (!found)
+        fail_msg("results-format.md: /%s: nothing about %s", table, name);
+}
+
+static void expect_meanings(const char *section, const char *table, hid_t dataset)
+{
+    if (H5Aexists(dataset, "flag_meanings") <= 0)
+        return;
+    char *meanings = text_attribute(dataset, "flag_meanings"), *rest = NULL;
+    for (char *word = strtok_r(meanings, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char name[80];
+        snprintf(name, sizeof(name), "`%s`", word);
+        if (!strstr(section, name))
+            fail_msg("results-format.md: /%s: nothing about %s", table, name);
+    }
+    H5free_memory(meanings);
+}
+
+static herr_t check_page(hid_t file, const char *name, const H5O_info_t *object, void *page)
+{
+    char section[4096], table[64];
+    const char *column = strchr(name, '/');
+    if (object->type != H5O_TYPE_DATASET)
+        return 0;
+    assert_true(column && (size_t)(column - name) < sizeof(table));
+    snprintf(table, sizeof(table), "%.*s", (int)(column - name), name);
+    find_section(page, table, section, sizeof(section));
+    expect_column(section, table, column + 1);
+    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    expect_meanings(section, table, dataset);
+    H5Dclose(dataset);
+    return 0;
+}
+
+static void test_documentation(void **state)
+{
+    char *page;
+    size_t length;
+    cs_error error;
+    cs_error_init(&error);
+    cs_status status = cs_file_read(CS_SOURCE_ROOT "/sim/trace/results-format.md", 1 << 20, &page,
+                                    &length, &error);
+    expect_error("page", CS_OK, "", status, &error);
+    write_synthetic(*state, &two_by_two);
+    hid_t file = H5Fopen(*state, H5F_ACC_RDONLY, H5P_DEFAULT);
+    assert_true(H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, check_page, page) >= 0);
+    H5Fclose(file);
+    free(page);
+}
+
 /* A run without samples, versions, links or time still has all tables. */
 static void test_empty_tables(void **state)
 {
@@ -537,7 +618,7 @@ int main(void)
         TEST(test_attributes),   TEST(test_every_dataset_is_described),
         TEST(test_empty_tables), TEST(test_equal_runs_give_equal_files),
         TEST(test_h5dump),       TEST(test_h5py),
-        TEST(test_cut_off),
+        TEST(test_cut_off),      TEST(test_documentation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ typedef struct cs_link {
     double bandwidth; /* bytes/s, > 0, may be infinite */
     cs_time latency;
     uint32_t from, to; /* vertices */
-    bool peer;         /* NVLink and the like: devices may pass on what comes over it (net.h) */
+    bool peer;         /* NVLink and the like: devices may pass on what comes over it (fabric.h) */
 } cs_link;
 
 typedef struct cs_platform cs_platform;

@@ -58,7 +58,7 @@ static bool rank_tasks(study *s)
 
 typedef struct occupant {
     cs_span span;
-    uint32_t device, task, rank;
+    uint32_t task, rank;
 } occupant;
 
 static int compare_times(cs_time a, cs_time b)
@@ -69,8 +69,6 @@ static int compare_times(cs_time a, cs_time b)
 static int compare_occupants(const void *left, const void *right)
 {
     const occupant *a = left, *b = right;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
     if (a->span.start != b->span.start)
         return compare_times(a->span.start, b->span.start);
     if (a->span.end != b->span.end)
@@ -78,18 +76,40 @@ static int compare_occupants(const void *left, const void *right)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-static uint32_t gather_occupants(const study *s, occupant *out)
+/* The devices that a task occupied; returns how many. */
+static uint32_t occupied(const study *s, uint32_t task, uint32_t devices[2])
 {
-    uint32_t n = 0;
-    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(s->graph, task);
-        if (!occupies(cls) || s->trace->spans[task].start < 0)
-            continue;
-        out[n++] = (occupant){s->trace->spans[task], cls->device, task, s->rank[task]};
-        if (cls->blocking && cls->peer != cls->device)
-            out[n++] = (occupant){s->trace->spans[task], cls->peer, task, s->rank[task]};
+    const cs_class *cls = cs_graph_class(s->graph, task);
+    if (!occupies(cls) || s->trace->spans[task].start < 0)
+        return 0;
+    devices[0] = cls->device;
+    devices[1] = cls->peer;
+    return cls->blocking && cls->peer != cls->device ? 2 : 1;
+}
+
+/* Lists them device by device, in order of task: first[d + 1] becomes the end of device d. */
+static void gather_occupants(const study *s, uint32_t *first, occupant *out)
+{
+    uint32_t devices[2], n_devices = s->graph->n_devices;
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++)
+        for (uint32_t i = occupied(s, task, devices); i-- > 0;)
+            first[devices[i] + 2]++;
+    for (uint32_t d = 0; d < n_devices; d++)
+        first[d + 2] += first[d + 1];
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++)
+        for (uint32_t i = occupied(s, task, devices); i-- > 0;)
+            out[first[devices[i] + 1]++] = (occupant){s->trace->spans[task], task, s->rank[task]};
+}
+
+/* A device that runs its program has its tasks in order. */
+static void sort_occupants(occupant *of, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        if (compare_occupants(&of[i - 1], &of[i]) > 0) {
+            qsort(of, n, sizeof(*of), compare_occupants);
+            return;
+        }
     }
-    return n;
 }
 
 static bool list_occupants(study *s)
@@ -97,19 +117,17 @@ static bool list_occupants(study *s)
     uint32_t n_devices = s->graph->n_devices;
     occupant *all = malloc((2 * (size_t)s->graph->n_tasks + 1) * sizeof(*all));
     s->occupants = malloc((2 * (size_t)s->graph->n_tasks + 1) * sizeof(*s->occupants));
-    s->first_occupant = calloc((size_t)n_devices + 1, sizeof(*s->first_occupant));
+    s->first_occupant = calloc((size_t)n_devices + 2, sizeof(*s->first_occupant));
     if (!all || !s->occupants || !s->first_occupant) {
         free(all);
         return false;
     }
-    uint32_t n = gather_occupants(s, all), at = 0;
-    qsort(all, n, sizeof(*all), compare_occupants);
-    for (uint32_t device = 0; device < n_devices; device++) {
-        s->first_occupant[device] = at;
-        for (; at < n && all[at].device == device; at++)
-            s->occupants[at] = all[at].task;
-    }
-    s->first_occupant[n_devices] = n;
+    uint32_t *first = s->first_occupant;
+    gather_occupants(s, first, all);
+    for (uint32_t d = 0; d < n_devices; d++)
+        sort_occupants(all + first[d], first[d + 1] - first[d]);
+    for (uint32_t i = 0; i < first[n_devices]; i++)
+        s->occupants[i] = all[i].task;
     free(all);
     return true;
 }
@@ -289,8 +307,8 @@ static uint32_t occupant_before(const study *s, uint32_t task)
         uint32_t low = s->first_occupant[devices[d]], high = s->first_occupant[devices[d] + 1];
         while (low < high) { /* the place of `task` in the device's order */
             uint32_t middle = low + (high - low) / 2, other = s->occupants[middle];
-            occupant a = {s->trace->spans[other], 0, other, s->rank[other]};
-            occupant b = {s->trace->spans[task], 0, task, s->rank[task]};
+            occupant a = {s->trace->spans[other], other, s->rank[other]};
+            occupant b = {s->trace->spans[task], task, s->rank[task]};
             if (compare_occupants(&a, &b) < 0)
                 low = middle + 1;
             else

@@ -70,7 +70,8 @@ static const cs_h5_column slot_columns[] = {
 static const cs_h5_column batch_columns[] = {
     {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = cs_h5_row_number},
     {"version_difference", CS_H5_INT64, "1",
-     "its number, from 1, less the version that its backward on the last stage read",
+     "its number, from 1, less that of the newest mini-batch whose update its backward on the last "
+     "stage read",
      .which = offsetof(cs_batch_staleness, version_difference)},
     {"sequence_by_backward", CS_H5_UINT32, "1", "mini-batches linked by what backwards read",
      .which = offsetof(cs_batch_staleness, by_backward)},

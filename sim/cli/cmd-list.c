@@ -4,6 +4,7 @@
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
 #include "sim/cli/scenario-option.h"
+#include "sim/cli/sweep-fields.h"
 #include "sim/cli/wrap.h"
 #include "sim/workload/workload.h"
 #include "sim/workload/zoo/zoo.h"
@@ -108,6 +109,7 @@ static bool section_at(size_t i, entry *out)
         {"chain", "of planners: how layers are counted", NULL, cs_chain_fields},
         {"collectives", "how collectives become messages", NULL, cs_lower_fields},
         {"level", "in collectives/levels", NULL, cs_lower_level_fields},
+        {"sweep", "what `sim sweep` varies", NULL, cs_sweep_fields},
     };
     if (i < sizeof(entries) / sizeof(entries[0]))
         *out = entries[i];

@@ -64,7 +64,7 @@ static bool is_of_time(const cs_form *form)
            form->figure == CS_FIGURE_ITERATION_TIME;
 }
 
-/* What a closed form assumes is not so in a run with noise. */
+/* What a closed form assumes is not so in a run with noise, or in part of a run. */
 static void reject_forms(cs_forms *forms, bool all)
 {
     for (uint32_t f = 0; f < forms->n; f++)
@@ -103,9 +103,10 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
     if (status == CS_OK)
         status = scenario->schedule->closed_forms(&scenario->job, scenario->params,
                                                   &simulation->forms, error);
-    if (status == CS_OK && (simulation->disturbed ||
-                            !collectives_are_usual(scenario, platform, &simulation->lowering)))
-        reject_forms(&simulation->forms, simulation->disturbed);
+    bool none = simulation->disturbed || simulation->trace.stopped;
+    if (status == CS_OK &&
+        (none || !collectives_are_usual(scenario, platform, &simulation->lowering)))
+        reject_forms(&simulation->forms, none);
     return status;
 }
 

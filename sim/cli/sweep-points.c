@@ -1,7 +1,7 @@
 #include "sim/cli/sweep-points.h"
 
-#include "sim/base/field.h"
 #include "sim/base/file.h"
+#include "sim/cli/sweep-fields.h"
 #include "sim/scenario/scenario.h"
 
 #include <stdlib.h>

@@ -6,9 +6,6 @@
 #include "sim/cli/command.h"
 #include "sim/sweep/space.h"
 
-/* The section "sweep" of a scenario. */
-extern const cs_field cs_sweep_fields[];
-
 /* Fills `space`, begun by cs_space_init, from --vary, --zip and --csv; without --vary and --csv from
  * the document's "sweep". Sets the keys' quantities. */
 CS_MUST_CHECK cs_status cs_sweep_points(const cs_arguments *arguments, const cJSON *document,

@@ -19,9 +19,10 @@ static inline cs_status call(cs_engine *e, uint32_t device)
 static cs_status push_event(cs_engine *e, uint32_t what, uint32_t task, cs_time delay)
 {
     cs_time time;
+    uint32_t slot;
     if (!cs_time_add(e->now, delay, &time))
         return CS_OVERFLOW;
-    return cs_event_queue_push(&e->events, (cs_event){time, task, what}) ? CS_OK : CS_NO_MEMORY;
+    return status_of(cs_event_queue_push(&e->events, (cs_event){time, task, what}, &slot));
 }
 
 /* ---- starting and ending ---- */
@@ -35,7 +36,7 @@ static inline cs_status apply_effects(cs_engine *e, uint32_t first, uint32_t n, 
 {
     if (n == 0)
         return CS_OK;
-    return cs_memory_apply(&e->memory, e->effects + first, n, task, e->now) ? CS_OK : CS_NO_MEMORY;
+    return cs_memory_apply(&e->memory, e->effects + first, n, task, e->now);
 }
 
 static cs_status make_ready(cs_engine *e, uint32_t task)
@@ -246,9 +247,8 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     if (event.what == CS_MESSAGE_JOINS)
         return cs_network_join(e->network, event.task, e->graph->n_classes + event.task - n_tasks,
                                e->now);
-    bool ended;
-    cs_status status = cs_network_end(e->network, event.what - CS_FLOW, event.task, e->now, &ended);
-    if (status != CS_OK || !ended)
+    cs_status status = cs_network_end(e->network, event.what - CS_FLOW, e->now);
+    if (status != CS_OK)
         return status;
     return event.task < n_tasks ? end_task(e, event.task) : end_message(e, event.task - n_tasks);
 }
@@ -418,6 +418,8 @@ static cs_status report(const cs_engine *e, cs_status status, cs_error *error)
 {
     if (status == CS_FAILED)
         return status; /* has been said */
+    if (status == CS_OVERFLOW && e->memory.overflowed != CS_NONE)
+        return cs_error_add(error, status, "device %u: more than 2^63 bytes", e->memory.overflowed);
     if (status == CS_OVERFLOW)
         return report_overflow(e, error);
     if (status == CS_INTERRUPTED)

@@ -74,7 +74,7 @@ typedef struct cs_engine_options {
 
 /* `graph` must have passed cs_graph_check and hold no collectives; its devices are those of the
  * platform with the same number. `trace` is written on success only. Errors: CS_OVERFLOW (time
- * beyond 2^63 ps), CS_NO_MEMORY, CS_INTERRUPTED, CS_FAILED when tasks remain that can never start
+ * beyond 2^63 ps; 2^63 bytes on a device at once, or on a link in all), CS_NO_MEMORY, CS_INTERRUPTED, CS_FAILED when tasks remain that can never start
  * (program order against dependencies; shown), or one asks for a version of its weights that is not
  * there. */
 CS_MUST_CHECK cs_status cs_engine_run(const cs_graph *graph, const cs_platform *platform,

@@ -116,8 +116,9 @@ static inline cs_event cs_event_queue_pop(cs_event_queue *queue)
     return (cs_event){cs_event_key_time(key), (uint32_t)(key >> 32), queue->what[queue->hole]};
 }
 
-/* False when memory runs out. */
-static inline bool cs_event_queue_push(cs_event_queue *queue, cs_event event)
+/* *at: the slot of the event until it is popped, for cs_event_queue_move. False when memory runs
+ * out. */
+static inline bool cs_event_queue_push(cs_event_queue *queue, cs_event event, uint32_t *at)
 {
     bool hole = queue->hole != CS_EVENT_NO_HOLE;
     if (!hole && queue->n_spare == 0 && !cs_event_queue_grow(queue))
@@ -127,7 +128,16 @@ static inline bool cs_event_queue_push(cs_event_queue *queue, cs_event event)
     queue->what[slot] = event.what;
     cs_event_key key = (cs_event_key)(uint64_t)event.time << 64 | (uint64_t)event.task << 32 | slot;
     cs_event_queue_set(queue, slot, key, !hole);
+    *at = slot;
     return true;
+}
+
+/* Gives an outstanding event another time. A hole may stay: when it is filled its whole path is
+ * renewed. */
+static inline void cs_event_queue_move(cs_event_queue *queue, uint32_t slot, cs_time time)
+{
+    uint64_t rest = (uint64_t)queue->nodes[queue->capacity + slot]; /* task and slot */
+    cs_event_queue_set(queue, slot, (cs_event_key)(uint64_t)time << 64 | rest, true);
 }
 
 #endif

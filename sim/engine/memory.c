@@ -63,7 +63,7 @@ cs_status cs_memory_init(cs_memory *memory, const cs_graph *graph, const cs_plat
                          bool record, cs_error *error)
 {
     size_t n = graph->n_devices;
-    *memory = (cs_memory){.n_devices = graph->n_devices, .record = record};
+    *memory = (cs_memory){.n_devices = graph->n_devices, .record = record, .overflowed = CS_NONE};
     memory->pools = calloc(n + 1, sizeof(*memory->pools));
     memory->records = calloc(n + 1, sizeof(*memory->records));
     size_t lasts = n * CS_N_CATEGORIES + 1;
@@ -91,12 +91,15 @@ void cs_memory_finish(cs_memory *memory)
     *memory = (cs_memory){0};
 }
 
-bool cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t n, uint32_t task,
-                     cs_time now)
+cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t n, uint32_t task,
+                          cs_time now)
 {
     for (uint32_t i = 0; i < n; i++) {
         cs_pool *pool = &memory->pools[effects[i].device];
-        pool->total += effects[i].bytes;
+        if (__builtin_add_overflow(pool->total, effects[i].bytes, &pool->total)) {
+            memory->overflowed = effects[i].device;
+            return CS_OVERFLOW;
+        }
         pool->live[effects[i].category] += effects[i].bytes;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -104,9 +107,9 @@ bool cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t n, ui
         if (effects[i].bytes > 0)
             note_peaks(memory, device, category, task, now);
         if (memory->record && !note_sample(memory, device, category, now))
-            return false;
+            return CS_NO_MEMORY;
     }
-    return true;
+    return CS_OK;
 }
 
 static int compare_samples(const void *left, const void *right)

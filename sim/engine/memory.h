@@ -18,7 +18,8 @@ typedef struct cs_memory {
     uint32_t *last_sample;     /* per device and category: its latest sample, or CS_NONE */
     uint32_t n_devices, n_samples, cap_samples;
     bool record;
-    bool over_capacity; /* some allocation was beyond a capacity */
+    bool over_capacity;  /* some allocation was beyond a capacity */
+    uint32_t overflowed; /* a device whose bytes did not fit, or CS_NONE */
 } cs_memory;
 
 /* Pools hold the graph's resident bytes. */
@@ -26,9 +27,10 @@ CS_MUST_CHECK cs_status cs_memory_init(cs_memory *memory, const cs_graph *graph,
                                        const cs_platform *platform, bool record, cs_error *error);
 void cs_memory_finish(cs_memory *memory);
 
-/* Applies n effects together; `task` is whose. False when memory for the samples runs out. */
-CS_MUST_CHECK bool cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t n,
-                                   uint32_t task, cs_time now);
+/* Applies n effects together; `task` is whose. CS_NO_MEMORY when memory for the samples runs out;
+ * CS_OVERFLOW when a device's bytes do not fit. */
+CS_MUST_CHECK cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t n,
+                                        uint32_t task, cs_time now);
 
 /* Orders the samples of each instant and drops those that repeat the value before: the samples are
  * then as cs_memory_sample says. False when memory runs out. */

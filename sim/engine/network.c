@@ -2,6 +2,7 @@
 
 #include "sim/base/vector.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ typedef struct flow {
     double left;    /* bytes, at `since` */
     double next_rate;
     cs_time since, end;
-    bool active; /* joined and not ended */
+    uint32_t slot; /* of its announced end, for who is told */
 } flow;
 
 typedef struct link_state {
@@ -225,12 +226,17 @@ void cs_network_destroy(cs_network *network)
     free(network);
 }
 
-void cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
+bool cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
                       cs_link_record *links)
 {
     const route *way = &network->routes[cls];
-    for (uint32_t i = 0; i < way->n; i++)
-        links[network->route_links[way->first + i]].bytes += way->bytes * (int64_t)times;
+    int64_t bytes;
+    bool fits = !__builtin_mul_overflow(way->bytes, times, &bytes) || way->n == 0;
+    for (uint32_t i = 0; i < way->n && fits; i++) {
+        cs_link_record *link = &links[network->route_links[way->first + i]];
+        fits = !__builtin_add_overflow(link->bytes, bytes, &link->bytes);
+    }
+    return fits;
 }
 
 cs_rate_sample *cs_network_take_rates(cs_network *network, uint32_t *n)
@@ -258,7 +264,9 @@ static const uint32_t *links_of(const cs_network *network, const flow *of, uint3
 
 static bool push_flow(link_state *link, uint32_t id)
 {
-    if (link->head > 0 && link->head + link->n == link->capacity) { /* close up what has left */
+    /* close up what has left, if that is enough to pay for the move */
+    if (link->head > 0 && link->head >= link->capacity / 2 &&
+        link->head + link->n == link->capacity) {
         memmove(link->flows, link->flows + link->head, link->n * sizeof(*link->flows));
         link->head = 0;
     }
@@ -303,7 +311,8 @@ static cs_status set_end(cs_network *network, uint32_t id, double rate, cs_time 
         return CS_NO_MEMORY;
     if (!cs_time_transfer(of->left, rate, &rest) || !cs_time_add(now, rest, &of->end))
         return CS_OVERFLOW;
-    return network->announce(network->context, id, of->task, of->end) ? CS_OK : CS_NO_MEMORY;
+    return network->announce(network->context, id, of->task, of->end, &of->slot) ? CS_OK
+                                                                                 : CS_NO_MEMORY;
 }
 
 cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_time now)
@@ -321,7 +330,7 @@ cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_t
                                 .left = (double)network->routes[cls].bytes,
                                 .since = now,
                                 .end = -1,
-                                .active = true};
+                                .slot = CS_NONE};
     if (!cs_vector_reserve((void **)&network->arrivals, &network->cap_arrivals,
                            network->n_arrivals + UINT64_C(1), sizeof(*network->arrivals)))
         return CS_NO_MEMORY;
@@ -584,14 +593,11 @@ static cs_status settle_shares(cs_network *network, cs_time now)
 
 /* ---- both ---- */
 
-cs_status cs_network_end(cs_network *network, uint32_t id, uint32_t task, cs_time now, bool *ended)
+cs_status cs_network_end(cs_network *network, uint32_t id, cs_time now)
 {
-    flow *of = &network->flows[id];
-    *ended = of->active && of->task == task && of->end == now;
-    if (!*ended)
-        return CS_OK;
-    of->active = false;
-    if (!add(&network->spare, id) || !record_rate(network, task, 0, now))
+    const flow *of = &network->flows[id];
+    assert(of->end == now);
+    if (!add(&network->spare, id) || !record_rate(network, of->task, 0, now))
         return CS_NO_MEMORY;
     if (network->sharing == CS_SHARING_FIFO)
         return leave_queues(network, id) ? CS_OK : CS_NO_MEMORY;

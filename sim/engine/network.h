@@ -2,8 +2,7 @@
  *
  * The engine asks per class of transfer whether it needs the network at all (a transfer that
  * nobody can slow down is a plain delay), lets the others join when their latency is over, and
- * takes them off when the end comes that the network announced. An announced end can be replaced by
- * a later announcement: then the earlier event is stale and cs_network_end says so.
+ * takes them off when the end comes that the network announced last.
  */
 #ifndef CS_ENGINE_NETWORK_H
 #define CS_ENGINE_NETWORK_H
@@ -19,9 +18,11 @@ typedef struct cs_delivery {
     bool competes; /* after the delay it joins the network */
 } cs_delivery;
 
-/* Announces: the bytes of `flow`, which stand for `task`, are through at `time`. False when memory
- * runs out. */
-typedef bool cs_network_announce(void *context, uint32_t flow, uint32_t task, cs_time time);
+/* Announces: the bytes of `flow`, which stand for `task`, are through at `time`. *slot is CS_NONE the
+ * first time, and what the call left there whenever another time takes the place of the one before.
+ * False when memory runs out. */
+typedef bool cs_network_announce(void *context, uint32_t flow, uint32_t task, cs_time time,
+                                 uint32_t *slot);
 
 /* What the network carries: the transfers of a graph, and messages of `n_pairs` others, all of
  * `pair_bytes`. The classes of these are n_classes, n_classes + 1, ... */
@@ -44,9 +45,8 @@ void cs_network_destroy(cs_network *network);
 CS_MUST_CHECK cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls,
                                         cs_time now);
 
-/* Takes a flow off its links if it ends now indeed; *ended is false for a stale event. */
-CS_MUST_CHECK cs_status cs_network_end(cs_network *network, uint32_t flow, uint32_t task,
-                                       cs_time now, bool *ended);
+/* Takes a flow off its links: its announced end has come. */
+CS_MUST_CHECK cs_status cs_network_end(cs_network *network, uint32_t flow, cs_time now);
 
 /* Once all that happens at `now` has happened: sets the rates. */
 CS_MUST_CHECK cs_status cs_network_settle(cs_network *network, cs_time now);
@@ -54,9 +54,10 @@ CS_MUST_CHECK cs_status cs_network_settle(cs_network *network, cs_time now);
 /* The rate of a flow since the last settling, bytes/s; count and max_min. */
 double cs_network_rate(const cs_network *network, uint32_t flow);
 
-/* Adds the bytes that a task of the class carries to its links. */
-void cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
-                      cs_link_record *links);
+/* Adds the bytes that so many tasks of the class carry to their links. False when the bytes of one
+ * do not fit; `links` is then of no use. */
+CS_MUST_CHECK bool cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
+                                    cs_link_record *links);
 
 /* The rates that were recorded become the caller's, *n of them. */
 cs_rate_sample *cs_network_take_rates(cs_network *network, uint32_t *n);

@@ -5,10 +5,13 @@
 
 /* ---- before the run ---- */
 
-static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time time)
+static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time time, uint32_t *slot)
 {
     cs_engine *e = context;
-    return cs_event_queue_push(&e->events, (cs_event){time, task, CS_FLOW + flow});
+    if (*slot == CS_NONE)
+        return cs_event_queue_push(&e->events, (cs_event){time, task, CS_FLOW + flow}, slot);
+    cs_event_queue_move(&e->events, *slot, time);
+    return true;
 }
 
 /* Splits a class's effects into those at its start and those at its end. The order in which devices
@@ -181,7 +184,19 @@ static void cut_off(cs_engine *e)
     }
 }
 
-static bool collect_links(cs_engine *e, cs_trace *trace)
+static cs_status count_links(cs_engine *e, const uint64_t *times, cs_link_record *links,
+                             cs_error *error)
+{
+    uint32_t n_classes = e->graph->n_classes, n_sources = e->options.traffic.n_sources;
+    bool fits = true;
+    for (uint32_t i = 0; i < n_classes && fits; i++)
+        fits = !e->classes[i].transfer || cs_network_count(e->network, i, times[i], links);
+    for (uint32_t i = 0; i < n_sources && fits; i++)
+        fits = cs_network_count(e->network, n_classes + i, e->n_messages[i], links);
+    return fits ? CS_OK : cs_error_add(error, CS_OVERFLOW, "a link carries 2^63 bytes or more");
+}
+
+static cs_status collect_links(cs_engine *e, cs_trace *trace, cs_error *error)
 {
     const cs_graph *graph = e->graph;
     uint64_t *times = calloc((size_t)graph->n_classes + 1, sizeof(*times));
@@ -189,7 +204,7 @@ static bool collect_links(cs_engine *e, cs_trace *trace)
     trace->links = calloc((size_t)trace->n_links + 1, sizeof(*trace->links));
     if (!times || !trace->links) {
         free(times);
-        return false;
+        return cs_error_no_memory(error);
     }
     for (uint32_t i = 0; i < trace->n_links; i++) {
         trace->links[i].name = e->platform->links[i].name;
@@ -197,14 +212,9 @@ static bool collect_links(cs_engine *e, cs_trace *trace)
     }
     for (uint32_t task = 0; task < graph->n_tasks; task++)
         times[graph->tasks[task].cls] += e->spans[task].end >= 0;
-    for (uint32_t i = 0; i < graph->n_classes; i++) {
-        if (e->classes[i].transfer)
-            cs_network_count(e->network, i, times[i], trace->links);
-    }
-    for (uint32_t i = 0; i < e->options.traffic.n_sources; i++)
-        cs_network_count(e->network, graph->n_classes + i, e->n_messages[i], trace->links);
+    cs_status status = count_links(e, times, trace->links, error);
     free(times);
-    return true;
+    return status;
 }
 
 cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error)
@@ -215,9 +225,12 @@ cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error)
                      .n_slots = e->graph->n_slots,
                      .makespan = stopped ? e->now : e->last_end,
                      .stopped = stopped};
-    if (!collect_links(e, &made) || !cs_memory_settle_samples(&e->memory)) {
+    cs_status status = collect_links(e, &made, error);
+    if (status == CS_OK && !cs_memory_settle_samples(&e->memory))
+        status = cs_error_no_memory(error);
+    if (status != CS_OK) {
         cs_trace_finish(&made);
-        return cs_error_no_memory(error);
+        return status;
     }
     if (made.stopped)
         cut_off(e);

@@ -104,10 +104,12 @@ static cs_status recount(cs_versions *versions, uint32_t slot, uint32_t task, cs
     if (state->live == before)
         return CS_OK;
     const cs_slot *of = &versions->graph->slots[slot];
-    cs_effect effect = {.bytes = of->bytes * ((int64_t)state->live - (int64_t)before),
-                        .device = of->device,
-                        .category = CS_MEMORY_WEIGHT_VERSIONS};
-    return cs_memory_apply(versions->memory, &effect, 1, task, now) ? CS_OK : CS_NO_MEMORY;
+    cs_effect effect = {.device = of->device, .category = CS_MEMORY_WEIGHT_VERSIONS};
+    if (__builtin_mul_overflow(of->bytes, (int64_t)state->live - (int64_t)before, &effect.bytes)) {
+        versions->memory->overflowed = of->device;
+        return CS_OVERFLOW;
+    }
+    return cs_memory_apply(versions->memory, &effect, 1, task, now);
 }
 
 static uint32_t find_hold(const slot_state *state, uint32_t version)
@@ -197,7 +199,7 @@ cs_status cs_versions_read(cs_versions *versions, uint32_t task, cs_time now, ui
         if (status == CS_OK)
             status = take_hold(versions, s, *version, task, now);
     }
-    return status == CS_OK ? CS_OK : cs_error_no_memory(error);
+    return status;
 }
 
 cs_status cs_versions_drop(cs_versions *versions, uint32_t task, uint32_t version, cs_time now)
