@@ -5,10 +5,12 @@
 - no file name twice, so that a name alone says which file is meant
 - no notes of unfinished work
 - every test program and fuzz target stands in a meson.build
+- the root, and scenarios/, hold what belongs there and nothing else
 """
 import collections
 import os
 import re
+import subprocess
 import sys
 
 # These names may be there more than once.
@@ -17,6 +19,9 @@ COMMON_NAMES = {
     'README.md': 'shown by whoever lists a folder',
     'registry.c': 'one of schedules and one of topologies, always named with the folder',
 }
+ROOT = {'.ci', '.clang-format', '.editorconfig', '.gitignore', 'CONTRIBUTING.md', 'LICENSE', 'README.md',
+        'calib', 'meson.build', 'meson_options.txt', 'plots', 'scenarios', 'schedules', 'setup.sh',
+        'sim', 'tests', 'topologies'}
 CODE = ('.c', '.h')
 TEXT = CODE + ('.py', '.sh', '.gp', '.md', '.build')
 UNFINISHED = re.compile(r'\b(TO' r'DO|FIX' r'ME|HA' r'CK)\b')
@@ -128,11 +133,22 @@ def check_wired(root, paths):
             yield f'{path}: no meson.build in tests names it'
 
 
+def check_root(root):
+    """Stray files that were committed; without git there is nothing to ask."""
+    try:
+        listed = subprocess.run(['git', '-C', root, 'ls-tree', '--name-only', 'HEAD'], check=True,
+                                capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return
+    for name in sorted(set(listed.splitlines()) - ROOT):
+        yield f'{name}: does not belong at the root (tests/check-folders.py lists what does)'
+
+
 def main(root):
     paths = list(files_of(root))
     table = read_table(root)
     wrong = [*check_table(root, table), *check_includes(root, paths, table), *check_names(paths),
-             *check_unfinished(root, paths), *check_wired(root, paths)]
+             *check_unfinished(root, paths), *check_wired(root, paths), *check_root(root)]
     print('\n'.join(wrong) or f'{len(paths)} files, {len(table)} folders: all is in its place')
     return 1 if wrong else 0
 
