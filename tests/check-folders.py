@@ -5,7 +5,7 @@
 - no file name twice, so that a name alone says which file is meant
 - no notes of unfinished work
 - every test program and fuzz target stands in a meson.build
-- the root, and scenarios/, hold what belongs there and nothing else
+- the root holds what belongs there and nothing else
 """
 import collections
 import os
@@ -136,11 +136,11 @@ def check_wired(root, paths):
 def check_root(root):
     """Stray files that were committed; without git there is nothing to ask."""
     try:
-        listed = subprocess.run(['git', '-C', root, 'ls-tree', '--name-only', 'HEAD'], check=True,
-                                capture_output=True, text=True).stdout
+        listed = subprocess.run(['git', '-C', root, 'ls-files'], check=True, capture_output=True,
+                                text=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return
-    for name in sorted(set(listed.splitlines()) - ROOT):
+    for name in sorted({line.split('/')[0] for line in listed.splitlines()} - ROOT):
         yield f'{name}: does not belong at the root (tests/check-folders.py lists what does)'
 
 
