@@ -6,6 +6,8 @@ one size that begin together) must agree within 1e-9. Where sizes and begins dif
 ends that are nearly one can depend on rounding, and what follows from it: there the bound is 0.2 %,
 and nine cases of ten must agree within 1e-9 as well.
 """
+import concurrent.futures
+import os
 import re
 import subprocess
 import sys
@@ -24,7 +26,9 @@ def difference(cases, check, seed):
 def main():
     cases, check = sys.argv[1:3]
     first, last = (int(x) for x in sys.argv[3:5]) if len(sys.argv) > 4 else (0, 99)
-    found = {seed: difference(cases, check, seed) for seed in range(first, last + 1)}
+    seeds = range(first, last + 1)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = dict(zip(seeds, pool.map(lambda seed: difference(cases, check, seed), seeds)))
     wrong = [s for s, d in found.items() if d > (ROUNDING if s % 2 else LOCK_STEP)]
     odd = [d for s, d in found.items() if s % 2]
     near = sum(d <= LOCK_STEP for d in odd)
