@@ -21,22 +21,31 @@ typedef struct task_list {
 
 typedef struct custom_params {
     uint32_t micro_batches;
-    const cJSON *device_tasks, *stage_devices; /* while they are read */
+    cs_list device_tasks;  /* of cs_list, of texts */
+    cs_list stage_devices; /* uint32_t */
     uint32_t n_devices, n_stages;
     uint32_t *devices; /* per stage */
     task_list *lists;  /* per device */
 } custom_params;
 
+static const cs_field tasks_field = {"tasks", CS_FIELD_TEXT,
+                                     .shape = "tasks as a text, \"F0 F1 B0\""};
+static const cs_field device_tasks_field = {"tasks of a device", CS_FIELD_LIST, .of = &tasks_field,
+                                            .each = true};
+static const cs_field device_field = {"device", CS_FIELD_COUNT};
+
 static const cs_field fields[] = {
     {"micro_batches", CS_FIELD_COUNT, offsetof(custom_params, micro_batches), .min = 1,
      .max = 1 << 20, .doc = "micro-batches per mini-batch, M"},
-    {"device_tasks", CS_FIELD_JSON, offsetof(custom_params, device_tasks),
+    {"device_tasks", CS_FIELD_LIST, offsetof(custom_params, device_tasks),
+     .of = &device_tasks_field, .least = 1,
      .doc =
          "of each device the tasks in order: F3 forward, B3 backward, W3 gradient of the weights "
          "(then B3 is that of the input only) of micro-batch 3; F3@1 on stage 1, where the "
          "device has several",
      .shape = "[\"F0 F1 B0 B1\" or [\"F0\", ...], ...]"},
-    {"stage_devices", CS_FIELD_JSON, offsetof(custom_params, stage_devices), .fallback = "",
+    {"stage_devices", CS_FIELD_LIST, offsetof(custom_params, stage_devices), .fallback = "",
+     .of = &device_field, .least = 1,
      .doc = "the device of each stage; stage s on device s when not given",
      .shape = "[device, ...]"},
     {0},
@@ -49,31 +58,23 @@ static uint32_t micro_batches(const void *params)
 
 /* ---- where the stages are ---- */
 
-static cs_status read_stages(custom_params *params, const cs_json_place *place, cs_arena *arena,
-                             cs_error *error)
+static cs_status place_stages(custom_params *params, const cs_json_place *place, cs_arena *arena,
+                              cs_error *error)
 {
-    const cJSON *list = params->stage_devices;
+    const uint32_t *given = params->stage_devices.items;
     cs_json_place at = {.up = place, .key = "stage_devices"};
-    if (list && (!cJSON_IsArray(list) || !list->child))
-        return cs_json_invalid(&at, error, "must be a list of devices (got %s)",
-                               cs_json_kind(list));
-    params->n_stages = list ? (uint32_t)cJSON_GetArraySize(list) : params->n_devices;
+    params->n_stages = given ? params->stage_devices.n : params->n_devices;
     params->devices = cs_arena_alloc(arena, params->n_stages, sizeof(*params->devices));
     if (!params->devices)
         return cs_error_no_memory(error);
-    const cJSON *entry = list ? list->child : NULL;
-    for (uint32_t s = 0; s < params->n_stages; s++, entry = entry ? entry->next : NULL) {
+    for (uint32_t s = 0; s < params->n_stages; s++) {
         cs_json_place here = {.up = &at, .index = (int)s};
-        uint32_t device = s;
-        for (device = 0; entry && device < params->n_devices; device++) {
-            if (cJSON_IsNumber(entry) && entry->valuedouble == device)
-                break;
-        }
-        if (entry && device == params->n_devices)
+        params->devices[s] = given ? given[s] : s;
+        if (params->devices[s] >= params->n_devices)
             return cs_json_invalid(&here, error,
-                                   "must be a device below %u, the number of lists of tasks",
-                                   params->n_devices);
-        params->devices[s] = entry ? device : s;
+                                   "must be a device below %u, the number of lists of tasks (got "
+                                   "%u)",
+                                   params->n_devices, params->devices[s]);
     }
     return CS_OK;
 }
@@ -171,14 +172,11 @@ static cs_status add_task(const reader *r, const char *text, size_t length)
 }
 
 /* Tasks separated by blanks. */
-static cs_status read_text(const reader *r, const cJSON *value)
+static cs_status read_text(const reader *r, const char *text)
 {
     static const char blanks[] = " \t\n\r,";
-    if (!cJSON_IsString(value))
-        return cs_json_invalid(r->place, r->error, "must be tasks as a text: \"F0 F1 B0\" (got %s)",
-                               cs_json_kind(value));
     cs_status status = CS_OK;
-    const char *at = value->valuestring + strspn(value->valuestring, blanks);
+    const char *at = text + strspn(text, blanks);
     while (*at && status == CS_OK) {
         size_t length = strcspn(at, blanks);
         status = add_task(r, at, length);
@@ -187,17 +185,15 @@ static cs_status read_text(const reader *r, const cJSON *value)
     return status;
 }
 
-static cs_status read_device(reader *r, const cJSON *value)
+static cs_status read_device(reader *r, const cs_list *texts)
 {
+    const char *const *items = texts->items;
     const cs_json_place *place = r->place;
-    if (!cJSON_IsArray(value))
-        return read_text(r, value);
-    int index = 0;
     cs_status status = CS_OK;
-    for (const cJSON *entry = value->child; entry && status == CS_OK; entry = entry->next) {
-        cs_json_place at = {.up = place, .index = index++};
-        r->place = &at;
-        status = read_text(r, entry);
+    for (uint32_t i = 0; i < texts->n && status == CS_OK; i++) {
+        cs_json_place at = {.up = place, .index = (int)i};
+        r->place = texts->one ? place : &at;
+        status = read_text(r, items[i]);
     }
     r->place = place;
     return status;
@@ -233,14 +229,15 @@ static void split_backwards(const reader *r)
     }
 }
 
-static cs_status read_lists(reader *r, const cJSON *lists)
+static cs_status read_lists(reader *r)
 {
     cs_status status = CS_OK;
+    const cs_list *lists = r->params->device_tasks.items;
     const cs_json_place *place = r->place;
-    for (const cJSON *entry = lists->child; entry; entry = entry->next, r->device++) {
+    for (; r->device < r->params->n_devices; r->device++) {
         cs_json_place at = {.up = place, .index = (int)r->device};
         r->place = &at;
-        cs_status one = read_device(r, entry);
+        cs_status one = read_device(r, &lists[r->device]);
         status = status == CS_OK ? one : status;
     }
     r->place = place;
@@ -272,18 +269,14 @@ static cs_status read(void *given, const cs_json_place *place, cs_arena *arena, 
 {
     custom_params *params = given;
     cs_json_place at = {.up = place, .key = "device_tasks"};
-    if (!cJSON_IsArray(params->device_tasks) || !params->device_tasks->child)
-        return cs_json_invalid(&at, error, "must be a list with the tasks of each device (got %s)",
-                               cs_json_kind(params->device_tasks));
-    params->n_devices = (uint32_t)cJSON_GetArraySize(params->device_tasks);
-    cs_status status = read_stages(params, place, arena, error);
+    params->n_devices = params->device_tasks.n;
+    cs_status status = place_stages(params, place, arena, error);
     if (status != CS_OK)
         return status;
     reader r = {.params = params, .place = &at, .error = error};
     params->lists = cs_arena_alloc(arena, params->n_devices, sizeof(*params->lists));
     r.seen = calloc((size_t)params->n_stages * params->micro_batches + 1, sizeof(*r.seen));
-    status =
-        params->lists && r.seen ? read_lists(&r, params->device_tasks) : cs_error_no_memory(error);
+    status = params->lists && r.seen ? read_lists(&r) : cs_error_no_memory(error);
     free(r.seen);
     cs_status kept = params->lists ? keep_lists(params, arena, error) : status;
     return status == CS_OK ? kept : status;

@@ -7,10 +7,10 @@
 static const struct {
     const char *name, *lists;
 } known[] = {
-    {"gpipe", "[\"F0 F1 F2 F3 B3 B2 B1 B0\", \"F0 F1 F2 F3 B3 B2 B1 B0\", "
-              "\"F0 F1 F2 F3 B3 B2 B1 B0\"]"},
-    {"1f1b", "[\"F0 F1 F2 B0 F3 B1 B2 B3\", \"F0 F1 B0 F2 B1 F3 B2 B3\", "
-             "[\"F0\", \"B0\", \"F1 B1\", \"F2 B2 F3@2 B3@2\"]]"},
+    {"gpipe",
+     "[\"F0 F1 F2 F3 B3 B2 B1 B0\", \"F0 F1 F2 F3 B3 B2 B1 B0\", \"F0 F1 F2 F3 B3 B2 B1 B0\"]"},
+    {"1f1b", "[\"F0 F1 F2 B0 F3 B1 B2 B3\", \"F0 F1 B0 F2 B1 F3 B2 B3\", [\"F0\", \"B0\", \"F1 "
+             "B1\", \"F2 B2 F3@2 B3@2\"]]"},
 };
 
 static void test_known(void **state)
@@ -22,8 +22,8 @@ static void test_known(void **state)
                  "{\"kind\": \"custom\", \"micro_batches\": 4, \"device_tasks\": %s}",
                  known[i].lists);
         snprintf(other, sizeof(other), "{\"kind\": \"%s\", \"micro_batches\": 4}", known[i].name);
-        const char *network = "\"topology\": \"ring\", \"bandwidth\": \"3 GB/s\", \"latency\": "
-                              "\"7 ms\"";
+        const char *network =
+            "\"topology\": \"ring\", \"bandwidth\": \"3 GB/s\", \"latency\": \"7 ms\"";
         scenario_run a, b;
         uniform_run_expect(&a, &(uniform_text){5, 3, 2, custom, NULL, network});
         uniform_run_expect(&b, &(uniform_text){5, 3, 2, other, NULL, network});
@@ -52,12 +52,12 @@ static void test_halves(void **state)
         {CS_BACKWARD_INPUT, 1, 1, 4},  {CS_BACKWARD_WEIGHT, 1, 0, 5}, {CS_BACKWARD_WEIGHT, 1, 1, 6},
     };
     scenario_run run;
-    uniform_run_expect(&run, &(uniform_text){.layers = 2,
-                                             .devices = 2,
-                                             .schedule = "{\"kind\": \"custom\", "
-                                                         "\"micro_batches\": 2, "
-                                                         "\"device_tasks\": [\"F0 F1 B0 W0 B1 "
-                                                         "W1\", \"F0 B0 F1 B1 W0 W1\"]}"});
+    uniform_run_expect(
+        &run, &(uniform_text){.layers = 2,
+                              .devices = 2,
+                              .schedule =
+                                  "{\"kind\": \"custom\", \"micro_batches\": 2, \"device_tasks\": "
+                                  "[\"F0 F1 B0 W0 B1 W1\", \"F0 B0 F1 B1 W0 W1\"]}"});
     for (size_t i = 0; i < ROWS(rows); i++) {
         char row[64];
         snprintf(row, sizeof(row), "%s%u of stage %u", cs_kind_symbol(rows[i].kind), rows[i].micro,
@@ -82,15 +82,14 @@ static void test_stages(void **state)
 {
     (void)state;
     scenario_run run;
-    uniform_run_expect(&run, &(uniform_text){.layers = 4,
-                                             .devices = 2,
-                                             .schedule = "{\"kind\": \"custom\", "
-                                                         "\"micro_batches\": 1, "
-                                                         "\"stage_devices\": [0, 1, 1, 0], "
-                                                         "\"device_tasks\": [\"F0@0 F0@3 B0@3 "
-                                                         "B0@0\", \"F0@1 F0@2 B0@2 B0@1\"]}",
-                                             .platform = "\"topology\": \"ring\", \"bandwidth\": "
-                                                         "\"1 GB/s\", \"latency\": \"0 s\""});
+    uniform_run_expect(
+        &run,
+        &(uniform_text){
+            .layers = 4,
+            .devices = 2,
+            .schedule = "{\"kind\": \"custom\", \"micro_batches\": 1, \"stage_devices\": [0, 1, 1, "
+                        "0], \"device_tasks\": [\"F0@0 F0@3 B0@3 B0@0\", \"F0@1 F0@2 B0@2 B0@1\"]}",
+            .platform = "\"topology\": \"ring\", \"bandwidth\": \"1 GB/s\", \"latency\": \"0 s\""});
     expect_int("makespan", 16 * CS_PS_PER_SEC, run.simulation.trace.makespan);
     scenario_run_finish(&run);
 }
@@ -133,12 +132,13 @@ static const struct {
            "and one of them: \"F3\" or \"F3@1\" (got \"F0@0\")",
      2, 2},
     {"a number", "\"device_tasks\": [\"F0 F1 B0 B1\", 3]",
-     LISTS "/1: must be tasks as a text: \"F0 F1 B0\" (got a number)", 2, 2},
+     LISTS "/1: must be tasks as a text, \"F0 F1 B0\" (got 3)", 2, 2},
     {"no lists", "\"device_tasks\": \"F0\"",
-     LISTS ": must be a list with the tasks of each device (got a string)", 2, 2},
+     LISTS ": must be a list, such as [\"F0 F1 B0 B1\" or [\"F0\", ...], ...] (got \"F0\")", 2, 2},
     {"device without tasks", "\"stage_devices\": [0, 2], \"device_tasks\": [\"F0\", \"F0\"]",
-     "test: /schedule/stage_devices/1: must be a device below 2, the number of lists of tasks", 2,
-     2},
+     "test: /schedule/stage_devices/1: must be a device below 2, the number of lists of tasks (got "
+     "2)",
+     2, 2},
     {"lists for other devices", "\"device_tasks\": [\"F0 F1 B0 B1\", \"F0 F1 B0 B1\"]",
      "test: /platform/devices: must be 2 for the schedule \"custom\" (got 3)", 2, 3},
     {"too few layers", "\"device_tasks\": [\"F0 F1 B0 B1\", \"F0 F1 B0 B1\"]",

@@ -828,17 +828,18 @@ static const struct {
     {"number", "3", ": must be an object (got 3)"},
     {"unknown key", "{\"period\": 1}",
      ": unknown key \"period\"; known: period_ps, operations\n"
-     "p.json: /pattern: missing key \"period_ps\": must be picoseconds\n"
+     "p.json: /pattern: missing key \"period_ps\": must be a whole number from 1 to "
+     "9007199254740991\n"
      "p.json: /pattern: missing key \"operations\": must be [{operation}, ...]"},
-    {"no period", PATTERN("0", "[]"),
-     "/period_ps: must be a whole number from 1 to 9007199254740991 (got 0)"},
+    {"no period", PATTERN("0", "[]"), "/period_ps: must be from 1 to 9007199254740991 (got 0)"},
     {"part of a picosecond", PATTERN("1.5", "[]"),
      "/period_ps: must be a whole number from 1 to 9007199254740991 (got 1.5)"},
     {"not exact", PATTERN("9007199254740993", "[]"),
-     "/period_ps: must be a whole number from 1 to 9007199254740991 (got 9007199254740992)"},
+     "/period_ps: must be from 1 to 9007199254740991 (got 9007199254740992)"},
     {"text", PATTERN("\"1 ms\"", "[]"),
      "/period_ps: must be a whole number from 1 to 9007199254740991 (got \"1 ms\")"},
-    {"no list", PATTERN("9", "{}"), "/operations: must be a list of operations (got an object)"},
+    {"no list", PATTERN("9", "{}"),
+     "/operations: must be a list, such as [{operation}, ...] (got an object)"},
     {"no operation", PATTERN("9", "[]"), "/operations: must have the forward of stage 0 as well"},
     {"no return", LIST(SEND), "/operations: must have the return of stage 1 as well"},
     {"twice", LIST(SEND RETURN SEND), "/operations/8: must list the send of stage 1 once only"},
@@ -848,10 +849,10 @@ static const struct {
      "/operations/6: stage 2 has no \"return\": the next stage is not on another device"},
     {"no such stage", LIST("," OP("send", "3", "1", "0")),
      "/operations/6: stage must be below 3, as the plan has (got 3)"},
-    {"start and shift", LIST("," OP("send", "1", "9", "70000")),
-     "/operations/6/start_ps: must be a whole number from 0 to 8 (got 9)\n"
-     "p.json: /pattern/operations/6/shift: must be a whole number from -65536 to 65536 (got "
-     "70000)"},
+    {"start", LIST("," OP("send", "1", "9", "0")),
+     "/operations/6/start_ps: must be from 0 to 8, below the period (got 9)"},
+    {"shift", LIST("," OP("send", "1", "9", "70000")),
+     "/operations/6/shift: must be from -65536 to 65536 (got 70000)"},
 };
 
 static void test_refused_files(void **state)

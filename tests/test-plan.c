@@ -376,11 +376,10 @@ static void test_written_text(void **state)
     cJSON *json = cs_plan_json(&plan, &model);
     char *text = cJSON_PrintUnformatted(json);
     expect_text("written",
-                "{\"schema_version\":1,\"model\":\"uniform\",\"stages\":["
-                "{\"first_layer\":0,\"last_layer\":1,\"first_layer_name\":\"layer0\","
-                "\"last_layer_name\":\"layer1\",\"devices\":[4]},"
-                "{\"first_layer\":2,\"last_layer\":2,\"first_layer_name\":\"layer2\","
-                "\"last_layer_name\":\"layer2\",\"devices\":[0,7]}]}",
+                "{\"schema_version\":1,\"model\":\"uniform\",\"stages\":[{\"first_layer\":0,\"last_"
+                "layer\":1,\"first_layer_name\":\"layer0\",\"last_layer_name\":\"layer1\","
+                "\"devices\":[4]},{\"first_layer\":2,\"last_layer\":2,\"first_layer_name\":"
+                "\"layer2\",\"last_layer_name\":\"layer2\",\"devices\":[0,7]}]}",
                 text);
     cJSON_free(text);
     cJSON_Delete(json);
@@ -398,44 +397,56 @@ static const struct {
     {"string", "\"x\"", "p.json: must be an object (got \"x\")"},
     {"array", "[]", "p.json: must be an object (got an array)"},
     {"no keys", "{}",
-     "p.json: missing key \"schema_version\": must be 1\n"
-     "p.json: missing key \"stages\": must be [{stage}, ...]"},
+     "p.json: missing key \"schema_version\": must be 1\np.json: missing key \"stages\": must be "
+     "[{stage}, ...]"},
     {"version null", "{\"schema_version\": null, \"stages\": []}",
-     "p.json: /schema_version: must be 1 (got null)"},
+     "p.json: /schema_version: must be 1 (got null)\np.json: /stages: must have at least 1 entry "
+     "(got 0)"},
     {"version text", "{\"schema_version\": \"1\", \"stages\": []}",
-     "p.json: /schema_version: must be 1 (got \"1\")"},
+     "p.json: /schema_version: must be 1 (got \"1\")\np.json: /stages: must have at least 1 entry "
+     "(got 0)"},
     {"version false", "{\"schema_version\": false, \"stages\": []}",
-     "p.json: /schema_version: must be 1 (got false)"},
+     "p.json: /schema_version: must be 1 (got false)\np.json: /stages: must have at least 1 entry "
+     "(got 0)"},
     {"version array", "{\"schema_version\": [1], \"stages\": []}",
-     "p.json: /schema_version: must be 1 (got an array)"},
+     "p.json: /schema_version: must be 1 (got an array)\np.json: /stages: must have at least 1 "
+     "entry (got 0)"},
     {"version object", "{\"schema_version\": {}, \"stages\": []}",
-     "p.json: /schema_version: must be 1 (got an object)"},
+     "p.json: /schema_version: must be 1 (got an object)\np.json: /stages: must have at least 1 "
+     "entry (got 0)"},
     {"version 2", "{\"schema_version\": 2, \"stages\": []}",
-     "p.json: /schema_version: must be 1 (got 2)"},
+     "p.json: /schema_version: must be 1 (got 2)\np.json: /stages: must have at least 1 entry (got "
+     "0)"},
     {"model null", "{\"schema_version\": 1, \"model\": null, \"stages\": []}",
-     "p.json: /model: must be text (got null)"},
+     "p.json: /model: must be text (got null)\np.json: /stages: must have at least 1 entry (got "
+     "0)"},
     {"model number", "{\"schema_version\": 1, \"model\": 1, \"stages\": []}",
-     "p.json: /model: must be text (got 1)"},
+     "p.json: /model: must be text (got 1)\np.json: /stages: must have at least 1 entry (got 0)"},
     {"model array", "{\"schema_version\": 1, \"model\": [], \"stages\": []}",
-     "p.json: /model: must be text (got an array)"},
+     "p.json: /model: must be text (got an array)\np.json: /stages: must have at least 1 entry "
+     "(got 0)"},
     {"unknown key", "{\"schema_version\": 1, \"stage\": [], \"stages\": []}",
      "p.json: unknown key \"stage\"; did you mean \"stages\"? known: schema_version, model, "
-     "stages, pattern"},
-    {"stages null", PLAN("null"), "p.json: /stages: must be a list of stages (got null)"},
-    {"stages true", PLAN("true"), "p.json: /stages: must be a list of stages (got a boolean)"},
-    {"stages number", PLAN("4"), "p.json: /stages: must be a list of stages (got a number)"},
-    {"stages text", PLAN("\"a\""), "p.json: /stages: must be a list of stages (got a string)"},
-    {"stages object", PLAN("{}"), "p.json: /stages: must be a list of stages (got an object)"},
-    {"stages empty", PLAN("[]"), "p.json: /stages: must be a list of one stage at least"},
+     "stages, pattern\np.json: /stages: must have at least 1 entry (got 0)"},
+    {"stages null", PLAN("null"),
+     "p.json: /stages: must be a list, such as [{stage}, ...] (got null)"},
+    {"stages true", PLAN("true"),
+     "p.json: /stages: must be a list, such as [{stage}, ...] (got true)"},
+    {"stages number", PLAN("4"), "p.json: /stages: must be a list, such as [{stage}, ...] (got 4)"},
+    {"stages text", PLAN("\"a\""),
+     "p.json: /stages: must be a list, such as [{stage}, ...] (got \"a\")"},
+    {"stages object", PLAN("{}"),
+     "p.json: /stages: must be a list, such as [{stage}, ...] (got an object)"},
+    {"stages empty", PLAN("[]"), "p.json: /stages: must have at least 1 entry (got 0)"},
     {"stage null", LIST("null"), "p.json: /stages/0: must be an object (got null)"},
     {"stage true", LIST("true"), "p.json: /stages/0: must be an object (got true)"},
     {"stage number", LIST("0"), "p.json: /stages/0: must be an object (got 0)"},
     {"stage text", LIST("\"a\""), "p.json: /stages/0: must be an object (got \"a\")"},
     {"stage array", LIST("[[0]]"), "p.json: /stages/0: must be an object (got an array)"},
     {"stage empty", LIST("{}"),
-     "p.json: /stages/0: missing key \"first_layer\": must be a whole number from 0 to 4294967294\n"
-     "p.json: /stages/0: missing key \"last_layer\": must be a whole number from 0 to 4294967294\n"
-     "p.json: /stages/0: missing key \"devices\": must be [device, ...]"},
+     "p.json: /stages/0: missing key \"first_layer\": must be a whole number from 0 to "
+     "4294967294\np.json: /stages/0: missing key \"last_layer\": must be a whole number from 0 to "
+     "4294967294\np.json: /stages/0: missing key \"devices\": must be [device, ...]"},
     {"first layer null", LIST(STAGE("null", "3", "[0]")),
      "p.json: /stages/0/first_layer: must be a whole number from 0 to 4294967294 (got null)"},
     {"first layer text", LIST(STAGE("\"0\"", "3", "[0]")),
@@ -449,35 +460,35 @@ static const struct {
     {"last layer huge", LIST(STAGE("0", "4294967295", "[0]")),
      "p.json: /stages/0/last_layer: must be from 0 to 4294967294 (got 4294967295)"},
     {"devices null", LIST(STAGE("0", "3", "null")),
-     "p.json: /stages/0/devices: must be a list of one device at least"},
+     "p.json: /stages/0/devices: must be a list, such as [device, ...] (got null)"},
     {"devices number", LIST(STAGE("0", "3", "0")),
-     "p.json: /stages/0/devices: must be a list of one device at least"},
+     "p.json: /stages/0/devices: must be a list, such as [device, ...] (got 0)"},
     {"devices text", LIST(STAGE("0", "3", "\"0\"")),
-     "p.json: /stages/0/devices: must be a list of one device at least"},
+     "p.json: /stages/0/devices: must be a list, such as [device, ...] (got \"0\")"},
     {"devices true", LIST(STAGE("0", "3", "true")),
-     "p.json: /stages/0/devices: must be a list of one device at least"},
+     "p.json: /stages/0/devices: must be a list, such as [device, ...] (got true)"},
     {"devices object", LIST(STAGE("0", "3", "{\"a\": 0}")),
-     "p.json: /stages/0/devices: must be a list of one device at least"},
+     "p.json: /stages/0/devices: must be a list, such as [device, ...] (got an object)"},
     {"devices empty", LIST(STAGE("0", "3", "[]")),
-     "p.json: /stages/0/devices: must be a list of one device at least"},
+     "p.json: /stages/0/devices: must have at least 1 entry (got 0)"},
     {"device null", LIST(STAGE("0", "3", "[0, null]")),
-     "p.json: /stages/0/devices/1: must be the number of a device, from 0 (got null)"},
+     "p.json: /stages/0/devices/1: must be a whole number from 0 to 16777215 (got null)"},
     {"device text", LIST(STAGE("0", "3", "[\"1\"]")),
-     "p.json: /stages/0/devices/0: must be the number of a device, from 0 (got \"1\")"},
+     "p.json: /stages/0/devices/0: must be a whole number from 0 to 16777215 (got \"1\")"},
     {"device true", LIST(STAGE("0", "3", "[true]")),
-     "p.json: /stages/0/devices/0: must be the number of a device, from 0 (got true)"},
+     "p.json: /stages/0/devices/0: must be a whole number from 0 to 16777215 (got true)"},
     {"device array", LIST(STAGE("0", "3", "[[1]]")),
-     "p.json: /stages/0/devices/0: must be the number of a device, from 0 (got an array)"},
+     "p.json: /stages/0/devices/0: must be a whole number from 0 to 16777215 (got an array)"},
     {"device object", LIST(STAGE("0", "3", "[{}]")),
-     "p.json: /stages/0/devices/0: must be the number of a device, from 0 (got an object)"},
+     "p.json: /stages/0/devices/0: must be a whole number from 0 to 16777215 (got an object)"},
     {"device half", LIST(STAGE("0", "3", "[1.5]")),
-     "p.json: /stages/0/devices/0: must be the number of a device, from 0 (got 1.5)"},
+     "p.json: /stages/0/devices/0: must be a whole number from 0 to 16777215 (got 1.5)"},
     {"device negative", LIST(STAGE("0", "3", "[-1]")),
-     "p.json: /stages/0/devices/0: must be the number of a device, from 0 (got -1)"},
+     "p.json: /stages/0/devices/0: must be from 0 to 16777215 (got -1)"},
     {"device too large", LIST(STAGE("0", "3", "[16777216]")),
-     "p.json: /stages/0/devices/0: must be the number of a device, from 0 (got 16777216)"},
+     "p.json: /stages/0/devices/0: must be from 0 to 16777215 (got 16777216)"},
     {"device huge", LIST(STAGE("0", "3", "[1e300]")),
-     "p.json: /stages/0/devices/0: must be the number of a device, from 0 (got 1e+300)"},
+     "p.json: /stages/0/devices/0: must be from 0 to 16777215 (got 1e+300)"},
     {"name number",
      LIST("{\"first_layer\": 0, \"last_layer\": 3, \"devices\": [0], \"first_layer_name\": 1}"),
      "p.json: /stages/0/first_layer_name: must be text (got 1)"},

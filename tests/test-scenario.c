@@ -196,19 +196,19 @@ static const struct {
      "/collectives/levels/rack: missing key \"bandwidth\": must be bandwidth > 0: a number of "
      "bytes/s or a text such as \"12 GB/s\""},
     {"phi without a value", "/platform", RING(", \"sharing\": \"phi\""),
-     "/platform/phi: must be a number >= 1 or \"count\" with \"sharing\": \"phi\" (got nothing)"},
+     "/platform/phi: must be given with \"sharing\": \"phi\": a number >= 1 or \"count\""},
     {"phi below 1", "/platform", RING(", \"sharing\": \"phi\", \"phi\": 0.9"),
-     "/platform/phi: must be a number >= 1 or \"count\" with \"sharing\": \"phi\" (got 0.9)"},
+     "/platform/phi: must be >= 1 (got 0.9)"},
     {"phi another word", "/platform", RING(", \"sharing\": \"phi\", \"phi\": \"counts\""),
-     "/platform/phi: must be a number >= 1 or \"count\" with \"sharing\": \"phi\" (got "
-     "\"counts\")"},
+     "/platform/phi: must be a number >= 1 or \"count\" (got \"counts\")"},
     {"phi with fifo", "/platform", RING(", \"phi\": 2"),
      "/platform/phi: goes with \"sharing\": \"phi\" only"},
     {"memory 0", "/platform", IDEAL(", \"memory\": 0"), "/platform/memory: must be >= 1 B (got 0)"},
     {"memory that rounds to 0", "/platform", IDEAL(", \"memory\": 0.4"),
      "/platform/memory: must be >= 1 B (got 0.4)"},
     {"memory null", "/platform", IDEAL(", \"memory\": null"),
-     "/platform/memory: must be bytes >= 1 B: a number or a text such as \"16 GiB\" (got null)"},
+     "/platform/memory: must be bytes >= 1 B or \"unlimited\": a number or a text such as \"16 "
+     "GiB\" (got null)"},
     {"memory too short", "/platform", IDEAL(", \"memory\": [1, 2, 3]"),
      "/platform/memory: must have one entry for each of 4 devices (got 3)"},
     {"memory too long", "/platform", IDEAL(", \"memory\": [1, 2, 3, 4, 5]"),
@@ -274,7 +274,7 @@ static const struct {
      "/schedule/partition/inline/stages/0: last_layer must be from 0 to 3, the model's last (got "
      "4)"},
     {"plan without a device", "/schedule", PLAN("[" STAGE(0, 3, "[]") "]"),
-     "/schedule/partition/inline/stages/0/devices: must be a list of one device at least"},
+     "/schedule/partition/inline/stages/0/devices: must have at least 1 entry (got 0)"},
     {"plan of replicas", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 2, "[2]") "," STAGE(
          3, 3, "[3]") "]"),
@@ -720,7 +720,7 @@ static const struct {
      "true, "
      "false or null"},
     {"plan wrong", MODEL_FILE, "{\"schema_version\": 1, \"stages\": 1}",
-     "%s/p.json: /stages: must be a list of stages (got a number)"},
+     "%s/p.json: /stages: must be a list, such as [{stage}, ...] (got 1)"},
     {"plan of one stage", MODEL_FILE,
      "{\"schema_version\": 1, \"stages\": [" STAGE(0, 2, "[0]") "]}",
      "%s/s.json: /schedule/partition: must give each of the platform's 2 devices a stage (got 1 "

@@ -136,7 +136,7 @@ static void test_json_errors(void **state)
          "01234567890123456789012345678901234567890123456789012345\"}],\"links\":[]}",
          "t.json: /vertices/0/name: must have at most 95 bytes"},
         {"no list", "{\"schema_version\":1,\"vertices\":1,\"links\":[]}",
-         "t.json: /vertices: must be a list (got a number)"},
+         "t.json: /vertices: must be a list, such as [{\"name\": ...}, ...] (got 1)"},
         {"kind",
          "{\"schema_version\":1,\"vertices\":[{\"name\":\"a\",\"kind\":\"gpus\"}],\"links\":[]}",
          "t.json: /vertices/0/kind: unknown value \"gpus\"; did you mean \"gpu\"? "

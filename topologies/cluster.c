@@ -18,18 +18,17 @@
 #include <inttypes.h>
 
 typedef struct cluster_params {
-    const cJSON *node, *network;
+    cs_topology_choice node, network;
     uint32_t gpus_per_node, nics_per_node;
     double nic_bandwidth;
     cs_time nic_latency;
-    cs_topology_choice node_choice, network_choice;
 } cluster_params;
 
 static const cs_field fields[] = {
-    {"node", CS_FIELD_JSON, offsetof(cluster_params, node),
+    {"node", CS_FIELD_VARIANT, offsetof(cluster_params, node), CS_TOPOLOGY_CHOICE,
      .doc = "the topology inside a node, with its parameters",
      .shape = "{\"topology\": name, ...}"},
-    {"network", CS_FIELD_JSON, offsetof(cluster_params, network),
+    {"network", CS_FIELD_VARIANT, offsetof(cluster_params, network), CS_TOPOLOGY_CHOICE,
      .doc = "the topology between nodes, with its parameters; its devices are the NICs",
      .shape = "{\"topology\": name, ...}"},
     {"gpus_per_node", CS_FIELD_COUNT, offsetof(cluster_params, gpus_per_node), .min = 1,
@@ -51,18 +50,6 @@ typedef struct layout {
     uint32_t *nic_of;    /* per GPU of a node */
     uint32_t node_links; /* of each node, the attached ones included */
 } layout;
-
-static cs_status read_parts(void *params, const cs_json_place *place, cs_arena *arena,
-                            cs_error *error)
-{
-    cluster_params *of = params;
-    const cs_json_place node = {.up = place, .key = "node"};
-    const cs_json_place network = {.up = place, .key = "network"};
-    const cs_status first = cs_topology_choose(of->node, &node, arena, &of->node_choice, error);
-    const cs_status second =
-        cs_topology_choose(of->network, &network, arena, &of->network_choice, error);
-    return first != CS_OK ? first : second;
-}
 
 /* ---- routes ---- */
 
@@ -246,8 +233,7 @@ static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layou
 {
     l->gpus = of->gpus_per_node;
     l->n_nodes = (n_devices + l->gpus - 1) / l->gpus;
-    cs_status status =
-        of->node_choice.kind->build(of->node_choice.params, l->gpus, &l->node, error);
+    cs_status status = of->node.kind->build(of->node.params, l->gpus, &l->node, error);
     if (status != CS_OK)
         return status;
     l->attached = l->node.n_ports == 0;
@@ -263,8 +249,7 @@ static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layou
     status = choose_nics(l, arena, error);
     if (status != CS_OK)
         return status;
-    return of->network_choice.kind->build(of->network_choice.params, l->n_nodes * l->nics,
-                                          &l->network, error);
+    return of->network.kind->build(of->network.params, l->n_nodes * l->nics, &l->network, error);
 }
 
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
@@ -301,6 +286,5 @@ const cs_topology cs_topology_cluster = {
     .source = NULL,
     .fields = fields,
     .params_size = sizeof(cluster_params),
-    .read = read_parts,
     .build = build,
 };

@@ -88,6 +88,5 @@ const cs_topology cs_topology_dgx1 = {
               "IEEE TPDS 31(1), 2020",
     .fields = fields,
     .params_size = sizeof(dgx1_params),
-    .read = cs_nvlink_read,
     .build = build,
 };

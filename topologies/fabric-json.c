@@ -8,7 +8,7 @@
 
 #define VERSION 1
 
-enum { MOST_ROUTES = 1 << 17 };
+enum { MOST_ROUTES = 1 << 17, LONGEST_ROUTE = 1024 };
 
 static const char *const kind_names[] = {
 #define NAME(name, text) text,
@@ -19,22 +19,8 @@ static const char *const kind_names[] = {
 typedef struct document {
     uint32_t version, relays;
     const char *name;
-    const cJSON *vertices, *links, *routes;
+    cs_list vertices, links, routes; /* pointers to entries */
 } document;
-
-static const cs_field document_fields[] = {
-    {"schema_version", CS_FIELD_COUNT, offsetof(document, version), .min = VERSION, .max = VERSION,
-     .doc = "of this form"},
-    {"name", CS_FIELD_TEXT, offsetof(document, name), .fallback = "", .doc = "for people"},
-    {"relays", CS_FIELD_COUNT, offsetof(document, relays), .fallback = "0",
-     .doc = "GPUs that may pass a message on, over peer links"},
-    {"vertices", CS_FIELD_JSON, offsetof(document, vertices), .shape = "[{\"name\": ...}, ...]",
-     .doc = "devices are those of kind gpu, in this order"},
-    {"links", CS_FIELD_JSON, offsetof(document, links), .shape = "[{\"from\": ...}, ...]",
-     .doc = "directed, unless duplex"},
-    {"routes", CS_FIELD_JSON, offsetof(document, routes), .fallback = "",
-     .shape = "[{\"from\": ...}, ...]", .doc = "where another route than a search finds is taken"},
-    {0}};
 
 typedef struct vertex_entry {
     const char *name;
@@ -69,14 +55,38 @@ static const cs_field link_fields[] = {
 
 typedef struct route_entry {
     const char *from, *to;
-    const cJSON *links;
+    cs_list links; /* uint32_t */
 } route_entry;
+
+static const cs_field link_number = {"link", CS_FIELD_COUNT};
 
 static const cs_field route_fields[] = {
     {"from", CS_FIELD_TEXT, offsetof(route_entry, from), .doc = "a GPU or NIC"},
     {"to", CS_FIELD_TEXT, offsetof(route_entry, to), .doc = "a GPU or NIC"},
-    {"links", CS_FIELD_JSON, offsetof(route_entry, links), .shape = "[link, ...]",
+    {"links", CS_FIELD_LIST, offsetof(route_entry, links), .of = &link_number, .least = 1,
+     .most = LONGEST_ROUTE, .shape = "[link, ...]",
      .doc = "numbers of links, from 0, a duplex one counting twice"},
+    {0}};
+
+static const cs_field vertex_field = {"vertex", CS_FIELD_OBJECT, .of = vertex_fields,
+                                      .size = sizeof(vertex_entry)};
+static const cs_field link_field = {"link", CS_FIELD_OBJECT, .of = link_fields,
+                                    .size = sizeof(link_entry)};
+static const cs_field route_field = {"route", CS_FIELD_OBJECT, .of = route_fields,
+                                     .size = sizeof(route_entry)};
+
+static const cs_field document_fields[] = {
+    {"schema_version", CS_FIELD_COUNT, offsetof(document, version), .min = VERSION, .max = VERSION,
+     .doc = "of this form"},
+    {"name", CS_FIELD_TEXT, offsetof(document, name), .fallback = "", .doc = "for people"},
+    {"relays", CS_FIELD_COUNT, offsetof(document, relays), .fallback = "0",
+     .doc = "GPUs that may pass a message on, over peer links"},
+    {"vertices", CS_FIELD_LIST, offsetof(document, vertices), .of = &vertex_field,
+     .shape = "[{\"name\": ...}, ...]", .doc = "devices are those of kind gpu, in this order"},
+    {"links", CS_FIELD_LIST, offsetof(document, links), .of = &link_field,
+     .shape = "[{\"from\": ...}, ...]", .doc = "directed, unless duplex"},
+    {"routes", CS_FIELD_LIST, offsetof(document, routes), .fallback = "", .of = &route_field,
+     .shape = "[{\"from\": ...}, ...]", .doc = "where another route than a search finds is taken"},
     {0}};
 
 /* ---- reading ---- */
@@ -119,85 +129,61 @@ static cs_status find(const reader *r, const char *name, const cs_json_place *en
     return cs_json_invalid(&place, r->error, "unknown vertex %s", cs_guess_text(&guess));
 }
 
-static cs_status read_vertex(reader *r, const cJSON *value, const cs_json_place *place)
+static cs_status add_vertex(reader *r, const void *item, const cs_json_place *place)
 {
-    vertex_entry entry;
-    const cs_status status =
-        cs_field_read(value, place, (const cs_field *const[]){vertex_fields, NULL},
-                      (void *const[]){&entry}, &r->arena, r->error);
-    if (status != CS_OK)
-        return status;
-    if (strlen(entry.name) >= CS_FABRIC_NAME_BYTES) {
+    const vertex_entry *entry = item;
+    if (strlen(entry->name) >= CS_FABRIC_NAME_BYTES) {
         const cs_json_place name = {.up = place, .key = "name"};
         return cs_json_invalid(&name, r->error, "must have at most %d bytes",
                                CS_FABRIC_NAME_BYTES - 1);
     }
-    r->names[r->n_names++] =
-        (named){entry.name, cs_fabric_vertex(r->net, (cs_vertex_kind)entry.kind, "%s", entry.name)};
+    r->names[r->n_names++] = (named){
+        entry->name, cs_fabric_vertex(r->net, (cs_vertex_kind)entry->kind, "%s", entry->name)};
     return CS_OK;
 }
 
-static cs_status read_link(reader *r, const cJSON *value, const cs_json_place *place)
+static cs_status add_link(reader *r, const void *item, const cs_json_place *place)
 {
-    link_entry entry;
+    const link_entry *entry = item;
     uint32_t from = 0, to = 0;
-    cs_status status = cs_field_read(value, place, (const cs_field *const[]){link_fields, NULL},
-                                     (void *const[]){&entry}, &r->arena, r->error);
+    cs_status status = find(r, entry->from, place, "from", &from);
     if (status == CS_OK)
-        status = find(r, entry.from, place, "from", &from);
-    if (status == CS_OK)
-        status = find(r, entry.to, place, "to", &to);
+        status = find(r, entry->to, place, "to", &to);
     if (status != CS_OK)
         return status;
-    cs_fabric_link(r->net, from, to, entry.bandwidth, entry.latency, entry.peer);
-    if (entry.duplex)
-        cs_fabric_link(r->net, to, from, entry.bandwidth, entry.latency, entry.peer);
+    cs_fabric_link(r->net, from, to, entry->bandwidth, entry->latency, entry->peer);
+    if (entry->duplex)
+        cs_fabric_link(r->net, to, from, entry->bandwidth, entry->latency, entry->peer);
     return CS_OK;
 }
 
-static cs_status read_route(reader *r, const cJSON *value, const cs_json_place *place)
+static cs_status add_route(reader *r, const void *item, const cs_json_place *place)
 {
-    enum { LONGEST = 1024 };
-    route_entry entry;
-    double numbers[LONGEST];
-    uint32_t links[LONGEST], n = 0, from = 0, to = 0;
+    const route_entry *entry = item;
+    uint32_t from = 0, to = 0;
     const cs_json_place key = {.up = place, .key = "links"};
-    cs_status status = cs_field_read(value, place, (const cs_field *const[]){route_fields, NULL},
-                                     (void *const[]){&entry}, &r->arena, r->error);
+    cs_status status = find(r, entry->from, place, "from", &from);
     if (status == CS_OK)
-        status = find(r, entry.from, place, "from", &from);
-    if (status == CS_OK)
-        status = find(r, entry.to, place, "to", &to);
-    if (status == CS_OK && !cJSON_IsArray(entry.links))
-        status =
-            cs_json_invalid(&key, r->error, "must be a list (got %s)", cs_json_kind(entry.links));
-    if (status == CS_OK)
-        status = cs_topology_numbers(entry.links, &key, 0, true, LONGEST, numbers, &n, r->error);
+        status = find(r, entry->to, place, "to", &to);
     if (status != CS_OK)
         return status;
-    for (uint32_t i = 0; i < n; i++)
-        links[i] = (uint32_t)numbers[i];
-    if (!cs_fabric_leads(r->net, from, to, links, n))
+    if (!cs_fabric_leads(r->net, from, to, entry->links.items, entry->links.n))
         return cs_json_invalid(&key, r->error, "must be links that lead from \"%s\" to \"%s\"",
-                               entry.from, entry.to);
-    cs_fabric_route(r->net, from, to, links, n);
+                               entry->from, entry->to);
+    cs_fabric_route(r->net, from, to, entry->links.items, entry->links.n);
     return CS_OK;
 }
 
-/* All elements of a list, even after a wrong one. */
-static cs_status read_list(reader *r, const cJSON *list, const cs_json_place *root, const char *key,
-                           cs_status (*read)(reader *, const cJSON *, const cs_json_place *))
+/* All entries of a list, even after a wrong one. */
+static cs_status add_all(reader *r, const cs_list *list, const cs_json_place *root, const char *key,
+                         cs_status (*add)(reader *, const void *, const cs_json_place *))
 {
     const cs_json_place place = {.up = root, .key = key};
-    if (!cJSON_IsArray(list))
-        return list ? cs_json_invalid(&place, r->error, "must be a list (got %s)",
-                                      cs_json_kind(list))
-                    : CS_OK;
+    void *const *items = list->items;
     cs_status status = CS_OK;
-    int i = 0;
-    for (const cJSON *value = list->child; value; value = value->next) {
-        const cs_json_place at = {.up = &place, .index = i++};
-        const cs_status one = read(r, value, &at);
+    for (uint32_t i = 0; i < list->n; i++) {
+        const cs_json_place at = {.up = &place, .index = (int)i};
+        const cs_status one = add(r, items[i], &at);
         status = status == CS_OK ? one : status;
     }
     return status;
@@ -223,17 +209,16 @@ static cs_status read_document(reader *r, const cJSON *root, const cs_json_place
                                      (void *const[]){&top}, &r->arena, r->error);
     if (status != CS_OK)
         return status;
-    const int n = cJSON_GetArraySize(top.vertices);
-    r->names = cs_arena_alloc(&r->arena, (size_t)n, sizeof(*r->names));
+    r->names = cs_arena_alloc(&r->arena, top.vertices.n, sizeof(*r->names));
     if (!r->names || !r->net)
         return cs_error_no_memory(r->error);
-    status = read_list(r, top.vertices, place, "vertices", read_vertex);
+    status = add_all(r, &top.vertices, place, "vertices", add_vertex);
     if (status == CS_OK)
         status = sort_names(r, place);
     if (status == CS_OK)
-        status = read_list(r, top.links, place, "links", read_link);
+        status = add_all(r, &top.links, place, "links", add_link);
     if (status == CS_OK)
-        status = read_list(r, top.routes, place, "routes", read_route);
+        status = add_all(r, &top.routes, place, "routes", add_route);
     *relays = top.relays;
     return status;
 }

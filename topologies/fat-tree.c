@@ -227,38 +227,42 @@ typedef struct fat_tree_params {
     uint32_t levels, radix, routing, seed;
     double bandwidth;
     cs_time latency;
-    const cJSON *oversubscription, *down, *up, *parallel, *bandwidths;
-    double ratios[LEVELS - 1]; /* of level 1 and 2 */
-    double m[LEVELS], w[LEVELS - 1], p[LEVELS - 1], rates[LEVELS];
-    uint32_t n_m, n_w, n_p, n_rates;
+    cs_list oversubscription;   /* double, of levels 1 to levels - 1 */
+    cs_list down, up, parallel; /* uint32_t */
+    cs_list bandwidths;         /* double */
 } fat_tree_params;
 
 static const char *const routings[] = {"dmodk", "ecmp", NULL};
+
+static const cs_field ratio_field = {"ratio", CS_FIELD_NUMBER, .min = 1};
+static const cs_field count_field = {"count", CS_FIELD_COUNT, .min = 1};
+static const cs_field bandwidth_field = {"bandwidth", CS_FIELD_BANDWIDTH, .above_min = true};
 
 static const cs_field fields[] = {
     {"levels", CS_FIELD_COUNT, offsetof(fat_tree_params, levels), .fallback = "2", .min = 2,
      .max = LEVELS, .doc = "of switches"},
     {"radix", CS_FIELD_COUNT, offsetof(fat_tree_params, radix), .fallback = "36", .min = 2,
      .max = 1024, .doc = "ports of a switch; not used when down and up are given"},
-    {"oversubscription", CS_FIELD_JSON, offsetof(fat_tree_params, oversubscription),
-     .fallback = "1",
+    {"oversubscription", CS_FIELD_LIST, offsetof(fat_tree_params, oversubscription),
+     .fallback = "1", .of = &ratio_field, .each = true,
      .doc = "ports down over ports up of the switches below the top, for all levels or a list from "
-            "the leaves up",
-     .shape = "number >= 1 or [number, ...]"},
-    {"down", CS_FIELD_JSON, offsetof(fat_tree_params, down), .fallback = "",
+            "the leaves up"},
+    {"down", CS_FIELD_LIST, offsetof(fat_tree_params, down), .fallback = "", .of = &count_field,
      .doc = "children of a switch by level from the leaves up, in place of radix",
      .shape = "[whole number, ...]"},
-    {"up", CS_FIELD_JSON, offsetof(fat_tree_params, up), .fallback = "",
+    {"up", CS_FIELD_LIST, offsetof(fat_tree_params, up), .fallback = "", .of = &count_field,
      .doc = "with down: parents of a switch by level from the leaves up, without the top",
      .shape = "[whole number, ...]"},
-    {"parallel", CS_FIELD_JSON, offsetof(fat_tree_params, parallel), .fallback = "",
+    {"parallel", CS_FIELD_LIST, offsetof(fat_tree_params, parallel), .fallback = "",
+     .of = &count_field,
      .doc = "with down: links from a switch to each of its parents, by level; 1 when not given",
      .shape = "[whole number, ...]"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(fat_tree_params, bandwidth), .above_min = true,
      .doc = "of a link, one way"},
-    {"bandwidths", CS_FIELD_JSON, offsetof(fat_tree_params, bandwidths), .fallback = "",
-     .doc = "of a link by level from the hosts' links up, in bytes/s, where they differ",
-     .shape = "[bytes/s, ...]"},
+    {"bandwidths", CS_FIELD_LIST, offsetof(fat_tree_params, bandwidths), .fallback = "",
+     .of = &bandwidth_field,
+     .doc = "of a link by level from the hosts' links up, where they differ",
+     .shape = "[bandwidth, ...]"},
     {"latency", CS_FIELD_TIME, offsetof(fat_tree_params, latency), .fallback = "0 s",
      .doc = "of each link; a message pays it on every link of its way"},
     {"routing", CS_FIELD_CHOICE, offsetof(fat_tree_params, routing), .fallback = "dmodk",
@@ -267,51 +271,48 @@ static const cs_field fields[] = {
     {"seed", CS_FIELD_COUNT, offsetof(fat_tree_params, seed), .fallback = "1", .doc = "of ecmp"},
     {0}};
 
-static cs_status read_list(const cs_json_place *up, const char *key, const cJSON *value, double min,
-                           bool whole, uint32_t n, double *out, uint32_t *count, cs_error *error)
+/* Lists have an entry per level, or per level below the top. */
+static cs_status check_length(const cs_list *list, const char *key, uint32_t n,
+                              const cs_json_place *up, cs_error *error)
 {
     const cs_json_place place = {.up = up, .key = key};
-    const cs_status status = cs_topology_numbers(value, &place, min, whole, n, out, count, error);
-    if (status == CS_OK && value && *count != n)
-        return cs_json_invalid(&place, error, "must have %" PRIu32 " entries (got %" PRIu32 ")", n,
-                               *count);
-    return status;
+    if (!list->items || list->one || list->n == n)
+        return CS_OK;
+    return cs_json_invalid(&place, error, "must have %" PRIu32 " entries (got %" PRIu32 ")", n,
+                           list->n);
 }
 
-static cs_status read_lists(void *params, const cs_json_place *place, cs_arena *arena,
-                            cs_error *error)
+static cs_status check_lists(void *params, const cs_json_place *place, cs_arena *arena,
+                             cs_error *error)
 {
     (void)arena;
-    fat_tree_params *of = params;
+    const fat_tree_params *of = params;
     const uint32_t levels = of->levels;
-    uint32_t n_ratios;
-    const struct {
-        const char *key;
-        const cJSON *value;
-        double min;
-        bool whole;
-        uint32_t n;
-        double *out;
-        uint32_t *count;
-    } lists[] = {
-        {"oversubscription", of->oversubscription, 1, false, levels - 1, of->ratios, &n_ratios},
-        {"down", of->down, 1, true, levels, of->m, &of->n_m},
-        {"up", of->up, 1, true, levels - 1, of->w, &of->n_w},
-        {"parallel", of->parallel, 1, true, levels - 1, of->p, &of->n_p},
-        {"bandwidths", of->bandwidths, 1, false, levels, of->rates, &of->n_rates},
-    };
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        const cs_status one =
-            read_list(place, lists[i].key, lists[i].value, lists[i].min, lists[i].whole, lists[i].n,
-                      lists[i].out, lists[i].count, error);
-        status = status == CS_OK ? one : status;
+    const cs_status lengths[] = {
+        check_length(&of->oversubscription, "oversubscription", levels - 1, place, error),
+        check_length(&of->down, "down", levels, place, error),
+        check_length(&of->up, "up", levels - 1, place, error),
+        check_length(&of->parallel, "parallel", levels - 1, place, error),
+        check_length(&of->bandwidths, "bandwidths", levels, place, error)};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        if (lengths[i] != CS_OK)
+            return lengths[i];
     }
-    if (status == CS_OK && (of->n_m > 0) != (of->n_w > 0))
+    if (!of->down.items != !of->up.items)
         return cs_json_invalid(place, error, "must have both \"down\" and \"up\", or neither");
-    if (status == CS_OK && of->n_p > 0 && of->n_m == 0)
+    if (of->parallel.items && !of->down.items)
         return cs_json_invalid(place, error, "\"parallel\" goes with \"down\" and \"up\" only");
-    return status;
+    return CS_OK;
+}
+
+static double number_at(const cs_list *list, uint32_t i)
+{
+    return ((const double *)list->items)[list->one ? 0 : i];
+}
+
+static uint32_t count_at(const cs_list *list, uint32_t i)
+{
+    return ((const uint32_t *)list->items)[i];
 }
 
 /* Each level's switches are divided by their oversubscription; the top ones have all ports down. */
@@ -320,8 +321,9 @@ static cs_status shape_by_radix(const fat_tree_params *of, cs_fat_tree_shape *sh
 {
     cs_status status = CS_OK;
     for (uint32_t level = 1; level < of->levels && status == CS_OK; level++)
-        status = cs_fat_tree_split("fat_tree", of->radix, of->ratios[level - 1], &shape->m[level],
-                                   &shape->w[level + 1], error);
+        status =
+            cs_fat_tree_split("fat_tree", of->radix, number_at(&of->oversubscription, level - 1),
+                              &shape->m[level], &shape->w[level + 1], error);
     shape->m[of->levels] = of->radix;
     return status;
 }
@@ -329,11 +331,11 @@ static cs_status shape_by_radix(const fat_tree_params *of, cs_fat_tree_shape *sh
 static void shape_by_lists(const fat_tree_params *of, cs_fat_tree_shape *shape)
 {
     for (uint32_t level = 1; level <= of->levels; level++) {
-        shape->m[level] = (uint32_t)of->m[level - 1];
+        shape->m[level] = count_at(&of->down, level - 1);
         if (level == 1)
             continue;
-        shape->w[level] = (uint32_t)of->w[level - 2];
-        shape->p[level] = of->n_p > 0 ? (uint32_t)of->p[level - 2] : 1;
+        shape->w[level] = count_at(&of->up, level - 2);
+        shape->p[level] = of->parallel.items ? count_at(&of->parallel, level - 2) : 1;
     }
 }
 
@@ -349,11 +351,12 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
                                .routing = of->routing == 0 ? CS_FAT_TREE_DMODK : CS_FAT_TREE_ECMP,
                                .seed = of->seed};
     for (uint32_t level = 1; level <= of->levels; level++) {
-        shape.bandwidth[level] = of->n_rates > 0 ? of->rates[level - 1] : of->bandwidth;
+        shape.bandwidth[level] =
+            of->bandwidths.items ? number_at(&of->bandwidths, level - 1) : of->bandwidth;
         shape.latency[level] = of->latency;
     }
     cs_status status = CS_OK;
-    if (of->n_m > 0)
+    if (of->down.items)
         shape_by_lists(of, &shape);
     else
         status = shape_by_radix(of, &shape, error);
@@ -367,6 +370,6 @@ const cs_topology cs_topology_fat_tree = {
               "MPI global collectives, JPDC 72(11), 2012",
     .fields = fields,
     .params_size = sizeof(fat_tree_params),
-    .read = read_lists,
+    .read = check_lists,
     .build = build,
 };

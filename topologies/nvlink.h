@@ -10,8 +10,7 @@ enum { CS_NVLINK_GPUS = 16 }; /* of a node at most */
 typedef struct cs_nvlink {
     double link_bandwidth; /* of one NVLink, one way; 0: that of the generation */
     cs_time latency;
-    const cJSON *pcie;
-    cs_pcie_tree tree;
+    cs_pcie_tree *pcie;
 } cs_nvlink;
 
 #define CS_NVLINK_FIELDS                                                                           \
@@ -20,14 +19,11 @@ typedef struct cs_nvlink {
         {"latency", CS_FIELD_TIME, offsetof(cs_nvlink, latency), .fallback = "0 s",                \
          .doc = "of an NVLink, or of the whole way through NVSwitches"},                           \
     {                                                                                              \
-        "pcie", CS_FIELD_JSON, offsetof(cs_nvlink, pcie),                                          \
-            .fallback = "", .doc = "the PCIe tree below the GPUs, with the keys of pcie_tree",     \
+        "pcie", CS_FIELD_OBJECT, offsetof(cs_nvlink, pcie),                                        \
+            .fallback = "{}", .of = cs_pcie_tree_fields, .size = sizeof(cs_pcie_tree),             \
+            .doc = "the PCIe tree below the GPUs, with the keys of pcie_tree",                     \
             .shape = "{\"sockets\": 2, ...}"                                                       \
     }
-
-/* The `read` of such a topology. */
-CS_MUST_CHECK cs_status cs_nvlink_read(void *params, const cs_json_place *place, cs_arena *arena,
-                                       cs_error *error);
 
 /* Draws the GPUs and their PCIe tree. */
 CS_MUST_CHECK cs_status cs_nvlink_draw(const cs_nvlink *of, const char *topology, uint32_t n_gpus,

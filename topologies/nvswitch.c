@@ -72,6 +72,5 @@ const cs_topology cs_topology_nvswitch = {
               "architecture white papers, 2020 and 2022",
     .fields = fields,
     .params_size = sizeof(nvswitch_params),
-    .read = cs_nvlink_read,
     .build = build,
 };

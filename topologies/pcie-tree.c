@@ -32,13 +32,6 @@ const cs_field cs_pcie_tree_fields[] = {
      .doc = "of the link between sockets"},
     {0}};
 
-cs_status cs_pcie_tree_read(const cJSON *object, const cs_json_place *place, cs_arena *arena,
-                            cs_pcie_tree *tree, cs_error *error)
-{
-    return cs_field_read(object, place, (const cs_field *const[]){cs_pcie_tree_fields, NULL},
-                         (void *const[]){tree}, arena, error);
-}
-
 /* Sockets and switches. Writes the vertices below which GPUs and NICs hang; returns their number. */
 static uint32_t draw_bridges(const cs_pcie_tree *tree, cs_fabric *net, uint32_t *hubs)
 {

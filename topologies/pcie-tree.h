@@ -23,10 +23,6 @@ typedef struct cs_pcie_tree {
 
 extern const cs_field cs_pcie_tree_fields[];
 
-/* Reads a sub-object {parameters}; all defaults when `object` is NULL. */
-CS_MUST_CHECK cs_status cs_pcie_tree_read(const cJSON *object, const cs_json_place *place,
-                                          cs_arena *arena, cs_pcie_tree *tree, cs_error *error);
-
 /* Draws the tree below (and around) the GPUs, which are there already. CS_INVALID when they do not
  * fit the switches. */
 CS_MUST_CHECK cs_status cs_pcie_tree_draw(const cs_pcie_tree *tree, const char *topology,

@@ -2,7 +2,6 @@
 
 #include "sim/base/text.h"
 
-#include <math.h>
 #include <string.h>
 
 const cs_topology *cs_topology_find(const char *name)
@@ -72,6 +71,30 @@ cs_status cs_topology_choose(const cJSON *value, const cs_json_place *place, cs_
     return status;
 }
 
+static cs_status read_choice(const cJSON *value, const cs_json_place *place, void *member,
+                             cs_arena *arena, cs_error *error)
+{
+    return cs_topology_choose(value, place, arena, member, error);
+}
+
+static cJSON *write_choice(const void *member)
+{
+    const cs_topology_choice *choice = member;
+    cJSON *object = cJSON_CreateObject();
+    if (object && cJSON_AddStringToObject(object, "topology", choice->kind->name) &&
+        cs_field_write(choice->kind->fields, choice->params, object))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+static bool is_no_choice(const void *member)
+{
+    return !((const cs_topology_choice *)member)->kind;
+}
+
+const cs_field_kind cs_topology_choice_kind = {read_choice, write_choice, is_no_choice};
+
 cs_status cs_topology_build(const cs_topology *kind, const void *params, uint32_t n_devices,
                             cs_platform *platform, cs_error *error)
 {
@@ -112,40 +135,5 @@ cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devi
     cJSON_Delete(root);
     if (status == CS_OK)
         platform->topology = name;
-    return status;
-}
-
-static cs_status read_one(const cJSON *value, const cs_json_place *place, double min, bool whole,
-                          double *out, cs_error *error)
-{
-    char got[CS_JSON_DESCRIBED_BYTES];
-    const double number = cJSON_IsNumber(value) ? value->valuedouble : NAN;
-    if (!(number >= min) || (whole && (number != floor(number) || number > UINT32_MAX)))
-        return cs_json_invalid(place, error, "must be a %s >= %g (got %s)",
-                               whole ? "whole number" : "number", min,
-                               cs_json_describe(value, got, sizeof(got)));
-    *out = number;
-    return CS_OK;
-}
-
-cs_status cs_topology_numbers(const cJSON *value, const cs_json_place *place, double min,
-                              bool whole, uint32_t n, double *out, uint32_t *count, cs_error *error)
-{
-    *count = 0;
-    if (!value)
-        return CS_OK;
-    const bool list = cJSON_IsArray(value);
-    const int length = list ? cJSON_GetArraySize(value) : (int)n;
-    if (length < 1 || length > (int)n)
-        return cs_json_invalid(place, error, "must have from 1 to %u entries (got %d)", n, length);
-    cs_status status = CS_OK;
-    const cJSON *element = list ? value->child : value;
-    for (int i = 0; i < length && status == CS_OK; i++) {
-        const cs_json_place at = {.up = place, .index = i};
-        status = read_one(element, list ? &at : place, min, whole, &out[i], error);
-        element = list ? element->next : element;
-    }
-    if (status == CS_OK)
-        *count = (uint32_t)length;
     return status;
 }

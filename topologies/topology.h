@@ -13,8 +13,8 @@ typedef struct cs_topology {
     const char *source;  /* paper or manual, or NULL */
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
-    /* Reads lists, files and inner topologies out of the parameters of type CS_FIELD_JSON, once
-     * `fields` are read; what it makes lives in the arena. NULL when there are none. */
+    /* Checks parameters against each other and reads files that they name, once `fields` are read;
+     * what it makes lives in the arena. NULL when there is nothing of the kind. */
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
                                     cs_error *error);
     /* The devices that it has whatever a scenario asks for; NULL: it is made for any number. */
@@ -43,6 +43,11 @@ CS_MUST_CHECK cs_status cs_topology_choose(const cJSON *value, const cs_json_pla
                                            cs_arena *arena, cs_topology_choice *choice,
                                            cs_error *error);
 
+/* The same as a member of other parameters: {"node", CS_FIELD_VARIANT, offsetof(...),
+ * CS_TOPOLOGY_CHOICE, .doc = ...}. */
+extern const cs_field_kind cs_topology_choice_kind;
+#define CS_TOPOLOGY_CHOICE .size = sizeof(cs_topology_choice), .kind = &cs_topology_choice_kind
+
 /* Reads the parameters of a topology from `object`, in which the keys of the table `also` may stand
  * beside them. */
 CS_MUST_CHECK cs_status cs_topology_params(const cs_topology *kind, const cJSON *object,
@@ -58,12 +63,5 @@ CS_MUST_CHECK cs_status cs_topology_build(const cs_topology *kind, const void *p
 /* Builds what a text in JSON says, {"topology": ...}: for presets, which are named texts. */
 CS_MUST_CHECK cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devices,
                                            cs_platform *platform, cs_error *error);
-
-/* A list of numbers, or one number for all: `n` of them at most, each from `min` on and, if `whole`,
- * whole and below 2^32. *count is how many there were; a single number fills all of `out` and
- * counts as `n`. `value` may be NULL: then nothing is written and the count is 0. */
-CS_MUST_CHECK cs_status cs_topology_numbers(const cJSON *value, const cs_json_place *place,
-                                            double min, bool whole, uint32_t n, double *out,
-                                            uint32_t *count, cs_error *error);
 
 #endif

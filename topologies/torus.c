@@ -9,15 +9,16 @@
 enum { DIMENSIONS = 3 };
 
 typedef struct torus_params {
-    const cJSON *shape;
+    cs_list shape; /* uint32_t */
     double bandwidth;
     cs_time latency;
-    double sizes[DIMENSIONS];
-    uint32_t n_dimensions;
 } torus_params;
 
+static const cs_field size_field = {"size", CS_FIELD_COUNT, .min = 1};
+
 static const cs_field fields[] = {
-    {"shape", CS_FIELD_JSON, offsetof(torus_params, shape),
+    {"shape", CS_FIELD_LIST, offsetof(torus_params, shape), .of = &size_field, .least = 1,
+     .most = DIMENSIONS,
      .doc = "places in each dimension; their product must be at least the number of devices",
      .shape = "[x, y] or [x, y, z]"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(torus_params, bandwidth), .above_min = true,
@@ -32,19 +33,6 @@ typedef struct layout {
     uint32_t first_link[DIMENSIONS]; /* of a dimension: n up links, then n down links */
     uint32_t n_places;
 } layout;
-
-static cs_status read_shape(void *params, const cs_json_place *place, cs_arena *arena,
-                            cs_error *error)
-{
-    (void)arena;
-    torus_params *torus = params;
-    const cs_json_place key = {.up = place, .key = "shape"};
-    if (!cJSON_IsArray(torus->shape))
-        return cs_json_invalid(&key, error, "must be a list of 1 to 3 whole numbers (got %s)",
-                               cs_json_kind(torus->shape));
-    return cs_topology_numbers(torus->shape, &key, 1, true, DIMENSIONS, torus->sizes,
-                               &torus->n_dimensions, error);
-}
 
 static uint32_t step(const layout *l, uint32_t place, uint32_t d, uint32_t by)
 {
@@ -99,10 +87,11 @@ static cs_status measure(const torus_params *torus, uint32_t n_devices, layout *
                          uint64_t *n_links, uint32_t *longest, cs_error *error)
 {
     uint64_t places = 1;
-    l->n_dimensions = torus->n_dimensions;
+    const uint32_t *sizes = torus->shape.items;
+    l->n_dimensions = torus->shape.n;
     *longest = 0;
     for (uint32_t d = 0; d < l->n_dimensions; d++) {
-        l->size[d] = (uint32_t)torus->sizes[d];
+        l->size[d] = sizes[d];
         l->stride[d] = (uint32_t)places;
         places *= l->size[d];
         *longest += l->size[d] / 2;
@@ -163,6 +152,5 @@ const cs_topology cs_topology_torus = {
               "chapters 5 and 8",
     .fields = fields,
     .params_size = sizeof(torus_params),
-    .read = read_shape,
     .build = build,
 };

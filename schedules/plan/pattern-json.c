@@ -4,6 +4,7 @@
 
 #include "sim/base/field.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -12,32 +13,36 @@ static const char *const kinds[] = {"forward", "backward", "send", "return", NUL
 /* Whole numbers up to here are exact in JSON; 2^53 itself could have been 2^53 + 1. */
 static const int64_t most_exact = (INT64_C(1) << 53) - 1;
 
-typedef struct pattern_fields {
-    const cJSON *period, *operations;
-} pattern_fields;
-
-static const cs_field pattern_table[] = {
-    {"period_ps", CS_FIELD_JSON, offsetof(pattern_fields, period), .doc = "of the pattern",
-     .shape = "picoseconds"},
-    {"operations", CS_FIELD_JSON, offsetof(pattern_fields, operations),
-     .doc = "forward and backward of every stage, and the messages between devices",
-     .shape = "[{operation}, ...]"},
-    {0},
-};
-
 typedef struct operation_fields {
     uint32_t kind, stage;
-    const cJSON *start, *shift;
+    int64_t start, shift;
 } operation_fields;
 
 static const cs_field operation_table[] = {
     {"operation", CS_FIELD_CHOICE, offsetof(operation_fields, kind), .choices = kinds,
      .doc = "send: the stage's output to the next stage; return: the gradient of that back"},
     {"stage", CS_FIELD_COUNT, offsetof(operation_fields, stage), .doc = "number of the stage"},
-    {"start_ps", CS_FIELD_JSON, offsetof(operation_fields, start), .doc = "within the period",
-     .shape = "picoseconds"},
-    {"shift", CS_FIELD_JSON, offsetof(operation_fields, shift),
-     .doc = "micro-batch i is done in period i + shift", .shape = "number"},
+    {"start_ps", CS_FIELD_INTEGER, offsetof(operation_fields, start),
+     .doc = "within the period, ps"},
+    {"shift", CS_FIELD_INTEGER, offsetof(operation_fields, shift), .min = -CS_PATTERN_SHIFTS,
+     .max = CS_PATTERN_SHIFTS, .doc = "micro-batch i is done in period i + shift"},
+    {0},
+};
+
+static const cs_field operation_field = {"operation", CS_FIELD_OBJECT, .of = operation_table,
+                                         .size = sizeof(operation_fields)};
+
+typedef struct pattern_fields {
+    int64_t period;
+    cs_list operations; /* pointers to operation_fields */
+} pattern_fields;
+
+static const cs_field pattern_table[] = {
+    {"period_ps", CS_FIELD_INTEGER, offsetof(pattern_fields, period), .min = 1, .max = 0x1p53 - 1,
+     .doc = "of the pattern"},
+    {"operations", CS_FIELD_LIST, offsetof(pattern_fields, operations), .of = &operation_field,
+     .doc = "forward and backward of every stage, and the messages between devices",
+     .shape = "[{operation}, ...]"},
     {0},
 };
 
@@ -87,20 +92,6 @@ cs_status cs_pattern_add_json(cJSON *root, const cs_plan *plan, const cs_pattern
 
 /* ---- reading ---- */
 
-/* A whole number in [low, high]. */
-static cs_status read_whole(const cJSON *value, const cs_json_place *place, double low, double high,
-                            int64_t *out, cs_error *error)
-{
-    char got[CS_JSON_DESCRIBED_BYTES];
-    double number = value->valuedouble;
-    if (!cJSON_IsNumber(value) || !(number >= low && number <= high) ||
-        number != (double)(int64_t)number)
-        return cs_json_invalid(place, error, "must be a whole number from %.0f to %.0f (got %s)",
-                               low, high, cs_json_describe(value, got, sizeof(got)));
-    *out = (int64_t)number;
-    return CS_OK;
-}
-
 typedef struct reading {
     const cs_plan *plan;
     cs_pattern pattern;
@@ -108,33 +99,28 @@ typedef struct reading {
     cs_arena arena;
 } reading;
 
-static cs_status read_operation(const cJSON *value, const cs_json_place *place, reading *r,
-                                cs_error *error)
+static cs_status take_operation(const operation_fields *fields, const cs_json_place *place,
+                                reading *r, cs_error *error)
 {
-    operation_fields fields;
-    cs_status status = cs_field_read(value, place, (const cs_field *const[]){operation_table, NULL},
-                                     (void *const[]){&fields}, &r->arena, error);
-    if (status != CS_OK)
-        return status;
-    if (fields.stage >= r->plan->n_stages)
+    cs_json_place start = {.up = place, .key = "start_ps"};
+    if (fields->stage >= r->plan->n_stages)
         return cs_json_invalid(place, error, "stage must be below %u, as the plan has (got %u)",
-                               r->plan->n_stages, fields.stage);
-    if (!cs_pattern_has(r->plan, fields.stage, (cs_pattern_kind)fields.kind))
+                               r->plan->n_stages, fields->stage);
+    if (!cs_pattern_has(r->plan, fields->stage, (cs_pattern_kind)fields->kind))
         return cs_json_invalid(place, error,
                                "stage %u has no \"%s\": the next stage is not on another device",
-                               fields.stage, kinds[fields.kind]);
-    size_t at = (size_t)fields.stage * CS_PATTERN_KINDS + fields.kind;
+                               fields->stage, kinds[fields->kind]);
+    size_t at = (size_t)fields->stage * CS_PATTERN_KINDS + fields->kind;
     if (r->seen[at])
         return cs_json_invalid(place, error, "must list the %s of stage %u once only",
-                               kinds[fields.kind], fields.stage);
+                               kinds[fields->kind], fields->stage);
     r->seen[at] = true;
-    cs_pattern_op *op = &r->pattern.ops[at];
-    cs_json_place start = {.up = place, .key = "start_ps"}, shift = {.up = place, .key = "shift"};
-    status =
-        read_whole(fields.start, &start, 0, (double)(r->pattern.period - 1), &op->start, error);
-    cs_status other =
-        read_whole(fields.shift, &shift, -CS_PATTERN_SHIFTS, CS_PATTERN_SHIFTS, &op->shift, error);
-    return status == CS_OK ? other : status;
+    if (fields->start < 0 || fields->start >= r->pattern.period)
+        return cs_json_invalid(&start, error,
+                               "must be from 0 to %" PRId64 ", below the period (got %" PRId64 ")",
+                               r->pattern.period - 1, fields->start);
+    r->pattern.ops[at] = (cs_pattern_op){.start = fields->start, .shift = fields->shift};
+    return CS_OK;
 }
 
 static cs_status check_complete(const reading *r, const cs_json_place *place, cs_error *error)
@@ -150,26 +136,24 @@ static cs_status check_complete(const reading *r, const cs_json_place *place, cs
     return CS_OK;
 }
 
-static cs_status read_operations(const cJSON *list, const cs_json_place *up, reading *r,
+static cs_status take_operations(const cs_list *list, const cs_json_place *up, reading *r,
                                  cs_error *error)
 {
-    cs_json_place place = {.up = up, .key = "operations"}, element = {.up = &place};
-    if (!cJSON_IsArray(list))
-        return cs_json_invalid(&place, error, "must be a list of operations (got %s)",
-                               cs_json_kind(list));
-    cs_status status = CS_OK;
-    for (const cJSON *value = list->child; value && status == CS_OK; value = value->next) {
-        status = read_operation(value, &element, r, error);
-        element.index++;
+    cs_json_place place = {.up = up, .key = "operations"};
+    const operation_fields *const *items = list->items;
+    for (uint32_t i = 0; i < list->n; i++) {
+        cs_json_place at = {.up = &place, .index = (int)i};
+        cs_status status = take_operation(items[i], &at, r, error);
+        if (status != CS_OK)
+            return status;
     }
-    return status == CS_OK ? check_complete(r, &place, error) : status;
+    return check_complete(r, &place, error);
 }
 
 static cs_status read_fields(const cJSON *object, const cs_json_place *place, reading *r,
                              cs_error *error)
 {
     pattern_fields fields;
-    cs_json_place period = {.up = place, .key = "period_ps"};
     cs_status status = cs_field_read(object, place, (const cs_field *const[]){pattern_table, NULL},
                                      (void *const[]){&fields}, &r->arena, error);
     for (uint32_t s = 0; s < r->plan->n_stages && status == CS_OK; s++) {
@@ -179,10 +163,10 @@ static cs_status read_fields(const cJSON *object, const cs_json_place *place, re
                                      "%u has %u",
                                      s, r->plan->stages[s].n_devices);
     }
-    if (status == CS_OK)
-        status =
-            read_whole(fields.period, &period, 1, (double)most_exact, &r->pattern.period, error);
-    return status == CS_OK ? read_operations(fields.operations, place, r, error) : status;
+    if (status != CS_OK)
+        return status;
+    r->pattern.period = fields.period;
+    return take_operations(&fields.operations, place, r, error);
 }
 
 cs_status cs_pattern_read(const cJSON *root, const cs_json_place *place, const cs_plan *plan,

@@ -4,13 +4,40 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SCHEMA_VERSION = 1 };
+
+typedef struct stage_fields {
+    uint32_t first_layer, last_layer;
+    cs_list devices; /* uint32_t */
+    const char *first_name, *last_name;
+} stage_fields;
+
+static const cs_field device_field = {"device", CS_FIELD_COUNT, .max = CS_PLAN_DEVICES - 1};
+
+static const cs_field stage_table[] = {
+    {"first_layer", CS_FIELD_COUNT, offsetof(stage_fields, first_layer), .max = UINT32_MAX - 1,
+     .doc = "number of the stage's first layer, from 0"},
+    {"last_layer", CS_FIELD_COUNT, offsetof(stage_fields, last_layer), .max = UINT32_MAX - 1,
+     .doc = "number of its last layer"},
+    {"devices", CS_FIELD_LIST, offsetof(stage_fields, devices), .of = &device_field, .least = 1,
+     .doc = "devices that hold the stage, each a replica", .shape = "[device, ...]"},
+    {"first_layer_name", CS_FIELD_TEXT, offsetof(stage_fields, first_name), .fallback = "",
+     .doc = "for people"},
+    {"last_layer_name", CS_FIELD_TEXT, offsetof(stage_fields, last_name), .fallback = "",
+     .doc = "for people"},
+    {0},
+};
+
+static const cs_field stage_field = {"stage", CS_FIELD_OBJECT, .of = stage_table,
+                                     .size = sizeof(stage_fields)};
 
 typedef struct file_fields {
     uint32_t schema_version;
     const char *model;
-    const cJSON *stages, *pattern;
+    cs_list stages;       /* pointers to stage_fields */
+    const cJSON *pattern; /* of another reader (pattern.h) */
 } file_fields;
 
 static const cs_field file_table[] = {
@@ -18,30 +45,10 @@ static const cs_field file_table[] = {
      .max = SCHEMA_VERSION, .doc = "version of this format"},
     {"model", CS_FIELD_TEXT, offsetof(file_fields, model), .fallback = "",
      .doc = "name of the model that the plan is for"},
-    {"stages", CS_FIELD_JSON, offsetof(file_fields, stages), .doc = "stages in order",
-     .shape = "[{stage}, ...]"},
+    {"stages", CS_FIELD_LIST, offsetof(file_fields, stages), .of = &stage_field, .least = 1,
+     .doc = "stages in order", .shape = "[{stage}, ...]"},
     {"pattern", CS_FIELD_JSON, offsetof(file_fields, pattern), .fallback = "",
      .doc = "what devices and links do in every period", .shape = "{pattern}"},
-    {0},
-};
-
-typedef struct stage_fields {
-    uint32_t first_layer, last_layer;
-    const cJSON *devices;
-    const char *first_name, *last_name;
-} stage_fields;
-
-static const cs_field stage_table[] = {
-    {"first_layer", CS_FIELD_COUNT, offsetof(stage_fields, first_layer), .max = UINT32_MAX - 1,
-     .doc = "number of the stage's first layer, from 0"},
-    {"last_layer", CS_FIELD_COUNT, offsetof(stage_fields, last_layer), .max = UINT32_MAX - 1,
-     .doc = "number of its last layer"},
-    {"devices", CS_FIELD_JSON, offsetof(stage_fields, devices),
-     .doc = "devices that hold the stage, each a replica", .shape = "[device, ...]"},
-    {"first_layer_name", CS_FIELD_TEXT, offsetof(stage_fields, first_name), .fallback = "",
-     .doc = "for people"},
-    {"last_layer_name", CS_FIELD_TEXT, offsetof(stage_fields, last_name), .fallback = "",
-     .doc = "for people"},
     {0},
 };
 
@@ -84,122 +91,70 @@ cJSON *cs_plan_json(const cs_plan *plan, const cs_model *model)
     return NULL;
 }
 
-/* What is read grows here; arena-less since the parts have their final size only at the end. */
-typedef struct reading {
-    const cs_model *model;
-    cs_plan plan;
-    cs_arena arena; /* of texts that are not kept */
-} reading;
-
-static cs_status read_device(const cJSON *value, const cs_json_place *place, reading *r,
-                             cs_error *error)
+/* Appends a stage, for which there is room. */
+static cs_status add_stage(const stage_fields *fields, const cs_json_place *place,
+                           const cs_model *model, cs_plan *plan, cs_error *error)
 {
-    char got[CS_JSON_DESCRIBED_BYTES];
-    double number = value->valuedouble;
-    if (!cJSON_IsNumber(value) || !(number >= 0 && number < CS_PLAN_DEVICES) ||
-        number != (double)(uint32_t)number)
-        return cs_json_invalid(place, error, "must be the number of a device, from 0 (got %s)",
-                               cs_json_describe(value, got, sizeof(got)));
-    r->plan.devices[r->plan.n_devices++] = (uint32_t)number;
+    uint32_t expected = plan->n_stages == 0 ? 0 : plan->stages[plan->n_stages - 1].end_layer;
+    if (fields->first_layer != expected)
+        return cs_json_invalid(place, error,
+                               "first_layer must be %u, where the stage before ends (got %u)",
+                               expected, fields->first_layer);
+    if (fields->last_layer < fields->first_layer || fields->last_layer >= model->n_layers)
+        return cs_json_invalid(place, error,
+                               "last_layer must be from %u to %u, the model's last (got %u)",
+                               fields->first_layer, model->n_layers - 1, fields->last_layer);
+    plan->stages[plan->n_stages++] = (cs_stage){.first_layer = fields->first_layer,
+                                                .end_layer = fields->last_layer + 1,
+                                                .first_device = plan->n_devices,
+                                                .n_devices = fields->devices.n};
+    memcpy(plan->devices + plan->n_devices, fields->devices.items,
+           fields->devices.n * sizeof(*plan->devices));
+    plan->n_devices += fields->devices.n;
     return CS_OK;
 }
 
-static cs_status read_devices(const cJSON *list, const cs_json_place *place, cs_stage *stage,
-                              reading *r, cs_error *error)
-{
-    cs_json_place devices = {.up = place, .key = "devices"};
-    if (!cJSON_IsArray(list) || !list->child)
-        return cs_json_invalid(&devices, error, "must be a list of one device at least");
-    stage->first_device = r->plan.n_devices;
-    cs_json_place element = {.up = &devices};
-    cs_status status = CS_OK;
-    for (const cJSON *value = list->child; value && status == CS_OK; value = value->next) {
-        status = read_device(value, &element, r, error);
-        element.index++;
-        stage->n_devices++;
-    }
-    return status;
-}
-
-static cs_status read_stage(const cJSON *value, const cs_json_place *place, reading *r,
-                            cs_error *error)
-{
-    stage_fields fields;
-    cs_status status = cs_field_read(value, place, (const cs_field *const[]){stage_table, NULL},
-                                     (void *const[]){&fields}, &r->arena, error);
-    if (status != CS_OK)
-        return status;
-    uint32_t expected = r->plan.n_stages == 0 ? 0 : r->plan.stages[r->plan.n_stages - 1].end_layer;
-    if (fields.first_layer != expected)
-        return cs_json_invalid(place, error,
-                               "first_layer must be %u, where the stage before ends (got %u)",
-                               expected, fields.first_layer);
-    if (fields.last_layer < fields.first_layer || fields.last_layer >= r->model->n_layers)
-        return cs_json_invalid(place, error,
-                               "last_layer must be from %u to %u, the model's last (got %u)",
-                               fields.first_layer, r->model->n_layers - 1, fields.last_layer);
-    cs_stage *stage = &r->plan.stages[r->plan.n_stages++];
-    *stage = (cs_stage){fields.first_layer, fields.last_layer + 1, 0, 0};
-    return read_devices(fields.devices, place, stage, r, error);
-}
-
-static cs_status check_end(const reading *r, const cs_json_place *place, cs_error *error)
-{
-    uint32_t end = r->plan.stages[r->plan.n_stages - 1].end_layer;
-    if (end == r->model->n_layers)
-        return CS_OK;
-    return cs_json_invalid(place, error, "the stages hold layers 0 to %u, the model \"%s\" has %u",
-                           end - 1, r->model->name, r->model->n_layers);
-}
-
-/* Enough room for all stages, and for every device that any of them lists. */
-static bool reserve(reading *r, const cJSON *stages)
-{
-    size_t n_stages = 1, n_devices = 1;
-    for (const cJSON *stage = stages->child; stage; stage = stage->next) {
-        n_stages++;
-        n_devices += (size_t)cJSON_GetArraySize(cs_json_member(stage, "devices"));
-    }
-    r->plan.stages = calloc(n_stages, sizeof(*r->plan.stages));
-    r->plan.devices = calloc(n_devices, sizeof(*r->plan.devices));
-    return r->plan.stages && r->plan.devices;
-}
-
-static cs_status read_stages(const cJSON *list, const cs_json_place *root, reading *r,
-                             cs_error *error)
+static cs_status add_stages(const cs_list *list, const cs_json_place *root, const cs_model *model,
+                            cs_plan *plan, cs_error *error)
 {
     cs_json_place place = {.up = root, .key = "stages"};
-    if (!cJSON_IsArray(list))
-        return cs_json_invalid(&place, error, "must be a list of stages (got %s)",
-                               cs_json_kind(list));
-    if (!list->child)
-        return cs_json_invalid(&place, error, "must be a list of one stage at least");
-    if (!reserve(r, list))
+    const stage_fields *const *stages = list->items;
+    size_t n_devices = 0;
+    for (uint32_t i = 0; i < list->n; i++)
+        n_devices += stages[i]->devices.n;
+    plan->stages = calloc(list->n, sizeof(*plan->stages));
+    plan->devices = calloc(n_devices, sizeof(*plan->devices));
+    if (!plan->stages || !plan->devices)
         return cs_error_no_memory(error);
-    cs_json_place element = {.up = &place};
-    cs_status status = CS_OK;
-    for (const cJSON *value = list->child; value && status == CS_OK; value = value->next) {
-        status = read_stage(value, &element, r, error);
-        element.index++;
+    for (uint32_t i = 0; i < list->n; i++) {
+        cs_json_place at = {.up = &place, .index = (int)i};
+        cs_status status = add_stage(stages[i], &at, model, plan, error);
+        if (status != CS_OK)
+            return status;
     }
-    return status == CS_OK ? check_end(r, &place, error) : status;
+    const uint32_t end = plan->stages[plan->n_stages - 1].end_layer;
+    if (end == model->n_layers)
+        return CS_OK;
+    return cs_json_invalid(&place, error, "the stages hold layers 0 to %u, the model \"%s\" has %u",
+                           end - 1, model->name, model->n_layers);
 }
 
 cs_status cs_plan_read(const cJSON *root, const cs_json_place *place, const cs_model *model,
                        cs_plan *plan, cs_error *error)
 {
-    reading r = {.model = model};
-    cs_arena_init(&r.arena);
+    cs_plan made = {0};
+    cs_arena arena; /* of texts and lists that are not kept */
+    cs_arena_init(&arena);
     file_fields fields;
     cs_status status = cs_field_read(root, place, (const cs_field *const[]){file_table, NULL},
-                                     (void *const[]){&fields}, &r.arena, error);
+                                     (void *const[]){&fields}, &arena, error);
     if (status == CS_OK)
-        status = read_stages(fields.stages, place, &r, error);
-    cs_arena_finish(&r.arena);
+        status = add_stages(&fields.stages, place, model, &made, error);
+    cs_arena_finish(&arena);
     if (status == CS_OK)
-        *plan = r.plan;
+        *plan = made;
     else
-        cs_plan_finish(&r.plan);
+        cs_plan_finish(&made);
     return status;
 }
 

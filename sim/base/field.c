@@ -28,9 +28,13 @@ static const struct type {
                             CS_QUANTITY_FLOP_RATE, DBL_MAX},
     [CS_FIELD_NUMBER] = {"a number", "", CS_QUANTITY_NUMBER, DBL_MAX},
     [CS_FIELD_COUNT] = {"a whole number", "", CS_QUANTITY_NUMBER, UINT32_MAX},
+    [CS_FIELD_INTEGER] = {"a whole number", "", CS_QUANTITY_NUMBER, 9007199254740991.0},
     [CS_FIELD_BOOL] = {"true or false", "", CS_QUANTITY_NUMBER, 0},
     [CS_FIELD_CHOICE] = {"one of ", "", CS_QUANTITY_NUMBER, 0},
     [CS_FIELD_TEXT] = {"text", "", CS_QUANTITY_NUMBER, 0},
+    [CS_FIELD_OBJECT] = {"an object", "", CS_QUANTITY_NUMBER, 0},
+    [CS_FIELD_LIST] = {"a list", "", CS_QUANTITY_NUMBER, 0},
+    [CS_FIELD_VARIANT] = {"an object", "", CS_QUANTITY_NUMBER, 0},
     [CS_FIELD_JSON] = {"any JSON value", "", CS_QUANTITY_NUMBER, 0},
 };
 
@@ -47,7 +51,12 @@ const cs_field *cs_field_find(const cs_field *table, const char *name)
 
 static bool is_numeric(const cs_field *field)
 {
-    return field->type <= CS_FIELD_COUNT;
+    return field->type <= CS_FIELD_INTEGER;
+}
+
+static bool is_whole(const cs_field *field)
+{
+    return field->type == CS_FIELD_COUNT || field->type == CS_FIELD_INTEGER;
 }
 
 static bool has_unit(const cs_field *field)
@@ -94,6 +103,24 @@ static void list_choices(const cs_field *field, char *text, size_t size)
             (size_t)snprintf(text + end, size - end, "%s%s", i > 0 ? ", " : "", field->choices[i]);
 }
 
+/* "a number > 0 or \"count\"" */
+static void add_words(const cs_field *field, char *text, size_t size)
+{
+    size_t end = strlen(text);
+    for (const cs_field_word *word = field->words; word && word->text && end < size; word++)
+        end += (size_t)snprintf(text + end, size - end, " or \"%s\"", word->text);
+}
+
+static void describe_list(const cs_field *field, char *text, size_t size)
+{
+    char element[EXPECTED_BYTES];
+    cs_field_expected(field->of, element, sizeof(element));
+    if (field->each)
+        snprintf(text, size, "%s, or a list of these", element);
+    else
+        snprintf(text, size, "a list, each entry %s", element);
+}
+
 char *cs_field_expected(const cs_field *field, char *text, size_t size)
 {
     char range[2 * CS_UNITS_TEXT_BYTES + 16];
@@ -101,14 +128,18 @@ char *cs_field_expected(const cs_field *field, char *text, size_t size)
     bool any = field->min == 0 && !has_maximum(field) && !field->above_min;
     if (field->type == CS_FIELD_CHOICE)
         list_choices(field, text, size);
-    else if (field->type == CS_FIELD_JSON && field->shape)
+    else if (!is_numeric(field) && field->shape)
         snprintf(text, size, "%s", field->shape);
-    else if (!is_numeric(field) || (has_unit(field) && any))
+    else if (field->type == CS_FIELD_LIST)
+        describe_list(field, text, size);
+    else if (!is_numeric(field) || (has_unit(field) && any) ||
+             (field->type == CS_FIELD_INTEGER && field->min < 0 && field->max <= field->min))
         snprintf(text, size, "%s", noun);
     else if (has_maximum(field) && !(field->min < field->max))
         describe_range(field, text, size);
     else
         snprintf(text, size, "%s %s", noun, describe_range(field, range, sizeof(range)));
+    add_words(field, text, size);
     return text;
 }
 
@@ -116,7 +147,8 @@ static cs_status wrong_type(const cs_field *field, const cJSON *value, const cs_
                             cs_error *error)
 {
     char expected[EXPECTED_BYTES], got[CS_JSON_DESCRIBED_BYTES];
-    return cs_json_invalid(place, error, "must be %s%s (got %s)",
+    const bool list = field->type == CS_FIELD_LIST && !field->each && field->shape;
+    return cs_json_invalid(place, error, "must be %s%s%s (got %s)", list ? "a list, such as " : "",
                            cs_field_expected(field, expected, sizeof(expected)),
                            types[field->type].hint, cs_json_describe(value, got, sizeof(got)));
 }
@@ -139,22 +171,52 @@ static cs_status check_range(const cs_field *field, double number, const cJSON *
     return CS_OK;
 }
 
+static cs_status find_name(const char *text, const cs_field *field, const cs_json_place *place,
+                           bool *known, double *number, cs_error *error)
+{
+    const cs_json_place *above = place;
+    while (above && !above->names)
+        above = above->up;
+    if (!above)
+        return CS_OK;
+    const cs_field_names *names = above->names;
+    return names->find(names->context, text, field->type, place, known, number, error);
+}
+
+/* A word of the field's own, a name that the document has, or a number with a unit. */
+static cs_status read_text_number(const cs_field *field, const cJSON *value,
+                                  const cs_json_place *place, double *number, cs_error *error)
+{
+    const char *text = value->valuestring;
+    for (const cs_field_word *word = field->words; word && word->text; word++) {
+        if (strcmp(word->text, text) == 0) {
+            *number = word->value;
+            return CS_OK;
+        }
+    }
+    bool known = false;
+    cs_status status = find_name(text, field, place, &known, number, error);
+    if (status != CS_OK)
+        return status;
+    if (!known && !has_unit(field))
+        return wrong_type(field, value, place, error);
+    cs_error unit_error;
+    cs_error_init(&unit_error);
+    if (!known && cs_units_parse(text, types[field->type].quantity, number, &unit_error) != CS_OK)
+        return cs_json_invalid(place, error, "%s", unit_error.text);
+    return check_range(field, *number, value, place, error);
+}
+
 /* The number of any numeric field, in SI base units, checked. */
 static cs_status read_number(const cs_field *field, const cJSON *value, const cs_json_place *place,
                              double *number, cs_error *error)
 {
-    if (cJSON_IsNumber(value)) {
-        *number = value->valuedouble + 0.0; /* -0 becomes 0 */
-    } else if (cJSON_IsString(value) && has_unit(field)) {
-        cs_error unit_error;
-        cs_error_init(&unit_error);
-        cs_quantity quantity = types[field->type].quantity;
-        if (cs_units_parse(value->valuestring, quantity, number, &unit_error) != CS_OK)
-            return cs_json_invalid(place, error, "%s", unit_error.text);
-    } else {
+    if (cJSON_IsString(value))
+        return read_text_number(field, value, place, number, error);
+    if (!cJSON_IsNumber(value))
         return wrong_type(field, value, place, error);
-    }
-    if (field->type == CS_FIELD_COUNT && *number != floor(*number))
+    *number = value->valuedouble + 0.0; /* -0 becomes 0 */
+    if (is_whole(field) && *number != floor(*number))
         return wrong_type(field, value, place, error);
     return check_range(field, *number, value, place, error);
 }
@@ -170,7 +232,9 @@ static cs_status store_number(const cs_field *field, const cJSON *value, const c
         if (!cs_time_from_seconds(number, member))
             return wrong_type(field, value, place, error);
     } else if (field->type == CS_FIELD_BYTES) {
-        *(int64_t *)member = llround(number);
+        *(int64_t *)member = isinf(number) ? INT64_MAX : llround(number);
+    } else if (field->type == CS_FIELD_INTEGER) {
+        *(int64_t *)member = (int64_t)number;
     } else if (field->type == CS_FIELD_COUNT) {
         *(uint32_t *)member = (uint32_t)number;
     } else {
@@ -209,9 +273,80 @@ static cs_status store_text(const cs_field *field, const cJSON *value, const cs_
 }
 
 static cs_status store(const cs_field *field, const cJSON *value, const cs_json_place *place,
+                       void *member, cs_arena *arena, cs_error *error);
+
+static cs_status store_object(const cs_field *field, const cJSON *value, const cs_json_place *place,
+                              void **member, cs_arena *arena, cs_error *error)
+{
+    void *made = cs_arena_alloc(arena, 1, field->size);
+    if (!made)
+        return cs_error_no_memory(error);
+    cs_status status = cs_field_read(value, place, (const cs_field *const[]){field->of, NULL},
+                                     (void *const[]){made}, arena, error);
+    if (status == CS_OK)
+        *member = made;
+    return status;
+}
+
+static cs_status check_length(const cs_field *field, uint32_t n, const cs_json_place *place,
+                              cs_error *error)
+{
+    if (field->most > 0 && field->least == field->most && n != field->most)
+        return cs_json_invalid(place, error, "must have %u entries (got %u)", field->most, n);
+    if (field->most > 0 && (n < field->least || n > field->most))
+        return cs_json_invalid(place, error, "must have from %u to %u entries (got %u)",
+                               field->least, field->most, n);
+    if (n < field->least)
+        return cs_json_invalid(place, error, "must have at least %u entr%s (got %u)", field->least,
+                               field->least == 1 ? "y" : "ies", n);
+    return CS_OK;
+}
+
+static cs_status store_elements(const cs_field *element, const cJSON *list,
+                                const cs_json_place *place, char *items, cs_arena *arena,
+                                cs_error *error)
+{
+    cs_json_place at = {.up = place};
+    cs_status status = CS_OK;
+    for (const cJSON *value = list->child; value; value = value->next, at.index++) {
+        cs_status one = store(element, value, &at,
+                              items + (size_t)at.index * cs_field_size(element), arena, error);
+        status = status != CS_OK ? status : one;
+    }
+    return status;
+}
+
+static cs_status store_list(const cs_field *field, const cJSON *value, const cs_json_place *place,
+                            cs_list *member, cs_arena *arena, cs_error *error)
+{
+    const bool one = field->each && !cJSON_IsArray(value);
+    if (!one && !cJSON_IsArray(value))
+        return wrong_type(field, value, place, error);
+    cs_list list = {.n = one ? 1 : (uint32_t)cJSON_GetArraySize(value), .one = one};
+    cs_status status = one ? CS_OK : check_length(field, list.n, place, error);
+    if (status != CS_OK)
+        return status;
+    list.items = cs_arena_alloc(arena, list.n, cs_field_size(field->of));
+    if (!list.items)
+        return cs_error_no_memory(error);
+    status = one ? store(field->of, value, place, list.items, arena, error)
+                 : store_elements(field->of, value, place, list.items, arena, error);
+    if (status == CS_OK)
+        *member = list;
+    return status;
+}
+
+static cs_status store(const cs_field *field, const cJSON *value, const cs_json_place *place,
                        void *member, cs_arena *arena, cs_error *error)
 {
     switch (field->type) {
+    case CS_FIELD_OBJECT:
+        return store_object(field, value, place, member, arena, error);
+    case CS_FIELD_LIST:
+        return store_list(field, value, place, member, arena, error);
+    case CS_FIELD_VARIANT:
+        memset(member, 0, field->size);
+        return field->kind->read(value, place, member, arena, error);
     case CS_FIELD_BOOL:
         if (!cJSON_IsBool(value))
             return wrong_type(field, value, place, error);
@@ -296,16 +431,54 @@ static cs_status missing_key(const cs_field *field, const cs_json_place *object,
                            types[field->type].hint);
 }
 
-/* Members that may be left out become NULL. */
+size_t cs_field_size(const cs_field *field)
+{
+    switch (field->type) {
+    case CS_FIELD_TIME:
+        return sizeof(cs_time);
+    case CS_FIELD_BYTES:
+    case CS_FIELD_INTEGER:
+        return sizeof(int64_t);
+    case CS_FIELD_COUNT:
+    case CS_FIELD_CHOICE:
+        return sizeof(uint32_t);
+    case CS_FIELD_BOOL:
+        return sizeof(bool);
+    case CS_FIELD_LIST:
+        return sizeof(cs_list);
+    case CS_FIELD_VARIANT:
+        return field->size;
+    case CS_FIELD_TEXT:
+    case CS_FIELD_OBJECT:
+    case CS_FIELD_JSON:
+        return sizeof(void *);
+    default:
+        return sizeof(double);
+    }
+}
+
+/* Whether its member is NULL, or all zero, when the key was left out. */
+static bool has_null(const cs_field *field)
+{
+    return field->type >= CS_FIELD_TEXT;
+}
+
+static bool is_double(const cs_field *field)
+{
+    return field->type == CS_FIELD_NUMBER || field->type == CS_FIELD_BANDWIDTH ||
+           field->type == CS_FIELD_FLOP_RATE;
+}
+
+/* False for what cannot be left out. */
 static bool leave_out(const cs_field *field, void *member)
 {
-    if (*field->fallback != '\0')
+    if (*field->fallback != '\0' || !(has_null(field) || is_double(field)))
         return false;
-    if (field->type == CS_FIELD_TEXT)
-        *(const char **)member = NULL;
-    else if (field->type == CS_FIELD_JSON)
-        *(const cJSON **)member = NULL;
-    return field->type == CS_FIELD_TEXT || field->type == CS_FIELD_JSON;
+    if (is_double(field))
+        *(double *)member = NAN;
+    else
+        memset(member, 0, cs_field_size(field));
+    return true;
 }
 
 static cs_status read_field(const cs_field *field, const cJSON *object,
@@ -366,35 +539,94 @@ cs_status cs_field_read(const cJSON *object, const cs_json_place *place,
     return status;
 }
 
-/* NULL when memory runs out. */
-static cJSON *write_value(const cs_field *field, const void *member)
+static cJSON *write_value(const cs_field *field, const void *member);
+
+/* NULL when memory runs out, as of the others. */
+static cJSON *write_object(const cs_field *table, const void *in)
+{
+    cJSON *object = cJSON_CreateObject();
+    if (object && cs_field_write(table, in, object))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+static cJSON *write_list(const cs_field *element, const cs_list *list)
+{
+    if (list->one)
+        return write_value(element, list->items);
+    cJSON *array = cJSON_CreateArray();
+    for (uint32_t i = 0; array && i < list->n; i++) {
+        cJSON *value = write_value(element, (const char *)list->items + i * cs_field_size(element));
+        if (!value || !cJSON_AddItemToArray(array, value)) {
+            cJSON_Delete(value);
+            cJSON_Delete(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static double number_of(const cs_field *field, const void *member)
 {
     switch (field->type) {
     case CS_FIELD_TIME:
-        return cJSON_CreateNumber(cs_time_seconds(*(const cs_time *)member));
+        return cs_time_seconds(*(const cs_time *)member);
     case CS_FIELD_BYTES:
-        return cJSON_CreateNumber((double)*(const int64_t *)member);
+        return *(const int64_t *)member == INT64_MAX && field->words
+                   ? INFINITY
+                   : (double)*(const int64_t *)member;
+    case CS_FIELD_INTEGER:
+        return (double)*(const int64_t *)member;
     case CS_FIELD_COUNT:
-        return cJSON_CreateNumber(*(const uint32_t *)member);
+        return *(const uint32_t *)member;
+    default:
+        return *(const double *)member;
+    }
+}
+
+static cJSON *write_number(const cs_field *field, const void *member)
+{
+    const double number = number_of(field, member);
+    for (const cs_field_word *word = field->words; word && word->text; word++) {
+        if (!(word->value < number) && !(word->value > number))
+            return cJSON_CreateString(word->text);
+    }
+    return cJSON_CreateNumber(number);
+}
+
+static cJSON *write_value(const cs_field *field, const void *member)
+{
+    switch (field->type) {
     case CS_FIELD_BOOL:
         return cJSON_CreateBool(*(const bool *)member);
     case CS_FIELD_CHOICE:
         return cJSON_CreateString(field->choices[*(const uint32_t *)member]);
     case CS_FIELD_TEXT:
         return cJSON_CreateString(*(const char *const *)member);
+    case CS_FIELD_OBJECT:
+        return write_object(field->of, *(const void *const *)member);
+    case CS_FIELD_LIST:
+        return write_list(field->of, member);
+    case CS_FIELD_VARIANT:
+        return field->kind->write(member);
     case CS_FIELD_JSON:
         return cJSON_Duplicate(*(const cJSON *const *)member, true);
     default:
-        return cJSON_CreateNumber(*(const double *)member);
+        return write_number(field, member);
     }
 }
 
-/* A text or a document that is NULL was left out, and is left out again. */
+/* What was left out is left out again. */
 static bool is_left_out(const cs_field *field, const void *member)
 {
-    if (field->type == CS_FIELD_TEXT)
-        return !*(const char *const *)member;
-    return field->type == CS_FIELD_JSON && !*(const cJSON *const *)member;
+    if (field->type == CS_FIELD_VARIANT)
+        return field->kind->is_empty(member);
+    if (field->type == CS_FIELD_LIST)
+        return !((const cs_list *)member)->items;
+    if (is_double(field))
+        return isnan(*(const double *)member);
+    return has_null(field) && !*(const void *const *)member;
 }
 
 bool cs_field_write(const cs_field *table, const void *in, cJSON *object)

@@ -26,26 +26,74 @@ typedef enum cs_field_type {
     CS_FIELD_FLOP_RATE, /* double, flop/s */
     CS_FIELD_NUMBER,    /* double */
     CS_FIELD_COUNT,     /* uint32_t, a whole number */
+    CS_FIELD_INTEGER,   /* int64_t, a whole number, exact below 2^53 */
     CS_FIELD_BOOL,      /* bool */
     CS_FIELD_CHOICE,    /* uint32_t, the position of one of `choices` */
     CS_FIELD_TEXT,      /* const char *, in the arena */
+    CS_FIELD_OBJECT,    /* T *, in the arena: a struct of `size` bytes that the table `of` fills */
+    CS_FIELD_LIST,      /* cs_list, elements as the field `of` says */
+    CS_FIELD_VARIANT,   /* of `size` bytes: what `kind` reads, which knows its form */
     CS_FIELD_JSON, /* const cJSON *, as it stands in the document (which must live on): for values
                     * that have a reader of their own; any JSON type */
 } cs_field_type;
+
+/* A list in the arena. */
+typedef struct cs_list {
+    uint32_t n;
+    bool one;    /* there was a value in place of a list, as `each` permits; n is 1 */
+    void *items; /* n of what the element's type stores; NULL when it was left out */
+} cs_list;
+
+/* A text that stands for a number: "unlimited". */
+typedef struct cs_field_word {
+    const char *text; /* NULL ends a table */
+    double value;     /* of BYTES, INFINITY is INT64_MAX */
+} cs_field_word;
+
+typedef struct cs_field_kind cs_field_kind;
 
 typedef struct cs_field {
     const char *name; /* NULL ends a table */
     cs_field_type type;
     size_t offset;        /* of the member in the struct that is filled */
     const char *fallback; /* the default, as a user would write it (a TEXT or CHOICE without
-                           * quotes); NULL: required. For TEXT and JSON, "" leaves the member NULL
-                           * when the key is missing */
+                           * quotes); NULL: required. "" leaves a TEXT, OBJECT, LIST, VARIANT or
+                           * JSON out when the key is missing: its member is zero; of what is
+                           * stored as a double, it is NaN */
     double min, max; /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
     bool above_min;  /* the minimum itself is excluded */
     const char *const *choices; /* of CS_FIELD_CHOICE, ended by NULL */
+    const cs_field_word *words; /* of numbers, or NULL: texts that may stand for one */
+    const struct cs_field *of;  /* of OBJECT: its table; of LIST: one field, the element */
+    size_t size;                /* of OBJECT and VARIANT */
+    const cs_field_kind *kind;  /* of VARIANT */
+    bool each;                  /* of LIST: a value in place of a list stands for all of them */
+    uint32_t least, most;       /* of LIST: how many elements; most 0: any number */
     const char *doc;            /* one line, for people */
-    const char *shape; /* of CS_FIELD_JSON: what it looks like, for people ("[first, ...]") */
+    const char *shape; /* what it looks like, for people, where the type does not say ("[x, y]") */
 } cs_field;
+
+/* Values whose form depends on what stands in them, such as an object whose keys follow from the name
+ * in it. */
+struct cs_field_kind {
+    /* Fills the zeroed member. */
+    CS_MUST_CHECK cs_status (*read)(const cJSON *value, const cs_json_place *place, void *member,
+                                    cs_arena *arena, cs_error *error);
+    /* The value again, resolved; NULL when memory runs out. */
+    cJSON *(*write)(const void *member);
+    /* Whether it was left out. */
+    bool (*is_empty)(const void *member);
+};
+
+/* Quantities that a document may name in place of a number ("measured node"), asked before a text is
+ * read as a number with a unit. A cs_json_place above has them. */
+typedef struct cs_field_names {
+    /* Leaves *known as it is, false, when the text is none of them. */
+    CS_MUST_CHECK cs_status (*find)(const void *context, const char *text, cs_field_type type,
+                                    const cs_json_place *place, bool *known, double *number,
+                                    cs_error *error);
+    const void *context;
+} cs_field_names;
 
 /* Reads the members of `object` into `out`. Unknown keys, wrong types, values out of range and
  * missing required keys each add a message, and reading goes on, so that several are reported in
@@ -60,6 +108,9 @@ CS_MUST_CHECK cs_status cs_field_read(const cJSON *object, const cs_json_place *
 /* Adds the fields of `in` to `object` with their resolved values, in the order of the table:
  * quantities as numbers in SI base units. False when memory runs out. */
 bool cs_field_write(const cs_field *table, const void *in, cJSON *object);
+
+/* The bytes that a field's type stores at its offset. */
+size_t cs_field_size(const cs_field *field);
 
 /* The field of that name, or NULL. */
 const cs_field *cs_field_find(const cs_field *table, const char *name);

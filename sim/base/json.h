@@ -29,9 +29,10 @@ enum {
  * The root of a document has no `up` and bears the file's name. */
 typedef struct cs_json_place {
     const struct cs_json_place *up;
-    const char *file; /* of the root only */
-    const char *key;  /* of an object's member, or NULL */
-    int index;        /* of an array's element, when there is no key */
+    const char *file;                   /* of the root only */
+    const struct cs_field_names *names; /* for all that stands below, or NULL: see field.h */
+    const char *key;                    /* of an object's member, or NULL */
+    int index;                          /* of an array's element, when there is no key */
 } cs_json_place;
 
 /* Checks and parses. On success *root is the caller's, to free with cJSON_Delete. `name` stands for

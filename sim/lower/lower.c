@@ -15,6 +15,26 @@ static const char *const algorithm_names[] = {
 static const char *const fidelity_names[] = {"auto", "flow", "analytic", "alpha_beta", NULL};
 static const char *const order_names[] = {"given", "found", NULL};
 
+const cs_field cs_lower_level_fields[] = {
+    {"alpha", CS_FIELD_TIME, offsetof(cs_alpha_beta, alpha), .fallback = "0 s",
+     .doc = "what a message takes whatever its size"},
+    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_alpha_beta, bandwidth), .above_min = true,
+     .doc = "1 / beta"},
+    {0}};
+
+#define LEVEL(key, number)                                                                         \
+    {                                                                                              \
+        key, CS_FIELD_OBJECT,                                                                      \
+            offsetof(cs_given_levels, level) + (number) * sizeof(cs_alpha_beta *),                 \
+            .fallback = "", .of = cs_lower_level_fields, .size = sizeof(cs_alpha_beta)             \
+    }
+
+static const cs_field levels_fields[] = {LEVEL("gpu_pair", CS_LEVEL_GPU_PAIR),
+                                         LEVEL("node", CS_LEVEL_NODE),
+                                         LEVEL("rack", CS_LEVEL_RACK),
+                                         LEVEL("system", CS_LEVEL_SYSTEM),
+                                         {0}};
+
 const cs_field cs_lower_fields[] = {
     {"algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, algorithm), .fallback = "usual",
      .choices = algorithm_names,
@@ -31,48 +51,12 @@ const cs_field cs_lower_fields[] = {
      .choices = order_names, .doc = "of the ranks; found: each followed by the nearest one left"},
     {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",
      .doc = "messages of the whole run up to which the fidelity auto simulates them"},
-    {"levels", CS_FIELD_JSON, offsetof(cs_lower_options, given_levels), .fallback = "",
+    {"levels", CS_FIELD_OBJECT, offsetof(cs_lower_options, given), .fallback = "",
+     .of = levels_fields, .size = sizeof(cs_given_levels),
      .doc =
          "alpha and beta for alpha_beta; of a level that is not given, those of a message's route",
      .shape = "{gpu_pair, node, rack, system: {level}}"},
     {0}};
-
-const cs_field cs_lower_level_fields[] = {
-    {"alpha", CS_FIELD_TIME, offsetof(cs_alpha_beta, alpha), .fallback = "0 s",
-     .doc = "what a message takes whatever its size"},
-    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_alpha_beta, bandwidth), .above_min = true,
-     .doc = "1 / beta"},
-    {0}};
-
-typedef struct levels_section {
-    const cJSON *levels[CS_N_LEVELS];
-} levels_section;
-
-static const cs_field levels_fields[] = {
-    {"gpu_pair", CS_FIELD_JSON, offsetof(levels_section, levels[CS_LEVEL_GPU_PAIR]),
-     .fallback = ""},
-    {"node", CS_FIELD_JSON, offsetof(levels_section, levels[CS_LEVEL_NODE]), .fallback = ""},
-    {"rack", CS_FIELD_JSON, offsetof(levels_section, levels[CS_LEVEL_RACK]), .fallback = ""},
-    {"system", CS_FIELD_JSON, offsetof(levels_section, levels[CS_LEVEL_SYSTEM]), .fallback = ""},
-    {0}};
-
-static cs_status read_levels(const cs_json_place *section, cs_arena *arena,
-                             cs_lower_options *options, cs_error *error)
-{
-    levels_section given;
-    const cs_json_place place = {.up = section, .key = "levels"};
-    cs_status status =
-        cs_field_read(options->given_levels, &place, (const cs_field *const[]){levels_fields, NULL},
-                      (void *const[]){&given}, arena, error);
-    for (uint32_t i = 0; i < CS_N_LEVELS && status == CS_OK; i++) {
-        const cs_json_place at = {.up = &place, .key = levels_fields[i].name};
-        if (given.levels[i])
-            status = cs_field_read(given.levels[i], &at,
-                                   (const cs_field *const[]){cs_lower_level_fields, NULL},
-                                   (void *const[]){&options->levels[i]}, arena, error);
-    }
-    return status;
-}
 
 cs_status cs_lower_read(const cJSON *value, const cs_json_place *place, cs_arena *arena,
                         cs_lower_options *options, cs_error *error)
@@ -80,11 +64,15 @@ cs_status cs_lower_read(const cJSON *value, const cs_json_place *place, cs_arena
     const cs_json_place levels = {.up = place, .key = "levels"};
     cs_status status = cs_field_read(value, place, (const cs_field *const[]){cs_lower_fields, NULL},
                                      (void *const[]){options}, arena, error);
-    if (status != CS_OK || !options->given_levels)
+    if (status != CS_OK || !options->given)
         return status;
     if (options->fidelity != CS_FIDELITY_ALPHA_BETA)
         return cs_json_invalid(&levels, error, "goes with \"fidelity\": \"alpha_beta\" only");
-    return read_levels(place, arena, options, error);
+    for (uint32_t i = 0; i < CS_N_LEVELS; i++) {
+        if (options->given->level[i])
+            options->levels[i] = *options->given->level[i];
+    }
+    return CS_OK;
 }
 
 const char *cs_fidelity_name(cs_fidelity fidelity)

@@ -24,14 +24,18 @@ typedef enum cs_fidelity {
     CS_FIDELITY_ALPHA_BETA
 } cs_fidelity;
 
+typedef struct cs_given_levels {
+    cs_alpha_beta *level[CS_N_LEVELS]; /* NULL: not given */
+} cs_given_levels;
+
 typedef struct cs_lower_options {
-    uint32_t algorithm;        /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
-    uint32_t chunks;           /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
-    uint32_t fidelity;         /* cs_fidelity */
-    uint32_t order;            /* 0: given, 1: found */
-    uint32_t most_flows;       /* up to which the fidelity "auto" takes flows, of the whole graph */
-    const cJSON *given_levels; /* the object that `levels` are read from, or NULL */
-    cs_alpha_beta levels[CS_N_LEVELS];
+    uint32_t algorithm;     /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
+    uint32_t chunks;        /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
+    uint32_t fidelity;      /* cs_fidelity */
+    uint32_t order;         /* 0: given, 1: found */
+    uint32_t most_flows;    /* up to which the fidelity "auto" takes flows, of the whole graph */
+    cs_given_levels *given; /* by the scenario, or NULL */
+    cs_alpha_beta levels[CS_N_LEVELS]; /* those that are given; of others the bandwidth is 0 */
     const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */
 } cs_lower_options;
 

@@ -332,17 +332,14 @@ cs_status cs_draft_read_costs(cs_draft *draft, cs_error *error)
 
 enum { PAIR = 2 };
 
-/* What a key wants: the latency of a message, or the bandwidth that long ones get, of a stream of
- * them where that was measured. */
-static cs_status link_value(const cs_draft *draft, const char *key, cs_cost_level level,
+/* What a time or a bandwidth of a link is: the latency of a message, or the bandwidth that long ones
+ * get, of a stream of them where that was measured. */
+static cs_status link_value(const cs_costs *costs, bool latency, cs_cost_level level,
                             const cs_json_place *place, double *out, cs_error *error)
 {
-    const cs_cost_network *send = cs_costs_network(&draft->costs, CS_COST_SEND, level, PAIR);
-    const cs_cost_network *stream = cs_costs_network(&draft->costs, CS_COST_STREAM, level, PAIR);
-    const bool latency = strstr(key, "latenc") != NULL;
+    const cs_cost_network *send = cs_costs_network(costs, CS_COST_SEND, level, PAIR);
+    const cs_cost_network *stream = cs_costs_network(costs, CS_COST_STREAM, level, PAIR);
     const cs_cost_network *from = latency || !stream ? send : stream;
-    if (!latency && !strstr(key, "bandwidth"))
-        return cs_json_invalid(place, error, "only latencies and bandwidths of links are measured");
     if (!from)
         return cs_json_invalid(place, error,
                                "no costs of a message between two ranks on the level \"%s\": they "
@@ -358,56 +355,25 @@ static cs_status link_value(const cs_draft *draft, const char *key, cs_cost_leve
     return CS_OK;
 }
 
-static cs_status measure_value(const cs_draft *draft, cJSON *value, const char *key,
-                               const cs_json_place *place, cs_error *error)
+static cs_status find_measured(const void *context, const char *text, cs_field_type type,
+                               const cs_json_place *place, bool *known, double *number,
+                               cs_error *error)
 {
     static const char prefix[] = "measured ";
-    double number = 0;
-    if (strncmp(value->valuestring, prefix, strlen(prefix)) != 0)
+    if (strncmp(text, prefix, strlen(prefix)) != 0)
         return CS_OK;
+    if (type != CS_FIELD_TIME && type != CS_FIELD_BANDWIDTH)
+        return cs_json_invalid(place, error, "only latencies and bandwidths of links are measured");
+    *known = true;
     for (uint32_t level = 0; level < CS_N_COST_LEVELS; level++) {
-        if (strcmp(value->valuestring + strlen(prefix), cs_cost_level_names[level]) != 0)
-            continue;
-        const cs_status status =
-            link_value(draft, key, (cs_cost_level)level, place, &number, error);
-        if (status != CS_OK)
-            return status;
-        cJSON_free(value->valuestring);
-        value->valuestring = NULL;
-        value->type = cJSON_Number;
-        cJSON_SetNumberValue(value, number);
-        return CS_OK;
+        if (strcmp(text + strlen(prefix), cs_cost_level_names[level]) == 0)
+            return link_value(context, type == CS_FIELD_TIME, (cs_cost_level)level, place, number,
+                              error);
     }
     return cs_json_invalid(place, error, "must be \"measured node\" or \"measured network\"");
 }
 
-/* The values of lists and objects within, lists under the key that they stand at. */
-static cs_status measure_all(const cs_draft *draft, cJSON *value, const char *key,
-                             const cs_json_place *place, cs_error *error)
+cs_field_names cs_scenario_measured_links(const cs_costs *costs)
 {
-    cs_status status = CS_OK;
-    int i = 0;
-    if (cJSON_IsString(value))
-        return measure_value(draft, value, key, place, error);
-    if (!cJSON_IsObject(value) && !cJSON_IsArray(value))
-        return CS_OK;
-    for (cJSON *item = value->child; item; item = item->next, i++) {
-        const cs_json_place at = {.up = place, .key = item->string, .index = i};
-        const cs_status one =
-            measure_all(draft, item, item->string ? item->string : key, &at, error);
-        status = status == CS_OK ? one : status;
-    }
-    return status;
-}
-
-cs_status cs_draft_measure_links(cs_draft *draft, cs_error *error)
-{
-    const cs_json_place place = {.up = &draft->root, .key = "platform"};
-    if (!cJSON_IsObject(draft->top.platform))
-        return CS_OK;
-    draft->platform_copy = cJSON_Duplicate(draft->top.platform, true);
-    if (!draft->platform_copy)
-        return cs_error_no_memory(error);
-    draft->top.platform = draft->platform_copy;
-    return measure_all(draft, draft->platform_copy, "", &place, error);
+    return (cs_field_names){find_measured, costs};
 }

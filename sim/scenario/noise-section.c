@@ -2,18 +2,24 @@
 
 #include <inttypes.h>
 
+#define SPREAD .of = cs_noise_spread_fields, .size = sizeof(cs_spread), .shape = "{spread}"
+
 const cs_field cs_scenario_stragglers_fields[] = {
-    {"devices", CS_FIELD_JSON, offsetof(cs_stragglers_section, devices), .fallback = "",
-     .doc = "x of each device, for the whole run: all that it computes takes 1 + x times as long",
-     .shape = "{spread}"},
-    {"tasks", CS_FIELD_JSON, offsetof(cs_stragglers_section, tasks), .fallback = "",
-     .doc = "x of each computation", .shape = "{spread}"},
+    {"devices", CS_FIELD_OBJECT, offsetof(cs_stragglers_section, devices), .fallback = "", SPREAD,
+     .doc = "x of each device, for the whole run: all that it computes takes 1 + x times as long"},
+    {"tasks", CS_FIELD_OBJECT, offsetof(cs_stragglers_section, tasks), .fallback = "", SPREAD,
+     .doc = "x of each computation"},
     {0}};
+
+static const cs_field device_field = {"device", CS_FIELD_COUNT};
+static const cs_field pair_field = {"pair", CS_FIELD_LIST, .of = &device_field, .least = 2,
+                                    .most = 2};
 
 const cs_field cs_scenario_background_fields[] = {
     {"flows", CS_FIELD_COUNT, offsetof(cs_background_section, flows), .fallback = "0",
      .max = 1 << 16, .doc = "sources of messages, each between two devices drawn in every run"},
-    {"pairs", CS_FIELD_JSON, offsetof(cs_background_section, pairs), .fallback = "",
+    {"pairs", CS_FIELD_LIST, offsetof(cs_background_section, pairs), .fallback = "",
+     .of = &pair_field, .least = 1,
      .doc = "instead of flows: a source for each, from the first device to the second",
      .shape = "[[device, device], ...]"},
     {"bytes", CS_FIELD_BYTES, offsetof(cs_background_section, bytes), .min = 1,
@@ -23,109 +29,76 @@ const cs_field cs_scenario_background_fields[] = {
             "0: none"},
     {0}};
 
-/* Nothing where there is no such object. */
-static cs_status read_spread(const cJSON *value, const cs_json_place *section, const char *key,
-                             bool shares, cs_arena *arena, cs_spread *spread, cs_error *error)
+/* Zero where there is none. */
+static cs_status take_spread(const cs_spread *given, const cs_json_place *section, const char *key,
+                             bool shares, cs_spread *spread, cs_error *error)
 {
     const cs_json_place place = {.up = section, .key = key};
-    if (!value)
+    if (!given)
         return CS_OK;
-    const cs_status status =
-        cs_field_read(value, &place, (const cs_field *const[]){cs_noise_spread_fields, NULL},
-                      (void *const[]){spread}, arena, error);
-    return status == CS_OK ? cs_spread_check(spread, shares, &place, error) : status;
+    *spread = *given;
+    return cs_spread_check(spread, shares, &place, error);
 }
 
-static cs_status read_stragglers(const cJSON *value, const cs_json_place *platform, cs_arena *arena,
-                                 cs_noise *noise, cs_error *error)
+static cs_status take_stragglers(const cs_stragglers_section *section,
+                                 const cs_json_place *platform, cs_noise *noise, cs_error *error)
 {
     const cs_json_place place = {.up = platform, .key = "stragglers"};
-    cs_stragglers_section section;
-    if (!value)
+    if (!section)
         return CS_OK;
-    cs_status status =
-        cs_field_read(value, &place, (const cs_field *const[]){cs_scenario_stragglers_fields, NULL},
-                      (void *const[]){&section}, arena, error);
-    if (status != CS_OK)
-        return status;
-    status =
-        read_spread(section.devices, &place, "devices", false, arena, &noise->slow_devices, error);
+    const cs_status devices =
+        take_spread(section->devices, &place, "devices", false, &noise->slow_devices, error);
     const cs_status tasks =
-        read_spread(section.tasks, &place, "tasks", false, arena, &noise->slow_tasks, error);
-    return status == CS_OK ? tasks : status;
+        take_spread(section->tasks, &place, "tasks", false, &noise->slow_tasks, error);
+    return devices == CS_OK ? tasks : devices;
 }
 
-static cs_status read_pair(const cJSON *value, const cs_json_place *place, cs_pair *pair,
-                           cs_error *error)
-{
-    double ends[2];
-    uint32_t n;
-    if (!cJSON_IsArray(value) || cJSON_GetArraySize(value) != 2)
-        return cs_json_invalid(place, error, "must be a list of two devices");
-    const cs_status status = cs_topology_numbers(value, place, 0, true, 2, ends, &n, error);
-    if (status != CS_OK)
-        return status;
-    *pair = (cs_pair){(uint32_t)ends[0], (uint32_t)ends[1]};
-    return pair->source != pair->target
-               ? CS_OK
-               : cs_json_invalid(place, error, "must be two different devices");
-}
-
-static cs_status read_pairs(const cJSON *list, const cs_json_place *background, cs_arena *arena,
+static cs_status take_pairs(const cs_list *pairs, const cs_json_place *background, cs_arena *arena,
                             cs_noise *noise, cs_error *error)
 {
     const cs_json_place place = {.up = background, .key = "pairs"};
-    if (!cJSON_IsArray(list) || !list->child)
-        return cs_json_invalid(&place, error, "must be a list of pairs (got %s)",
-                               cs_json_kind(list));
-    noise->n_sources = (uint32_t)cJSON_GetArraySize(list);
-    noise->pairs = cs_arena_alloc(arena, noise->n_sources, sizeof(*noise->pairs));
+    const cs_list *ends = pairs->items;
+    noise->n_sources = pairs->n;
+    noise->pairs = cs_arena_alloc(arena, pairs->n, sizeof(*noise->pairs));
     if (!noise->pairs)
         return cs_error_no_memory(error);
-    cs_status status = CS_OK;
-    const cJSON *value = list->child;
-    for (uint32_t i = 0; i < noise->n_sources && status == CS_OK; i++, value = value->next) {
+    for (uint32_t i = 0; i < pairs->n; i++) {
         const cs_json_place at = {.up = &place, .index = (int)i};
-        status = read_pair(value, &at, &noise->pairs[i], error);
+        const uint32_t *devices = ends[i].items;
+        if (devices[0] == devices[1])
+            return cs_json_invalid(&at, error, "must be two different devices");
+        noise->pairs[i] = (cs_pair){devices[0], devices[1]};
     }
-    return status;
+    return CS_OK;
 }
 
-static cs_status read_background(cs_draft *draft, const cs_json_place *platform, cs_error *error)
+static cs_status take_background(const cs_background_section *section, cs_sharing sharing,
+                                 const cs_json_place *platform, cs_arena *arena, cs_noise *noise,
+                                 cs_error *error)
 {
     const cs_json_place place = {.up = platform, .key = "background"};
-    cs_noise *noise = &draft->scenario->noise;
-    const cs_sharing sharing = draft->platform.shared;
-    cs_background_section section;
-    if (!draft->platform.background)
+    if (!section)
         return CS_OK;
-    cs_status status = cs_field_read(draft->platform.background, &place,
-                                     (const cs_field *const[]){cs_scenario_background_fields, NULL},
-                                     (void *const[]){&section}, &draft->scenario->arena, error);
-    if (status != CS_OK)
-        return status;
-    if ((section.flows > 0) == (section.pairs != NULL))
+    if ((section->flows > 0) == (section->pairs.n > 0))
         return cs_json_invalid(&place, error, "must have one of \"flows\" and \"pairs\"");
     if (sharing == CS_SHARING_NONE || sharing == CS_SHARING_PHI)
         return cs_json_invalid(&place, error,
                                "needs a \"sharing\" by which messages meet: fifo, max_min, or phi "
                                "with \"count\"");
-    noise->n_sources = section.flows;
-    noise->bytes = section.bytes;
-    noise->gap = section.gap;
-    return section.pairs ? read_pairs(section.pairs, &place, &draft->scenario->arena, noise, error)
-                         : CS_OK;
+    noise->n_sources = section->flows;
+    noise->bytes = section->bytes;
+    noise->gap = section->gap;
+    return section->pairs.n > 0 ? take_pairs(&section->pairs, &place, arena, noise, error) : CS_OK;
 }
 
-cs_status cs_draft_read_noise(cs_draft *draft, const cs_json_place *platform, cs_error *error)
+cs_status cs_scenario_noise(const cs_platform_section *section, const cs_json_place *platform,
+                            cs_arena *arena, cs_noise *noise, cs_error *error)
 {
-    cs_noise *noise = &draft->scenario->noise;
-    cs_arena *arena = &draft->scenario->arena;
     const cs_status jitter =
-        read_spread(draft->platform.jitter, platform, "jitter", true, arena, &noise->jitter, error);
-    const cs_status stragglers =
-        read_stragglers(draft->platform.stragglers, platform, arena, noise, error);
-    const cs_status background = read_background(draft, platform, error);
+        take_spread(section->jitter, platform, "jitter", true, &noise->jitter, error);
+    const cs_status stragglers = take_stragglers(section->stragglers, platform, noise, error);
+    const cs_status background =
+        take_background(section->background, section->shared, platform, arena, noise, error);
     return jitter != CS_OK ? jitter : stragglers != CS_OK ? stragglers : background;
 }
 

@@ -6,19 +6,20 @@
 #include "sim/scenario/sections.h"
 
 typedef struct cs_stragglers_section {
-    const cJSON *devices, *tasks;
+    cs_spread *devices, *tasks; /* NULL: none */
 } cs_stragglers_section;
 
 typedef struct cs_background_section {
     uint32_t flows;
-    const cJSON *pairs;
+    cs_list pairs; /* of cs_list, of two uint32_t */
     int64_t bytes;
     cs_time gap;
 } cs_background_section;
 
-/* Fills the scenario's noise, once the rest of the section is read. */
-CS_MUST_CHECK cs_status cs_draft_read_noise(cs_draft *draft, const cs_json_place *platform,
-                                            cs_error *error);
+/* The noise that a platform section, which stands at `platform`, asks for. */
+CS_MUST_CHECK cs_status cs_scenario_noise(const cs_platform_section *section,
+                                          const cs_json_place *platform, cs_arena *arena,
+                                          cs_noise *noise, cs_error *error);
 
 /* Whether the platform, once it is built, has the devices that are named. */
 CS_MUST_CHECK cs_status cs_draft_check_noise(const cs_draft *draft, const cs_json_place *platform,

@@ -2,11 +2,16 @@
 
 #include "sim/base/text.h"
 
-#include <string.h>
+#include <math.h>
 
 static const char *const sharing_names[] = {"none", "fifo", "phi", "max_min", NULL};
 static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_FIFO, CS_SHARING_PHI,
                                       CS_SHARING_MAX_MIN};
+
+static const cs_field memory_field = {"memory", CS_FIELD_BYTES, .min = 1,
+                                      .words =
+                                          (const cs_field_word[]){{"unlimited", INFINITY}, {0}}};
+static const cs_field speed_field = {"speed", CS_FIELD_NUMBER, .above_min = true};
 
 const cs_field cs_scenario_platform_fields[] = {
     {"topology", CS_FIELD_TEXT, offsetof(cs_platform_section, topology),
@@ -16,146 +21,96 @@ const cs_field cs_scenario_platform_fields[] = {
      .doc = "GPUs; 0: as many as the schedule needs, one per layer for a pipeline; pipelines of "
             "named models and dp have to be told, but for a topology from a file, "
             "which has its own number"},
-    {"memory", CS_FIELD_JSON, offsetof(cs_platform_section, memory), .fallback = "",
+    {"memory", CS_FIELD_LIST, offsetof(cs_platform_section, memory), .fallback = "",
+     .of = &memory_field, .each = true,
      .doc = "of a device, or a list with one entry per device; when not given, that of a named "
             "model's device, else unlimited",
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
-    {"speed", CS_FIELD_JSON, offsetof(cs_platform_section, speed), .fallback = "1",
+    {"speed", CS_FIELD_LIST, offsetof(cs_platform_section, speed), .fallback = "1",
+     .of = &speed_field, .each = true,
      .doc = "factor by which a device is faster than the model's times say, or a list",
      .shape = "number or [number, ...]"},
     {"sharing", CS_FIELD_CHOICE, offsetof(cs_platform_section, sharing), .fallback = "fifo",
      .choices = sharing_names, .doc = "how transfers share links"},
-    {"phi", CS_FIELD_JSON, offsetof(cs_platform_section, phi), .fallback = "",
+    {"phi", CS_FIELD_NUMBER, offsetof(cs_platform_section, phi), .fallback = "", .min = 1,
+     .words = (const cs_field_word[]){{"count", CS_PHI_COUNT}, {0}},
      .doc = "with sharing phi: contention coefficient, or \"count\" for the number of transfers on "
-            "the link",
-     .shape = "number >= 1 or \"count\""},
+            "the link"},
     {"blocking", CS_FIELD_BOOL, offsetof(cs_platform_section, blocking), .fallback = "false",
      .doc = "point-to-point transfers occupy the compute of sender and receiver"},
-    {"jitter", CS_FIELD_JSON, offsetof(cs_platform_section, jitter), .fallback = "",
+    {"jitter", CS_FIELD_OBJECT, offsetof(cs_platform_section, jitter), .fallback = "",
+     .of = cs_noise_spread_fields, .size = sizeof(cs_spread),
      .doc = "share of its bandwidth that each link has lost in a run", .shape = "{spread}"},
-    {"stragglers", CS_FIELD_JSON, offsetof(cs_platform_section, stragglers), .fallback = "",
+    {"stragglers", CS_FIELD_OBJECT, offsetof(cs_platform_section, stragglers), .fallback = "",
+     .of = cs_scenario_stragglers_fields, .size = sizeof(cs_stragglers_section),
      .doc = "devices and computations that take longer", .shape = "{stragglers}"},
-    {"background", CS_FIELD_JSON, offsetof(cs_platform_section, background), .fallback = "",
+    {"background", CS_FIELD_OBJECT, offsetof(cs_platform_section, background), .fallback = "",
+     .of = cs_scenario_background_fields, .size = sizeof(cs_background_section),
      .doc = "messages of others on the links", .shape = "{background}"},
     {0},
 };
 
-/* One value of a list or for all devices, read by a field table of its own. */
-typedef struct device_value {
-    int64_t memory;
-    double speed;
-} device_value;
-
-static const cs_field memory_field[] = {
-    {"memory", CS_FIELD_BYTES, offsetof(device_value, memory), .min = 1}, {0}};
-static const cs_field speed_field[] = {
-    {"speed", CS_FIELD_NUMBER, offsetof(device_value, speed), .above_min = true}, {0}};
-
-static bool is_unlimited(const cJSON *value)
-{
-    return cJSON_IsString(value) && strcmp(value->valuestring, "unlimited") == 0;
-}
-
-/* Reads one value as if it were the member `name` of an object at `place`, so that the field tables
- * do all checking. */
-static cs_status read_value(const cJSON *value, const cs_field *field, const char *name,
-                            const cs_json_place *place, device_value *out, cs_error *error)
-{
-    cs_field table[] = {*field, {0}};
-    cJSON member = *value;
-    table[0].name = name;
-    member.string = (char *)(uintptr_t)name;
-    member.next = member.prev = NULL;
-    cJSON object = {.type = cJSON_Object, .child = &member};
-    *out = (device_value){.memory = INT64_MAX, .speed = 1};
-    if (field == memory_field && is_unlimited(value))
-        return CS_OK;
-    return cs_field_read(&object, place, (const cs_field *const[]){table, NULL},
-                         (void *const[]){out}, NULL, error);
-}
-
-/* What stands in the section, or what is taken for it when nothing does: a named model knows which
- * device it runs on. In the section, so that the resolved scenario shows it. */
+/* What is taken for the section's memory when it has none: a named model knows which device it runs
+ * on. Put into the section, so that the resolved scenario shows it. */
 static cs_status settle_memory(cs_draft *draft, cs_error *error)
 {
     const int64_t of_device = draft->model.device_memory;
-    if (draft->platform.memory)
+    if (draft->platform.memory.items)
         return CS_OK;
-    cJSON *value = cs_arena_alloc(&draft->scenario->arena, 1, sizeof(*value));
+    int64_t *value = cs_arena_alloc(&draft->scenario->arena, 1, sizeof(*value));
     if (!value)
         return cs_error_no_memory(error);
-    if (of_device > 0)
-        *value = (cJSON){.type = cJSON_Number, .valuedouble = (double)of_device};
-    else
-        *value = (cJSON){.type = cJSON_String, .valuestring = (char *)(uintptr_t) "unlimited"};
-    draft->platform.memory = value;
+    *value = of_device > 0 ? of_device : INT64_MAX;
+    draft->platform.memory = (cs_list){.n = 1, .one = true, .items = value};
     return CS_OK;
 }
 
-static void set_device(cs_device *device, const cs_field *field, const device_value *value)
+/* A list has an entry for each device. */
+static cs_status check_entries(const cs_draft *draft, const cs_list *list, const char *key,
+                               cs_error *error)
 {
-    if (field == memory_field)
-        device->capacity = value->memory;
-    else
-        device->speed = value->speed;
+    const cs_json_place section = {.up = &draft->root, .key = "platform"};
+    const cs_json_place place = {.up = &section, .key = key};
+    const uint32_t n = draft->scenario->platform.n_devices;
+    if (list->one || list->n == n)
+        return CS_OK;
+    return cs_json_invalid(&place, error, "must have one entry for each of %u devices (got %u)", n,
+                           list->n);
 }
 
-/* Gives each device its entry of the list. */
-static cs_status set_each(cs_draft *draft, const cJSON *list, const cs_field *field,
-                          const cs_json_place *place, cs_error *error)
+static cs_status set_devices(cs_draft *draft, cs_error *error)
 {
+    const cs_list *memory = &draft->platform.memory, *speed = &draft->platform.speed;
     cs_platform *platform = &draft->scenario->platform;
-    cs_status status = CS_OK;
-    const cJSON *element = list->child;
-    if ((uint32_t)cJSON_GetArraySize(list) != platform->n_devices)
-        return cs_json_invalid(place, error, "must have one entry for each of %u devices (got %d)",
-                               platform->n_devices, cJSON_GetArraySize(list));
-    for (uint32_t d = 0; d < platform->n_devices; d++, element = element->next) {
-        device_value value;
-        char index[16];
-        snprintf(index, sizeof(index), "%u", d);
-        cs_status one = read_value(element, field, index, place, &value, error);
-        set_device(&platform->devices[d], field, &value);
-        status = status == CS_OK ? one : status;
+    const cs_status memories = check_entries(draft, memory, "memory", error);
+    const cs_status speeds = check_entries(draft, speed, "speed", error);
+    for (uint32_t d = 0; d < platform->n_devices && memories == CS_OK && speeds == CS_OK; d++) {
+        cs_device *device = &platform->devices[d];
+        device->capacity = ((const int64_t *)memory->items)[memory->one ? 0 : d];
+        device->speed = ((const double *)speed->items)[speed->one ? 0 : d];
     }
-    return status;
+    return memories == CS_OK ? speeds : memories;
 }
 
-/* Gives each device its entry of the list, or all of them the one value. */
-static cs_status set_devices(cs_draft *draft, const cJSON *value, const cs_field *field,
-                             cs_error *error)
+/* What `sharing` and `phi` say together. */
+static cs_status settle_sharing(cs_platform_section *platform, const cs_json_place *section,
+                                cs_error *error)
 {
-    cs_platform *platform = &draft->scenario->platform;
-    cs_json_place section = {.up = &draft->root, .key = "platform"};
-    cs_json_place place = {.up = &section, .key = field->name};
-    device_value read;
-    if (cJSON_IsArray(value))
-        return set_each(draft, value, field, &place, error);
-    cs_status status = read_value(value, field, field->name, &section, &read, error);
-    for (uint32_t d = 0; d < platform->n_devices; d++)
-        set_device(&platform->devices[d], field, &read);
-    return status;
-}
-
-static cs_status read_phi(cs_platform_section *platform, const cs_json_place *section,
-                          cs_error *error)
-{
-    const cJSON *phi = platform->phi;
-    cs_json_place place = {.up = section, .key = "phi"};
+    const bool given = !isnan(platform->phi);
+    const cs_json_place place = {.up = section, .key = "phi"};
     platform->shared = sharings[platform->sharing];
     platform->coefficient = 1;
     if (platform->shared != CS_SHARING_PHI)
-        return phi ? cs_json_invalid(&place, error, "goes with \"sharing\": \"phi\" only") : CS_OK;
-    if (cJSON_IsString(phi) && strcmp(phi->valuestring, "count") == 0) {
+        return given ? cs_json_invalid(&place, error, "goes with \"sharing\": \"phi\" only")
+                     : CS_OK;
+    if (!given)
+        return cs_json_invalid(&place, error,
+                               "must be given with \"sharing\": \"phi\": a number >= 1 or "
+                               "\"count\"");
+    if (platform->phi > CS_PHI_COUNT)
+        platform->coefficient = platform->phi;
+    else
         platform->shared = CS_SHARING_COUNT;
-        return CS_OK;
-    }
-    char got[CS_JSON_DESCRIBED_BYTES] = "nothing";
-    if (!cJSON_IsNumber(phi) || !(phi->valuedouble >= 1))
-        return cs_json_invalid(
-            &place, error, "must be a number >= 1 or \"count\" with \"sharing\": \"phi\" (got %s)",
-            phi ? cs_json_describe(phi, got, sizeof(got)) : got);
-    platform->coefficient = phi->valuedouble;
     return CS_OK;
 }
 
@@ -189,7 +144,8 @@ static cs_status find_kind(cs_draft *draft, const cJSON *value, const cs_json_pl
 
 cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
 {
-    cs_json_place place = {.up = &draft->root, .key = "platform"};
+    const cs_field_names measured = cs_scenario_measured_links(&draft->costs);
+    cs_json_place place = {.up = &draft->root, .key = "platform", .names = &measured};
     const cJSON *value = draft->top.platform;
     cs_arena *arena = &draft->scenario->arena;
     cs_status status = find_kind(draft, value, &place, error);
@@ -205,8 +161,10 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
     status = cs_topology_params(draft->platform.kind, value, &place, cs_scenario_platform_fields,
                                 &draft->platform, arena, &draft->platform.params, error);
     if (status == CS_OK)
-        status = read_phi(&draft->platform, &place, error);
-    return status == CS_OK ? cs_draft_read_noise(draft, &place, error) : status;
+        status = settle_sharing(&draft->platform, &place, error);
+    if (status == CS_OK)
+        status = cs_scenario_noise(&draft->platform, &place, arena, &draft->scenario->noise, error);
+    return status;
 }
 
 /* A pipeline of a model from a file, or of a uniform one, has a device per layer where it is told
@@ -309,10 +267,7 @@ cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error)
     platform->sharing = section->shared;
     platform->phi = section->coefficient;
     const cs_json_place place = {.up = &draft->root, .key = "platform"};
-    const cs_status parts[] = {set_devices(draft, section->memory, memory_field, error),
-                               set_devices(draft, section->speed, speed_field, error),
-                               cs_draft_check_noise(draft, &place, error)};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == CS_OK; i++)
-        status = parts[i];
-    return status;
+    status = set_devices(draft, error);
+    const cs_status noise = cs_draft_check_noise(draft, &place, error);
+    return status == CS_OK ? noise : status;
 }

@@ -86,10 +86,8 @@ static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *err
     status = status == CS_OK ? name : status;
     cs_status costs = cs_draft_read_costs(draft, error);
     status = status == CS_OK ? costs : status;
-    cs_status links = costs == CS_OK ? cs_draft_measure_links(draft, error) : costs;
-    if (links != CS_OK)
-        draft->top.platform = NULL; /* was reported, or cannot be read without the costs */
-    status = status == CS_OK ? links : status;
+    if (costs != CS_OK)
+        draft->top.platform = NULL; /* cannot be read without the costs */
     cs_status (*const readers[])(cs_draft *, cs_error *) = {
         cs_draft_read_model, cs_draft_read_platform, cs_draft_read_schedule};
     const cJSON *sections[] = {draft->top.model, draft->top.platform, draft->top.schedule};
@@ -137,7 +135,6 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
     if (draft->unplanned && scenario->name)
         return CS_OK;
     scenario->resolved = scenario->name ? cs_draft_resolved(draft, error) : NULL;
-    scenario->collectives.given_levels = NULL; /* of the document, which may not live on */
     return scenario->resolved ? CS_OK : cs_error_or_no_memory(error);
 }
 
@@ -168,7 +165,6 @@ static cs_status read_scenario(const cJSON *root, const char *path, bool unplann
         status = keep_net(&draft, error);
     cs_net_finish(&draft.model.net);
     cs_costs_finish(&draft.costs);
-    cJSON_Delete(draft.platform_copy);
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;

@@ -32,14 +32,19 @@ typedef struct cs_uniform_section {
     int64_t weights, activation, workspace;
 } cs_uniform_section;
 
+enum { CS_PHI_COUNT = 0 }; /* "phi": "count" */
+
 typedef struct cs_platform_section {
     const char *topology;
     uint32_t devices; /* 0: as many as the schedule needs */
-    const cJSON *memory, *speed;
+    cs_list memory;   /* int64_t, per device or one for all; INT64_MAX: unlimited */
+    cs_list speed;    /* double, the same */
     uint32_t sharing; /* position in its choices */
-    const cJSON *phi;
+    double phi;       /* NaN: not given; CS_PHI_COUNT */
     bool blocking;
-    const cJSON *jitter, *stragglers, *background;
+    cs_spread *jitter; /* NULL: none; the same of the next two */
+    struct cs_stragglers_section *stragglers;
+    struct cs_background_section *background;
     cs_sharing shared;  /* what `sharing` and `phi` say together */
     double coefficient; /* phi, or 1 */
     const cs_topology *kind;
@@ -73,7 +78,6 @@ typedef struct cs_draft {
     cs_costs costs;         /* of all files; empty when there are none */
     cs_status costs_status; /* of what was counted while the model was built */
     cs_measured measured;   /* how the model asks them */
-    cJSON *platform_copy;   /* of the section, with measured numbers in it; or NULL */
     cs_scenario *scenario;  /* what is built */
 } cs_draft;
 
@@ -92,9 +96,9 @@ CS_MUST_CHECK cs_status cs_draft_read_costs(cs_draft *draft, cs_error *error);
 /* CS_INVALID, naming them, when there are times that were not measured and no device either. */
 CS_MUST_CHECK cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error);
 
-/* Puts numbers in the place of "measured node" and "measured network" in the platform section.
- * CS_INVALID where nothing of the kind was measured. */
-CS_MUST_CHECK cs_status cs_draft_measure_links(cs_draft *draft, cs_error *error);
+/* "measured node" and "measured network" as latencies and bandwidths of the platform section.
+ * CS_INVALID where nothing of the kind was measured. The costs must live as long. */
+cs_field_names cs_scenario_measured_links(const cs_costs *costs);
 
 /* Each reads its section, and loads or builds nothing that is large. */
 CS_MUST_CHECK cs_status cs_draft_read_model(cs_draft *draft, cs_error *error);
