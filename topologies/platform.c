@@ -19,6 +19,16 @@ void cs_platform_finish(cs_platform *platform)
     *platform = (cs_platform){0};
 }
 
+const char *cs_sharing_name(cs_sharing sharing)
+{
+    static const char *const names[] = {
+#define NAME(name, text) text,
+        CS_SHARING_MAP(NAME)
+#undef NAME
+    };
+    return names[sharing];
+}
+
 const char *cs_vertex_kind_name(cs_vertex_kind kind)
 {
     static const char *const names[] = {

@@ -83,12 +83,12 @@ struct cs_platform {
     uint32_t n_devices;
     cs_device *devices;
     uint32_t
-        node_devices;   /* devices 0 .. node_devices - 1 share a node, the next ones another, ...;
+        node_devices; /* devices 0 .. node_devices - 1 share a node, the next ones another, ...;
                             * 0: not known, or all in one */
-    uint32_t node_nics; /* NICs of a node; 0: not known */
-    uint32_t rack_devices; /* the same of racks, groups and pods: what stays below the top level of
+    const uint32_t *nic_of; /* per device of a node: its NIC of the node; NULL: not known */
+    uint32_t rack_devices;  /* the same of racks, groups and pods: what stays below the top level of
                              * the network; 0: not known, or there is one */
-    uint32_t n_ports;      /* terminals n_devices .. n_devices + n_ports - 1 */
+    uint32_t n_ports;       /* terminals n_devices .. n_devices + n_ports - 1 */
     uint32_t n_vertices;
     cs_vertex *vertices;
     uint32_t n_links;
@@ -152,6 +152,9 @@ static inline uint32_t cs_star_down(uint32_t device)
 {
     return 2 * device + 1;
 }
+
+/* "max_min" */
+const char *cs_sharing_name(cs_sharing sharing);
 
 const char *cs_vertex_kind_name(cs_vertex_kind kind);
 

@@ -4,9 +4,11 @@
 
 #include <string.h>
 
-static const char *const sharing_names[] = {"none", "fifo", "phi", "max_min", NULL};
-static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_FIFO, CS_SHARING_PHI,
-                                      CS_SHARING_MAX_MIN};
+/* The position of a sharing in the choices; the first one leaves it to the topology. */
+enum { SHARING_AUTO, SHARING_NONE, SHARING_FIFO, SHARING_PHI, SHARING_MAX_MIN };
+static const char *const sharing_names[] = {"auto", "none", "fifo", "phi", "max_min", NULL};
+static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_NONE, CS_SHARING_FIFO,
+                                      CS_SHARING_PHI, CS_SHARING_MAX_MIN};
 
 const cs_field cs_scenario_platform_fields[] = {
     {"topology", CS_FIELD_TEXT, offsetof(cs_platform_section, topology),
@@ -23,8 +25,10 @@ const cs_field cs_scenario_platform_fields[] = {
     {"speed", CS_FIELD_JSON, offsetof(cs_platform_section, speed), .fallback = "1",
      .doc = "factor by which a device is faster than the model's times say, or a list",
      .shape = "number or [number, ...]"},
-    {"sharing", CS_FIELD_CHOICE, offsetof(cs_platform_section, sharing), .fallback = "fifo",
-     .choices = sharing_names, .doc = "how transfers share links"},
+    {"sharing", CS_FIELD_CHOICE, offsetof(cs_platform_section, sharing), .fallback = "auto",
+     .choices = sharing_names,
+     .doc =
+         "how transfers share links; auto: max_min, but fifo where there are no switches (ring)"},
     {"phi", CS_FIELD_JSON, offsetof(cs_platform_section, phi), .fallback = "",
      .doc = "with sharing phi: contention coefficient, or \"count\" for the number of transfers on "
             "the link",
@@ -137,11 +141,15 @@ static cs_status set_devices(cs_draft *draft, const cJSON *value, const cs_field
     return status;
 }
 
-static cs_status read_phi(cs_platform_section *platform, const cs_json_place *section,
-                          cs_error *error)
+/* Settles `sharing` in the section, so that the resolved scenario shows it. */
+static cs_status read_sharing(cs_platform_section *platform, const cs_json_place *section,
+                              cs_error *error)
 {
     const cJSON *phi = platform->phi;
     cs_json_place place = {.up = section, .key = "phi"};
+    if (platform->sharing == SHARING_AUTO)
+        platform->sharing =
+            cs_topology_sharing(platform->kind) == CS_SHARING_FIFO ? SHARING_FIFO : SHARING_MAX_MIN;
     platform->shared = sharings[platform->sharing];
     platform->coefficient = 1;
     if (platform->shared != CS_SHARING_PHI)
@@ -205,7 +213,7 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
     status = cs_topology_params(draft->platform.kind, value, &place, cs_scenario_platform_fields,
                                 &draft->platform, arena, &draft->platform.params, error);
     if (status == CS_OK)
-        status = read_phi(&draft->platform, &place, error);
+        status = read_sharing(&draft->platform, &place, error);
     return status == CS_OK ? cs_draft_read_noise(draft, &place, error) : status;
 }
 
