@@ -153,8 +153,11 @@ static inline uint32_t cs_star_down(uint32_t device)
     return 2 * device + 1;
 }
 
-/* "max_min" */
-const char *cs_sharing_name(cs_sharing sharing);
+enum { CS_SHARING_TEXT_BYTES = 32 };
+
+/* "max_min", "phi 2", "phi count": in the words of scenarios, written to `text`, which is returned;
+ * NULL of a platform without links. */
+const char *cs_sharing_text(const cs_platform *platform, char text[CS_SHARING_TEXT_BYTES]);
 
 const char *cs_vertex_kind_name(cs_vertex_kind kind);
 
