@@ -97,8 +97,9 @@ struct cs_platform {
     cs_route_function *route;
     const void *layout; /* what `route` needs to know, private to the topology */
     cs_sharing sharing;
-    double phi;     /* of CS_SHARING_PHI, >= 1 */
-    cs_arena arena; /* owns all of the above */
+    double phi;          /* of CS_SHARING_PHI, >= 1 */
+    const char *warning; /* what is valid and hardly meant, for people; or NULL */
+    cs_arena arena;      /* owns all of the above */
 };
 
 /* Zeroed platforms can be finished. */
