@@ -161,7 +161,8 @@ static void print_words(const cs_figure_column *column, uint32_t n_points, FILE 
         if (n == n_points)
             fprintf(out, "%-18s everywhere", cs_figure_word(column, i));
         else
-            fprintf(out, "%s%s (%u points)", separator, cs_figure_word(column, i), n);
+            fprintf(out, "%s%s (%u point%s)", separator, cs_figure_word(column, i), n,
+                    n == 1 ? "" : "s");
         separator = ", ";
     }
     fputc('\n', out);

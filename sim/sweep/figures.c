@@ -41,8 +41,8 @@ static bool add_number(cJSON *figures, const char *prefix, const char *key, doub
 static bool add_top_level(cJSON *figures, const cJSON *result)
 {
     for (const cJSON *member = result->child; member; member = member->next) {
-        if (is_figure(member) && strlen(member->string) < KEY_BYTES / 2 &&
-            !add_figure(figures, member->string, member))
+        if (is_figure(member) && strcmp(member->string, "sharing") != 0 &&
+            strlen(member->string) < KEY_BYTES / 2 && !add_figure(figures, member->string, member))
             return false;
     }
     return true;
