@@ -567,8 +567,8 @@ static void test_fidelities(void **state)
     static const char *const platforms[] = {
         "{\"topology\":\"abci\"}", "{\"topology\":\"dgx1-v100\"}", "{\"topology\":\"dgx-a100\"}",
         "{\"topology\":\"torus\",\"shape\":[4,4],\"bandwidth\":\"10 GB/s\",\"latency\":\"1 us\"}"};
-    static const char *const algorithms[] = {"ring", "halving", "tree", "hierarchical",
-                                             "segmented"};
+    static const char *const algorithms[] = {"ring",         "halving",   "tree",
+                                             "hierarchical", "segmented", "ring_per_nic"};
     enum { TREE = 2, TORUS = 3 };
     for (size_t p = 0; p < ROWS(platforms); p++)
         for (size_t a = 0; a < (p == TORUS ? TREE + 1 : ROWS(algorithms)); a++) {
