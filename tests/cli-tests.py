@@ -171,6 +171,8 @@ class Messages(Case):
         for row in (['tiny.json', *set_('/schedule={"kind": "pipedream"}')],
                     ['tiny.json', *set_('/schedule={"kind": "pipedream"}', '/iterations=16')],
                     ['named.json', *set_(dp, '/platform/devices=16', '/collectives/algorithm=direct')],
+                    ['named.json', *set_(dp, '/platform/devices=16')],
+                    ['named.json', *set_(dp, '/platform/devices=12', '/model/batch_size=48')],
                     ['tiny.json', *set_(dp, ring % '1 GB/s', '/platform/bandwidth=1')]):
             done = run('run', *row, '--no-output', *quiet)
             text += f"$ sim run {' '.join(row)}\n{done.stderr}=> {done.returncode}\n\n"

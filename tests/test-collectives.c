@@ -496,6 +496,10 @@ static void test_bus_bandwidth(void **state)
     }
 }
 
+#define OF_8(kind, fitting)                                                                        \
+    "s.json: /collectives/algorithm: must fit the " kind " of 8 ranks: one of " fitting            \
+    ", usual, auto (got "
+
 /* An algorithm that was named and does not fit is an error, which says where, and what fits. */
 static void test_named_and_unfit(void **state)
 {
@@ -506,29 +510,23 @@ static void test_named_and_unfit(void **state)
         uint32_t n;
     } rows[] = {
         {THIN, "segmented",
-         "s.json: /collectives/algorithm: must fit the all_reduce of 8 ranks: one of ring, "
-         "halving, "
-         "tree, usual, auto (got segmented, which is for all_reduce over several nodes with as "
-         "many "
-         "ranks each, at least 2)",
+         OF_8("all_reduce", "ring, halving, tree") "segmented, which is for all_reduce over "
+                                                   "several nodes with the same number of ranks "
+                                                   "each, at least 2)",
          CS_ALL_REDUCE, 8},
         {THIN, "hierarchical",
-         "s.json: /collectives/algorithm: must fit the all_reduce of 8 ranks: one of ring, "
-         "halving, "
-         "tree, usual, auto (got hierarchical, which is for all_reduce over several nodes with as "
-         "many ranks each, at least 2)",
+         OF_8("all_reduce", "ring, halving, tree") "hierarchical, which is for all_reduce over "
+                                                   "several nodes with the same number of ranks "
+                                                   "each, at least 2)",
          CS_ALL_REDUCE, 8},
         {SWITCH, "direct",
-         "s.json: /collectives/algorithm: must fit the all_reduce of 8 ranks: one of ring, "
-         "halving, "
-         "tree, usual, auto (got direct, which is for broadcast, reduce, scatter, gather, "
-         "all_to_all "
-         "and halo)",
+         OF_8("all_reduce", "ring, halving, tree") "direct, which is for broadcast, reduce, "
+                                                   "scatter, gather, all_to_all and halo)",
          CS_ALL_REDUCE, 8},
         {TWO_NICS, "halving",
-         "s.json: /collectives/algorithm: must fit the broadcast of 8 ranks: one of ring, tree, "
-         "direct, ring_per_nic, usual, auto (got halving, which is for all_reduce, and "
-         "reduce_scatter and all_gather of 2^n ranks)",
+         OF_8("broadcast",
+              "ring, tree, direct, ring_per_nic") "halving, which is for all_reduce, and "
+                                                  "reduce_scatter and all_gather of 2^n ranks)",
          CS_BROADCAST, 8},
         {TWO_NICS, "ring_per_nic", NULL, CS_BROADCAST, 8},
     };

@@ -511,9 +511,10 @@ static const cs_algorithm ring = {
 static const cs_algorithm ring_per_nic = {
     .name = "ring_per_nic",
     .doc = "a ring for each NIC of a node, all at once",
-    .needs = "all_reduce, reduce_scatter, all_gather, broadcast and reduce over several nodes with "
-             "as many ranks each, which use several NICs of their node (not with alpha_beta, where "
-             "a rank has one port)",
+    .needs =
+        "all_reduce, reduce_scatter, all_gather, broadcast and reduce over several nodes with "
+        "the same number of ranks each, at least 2, that use several NICs (not with alpha_beta, "
+        "where a rank has one port)",
     .fits = rings_fit,
     .uses_chunks = is_chain,
     .count = rings_count,
@@ -540,7 +541,7 @@ static const cs_algorithm tree = {
 static const cs_algorithm hierarchical = {
     .name = "hierarchical",
     .doc = "in the nodes, then one rank of each",
-    .needs = "all_reduce over several nodes with as many ranks each, at least 2",
+    .needs = "all_reduce over several nodes with the same number of ranks each, at least 2",
     .fits = nodes_fit,
     .uses_chunks = always,
     .count = hierarchical_count,
@@ -549,7 +550,7 @@ static const cs_algorithm hierarchical = {
 static const cs_algorithm segmented = {
     .name = "segmented",
     .doc = "in the nodes, then every rank with its peers",
-    .needs = "all_reduce over several nodes with as many ranks each, at least 2",
+    .needs = "all_reduce over several nodes with the same number of ranks each, at least 2",
     .fits = nodes_fit,
     .uses_chunks = never,
     .count = segmented_count,

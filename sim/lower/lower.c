@@ -555,6 +555,7 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
                 cs_way_decide(l->from, &l->from->classes[cls], l->platform, l->options, way, error);
             if (status != CS_OK)
                 return status;
+            report->one_nic |= way->one_nic;
         }
         if (way->n_sends >= CS_LIST) /* its rounds could not even be walked through */
             return too_large((double)way->n_sends, error);

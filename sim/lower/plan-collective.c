@@ -106,6 +106,18 @@ static uint32_t count_nics(const cs_platform *platform, const uint32_t *devices,
     return nics;
 }
 
+/* Whether nodes are unlike (else they have a ring per NIC), and the first one uses several NICs. */
+static bool leaves_nics(const cs_platform *platform, const cs_way *way)
+{
+    uint32_t ranks = 0;
+    if (!platform || !platform->nic_of || way->collective.node_ranks > 0 || !way->network)
+        return false;
+    const uint32_t size = platform->node_devices, first = way->devices[0] / size;
+    while (ranks < way->collective.n && way->devices[ranks] / size == first)
+        ranks++;
+    return count_nics(platform, way->devices, ranks) > 1;
+}
+
 static bool several_nodes(const cs_platform *platform, const uint32_t *devices, uint32_t n)
 {
     bool several = false;
@@ -240,6 +252,9 @@ cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_pla
     made.n_sends = made.algorithm->count(&made.collective);
     made.network = several_nodes(platform, made.devices, group.n);
     made.measured = cs_measured_find(options->measured, cls->kind, made.network, group.n);
+    made.one_nic = options->algorithm == CS_ALGORITHM_USUAL && !made.measured &&
+                   options->fidelity != CS_FIDELITY_ALPHA_BETA && cls->kind != CS_ALL_TO_ALL &&
+                   strcmp(made.algorithm->name, "ring") == 0 && leaves_nics(platform, &made);
     *way = made;
     return CS_OK;
 }
