@@ -664,6 +664,23 @@ static void test_no_levels(void **state)
     cs_platform_finish(&platform);
 }
 
+/* The rounds of a ring are alike, and one is enough to know all: 60,000 ranks have 7.2e9 messages. On
+ * a crossbar with 10 GB/s and 1 us, shares of 1000 B: 2 * 59,999 * (1 us + 0.1 us). */
+static void test_many_ranks(void **state)
+{
+    (void)state;
+    enum { RANKS = 60000 };
+    static uint32_t devices[RANKS];
+    const run_row row = {.name = "many", .platform = SWITCH, .sharing = CS_SHARING_MAX_MIN};
+    const cs_collective of = {.kind = CS_ALL_REDUCE, .n = RANKS, .bytes = RANKS * INT64_C(1000)};
+    cs_platform platform = make_platform(&row, RANKS);
+    for (uint32_t i = 0; i < RANKS; i++)
+        devices[i] = i;
+    expect_int("many", 2 * (RANKS - 1) * INT64_C(1100000),
+               cost("many", &platform, &of, "ring", devices, NULL));
+    cs_platform_finish(&platform);
+}
+
 /* Of ParaDL's form for two trees, 2 (log2 p + k)(alpha + m / (2 k) beta). A rank has to send and to
  * receive 2 (p - 1) / p m (Patarasuk and Yuan, 2009), which simulated trees do not go below; but with
  * 16 chunks or more the form does. With m / k in place of m / (2 k) it is not below the simulation. */
@@ -778,6 +795,7 @@ int main(void)
         cmocka_unit_test(test_odd_bytes),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_no_levels),
+        cmocka_unit_test(test_many_ranks),
         cmocka_unit_test(test_tree_form),
         cmocka_unit_test(test_auto),
         cmocka_unit_test(test_choice_of_fidelity),

@@ -230,6 +230,13 @@ static uint64_t rings_count(const cs_collective *c)
     return c->rings * ring_count(c);
 }
 
+static uint32_t rings_alike(const cs_collective *c)
+{
+    if (c->kind == CS_ALL_REDUCE)
+        return 2 * (c->n - 1);
+    return IS_ONE_OF(c->kind, CS_REDUCE_SCATTER, CS_ALL_GATHER) ? c->n - 1 : 0;
+}
+
 /* ---- recursive halving and doubling ---- */
 
 static uint32_t power_below(uint32_t n)
@@ -506,6 +513,7 @@ static const cs_algorithm ring = {
     .fits = ring_fits,
     .uses_chunks = is_chain,
     .count = ring_count,
+    .alike = rings_alike,
     .walk = ring_walk,
 };
 static const cs_algorithm ring_per_nic = {
@@ -518,6 +526,7 @@ static const cs_algorithm ring_per_nic = {
     .fits = rings_fit,
     .uses_chunks = is_chain,
     .count = rings_count,
+    .alike = rings_alike,
     .walk = rings_walk,
 };
 static const cs_algorithm halving = {
@@ -576,6 +585,17 @@ const cs_algorithm *cs_algorithm_find(const char *name)
         if (strcmp((*at)->name, name) == 0)
             return *at;
     return NULL;
+}
+
+uint32_t cs_algorithm_alike(const cs_algorithm *algorithm, const cs_collective *collective)
+{
+    return algorithm->alike && collective->bytes % collective->n == 0 ? algorithm->alike(collective)
+                                                                      : 0;
+}
+
+bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *collective)
+{
+    return algorithm->alike && algorithm->alike(collective) > 0;
 }
 
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective)

@@ -70,6 +70,9 @@ typedef struct cs_algorithm {
     bool (*fits)(const cs_collective *collective);
     bool (*uses_chunks)(const cs_collective *collective);
     uint64_t (*count)(const cs_collective *collective); /* messages */
+    /* How many rounds there are, if all have the same messages where the bytes divide by the ranks:
+     * the first one then stands for all; 0, or no function: they differ. */
+    uint32_t (*alike)(const cs_collective *collective);
     /* All messages, by rounds. */
     bool (*walk)(const cs_collective *collective, cs_send_function *visit, void *context);
 } cs_algorithm;
@@ -77,6 +80,13 @@ typedef struct cs_algorithm {
 /* All algorithms, ended by NULL; and the one of that name, or NULL. */
 extern const cs_algorithm *const cs_algorithms[];
 const cs_algorithm *cs_algorithm_find(const char *name);
+
+/* As the member `alike`; 0 also where the bytes do not divide. */
+uint32_t cs_algorithm_alike(const cs_algorithm *algorithm, const cs_collective *collective);
+
+/* Whether the cost can be told from one round, however many messages there are: what shares the bytes
+ * out rounds them up. Others have to be walked through. */
+bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *collective);
 
 /* What is taken when nothing else is asked for: the first of ring_per_nic, ring and direct that
  * fits. */

@@ -557,7 +557,7 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
                 return status;
             report->one_nic |= way->one_nic;
         }
-        if (way->n_sends >= CS_LIST) /* its rounds could not even be walked through */
+        if (way->n_sends >= CS_LIST && !cs_algorithm_is_short(way->algorithm, &way->collective))
             return too_large((double)way->n_sends, error);
         report->n_collectives++;
         n_tasks += (double)way->n_sends + 1;

@@ -151,7 +151,8 @@ static cs_status take_cheapest(const cs_platform *platform, const cs_lower_optio
         cs_way tried = *way;
         tried.algorithm = cs_algorithms[i];
         if ((named && named != tried.algorithm) || !tried.algorithm->fits(&tried.collective) ||
-            tried.algorithm->count(&tried.collective) >= CS_LIST)
+            (tried.algorithm->count(&tried.collective) >= CS_LIST &&
+             !cs_algorithm_is_short(tried.algorithm, &tried.collective)))
             continue;
         for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
             if (k > 0 && (options->chunks > 0 || !tried.algorithm->uses_chunks(&tried.collective)))
