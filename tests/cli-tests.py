@@ -181,6 +181,30 @@ class Messages(Case):
             text += shown(*row)
         self.expect_golden('slips', text)
 
+    def test_end_of_a_log(self):
+        """A broadcast of 10 us + m / (410 MB/s) up to 16 MiB, and 10.5 ms for 32 MiB, by another
+        algorithm: what was measured is predicted, where the line says 81.9 ms, with a warning."""
+        rows = [(1 << k, 10 + (1 << k) / 410 * (1 + 0.01 * (-1) ** k)) for k in range(25)]
+        write('osu.log', '# OSU MPI Broadcast Latency Test v7.3\n# Size       Avg Latency(us)\n' +
+              ''.join(f'{size:<10} {time:20.2f}\n' for size, time in rows + [(1 << 25, 10500)]))
+        done = run('import', 'osu', 'osu.log', '--ranks', '2', '--level', 'node', '--hardware', 'x',
+                   '--date', '2026-11-22', '-o', 'costs.json')
+        self.expect(done, 0)
+        self.assertIn('warning: broadcast of 2 ranks: the largest sizes, from 33554432 B on (timings: '
+                      '1), are far off the line of the smaller ones', done.stderr)
+        # Each of two stages is broadcast before its forward and before its backward, 32 MiB each; of
+        # the sums of gradients, which are not measured, the last one ends the run: 32 MiB at 1 TB/s.
+        write('s.json', {'schema_version': 1, 'costs': 'costs.json', 'iterations': 1,
+                         'model': {'uniform': {'layers': 2, 'forward': '1 s', 'backward': '1 s',
+                                               'weights': 1 << 25}},
+                         'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 TB/s'},
+                         'collectives': {'fidelity': 'analytic'},
+                         'schedule': {'kind': 'cdp_dp', 'micro_batches': 2, 'setting': 'zero'}})
+        result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+        self.assertEqual(result['costs']['measured_collectives'], 4)
+        self.assertAlmostEqual(result['critical_path']['communication_s'],
+                               4 * 10.5e-3 + (1 << 25) / 1e12, places=9)
+
     def test_default_sharing(self):
         """Fair shares wherever something is switched; one message after the other on a ring. Every
         summary, JSON and table says which, and how collectives are done."""
