@@ -64,6 +64,21 @@ char *cs_costs_largest_text(const cs_cost_network *entry, char *text)
     return text;
 }
 
+char *cs_costs_end_text(const cs_cost_network *entry, char *text)
+{
+    const cs_cost_regime *last = &entry->regimes[entry->n_regimes - 1];
+    text[0] = '\0';
+    if (entry->n_regimes > 1 && last->points < CS_FIT_RUN)
+        snprintf(
+            text, CS_COSTS_TEXT_BYTES,
+            "%s of %u ranks: the largest sizes, from %lld B on (timings: %u), are far off the "
+            "line of the smaller ones; they are a regime of their own, which nothing confirms: "
+            "measure larger sizes, or leave these out",
+            cs_cost_collective_names[entry->collective], entry->ranks, (long long)last->from,
+            last->points);
+    return text;
+}
+
 char *cs_costs_unsettled_text(const cs_cost_network *entry, double share, char *text)
 {
     char sizes[300] = "";

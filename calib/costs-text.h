@@ -16,6 +16,10 @@ char *cs_costs_regime_text(const cs_cost_network *entry, const cs_cost_regime *r
  * B take 12.2 ms: algorithm bandwidth 88 GB/s, bus bandwidth 154 GB/s". "" without points. */
 char *cs_costs_largest_text(const cs_cost_network *entry, char *text);
 
+/* Of largest sizes that are a regime of their own (calib/fit.h), the last one: "the timings from
+ * 33554432 B on (1) are far off the line of the smaller ones: ..."; "" when there are none. */
+char *cs_costs_end_text(const cs_cost_network *entry, char *text);
+
 /* Sizes whose medians are not known to `share` of them, how many they are and which: "2 of 24 sizes
  * NOT SETTLED: 8, 64 B"; "" when there are none. Points without an interval do not count. */
 char *cs_costs_unsettled_text(const cs_cost_network *entry, double share, char *text);

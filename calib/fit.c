@@ -365,16 +365,24 @@ static cs_cost_interval interval(double value, double variance, double t)
     return (cs_cost_interval){value, fmax(value - half, 0), value + half};
 }
 
-static cs_cost_regime finish_regime(const run *r)
+/* Line and scale of a regime, which depend on each other; and the residuals. */
+static line settle(const run *r, double *scale)
 {
     line of = fit_line(r, 1);
-    double scale = scale_of(r), variance_alpha, variance_beta, squares = 0;
-    uint32_t kept = 0;
-    for (int i = 0; i < 3; i++) { /* line and scale depend on each other */
-        iterate(r, scale, true, &of);
+    *scale = scale_of(r);
+    for (int i = 0; i < 3; i++) {
+        iterate(r, *scale, true, &of);
         find_residuals(r, &of);
-        scale = scale_of(r);
+        *scale = scale_of(r);
     }
+    return of;
+}
+
+static cs_cost_regime finish_regime(const run *r)
+{
+    double scale, variance_alpha, variance_beta, squares = 0;
+    uint32_t kept = 0;
+    const line of = settle(r, &scale);
     for (size_t i = 0; i < r->n; i++) {
         const double off = r->residuals[i] * r->sigma[i];
         if (fabs(r->residuals[i]) >= 3 * scale && fabs(off) > 1e-6)
@@ -478,13 +486,71 @@ static void pool_errors(cs_fit *fit)
     fit->error = kept > 0 ? sqrt(squares / kept) : 0;
 }
 
+static bool is_left_out(const run *r, size_t i, double scale)
+{
+    const double off = fabs(r->residuals[i]);
+    return off >= bisquare * scale && off * r->sigma[i] > 1e-6;
+}
+
+/* Regimes are searched for among runs of CS_FIT_RUN points, so a shorter one is found with points of
+ * the regime before in front, as its outliers. How many of a regime's first points these are. */
+static uint32_t count_of_before(const run *before, const run *r)
+{
+    double scale;
+    uint32_t n = 0;
+    const line previous = settle(before, &scale);
+    const line of = settle(r, &scale);
+    for (uint32_t i = 0; i + 1 < r->n; i++) {
+        const double seconds = r->seconds[i], bytes = r->bytes[i];
+        if (!is_left_out(r, i, scale) ||
+            fabs(seconds / fitted(&previous, bytes) - 1) > fabs(seconds / fitted(&of, bytes) - 1))
+            break;
+        if (r->bytes[i + 1] > bytes)
+            n = i + 1;
+    }
+    return n;
+}
+
+/* Where the sizes begin that end a regime and have nothing but outliers, which do not count at all;
+ * r->n where there are none, or too many to call them that. */
+static uint32_t find_end(const run *r)
+{
+    double scale;
+    const uint32_t n = (uint32_t)r->n;
+    uint32_t end = n;
+    if (n < CS_FIT_RUN)
+        return n;
+    (void)settle(r, &scale);
+    for (uint32_t i = n; i-- > 0;) {
+        if (!is_left_out(r, i, scale))
+            break;
+        if (i > 0 && r->bytes[i - 1] < r->bytes[i])
+            end = i;
+    }
+    return n - end < CS_FIT_RUN && 2 * (n - end) < n ? end : n;
+}
+
 static void fit_all(search *s, uint32_t most, cs_fit *fit)
 {
-    uint32_t ends[CS_FIT_REGIMES_MAX] = {(uint32_t)s->all.n}, first = 0;
+    uint32_t ends[CS_FIT_REGIMES_MAX + 1] = {(uint32_t)s->all.n}, first = 0;
     fit->n_regimes = 1;
     if (most > 1 && s->all.n >= CS_FIT_RUN) {
         find_cuts(s);
         fit->n_regimes = divide(s, most, ends);
+    }
+    for (uint32_t i = 1; i < fit->n_regimes; i++) {
+        const run before = slice(&s->all, first, ends[i - 1]);
+        const run r = slice(&s->all, ends[i - 1], ends[i]);
+        ends[i - 1] += count_of_before(&before, &r);
+        first = ends[i - 1];
+    }
+    first = 0;
+    const uint32_t last = fit->n_regimes - 1, begins = last > 0 ? ends[last - 1] : 0;
+    const run range = slice(&s->all, begins, ends[last]);
+    const uint32_t end = begins + find_end(&range);
+    if (end < ends[last]) {
+        ends[fit->n_regimes++] = ends[last];
+        ends[last] = end;
     }
     for (uint32_t i = 0; i < fit->n_regimes; i++) {
         const run r = slice(&s->all, first, ends[i]);

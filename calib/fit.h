@@ -19,6 +19,12 @@
  * 7(2), 1997. What is between the last size of a regime and the first of the next belongs to the
  * former. O(n^3).
  *
+ * An outlier between others is contradicted by sizes on both sides. The largest sizes are not: what is
+ * fitted to smaller ones would be extrapolated over the one thing that is known there. So where all
+ * timings of the largest sizes are outliers, fewer than CS_FIT_RUN, these are a regime of their own
+ * (of a single size: in proportion to the bytes), in addition to the `most` others. Nothing confirms
+ * it, which its number of points tells, and who shows the fit says (cs_costs_end_text).
+ *
  * A timing that is there twice, to the last digit, counts once: a log was read twice.
  *
  * Intervals are those of Student's t with Huber's covariance (Robust Statistics, 1981, section 7.6),
@@ -50,17 +56,17 @@ bool cs_fit_is_settled(const cs_cost_timing *timing, double share);
 enum {
     CS_FIT_SAMPLES = 6,     /* fewest for an interval of a median */
     CS_FIT_RUN = 4,         /* fewest points of a regime */
-    CS_FIT_REGIMES_MAX = 4, /* most regimes */
+    CS_FIT_REGIMES_MAX = 4, /* most regimes, without one of the largest sizes alone */
     CS_FIT_POINTS_MAX = 1024,
 };
 
 typedef struct cs_fit {
     uint32_t n_regimes;
-    cs_cost_regime regimes[CS_FIT_REGIMES_MAX];
+    cs_cost_regime regimes[CS_FIT_REGIMES_MAX + 1];
     double error; /* root mean square of the relative residuals, outliers left out */
 } cs_fit;
 
-/* Fits 1 to `most` regimes to points (ascending in bytes, equal ones allowed; seconds > 0; bytes >=
+/* Fits 1 to `most` regimes, and perhaps one to the largest sizes, to points (ascending in bytes, equal ones allowed; seconds > 0; bytes >=
  * 0), 2 <= n <= CS_FIT_POINTS_MAX. Errors: CS_INVALID (too few different sizes, out of order),
  * CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_fit_regimes(const cs_cost_point *points, uint32_t n, uint32_t most,

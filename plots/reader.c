@@ -147,6 +147,8 @@ static cs_status read_attributes(cs_reader *reader, cs_error *error)
     }
     reader->scenario = read_text(reader, reader->file, "scenario");
     reader->origin = read_text(reader, reader->file, "origin");
+    reader->sharing = read_text(reader, reader->file, "sharing");
+    reader->algorithms = read_text(reader, reader->file, "algorithms");
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
         if (!read_number(reader, figures[i].name, H5T_NATIVE_DOUBLE, figures[i].out))
             *figures[i].out = NAN;

@@ -16,8 +16,9 @@
 typedef struct cs_reader {
     const char *path;
     const char *name, *topology, *schedule;
-    const char *scenario; /* resolved, JSON; NULL: the file has none */
-    const char *origin;   /* "simulated" or "measured"; NULL: the file does not say */
+    const char *scenario;             /* resolved, JSON; NULL: the file has none */
+    const char *origin;               /* "simulated" or "measured"; NULL: the file does not say */
+    const char *sharing, *algorithms; /* of links, of collectives; NULL: the file does not say */
     cs_time makespan;
     uint32_t micro_batches; /* of each mini-batch */
     /* of the analysis; NaN where the file has none */

@@ -159,12 +159,20 @@ class Messages(Case):
                  ['named.json', *set_('/model/name=gpt', '/model/parameters={"heads": 7}')],
                  ['named.json', *set_('/model/name=config.json', '/platform/devices=2')],
                  ['named.json', *set_('/platform/devices=4')]]
+        shutil.copy(os.path.join(ROOT, 'tests', 'data', 'nccl-part.xml'), '.')
+        rows += [['named.json', *set_('/platform={"topology": "file", "file": "nccl-part.xml"}')],
+                 ['named.json', *set_('/platform={"topology": "file", "file": "nccl-part.xml"}',
+                                      '/platform/nvswitch=none')],
+                 ['named.json', *set_(dp, '/platform={"topology": "fat_tree", "devices": 4, '
+                                          '"bandwidth": "10 GB/s"}',
+                                      '/collectives/algorithm=hierarchical')]]
         text = ''.join(shown('check', *row) for row in rows)
         quiet = '--log-level', 'info'
         for row in (['tiny.json', *set_('/schedule={"kind": "pipedream"}')],
                     ['tiny.json', *set_('/schedule={"kind": "pipedream"}', '/iterations=16')],
+                    ['named.json', *set_(dp, '/platform/devices=16', '/collectives/algorithm=direct')],
                     ['named.json', *set_(dp, '/platform/devices=16')],
-                    ['named.json', *set_(dp, '/platform/devices=16', '/collectives/algorithm=auto')],
+                    ['named.json', *set_(dp, '/platform/devices=12', '/model/batch_size=48')],
                     ['tiny.json', *set_(dp, ring % '1 GB/s', '/platform/bandwidth=1')]):
             done = run('run', *row, '--no-output', *quiet)
             text += f"$ sim run {' '.join(row)}\n{done.stderr}=> {done.returncode}\n\n"
@@ -172,6 +180,68 @@ class Messages(Case):
                     ['sweep', 'tiny.json', '-v', '/platform/memory=16,32 GB']):
             text += shown(*row)
         self.expect_golden('slips', text)
+
+    def test_end_of_a_log(self):
+        """A broadcast of 10 us + m / (410 MB/s) up to 16 MiB, and 10.5 ms for 32 MiB, by another
+        algorithm: what was measured is predicted, where the line says 81.9 ms, with a warning."""
+        rows = [(1 << k, 10 + (1 << k) / 410 * (1 + 0.01 * (-1) ** k)) for k in range(25)]
+        write('osu.log', '# OSU MPI Broadcast Latency Test v7.3\n# Size       Avg Latency(us)\n' +
+              ''.join(f'{size:<10} {time:20.2f}\n' for size, time in rows + [(1 << 25, 10500)]))
+        done = run('import', 'osu', 'osu.log', '--ranks', '2', '--level', 'node', '--hardware', 'x',
+                   '--date', '2026-11-22', '-o', 'costs.json')
+        self.expect(done, 0)
+        self.assertIn('warning: broadcast of 2 ranks: the largest sizes, from 33554432 B on (timings: '
+                      '1), are far off the line of the smaller ones', done.stderr)
+        # Each of two stages is broadcast before its forward and before its backward, 32 MiB each; of
+        # the sums of gradients, which are not measured, the last one ends the run: 32 MiB at 1 TB/s.
+        write('s.json', {'schema_version': 1, 'costs': 'costs.json', 'iterations': 1,
+                         'model': {'uniform': {'layers': 2, 'forward': '1 s', 'backward': '1 s',
+                                               'weights': 1 << 25}},
+                         'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 TB/s'},
+                         'collectives': {'fidelity': 'analytic'},
+                         'schedule': {'kind': 'cdp_dp', 'micro_batches': 2, 'setting': 'zero'}})
+        result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+        self.assertEqual(result['costs']['measured_collectives'], 4)
+        self.assertAlmostEqual(result['critical_path']['communication_s'],
+                               4 * 10.5e-3 + (1 << 25) / 1e12, places=9)
+
+    def test_default_sharing(self):
+        """Fair shares wherever something is switched; one message after the other on a ring. Every
+        summary, JSON and table says which, and how collectives are done."""
+        more = {'bandwidth': '1 GB/s', 'devices': 4}
+        keys = {'ring': more, 'nvlink_switch': more, 'pcie': more, 'fat_tree': more,
+                'leaf_spine': dict(more, hosts_per_leaf=2, spines=1), 'torus': dict(more, shape=[2, 2]),
+                'dragonfly': dict(more, routers=2, hosts=2, global_links=1),
+                'cluster': {'node': 'nvlink_mesh', 'gpus_per_node': 4, 'devices': 8,
+                            'network': {'topology': 'nvlink_switch', 'bandwidth': '1 GB/s'}}}
+        listed = json.loads(run('list', 'topologies', '--json').stdout)['topologies']
+        for name in (t['name'] for t in listed if t['name'] not in ('ideal', 'file')):
+            write('s.json', dict(UNIFORM, platform={'topology': name,
+                                                    **keys.get(name, {'devices': 4})},
+                                 schedule={'kind': 'dp'}))
+            sharing = 'fifo' if name == 'ring' else 'max_min'
+            done = run('check', 's.json', '--resolved')
+            self.assertEqual(json.loads(done.stdout)['platform']['sharing'], sharing, name)
+            self.assertIn(f'links shared by {sharing}; 1 collective by ring, ',
+                          run('run', 's.json', '--no-output').stdout)
+            result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+            self.assertEqual((result['sharing'], result['collectives']['algorithms']),
+                             (sharing, 'ring'))
+            fifo = json.loads(run('run', 's.json', '--no-output', '--json', '-s',
+                                  '/platform/sharing=' + sharing).stdout)
+            self.assertEqual(fifo['hash'], result['hash'])
+        write('s.json', dict(UNIFORM, platform={'topology': 'nvlink_switch', **more},
+                             schedule={'kind': 'dp'}))
+        text = run('sweep', 's.json', '-v', '/platform/sharing=fifo,max_min', '--table', 'main',
+                   '--no-output').stdout
+        self.assertRegex(text, r'sharing +algorithms\nfifo .* fifo +ring\nmax_min .* max_min +ring\n')
+        text = run('sweep', 's.json', '-v', '/collectives/algorithm=ring,tree', '-o', 's.csv').stdout
+        self.assertRegex(text, r'\nsharing +max_min +everywhere\n')
+        self.assertRegex(text, r'\nalgorithms +ring \(1 point\), tree \(1 point\)\n')
+        self.assertIn(b'max_min,tree,', read('s.csv'))
+        text = run('run', 's.json', '--no-output', '-s', '/platform/sharing=phi', '-s',
+                   '/platform/phi=2').stdout
+        self.assertIn('links shared by phi 2; ', text)
 
     def test_list_of_one(self):
         text = run('list', '1f1b').stdout

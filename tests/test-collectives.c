@@ -133,7 +133,8 @@ static void test_data(void **state)
                                               .chunks = 1 + more % 4,
                                               .node_ranks = n % 4 == 0   ? 4
                                                             : n % 3 == 0 ? 3
-                                                                         : 0};
+                                                                         : 0,
+                                              .rings = (more / 4 + n / 4) % 4};
                     char name[96];
                     snprintf(name, sizeof(name), "%s by %s, %" PRIu32 " ranks, %" PRId64 " bytes",
                              cs_kind_name(of.kind), cs_algorithms[a]->name, n, of.bytes);
@@ -411,6 +412,149 @@ static void test_segmented(void **state)
     }
 }
 
+/* Nodes of four GPUs and two NICs of 10 GB/s, GPUs 0 and 1 with NIC 0, 2 and 3 with NIC 1; in the node
+ * 100 GB/s. */
+#define TWO_NICS                                                                                   \
+    "{\"topology\":\"cluster\",\"gpus_per_node\":4,\"nics_per_node\":2,\"node\":{\"topology\":"    \
+    "\"nvlink_switch\",\"bandwidth\":\"100 GB/s\"},\"nic_bandwidth\":\"100 GB/s\",\"network\":"    \
+    "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"10 GB/s\"}}"
+
+/* A ring per NIC has half of the bytes on each NIC. Two nodes, p = 8, m = 16 MB: 14 steps of 1 MB for
+ * each ring at 10 GB/s, 1400 us; one ring takes 14 steps of 2 MB, 2800 us. In the node a GPU sends at
+ * most 2 MB at 100 GB/s in a step, 20 us, which hides. Three nodes, p = 12, m = 24 MB: 22 steps of
+ * 1 MB. All-gather and reduce-scatter take half of the steps. */
+static void test_ring_per_nic(void **state)
+{
+    (void)state;
+    static const struct {
+        run_row row;
+        cs_time time; /* ps */
+    } rows[] = {
+        {{"two nodes", TWO_NICS, CS_SHARING_MAX_MIN, CS_ALL_REDUCE, 8, 16000000, "ring_per_nic", 1,
+          CS_ORDER_AUTO, NULL},
+         1400000000},
+        {{"the usual one", TWO_NICS, CS_SHARING_MAX_MIN, CS_ALL_REDUCE, 8, 16000000, "usual", 1,
+          CS_ORDER_AUTO, NULL},
+         1400000000},
+        {{"one ring", TWO_NICS, CS_SHARING_MAX_MIN, CS_ALL_REDUCE, 8, 16000000, "ring", 1,
+          CS_ORDER_AUTO, NULL},
+         2800000000},
+        {{"three nodes", TWO_NICS, CS_SHARING_MAX_MIN, CS_ALL_REDUCE, 12, 24000000, "usual", 1,
+          CS_ORDER_AUTO, NULL},
+         2200000000},
+        {{"gather", TWO_NICS, CS_SHARING_MAX_MIN, CS_ALL_GATHER, 8, 16000000, "usual", 1,
+          CS_ORDER_AUTO, NULL},
+         700000000},
+        {{"scatter", TWO_NICS, CS_SHARING_FIFO, CS_REDUCE_SCATTER, 8, 16000000, "usual", 1,
+          CS_ORDER_AUTO, NULL},
+         700000000},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_lower_report report;
+        const uint32_t n = rows[i].row.n;
+        expect_int(rows[i].row.name, rows[i].time,
+                   run(&rows[i].row, CS_FIDELITY_FLOW, n, 1, &report));
+        expect_int(rows[i].row.name, rows[i].time,
+                   run(&rows[i].row, CS_FIDELITY_ANALYTIC, n, 1, &report));
+    }
+}
+
+/* Bus bandwidth, 2 (p - 1) / p m / t, of an all-reduce of 1 GB over a pair of nodes: what all NICs of
+ * a node carry together, each at most what the PCIe link to it does. DGX H100: eight at 48 GB/s (NDR
+ * is 50); DGX A100: eight at 24 GB/s (HDR is 25); DGX-1: four at 12 GB/s, for which the rings must
+ * follow the double NVLinks of the mesh; ABCI: two at 12 GB/s. What is missing, at most 2 %, are
+ * latencies. */
+static void test_bus_bandwidth(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *platform;
+        uint32_t n;
+        double bandwidth;
+    } rows[] = {{"{\"topology\":\"dgx-h100\"}", 16, 8 * 48e9},
+                {"{\"topology\":\"dgx-a100\"}", 16, 8 * 24e9},
+                {"{\"topology\":\"dgx1-v100\"}", 16, 4 * 12e9},
+                {"{\"topology\":\"abci\"}", 8, 2 * 12e9}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_lower_report report;
+        const double m = 1e9, n = rows[i].n;
+        const run_row row = {rows[i].platform,
+                             rows[i].platform,
+                             CS_SHARING_MAX_MIN,
+                             CS_ALL_REDUCE,
+                             rows[i].n,
+                             1000000000,
+                             "usual",
+                             1,
+                             CS_ORDER_AUTO,
+                             NULL};
+        const double time = cs_time_seconds(run(&row, CS_FIDELITY_ANALYTIC, rows[i].n, 1, &report));
+        const double share = 2 * (n - 1) / n * m / time / rows[i].bandwidth;
+        assert_string_equal(report.algorithms, "ring_per_nic");
+        if (!(share > 0.98 && share <= 1))
+            fail_msg("%s: %.3f of the bandwidth of its NICs", rows[i].platform, share);
+    }
+}
+
+#define OF_8(kind, fitting)                                                                        \
+    "s.json: /collectives/algorithm: must fit the " kind " of 8 ranks: one of " fitting            \
+    ", usual, auto (got "
+
+/* An algorithm that was named and does not fit is an error, which says where, and what fits. */
+static void test_named_and_unfit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *platform, *algorithm, *message;
+        cs_kind kind;
+        uint32_t n;
+    } rows[] = {
+        {THIN, "segmented",
+         OF_8("all_reduce", "ring, halving, tree") "segmented, which is for all_reduce over "
+                                                   "several nodes with the same number of ranks "
+                                                   "each, at least 2)",
+         CS_ALL_REDUCE, 8},
+        {THIN, "hierarchical",
+         OF_8("all_reduce", "ring, halving, tree") "hierarchical, which is for all_reduce over "
+                                                   "several nodes with the same number of ranks "
+                                                   "each, at least 2)",
+         CS_ALL_REDUCE, 8},
+        {SWITCH, "direct",
+         OF_8("all_reduce", "ring, halving, tree") "direct, which is for broadcast, reduce, "
+                                                   "scatter, gather, all_to_all and halo)",
+         CS_ALL_REDUCE, 8},
+        {TWO_NICS, "halving",
+         OF_8("broadcast",
+              "ring, tree, direct, ring_per_nic") "halving, which is for all_reduce, and "
+                                                  "reduce_scatter and all_gather of 2^n ranks)",
+         CS_BROADCAST, 8},
+        {TWO_NICS, "ring_per_nic", NULL, CS_BROADCAST, 8},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const run_row row = {
+            .name = rows[i].algorithm, .platform = rows[i].platform, .sharing = CS_SHARING_MAX_MIN};
+        static const uint32_t devices[] = {0, 1, 2, 3, 4, 5, 6, 7};
+        cs_platform platform = make_platform(&row, rows[i].n);
+        const cs_lower_options options = {
+            .algorithm = algorithm_number(rows[i].algorithm), .chunks = 1, .file = "s.json"};
+        cs_error error;
+        cs_graph graph;
+        cs_error_init(&error);
+        cs_builder *builder = cs_builder_create(rows[i].n, 1, 1, 1);
+        const uint32_t group = cs_builder_group(builder, devices, rows[i].n);
+        const uint32_t cls = cs_builder_collective(builder, rows[i].kind, 0, group, 1000);
+        cs_builder_members(builder, cls, 0);
+        check(row.name, cs_builder_finish(builder, &graph, &error), &error);
+        cs_builder_destroy(builder);
+        assert_int_equal(cs_lower_check(&graph, &platform, &options, &error),
+                         rows[i].message ? CS_INVALID : CS_OK);
+        if (rows[i].message)
+            assert_string_equal(error.text, rows[i].message);
+        cs_graph_finish(&graph);
+        cs_platform_finish(&platform);
+    }
+}
+
 /* The two fidelities together, on machines with links of many kinds. Where the rounds are alike, or
  * follow each other on every rank, they are equal. In trees ranks run ahead, and messages of
  * different rounds meet on a link: there the delay, which keeps rounds apart, is some percent off, to
@@ -421,8 +565,8 @@ static void test_fidelities(void **state)
     static const char *const platforms[] = {
         "{\"topology\":\"abci\"}", "{\"topology\":\"dgx1-v100\"}", "{\"topology\":\"dgx-a100\"}",
         "{\"topology\":\"torus\",\"shape\":[4,4],\"bandwidth\":\"10 GB/s\",\"latency\":\"1 us\"}"};
-    static const char *const algorithms[] = {"ring", "halving", "tree", "hierarchical",
-                                             "segmented"};
+    static const char *const algorithms[] = {"ring",         "halving",   "tree",
+                                             "hierarchical", "segmented", "ring_per_nic"};
     enum { TREE = 2, TORUS = 3 };
     for (size_t p = 0; p < ROWS(platforms); p++)
         for (size_t a = 0; a < (p == TORUS ? TREE + 1 : ROWS(algorithms)); a++) {
@@ -517,6 +661,23 @@ static void test_no_levels(void **state)
     const cs_collective of = {.kind = CS_ALL_REDUCE, .n = 8, .bytes = 8000000};
     cs_platform platform = make_platform(&row, 8);
     expect_int("none", 1414000000, cost("none", &platform, &of, "ring", devices, none));
+    cs_platform_finish(&platform);
+}
+
+/* The rounds of a ring are alike, and one is enough to know all: 60,000 ranks have 7.2e9 messages. On
+ * a crossbar with 10 GB/s and 1 us, shares of 1000 B: 2 * 59,999 * (1 us + 0.1 us). */
+static void test_many_ranks(void **state)
+{
+    (void)state;
+    enum { RANKS = 60000 };
+    static uint32_t devices[RANKS];
+    const run_row row = {.name = "many", .platform = SWITCH, .sharing = CS_SHARING_MAX_MIN};
+    const cs_collective of = {.kind = CS_ALL_REDUCE, .n = RANKS, .bytes = RANKS * INT64_C(1000)};
+    cs_platform platform = make_platform(&row, RANKS);
+    for (uint32_t i = 0; i < RANKS; i++)
+        devices[i] = i;
+    expect_int("many", 2 * (RANKS - 1) * INT64_C(1100000),
+               cost("many", &platform, &of, "ring", devices, NULL));
     cs_platform_finish(&platform);
 }
 
@@ -626,11 +787,15 @@ int main(void)
         cmocka_unit_test(test_closed_forms),
         cmocka_unit_test(test_oversubscription),
         cmocka_unit_test(test_segmented),
+        cmocka_unit_test(test_ring_per_nic),
+        cmocka_unit_test(test_bus_bandwidth),
+        cmocka_unit_test(test_named_and_unfit),
         cmocka_unit_test(test_fidelities),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_odd_bytes),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_no_levels),
+        cmocka_unit_test(test_many_ranks),
         cmocka_unit_test(test_tree_form),
         cmocka_unit_test(test_auto),
         cmocka_unit_test(test_choice_of_fidelity),

@@ -166,6 +166,15 @@ class Compare(Case):
                          {'predicted': 3, 'measured': 3, 'error_fraction': 0})
         self.assertEqual(kinds['all_reduce']['median']['predicted_s'], 2)
         self.assertEqual(kinds['all_reduce']['median']['measured_s'], 2)
+        # how links were shared and collectives done is told beside the figures
+        self.sim('run', 'dp.json', '-o', 'tree.h5', '-s', '/platform/sharing=none', '-s',
+                 '/collectives/algorithm=tree')
+        pair = json.loads(self.sim('compare', '--json', 'tree.h5',
+                                   self.measured('ring.h5')).stdout)['pairs'][0]
+        self.assertEqual(pair['sharing']['predicted'], 'none')
+        self.assertEqual(pair['algorithms'], {'predicted': 'tree', 'measured': 'ring'})
+        text = self.sim('compare', 'tree.h5', 'measured-ring.h5').stdout
+        self.assertRegex(text, r'\nlinks shared by +none +\w+\ncollectives by +tree +ring\n')
 
     def test_limit_and_rounds(self):
         a = self.simulate('a.h5')

@@ -151,7 +151,8 @@ static const struct {
     {"negative latency", "/platform", RING(", \"latency\": -1"),
      "/platform/latency: must be >= 0 (got -1)"},
     {"unknown sharing", "/platform", RING(", \"sharing\": \"fif\""),
-     "/platform/sharing: unknown value \"fif\"; did you mean \"fifo\"? known: none, fifo, phi, "
+     "/platform/sharing: unknown value \"fif\"; did you mean \"fifo\"? known: auto, none, fifo, "
+     "phi, "
      "max_min"},
     {"blocking 1", "/platform", RING(", \"blocking\": 1"),
      "/platform/blocking: must be true or false (got 1)"},
@@ -643,7 +644,7 @@ static void resolves_defaults(void **state)
         "    \"partition\": \"balanced\",\n    \"partition_communication\": false,\n"
         "    \"micro_batches\": 2,\n    \"recompute\": false\n  },\n"
         "  \"collectives\": {\n    \"algorithm\": \"usual\",\n    \"chunks\": 0,\n"
-        "    \"fidelity\": \"auto\",\n    \"order\": \"given\",\n    \"most_flows\": 4000000\n"
+        "    \"fidelity\": \"auto\",\n    \"order\": \"auto\",\n    \"most_flows\": 4000000\n"
         "  }\n}\n";
     cs_scenario scenario;
     cs_error error;

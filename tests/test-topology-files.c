@@ -31,8 +31,10 @@ static cs_status try_xml(const char *text, uint32_t n_devices, double nvswitch,
                          cs_platform *platform, cs_error *error)
 {
     cs_fabric *net = NULL;
+    uint32_t n_nvlinks;
     cs_error_init(error);
-    cs_status status = cs_fabric_from_nccl("t.xml", text, strlen(text), nvswitch, &net, error);
+    cs_status status =
+        cs_fabric_from_nccl("t.xml", text, strlen(text), nvswitch, &net, &n_nvlinks, error);
     if (status == CS_OK)
         status = cs_fabric_finish(net, n_devices, 1, platform, error);
     cs_fabric_destroy(net);
@@ -318,6 +320,54 @@ static void test_xml_errors(void **state)
     }
 }
 
+/* A file without NVLinks makes GPUs talk over PCIe, which a virtual machine's does without meaning
+ * it: a warning, unless the scenario says what joins the GPUs or that nothing does, or there is one
+ * GPU only. In a cluster the warning is that of its node. */
+static void test_no_nvlinks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *topology;
+        uint32_t n;
+        bool warns;
+    } rows[] = {
+        {"{\"topology\":\"file\",\"file\":\"nccl-part.xml\"}", 4, true},
+        {"{\"topology\":\"file\",\"file\":\"nccl-part.xml\",\"nvswitch\":\"300 GB/s\"}", 4, false},
+        {"{\"topology\":\"file\",\"file\":\"nccl-part.xml\",\"nvswitch\":\"none\"}", 4, false},
+        {"{\"topology\":\"file\",\"file\":\"nccl-part.xml\"}", 1, false},
+        {"{\"topology\":\"file\",\"file\":\"nccl-dgx1.xml\"}", 8, false},
+        {"{\"topology\":\"cluster\",\"gpus_per_node\":4,\"node\":{\"topology\":\"file\",\"file\":"
+         "\"nccl-part.xml\"},\"network\":{\"topology\":\"nvlink_switch\",\"bandwidth\":1e9}}",
+         8, true},
+    };
+    static const char wanted[] =
+        "lists no NVLinks, as files of virtual machines often do, so GPUs talk over PCIe; where "
+        "NVSwitches join them, \"nvswitch\": \"300 GB/s\" says how fast, for each GPU one way (300 "
+        "GB/s of an A100, 450 GB/s of an H100); \"nvswitch\": \"none\" says that there are none";
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_platform platform;
+        cs_error error;
+        cs_error_init(&error);
+        check(cs_topology_preset(CS_SOURCE_ROOT "/tests/data/x.json", rows[i].topology, rows[i].n,
+                                 &platform, &error),
+              &error);
+        expect_int(rows[i].topology, rows[i].warns, platform.warning != NULL);
+        if (rows[i].warns && !strstr(platform.warning, wanted))
+            fail_msg("%s", platform.warning);
+        cs_platform_finish(&platform);
+    }
+    cs_platform platform;
+    cs_error error;
+    cs_error_init(&error);
+    expect_error("a word", CS_INVALID,
+                 "x.json: /nvswitch: must be a bandwidth > 0 or \"none\" (got true)",
+                 cs_topology_preset("x.json",
+                                    "{\"topology\":\"file\",\"file\":\"" CS_SOURCE_ROOT
+                                    "/tests/data/nccl-part.xml\",\"nvswitch\":true}",
+                                    4, &platform, &error),
+                 &error);
+}
+
 /* A file in a scenario's words: relative to the document, both formats. */
 static void test_topology_file(void **state)
 {
@@ -479,11 +529,12 @@ static void test_one_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips), cmocka_unit_test(test_json_errors),
-        cmocka_unit_test(test_given_route), cmocka_unit_test(test_fewest_devices),
-        cmocka_unit_test(test_dgx1_xml),    cmocka_unit_test(test_part_xml),
-        cmocka_unit_test(test_xml_errors),  cmocka_unit_test(test_topology_file),
-        cmocka_unit_test(test_pictures),    cmocka_unit_test(test_one_way),
+        cmocka_unit_test(test_round_trips),   cmocka_unit_test(test_json_errors),
+        cmocka_unit_test(test_given_route),   cmocka_unit_test(test_fewest_devices),
+        cmocka_unit_test(test_dgx1_xml),      cmocka_unit_test(test_part_xml),
+        cmocka_unit_test(test_xml_errors),    cmocka_unit_test(test_no_nvlinks),
+        cmocka_unit_test(test_topology_file), cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_one_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,7 +217,8 @@ static cs_status fill(const layout *parts, const cluster_params *of, uint32_t n_
     made->layout = l;
     made->route = route;
     made->node_devices = l->gpus;
-    made->node_nics = l->nics;
+    made->nic_of = l->nic_of;
+    made->warning = l->node.warning;
     if (parts->network.rack_devices % l->nics == 0)
         made->rack_devices = parts->network.rack_devices / l->nics * l->gpus;
     const uint32_t out = l->attached ? 1 : l->node.longest_route;

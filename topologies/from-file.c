@@ -4,9 +4,11 @@
 /* A topology from a file: our own JSON form (fabric-json.h) or NCCL's XML (nccl-xml.h), told apart by
  * their first character. Scenarios may use fewer devices than the file has GPUs: the first ones. */
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 #include "topologies/fabric-json.h"
 #include "topologies/nccl-xml.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,8 @@ enum { FILE_BYTES = CS_JSON_BYTES };
 
 typedef struct file_params {
     const char *file;
-    double nvswitch;
+    const cJSON *given_nvswitch;
+    double nvswitch;         /* bytes/s; 0: none */
     const char *path, *text; /* in the arena */
     size_t length;
 } file_params;
@@ -22,13 +25,36 @@ typedef struct file_params {
 static const cs_field fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(file_params, file),
      .doc = "what `sim export topology` wrote, or what NCCL_TOPO_DUMP_FILE makes NCCL write"},
-    {"nvswitch", CS_FIELD_BANDWIDTH, offsetof(file_params, nvswitch), .fallback = "0",
-     .doc =
-         "of NCCL's XML without NVLinks: joins all GPUs by a crossbar with this, one way; 0: no"},
+    {"nvswitch", CS_FIELD_JSON, offsetof(file_params, given_nvswitch), .fallback = "",
+     .doc = "of NCCL's XML without NVLinks: joins all GPUs by a crossbar with this, one way; none: "
+            "GPUs talk over PCIe, which is a warning when nothing is said",
+     .shape = "bandwidth > 0 or \"none\""},
     {0}};
 
+static const cs_field nvswitch_field[] = {
+    {"nvswitch", CS_FIELD_BANDWIDTH, offsetof(file_params, nvswitch), .above_min = true}, {0}};
+
+static cs_status read_nvswitch(file_params *of, const cs_json_place *place, cs_error *error)
+{
+    const cs_json_place key = {.up = place, .key = "nvswitch"};
+    const cJSON *given = of->given_nvswitch;
+    char got[CS_JSON_DESCRIBED_BYTES];
+    if (!given || (cJSON_IsString(given) && strcmp(given->valuestring, "none") == 0))
+        return CS_OK;
+    if (!cJSON_IsString(given) && !cJSON_IsNumber(given))
+        return cs_json_invalid(&key, error, "must be a bandwidth > 0 or \"none\" (got %s)",
+                               cs_json_describe(given, got, sizeof(got)));
+    cJSON member = *given;
+    member.string = (char *)(uintptr_t) "nvswitch";
+    member.next = member.prev = NULL;
+    const cJSON object = {.type = cJSON_Object, .child = &member};
+    return cs_field_read(&object, place, (const cs_field *const[]){nvswitch_field, NULL},
+                         (void *const[]){of}, NULL, error);
+}
+
 /* Loads the text; it is understood when the platform is built. */
-static cs_status load(void *params, const cs_json_place *place, cs_arena *arena, cs_error *error)
+static cs_status load_text(void *params, const cs_json_place *place, cs_arena *arena,
+                           cs_error *error)
 {
     file_params *of = params;
     const cs_json_place *root = place;
@@ -57,6 +83,13 @@ static cs_status load(void *params, const cs_json_place *place, cs_arena *arena,
     return status;
 }
 
+static cs_status load(void *params, const cs_json_place *place, cs_arena *arena, cs_error *error)
+{
+    const cs_status text = load_text(params, place, arena, error);
+    const cs_status nvswitch = read_nvswitch(params, place, error);
+    return text != CS_OK ? text : nvswitch;
+}
+
 static cs_status read_json(const file_params *of, cs_fabric **net, uint32_t *relays,
                            cs_error *error)
 {
@@ -70,19 +103,38 @@ static cs_status read_json(const file_params *of, cs_fabric **net, uint32_t *rel
     return status;
 }
 
-static cs_status read_text(const file_params *of, cs_fabric **net, uint32_t *relays,
+/* *bare: NCCL's XML without NVLinks, about which the scenario says nothing. */
+static cs_status read_text(const file_params *of, cs_fabric **net, uint32_t *relays, bool *bare,
                            cs_error *error)
 {
-    if (of->text[strspn(of->text, " \t\r\n\xEF\xBB\xBF")] == '<')
-        return cs_fabric_from_nccl(of->path, of->text, of->length, of->nvswitch, net, error);
-    return read_json(of, net, relays, error);
+    uint32_t n_nvlinks = 0;
+    *bare = false;
+    if (of->text[strspn(of->text, " \t\r\n\xEF\xBB\xBF")] != '<')
+        return read_json(of, net, relays, error);
+    const cs_status status =
+        cs_fabric_from_nccl(of->path, of->text, of->length, of->nvswitch, net, &n_nvlinks, error);
+    *bare = n_nvlinks == 0 && !of->given_nvswitch;
+    return status;
+}
+
+static cs_status warn_of_pcie(const file_params *of, cs_platform *platform, cs_error *error)
+{
+    static const char format[] =
+        "%s lists no NVLinks, as files of virtual machines often do, so GPUs talk over PCIe; where "
+        "NVSwitches join them, \"nvswitch\": \"300 GB/s\" says how fast, for each GPU one way (300 "
+        "GB/s of an A100, 450 GB/s of an H100); \"nvswitch\": \"none\" says that there are none";
+    char shown[256], text[sizeof(format) + sizeof(shown)];
+    snprintf(text, sizeof(text), format, cs_text_show(of->path, shown, sizeof(shown)));
+    platform->warning = cs_arena_copy(&platform->arena, text);
+    return platform->warning ? CS_OK : cs_error_no_memory(error);
 }
 
 static cs_status count_devices(const void *params, uint32_t *n, cs_error *error)
 {
     cs_fabric *net = NULL;
     uint32_t relays;
-    cs_status status = read_text(params, &net, &relays, error);
+    bool bare;
+    cs_status status = read_text(params, &net, &relays, &bare, error);
     if (status == CS_OK && !net)
         status = cs_error_no_memory(error);
     if (status == CS_OK)
@@ -96,14 +148,18 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 {
     cs_fabric *net = NULL;
     uint32_t relays = 1; /* what NCCL allows */
+    bool bare;
     cs_status status = cs_platform_check_devices("file", n_devices, error);
     if (status != CS_OK)
         return status;
-    status = read_text(params, &net, &relays, error);
+    status = read_text(params, &net, &relays, &bare, error);
     if (status == CS_OK)
         status = cs_fabric_finish(net, n_devices, relays, platform, error);
     if (status == CS_OK)
         platform->topology = "file"; /* until here messages had the file's name */
+    if (status == CS_OK && bare && n_devices > 1 &&
+        (status = warn_of_pcie(params, platform, error)) != CS_OK)
+        cs_platform_finish(platform);
     cs_fabric_destroy(net);
     return status;
 }

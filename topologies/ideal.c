@@ -29,6 +29,7 @@ const cs_topology cs_topology_ideal = {
     .summary = "no links: no latency, no limit of bandwidth between any two devices",
     .source = NULL,
     .fields = fields,
+    .unswitched = true,
     .params_size = 0,
     .build = build,
 };

@@ -477,7 +477,7 @@ static void parse(reader *r, const char *text, size_t length)
 }
 
 cs_status cs_fabric_from_nccl(const char *name, const char *text, size_t length, double nvswitch,
-                              cs_fabric **net, cs_error *error)
+                              cs_fabric **net, uint32_t *n_nvlinks, cs_error *error)
 {
     reader r = {.name = name, .open = {NONE}, .depth = 1, .error = error};
     cs_fabric *made = cs_fabric_create(name);
@@ -492,6 +492,7 @@ cs_status cs_fabric_from_nccl(const char *name, const char *text, size_t length,
             draw(&r, nvswitch, made);
     }
     XML_ParserFree(r.parser);
+    *n_nvlinks = r.n_ties;
     free(r.items);
     free(r.ties);
     if (r.status == CS_OK)

@@ -24,10 +24,11 @@
 
 #include "topologies/fabric.h"
 
-/* Draws what the text says; the net is the caller's to destroy. When there is no NVLink in it and
- * `nvswitch` is > 0, all GPUs are joined by a crossbar with that many bytes/s for each. Messages
- * are "name:line: ...". */
+/* Draws what the text says; the net is the caller's to destroy. *n_nvlinks is how many elements there
+ * are for NVLinks (and C2C). When there are none and `nvswitch` is > 0, all GPUs are joined by a
+ * crossbar with that many bytes/s for each. Messages are "name:line: ...". */
 CS_MUST_CHECK cs_status cs_fabric_from_nccl(const char *name, const char *text, size_t length,
-                                            double nvswitch, cs_fabric **net, cs_error *error);
+                                            double nvswitch, cs_fabric **net, uint32_t *n_nvlinks,
+                                            cs_error *error);
 
 #endif

@@ -19,6 +19,23 @@ void cs_platform_finish(cs_platform *platform)
     *platform = (cs_platform){0};
 }
 
+const char *cs_sharing_text(const cs_platform *platform, char text[CS_SHARING_TEXT_BYTES])
+{
+    static const char *const names[] = {
+#define NAME(name, text) text,
+        CS_SHARING_MAP(NAME)
+#undef NAME
+    };
+    if (platform->n_links == 0)
+        return NULL;
+    if (platform->sharing == CS_SHARING_PHI)
+        snprintf(text, CS_SHARING_TEXT_BYTES, "phi %g", platform->phi);
+    else
+        snprintf(text, CS_SHARING_TEXT_BYTES, "%s%s",
+                 platform->sharing == CS_SHARING_COUNT ? "phi " : "", names[platform->sharing]);
+    return text;
+}
+
 const char *cs_vertex_kind_name(cs_vertex_kind kind)
 {
     static const char *const names[] = {

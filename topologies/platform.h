@@ -83,12 +83,12 @@ struct cs_platform {
     uint32_t n_devices;
     cs_device *devices;
     uint32_t
-        node_devices;   /* devices 0 .. node_devices - 1 share a node, the next ones another, ...;
+        node_devices; /* devices 0 .. node_devices - 1 share a node, the next ones another, ...;
                             * 0: not known, or all in one */
-    uint32_t node_nics; /* NICs of a node; 0: not known */
-    uint32_t rack_devices; /* the same of racks, groups and pods: what stays below the top level of
+    const uint32_t *nic_of; /* per device of a node: its NIC of the node; NULL: not known */
+    uint32_t rack_devices;  /* the same of racks, groups and pods: what stays below the top level of
                              * the network; 0: not known, or there is one */
-    uint32_t n_ports;      /* terminals n_devices .. n_devices + n_ports - 1 */
+    uint32_t n_ports;       /* terminals n_devices .. n_devices + n_ports - 1 */
     uint32_t n_vertices;
     cs_vertex *vertices;
     uint32_t n_links;
@@ -97,8 +97,9 @@ struct cs_platform {
     cs_route_function *route;
     const void *layout; /* what `route` needs to know, private to the topology */
     cs_sharing sharing;
-    double phi;     /* of CS_SHARING_PHI, >= 1 */
-    cs_arena arena; /* owns all of the above */
+    double phi;          /* of CS_SHARING_PHI, >= 1 */
+    const char *warning; /* what is valid and hardly meant, for people; or NULL */
+    cs_arena arena;      /* owns all of the above */
 };
 
 /* Zeroed platforms can be finished. */
@@ -152,6 +153,12 @@ static inline uint32_t cs_star_down(uint32_t device)
 {
     return 2 * device + 1;
 }
+
+enum { CS_SHARING_TEXT_BYTES = 32 };
+
+/* "max_min", "phi 2", "phi count": in the words of scenarios, written to `text`, which is returned;
+ * NULL of a platform without links. */
+const char *cs_sharing_text(const cs_platform *platform, char text[CS_SHARING_TEXT_BYTES]);
 
 const char *cs_vertex_kind_name(cs_vertex_kind kind);
 

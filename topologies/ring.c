@@ -83,6 +83,7 @@ const cs_topology cs_topology_ring = {
     .source = "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of "
               "workstations, JPDC 69(2), 2009",
     .fields = fields,
+    .unswitched = true,
     .params_size = sizeof(ring_params),
     .build = build,
 };

@@ -12,6 +12,11 @@ const cs_topology *cs_topology_find(const char *name)
     return NULL;
 }
 
+cs_sharing cs_topology_sharing(const cs_topology *kind)
+{
+    return kind->unswitched ? CS_SHARING_FIFO : CS_SHARING_MAX_MIN;
+}
+
 cs_status cs_topology_unknown(const char *name, const cs_json_place *place, cs_error *error)
 {
     cs_guess guess;

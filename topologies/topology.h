@@ -13,6 +13,7 @@ typedef struct cs_topology {
     const char *source;  /* paper or manual, or NULL */
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
+    bool unswitched;    /* links lead from device to device only: cs_topology_sharing */
     /* Checks parameters against each other and reads files that they name, once `fields` are read;
      * what it makes lives in the arena. NULL when there is nothing of the kind. */
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
@@ -28,6 +29,11 @@ extern const cs_topology *const cs_topologies[];
 
 /* The topology of that name, or NULL. */
 const cs_topology *cs_topology_find(const char *name);
+
+/* How links are shared where a scenario does not say: fairly (max_min) in what is switched or routed,
+ * where packets of several senders take turns on a link; one message after the other (fifo) on
+ * links without switches, on which only a device's own messages and those it passes on wait. */
+cs_sharing cs_topology_sharing(const cs_topology *kind);
 
 /* "unknown topology "fat_tre"; did you mean "fat_tree"? known: ...", CS_INVALID. */
 cs_status cs_topology_unknown(const char *name, const cs_json_place *place, cs_error *error);

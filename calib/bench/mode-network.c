@@ -42,6 +42,8 @@ static void tell(const cs_costs *costs)
         for (uint32_t r = 0; r < entry->n_regimes; r++)
             fprintf(stderr, "  %s\n", cs_costs_regime_text(entry, &entry->regimes[r], line));
         fprintf(stderr, "  %s\n", cs_costs_largest_text(entry, line));
+        if (*cs_costs_end_text(entry, line))
+            fprintf(stderr, "  WARNING: %s\n", line);
         if (cs_costs_unsettled_text(entry, CS_NETWORK_PERCENT / 100.0, line)[0])
             fprintf(stderr, "  %s\n", line);
     }

@@ -37,6 +37,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
         status =
             cs_schedule_graph(scenario.schedule, &scenario.job, scenario.params, &graph, error);
     if (status == CS_OK)
+        status = cs_lower_check(&graph, &scenario.platform, &scenario.collectives, error);
+    if (status == CS_OK)
         status = print(context, arguments, &scenario, &graph, error);
     cs_graph_finish(&graph);
     cs_scenario_finish(&scenario);

@@ -62,12 +62,16 @@ static cs_status fill(cs_h5_file *file, const cs_scenario *scenario, const outco
                       cs_error *error)
 {
     const cs_simulation *simulation = &made->simulation;
+    char sharing[CS_SHARING_TEXT_BYTES];
     cs_results_info info = {.name = scenario->name,
                             .topology = scenario->platform.topology,
                             .schedule = scenario->schedule->name,
                             .scenario = scenario->resolved,
                             .program_version = SIM_VERSION,
-                            .seed = scenario->seed};
+                            .seed = scenario->seed,
+                            .sharing = cs_sharing_text(&scenario->platform, sharing)};
+    if (simulation->lowering.n_collectives > 0)
+        info.algorithms = simulation->lowering.algorithms;
     cs_status status = cs_results_write(file, &info, &simulation->graph, &simulation->trace, error);
     if (status == CS_OK)
         status = cs_analysis_store(file, &simulation->analysis, error);

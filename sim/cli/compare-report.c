@@ -127,6 +127,14 @@ static void print_figure(const char *label, cs_compared figure, cs_quantity quan
               quantity_text(figure.measured, quantity), error_text(cs_compared_error(figure)), out);
 }
 
+/* Not of files that do not tell. */
+static void print_texts(const char *label, cs_compared_text of, FILE *out)
+{
+    if (of.predicted || of.measured)
+        fprintf(out, "%-20s %12s %12s\n", label, of.predicted ? of.predicted : "-",
+                of.measured ? of.measured : "-");
+}
+
 static void print_kind(const cs_compared_kind *kind, FILE *out)
 {
     char words[32];
@@ -152,6 +160,8 @@ static void print_notes(const cs_compared_run *pair, FILE *out)
 void cs_compare_print(const cs_compared_run *pair, FILE *out)
 {
     fprintf(out, "%-20.20s %12s %12s %12s\n", pair->name, "predicted", "measured", "error");
+    print_texts("links shared by", pair->sharing, out);
+    print_texts("collectives by", pair->algorithms, out);
     print_figure("iteration time", pair->iteration, CS_QUANTITY_TIME, out);
     print_figure("all iterations", pair->span, CS_QUANTITY_TIME, out);
     print_row("samples/s", number_text(pair->throughput.predicted, "%.4g"),
@@ -299,10 +309,24 @@ static bool add_devices(cJSON *object, const cs_compared_run *pair)
     return done;
 }
 
+/* "KEY": {"predicted": , "measured": } */
+static bool add_texts(cJSON *object, const char *key, cs_compared_text of)
+{
+    cJSON *both = cJSON_AddObjectToObject(object, key);
+    const char *const sides[][2] = {{"predicted", of.predicted}, {"measured", of.measured}};
+    bool done = both != NULL;
+    for (size_t i = 0; i < 2 && done; i++)
+        done = sides[i][1] ? cJSON_AddStringToObject(both, sides[i][0], sides[i][1]) != NULL
+                           : cJSON_AddNullToObject(both, sides[i][0]) != NULL;
+    return done;
+}
+
 static bool add_pair(cJSON *list, const cs_compared_run *pair)
 {
     cJSON *one = add_item(list);
     bool done = one && cJSON_AddStringToObject(one, "name", pair->name) &&
+                add_texts(one, "sharing", pair->sharing) &&
+                add_texts(one, "algorithms", pair->algorithms) &&
                 add_figure(one, "iteration_time", "_s", pair->iteration) &&
                 add_figure(one, "makespan", "_s", pair->span) &&
                 add_figure(one, "throughput", "_samples_per_s", pair->throughput) &&

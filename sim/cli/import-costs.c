@@ -21,6 +21,8 @@ static void tell(const cs_log *log, const cs_costs *costs, const cs_import_repor
             cs_log_write(log, CS_LOG_INFO, "  %s",
                          cs_costs_regime_text(entry, &entry->regimes[r], line));
         cs_log_write(log, CS_LOG_INFO, "  %s", cs_costs_largest_text(entry, line));
+        if (*cs_costs_end_text(entry, line))
+            cs_log_write(log, CS_LOG_WARNING, "%s", line);
     }
     if (report->n_skipped > 0)
         cs_log_write(log, CS_LOG_WARNING,

@@ -35,9 +35,9 @@ static void note_iterations(const cs_scenario *scenario, const cs_simulation *si
 void cs_notes_write(const cs_scenario *scenario, const cs_simulation *simulation, const cs_log *log)
 {
     if (simulation->lowering.one_nic)
-        cs_log_write(log, CS_LOG_INFO,
-                     "note: the ring all-reduce goes from node to node through one NIC, and the "
-                     "nodes have several; \"collectives\": {\"algorithm\": \"segmented\"} uses "
-                     "all of them, \"auto\" takes what is cheapest");
+        cs_log_write(
+            log, CS_LOG_INFO,
+            "note: a ring takes one NIC of nodes that have several: rings per NIC need the "
+            "same number of ranks in every node, numbered node by node");
     note_iterations(scenario, simulation, log);
 }

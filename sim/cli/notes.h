@@ -5,8 +5,8 @@
 #include "sim/base/log.h"
 #include "sim/cli/simulate.h"
 
-/* Writes them as messages for people: an all-reduce that leaves NICs unused, too few mini-batches for
- * a schedule without a flush. */
+/* Writes them as messages for people: a ring that leaves NICs unused, too few mini-batches for a schedule
+ * without a flush. */
 void cs_notes_write(const cs_scenario *scenario, const cs_simulation *simulation,
                     const cs_log *log);
 

@@ -131,6 +131,14 @@ static bool add_links(cJSON *root, const cs_trace *trace)
     return list != NULL;
 }
 
+/* How links were shared; null where there are none. */
+static bool add_sharing(cJSON *root, const cs_platform *platform)
+{
+    char text[CS_SHARING_TEXT_BYTES];
+    return cs_sharing_text(platform, text) ? cJSON_AddStringToObject(root, "sharing", text) != NULL
+                                           : cJSON_AddNullToObject(root, "sharing") != NULL;
+}
+
 /* How they became messages; null where there are none. */
 static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
 {
@@ -370,7 +378,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "iterations", scenario->job.iterations) &&
            add_number(root, "tasks", simulation->graph.n_tasks) &&
            add_number(root, "seed", (double)scenario->seed) &&
-           add_collectives(root, &simulation->lowering) &&
+           add_sharing(root, &scenario->platform) && add_collectives(root, &simulation->lowering) &&
            add_number(root, "makespan_s", seconds(simulation->trace.makespan)) &&
            add_number(root, "iteration_time_s", stopped ? NAN : analysis->iteration_time) &&
            add_number(root, "throughput_samples_per_s", stopped ? NAN : analysis->throughput) &&

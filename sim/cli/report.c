@@ -512,8 +512,13 @@ static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
         fprintf(out, "the run was stopped there, as asked\n");
 }
 
-static void print_collectives(const cs_lower_report *lowering, FILE *out)
+/* What messages and collectives take depends on both, so no summary is without. */
+static void print_network(const cs_platform *platform, const cs_lower_report *lowering, FILE *out)
 {
+    char sharing[CS_SHARING_TEXT_BYTES];
+    const bool links = cs_sharing_text(platform, sharing) != NULL;
+    if (links)
+        fprintf(out, "links shared by %s%s", sharing, lowering->n_collectives > 0 ? "; " : "\n\n");
     if (lowering->n_collectives == 0)
         return;
     fprintf(out, "%llu collective%s by %s, ", (unsigned long long)lowering->n_collectives,
@@ -619,7 +624,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
             scenario->batch_size == 1 ? "" : "s", job->micro_batches,
             job->micro_batches == 1 ? "" : "es", job->micro_samples);
     print_costs(scenario, &simulation->lowering, out);
-    print_collectives(&simulation->lowering, out);
+    print_network(&scenario->platform, &simulation->lowering, out);
     print_noise(scenario, out);
     print_figures(scenario, simulation, out);
     print_devices(simulation, out);

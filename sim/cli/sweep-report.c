@@ -144,6 +144,30 @@ static void print_keys(const cs_sweep_shown *shown, FILE *out)
     fprintf(out, "), %u failed\n", results->n_failed);
 }
 
+/* "sharing   max_min everywhere", or each text with the number of its points. */
+static void print_words(const cs_figure_column *column, uint32_t n_points, FILE *out)
+{
+    const char *separator = "";
+    fprintf(out, "%-34s ", column->name);
+    for (uint32_t i = 0; i < n_points; i++) {
+        uint32_t before = 0, n = 0;
+        for (uint32_t k = 0; k < n_points; k++) {
+            const bool same = column->values[k] == column->values[i];
+            before += same && k < i;
+            n += same;
+        }
+        if (n == 0 || before > 0) /* no text there, or told already */
+            continue;
+        if (n == n_points)
+            fprintf(out, "%-18s everywhere", cs_figure_word(column, i));
+        else
+            fprintf(out, "%s%s (%u point%s)", separator, cs_figure_word(column, i), n,
+                    n == 1 ? "" : "s");
+        separator = ", ";
+    }
+    fputc('\n', out);
+}
+
 static void print_figure(const cs_sweep_shown *shown, const cs_figure_column *column,
                          const extent *e, FILE *out)
 {
@@ -210,7 +234,9 @@ void cs_sweep_report_print(const cs_sweep_shown *shown, FILE *out)
     fprintf(out, "\n%-34s %-18s %-18s %-18s %s\n", "", "lowest", "at", "highest", "at");
     for (uint32_t c = 0; c < figures->n_columns; c++) {
         extent e = extent_of(&figures->columns[c], figures->n_points);
-        if (e.n > 0 && !is_of_forms(&figures->columns[c]))
+        if (figures->columns[c].n_words > 0)
+            print_words(&figures->columns[c], figures->n_points, out);
+        else if (e.n > 0 && !is_of_forms(&figures->columns[c]))
             print_figure(shown, &figures->columns[c], &e, out);
     }
     print_what_fits(shown, out);

@@ -10,6 +10,7 @@
 
 static const char main_figures[] =
     "iteration_time_s,throughput_samples_per_s,bubble_fraction,peak_memory_bytes";
+static const char main_texts[] = "sharing,algorithms"; /* of runs with links, with collectives */
 
 /* ---- which figures ---- */
 
@@ -38,8 +39,9 @@ static bool is_chosen(const choice *chosen, const cs_figure_column *column)
     return false;
 }
 
-static cs_status choose(const cs_figure_table *figures, const char *names, choice *chosen,
-                        cs_error *error)
+/* `names` may be missing where they are optional. */
+static cs_status choose(const cs_figure_table *figures, const char *names, bool optional,
+                        choice *chosen, cs_error *error)
 {
     cs_status status = CS_OK;
     while (status == CS_OK && *names) {
@@ -48,12 +50,15 @@ static cs_status choose(const cs_figure_table *figures, const char *names, choic
         snprintf(name, sizeof(name), "%.*s", (int)(length < 250 ? length : 250), names);
         names += length + (names[length] == ',');
         const cs_figure_column *column = cs_figure_table_find(figures, name);
-        if (strcmp(name, "main") == 0)
-            status = choose(figures, main_figures, chosen, error);
-        else if (!column)
+        if (strcmp(name, "main") == 0) {
+            status = choose(figures, main_figures, false, chosen, error);
+            if (status == CS_OK)
+                status = choose(figures, main_texts, true, chosen, error);
+        } else if (!column && !optional) {
             status = unknown(figures, name, error);
-        else if (!is_chosen(chosen, column))
+        } else if (column && !is_chosen(chosen, column)) {
             chosen->columns[chosen->n++] = column;
+        }
     }
     return status;
 }
@@ -67,7 +72,7 @@ static cs_status choice_init(choice *chosen, const cs_figure_table *figures, con
         return cs_error_no_memory(error);
     for (uint32_t c = 0; !names && c < figures->n_columns; c++)
         chosen->columns[chosen->n++] = &figures->columns[c];
-    return names ? choose(figures, names, chosen, error) : CS_OK;
+    return names ? choose(figures, names, false, chosen, error) : CS_OK;
 }
 
 /* ---- for people ---- */
@@ -90,6 +95,8 @@ static char *cell_text(const cs_figure_column *column, uint32_t point, char *tex
     const double value = column->values[point];
     if (isnan(value))
         snprintf(text, CELL_BYTES, "-");
+    else if (column->n_words > 0)
+        snprintf(text, CELL_BYTES, "%.63s", cs_figure_word(column, point));
     else if (column->boolean)
         snprintf(text, CELL_BYTES, value > 0 ? "yes" : "no");
     else
@@ -204,8 +211,13 @@ static void write_point(const cs_sweep_shown *shown, const choice *chosen, uint3
         else
             write_field(out, a > 0 ? "," : "", axis->texts[at]);
     }
-    for (uint32_t c = 0; c < chosen->n; c++)
-        write_number(out, ",", chosen->columns[c]->values[point]);
+    for (uint32_t c = 0; c < chosen->n; c++) {
+        const char *word = cs_figure_word(chosen->columns[c], point);
+        if (word)
+            write_field(out, ",", word);
+        else
+            write_number(out, ",", chosen->columns[c]->values[point]);
+    }
     write_number(out, ",", message ? (double)NAN : cs_sweep_out_of_memory(shown->results, point));
     write_field(out, ",", message ? message : "");
     fputs("\r\n", out);

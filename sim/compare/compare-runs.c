@@ -393,11 +393,21 @@ static double positive(double value)
     return value > 0 ? value : (double)NAN;
 }
 
+/* The texts of both files, which live no longer than their readers. */
+static bool copy_texts(const char *predicted, const char *measured, cs_compared_run *to,
+                       cs_compared_text *copy)
+{
+    copy->predicted = predicted ? cs_arena_copy(&to->arena, predicted) : NULL;
+    copy->measured = measured ? cs_arena_copy(&to->arena, measured) : NULL;
+    return !copy->predicted == !predicted && !copy->measured == !measured;
+}
+
 static cs_status compare(pair *p, cs_compared_run *to, cs_error *error)
 {
     const cs_reader *a = &p->readers[0], *b = &p->readers[1];
     to->name = cs_arena_copy(&to->arena, b->name);
-    if (!to->name)
+    if (!to->name || !copy_texts(a->sharing, b->sharing, to, &to->sharing) ||
+        !copy_texts(a->algorithms, b->algorithms, to, &to->algorithms))
         return cs_error_no_memory(error);
     to->iteration = (cs_compared){a->iteration_time, b->iteration_time};
     to->span = (cs_compared){cs_time_seconds(a->makespan), cs_time_seconds(b->makespan)};

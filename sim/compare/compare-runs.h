@@ -37,11 +37,17 @@ typedef struct cs_compared_device {
     cs_compared *at_peak; /* per category: bytes when the peak is first reached */
 } cs_compared_device;
 
+/* NULL where a file does not tell. */
+typedef struct cs_compared_text {
+    const char *predicted, *measured;
+} cs_compared_text;
+
 typedef struct cs_compared_run {
-    const char *name;            /* of the measured file's scenario */
-    cs_compared iteration, span; /* s: of an iteration; of all */
-    cs_compared throughput;      /* samples/s, NaN: the batch size is not known */
-    cs_compared bubble;          /* fraction */
+    const char *name;                     /* of the measured file's scenario */
+    cs_compared_text sharing, algorithms; /* of links, of collectives */
+    cs_compared iteration, span;          /* s: of an iteration; of all */
+    cs_compared throughput;               /* samples/s, NaN: the batch size is not known */
+    cs_compared bubble;                   /* fraction */
     cs_compared_kind *kinds;
     cs_compared_device *devices;
     const char *const *categories;

@@ -159,6 +159,84 @@ static uint64_t ring_count(const cs_collective *c)
     return (c->kind == CS_ALL_REDUCE ? 2 : 1) * n * (n - 1);
 }
 
+/* ---- a ring per NIC ---- */
+
+/* The rank at a place of a ring: node by node, in each from another rank on. */
+static uint32_t place_rank(const cs_collective *c, uint32_t ring, uint32_t place)
+{
+    const uint32_t g = c->node_ranks, nodes = c->n / g, node = place % c->n / g, at = place % g;
+    const uint32_t first = (uint32_t)((uint64_t)ring * g / c->rings);
+    const bool back = nodes % 2 == 0 && node % 2 == 1;
+    return node * g + (first + (back ? g - 1 - at : at)) % g;
+}
+
+/* One round of one ring: every place sends its part of the share of the rank `ahead` of it. */
+static void rings_round(walk *w, const cs_collective *c, uint32_t ring, uint32_t round,
+                        uint32_t ahead, bool reduce)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        const part whole = share(all_of(c), c->n, place_rank(c, ring, i + ahead));
+        send(w, round, place_rank(c, ring, i), place_rank(c, ring, i + 1),
+             share(whole, c->rings, ring), reduce);
+    }
+}
+
+/* A chain along one ring, which begins at rank 0 or, adding up, ends there. */
+static void rings_chain(walk *w, const cs_collective *c, uint32_t ring, uint32_t round, bool reduce)
+{
+    const uint32_t first = (uint32_t)((uint64_t)ring * c->node_ranks / c->rings);
+    const uint32_t root = (c->node_ranks - first) % c->node_ranks;
+    const part mine = share(all_of(c), c->rings, ring);
+    for (uint32_t hop = 0; hop + 1 < c->n; hop++) {
+        const uint32_t from = root + hop + (reduce ? 1 : 0);
+        if (round >= hop && round - hop < c->chunks)
+            send(w, round, place_rank(c, ring, from), place_rank(c, ring, from + 1),
+                 share(mine, c->chunks, round - hop), reduce);
+    }
+}
+
+static bool rings_fit(const cs_collective *c)
+{
+    return c->rings > 1 && c->node_ranks > 1 && c->n > c->node_ranks && c->n % c->node_ranks == 0 &&
+           IS_ONE_OF(c->kind, CS_ALL_REDUCE, CS_REDUCE_SCATTER, CS_ALL_GATHER, CS_BROADCAST,
+                     CS_REDUCE);
+}
+
+static bool rings_walk(const cs_collective *c, cs_send_function *visit, void *context)
+{
+    walk w = {.visit = visit, .context = context};
+    uint32_t rounds = c->n - 1;
+    if (c->kind == CS_ALL_REDUCE)
+        rounds = 2 * (c->n - 1);
+    else if (IS_ONE_OF(c->kind, CS_BROADCAST, CS_REDUCE))
+        rounds = chain_steps(everyone(c), c->chunks);
+    for (uint32_t k = 0; k < rounds && !w.stopped; k++) {
+        for (uint32_t ring = 0; ring < c->rings; ring++) {
+            if (c->kind == CS_ALL_REDUCE)
+                rings_round(&w, c, ring, k, 2 * c->n - k, k + 1 < c->n);
+            else if (c->kind == CS_REDUCE_SCATTER)
+                rings_round(&w, c, ring, k, 2 * c->n - k - 1, true);
+            else if (c->kind == CS_ALL_GATHER)
+                rings_round(&w, c, ring, k, 2 * c->n - k, false);
+            else
+                rings_chain(&w, c, ring, k, c->kind == CS_REDUCE);
+        }
+    }
+    return !w.stopped;
+}
+
+static uint64_t rings_count(const cs_collective *c)
+{
+    return c->rings * ring_count(c);
+}
+
+static uint32_t rings_alike(const cs_collective *c)
+{
+    if (c->kind == CS_ALL_REDUCE)
+        return 2 * (c->n - 1);
+    return IS_ONE_OF(c->kind, CS_REDUCE_SCATTER, CS_ALL_GATHER) ? c->n - 1 : 0;
+}
+
 /* ---- recursive halving and doubling ---- */
 
 static uint32_t power_below(uint32_t n)
@@ -429,24 +507,77 @@ static bool is_chain(const cs_collective *c)
 }
 
 static const cs_algorithm ring = {
-    "ring", "each rank to the next one", ring_fits, is_chain, ring_count, ring_walk};
-static const cs_algorithm halving = {"halving",     "recursive halving, then doubling",
-                                     halving_fits,  never,
-                                     halving_count, halving_walk};
+    .name = "ring",
+    .doc = "each rank to the next one",
+    .needs = "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast and reduce",
+    .fits = ring_fits,
+    .uses_chunks = is_chain,
+    .count = ring_count,
+    .alike = rings_alike,
+    .walk = ring_walk,
+};
+static const cs_algorithm ring_per_nic = {
+    .name = "ring_per_nic",
+    .doc = "a ring for each NIC of a node, all at once",
+    .needs =
+        "all_reduce, reduce_scatter, all_gather, broadcast and reduce over several nodes with "
+        "the same number of ranks each, at least 2, that use several NICs (not with alpha_beta, "
+        "where a rank has one port)",
+    .fits = rings_fit,
+    .uses_chunks = is_chain,
+    .count = rings_count,
+    .alike = rings_alike,
+    .walk = rings_walk,
+};
+static const cs_algorithm halving = {
+    .name = "halving",
+    .doc = "recursive halving, then doubling",
+    .needs = "all_reduce, and reduce_scatter and all_gather of 2^n ranks",
+    .fits = halving_fits,
+    .uses_chunks = never,
+    .count = halving_count,
+    .walk = halving_walk,
+};
 static const cs_algorithm tree = {
-    "tree", "two binary trees, in chunks", tree_fits, always, tree_count, tree_walk};
-static const cs_algorithm hierarchical = {"hierarchical",     "in the nodes, then one rank of each",
-                                          nodes_fit,          always,
-                                          hierarchical_count, hierarchical_walk};
+    .name = "tree",
+    .doc = "two binary trees, in chunks",
+    .needs = "all_reduce, reduce and broadcast",
+    .fits = tree_fits,
+    .uses_chunks = always,
+    .count = tree_count,
+    .walk = tree_walk,
+};
+static const cs_algorithm hierarchical = {
+    .name = "hierarchical",
+    .doc = "in the nodes, then one rank of each",
+    .needs = "all_reduce over several nodes with the same number of ranks each, at least 2",
+    .fits = nodes_fit,
+    .uses_chunks = always,
+    .count = hierarchical_count,
+    .walk = hierarchical_walk,
+};
 static const cs_algorithm segmented = {
-    "segmented",     "in the nodes, then every rank with its peers",
-    nodes_fit,       never,
-    segmented_count, segmented_walk};
-static const cs_algorithm direct = {"direct", "all messages at once", direct_fits,
-                                    never,    direct_count,           direct_walk};
+    .name = "segmented",
+    .doc = "in the nodes, then every rank with its peers",
+    .needs = "all_reduce over several nodes with the same number of ranks each, at least 2",
+    .fits = nodes_fit,
+    .uses_chunks = never,
+    .count = segmented_count,
+    .walk = segmented_walk,
+};
+static const cs_algorithm direct = {
+    .name = "direct",
+    .doc = "all messages at once",
+    .needs = "broadcast, reduce, scatter, gather, all_to_all and halo",
+    .fits = direct_fits,
+    .uses_chunks = never,
+    .count = direct_count,
+    .walk = direct_walk,
+};
 
-const cs_algorithm *const cs_algorithms[] = {&ring,      &halving, &tree, &hierarchical,
-                                             &segmented, &direct,  NULL};
+/* In step with the choices of the field "algorithm" (lower.c). */
+const cs_algorithm *const cs_algorithms[] = {&ring,      &halving, &tree,         &hierarchical,
+                                             &segmented, &direct,  &ring_per_nic, NULL};
 
 const cs_algorithm *cs_algorithm_find(const char *name)
 {
@@ -456,7 +587,20 @@ const cs_algorithm *cs_algorithm_find(const char *name)
     return NULL;
 }
 
+uint32_t cs_algorithm_alike(const cs_algorithm *algorithm, const cs_collective *collective)
+{
+    return algorithm->alike && collective->bytes % collective->n == 0 ? algorithm->alike(collective)
+                                                                      : 0;
+}
+
+bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *collective)
+{
+    return algorithm->alike && algorithm->alike(collective) > 0;
+}
+
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective)
 {
+    if (rings_fit(collective))
+        return &ring_per_nic;
     return ring_fits(collective) ? &ring : &direct;
 }

@@ -19,6 +19,8 @@
  *   ring          all_reduce                                         2 (p - 1)
  *                 reduce_scatter, all_gather, all_to_all (pairwise)  p - 1
  *                 broadcast, reduce (a chain, in k chunks)           p - 2 + k
+ *   ring_per_nic  all_reduce, reduce_scatter, all_gather, broadcast, reduce over nodes with several
+ *                 NICs: a ring for each NIC at once, with 1 / NICs of the bytes; rounds as of ring
  *   halving       all_reduce of any p, reduce_scatter and all_gather of p = 2^n: recursive halving,
  *                 then doubling; 2 log2 p, two more for the ranks beyond 2^n
  *   tree          all_reduce, reduce, broadcast: two binary trees, each rank a leaf in one of them,
@@ -28,9 +30,14 @@
  *                 peers in the other nodes, all at once, all-gather in each node
  *   direct        broadcast, reduce, scatter, gather, all_to_all, halo: all messages at once
  *
+ * All rings of ring_per_nic go from node to node, each through the ranks of a node from another one
+ * on, so that each enters and leaves by a NIC of its own. Where the number of nodes is even, every
+ * second node is passed the other way round, and a ring leaves a node by the NIC by which it enters
+ * the next: it stays on its rail, as NCCL's alternating rings do.
+ *
  * Sources: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005 (halving); Patarasuk and Yuan, JPDC
- * 69(2), 2009 (ring); Sanders, Speck and Traeff, Parallel Computing 35(12), 2009 (two trees); Kahira
- * et al., HPDC 2021, 5.3.1 (segmented).
+ * 69(2), 2009 (ring); NCCL, src/graph/connect.cc (ring_per_nic); Sanders, Speck and Traeff, Parallel
+ * Computing 35(12), 2009 (two trees); Kahira et al., HPDC 2021, 5.3.1 (segmented).
  */
 #ifndef CS_LOWER_ALGORITHMS_H
 #define CS_LOWER_ALGORITHMS_H
@@ -45,6 +52,7 @@ typedef struct cs_collective {
     uint32_t
         node_ranks; /* ranks 0 .. node_ranks - 1 share a node, the next ones another, ...; 0: not
                           * known, or not so regular */
+    uint32_t rings; /* NICs that the ranks of a node use; 0: not known, or one port is assumed */
 } cs_collective;
 
 typedef struct cs_send {
@@ -58,9 +66,13 @@ typedef bool cs_send_function(void *context, const cs_send *send);
 
 typedef struct cs_algorithm {
     const char *name, *doc;
+    const char *needs; /* what it fits, for messages */
     bool (*fits)(const cs_collective *collective);
     bool (*uses_chunks)(const cs_collective *collective);
     uint64_t (*count)(const cs_collective *collective); /* messages */
+    /* How many rounds there are, if all have the same messages where the bytes divide by the ranks:
+     * the first one then stands for all; 0, or no function: they differ. */
+    uint32_t (*alike)(const cs_collective *collective);
     /* All messages, by rounds. */
     bool (*walk)(const cs_collective *collective, cs_send_function *visit, void *context);
 } cs_algorithm;
@@ -69,7 +81,15 @@ typedef struct cs_algorithm {
 extern const cs_algorithm *const cs_algorithms[];
 const cs_algorithm *cs_algorithm_find(const char *name);
 
-/* What is taken when nothing else is asked for: ring where it fits, else direct. */
+/* As the member `alike`; 0 also where the bytes do not divide. */
+uint32_t cs_algorithm_alike(const cs_algorithm *algorithm, const cs_collective *collective);
+
+/* Whether the cost can be told from one round, however many messages there are: what shares the bytes
+ * out rounds them up. Others have to be walked through. */
+bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *collective);
+
+/* What is taken when nothing else is asked for: the first of ring_per_nic, ring and direct that
+ * fits. */
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective);
 
 #endif

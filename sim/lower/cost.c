@@ -33,6 +33,7 @@ typedef struct account {
     double *room;    /* per link of the platform: not yet given away; fifo: time that it is busy */
     uint32_t *crowd; /* per link of the platform: flows on it without a rate */
     uint32_t round;
+    uint32_t alike;          /* rounds, of which the first stands for all; else 0 */
     cs_time round_cost, sum; /* of the round that was solved last; of all rounds so far */
     cs_status status;
 } account;
@@ -273,6 +274,8 @@ static void close_round(account *a)
 static bool visit(void *context, const cs_send *send)
 {
     account *a = context;
+    if (a->alike > 0 && send->round > 0)
+        return false;
     if (send->round != a->round)
         close_round(a);
     a->round = send->round;
@@ -315,10 +318,13 @@ cs_status cs_collective_cost(const cs_collective *collective, const cs_algorithm
         .platform = platform, .devices = devices, .levels = levels, .n_ranks = collective->n};
     cs_collective even = *collective;
     round_up(&even);
+    a.alike = cs_algorithm_alike(algorithm, &even);
     if (!reserve(&a))
         a.status = CS_NO_MEMORY;
-    else if (algorithm->walk(&even, visit, &a))
+    else if (algorithm->walk(&even, visit, &a) || a.alike > 0)
         close_round(&a);
+    if (a.status == CS_OK && a.alike > 0 && __builtin_mul_overflow(a.sum, a.alike, &a.sum))
+        a.status = CS_OVERFLOW;
     free(a.now);
     free(a.before);
     free(a.flows);

@@ -11,9 +11,10 @@
 #include <string.h>
 
 static const char *const algorithm_names[] = {
-    "auto", "usual", "ring", "halving", "tree", "hierarchical", "segmented", "direct", NULL};
+    "auto",         "usual",     "ring",   "halving",      "tree",
+    "hierarchical", "segmented", "direct", "ring_per_nic", NULL};
 static const char *const fidelity_names[] = {"auto", "flow", "analytic", "alpha_beta", NULL};
-static const char *const order_names[] = {"given", "found", NULL};
+static const char *const order_names[] = {"given", "found", "auto", NULL};
 
 const cs_field cs_lower_level_fields[] = {
     {"alpha", CS_FIELD_TIME, offsetof(cs_alpha_beta, alpha), .fallback = "0 s",
@@ -38,8 +39,8 @@ static const cs_field levels_fields[] = {LEVEL("gpu_pair", CS_LEVEL_GPU_PAIR),
 const cs_field cs_lower_fields[] = {
     {"algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, algorithm), .fallback = "usual",
      .choices = algorithm_names,
-     .doc = "of all collectives that it fits; usual: ring, direct where there is none; auto: the "
-            "cheapest when nothing else runs"},
+     .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring, else direct; "
+            "auto: the cheapest when nothing else runs"},
     {"chunks", CS_FIELD_COUNT, offsetof(cs_lower_options, chunks), .fallback = "0", .max = 4096,
      .doc = "into which chains and trees cut the vector; 0: the cheapest of 1, 4, 16 and 64"},
     {"fidelity", CS_FIELD_CHOICE, offsetof(cs_lower_options, fidelity), .fallback = "auto",
@@ -47,8 +48,11 @@ const cs_field cs_lower_fields[] = {
      .doc = "flow: every message is simulated; analytic: one delay, as when nothing else runs; "
             "alpha_beta: one delay by the alpha-beta model; auto: flow up to most_flows, else "
             "analytic"},
-    {"order", CS_FIELD_CHOICE, offsetof(cs_lower_options, order), .fallback = "given",
-     .choices = order_names, .doc = "of the ranks; found: each followed by the nearest one left"},
+    {"order", CS_FIELD_CHOICE, offsetof(cs_lower_options, order), .fallback = "auto",
+     .choices = order_names,
+     .doc =
+         "of the ranks; found: each followed by the nearest one left; auto: the same within each "
+         "node where a ring per NIC is possible, else given"},
     {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",
      .doc = "messages of the whole run up to which the fidelity auto simulates them"},
     {"levels", CS_FIELD_OBJECT, offsetof(cs_lower_options, given), .fallback = "",
@@ -468,21 +472,16 @@ static void release(lowering *l)
     free(l->made);
 }
 
-/* "ring, tree" */
+/* "ring, direct" */
 static void note_algorithm(cs_lower_report *report, const char *name)
 {
-    const size_t used = strlen(report->algorithms);
-    if (!strstr(report->algorithms, name))
+    const size_t used = strlen(report->algorithms), length = strlen(name);
+    const char *at = report->algorithms;
+    while (*at && (strncmp(at, name, length) != 0 || (at[length] != ',' && at[length] != '\0')))
+        at += strcspn(at, " ") + (at[strcspn(at, " ")] == ' ');
+    if (*at == '\0')
         (void)snprintf(report->algorithms + used, sizeof(report->algorithms) - used, "%s%s",
                        used > 0 ? ", " : "", name);
-}
-
-/* Whether a ring that nobody asked for goes over nodes with several NICs, and could be segmented. */
-static bool leaves_nics(const lowering *l, const cs_way *way)
-{
-    return l->options->algorithm == CS_ALGORITHM_USUAL && way->network && !way->measured &&
-           l->platform->node_nics > 1 && strcmp(way->algorithm->name, "ring") == 0 &&
-           cs_algorithm_find("segmented")->fits(&way->collective);
 }
 
 /* Counts a collective that is one delay by where its time comes from. */
@@ -544,9 +543,9 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
                 cs_way_decide(l->from, &l->from->classes[cls], l->platform, l->options, way, error);
             if (status != CS_OK)
                 return status;
-            report->one_nic |= leaves_nics(l, way);
+            report->one_nic |= way->one_nic;
         }
-        if (way->n_sends >= CS_LIST) /* its rounds could not even be walked through */
+        if (way->n_sends >= CS_LIST && !cs_algorithm_is_short(way->algorithm, &way->collective))
             return too_large((double)way->n_sends, error);
         report->n_collectives++;
         n_tasks += (double)way->n_sends + 1;
@@ -566,6 +565,32 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
     for (uint32_t i = 0; i < l->from->n_classes && l->delayed && status == CS_OK; i++)
         if (l->ways[i].algorithm)
             status = cs_way_price(l->platform, l->options, &l->ways[i], error);
+    return status;
+}
+
+cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
+                         const cs_lower_options *options, cs_error *error)
+{
+    cs_status status = CS_OK;
+    cs_lower_options named = *options;
+    named.chunks = 1; /* whether it fits does not depend on them: nothing has to be priced */
+    if (options->algorithm < CS_FIRST_ALGORITHM)
+        return CS_OK;
+    bool *seen = calloc((size_t)graph->n_classes + 1, sizeof(*seen));
+    if (!seen)
+        return cs_error_no_memory(error);
+    for (uint32_t task = 0; task < graph->n_tasks && status == CS_OK;) {
+        const uint32_t id = graph->tasks[task].cls;
+        const cs_class *cls = &graph->classes[id];
+        const bool collective = cs_kind_group_of(cls->kind) == CS_GROUP_COLLECTIVE;
+        cs_way way = {0};
+        if (collective && !seen[id])
+            status = cs_way_decide(graph, cls, platform, &named, &way, error);
+        cs_way_finish(&way);
+        seen[id] = true;
+        task += collective ? graph->groups[cls->peer].n : 1;
+    }
+    free(seen);
     return status;
 }
 

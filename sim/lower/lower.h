@@ -24,6 +24,8 @@ typedef enum cs_fidelity {
     CS_FIDELITY_ALPHA_BETA
 } cs_fidelity;
 
+typedef enum cs_rank_order { CS_ORDER_GIVEN, CS_ORDER_FOUND, CS_ORDER_AUTO } cs_rank_order;
+
 typedef struct cs_given_levels {
     cs_alpha_beta *level[CS_N_LEVELS]; /* NULL: not given */
 } cs_given_levels;
@@ -32,11 +34,12 @@ typedef struct cs_lower_options {
     uint32_t algorithm;     /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
     uint32_t chunks;        /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
     uint32_t fidelity;      /* cs_fidelity */
-    uint32_t order;         /* 0: given, 1: found */
+    uint32_t order;         /* cs_rank_order */
     uint32_t most_flows;    /* up to which the fidelity "auto" takes flows, of the whole graph */
     cs_given_levels *given; /* by the scenario, or NULL */
     cs_alpha_beta levels[CS_N_LEVELS]; /* those that are given; of others the bandwidth is 0 */
     const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */
+    const char *file;                        /* that the options are from, for messages; or NULL */
 } cs_lower_options;
 
 /* For scenarios and their documentation: of the options, and of one level. */
@@ -61,8 +64,8 @@ enum { CS_UNMEASURED_MAX = 16 };
 typedef struct cs_lower_report {
     uint64_t n_collectives, n_flows; /* n_flows: of the algorithms, whether simulated or not */
     cs_fidelity fidelity;            /* that was taken: not CS_FIDELITY_AUTO */
-    char algorithms[96];             /* "ring, tree" */
-    bool one_nic; /* a usual ring over nodes with several NICs: it goes through one of them */
+    char algorithms[96];             /* "ring, direct" */
+    bool one_nic; /* a usual ring takes one NIC of nodes with several, for these are unlike */
     /* where measured times were given and collectives are delays: */
     uint64_t n_measured;     /* collectives that take a measured time */
     uint64_t n_extrapolated; /* of them, those of more bytes than any that was measured */
@@ -77,9 +80,14 @@ CS_MUST_CHECK cs_status cs_lower_with(cs_graph *graph, const cs_platform *platfo
                                       const cs_lower_options *options, cs_graph *lowered,
                                       cs_lower_report *report, cs_error *error);
 
+/* CS_INVALID, naming it and those that would, where the named algorithm does not fit a collective of
+ * the graph. Nothing is lowered. */
+CS_MUST_CHECK cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
+                                       const cs_lower_options *options, cs_error *error);
+
 const char *cs_fidelity_name(cs_fidelity fidelity);
 
-/* With the usual algorithms (ring, or direct for what has no ring), as flows, ranks as given. */
+/* With the usual algorithms of a platform without nodes (ring, or direct for what has no ring), as flows, ranks as given. */
 CS_MUST_CHECK cs_status cs_lower(cs_graph *graph, cs_graph *lowered, cs_error *error);
 
 #endif

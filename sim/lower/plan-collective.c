@@ -2,6 +2,7 @@
 
 #include "sim/lower/cost.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,19 @@ static bool find_order(const cs_platform *platform, const uint32_t *given, uint3
     return way != NULL;
 }
 
+/* The same within each node: rings then follow the links between GPUs, as NCCL looks for them. */
+static bool find_order_in_nodes(const cs_platform *platform, const uint32_t *given, uint32_t n,
+                                uint32_t node_ranks, uint32_t *order)
+{
+    bool found = true;
+    for (uint32_t first = 0; first < n && found; first += node_ranks) {
+        found = find_order(platform, given + first, node_ranks, order + first);
+        for (uint32_t i = first; i < first + node_ranks; i++)
+            order[i] += first;
+    }
+    return found;
+}
+
 /* How many ranks share a node, when it is the same number in every node and they stand together. */
 static uint32_t find_nodes(const cs_platform *platform, const uint32_t *devices, uint32_t n)
 {
@@ -76,6 +90,32 @@ static uint32_t find_nodes(const cs_platform *platform, const uint32_t *devices,
             return 0;
     }
     return n % ranks == 0 ? ranks : 0;
+}
+
+/* How many NICs the ranks of the first node use. */
+static uint32_t count_nics(const cs_platform *platform, const uint32_t *devices, uint32_t ranks)
+{
+    uint32_t nics = 0;
+    for (uint32_t i = 0; platform && platform->nic_of && i < ranks; i++) {
+        const uint32_t nic = platform->nic_of[devices[i] % platform->node_devices];
+        bool seen = false;
+        for (uint32_t k = 0; k < i && !seen; k++)
+            seen = platform->nic_of[devices[k] % platform->node_devices] == nic;
+        nics += !seen;
+    }
+    return nics;
+}
+
+/* Whether nodes are unlike (else they have a ring per NIC), and the first one uses several NICs. */
+static bool leaves_nics(const cs_platform *platform, const cs_way *way)
+{
+    uint32_t ranks = 0;
+    if (!platform || !platform->nic_of || way->collective.node_ranks > 0 || !way->network)
+        return false;
+    const uint32_t size = platform->node_devices, first = way->devices[0] / size;
+    while (ranks < way->collective.n && way->devices[ranks] / size == first)
+        ranks++;
+    return count_nics(platform, way->devices, ranks) > 1;
 }
 
 static bool several_nodes(const cs_platform *platform, const uint32_t *devices, uint32_t n)
@@ -111,7 +151,8 @@ static cs_status take_cheapest(const cs_platform *platform, const cs_lower_optio
         cs_way tried = *way;
         tried.algorithm = cs_algorithms[i];
         if ((named && named != tried.algorithm) || !tried.algorithm->fits(&tried.collective) ||
-            tried.algorithm->count(&tried.collective) >= CS_LIST)
+            (tried.algorithm->count(&tried.collective) >= CS_LIST &&
+             !cs_algorithm_is_short(tried.algorithm, &tried.collective)))
             continue;
         for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
             if (k > 0 && (options->chunks > 0 || !tried.algorithm->uses_chunks(&tried.collective)))
@@ -130,6 +171,26 @@ static cs_status take_cheapest(const cs_platform *platform, const cs_lower_optio
     return CS_OK;
 }
 
+/* The algorithm that was named does not fit. */
+static cs_status does_not_fit(const cs_algorithm *named, const cs_collective *of, const char *file,
+                              cs_error *error)
+{
+    const cs_json_place root = {.file = file};
+    const cs_json_place section = {.up = &root, .key = "collectives"};
+    const cs_json_place place = {.up = &section, .key = "algorithm"};
+    char fitting[128] = "";
+    size_t used = 0;
+    for (size_t i = 0; cs_algorithms[i]; i++)
+        if (cs_algorithms[i]->fits(of) && used < sizeof(fitting))
+            used += (size_t)snprintf(fitting + used, sizeof(fitting) - used, "%s, ",
+                                     cs_algorithms[i]->name);
+    return cs_json_invalid(
+        &place, error,
+        "must fit the %s of %u ranks: one of %susual, auto (got %s, which is for "
+        "%s)",
+        cs_kind_name(of->kind), of->n, fitting, named->name, named->needs);
+}
+
 static cs_status choose(const cs_platform *platform, const cs_lower_options *options, cs_way *way,
                         cs_error *error)
 {
@@ -137,8 +198,8 @@ static cs_status choose(const cs_platform *platform, const cs_lower_options *opt
     const cs_algorithm *named = options->algorithm >= CS_FIRST_ALGORITHM
                                     ? cs_algorithms[options->algorithm - CS_FIRST_ALGORITHM]
                                     : cs_algorithm_usual(of);
-    if (!named->fits(of)) /* an algorithm for all-reduce says nothing about the broadcasts */
-        named = cs_algorithm_usual(of);
+    if (!named->fits(of))
+        return does_not_fit(named, of, options->file, error);
     way->algorithm = named;
     way->collective.chunks = options->chunks > 0 ? options->chunks : 1;
     if (options->algorithm == CS_ALGORITHM_AUTO)
@@ -146,6 +207,29 @@ static cs_status choose(const cs_platform *platform, const cs_lower_options *opt
     if (options->chunks == 0 && platform && named->uses_chunks(of))
         return take_cheapest(platform, options, named, way, error);
     return CS_OK;
+}
+
+/* The ranks in the algorithm's order, and what it has to know of their nodes. */
+static bool order_ranks(const cs_platform *platform, const uint32_t *given,
+                        const cs_lower_options *options, cs_way *way)
+{
+    cs_collective *of = &way->collective;
+    bool found = true;
+    for (uint32_t i = 0; i < of->n; i++)
+        way->order[i] = i;
+    if (options->order == CS_ORDER_FOUND)
+        found = find_order(platform, given, of->n, way->order);
+    for (uint32_t i = 0; i < of->n && found; i++)
+        way->devices[i] = given[way->order[i]];
+    of->node_ranks = found ? find_nodes(platform, way->devices, of->n) : 0;
+    if (options->fidelity != CS_FIDELITY_ALPHA_BETA) /* there a rank has one port */
+        of->rings = count_nics(platform, way->devices, of->node_ranks);
+    if (options->order != CS_ORDER_AUTO || of->rings < 2 || of->n == of->node_ranks)
+        return found;
+    found = find_order_in_nodes(platform, given, of->n, of->node_ranks, way->order);
+    for (uint32_t i = 0; i < of->n && found; i++)
+        way->devices[i] = given[way->order[i]];
+    return found;
 }
 
 cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_platform *platform,
@@ -157,18 +241,10 @@ cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_pla
                    .order = malloc(group.n * sizeof(*made.order)),
                    .devices = malloc(group.n * sizeof(*made.devices)),
                    .cost = -1};
-    bool ready = made.order && made.devices;
-    for (uint32_t i = 0; i < group.n && ready; i++)
-        made.order[i] = i;
-    if (ready && options->order != 0)
-        ready = find_order(platform, given, group.n, made.order);
-    if (!ready) {
+    if (!made.order || !made.devices || !order_ranks(platform, given, options, &made)) {
         cs_way_finish(&made);
         return cs_error_no_memory(error);
     }
-    for (uint32_t i = 0; i < group.n; i++)
-        made.devices[i] = given[made.order[i]];
-    made.collective.node_ranks = find_nodes(platform, made.devices, group.n);
     const cs_status status = choose(platform, options, &made, error);
     if (status != CS_OK) {
         cs_way_finish(&made);
@@ -177,6 +253,9 @@ cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_pla
     made.n_sends = made.algorithm->count(&made.collective);
     made.network = several_nodes(platform, made.devices, group.n);
     made.measured = cs_measured_find(options->measured, cls->kind, made.network, group.n);
+    made.one_nic = options->algorithm == CS_ALGORITHM_USUAL && !made.measured &&
+                   options->fidelity != CS_FIDELITY_ALPHA_BETA && cls->kind != CS_ALL_TO_ALL &&
+                   strcmp(made.algorithm->name, "ring") == 0 && leaves_nics(platform, &made);
     *way = made;
     return CS_OK;
 }

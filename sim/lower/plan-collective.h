@@ -16,8 +16,10 @@ typedef struct cs_way {
     uint32_t *order;          /* rank of the algorithm -> rank of the group; allocated */
     uint32_t *devices;        /* of the algorithm's ranks; allocated */
     uint64_t n_sends;
-    cs_time cost;                           /* -1: not computed */
-    bool network;                           /* ranks in several nodes */
+    cs_time cost; /* -1: not computed */
+    bool network; /* ranks in several nodes */
+    bool
+        one_nic; /* a ring that nobody asked for, through one of the NICs of nodes that are unlike */
     const cs_measured_collective *measured; /* its time when it is one delay, or NULL */
 } cs_way;
 

@@ -4,9 +4,11 @@
 
 #include <math.h>
 
-static const char *const sharing_names[] = {"none", "fifo", "phi", "max_min", NULL};
-static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_FIFO, CS_SHARING_PHI,
-                                      CS_SHARING_MAX_MIN};
+/* The position of a sharing in the choices; the first one leaves it to the topology. */
+enum { SHARING_AUTO, SHARING_NONE, SHARING_FIFO, SHARING_PHI, SHARING_MAX_MIN };
+static const char *const sharing_names[] = {"auto", "none", "fifo", "phi", "max_min", NULL};
+static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_NONE, CS_SHARING_FIFO,
+                                      CS_SHARING_PHI, CS_SHARING_MAX_MIN};
 
 static const cs_field memory_field = {"memory", CS_FIELD_BYTES, .min = 1,
                                       .words =
@@ -30,8 +32,10 @@ const cs_field cs_scenario_platform_fields[] = {
      .of = &speed_field, .each = true,
      .doc = "factor by which a device is faster than the model's times say, or a list",
      .shape = "number or [number, ...]"},
-    {"sharing", CS_FIELD_CHOICE, offsetof(cs_platform_section, sharing), .fallback = "fifo",
-     .choices = sharing_names, .doc = "how transfers share links"},
+    {"sharing", CS_FIELD_CHOICE, offsetof(cs_platform_section, sharing), .fallback = "auto",
+     .choices = sharing_names,
+     .doc =
+         "how transfers share links; auto: max_min, but fifo where there are no switches (ring)"},
     {"phi", CS_FIELD_NUMBER, offsetof(cs_platform_section, phi), .fallback = "", .min = 1,
      .words = (const cs_field_word[]){{"count", CS_PHI_COUNT}, {0}},
      .doc = "with sharing phi: contention coefficient, or \"count\" for the number of transfers on "
@@ -92,12 +96,16 @@ static cs_status set_devices(cs_draft *draft, cs_error *error)
     return memories == CS_OK ? speeds : memories;
 }
 
-/* What `sharing` and `phi` say together. */
+/* What `sharing` and `phi` say together; `auto` is settled in the section, so that the resolved
+ * scenario shows it. */
 static cs_status settle_sharing(cs_platform_section *platform, const cs_json_place *section,
                                 cs_error *error)
 {
     const bool given = !isnan(platform->phi);
     const cs_json_place place = {.up = section, .key = "phi"};
+    if (platform->sharing == SHARING_AUTO)
+        platform->sharing =
+            cs_topology_sharing(platform->kind) == CS_SHARING_FIFO ? SHARING_FIFO : SHARING_MAX_MIN;
     platform->shared = sharings[platform->sharing];
     platform->coefficient = 1;
     if (platform->shared != CS_SHARING_PHI)

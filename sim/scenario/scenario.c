@@ -131,6 +131,7 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
     scenario->params = draft->schedule.params;
     if (!scenario->file)
         return cs_error_no_memory(error);
+    scenario->collectives.file = scenario->file;
     cs_draft_warn(draft);
     if (draft->unplanned && scenario->name)
         return CS_OK;

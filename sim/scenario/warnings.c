@@ -41,4 +41,7 @@ void cs_draft_warn(cs_draft *draft)
 {
     const cs_json_place platform = {.up = &draft->root, .key = "platform"};
     warn_members(draft->top.platform, &platform, &draft->scenario->warnings);
+    if (draft->scenario->platform.warning)
+        (void)cs_json_invalid(&platform, &draft->scenario->warnings, "%s",
+                              draft->scenario->platform.warning);
 }

@@ -41,10 +41,21 @@ static bool add_number(cJSON *figures, const char *prefix, const char *key, doub
 static bool add_top_level(cJSON *figures, const cJSON *result)
 {
     for (const cJSON *member = result->child; member; member = member->next) {
-        if (is_figure(member) && strlen(member->string) < KEY_BYTES / 2 &&
-            !add_figure(figures, member->string, member))
+        if (is_figure(member) && strcmp(member->string, "sharing") != 0 &&
+            strlen(member->string) < KEY_BYTES / 2 && !add_figure(figures, member->string, member))
             return false;
     }
+    return true;
+}
+
+/* How links were shared, and how collectives became messages. */
+static bool add_texts(cJSON *figures, const cJSON *result)
+{
+    const cJSON *texts[] = {cs_json_member(result, "sharing"),
+                            cs_json_member(cs_json_member(result, "collectives"), "algorithms")};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (cJSON_IsString(texts[i]) && !add_figure(figures, texts[i]->string, texts[i]))
+            return false;
     return true;
 }
 
@@ -157,8 +168,8 @@ cJSON *cs_figures_of(const cJSON *result)
     cJSON *figures = cJSON_CreateObject();
     const cJSON *devices = cs_json_member(result, "devices");
     const cJSON *weights = cs_json_member(result, "weights");
-    if (figures && add_top_level(figures, result) && add_formulas(figures, result) &&
-        add_largest(figures, devices, "peak_memory_bytes") &&
+    if (figures && add_top_level(figures, result) && add_texts(figures, result) &&
+        add_formulas(figures, result) && add_largest(figures, devices, "peak_memory_bytes") &&
         add_largest(figures, devices, "peak_activation_bytes") &&
         add_largest(figures, weights, "peak_versions") &&
         add_largest(figures, weights, "gradient_delay_max") &&
@@ -199,6 +210,9 @@ const char *cs_figure_unit(const char *key)
 void cs_figure_table_finish(cs_figure_table *table)
 {
     for (uint32_t c = 0; c < table->n_columns; c++) {
+        for (uint32_t w = 0; w < table->columns[c].n_words; w++)
+            free(table->columns[c].words[w]);
+        free(table->columns[c].words);
         free(table->columns[c].name);
         free(table->columns[c].values);
     }
@@ -237,6 +251,28 @@ static cs_figure_column *column_of(cs_figure_table *table, const char *name, uin
     return add_column(table, name);
 }
 
+static bool set_word(cs_figure_column *column, uint32_t point, const char *word)
+{
+    uint32_t at = 0;
+    while (at < column->n_words && strcmp(column->words[at], word) != 0)
+        at++;
+    if (at == column->n_words) {
+        if (!cs_vector_reserve((void **)&column->words, &column->cap_words,
+                               column->n_words + UINT64_C(1), sizeof(*column->words)) ||
+            !(column->words[at] = strdup(word)))
+            return false;
+        column->n_words++;
+    }
+    column->values[point] = at;
+    return true;
+}
+
+const char *cs_figure_word(const cs_figure_column *column, uint32_t point)
+{
+    const double value = column->values[point];
+    return column->n_words > 0 && isfinite(value) ? column->words[(uint32_t)value] : NULL;
+}
+
 cs_status cs_figure_table_add(cs_figure_table *table, uint32_t point, const cJSON *figures,
                               cs_error *error)
 {
@@ -249,6 +285,8 @@ cs_status cs_figure_table_add(cs_figure_table *table, uint32_t point, const cJSO
             column->values[point] = figure->valuedouble;
         else if (cJSON_IsBool(figure))
             column->values[point] = cJSON_IsTrue(figure) ? 1 : 0;
+        else if (cJSON_IsString(figure) && !set_word(column, point, figure->valuestring))
+            return cs_error_no_memory(error);
         column->boolean = column->boolean || cJSON_IsBool(figure);
         if (point < column->point) {
             column->point = point;

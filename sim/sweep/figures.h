@@ -1,4 +1,5 @@
-/* What a sweep keeps of the JSON object that a run reports (sim run --json): one number each.
+/* What a sweep keeps of the JSON object that a run reports (sim run --json): one number each, and two
+ * texts.
  *
  *     every number and boolean at the top level           under its key; true is 1
  *     K_formula beside K                                  also difference_K, K minus K_formula
@@ -7,6 +8,7 @@
  *     closed_forms[]                                      closed_form_K, difference_K: simulated
  *                                                         minus closed form, and applies_K: what the
  *                                                         form assumes is so; K is the form's figure
+ *     sharing, collectives.algorithms                     as texts: sharing, algorithms
  *
  * A second closed form for a figure is closed_form2_K, with difference2_K and applies2_K, and so on.
  * Of one that is stated per device the largest counts, and the difference that is farthest from 0.
@@ -22,7 +24,7 @@
 #include <stdint.h>
 
 /* The figures as an object of numbers, booleans, and nulls where a number is missing; NULL when
- * memory runs out. */
+ * memory runs out. Texts are strings. */
 cJSON *cs_figures_of(const cJSON *result);
 
 /* "s" of "makespan_s", "samples/s" of "throughput_samples_per_s", "1" of "tasks". */
@@ -31,8 +33,10 @@ const char *cs_figure_unit(const char *key);
 /* The figures of all points, as columns. */
 typedef struct cs_figure_column {
     char *name;
-    double *values;           /* of each point; NaN where there is none */
-    bool boolean;             /* 0 and 1 */
+    double *values; /* of each point; NaN where there is none */
+    bool boolean;   /* 0 and 1 */
+    char **words;   /* of a column of texts, whose values are positions here; or NULL */
+    uint32_t n_words, cap_words;
     uint32_t point, position; /* of its first appearance: what columns are sorted by */
 } cs_figure_column;
 
@@ -50,6 +54,9 @@ CS_MUST_CHECK cs_status cs_figure_table_add(cs_figure_table *table, uint32_t poi
 
 /* Puts the columns into an order that does not depend on the order of points. */
 void cs_figure_table_sort(cs_figure_table *table);
+
+/* The text of a point in a column of texts; NULL where there is none, and in other columns. */
+const char *cs_figure_word(const cs_figure_column *column, uint32_t point);
 
 const cs_figure_column *cs_figure_table_find(const cs_figure_table *table, const char *name);
 

@@ -69,6 +69,13 @@ static cs_h5_value figure_of(const void *data, uint64_t row, uint32_t which)
     return (cs_h5_value){.float64 = s->results->figures.columns[which].values[row]};
 }
 
+static cs_h5_value word_of(const void *data, uint64_t row, uint32_t which)
+{
+    const source *s = data;
+    const char *word = cs_figure_word(&s->results->figures.columns[which], (uint32_t)row);
+    return (cs_h5_value){.text = word ? word : ""};
+}
+
 static cs_h5_value error_of(const void *data, uint64_t row, uint32_t which)
 {
     const source *s = data;
@@ -122,15 +129,17 @@ static cs_status write_figures(cs_h5_file *file, source *s, cs_error *error)
             continue; /* the run reports what was set */
         if (!words)
             return cs_error_no_memory(error);
-        status = write_column(
-            file, s,
-            (cs_h5_column){.name = column->name,
-                           .type = CS_H5_DOUBLE,
-                           .units = column->boolean ? "1" : cs_figure_unit(column->name),
-                           .long_name = words,
-                           .get = figure_of,
-                           .which = c},
-            error);
+        status =
+            write_column(file, s,
+                         (cs_h5_column){.name = column->name,
+                                        .type = column->n_words > 0 ? CS_H5_TEXT : CS_H5_DOUBLE,
+                                        .units = column->boolean || column->n_words > 0
+                                                     ? "1"
+                                                     : cs_figure_unit(column->name),
+                                        .long_name = words,
+                                        .get = column->n_words > 0 ? word_of : figure_of,
+                                        .which = c},
+                         error);
     }
     if (status != CS_OK)
         return status;

@@ -295,8 +295,12 @@ static cs_status write_attributes(cs_h5_file *file, const cs_results_info *info,
         status = cs_h5_set_text(file, texts[i][0], texts[i][1], error);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && status == CS_OK; i++)
         status = cs_h5_set_int64(file, numbers[i].name, numbers[i].value, error);
-    if (status == CS_OK && info->provenance)
-        status = cs_h5_set_text(file, "provenance", info->provenance, error);
+    const char *const optional[][2] = {{"provenance", info->provenance},
+                                       {"sharing", info->sharing},
+                                       {"algorithms", info->algorithms}};
+    for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]) && status == CS_OK; i++)
+        if (optional[i][1])
+            status = cs_h5_set_text(file, optional[i][0], optional[i][1], error);
     return status;
 }
 

@@ -10,6 +10,8 @@
  *   scenario             the scenario with every default resolved, JSON
  *   origin               "simulated", or "measured" by a replay
  *   provenance           of a measured one: how, JSON (results-format.md has the members)
+ *   sharing              how links were shared, "max_min"; not where there are none
+ *   algorithms           of the collectives, "ring, tree"; not where there are none
  *   seed                 uint64
  *   hash                 16 hexadecimal digits: two runs with the same hash gave the same results
  *   makespan             ps, end of the last task
@@ -94,7 +96,8 @@ typedef struct cs_results_info {
     const char *scenario; /* resolved, JSON */
     const char *program_version;
     uint64_t seed;
-    const char *provenance; /* JSON, of what was measured; NULL: it was simulated */
+    const char *provenance;           /* JSON, of what was measured; NULL: it was simulated */
+    const char *sharing, *algorithms; /* of links, of collectives; NULL: there are none */
 } cs_results_info;
 
 /* Writes everything but what is marked "from the analysis" into a new file, to be committed by the
