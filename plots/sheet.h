@@ -19,11 +19,12 @@ typedef struct cs_sheet {
     cs_reader *reader;
     cs_reader *measured; /* drawn below, or NULL */
     cs_gnuplot *job;
-    uint32_t first_device, n_devices; /* that are shown */
-    cs_time from, until;              /* that are shown */
-    double width, height;             /* height 0: the kind chooses */
-    double left, right, top, bottom;  /* margins around the drawing area */
-    FILE *texts, *swatches;
+    uint32_t first_device, n_devices;         /* that are shown */
+    uint32_t out_of_memory;                   /* devices of the run, shown or not */
+    cs_time from, until;                      /* that are shown */
+    double width, height;                     /* height 0: the kind chooses */
+    double left, right, top, bottom;          /* margins around the drawing area */
+    FILE *texts, *swatches, *strokes, *marks; /* closed when drawn */
 } cs_sheet;
 
 enum {
@@ -74,11 +75,21 @@ void cs_sheet_run_title(cs_sheet *sheet);
 /* The title, and a line below it; longer ones are cut. */
 void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle);
 
+/* Points that did not fit or failed are told apart by a sign, not by a colour. */
+typedef enum cs_sheet_sign {
+    CS_SIGN_NONE,
+    CS_SIGN_HATCHED, /* a swatch with slanted lines across */
+    CS_SIGN_CROSSED, /* a swatch with both diagonals */
+    CS_SIGN_RING,    /* in place of a swatch */
+    CS_SIGN_CROSS,
+} cs_sheet_sign;
+
 typedef struct cs_legend_entry {
     const char *text; /* underscores become spaces */
     uint32_t colour,
         other;  /* equal: one swatch of one colour; both 0: a remark, without a swatch */
     bool exact; /* underscores stay */
+    cs_sheet_sign sign;
 } cs_legend_entry;
 
 /* Puts the legend below the title, as many lines as it takes, and moves the top margin below it. */
@@ -87,6 +98,16 @@ void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n
 void cs_sheet_text(cs_sheet *sheet, double x, double y, uint32_t colour, const char *text);
 void cs_sheet_box(cs_sheet *sheet, double left, double right, double top, double bottom,
                   uint32_t colour);
+
+/* Lines across a box, as data of vectors: from x, y by dx, dy, colour. Boxes that touch are hatched as
+ * one. */
+void cs_sheet_hatch(FILE *out, double left, double right, double top, double bottom,
+                    uint32_t colour);
+void cs_sheet_cross(FILE *out, double left, double right, double top, double bottom,
+                    uint32_t colour);
+
+/* A ring or a cross, as data of points: x, y, gnuplot's type of point, colour. */
+void cs_sheet_mark(FILE *out, double x, double y, cs_sheet_sign sign, uint32_t colour);
 
 /* Writes a text as one field of a data file. */
 void cs_sheet_quote(FILE *out, const char *text);
