@@ -34,16 +34,17 @@ set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(area_bott
 set grid ytics lt 1 lc rgb grid_colour lw 0.5
 width(i) = widest - narrower * (i - 1)
 size(i) = (connected ? 0.3 : 0.5) + 0.15 * width(i)
-plot for [i = 1:n_lines] (connected ? folder.'/solid.dat' : '/dev/null') index i - 1 using 1:2 \
-         with lines lc rgb int(word(colours, i)) lw width(i), \
-     for [i = 1:n_lines] (connected && has_dashed ? folder.'/dashed.dat' : '/dev/null') \
+# what fits lies above what does not
+plot for [i = 1:n_lines] (connected && has_dashed ? folder.'/dashed.dat' : '/dev/null') \
          index i - 1 using 1:2 with lines lc rgb int(word(colours, i)) lw 0.7 * width(i) dt (4, 4), \
-     for [i = 1:n_lines] folder.'/points.dat' index i - 1 using 1:($3 == 0 ? $2 : NaN) \
-         with points pt 7 ps size(i) lc rgb int(word(colours, i)), \
      for [i = 1:n_lines] folder.'/points.dat' index i - 1 using 1:($3 == 1 ? $2 : NaN) \
          with points pt 7 ps 1.3 * size(i) lc rgb 'white', \
      for [i = 1:n_lines] folder.'/points.dat' index i - 1 using 1:($3 == 1 ? $2 : NaN) \
          with points pt 6 ps 1.3 * size(i) lw 1.4 lc rgb int(word(colours, i)), \
+     for [i = 1:n_lines] (connected ? folder.'/solid.dat' : '/dev/null') index i - 1 using 1:2 \
+         with lines lc rgb int(word(colours, i)) lw width(i), \
+     for [i = 1:n_lines] folder.'/points.dat' index i - 1 using 1:($3 == 0 ? $2 : NaN) \
+         with points pt 7 ps size(i) lc rgb int(word(colours, i)), \
      (has_foot ? folder.'/foot.dat' : '/dev/null') using 1:2:3:4 \
          with points pt variable ps 0.8 lw 1.4 lc rgb variable
 unset multiplot
