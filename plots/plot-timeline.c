@@ -7,7 +7,7 @@
 
 enum {
     MAX_KINDS = 256,
-    SHADES = 8,         /* of chunks; of mini-batches two */
+    SHADES = 8,         /* of chunks; of mini-batches two; of both together */
     SMALLEST_LABEL = 7, /* points */
     LABEL_ROOM = 1,     /* points that a box is wider than its label */
 };
@@ -31,7 +31,9 @@ typedef struct box {
     uint32_t row, number;
     uint8_t lane;
     uint8_t kind;
-    uint8_t shade; /* of mini-batches 0, 2, ...: 0, of others 1; or of the chunk */
+    uint8_t
+        shade; /* of mini-batches 0, 2, ...: 0, of others 1; or of the chunk; of boxes with names
+                    * the first and twice the second */
     char name[12]; /* of boxes with names: "3C" */
     bool numbered; /* the number says something: an update belongs to no micro-batch */
     bool gathered; /* stands for several */
@@ -130,7 +132,15 @@ static uint8_t chunk_of(const timeline *t, uint32_t device, uint32_t stage)
     if (stage >= t->n_stages)
         return 0;
     const uint8_t chunk = t->chunk[(uint64_t)device * t->n_stages + stage];
-    return t->n_chunks <= SHADES ? chunk : (uint8_t)(chunk * t->n_shades / t->n_chunks);
+    return (uint8_t)(chunk * t->n_shades / t->n_chunks);
+}
+
+static uint8_t shade_of(const timeline *t, uint32_t device, uint32_t stage, uint32_t mini_batch)
+{
+    const uint8_t odd = mini_batch % 2, chunk = t->chunk ? chunk_of(t, device, stage) : 0;
+    if (t->named)
+        return (uint8_t)(odd + 2 * chunk);
+    return t->chunk ? chunk : odd;
 }
 
 /* Transfers are shown at their sender, in one lane towards higher device numbers and one towards
@@ -158,9 +168,7 @@ static bool make_box(const timeline *t, uint32_t panel, uint64_t i, box *made)
                 : tasks->peer[i] > device ? LANE_DOWN
                                           : LANE_UP,
         .kind = (uint8_t)(moves ? tasks->origin[i] : kind),
-        .shade = moves      ? 0
-                 : t->chunk ? chunk_of(t, device, tasks->stage[i])
-                            : tasks->mini_batch[i] % 2,
+        .shade = moves ? 0 : shade_of(t, device, tasks->stage[i], tasks->mini_batch[i]),
         .numbered = sheet->reader->micro_batches == 1 || strcmp(tasks->kinds[kind], "update") != 0,
     };
     if (t->named)
@@ -207,7 +215,8 @@ static cs_status find_chunks(timeline *t, cs_error *error)
     t->chunk = chunk;
     t->n_stages = stages;
     t->n_chunks = most;
-    t->n_shades = most < SHADES ? most : SHADES;
+    const uint32_t shades = t->named ? SHADES / 2 : SHADES;
+    t->n_shades = most < shades ? most : shades;
     return CS_OK;
 }
 
@@ -270,31 +279,64 @@ static cs_status collect_boxes(timeline *t, cs_error *error)
 
 /* ---- lay-out ---- */
 
-/* Of boxes with names: mini-batches 0, 2, ... and 1, 3, ... */
+/* Colours of boxes with names, [0] of mini-batches 0, 2, ... and [1] of 1, 3, ... Kinds differ in lightness, so
+ * that they are told apart in grey too: forward is the lightest, then backward_weight, backward with
+ * backward_input. Where devices hold several stages, these go from dark to light: kinds do not overlap, but for
+ * recompute and what is in no row, which has the last one. */
 static const struct {
-    uint32_t forward, backward, other;
-} pair_colours[2] = {{0xA9CCE8, 0x2F75B5, 0x7F8C9B}, {0xFAD2B0, 0xC55A11, 0xA68A78}};
+    const char *kind;
+    uint32_t one[2], dark[2], light[2];
+} box_colours[] = {
+    {"forward", {0xA9CCE8, 0xFAD2B0}, {0x86B5DF, 0xE69D5E}, {0xB8D6F0, 0xF7CDA5}},
+    {"backward", {0x2F75B5, 0xC55A11}, {0x0F3A66, 0x6B2400}, {0x2B66A3, 0xA84610}},
+    {"backward_input", {0x2F75B5, 0xC55A11}, {0x0F3A66, 0x6B2400}, {0x2B66A3, 0xA84610}},
+    {"backward_weight", {0x5FB09A, 0xC8A032}, {0x378F79, 0x94720F}, {0x5FB09A, 0xBE9631}},
+    {"recompute", {0x1F3864, 0x7B3306}, {0x4B2E83, 0x5A2A4A}, {0x7F63B8, 0x8F5580}},
+    {"", {0x7F8C9B, 0xA68A78}, {0x707C8A, 0x95796A}, {0x98A4B2, 0xB89C8A}},
+};
 
-static uint32_t pair_colour(const char *kind, bool odd)
+enum { N_BOX_COLOURS = sizeof(box_colours) / sizeof(box_colours[0]) };
+
+static uint32_t box_colour(const timeline *t, const char *kind, uint32_t odd, uint32_t chunk)
 {
-    if (strncmp(kind, "backward", 8) == 0)
-        return pair_colours[odd].backward;
-    return strcmp(kind, "forward") == 0 ? pair_colours[odd].forward : pair_colours[odd].other;
+    size_t i = 0;
+    while (i + 1 < N_BOX_COLOURS && strcmp(box_colours[i].kind, kind) != 0)
+        i++;
+    if (!t->chunk)
+        return box_colours[i].one[odd];
+    return cs_colour_between(box_colours[i].dark[odd], box_colours[i].light[odd],
+                             (double)chunk / (t->n_shades - 1));
 }
 
+static const char *order_of_chunks(const timeline *t, char *text, size_t size)
+{
+    snprintf(text, size, "dark to light: the %u stages of a device in their order", t->n_chunks);
+    return text;
+}
+
+/* Of each kind the first and the last stage's colour, of even and of odd mini-batches; or one of each. */
 static void write_names_legend(timeline *t)
 {
     cs_legend_entry entries[MAX_KINDS];
+    uint32_t colours[MAX_KINDS][4];
+    char chunks[64];
     uint32_t n = 0;
     bool divided = false;
-    for (uint32_t kind = 0; kind < t->n_kinds && n + 2 < MAX_KINDS; kind++) {
+    const uint32_t of_each = t->chunk ? 2 : 1, last = t->chunk ? t->n_shades - 1 : 0;
+    for (uint32_t kind = 0; kind < t->n_kinds && n + 3 < MAX_KINDS; kind++) {
         const char *word = t->kinds[kind];
         divided |= t->divided[kind];
-        if (t->shown[kind])
-            entries[n++] =
-                (cs_legend_entry){word, pair_colour(word, false), pair_colour(word, true)};
+        if (!t->shown[kind])
+            continue;
+        for (uint32_t i = 0; i < 2 * of_each; i++)
+            colours[n][i] = box_colour(t, word, i / of_each, i % of_each ? last : 0);
+        entries[n] =
+            (cs_legend_entry){.text = word, .swatches = colours[n], .n_swatches = 2 * of_each};
+        n++;
     }
     entries[n++] = (cs_legend_entry){.text = "left, right: even, odd mini-batches"};
+    if (t->chunk)
+        entries[n++] = (cs_legend_entry){.text = order_of_chunks(t, chunks, sizeof(chunks))};
     entries[n++] =
         (cs_legend_entry){.text = divided ? "3C: mini-batch 3, micro-batch C" : "3: mini-batch 3"};
     cs_sheet_legend(t->sheet, entries, n);
@@ -315,8 +357,6 @@ static void write_legend(timeline *t)
     cs_legend_entry entries[MAX_KINDS + 5];
     char chunks[64];
     uint32_t n = 0;
-    snprintf(chunks, sizeof(chunks), "dark to light: the %u stages of a device in their order",
-             t->n_chunks);
     for (uint32_t kind = 0; kind < t->n_kinds; kind++) {
         if (!t->shown[kind])
             continue;
@@ -328,7 +368,7 @@ static void write_legend(timeline *t)
     }
     entries[n++] = (cs_legend_entry){"idle", CS_COLOUR_IDLE, CS_COLOUR_IDLE};
     if (t->chunk)
-        entries[n++] = (cs_legend_entry){.text = chunks};
+        entries[n++] = (cs_legend_entry){.text = order_of_chunks(t, chunks, sizeof(chunks))};
     if (t->several_batches)
         entries[n++] = (cs_legend_entry){.text = "light, dark: even, odd mini-batches"};
     bool micro = t->sheet->reader->micro_batches > 1;
@@ -411,7 +451,7 @@ static void write_headings(const timeline *t)
 static uint32_t colour_of(const timeline *t, const box *b)
 {
     if (t->named)
-        return pair_colour(t->kinds[b->kind], b->shade == 1);
+        return box_colour(t, t->kinds[b->kind], b->shade % 2, b->shade / 2);
     return shaded(t, cs_style_of(t->kinds[b->kind]), b->shade);
 }
 
@@ -592,7 +632,7 @@ static cs_status draw(cs_sheet *sheet, bool named, const char *output, cs_error 
     cs_status status = read_both(&t, error);
     if (status == CS_OK && named)
         prepare_names(&t);
-    if (status == CS_OK && !named)
+    if (status == CS_OK)
         status = find_chunks(&t, error);
     cs_sheet_run_title(sheet);
     t.scale =

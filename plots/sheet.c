@@ -66,12 +66,18 @@ uint32_t cs_colour_shade(uint32_t colour)
     return red << 16 | green << 8 | part(colour, 0) * 7 / 10;
 }
 
-uint32_t cs_colour_tint(uint32_t colour, double white)
+uint32_t cs_colour_between(uint32_t first, uint32_t second, double at)
 {
     uint32_t mixed = 0;
     for (int shift = 16; shift >= 0; shift -= 8)
-        mixed |= (uint32_t)lround(part(colour, shift) * (1 - white) + 255 * white) << shift;
+        mixed |= (uint32_t)lround(part(first, shift) * (1 - at) + part(second, shift) * at)
+                 << shift;
     return mixed;
+}
+
+uint32_t cs_colour_tint(uint32_t colour, double white)
+{
+    return cs_colour_between(colour, 0xFFFFFF, white);
 }
 
 /* Relative luminance, roughly (ITU-R BT.601). */
@@ -260,6 +266,8 @@ static void legend_words(const char *text, char *words, size_t size)
 
 static double swatch_width(const cs_legend_entry *entry)
 {
+    if (entry->n_swatches > 0)
+        return entry->n_swatches * SWATCH + SWATCH_GAP;
     if (entry->colour == 0 && entry->other == 0 && entry->sign == CS_SIGN_NONE)
         return 0;
     return (entry->other != entry->colour ? 2 : 1) * SWATCH + SWATCH_GAP;
@@ -281,11 +289,13 @@ static void legend_entry(cs_sheet *sheet, const cs_legend_entry *entry, double x
 {
     char words[64];
     double middle = x + SWATCH, top = y - SWATCH / 2., bottom = y + SWATCH / 2.;
+    for (uint32_t i = 0; i < entry->n_swatches; i++)
+        cs_sheet_box(sheet, x + i * SWATCH, x + (i + 1) * SWATCH, top, bottom, entry->swatches[i]);
     if (entry->exact)
         snprintf(words, sizeof(words), "%.63s", entry->text);
     else
         legend_words(entry->text, words, sizeof(words));
-    if (swatch_width(entry) > 0 && entry->sign < CS_SIGN_RING)
+    if (swatch_width(entry) > 0 && entry->sign < CS_SIGN_RING && entry->n_swatches == 0)
         cs_sheet_box(sheet, x, middle, top, bottom, entry->colour);
     legend_sign(sheet, entry, x, y);
     if (entry->other != entry->colour)

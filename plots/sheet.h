@@ -47,8 +47,10 @@ typedef struct cs_style {
 
 const cs_style *cs_style_of(const char *word);
 
-/* A darker shade of a colour; a colour between it (0) and white (1); black or white, whichever is seen better on it. */
+/* A darker shade of a colour; one between two, the first (0) and the second (1); between it (0) and white (1);
+ * black or white, whichever is seen better on it. */
 uint32_t cs_colour_shade(uint32_t colour);
+uint32_t cs_colour_between(uint32_t first, uint32_t second, double at);
 uint32_t cs_colour_tint(uint32_t colour, double white);
 uint32_t cs_colour_on(uint32_t colour);
 
@@ -90,6 +92,8 @@ typedef struct cs_legend_entry {
         other;  /* equal: one swatch of one colour; both 0: a remark, without a swatch */
     bool exact; /* underscores stay */
     cs_sheet_sign sign;
+    const uint32_t *swatches; /* of more than two colours, instead of the above */
+    uint32_t n_swatches;
 } cs_legend_entry;
 
 /* Puts the legend below the title, as many lines as it takes, and moves the top margin below it. */

@@ -1024,6 +1024,64 @@ static void test_run_out_of_memory_is_told(void **state)
     free(texts);
 }
 
+/* Lightness as a printer without colours has it (ITU-R BT.601), 0 to 255. */
+static double grey(uint32_t colour)
+{
+    return 0.299 * (colour >> 16 & 0xff) + 0.587 * (colour >> 8 & 0xff) + 0.114 * (colour & 0xff);
+}
+
+/* Boxes of two devices, two micro-batches: 4 of each kind (on each of a device's stages) and mini-batch.
+ * So many looks have 4 boxes each. Of one mini-batch any two differ by 20 of 255 in grey: who sees no
+ * colours tells them apart. */
+static void expect_looks(void **state, const char *schedule, uint32_t mini_batches,
+                         uint32_t n_looks)
+{
+    enum { MOST = 16, EACH = 4 };
+    uint32_t looks[MOST], counts[MOST] = {0}, n = 0, colour = 0;
+    char scenario[512];
+    snprintf(scenario, sizeof(scenario),
+             "{'schema_version': 1, 'model': {'uniform': {'layers': 4, 'forward': '1 s', "
+             "'backward': '2 s'}}, 'platform': {'topology': 'ideal', 'devices': 2}, "
+             "'schedule': {%s, 'micro_batches': 2}, 'iterations': %u}",
+             schedule, mini_batches);
+    write_scenario_results(in(state, "run.h5"), scenario);
+    char *boxes = capture_of_kind(state, "boxes", "wide.dat");
+    for (const char *at = boxes; *at; at = strchr(at, '\n') + 1) {
+        assert_int_equal(sscanf(at, "%*f %*f %*f %*f %u", &colour), 1);
+        uint32_t i = 0;
+        while (i < n && looks[i] != colour)
+            i++;
+        assert_true(i < MOST);
+        looks[i] = colour;
+        n += i == n;
+        counts[i]++;
+    }
+    free(boxes);
+    expect_int(schedule, n_looks, n);
+    for (uint32_t i = 0; i < n; i++) {
+        expect_int(schedule, EACH, counts[i]);
+        for (uint32_t k = 0; k < i && mini_batches == 1; k++)
+            if (fabs(grey(looks[i]) - grey(looks[k])) < 20)
+                fail_msg("%s: %06X and %06X are alike in grey", schedule, looks[i], looks[k]);
+    }
+}
+
+static void test_looks_of_boxes(void **state)
+{
+    static const char interleaved[] = "'kind': 'interleaved_1f1b', 'stages_per_device': 2";
+    need_gnuplot();
+    expect_looks(state, "'kind': 'gpipe'", 1, 2);
+    expect_looks(state, "'kind': 'zb_h1'", 1, 3);
+    expect_looks(state, "'kind': 'zb_h1'", 2, 6);
+    expect_looks(state, interleaved, 1, 4);
+    expect_looks(state, interleaved, 2, 8);
+    char *texts = capture_of_kind(state, "boxes", "texts.dat");
+    expect_int("stages", 1,
+               count_texts(texts, "dark to light: the 2 stages of a device in their order"));
+    expect_int("mini-batches", 1, count_texts(texts, "left, right: even, odd mini-batches"));
+    free(texts);
+}
+
 static size_t count_lines(const char *text)
 {
     size_t n = 0;
@@ -1128,6 +1186,7 @@ int main(void)
         TEST(test_lone_points_are_marked),
         TEST(test_cells_out_of_memory),
         TEST(test_run_out_of_memory_is_told),
+        TEST(test_looks_of_boxes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
