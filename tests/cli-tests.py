@@ -332,6 +332,42 @@ class Messages(Case):
         self.expect_golden('errors', ''.join(shown(*row) for row in rows))
         self.expect_files('wrong.json', 'cut.json')
 
+    def test_endings(self):
+        """What a command writes is said by the name: it takes its own endings and no others."""
+        results, pictures = '.h5 or .hdf5', '.svg, .png or .pdf'
+        printed = '.json, or be - for standard output'
+        sweep = 'sweep', 'tiny.json', '-v', '/schedule/micro_batches=1,2'
+        for words, name, endings in (
+                (('run', 'tiny.json'), 'x.txt', results), (('run', 'tiny.json'), 'h5', results),
+                (('run', 'tiny.json'), 'x.h5.gz', results), (('run', 'tiny.json'), 'x', results),
+                (('run', 'tiny.json', '--json'), 'x.json', results),
+                (sweep, 'x.txt', '.h5, .hdf5 or .csv'), (sweep, '-', '.h5, .hdf5 or .csv'),
+                (('replay', 'tiny.json'), 'x.txt', results),
+                (('plan', 'tiny.json'), 'x.h5', printed),
+                (('plan', 'tiny.json', '-P', 'balanced'), 'x.csv', printed),
+                (('model', 'vgg16', '-d', 'v100', '-b', '8'), 'x.h5', printed),
+                (('import', 'pipedream', 'none.txt'), 'x.csv', printed),
+                (('import', 'nccl-tests', 'none.txt'), 'x.txt', printed),
+                (('calibrate', 'compute', '--model', 'vgg16'), 'x.h5', '.json'),
+                (('calibrate', 'compute', '--model', 'vgg16'), '-', '.json'),
+                (('export', 'topology', 'dgx-a100'), 'x.txt',
+                 '.json, .dot, .svg, .png or .pdf, or be - for standard output'),
+                (('export', 'trace', 'none.h5'), 'x.svg', printed),
+                (('compare', 'none.h5', 'none.h5'), 'x.jpg', pictures)):
+            self.expect(run(*words, '-o', name), 2,
+                        '%s: --output %s: must end in %s\n' % (words[0], name, endings))
+        self.expect(run('plan', 'tiny.json', '-P', 'balanced', '--draw', 'x.jpg'), 2,
+                    'plan: --draw x.jpg: must end in %s\n' % pictures)
+        self.expect(run('plot', 'none.h5', '-o', 'x.jpg'), 2, 'x.jpg: the name must end in ' + pictures)
+        self.expect_files()
+        for words, names in ((('run', 'tiny.json'), ('a.h5', 'b.hdf5', 'c.H5')),
+                             (sweep, ('d.h5', 'e.hdf5')), (('plan', 'tiny.json'), ('f.json',))):
+            for name in names:
+                self.expect(run(*words, '-o', name), 0)
+        self.expect(run(*sweep, '-o', 'g.CSV'), 0)
+        self.assertIn(b'/schedule/micro_batches', read('g.CSV'))
+        self.expect_files('a.h5', 'b.hdf5', 'c.H5', 'd.h5', 'e.hdf5', 'f.json', 'g.CSV')
+
 
 class Status(Case):
     def test_done(self):

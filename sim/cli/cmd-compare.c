@@ -1,5 +1,6 @@
 #include "plots/plot.h"
 #include "sim/cli/compare-report.h"
+#include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 
 #include <math.h>
@@ -45,7 +46,7 @@ static cs_status check_words(const cs_arguments *arguments, cs_error *error)
     if (arguments->n_words > 2 && cs_arguments_value(arguments, "output"))
         return cs_error_add(error, CS_USAGE, "compare: --output is a picture of one pair (got %zu)",
                             arguments->n_words / 2);
-    return CS_OK;
+    return cs_output_check(arguments, "output", cs_endings_of_pictures, error);
 }
 
 static cs_status check_limit(const cs_compared_scenario *scenarios, uint32_t n, double limit,

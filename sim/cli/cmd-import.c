@@ -2,6 +2,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/import-costs.h"
+#include "sim/cli/output-name.h"
 #include "sim/workload/pipedream.h"
 #include "sim/workload/torch-trace.h"
 
@@ -177,6 +178,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_status status = find_format(arguments->words[0], &format, error);
     if (status == CS_OK)
         status = check_options(arguments, format, error);
+    if (status == CS_OK)
+        status = cs_output_check(arguments, "output", cs_endings_of_json, error);
     if (status != CS_OK)
         return status;
     return format->costs
