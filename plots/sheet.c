@@ -2,6 +2,7 @@
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/trace/results-schema.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -98,18 +99,6 @@ static cs_status count_devices(cs_reader *reader, uint32_t *n, cs_error *error)
     if (status == CS_OK && (rows == 0 || rows > UINT32_MAX))
         status = cs_error_add(error, CS_INVALID, "%s: devices: has no rows", reader->path);
     *n = (uint32_t)rows;
-    return status;
-}
-
-static cs_status count_out_of_memory(cs_reader *reader, uint32_t *n, cs_error *error)
-{
-    const uint32_t *out_of_memory = NULL;
-    uint64_t rows = 0;
-    const cs_reader_column column = {"devices/out_of_memory", CS_READER_UINT32, &out_of_memory};
-    cs_status status = cs_reader_read(reader, &column, 1, &rows, error);
-    *n = 0;
-    for (uint64_t i = 0; i < rows && status == CS_OK; i++)
-        *n += out_of_memory[i] != 0;
     return status;
 }
 
@@ -370,9 +359,9 @@ static void add_figures(cs_sheet *sheet, char *line, size_t size)
 {
     const cs_reader *reader = sheet->reader;
     char part[64];
-    snprintf(part, sizeof(part), "OUT OF MEMORY on %u device%s", sheet->out_of_memory,
-             sheet->out_of_memory == 1 ? "" : "s");
-    if (sheet->out_of_memory > 0)
+    snprintf(part, sizeof(part), "OUT OF MEMORY on %u device%s", sheet->out_of_memory[0],
+             sheet->out_of_memory[0] == 1 ? "" : "s");
+    if (sheet->out_of_memory[0] > 0)
         add_part(sheet, line, size, part);
     add_time(sheet, line, size, "makespan", cs_time_seconds(reader->makespan));
     if (isfinite(reader->iteration_time))
@@ -385,7 +374,7 @@ static void add_figures(cs_sheet *sheet, char *line, size_t size)
         add_part(sheet, line, size, part);
 }
 
-/* Iteration times of both, and how they differ. */
+/* Iteration times of both, and how they differ: the prediction's error, or the change. */
 static void add_both(cs_sheet *sheet, char *line, size_t size)
 {
     const double predicted = sheet->reader->iteration_time;
@@ -393,10 +382,12 @@ static void add_both(cs_sheet *sheet, char *line, size_t size)
     char part[64];
     if (!isfinite(predicted) || !isfinite(measured))
         return;
-    add_time(sheet, line, size, "iteration: predicted", predicted);
-    add_time(sheet, line, size, "measured", measured);
-    snprintf(part, sizeof(part), "error %+.1f %%", 100 * (predicted / measured - 1));
-    if (measured > 0)
+    const bool change = sheet->side_by_side;
+    add_time(sheet, line, size, change ? "iteration: first" : "iteration: predicted", predicted);
+    add_time(sheet, line, size, change ? "second" : "measured", measured);
+    const double share = change ? measured / predicted : predicted / measured;
+    snprintf(part, sizeof(part), "%s %+.1f %%", change ? "change" : "error", 100 * (share - 1));
+    if (isfinite(share))
         add_part(sheet, line, size, part);
 }
 
@@ -513,14 +504,23 @@ static cs_status open_files(cs_sheet *sheet, cs_error *error)
     return status;
 }
 
+static bool is_from(const cs_reader *reader, const char *origin)
+{
+    return reader->origin && strcmp(reader->origin, origin) == 0;
+}
+
 cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
                         cs_reader *measured, cs_gnuplot *job, cs_error *error)
 {
     *sheet = empty_sheet(options, reader, job);
     sheet->measured = measured;
+    sheet->side_by_side = measured && (is_from(reader, CS_RESULTS_MEASURED) ||
+                                       is_from(measured, CS_RESULTS_SIMULATED));
     cs_status status = choose_devices(sheet, error);
     if (status == CS_OK)
-        status = count_out_of_memory(reader, &sheet->out_of_memory, error);
+        status = cs_reader_out_of_memory(reader, &sheet->out_of_memory[0], error);
+    if (status == CS_OK && measured)
+        status = cs_reader_out_of_memory(measured, &sheet->out_of_memory[1], error);
     if (status == CS_OK)
         status = choose_time(sheet, error);
     if (status == CS_OK && measured)

@@ -18,9 +18,10 @@ typedef struct cs_sheet {
     const cs_plot_options *options;
     cs_reader *reader;
     cs_reader *measured; /* drawn below, or NULL */
+    bool side_by_side;   /* both were simulated, or both measured: neither predicts the other */
     cs_gnuplot *job;
     uint32_t first_device, n_devices;         /* that are shown */
-    uint32_t out_of_memory;                   /* devices of the run, shown or not */
+    uint32_t out_of_memory[2];                /* devices of both runs, shown or not */
     cs_time from, until;                      /* that are shown */
     double width, height;                     /* height 0: the kind chooses */
     double left, right, top, bottom;          /* margins around the drawing area */
