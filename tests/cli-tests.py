@@ -480,6 +480,30 @@ class Status(Case):
         self.expect(run(*words, os.path.join(corpus, 'cut-off.gz')), 3, 'cut off')
         self.expect_files('m.json')
 
+    def test_import_torch_times_only(self):
+        """20 + 6 us forward, 30 + 10 us backward, and a run that says what it does not know."""
+        trace = os.path.join(ROOT, 'tests', 'fuzz', 'corpus', 'torch', 'times-only.json')
+        words = ['import', 'torch', '--date', '2026-11-21', '-o', 'm.json', trace]
+        self.expect(run(*words), 3, '--times-only makes a model without sizes')
+        self.expect(run(*words, '--times-only'), 3, 'give --batch')
+        self.expect(run('import', 'pipedream', '--times-only', 'g.txt'), 2, 'has no option --times-only')
+        self.expect(run(*words, '--times-only', '-b', '16'), 0, 'sim: warning: %s: times only' % trace)
+        model = json.loads(read('m.json'))
+        self.assertIs(model['times_only'], True)
+        self.assertEqual([layer['backward_weight'] for layer in model['layers']], [15e-6, 0])
+        write('s.json', {'schema_version': 1, 'model': {'file': 'm.json', 'batch_size': 16},
+                         'platform': {'topology': 'ideal', 'devices': 2},
+                         'schedule': {'kind': 'gpipe', 'micro_batches': 1}})
+        said = 's.json: /model: has times only'
+        done = run('run', 's.json', '--json', '--no-output')
+        self.expect(done, 0, said)
+        self.assertAlmostEqual(json.loads(done.stdout)['iteration_time_s'], 66e-6)
+        resolved = write('r.json', run('check', 's.json', '--resolved').stdout)
+        self.expect(run('run', resolved, '--no-output'), 0, 'r.json: /model: has times only')
+        del model['times_only']
+        write('m.json', model)
+        self.assertNotIn('times only', run('run', 's.json', '--no-output').stderr)
+
 
 class Output(Case):
     def test_json_is_one_object(self):
