@@ -579,10 +579,13 @@ class Files(Case):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        old = write('old.json', 'the earlier plan')
         for words in (['run', 'tiny.json', '-o', 'old.h5'],
-                      ['plan', 'tiny.json', '-o', 'old.h5', '-s', '/model/uniform/layers=40']):
-            self.expect(run(*words, preexec_fn=limit), 1, 'old.h5: cannot write', 'large')
-            self.expect_untouched()
+                      ['plan', 'tiny.json', '-o', old, '-s', '/model/uniform/layers=40']):
+            self.expect(run(*words, preexec_fn=limit), 1, words[3] + ': cannot write', 'large')
+        self.assertEqual(read(old), b'the earlier plan')
+        os.remove(old)
+        self.expect_untouched()
 
     def start_long_run(self):
         """A run of several seconds that has begun: its temporary file is there."""
