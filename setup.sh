@@ -7,7 +7,8 @@
 #
 # On Debian 12 and Ubuntu 22.04 or newer, packages are installed with apt-get, as root or with a
 # sudo that asks for no password. Elsewhere, or without root, what is there is used, and what is
-# missing is named. It asks nothing, and can be run again at any time.
+# missing is named. It asks nothing, and can be run again at any time. A build/ that was copied or
+# moved here from another folder is set up anew.
 set -eu
 here=$PWD
 cd "$(dirname "$0")"
@@ -126,10 +127,25 @@ provide()
 
 # ---- building ----
 
+# The folder that build/ was set up as, if it is another one: it was copied or moved here. There ninja
+# would go on building, or set up again and again.
+built_elsewhere()
+{
+    python3 -c '
+import json, os
+with open("build/meson-info/meson-info.json", encoding="utf-8") as info:
+    folder = json.load(info)["directories"]["build"]
+if folder != os.path.realpath("build"):
+    print(ascii(folder))' 2>/dev/null || :
+}
+
 configure()
 {
     if [ ! -f build/build.ninja ]; then
         show meson setup build "$@"
+    elif elsewhere=$(built_elsewhere) && [ -n "$elsewhere" ]; then
+        say "build/ was set up as $elsewhere; setting it up anew, with its options"
+        show meson setup --wipe build "$@" || die "remove build/, and run this again"
     elif [ $# -gt 0 ] && ! meson introspect --buildoptions build | tr '{' '\n' |
         grep '"name": "tests"' | grep -q '"value": "enabled"'; then
         show meson setup --reconfigure build "$@"

@@ -11,7 +11,9 @@ set yrange [sheet_height:0]
 unset tics
 unset border
 plot folder.'/swatches.dat' using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable, \
-     folder.'/texts.dat' using 1:2:3:4 with labels left textcolor rgb variable
+     folder.'/texts.dat' using 1:2:3:4 with labels left textcolor rgb variable, \
+     folder.'/strokes.dat' using 1:2:3:4:5 with vectors nohead lc rgb variable lw 1, \
+     folder.'/marks.dat' using 1:2:3:4 with points pt variable ps 0.8 lc rgb variable lw 1.4
 unset label 1
 set border 1 lc rgb line_colour lw 1
 set tics nomirror out scale 0.5 textcolor rgb text_colour

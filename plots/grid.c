@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SLANT = 35 }; /* degrees, of labels that have no room side by side */
@@ -88,18 +90,25 @@ static cs_status unknown_value(const cs_sheet *sheet, const char *const *names, 
                         cs_guess_text(&guess));
 }
 
+static bool has_name(const char *const *names, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static cs_status read_values(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                              cs_reader_array *array, cs_error *error)
 {
     const char *const *names;
-    uint32_t n = 0, i = 0;
+    uint32_t n = 0;
     cs_status status = cs_reader_names(sheet->reader, "/", "", &names, &n, error);
     if (status != CS_OK)
         return status;
     const char *value = sheet->options->value;
-    while (i < n && (!value || strcmp(names[i], value) != 0))
-        i++;
-    if (i == n || !is_figure(value, axes, n_axes))
+    if (!value || !has_name(names, n, value) || !is_figure(value, axes, n_axes))
         return unknown_value(sheet, names, n, axes, n_axes, error);
     status = cs_reader_read_array(sheet->reader, value, array, error);
     if (status == CS_OK && !array->values)
@@ -116,33 +125,125 @@ static double largest_of(const double *values, uint64_t n)
     return largest;
 }
 
+static uint64_t count_values(const cs_reader_array *array)
+{
+    return array->sizes[0] * (array->rank > 1 ? array->sizes[1] : 1);
+}
+
+/* cs_slice_take leaves out those of fixed keys. */
+static void name_axes(const char **names, const char *const *axes, uint32_t n)
+{
+    for (uint32_t a = 0; a < n && a < CS_READER_RANK_MAX; a++)
+        names[a] = axes[a];
+}
+
+/* The part of out_of_memory that belongs to the figure's; without values where the file has none. */
+static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
+                                    const cs_reader_array *figure, cs_reader_array *array,
+                                    cs_error *error)
+{
+    static const char name[] = "out_of_memory";
+    const char *const *all, *names[CS_READER_RANK_MAX];
+    char fixed[sizeof(((cs_grid *)0)->fixed)];
+    uint32_t n = 0;
+    *array = (cs_reader_array){0};
+    cs_status status = cs_reader_names(sheet->reader, "/", "", &all, &n, error);
+    if (status != CS_OK || !has_name(all, n, name))
+        return status;
+    status = cs_reader_read_array(sheet->reader, name, array, error);
+    name_axes(names, axes, n_axes);
+    if (status == CS_OK && array->values)
+        status = cs_slice_take(sheet, names, array, fixed, sizeof(fixed), error);
+    if (status != CS_OK)
+        return status;
+    if (!array->values || array->rank != figure->rank ||
+        count_values(array) != count_values(figure))
+        return cs_error_add(error, CS_INVALID, "%s: %s: must have as many numbers as %s",
+                            sheet->reader->path, name, figure->name);
+    return CS_OK;
+}
+
+/* Of every run that was done, the sweep says whether it was out of memory; so it is missing of those that
+ * failed. */
+static cs_status read_states(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
+                             const cs_reader_array *figure, cs_grid *grid, cs_error *error)
+{
+    cs_reader_array array;
+    const uint64_t n = count_values(figure);
+    uint8_t *states = cs_arena_alloc(&sheet->reader->arena, n, sizeof(*states));
+    if (!states)
+        return cs_error_no_memory(error);
+    memset(states, CS_GRID_FITS, n);
+    grid->states = states;
+    cs_status status = read_out_of_memory(sheet, axes, n_axes, figure, &array, error);
+    for (uint64_t i = 0; i < n && status == CS_OK && array.values; i++) {
+        states[i] = isnan(array.values[i]) ? CS_GRID_FAILED
+                    : array.values[i] != 0 ? CS_GRID_OUT_OF_MEMORY
+                                           : CS_GRID_FITS;
+        grid->out_of_memory += states[i] == CS_GRID_OUT_OF_MEMORY;
+        grid->failed += states[i] == CS_GRID_FAILED;
+    }
+    return status;
+}
+
+static void include(double value, double *lowest, double *highest)
+{
+    *lowest = fmin(*lowest, value);
+    *highest = fmax(*highest, value);
+}
+
 static cs_status take_values(const cs_sheet *sheet, const cs_reader_array *array, cs_grid *grid,
                              cs_error *error)
 {
-    grid->n = array->sizes[0] * (array->rank > 1 ? array->sizes[1] : 1);
+    grid->n = count_values(array);
     cs_grid_scale scale = cs_grid_scale_of(array->units, largest_of(array->values, grid->n));
     write_title(grid->title, sizeof(grid->title), array->name, &scale);
     grid->values = cs_arena_alloc(&sheet->reader->arena, grid->n, sizeof(*grid->values));
     if (!grid->values)
         return cs_error_no_memory(error);
-    grid->lowest = INFINITY;
-    grid->highest = -INFINITY;
+    grid->lowest = grid->fit_lowest = INFINITY;
+    grid->highest = grid->fit_highest = -INFINITY;
     grid->whole = true;
     for (uint64_t i = 0; i < grid->n; i++) {
         double value = array->values[i] / scale.unit;
         grid->values[i] = value;
         if (!isfinite(value)) {
-            grid->missing++;
+            grid->missing += grid->states[i] != CS_GRID_FAILED;
             continue;
         }
-        grid->lowest = fmin(grid->lowest, value);
-        grid->highest = fmax(grid->highest, value);
+        include(value, &grid->lowest, &grid->highest);
+        if (grid->states[i] == CS_GRID_FITS)
+            include(value, &grid->fit_lowest, &grid->fit_highest);
         grid->whole = grid->whole && value == floor(value);
     }
-    if (grid->missing == grid->n)
-        return cs_error_add(error, CS_FAILED, "%s: %s: has no values: all points failed",
+    if (grid->lowest > grid->highest)
+        return cs_error_add(error, CS_FAILED, "%s: %s: has a value at no point",
                             sheet->reader->path, array->name);
     return CS_OK;
+}
+
+/* As snprintf, behind what is there. */
+static void append(char *text, size_t size, const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+void cs_grid_summary(const cs_grid *grid, char *text, size_t size)
+{
+    *text = '\0';
+    append(text, size, "%" PRIu64 " points from %.6g to %.6g", grid->n, grid->lowest,
+           grid->highest);
+    if (grid->out_of_memory > 0 && grid->fit_lowest <= grid->fit_highest)
+        append(text, size, ", those that fit from %.6g to %.6g", grid->fit_lowest,
+               grid->fit_highest);
+    if (grid->missing > 0)
+        append(text, size, ", %u without a value", grid->missing);
+    if (*grid->fixed)
+        append(text, size, ", at %s", grid->fixed);
 }
 
 /* ---- labels ---- */
@@ -313,15 +414,16 @@ cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error)
     if (grid->list && sheet->options->n_at > 0)
         return cs_error_add(error, CS_USAGE, "--at: %s is a list of points; must be a grid",
                             sheet->reader->path);
-    for (uint32_t a = 0; a < n && a < CS_READER_RANK_MAX; a++)
-        names[a] = all[a];
+    name_axes(names, all, n);
     status = cs_slice_take(sheet, names, &array, grid->fixed, sizeof(grid->fixed), error);
     if (status != CS_OK)
         return status;
     if (array.rank > 2)
         return cs_slice_too_many(sheet, names, array.rank, error);
     grid->rank = array.rank;
-    status = take_values(sheet, &array, grid, error);
+    status = read_states(sheet, all, n, &array, grid, error);
+    if (status == CS_OK)
+        status = take_values(sheet, &array, grid, error);
     for (uint32_t a = 0; a < array.rank && status == CS_OK; a++)
         status = read_axis(sheet, grid->list ? "point" : names[a], array.sizes[a], &grid->axes[a],
                            error);

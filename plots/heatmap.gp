@@ -20,6 +20,10 @@ if (turn > 0) {
 }
 unset label
 plot folder.'/cells.dat' using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable lw gap_width, \
+     (has_hatch ? folder.'/hatch.dat' : '/dev/null') using 1:2:3:4:5 \
+         with vectors nohead lc rgb variable lw 0.7, \
+     (has_hatch ? folder.'/patches.dat' : '/dev/null') using 1:3:1:2:3:4:5 \
+         with boxxyerror fs solid 1 noborder lc rgb variable, \
      folder.'/aligned.dat' using 1:2:3:4 with labels right textcolor rgb variable, \
      (has_numbers ? folder.'/numbers.dat' : '/dev/null') using 1:2:3:4 \
          with labels center font font(has_numbers ? number_font : font_size) textcolor rgb variable

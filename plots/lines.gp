@@ -32,10 +32,20 @@ set label 1 x_title at screen 0.5 * (across(area_left) + across(area_right)), do
 set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(area_bottom)) \
     center rotate by 90 textcolor rgb text_colour
 set grid ytics lt 1 lc rgb grid_colour lw 0.5
-plot for [i = 1:n_lines] (connected ? folder.'/lines.dat' : '/dev/null') index i - 1 using 1:2 \
-         with lines lc rgb int(word(colours, i)) lw widest - narrower * (i - 1), \
-     for [i = 1:n_lines] (marked || !connected ? folder.'/lines.dat' : '/dev/null') index i - 1 \
-         using 1:2 with points pt 7 ps (connected ? 0.3 : 0.5) + 0.15 * (widest - narrower * (i - 1)) \
-         lc rgb int(word(colours, i))
+width(i) = widest - narrower * (i - 1)
+size(i) = (connected ? 0.3 : 0.5) + 0.15 * width(i)
+# what fits lies above what does not
+plot for [i = 1:n_lines] (connected && has_dashed ? folder.'/dashed.dat' : '/dev/null') \
+         index i - 1 using 1:2 with lines lc rgb int(word(colours, i)) lw 0.7 * width(i) dt (4, 4), \
+     for [i = 1:n_lines] folder.'/points.dat' index i - 1 using 1:($3 == 1 ? $2 : NaN) \
+         with points pt 7 ps 1.3 * size(i) lc rgb 'white', \
+     for [i = 1:n_lines] folder.'/points.dat' index i - 1 using 1:($3 == 1 ? $2 : NaN) \
+         with points pt 6 ps 1.3 * size(i) lw 1.4 lc rgb int(word(colours, i)), \
+     for [i = 1:n_lines] (connected ? folder.'/solid.dat' : '/dev/null') index i - 1 using 1:2 \
+         with lines lc rgb int(word(colours, i)) lw width(i), \
+     for [i = 1:n_lines] folder.'/points.dat' index i - 1 using 1:($3 == 0 ? $2 : NaN) \
+         with points pt 7 ps size(i) lc rgb int(word(colours, i)), \
+     (has_foot ? folder.'/foot.dat' : '/dev/null') using 1:2:3:4 \
+         with points pt variable ps 0.8 lw 1.4 lc rgb variable
 unset multiplot
 set output

@@ -24,7 +24,7 @@ typedef struct heatmap {
     int turn;             /* degrees, of the labels below */
     double low, high;     /* of the palette */
     bool diverging;
-    FILE *cells, *across, *aligned, *numbers;
+    FILE *cells, *across, *aligned, *numbers, *hatch, *patches;
 } heatmap;
 
 /* ---- colours ---- */
@@ -88,15 +88,40 @@ static void write_title(heatmap *h)
     char title[300], subtitle[400];
     const cs_grid *grid = &h->grid;
     snprintf(title, sizeof(title), "%.80s: %.160s", h->sheet->reader->name, grid->title);
-    int used = snprintf(subtitle, sizeof(subtitle), "%llu points from %.6g to %.6g",
-                        (unsigned long long)grid->n, grid->lowest, grid->highest);
-    if (grid->missing > 0)
-        snprintf(subtitle + used, sizeof(subtitle) - (size_t)used, ", %u without a value (grey)",
-                 grid->missing);
-    if (*grid->fixed)
-        snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), ", at %s",
-                 grid->fixed);
+    cs_grid_summary(grid, subtitle, sizeof(subtitle));
     cs_sheet_title(h->sheet, title, subtitle);
+}
+
+/* Of what is in the picture. */
+static void write_legend(heatmap *h)
+{
+    const uint32_t grey = MISSING_COLOUR, some = colour_of(h, (h->low + h->high) / 2);
+    const struct {
+        uint32_t n;
+        const char *text;
+        uint32_t colour;
+        cs_sheet_sign sign;
+    } rows[] = {
+        {h->grid.out_of_memory, "hatched: out of memory", some, CS_SIGN_HATCHED},
+        {h->grid.failed, "crossed: failed", grey, CS_SIGN_CROSSED},
+        {h->grid.missing, "grey: without a value", grey, CS_SIGN_NONE},
+    };
+    enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+    cs_legend_entry entries[N_ROWS];
+    char texts[N_ROWS][64];
+    uint32_t n = 0;
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (rows[i].n == 0)
+            continue;
+        snprintf(texts[n], sizeof(texts[n]), "%s (%u)", rows[i].text, rows[i].n);
+        entries[n] =
+            (cs_legend_entry){texts[n], rows[i].colour, rows[i].colour, true, rows[i].sign};
+        n++;
+    }
+    if (n == 0)
+        return;
+    h->sheet->top += 4;
+    cs_sheet_legend(h->sheet, entries, n);
 }
 
 static double choose(double given, double wanted, double least, double most)
@@ -137,6 +162,7 @@ static void lay_out(heatmap *h)
     }
     sheet->bottom += cs_grid_label_height(x, h->turn) - CS_SHEET_FONT;
     write_title(h);
+    write_legend(h);
     sheet->top += 10;
     margins = sheet->top + sheet->bottom;
     sheet->height = choose(sheet->options->height, margins + y->n * 22, margins + 240,
@@ -156,18 +182,41 @@ static void write_text(FILE *out, double x, double y, const char *text, uint32_t
     fprintf(out, " %u\n", colour);
 }
 
+/* In a hatched cell the lines end around the number; false where too little of them would be seen. */
+static bool clear_for(const heatmap *h, double x, double y, const char *text, uint32_t colour)
+{
+    enum { HEIGHT = NUMBER_FONT + 3, SEEN = 8 };
+    const double half = cs_sheet_text_width(text, NUMBER_FONT) / 2;
+    if (h->cell_height < HEIGHT + SEEN)
+        return false;
+    fprintf(h->patches, "%.2f %.2f %.2f %.2f %u\n", x - half, x + half, y - HEIGHT / 2.,
+            y + HEIGHT / 2., colour);
+    return true;
+}
+
 /* The first axis to the right, the second one upwards. */
 static void write_cell(const heatmap *h, uint32_t i, uint32_t j, int digits)
 {
     char text[64];
-    double value = h->grid.values[(uint64_t)i * h->grid.axes[1].n + j];
+    const uint64_t at = (uint64_t)i * h->grid.axes[1].n + j;
+    const cs_grid_state state = h->grid.states[at];
+    double value = h->grid.values[at];
     double left = h->sheet->left + i * h->cell_width, bottom = h->bottom - j * h->cell_height;
     uint32_t colour = isfinite(value) ? colour_of(h, value) : MISSING_COLOUR;
     fprintf(h->cells, "%.2f %.2f %.2f %.2f %u\n", left, left + h->cell_width,
             bottom - h->cell_height, bottom, colour);
-    if (digits > 0 && isfinite(value))
-        write_text(h->numbers, left + h->cell_width / 2, bottom - h->cell_height / 2,
-                   number_text(h, value, digits, text, sizeof(text)), cs_colour_on(colour));
+    if (state == CS_GRID_OUT_OF_MEMORY)
+        cs_sheet_hatch(h->hatch, left, left + h->cell_width, bottom - h->cell_height, bottom,
+                       cs_colour_on(colour));
+    if (state == CS_GRID_FAILED)
+        cs_sheet_cross(h->hatch, left, left + h->cell_width, bottom - h->cell_height, bottom,
+                       CS_COLOUR_SUBTITLE);
+    if (digits == 0 || !isfinite(value))
+        return;
+    const double x = left + h->cell_width / 2, y = bottom - h->cell_height / 2;
+    number_text(h, value, digits, text, sizeof(text));
+    if (state == CS_GRID_FITS || clear_for(h, x, y, text, colour))
+        write_text(h->numbers, x, y, text, cs_colour_on(colour));
 }
 
 static void write_axis_title(const heatmap *h, const char *name, const char *title, double room)
@@ -251,6 +300,7 @@ static void write_data(const heatmap *h)
     write_bar(h);
     cs_gnuplot_number(h->sheet->job, "number_font", NUMBER_FONT);
     cs_gnuplot_number(h->sheet->job, "has_numbers", digits > 0);
+    cs_gnuplot_number(h->sheet->job, "has_hatch", h->grid.out_of_memory + h->grid.failed > 0);
     cs_gnuplot_number(h->sheet->job, "gap_width",
                       fmin(h->cell_width, h->cell_height) >= 9 ? 0.7 : 0);
 }
@@ -260,10 +310,9 @@ static cs_status write_files(heatmap *h, cs_error *error)
     const struct {
         const char *name;
         FILE **file;
-    } files[] = {{"cells.dat", &h->cells},
-                 {"across.dat", &h->across},
-                 {"aligned.dat", &h->aligned},
-                 {"numbers.dat", &h->numbers}};
+    } files[] = {{"cells.dat", &h->cells},     {"across.dat", &h->across},
+                 {"aligned.dat", &h->aligned}, {"numbers.dat", &h->numbers},
+                 {"hatch.dat", &h->hatch},     {"patches.dat", &h->patches}};
     enum { N_FILES = sizeof(files) / sizeof(files[0]) };
     cs_status status = CS_OK;
     for (size_t i = 0; i < N_FILES && status == CS_OK; i++)

@@ -99,17 +99,94 @@ static void choose_upwards(lines *l)
 
 /* ---- data ---- */
 
-static void write_lines(const lines *l, FILE *out)
+/* One point of a line; beyond its ends there are points without a value. */
+typedef struct point {
+    double x, y;
+    cs_grid_state state;
+} point;
+
+static point point_at(const lines *l, uint32_t line, int64_t i)
+{
+    if (i < 0 || i >= l->grid.axes[0].n)
+        return (point){.y = NAN};
+    const uint64_t at = (uint64_t)i * l->n + line;
+    return (point){place_of(l, (uint32_t)i), l->grid.values[at], (cs_grid_state)l->grid.states[at]};
+}
+
+/* How two neighbours are connected. */
+typedef enum link { LINK_NONE, LINK_DASHED, LINK_SOLID } link;
+
+static link link_of(const lines *l, point a, point b)
+{
+    const bool connected = l->grid.axes[0].numbers; /* there is nothing between two texts */
+    if (!connected || !isfinite(a.y) || !isfinite(b.y))
+        return LINK_NONE;
+    return a.state == CS_GRID_FITS && b.state == CS_GRID_FITS ? LINK_SOLID : LINK_DASHED;
+}
+
+static void write_links(const lines *l, link wanted, FILE *out)
 {
     for (uint32_t line = 0; line < l->n; line++) {
-        for (uint32_t i = 0; i < l->grid.axes[0].n; i++) {
-            double value = l->grid.values[(uint64_t)i * l->n + line];
-            if (isfinite(value))
-                fprintf(out, "%.12g %.12g\n", place_of(l, i), value);
-            else
-                fprintf(out, "%.12g NaN\n", place_of(l, i));
+        fputs("NaN NaN\n", out); /* so that every line has a block */
+        bool begun = false;
+        for (int64_t i = 0; i < l->grid.axes[0].n; i++) {
+            const point a = point_at(l, line, i), b = point_at(l, line, i + 1);
+            const bool goes_on = link_of(l, a, b) == wanted;
+            if (goes_on && !begun)
+                fprintf(out, "\n%.12g %.12g\n", a.x, a.y);
+            if (goes_on)
+                fprintf(out, "%.12g %.12g\n", b.x, b.y);
+            begun = goes_on;
         }
         fputs("\n\n", out);
+    }
+}
+
+static void write_solid(const lines *l, FILE *out)
+{
+    write_links(l, LINK_SOLID, out);
+}
+
+static void write_dashed(const lines *l, FILE *out)
+{
+    write_links(l, LINK_DASHED, out);
+}
+
+/* Of many points only those are marked which no line of their own kind shows. */
+static void write_points(const lines *l, FILE *out)
+{
+    const bool all = l->grid.axes[0].n <= POINTS_SHOWN;
+    for (uint32_t line = 0; line < l->n; line++) {
+        fputs("NaN NaN 0\n", out);
+        for (int64_t i = 0; i < l->grid.axes[0].n; i++) {
+            const point before = point_at(l, line, i - 1), at = point_at(l, line, i),
+                        behind = point_at(l, line, i + 1);
+            const link own = at.state == CS_GRID_FITS ? LINK_SOLID : LINK_DASHED;
+            if (isfinite(at.y) &&
+                (all || (link_of(l, before, at) != own && link_of(l, at, behind) != own)))
+                fprintf(out, "%.12g %.12g %d\n", at.x, at.y, at.state);
+        }
+        fputs("\n\n", out);
+    }
+}
+
+/* Points without a value are marked at the foot, those of several lines above each other. */
+static void write_foot(const lines *l, FILE *out)
+{
+    enum { FIRST = 6, NEXT = 10 };
+    const double height = l->sheet->height - l->sheet->top - l->sheet->bottom;
+    const double unit = (l->high - l->low) / fmax(height, 1);
+    for (uint32_t i = 0; i < l->grid.axes[0].n; i++) {
+        uint32_t n = 0;
+        for (uint32_t line = 0; line < l->n; line++) {
+            const point at = point_at(l, line, i);
+            if (isfinite(at.y) || at.state == CS_GRID_FITS)
+                continue;
+            const double above = fmin(FIRST + NEXT * n++, height);
+            cs_sheet_mark(out, at.x, l->low + above * unit,
+                          at.state == CS_GRID_FAILED ? CS_SIGN_CROSS : CS_SIGN_RING,
+                          colour_of(l, line));
+        }
     }
 }
 
@@ -160,6 +237,22 @@ static cs_status write_file(const lines *l, const char *name,
     return cs_gnuplot_close(out, name, error);
 }
 
+static cs_status write_files(const lines *l, cs_error *error)
+{
+    static const struct {
+        const char *name;
+        void (*write)(const lines *l, FILE *out);
+    } files[] = {{"solid.dat", write_solid},
+                 {"dashed.dat", write_dashed},
+                 {"points.dat", write_points},
+                 {"foot.dat", write_foot},
+                 {"labels.dat", write_labels}};
+    cs_status status = CS_OK;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && status == CS_OK; i++)
+        status = write_file(l, files[i].name, files[i].write, error);
+    return status;
+}
+
 static void write_colours(const lines *l)
 {
     char text[LINES_MAX * 12] = "";
@@ -186,8 +279,9 @@ static void write_numbers(const lines *l)
         {"logarithmic", l->logarithmic},
         {"own_labels", labels_itself(l)},
         {"turn", l->turn},
-        {"marked", l->grid.axes[0].n <= POINTS_SHOWN},
-        {"connected", l->grid.axes[0].numbers != NULL}, /* there is nothing between two texts */
+        {"connected", l->grid.axes[0].numbers != NULL},
+        {"has_dashed", l->grid.out_of_memory > 0},
+        {"has_foot", l->grid.out_of_memory + l->grid.failed > 0},
         {"widest", 1.3 + narrower * (l->n - 1)},
         {"narrower", narrower},
         {"whole", l->grid.whole && l->high - l->low < 12},
@@ -206,18 +300,40 @@ static void write_numbers(const lines *l)
 
 /* ---- title and legend ---- */
 
-static void write_legend(const lines *l)
+static uint32_t add_series(const lines *l, char *title, size_t size, cs_legend_entry *entries)
 {
-    cs_legend_entry entries[LINES_MAX + 1];
-    char title[64];
     uint32_t n = 0;
     if (l->grid.rank < 2)
-        return;
-    snprintf(title, sizeof(title), "%.62s:", l->grid.axes[1].title);
-    entries[n++] = (cs_legend_entry){title, 0, 0, true};
+        return 0;
+    snprintf(title, size, "%.62s:", l->grid.axes[1].title);
+    entries[n++] = (cs_legend_entry){.text = title, .exact = true};
     for (uint32_t i = 0; i < l->n; i++)
+        entries[n++] = (cs_legend_entry){.text = l->grid.axes[1].labels[i],
+                                         .colour = colour_of(l, i),
+                                         .other = colour_of(l, i),
+                                         .exact = true};
+    return n;
+}
+
+static cs_legend_entry sign_entry(const char *what, uint32_t n, cs_sheet_sign sign, char text[64])
+{
+    snprintf(text, 64, "%s (%u)", what, n);
+    return (cs_legend_entry){text, CS_COLOUR_TEXT, CS_COLOUR_TEXT, true, sign};
+}
+
+static void write_legend(const lines *l)
+{
+    cs_legend_entry entries[LINES_MAX + 3];
+    char title[64], out_of_memory[64], failed[64];
+    uint32_t n = add_series(l, title, sizeof(title), entries);
+    if (l->grid.out_of_memory > 0)
+        entries[n++] = sign_entry("ring, dashed: out of memory", l->grid.out_of_memory,
+                                  CS_SIGN_RING, out_of_memory);
+    if (l->grid.failed > 0)
         entries[n++] =
-            (cs_legend_entry){l->grid.axes[1].labels[i], colour_of(l, i), colour_of(l, i), true};
+            sign_entry("cross on the axis: failed", l->grid.failed, CS_SIGN_CROSS, failed);
+    if (n == 0)
+        return;
     l->sheet->top += 4;
     cs_sheet_legend(l->sheet, entries, n);
 }
@@ -247,14 +363,7 @@ static void lay_out(lines *l)
     sheet->height = sheet->options->height ? sheet->options->height : HEIGHT;
     sheet->left = 84;
     snprintf(title, sizeof(title), "%.80s: %.160s", sheet->reader->name, grid->title);
-    snprintf(subtitle, sizeof(subtitle), "%llu points from %.6g to %.6g",
-             (unsigned long long)grid->n, grid->lowest, grid->highest);
-    if (grid->missing > 0)
-        snprintf(subtitle, sizeof(subtitle), "%llu points from %.6g to %.6g, %u without a value",
-                 (unsigned long long)grid->n, grid->lowest, grid->highest, grid->missing);
-    if (*grid->fixed)
-        snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), ", at %s",
-                 grid->fixed);
+    cs_grid_summary(grid, subtitle, sizeof(subtitle));
     cs_sheet_title(sheet, title, subtitle);
     write_legend(l);
     sheet->top += 10;
@@ -278,8 +387,6 @@ cs_status cs_plot_lines(cs_sheet *sheet, const char *output, cs_error *error)
     choose_upwards(&l);
     lay_out(&l);
     write_numbers(&l);
-    status = write_file(&l, "lines.dat", write_lines, error);
-    if (status == CS_OK)
-        status = write_file(&l, "labels.dat", write_labels, error);
+    status = write_files(&l, error);
     return status == CS_OK ? cs_sheet_draw(sheet, output, "lines.gp", error) : status;
 }

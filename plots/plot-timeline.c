@@ -7,7 +7,7 @@
 
 enum {
     MAX_KINDS = 256,
-    SHADES = 8,         /* of chunks; of mini-batches two */
+    SHADES = 8,         /* of chunks; of mini-batches two; of both together */
     SMALLEST_LABEL = 7, /* points */
     LABEL_ROOM = 1,     /* points that a box is wider than its label */
 };
@@ -31,11 +31,19 @@ typedef struct box {
     uint32_t row, number;
     uint8_t lane;
     uint8_t kind;
-    uint8_t shade; /* of mini-batches 0, 2, ...: 0, of others 1; or of the chunk */
+    uint8_t
+        shade; /* of mini-batches 0, 2, ...: 0, of others 1; or of the chunk; of boxes with names
+                    * the first and twice the second */
     char name[12]; /* of boxes with names: "3C" */
     bool numbered; /* the number says something: an update belongs to no micro-batch */
     bool gathered; /* stands for several */
 } box;
+
+/* Of each device's stages its place among them; NULL where each device has one. */
+typedef struct chunks {
+    uint8_t *of;
+    uint32_t n_stages;
+} chunks;
 
 typedef struct timeline {
     cs_sheet *sheet;
@@ -50,13 +58,13 @@ typedef struct timeline {
         [MAX_KINDS]; /* tasks of that kind belong to micro-batches, not to a whole mini-batch */
     bool shown[MAX_KINDS];
     bool transfers, several_batches, dense;
-    uint32_t n_shades, n_chunks; /* where devices hold several stages; shades are at most SHADES */
-    uint8_t *chunk; /* of each device's stages: its place among them; NULL: one on each */
-    uint32_t n_stages;
-    double cell;                          /* points in which slivers are gathered */
-    double unit;                          /* ps */
-    double scale;                         /* points per ps */
-    double row_height;                    /* points */
+    chunks chunks[2]; /* of both tasks */
+    uint32_t n_shades,
+        n_chunks;      /* where devices hold several stages, else 0; shades are at most SHADES */
+    double cell;       /* points in which slivers are gathered */
+    double unit;       /* ps */
+    double scale;      /* points per ps */
+    double row_height; /* points */
     double top[N_LANES], bottom[N_LANES]; /* shares of a row */
     double label_size;                    /* points; 0: no labels fit */
     FILE *wide, *narrow, *labels;
@@ -125,12 +133,21 @@ static void name_box(const timeline *t, const task_columns *tasks, uint64_t i, b
         snprintf(made->name, sizeof(made->name), "%u.%u", mini % 10000, micro % 100000);
 }
 
-static uint8_t chunk_of(const timeline *t, uint32_t device, uint32_t stage)
+static uint8_t chunk_of(const timeline *t, uint32_t panel, uint32_t device, uint32_t stage)
 {
-    if (stage >= t->n_stages)
+    const chunks *c = &t->chunks[panel];
+    if (!c->of || stage >= c->n_stages)
         return 0;
-    const uint8_t chunk = t->chunk[(uint64_t)device * t->n_stages + stage];
-    return t->n_chunks <= SHADES ? chunk : (uint8_t)(chunk * t->n_shades / t->n_chunks);
+    return (uint8_t)(c->of[(uint64_t)device * c->n_stages + stage] * t->n_shades / t->n_chunks);
+}
+
+static uint8_t shade_of(const timeline *t, uint32_t panel, uint32_t device, uint32_t stage,
+                        uint32_t mini_batch)
+{
+    const uint8_t odd = mini_batch % 2, chunk = chunk_of(t, panel, device, stage);
+    if (t->named)
+        return (uint8_t)(odd + 2 * chunk);
+    return t->n_chunks ? chunk : odd;
 }
 
 /* Transfers are shown at their sender, in one lane towards higher device numbers and one towards
@@ -158,9 +175,7 @@ static bool make_box(const timeline *t, uint32_t panel, uint64_t i, box *made)
                 : tasks->peer[i] > device ? LANE_DOWN
                                           : LANE_UP,
         .kind = (uint8_t)(moves ? tasks->origin[i] : kind),
-        .shade = moves      ? 0
-                 : t->chunk ? chunk_of(t, device, tasks->stage[i])
-                            : tasks->mini_batch[i] % 2,
+        .shade = moves ? 0 : shade_of(t, panel, device, tasks->stage[i], tasks->mini_batch[i]),
         .numbered = sheet->reader->micro_batches == 1 || strcmp(tasks->kinds[kind], "update") != 0,
     };
     if (t->named)
@@ -168,46 +183,61 @@ static bool make_box(const timeline *t, uint32_t panel, uint64_t i, box *made)
     return true;
 }
 
-/* Which of its stages a device computes, so that their boxes can be told apart; without a change where
- * none has two, or where there are too many to tell. */
-static cs_status find_chunks(timeline *t, cs_error *error)
+/* Marks the stages that each device computes. */
+static void mark_stages(const timeline *t, const task_columns *tasks, uint32_t n_devices,
+                        chunks *made)
 {
-    enum { MOST_CHUNKS = 64, MOST_PLACES = 1 << 24 };
-    const task_columns *tasks = &t->tasks[0];
-    const uint32_t n = t->sheet->first_device + t->sheet->n_devices;
-    uint32_t stages = 0, most = 0;
-    for (uint64_t i = 0; i < tasks->n; i++)
-        if (tasks->stage[i] < UINT32_MAX && tasks->stage[i] >= stages)
-            stages = tasks->stage[i] + 1;
-    if (stages < 2 || (uint64_t)stages * n > MOST_PLACES)
-        return CS_OK;
-    uint8_t *chunk = calloc((size_t)stages * n, 1);
-    if (!chunk)
-        return cs_error_no_memory(error);
     for (uint64_t i = 0; i < tasks->n; i++) {
         const bool computes =
             tasks->kind[i] < t->n_kinds && !cs_style_of(t->kinds[tasks->kind[i]])->moves;
-        if (computes && tasks->stage[i] < stages && tasks->device[i] < n)
-            chunk[(size_t)tasks->device[i] * stages + tasks->stage[i]] = 1;
+        if (computes && tasks->stage[i] < made->n_stages && tasks->device[i] < n_devices)
+            made->of[(size_t)tasks->device[i] * made->n_stages + tasks->stage[i]] = 1;
     }
-    for (uint32_t device = 0; device < n; device++) {
+}
+
+/* Numbers the marked ones of each device. Returns the most of a device. */
+static uint32_t number_stages(uint32_t n_devices, uint32_t most_chunks, chunks *made)
+{
+    uint32_t most = 0;
+    for (uint32_t device = 0; device < n_devices; device++) {
         uint32_t count = 0;
-        for (uint32_t s = 0; s < stages; s++) {
-            uint8_t *at = &chunk[(size_t)device * stages + s];
+        for (uint32_t s = 0; s < made->n_stages; s++) {
+            uint8_t *at = &made->of[(size_t)device * made->n_stages + s];
             const uint32_t place = count;
             count += *at;
-            *at = (uint8_t)(place < MOST_CHUNKS ? place : 0);
+            *at = (uint8_t)(place < most_chunks ? place : 0);
         }
         most = count > most ? count : most;
     }
+    return most;
+}
+
+/* Which of its stages a device computes, so that their boxes can be told apart; without a change where
+ * none has two, or where there are too many to tell. */
+static cs_status find_chunks(timeline *t, uint32_t panel, cs_error *error)
+{
+    enum { MOST_CHUNKS = 64, MOST_PLACES = 1 << 24 };
+    const task_columns *tasks = &t->tasks[panel];
+    const uint32_t n = t->sheet->first_device + t->sheet->n_devices;
+    const uint32_t shades = t->named ? SHADES / 2 : SHADES;
+    chunks made = {0};
+    for (uint64_t i = 0; i < tasks->n; i++)
+        if (tasks->stage[i] < UINT32_MAX && tasks->stage[i] >= made.n_stages)
+            made.n_stages = tasks->stage[i] + 1;
+    if (made.n_stages < 2 || (uint64_t)made.n_stages * n > MOST_PLACES)
+        return CS_OK;
+    made.of = calloc((size_t)made.n_stages * n, 1);
+    if (!made.of)
+        return cs_error_no_memory(error);
+    mark_stages(t, tasks, n, &made);
+    const uint32_t most = number_stages(n, MOST_CHUNKS, &made);
     if (most < 2 || most > MOST_CHUNKS) {
-        free(chunk);
+        free(made.of);
         return CS_OK;
     }
-    t->chunk = chunk;
-    t->n_stages = stages;
-    t->n_chunks = most;
-    t->n_shades = most < SHADES ? most : SHADES;
+    t->chunks[panel] = made;
+    t->n_chunks = most > t->n_chunks ? most : t->n_chunks;
+    t->n_shades = t->n_chunks < shades ? t->n_chunks : shades;
     return CS_OK;
 }
 
@@ -245,7 +275,7 @@ static void note_box(timeline *t, const box *made)
     t->boxes[t->n_boxes++] = *made;
     t->shown[made->kind] = true;
     t->transfers = t->transfers || made->lane != LANE_COMPUTE;
-    t->several_batches = t->several_batches || (!t->chunk && made->shade == 1);
+    t->several_batches = t->several_batches || (t->n_chunks == 0 && made->shade == 1);
 }
 
 static cs_status collect_boxes(timeline *t, cs_error *error)
@@ -270,31 +300,64 @@ static cs_status collect_boxes(timeline *t, cs_error *error)
 
 /* ---- lay-out ---- */
 
-/* Of boxes with names: mini-batches 0, 2, ... and 1, 3, ... */
+/* Colours of boxes with names, [0] of mini-batches 0, 2, ... and [1] of 1, 3, ... Kinds differ in lightness, so
+ * that they are told apart in grey too: forward is the lightest, then backward_weight, backward with
+ * backward_input. Where devices hold several stages, these go from dark to light: kinds do not overlap, but for
+ * recompute and what is in no row, which has the last one. */
 static const struct {
-    uint32_t forward, backward, other;
-} pair_colours[2] = {{0xA9CCE8, 0x2F75B5, 0x7F8C9B}, {0xFAD2B0, 0xC55A11, 0xA68A78}};
+    const char *kind;
+    uint32_t one[2], dark[2], light[2];
+} box_colours[] = {
+    {"forward", {0xA9CCE8, 0xFAD2B0}, {0x86B5DF, 0xE69D5E}, {0xB8D6F0, 0xF7CDA5}},
+    {"backward", {0x2F75B5, 0xC55A11}, {0x0F3A66, 0x6B2400}, {0x2B66A3, 0xA84610}},
+    {"backward_input", {0x2F75B5, 0xC55A11}, {0x0F3A66, 0x6B2400}, {0x2B66A3, 0xA84610}},
+    {"backward_weight", {0x5FB09A, 0xC8A032}, {0x378F79, 0x94720F}, {0x5FB09A, 0xBE9631}},
+    {"recompute", {0x1F3864, 0x7B3306}, {0x4B2E83, 0x5A2A4A}, {0x7F63B8, 0x8F5580}},
+    {"", {0x7F8C9B, 0xA68A78}, {0x707C8A, 0x95796A}, {0x98A4B2, 0xB89C8A}},
+};
 
-static uint32_t pair_colour(const char *kind, bool odd)
+enum { N_BOX_COLOURS = sizeof(box_colours) / sizeof(box_colours[0]) };
+
+static uint32_t box_colour(const timeline *t, const char *kind, uint32_t odd, uint32_t chunk)
 {
-    if (strncmp(kind, "backward", 8) == 0)
-        return pair_colours[odd].backward;
-    return strcmp(kind, "forward") == 0 ? pair_colours[odd].forward : pair_colours[odd].other;
+    size_t i = 0;
+    while (i + 1 < N_BOX_COLOURS && strcmp(box_colours[i].kind, kind) != 0)
+        i++;
+    if (t->n_chunks == 0)
+        return box_colours[i].one[odd];
+    return cs_colour_between(box_colours[i].dark[odd], box_colours[i].light[odd],
+                             (double)chunk / (t->n_shades - 1));
 }
 
+static const char *order_of_chunks(const timeline *t, char *text, size_t size)
+{
+    snprintf(text, size, "dark to light: the %u stages of a device in their order", t->n_chunks);
+    return text;
+}
+
+/* Of each kind the first and the last stage's colour, of even and of odd mini-batches; or one of each. */
 static void write_names_legend(timeline *t)
 {
     cs_legend_entry entries[MAX_KINDS];
+    uint32_t colours[MAX_KINDS][4];
+    char order[64];
     uint32_t n = 0;
     bool divided = false;
-    for (uint32_t kind = 0; kind < t->n_kinds && n + 2 < MAX_KINDS; kind++) {
+    const uint32_t of_each = t->n_chunks ? 2 : 1, last = t->n_chunks ? t->n_shades - 1 : 0;
+    for (uint32_t kind = 0; kind < t->n_kinds && n + 3 < MAX_KINDS; kind++) {
         const char *word = t->kinds[kind];
         divided |= t->divided[kind];
-        if (t->shown[kind])
-            entries[n++] =
-                (cs_legend_entry){word, pair_colour(word, false), pair_colour(word, true)};
+        if (!t->shown[kind])
+            continue;
+        for (uint32_t i = 0; i < 2 * of_each; i++)
+            colours[n][i] = box_colour(t, word, i / of_each, i % of_each ? last : 0);
+        entries[n] =
+            (cs_legend_entry){.text = word, .swatches = colours[n], .n_swatches = 2 * of_each};
+        n++;
     }
     entries[n++] = (cs_legend_entry){.text = "left, right: even, odd mini-batches"};
+    if (t->n_chunks > 0)
+        entries[n++] = (cs_legend_entry){.text = order_of_chunks(t, order, sizeof(order))};
     entries[n++] =
         (cs_legend_entry){.text = divided ? "3C: mini-batch 3, micro-batch C" : "3: mini-batch 3"};
     cs_sheet_legend(t->sheet, entries, n);
@@ -302,7 +365,7 @@ static void write_names_legend(timeline *t)
 
 static uint32_t shaded(const timeline *t, const cs_style *style, uint8_t shade)
 {
-    if (t->chunk && !style->moves) {
+    if (t->n_chunks > 0 && !style->moves) {
         const double darkest = -0.15, lightest = 0.6;
         const double white = darkest + (lightest - darkest) * shade / (t->n_shades - 1);
         return white < 0 ? cs_colour_shade(style->colour) : cs_colour_tint(style->colour, white);
@@ -313,22 +376,20 @@ static uint32_t shaded(const timeline *t, const cs_style *style, uint8_t shade)
 static void write_legend(timeline *t)
 {
     cs_legend_entry entries[MAX_KINDS + 5];
-    char chunks[64];
+    char order[64];
     uint32_t n = 0;
-    snprintf(chunks, sizeof(chunks), "dark to light: the %u stages of a device in their order",
-             t->n_chunks);
     for (uint32_t kind = 0; kind < t->n_kinds; kind++) {
         if (!t->shown[kind])
             continue;
         const cs_style *style = cs_style_of(t->kinds[kind]);
         bool two = t->several_batches && !style->moves;
-        uint8_t last = style->moves ? 0 : t->chunk ? (uint8_t)(t->n_shades - 1) : two;
+        uint8_t last = style->moves ? 0 : t->n_chunks ? (uint8_t)(t->n_shades - 1) : two;
         entries[n++] =
             (cs_legend_entry){t->kinds[kind], shaded(t, style, 0), shaded(t, style, last)};
     }
     entries[n++] = (cs_legend_entry){"idle", CS_COLOUR_IDLE, CS_COLOUR_IDLE};
-    if (t->chunk)
-        entries[n++] = (cs_legend_entry){.text = chunks};
+    if (t->n_chunks > 0)
+        entries[n++] = (cs_legend_entry){.text = order_of_chunks(t, order, sizeof(order))};
     if (t->several_batches)
         entries[n++] = (cs_legend_entry){.text = "light, dark: even, odd mini-batches"};
     bool micro = t->sheet->reader->micro_batches > 1;
@@ -398,11 +459,23 @@ static void lay_out(timeline *t)
 
 static void write_headings(const timeline *t)
 {
-    static const char *const headings[] = {"predicted", "measured"};
+    static const char *const headings[2][2] = {{"predicted", "measured"}, {"first", "second"}};
+    const cs_sheet *sheet = t->sheet;
+    const cs_reader *readers[] = {sheet->reader, sheet->measured};
     for (uint32_t panel = 0; t->n_panels > 1 && panel < t->n_panels; panel++) {
         double row = row_of(t, panel, 0);
-        cs_sheet_text(t->sheet, t->sheet->left, t->sheet->top + t->row_height * row - CS_SHEET_FONT,
-                      CS_COLOUR_TEXT, headings[panel]);
+        const char *words = headings[sheet->side_by_side][panel];
+        const cs_reader *of = readers[panel];
+        char text[256];
+        int used =
+            snprintf(text, sizeof(text), sheet->side_by_side ? "%s: %.80s, %.60s on %.60s" : "%s",
+                     words, of->name, of->schedule, of->topology);
+        if (sheet->out_of_memory[panel] > 0)
+            snprintf(text + used, sizeof(text) - (size_t)used, "; OUT OF MEMORY on %u device%s",
+                     sheet->out_of_memory[panel], sheet->out_of_memory[panel] == 1 ? "" : "s");
+        cs_sheet_shorten(text, CS_SHEET_FONT, sheet->width - sheet->left - sheet->right);
+        cs_sheet_text(t->sheet, sheet->left, sheet->top + t->row_height * row - CS_SHEET_FONT,
+                      CS_COLOUR_TEXT, text);
     }
 }
 
@@ -411,7 +484,7 @@ static void write_headings(const timeline *t)
 static uint32_t colour_of(const timeline *t, const box *b)
 {
     if (t->named)
-        return pair_colour(t->kinds[b->kind], b->shade == 1);
+        return box_colour(t, t->kinds[b->kind], b->shade % 2, b->shade / 2);
     return shaded(t, cs_style_of(t->kinds[b->kind]), b->shade);
 }
 
@@ -592,8 +665,8 @@ static cs_status draw(cs_sheet *sheet, bool named, const char *output, cs_error 
     cs_status status = read_both(&t, error);
     if (status == CS_OK && named)
         prepare_names(&t);
-    if (status == CS_OK && !named)
-        status = find_chunks(&t, error);
+    for (uint32_t panel = 0; panel < n_panels && status == CS_OK; panel++)
+        status = find_chunks(&t, panel, error);
     cs_sheet_run_title(sheet);
     t.scale =
         fmax(sheet->width - sheet->left - sheet->right, 1) / (double)(sheet->until - sheet->from);
@@ -607,7 +680,8 @@ static cs_status draw(cs_sheet *sheet, bool named, const char *output, cs_error 
         status = write_data(&t, error);
     }
     free(t.boxes);
-    free(t.chunk);
+    for (uint32_t panel = 0; panel < n_panels; panel++)
+        free(t.chunks[panel].of);
     if (status != CS_OK)
         return status;
     write_parameters(&t);

@@ -12,8 +12,8 @@ enum { SMALLEST = 200, LARGEST = 20000 };
 /* In the order of the functions below. */
 static const cs_plot_kind kinds[] = {
     {"timeline", "what each device computes and sends over time"},
-    {"boxes",
-     "a small run as papers draw it: named boxes, odd and even mini-batches in two colours"},
+    {"boxes", "a small run as papers draw it: named boxes, odd and even mini-batches in two "
+              "colours, kinds and the stages of a device in shades"},
     {"memory", "live memory of each device over time, by category; peaks against capacities"},
     {"utilisation", "where the time of each device went; how much the links were used"},
     {"heatmap", "of a sweep over two keys: a figure at every point, as colours"},

@@ -467,3 +467,15 @@ cs_status cs_reader_names(cs_reader *reader, const char *group, const char *pref
     *n = list.n;
     return status;
 }
+
+cs_status cs_reader_out_of_memory(cs_reader *reader, uint32_t *n, cs_error *error)
+{
+    const uint32_t *out_of_memory = NULL;
+    uint64_t rows = 0;
+    const cs_reader_column column = {"devices/out_of_memory", CS_READER_UINT32, &out_of_memory};
+    cs_status status = cs_reader_read(reader, &column, 1, &rows, error);
+    *n = 0;
+    for (uint64_t i = 0; i < rows && status == CS_OK; i++)
+        *n += out_of_memory[i] != 0;
+    return status;
+}

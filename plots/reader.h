@@ -57,6 +57,9 @@ typedef struct cs_reader_array {
 CS_MUST_CHECK cs_status cs_reader_read_array(cs_reader *reader, const char *name,
                                              cs_reader_array *array, cs_error *error);
 
+/* How many devices of a run are out of memory. */
+CS_MUST_CHECK cs_status cs_reader_out_of_memory(cs_reader *reader, uint32_t *n, cs_error *error);
+
 typedef enum cs_reader_type {
     CS_READER_INT64,
     CS_READER_UINT32,

@@ -2,6 +2,7 @@
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/trace/results-schema.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,6 +13,7 @@ enum {
     SUBTITLE = 40, /* middle of the first line below the title */
     LEGEND_LINE = 18,
     SWATCH = 11,
+    HATCH = 6, /* across and down, between slanted lines */
     SWATCH_GAP = 5,
     ENTRY_GAP = 18,
     TITLE_BYTES = 120, /* of a name in the title; longer ones are cut */
@@ -65,12 +67,18 @@ uint32_t cs_colour_shade(uint32_t colour)
     return red << 16 | green << 8 | part(colour, 0) * 7 / 10;
 }
 
-uint32_t cs_colour_tint(uint32_t colour, double white)
+uint32_t cs_colour_between(uint32_t first, uint32_t second, double at)
 {
     uint32_t mixed = 0;
     for (int shift = 16; shift >= 0; shift -= 8)
-        mixed |= (uint32_t)lround(part(colour, shift) * (1 - white) + 255 * white) << shift;
+        mixed |= (uint32_t)lround(part(first, shift) * (1 - at) + part(second, shift) * at)
+                 << shift;
     return mixed;
+}
+
+uint32_t cs_colour_tint(uint32_t colour, double white)
+{
+    return cs_colour_between(colour, 0xFFFFFF, white);
 }
 
 /* Relative luminance, roughly (ITU-R BT.601). */
@@ -211,6 +219,31 @@ void cs_sheet_box(cs_sheet *sheet, double left, double right, double top, double
     fprintf(sheet->swatches, "%.2f %.2f %.2f %.2f %u\n", left, right, top, bottom, colour);
 }
 
+/* The lines x + y = 0, HATCH, 2 HATCH, ... of the sheet, as far as they are in the box. */
+void cs_sheet_hatch(FILE *out, double left, double right, double top, double bottom,
+                    uint32_t colour)
+{
+    for (double sum = ceil((left + top) / HATCH) * HATCH; sum < right + bottom; sum += HATCH) {
+        const double first = fmax(left, sum - bottom), last = fmin(right, sum - top);
+        if (last > first)
+            fprintf(out, "%.2f %.2f %.2f %.2f %u\n", first, sum - first, last - first, first - last,
+                    colour);
+    }
+}
+
+void cs_sheet_cross(FILE *out, double left, double right, double top, double bottom,
+                    uint32_t colour)
+{
+    fprintf(out, "%.2f %.2f %.2f %.2f %u\n", left, top, right - left, bottom - top, colour);
+    fprintf(out, "%.2f %.2f %.2f %.2f %u\n", left, bottom, right - left, top - bottom, colour);
+}
+
+void cs_sheet_mark(FILE *out, double x, double y, cs_sheet_sign sign, uint32_t colour)
+{
+    enum { CROSS = 2, RING = 6 }; /* gnuplot's */
+    fprintf(out, "%.12g %.12g %d %u\n", x, y, sign == CS_SIGN_RING ? RING : CROSS, colour);
+}
+
 static void legend_words(const char *text, char *words, size_t size)
 {
     snprintf(words, size, "%s", text);
@@ -222,9 +255,22 @@ static void legend_words(const char *text, char *words, size_t size)
 
 static double swatch_width(const cs_legend_entry *entry)
 {
-    if (entry->colour == 0 && entry->other == 0)
+    if (entry->n_swatches > 0)
+        return entry->n_swatches * SWATCH + SWATCH_GAP;
+    if (entry->colour == 0 && entry->other == 0 && entry->sign == CS_SIGN_NONE)
         return 0;
     return (entry->other != entry->colour ? 2 : 1) * SWATCH + SWATCH_GAP;
+}
+
+static void legend_sign(cs_sheet *sheet, const cs_legend_entry *entry, double x, double y)
+{
+    const double top = y - SWATCH / 2., bottom = y + SWATCH / 2.;
+    if (entry->sign == CS_SIGN_HATCHED)
+        cs_sheet_hatch(sheet->strokes, x, x + SWATCH, top, bottom, cs_colour_on(entry->colour));
+    else if (entry->sign == CS_SIGN_CROSSED)
+        cs_sheet_cross(sheet->strokes, x, x + SWATCH, top, bottom, cs_colour_on(entry->colour));
+    else if (entry->sign != CS_SIGN_NONE)
+        cs_sheet_mark(sheet->marks, x + SWATCH / 2., y, entry->sign, entry->colour);
 }
 
 /* One entry, with the middle of its left side at (x, y). */
@@ -232,12 +278,15 @@ static void legend_entry(cs_sheet *sheet, const cs_legend_entry *entry, double x
 {
     char words[64];
     double middle = x + SWATCH, top = y - SWATCH / 2., bottom = y + SWATCH / 2.;
+    for (uint32_t i = 0; i < entry->n_swatches; i++)
+        cs_sheet_box(sheet, x + i * SWATCH, x + (i + 1) * SWATCH, top, bottom, entry->swatches[i]);
     if (entry->exact)
         snprintf(words, sizeof(words), "%.63s", entry->text);
     else
         legend_words(entry->text, words, sizeof(words));
-    if (swatch_width(entry) > 0)
+    if (swatch_width(entry) > 0 && entry->sign < CS_SIGN_RING && entry->n_swatches == 0)
         cs_sheet_box(sheet, x, middle, top, bottom, entry->colour);
+    legend_sign(sheet, entry, x, y);
     if (entry->other != entry->colour)
         cs_sheet_box(sheet, middle, middle + SWATCH, top, bottom, entry->other);
     cs_sheet_text(sheet, x + swatch_width(entry), y, CS_COLOUR_TEXT, words);
@@ -310,6 +359,10 @@ static void add_figures(cs_sheet *sheet, char *line, size_t size)
 {
     const cs_reader *reader = sheet->reader;
     char part[64];
+    snprintf(part, sizeof(part), "OUT OF MEMORY on %u device%s", sheet->out_of_memory[0],
+             sheet->out_of_memory[0] == 1 ? "" : "s");
+    if (sheet->out_of_memory[0] > 0)
+        add_part(sheet, line, size, part);
     add_time(sheet, line, size, "makespan", cs_time_seconds(reader->makespan));
     if (isfinite(reader->iteration_time))
         add_time(sheet, line, size, "iteration", reader->iteration_time);
@@ -321,7 +374,7 @@ static void add_figures(cs_sheet *sheet, char *line, size_t size)
         add_part(sheet, line, size, part);
 }
 
-/* Iteration times of both, and how they differ. */
+/* Iteration times of both, and how they differ: the prediction's error, or the change. */
 static void add_both(cs_sheet *sheet, char *line, size_t size)
 {
     const double predicted = sheet->reader->iteration_time;
@@ -329,10 +382,12 @@ static void add_both(cs_sheet *sheet, char *line, size_t size)
     char part[64];
     if (!isfinite(predicted) || !isfinite(measured))
         return;
-    add_time(sheet, line, size, "iteration: predicted", predicted);
-    add_time(sheet, line, size, "measured", measured);
-    snprintf(part, sizeof(part), "error %+.1f %%", 100 * (predicted / measured - 1));
-    if (measured > 0)
+    const bool change = sheet->side_by_side;
+    add_time(sheet, line, size, change ? "iteration: first" : "iteration: predicted", predicted);
+    add_time(sheet, line, size, change ? "second" : "measured", measured);
+    const double share = change ? measured / predicted : predicted / measured;
+    snprintf(part, sizeof(part), "%s %+.1f %%", change ? "change" : "error", 100 * (share - 1));
+    if (isfinite(share))
         add_part(sheet, line, size, part);
 }
 
@@ -430,11 +485,28 @@ static cs_sheet empty_sheet(const cs_plot_options *options, cs_reader *reader, c
     };
 }
 
+/* What frame.gp draws. */
+static const char *const data_names[] = {"texts.dat", "swatches.dat", "strokes.dat", "marks.dat"};
+
+enum { N_DATA = sizeof(data_names) / sizeof(data_names[0]) };
+
+static FILE **data_file(cs_sheet *sheet, int i)
+{
+    FILE **const files[N_DATA] = {&sheet->texts, &sheet->swatches, &sheet->strokes, &sheet->marks};
+    return files[i];
+}
+
 static cs_status open_files(cs_sheet *sheet, cs_error *error)
 {
-    cs_status status = cs_gnuplot_open(sheet->job, "texts.dat", &sheet->texts, error);
-    return status == CS_OK ? cs_gnuplot_open(sheet->job, "swatches.dat", &sheet->swatches, error)
-                           : status;
+    cs_status status = CS_OK;
+    for (int i = 0; i < N_DATA && status == CS_OK; i++)
+        status = cs_gnuplot_open(sheet->job, data_names[i], data_file(sheet, i), error);
+    return status;
+}
+
+static bool is_from(const cs_reader *reader, const char *origin)
+{
+    return reader->origin && strcmp(reader->origin, origin) == 0;
 }
 
 cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
@@ -442,7 +514,13 @@ cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_read
 {
     *sheet = empty_sheet(options, reader, job);
     sheet->measured = measured;
+    sheet->side_by_side = measured && (is_from(reader, CS_RESULTS_MEASURED) ||
+                                       is_from(measured, CS_RESULTS_SIMULATED));
     cs_status status = choose_devices(sheet, error);
+    if (status == CS_OK)
+        status = cs_reader_out_of_memory(reader, &sheet->out_of_memory[0], error);
+    if (status == CS_OK && measured)
+        status = cs_reader_out_of_memory(measured, &sheet->out_of_memory[1], error);
     if (status == CS_OK)
         status = choose_time(sheet, error);
     if (status == CS_OK && measured)
@@ -471,20 +549,24 @@ cs_status cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options, c
 
 static cs_status close_files(cs_sheet *sheet, cs_error *error)
 {
-    FILE *texts = sheet->texts, *swatches = sheet->swatches;
-    sheet->texts = sheet->swatches = NULL;
-    cs_status status = cs_gnuplot_close(texts, "texts.dat", error);
-    cs_status other = cs_gnuplot_close(swatches, "swatches.dat", error);
-    return status != CS_OK ? status : other;
+    cs_status status = CS_OK;
+    for (int i = 0; i < N_DATA; i++) {
+        FILE **file = data_file(sheet, i);
+        const cs_status closed = cs_gnuplot_close(*file, data_names[i], error);
+        status = status == CS_OK ? closed : status;
+        *file = NULL;
+    }
+    return status;
 }
 
 void cs_sheet_finish(cs_sheet *sheet)
 {
-    if (sheet->texts)
-        fclose(sheet->texts);
-    if (sheet->swatches)
-        fclose(sheet->swatches);
-    sheet->texts = sheet->swatches = NULL;
+    for (int i = 0; i < N_DATA; i++) {
+        FILE **file = data_file(sheet, i);
+        if (*file)
+            fclose(*file);
+        *file = NULL;
+    }
 }
 
 cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program, cs_error *error)

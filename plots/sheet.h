@@ -18,12 +18,14 @@ typedef struct cs_sheet {
     const cs_plot_options *options;
     cs_reader *reader;
     cs_reader *measured; /* drawn below, or NULL */
+    bool side_by_side;   /* both were simulated, or both measured: neither predicts the other */
     cs_gnuplot *job;
-    uint32_t first_device, n_devices; /* that are shown */
-    cs_time from, until;              /* that are shown */
-    double width, height;             /* height 0: the kind chooses */
-    double left, right, top, bottom;  /* margins around the drawing area */
-    FILE *texts, *swatches;
+    uint32_t first_device, n_devices;         /* that are shown */
+    uint32_t out_of_memory[2];                /* devices of both runs, shown or not */
+    cs_time from, until;                      /* that are shown */
+    double width, height;                     /* height 0: the kind chooses */
+    double left, right, top, bottom;          /* margins around the drawing area */
+    FILE *texts, *swatches, *strokes, *marks; /* closed when drawn */
 } cs_sheet;
 
 enum {
@@ -46,8 +48,10 @@ typedef struct cs_style {
 
 const cs_style *cs_style_of(const char *word);
 
-/* A darker shade of a colour; a colour between it (0) and white (1); black or white, whichever is seen better on it. */
+/* A darker shade of a colour; one between two, the first (0) and the second (1); between it (0) and white (1);
+ * black or white, whichever is seen better on it. */
 uint32_t cs_colour_shade(uint32_t colour);
+uint32_t cs_colour_between(uint32_t first, uint32_t second, double at);
 uint32_t cs_colour_tint(uint32_t colour, double white);
 uint32_t cs_colour_on(uint32_t colour);
 
@@ -74,11 +78,23 @@ void cs_sheet_run_title(cs_sheet *sheet);
 /* The title, and a line below it; longer ones are cut. */
 void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle);
 
+/* Points that did not fit or failed are told apart by a sign, not by a colour. */
+typedef enum cs_sheet_sign {
+    CS_SIGN_NONE,
+    CS_SIGN_HATCHED, /* a swatch with slanted lines across */
+    CS_SIGN_CROSSED, /* a swatch with both diagonals */
+    CS_SIGN_RING,    /* in place of a swatch */
+    CS_SIGN_CROSS,
+} cs_sheet_sign;
+
 typedef struct cs_legend_entry {
     const char *text; /* underscores become spaces */
     uint32_t colour,
         other;  /* equal: one swatch of one colour; both 0: a remark, without a swatch */
     bool exact; /* underscores stay */
+    cs_sheet_sign sign;
+    const uint32_t *swatches; /* of more than two colours, instead of the above */
+    uint32_t n_swatches;
 } cs_legend_entry;
 
 /* Puts the legend below the title, as many lines as it takes, and moves the top margin below it. */
@@ -87,6 +103,16 @@ void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n
 void cs_sheet_text(cs_sheet *sheet, double x, double y, uint32_t colour, const char *text);
 void cs_sheet_box(cs_sheet *sheet, double left, double right, double top, double bottom,
                   uint32_t colour);
+
+/* Lines across a box, as data of vectors: from x, y by dx, dy, colour. Boxes that touch are hatched as
+ * one. */
+void cs_sheet_hatch(FILE *out, double left, double right, double top, double bottom,
+                    uint32_t colour);
+void cs_sheet_cross(FILE *out, double left, double right, double top, double bottom,
+                    uint32_t colour);
+
+/* A ring or a cross, as data of points: x, y, gnuplot's type of point, colour. */
+void cs_sheet_mark(FILE *out, double x, double y, cs_sheet_sign sign, uint32_t colour);
 
 /* Writes a text as one field of a data file. */
 void cs_sheet_quote(FILE *out, const char *text);

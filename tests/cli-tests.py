@@ -402,6 +402,42 @@ class Messages(Case):
         self.expect_golden('errors', ''.join(shown(*row) for row in rows))
         self.expect_files('wrong.json', 'cut.json')
 
+    def test_endings(self):
+        """What a command writes is said by the name: it takes its own endings and no others."""
+        results, pictures = '.h5 or .hdf5', '.svg, .png or .pdf'
+        printed = '.json, or be - for standard output'
+        sweep = 'sweep', 'tiny.json', '-v', '/schedule/micro_batches=1,2'
+        for words, name, endings in (
+                (('run', 'tiny.json'), 'x.txt', results), (('run', 'tiny.json'), 'h5', results),
+                (('run', 'tiny.json'), 'x.h5.gz', results), (('run', 'tiny.json'), 'x', results),
+                (('run', 'tiny.json', '--json'), 'x.json', results),
+                (sweep, 'x.txt', '.h5, .hdf5 or .csv'), (sweep, '-', '.h5, .hdf5 or .csv'),
+                (('replay', 'tiny.json'), 'x.txt', results),
+                (('plan', 'tiny.json'), 'x.h5', printed),
+                (('plan', 'tiny.json', '-P', 'balanced'), 'x.csv', printed),
+                (('model', 'vgg16', '-d', 'v100', '-b', '8'), 'x.h5', printed),
+                (('import', 'pipedream', 'none.txt'), 'x.csv', printed),
+                (('import', 'nccl-tests', 'none.txt'), 'x.txt', printed),
+                (('calibrate', 'compute', '--model', 'vgg16'), 'x.h5', '.json'),
+                (('calibrate', 'compute', '--model', 'vgg16'), '-', '.json'),
+                (('export', 'topology', 'dgx-a100'), 'x.txt',
+                 '.json, .dot, .svg, .png or .pdf, or be - for standard output'),
+                (('export', 'trace', 'none.h5'), 'x.svg', printed),
+                (('compare', 'none.h5', 'none.h5'), 'x.jpg', pictures)):
+            self.expect(run(*words, '-o', name), 2,
+                        '%s: --output %s: must end in %s\n' % (words[0], name, endings))
+        self.expect(run('plan', 'tiny.json', '-P', 'balanced', '--draw', 'x.jpg'), 2,
+                    'plan: --draw x.jpg: must end in %s\n' % pictures)
+        self.expect(run('plot', 'none.h5', '-o', 'x.jpg'), 2, 'x.jpg: the name must end in ' + pictures)
+        self.expect_files()
+        for words, names in ((('run', 'tiny.json'), ('a.h5', 'b.hdf5', 'c.H5')),
+                             (sweep, ('d.h5', 'e.hdf5')), (('plan', 'tiny.json'), ('f.json',))):
+            for name in names:
+                self.expect(run(*words, '-o', name), 0)
+        self.expect(run(*sweep, '-o', 'g.CSV'), 0)
+        self.assertIn(b'/schedule/micro_batches', read('g.CSV'))
+        self.expect_files('a.h5', 'b.hdf5', 'c.H5', 'd.h5', 'e.hdf5', 'f.json', 'g.CSV')
+
 
 class Status(Case):
     def test_done(self):
@@ -514,6 +550,30 @@ class Status(Case):
         self.expect(run(*words, os.path.join(corpus, 'cut-off.gz')), 3, 'cut off')
         self.expect_files('m.json')
 
+    def test_import_torch_times_only(self):
+        """20 + 6 us forward, 30 + 10 us backward, and a run that says what it does not know."""
+        trace = os.path.join(ROOT, 'tests', 'fuzz', 'corpus', 'torch', 'times-only.json')
+        words = ['import', 'torch', '--date', '2026-11-21', '-o', 'm.json', trace]
+        self.expect(run(*words), 3, '--times-only makes a model without sizes')
+        self.expect(run(*words, '--times-only'), 3, 'give --batch')
+        self.expect(run('import', 'pipedream', '--times-only', 'g.txt'), 2, 'has no option --times-only')
+        self.expect(run(*words, '--times-only', '-b', '16'), 0, 'sim: warning: %s: times only' % trace)
+        model = json.loads(read('m.json'))
+        self.assertIs(model['times_only'], True)
+        self.assertEqual([layer['backward_weight'] for layer in model['layers']], [15e-6, 0])
+        write('s.json', {'schema_version': 1, 'model': {'file': 'm.json', 'batch_size': 16},
+                         'platform': {'topology': 'ideal', 'devices': 2},
+                         'schedule': {'kind': 'gpipe', 'micro_batches': 1}})
+        said = 's.json: /model: has times only'
+        done = run('run', 's.json', '--json', '--no-output')
+        self.expect(done, 0, said)
+        self.assertAlmostEqual(json.loads(done.stdout)['iteration_time_s'], 66e-6)
+        resolved = write('r.json', run('check', 's.json', '--resolved').stdout)
+        self.expect(run('run', resolved, '--no-output'), 0, 'r.json: /model: has times only')
+        del model['times_only']
+        write('m.json', model)
+        self.assertNotIn('times only', run('run', 's.json', '--no-output').stderr)
+
 
 class Output(Case):
     def test_json_is_one_object(self):
@@ -589,10 +649,13 @@ class Files(Case):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        old = write('old.json', 'the earlier plan')
         for words in (['run', 'tiny.json', '-o', 'old.h5'],
-                      ['plan', 'tiny.json', '-o', 'old.h5', '-s', '/model/uniform/layers=40']):
-            self.expect(run(*words, preexec_fn=limit), 1, 'old.h5: cannot write', 'large')
-            self.expect_untouched()
+                      ['plan', 'tiny.json', '-o', old, '-s', '/model/uniform/layers=40']):
+            self.expect(run(*words, preexec_fn=limit), 1, words[3] + ': cannot write', 'large')
+        self.assertEqual(read(old), b'the earlier plan')
+        os.remove(old)
+        self.expect_untouched()
 
     def start_long_run(self):
         """A run of several seconds that has begun: its temporary file is there."""

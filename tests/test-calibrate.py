@@ -147,7 +147,7 @@ class Measuring(Case):
         """Said at once: each would measure for 100 s."""
         for words in ([*COMPUTE, *ENDLESS], [*NETWORK, '-t', '100 s']):
             start = time.monotonic()
-            self.refused(1, '/nonexistent/x: cannot create', *words, '-o', '/nonexistent/x')
+            self.refused(1, '/nonexistent/x.json: cannot create', *words, '-o', '/nonexistent/x.json')
             self.refused(1, '.: is a folder', *words, '-o', '.')
             self.assertLess(time.monotonic() - start, 30)
         self.assertEqual(os.listdir(self.temporary), [])

@@ -507,7 +507,16 @@ static void write_tables(const char *path, const cs_h5_table *tables, size_t n, 
     expect_error(path, CS_OK, "", status, &error);
 }
 
-static void write_sweep(const char *path, bool missing)
+/* Out of memory are (1, "y") and (2, "x"); (4, "x") failed. */
+static cs_h5_value sweep_out_of_memory(const void *source, uint64_t row, uint32_t which)
+{
+    static const double out_of_memory[] = {0, 1, 1, 0, NAN, 0};
+    (void)source;
+    (void)which;
+    return (cs_h5_value){.float64 = out_of_memory[row]};
+}
+
+static void write_sweep_of(const char *path, bool axes, bool with_memory)
 {
     static const cs_h5_column a[] = {{"s.a", CS_H5_DOUBLE, "bytes/s", "/s/a", .get = sweep_value},
                                      {0}};
@@ -518,10 +527,18 @@ static void write_sweep(const char *path, bool missing)
     static const char *const scales[] = {"s.a", "s.b"};
     static const uint64_t sizes[] = {3, 2};
     static const cs_h5_shape shape = {2, sizes, scales};
+    static const cs_h5_column oom[] = {
+        {"out_of_memory", CS_H5_DOUBLE, "1", "out of memory", .get = sweep_out_of_memory}, {0}};
     const cs_h5_table tables[] = {{"/", "s.a", a, 3, NULL, NULL},
                                   {"/", "s.b", b, 2, NULL, NULL},
-                                  {"/", "", y, 6, NULL, &shape}};
-    write_tables(path, tables, ROWS(tables), missing ? NULL : "s.a s.b");
+                                  {"/", "", y, 6, NULL, &shape},
+                                  {"/", "", oom, 6, NULL, &shape}};
+    write_tables(path, tables, ROWS(tables) - !with_memory, axes ? "s.a s.b" : NULL);
+}
+
+static void write_sweep(const char *path, bool missing)
+{
+    write_sweep_of(path, !missing, false);
 }
 
 /* y over the two numbers and what seven texts stand for, which differ in a word each. */
@@ -727,22 +744,23 @@ static void test_sweeps_that_are_refused(void **state)
 
 /* ---- what gnuplot is given ---- */
 
-/* Puts a program of the test's own in the place of the timeline's: it hands out the data as "picture". */
-static char *capture_of_run(void **state, const char *file)
+/* Puts a program of the test's own in the place of `program`: it hands out the data as "picture". */
+static char *capture_of(void **state, const cs_plot_options *wanted, const char *program,
+                        const char *file)
 {
-    char program[PATH], earlier[PATH] = "";
+    char text[PATH], earlier[PATH] = "";
     cs_error error;
     size_t length;
     const char *programs = getenv("SIM_PLOTS_DIR");
     snprintf(earlier, sizeof(earlier), "%s", programs ? programs : "");
-    snprintf(program, sizeof(program),
-             "system(sprintf(\"cat '%%s/%s' > '%%s'\", folder, output))\n", file);
-    write_text(in(state, "timeline.gp"), program);
+    snprintf(text, sizeof(text), "system(sprintf(\"cat '%%s/%s' > '%%s'\", folder, output))\n",
+             file);
+    write_text(in(state, program), text);
     setenv("SIM_PLOTS_DIR", *state, 1);
-    char input[PATH], output[PATH];
-    snprintf(input, sizeof(input), "%s", in(state, "run.h5"));
+    char output[PATH];
     snprintf(output, sizeof(output), "%s", in(state, "picture.svg"));
-    const cs_plot_options options = {.kind = "timeline", .input = input, .output = output};
+    cs_plot_options options = *wanted;
+    options.output = output;
     cs_error_init(&error);
     cs_status status = cs_plot_draw(&options, &error);
     if (*earlier)
@@ -751,6 +769,18 @@ static char *capture_of_run(void **state, const char *file)
         unsetenv("SIM_PLOTS_DIR");
     expect_error(file, CS_OK, "", status, &error);
     return slurp(output, &length);
+}
+
+static char *capture_of_kind(void **state, const char *kind, const char *file)
+{
+    char input[PATH];
+    snprintf(input, sizeof(input), "%s", in(state, "run.h5"));
+    return capture_of(state, &(cs_plot_options){.kind = kind, .input = input}, "timeline.gp", file);
+}
+
+static char *capture_of_run(void **state, const char *file)
+{
+    return capture_of_kind(state, "timeline", file);
 }
 
 static char *capture(void **state, const synthetic_options *synthetic, const char *file)
@@ -860,6 +890,198 @@ static void test_chunks_have_shades(void **state)
     free(texts);
 }
 
+/* The sweep above, drawn as lines: of "x" the points (1, 10), which fits, (2, 20), out of memory (1),
+ * and 4, which failed; of "y" (1, 11), out of memory, (2, 21) and (4, 41). Only what is between two points
+ * that fit is a line; what failed is marked by a cross (type 2) of its line's colour, 0072B2 = 29362, at the
+ * foot: the axis begins at 0 and ends 5 % beyond 41. */
+static void test_lines_out_of_memory(void **state)
+{
+    static const char *const at_x = "/s/b=x";
+    const struct {
+        const char *file, *all, *one;
+    } rows[] = {
+        {"solid.dat", "NaN NaN\n\n\nNaN NaN\n\n2 21\n4 41\n\n\n", "NaN NaN\n\n\n"},
+        {"dashed.dat", "NaN NaN\n\n1 10\n2 20\n\n\nNaN NaN\n\n1 11\n2 21\n\n\n",
+         "NaN NaN\n\n1 10\n2 20\n\n\n"},
+        {"points.dat", "NaN NaN 0\n1 10 0\n2 20 1\n\n\nNaN NaN 0\n1 11 1\n2 21 0\n4 41 0\n\n\n",
+         "NaN NaN 0\n1 10 0\n2 20 1\n\n\n"},
+    };
+    char input[PATH];
+    need_gnuplot();
+    snprintf(input, sizeof(input), "%s", in(state, "sweep.h5"));
+    write_sweep_of(input, true, true);
+    cs_plot_options options = {.kind = "lines", .input = input, .value = "y_s", .at = &at_x};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        for (options.n_at = 0; options.n_at < 2; options.n_at++) {
+            char *data = capture_of(state, &options, "lines.gp", rows[i].file);
+            expect_text(rows[i].file, options.n_at ? rows[i].one : rows[i].all, data);
+            free(data);
+        }
+    }
+    options.n_at = 0;
+    double x = 0, y = 0;
+    int type = 0, colour = 0;
+    char *foot = capture_of(state, &options, "lines.gp", "foot.dat");
+    assert_int_equal(sscanf(foot, "%lf %lf %d %d", &x, &y, &type, &colour), 4);
+    if (count_texts(foot, "\n") != 1 || x != 4 || y <= 0 || y > 2 || type != 2 || colour != 29362)
+        fail_msg("at the foot: %s", foot);
+    free(foot);
+    char *texts = capture_of(state, &options, "lines.gp", "texts.dat");
+    expect_int("range", 1,
+               count_texts(texts, "6 points from 10 to 41, those that fit from 10 to 41"));
+    expect_int("out of memory", 1, count_texts(texts, "ring, dashed: out of memory (2)"));
+    expect_int("failed", 1, count_texts(texts, "cross on the axis: failed (1)"));
+    free(texts);
+}
+
+/* 50 points, of which every third is out of memory: too many to mark all, but the lone ones between would
+ * vanish without: those that fit in pairs have a line, so none but the last, number 49, is marked.
+ * 0 is out of memory, 1 and 2 fit, 3 is out of memory, ... 48 is, 49 fits, alone. */
+static cs_h5_value third_value(const void *source, uint64_t row, uint32_t which)
+{
+    (void)source;
+    return (cs_h5_value){.float64 = which == 1 ? row % 3 == 0 : (double)row};
+}
+
+static void test_lone_points_are_marked(void **state)
+{
+    static const cs_h5_column a[] = {{"s.a", CS_H5_DOUBLE, "1", "/s/a", .get = third_value}, {0}};
+    static const cs_h5_column y[] = {
+        {"y", CS_H5_DOUBLE, "1", "y", .get = third_value},
+        {"out_of_memory", CS_H5_DOUBLE, "1", "o", .get = third_value, .which = 1},
+        {0}};
+    const cs_h5_table tables[] = {{"/", "s.a", a, 50, NULL, NULL}, {"/", "s.a", y, 50, NULL, NULL}};
+    char input[PATH];
+    need_gnuplot();
+    snprintf(input, sizeof(input), "%s", in(state, "sweep.h5"));
+    write_tables(input, tables, ROWS(tables), "s.a");
+    const cs_plot_options options = {.kind = "lines", .input = input, .value = "y"};
+    char *points = capture_of(state, &options, "lines.gp", "points.dat");
+    expect_text("points.dat", "NaN NaN 0\n49 49 0\n\n\n", points);
+    free(points);
+}
+
+/* Which of the cells (left, right, top, bottom, colour) the middle of a stroke is in. */
+static int cell_at(const char *cells, double x, double y)
+{
+    for (int i = 0; *cells; i++) {
+        double left, right, top, bottom;
+        assert_int_equal(sscanf(cells, "%lf %lf %lf %lf", &left, &right, &top, &bottom), 4);
+        if (x > left && x < right && y > top && y < bottom)
+            return i;
+        cells = strchr(cells, '\n') + 1;
+    }
+    return -1;
+}
+
+/* The same as cells, by a and then by b: hatched are (1, "y") and (2, "x"), by a line each 6 points of the
+ * cell's width and height; (4, "x") is crossed by two. */
+static void test_cells_out_of_memory(void **state)
+{
+    int strokes[6] = {0};
+    char input[PATH];
+    double x, y, dx, dy, left, right, top, bottom;
+    need_gnuplot();
+    snprintf(input, sizeof(input), "%s", in(state, "sweep.h5"));
+    write_sweep_of(input, true, true);
+    const cs_plot_options options = {.kind = "heatmap", .input = input, .value = "y_s"};
+    char *cells = capture_of(state, &options, "heatmap.gp", "cells.dat");
+    char *hatch = capture_of(state, &options, "heatmap.gp", "hatch.dat");
+    assert_int_equal(sscanf(cells, "%lf %lf %lf %lf", &left, &right, &top, &bottom), 4);
+    for (const char *at = hatch; *at; at = strchr(at, '\n') + 1) {
+        assert_int_equal(sscanf(at, "%lf %lf %lf %lf", &x, &y, &dx, &dy), 4);
+        const int cell = cell_at(cells, x + dx / 2, y + dy / 2);
+        if (cell < 0)
+            fail_msg("outside: %s", at);
+        strokes[cell]++;
+    }
+    const int expected = (int)((right - left + bottom - top) / 6);
+    for (int i = 0; i < 6; i++) {
+        const bool hatched = i == 1 || i == 2;
+        if (hatched ? abs(strokes[i] - expected) > 1 : strokes[i] != (i == 4 ? 2 : 0))
+            fail_msg("cell %d has %d strokes; a hatched one has about %d", i, strokes[i], expected);
+    }
+    free(cells);
+    free(hatch);
+    char *texts = capture_of(state, &options, "heatmap.gp", "texts.dat");
+    expect_int("out of memory", 1, count_texts(texts, "hatched: out of memory (2)"));
+    expect_int("failed", 1, count_texts(texts, "crossed: failed (1)"));
+    free(texts);
+}
+
+/* Each device has weights of 1 GiB: in 64 GiB all fits, in 64 MiB none does. */
+static void test_run_out_of_memory_is_told(void **state)
+{
+    synthetic_options options = four;
+    need_gnuplot();
+    options.capacity = INT64_C(64) << 30;
+    char *texts = capture(state, &options, "texts.dat");
+    expect_int("fits", 0, count_texts(texts, "OUT OF MEMORY"));
+    free(texts);
+    options.capacity = 64 << 20;
+    texts = capture(state, &options, "texts.dat");
+    expect_int("does not", 1, count_texts(texts, "OUT OF MEMORY on 4 devices"));
+    free(texts);
+}
+
+/* Lightness as a printer without colours has it (ITU-R BT.601), 0 to 255. */
+static double grey(uint32_t colour)
+{
+    return 0.299 * (colour >> 16 & 0xff) + 0.587 * (colour >> 8 & 0xff) + 0.114 * (colour & 0xff);
+}
+
+/* Boxes of two devices, two micro-batches: 4 of each kind (on each of a device's stages) and mini-batch.
+ * So many looks have 4 boxes each. Of one mini-batch any two differ by 20 of 255 in grey: who sees no
+ * colours tells them apart. */
+static void expect_looks(void **state, const char *schedule, uint32_t mini_batches,
+                         uint32_t n_looks)
+{
+    enum { MOST = 16, EACH = 4 };
+    uint32_t looks[MOST], counts[MOST] = {0}, n = 0, colour = 0;
+    char scenario[512];
+    snprintf(scenario, sizeof(scenario),
+             "{'schema_version': 1, 'model': {'uniform': {'layers': 4, 'forward': '1 s', "
+             "'backward': '2 s'}}, 'platform': {'topology': 'ideal', 'devices': 2}, "
+             "'schedule': {%s, 'micro_batches': 2}, 'iterations': %u}",
+             schedule, mini_batches);
+    write_scenario_results(in(state, "run.h5"), scenario);
+    char *boxes = capture_of_kind(state, "boxes", "wide.dat");
+    for (const char *at = boxes; *at; at = strchr(at, '\n') + 1) {
+        assert_int_equal(sscanf(at, "%*f %*f %*f %*f %u", &colour), 1);
+        uint32_t i = 0;
+        while (i < n && looks[i] != colour)
+            i++;
+        assert_true(i < MOST);
+        looks[i] = colour;
+        n += i == n;
+        counts[i]++;
+    }
+    free(boxes);
+    expect_int(schedule, n_looks, n);
+    for (uint32_t i = 0; i < n; i++) {
+        expect_int(schedule, EACH, counts[i]);
+        for (uint32_t k = 0; k < i && mini_batches == 1; k++)
+            if (fabs(grey(looks[i]) - grey(looks[k])) < 20)
+                fail_msg("%s: %06X and %06X are alike in grey", schedule, looks[i], looks[k]);
+    }
+}
+
+static void test_looks_of_boxes(void **state)
+{
+    static const char interleaved[] = "'kind': 'interleaved_1f1b', 'stages_per_device': 2";
+    need_gnuplot();
+    expect_looks(state, "'kind': 'gpipe'", 1, 2);
+    expect_looks(state, "'kind': 'zb_h1'", 1, 3);
+    expect_looks(state, "'kind': 'zb_h1'", 2, 6);
+    expect_looks(state, interleaved, 1, 4);
+    expect_looks(state, interleaved, 2, 8);
+    char *texts = capture_of_kind(state, "boxes", "texts.dat");
+    expect_int("stages", 1,
+               count_texts(texts, "dark to light: the 2 stages of a device in their order"));
+    expect_int("mini-batches", 1, count_texts(texts, "left, right: even, odd mini-batches"));
+    free(texts);
+}
+
 static size_t count_lines(const char *text)
 {
     size_t n = 0;
@@ -941,16 +1163,30 @@ static void test_gnuplot_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reader_refuses),         TEST(test_reader_refuses_cut_off_files),
-        TEST(test_reader_names_columns),   TEST(test_options),
-        TEST(test_kinds_are_listed),       TEST(test_pictures_of_4_devices),
-        TEST(test_pictures_of_64_devices), TEST(test_pictures_of_1_device),
-        TEST(test_names_of_boxes),         TEST(test_part_of_a_run),
-        TEST(test_boxes_of_two_by_two),    TEST(test_many_boxes_are_merged),
-        TEST(test_gnuplot_is_missing),     TEST(test_gnuplot_fails),
-        TEST(test_pictures_of_sweeps),     TEST(test_sweeps_that_are_refused),
-        TEST(test_labels_of_categories),   TEST(test_part_of_a_sweep),
+        TEST(test_reader_refuses),
+        TEST(test_reader_refuses_cut_off_files),
+        TEST(test_reader_names_columns),
+        TEST(test_options),
+        TEST(test_kinds_are_listed),
+        TEST(test_pictures_of_4_devices),
+        TEST(test_pictures_of_64_devices),
+        TEST(test_pictures_of_1_device),
+        TEST(test_names_of_boxes),
+        TEST(test_part_of_a_run),
+        TEST(test_boxes_of_two_by_two),
+        TEST(test_many_boxes_are_merged),
+        TEST(test_gnuplot_is_missing),
+        TEST(test_gnuplot_fails),
+        TEST(test_pictures_of_sweeps),
+        TEST(test_sweeps_that_are_refused),
+        TEST(test_labels_of_categories),
+        TEST(test_part_of_a_sweep),
         TEST(test_chunks_have_shades),
+        TEST(test_lines_out_of_memory),
+        TEST(test_lone_points_are_marked),
+        TEST(test_cells_out_of_memory),
+        TEST(test_run_out_of_memory_is_told),
+        TEST(test_looks_of_boxes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,11 +205,9 @@ class Compare(Case):
         self.refused('a.h5 has 2 devices, measured-other.h5 has 3', 'compare', a, other)
         self.refused('measured-a.h5 was measured and a.h5 simulated: the prediction comes first',
                      'compare', b, a)
-        self.refused('a.h5 was simulated: the second file of a pair must be a measurement',
-                     'compare', a, a)
-        self.refused('measured-a.h5 was measured: the first file of a pair must be a prediction',
-                     'compare', b, b)
-        self.refused('a.h5 was simulated', 'compare', a, b, a, a)
+        for pair in ((a, a), (b, b)):
+            self.refused('%s and %s are not a prediction and its measurement' % pair,
+                         'compare', a, b, *pair, status=2)
         flushing = self.measured(self.simulate('1f1b.h5', '/schedule/kind=1f1b'))
         self.refused('a.h5 and measured-1f1b.h5 are of different schedules', 'compare', a, flushing)
         models = []
@@ -229,6 +227,51 @@ class Compare(Case):
             self.refused('--fail-above must be a share', 'compare', a, b, '--fail-above=' + limit,
                          status=2)
 
+    def test_side_by_side(self):
+        # As above 8 s and 12 s for a mini-batch of one sample: half as much again, 1/12 less 1/8 samples/s.
+        a = self.simulate('a.h5')
+        b = self.simulate('b.h5', '/model/uniform/forward="3 s"')
+        for first, second in ((a, b), (self.measured(a), self.measured(b))):
+            done = json.loads(self.sim('compare', '--json', first, second).stdout)
+            self.assertNotIn('scenarios', done)
+            pair = done['pairs'][0]
+            self.assertEqual([file['file'] for file in pair['files']], [first, second])
+            self.assertEqual(pair['iteration_time'], {
+                'first_s': 8, 'second_s': 12, 'difference_s': 4, 'change_fraction': 0.5})
+            kinds = {kind['kind']: kind for kind in pair['tasks']}
+            self.assertEqual(kinds['forward']['median'], {
+                'first_s': 1, 'second_s': 3, 'difference_s': 2, 'change_fraction': 2})
+            self.assertEqual(pair['differences'],
+                             ['/model/uniform/forward: 1 in the first, 3 in the second'])
+            text = self.sim('compare', first, second).stdout
+            self.assertRegex(text, r'(?m)^first   %s: uniform, gpipe on ring$' % first)
+            self.assertRegex(text, r'(?m)^iteration time +8 s +12 s +\+50.00 %$')
+            self.assertNotIn('predicted', text)
+        self.sim('compare', a, b, '--fail-above', '50%')
+        self.refused('b.h5: the iteration time is +50.00 % from that of a.h5, more than 49 %',
+                     'compare', a, b, '--fail-above', '49%', status=4)
+        self.assertIsNone(self.only(a, a)['iteration_time']['change_fraction'] or None)
+
+    def only(self, *files):
+        return json.loads(self.sim('compare', '--json', *files).stdout)['pairs'][0]
+
+    def test_side_by_side_of_other_scenarios(self):
+        # Three devices against two, 1F1B against GPipe, and the second without room for 1 GB.
+        a = self.simulate('a.h5')
+        b = self.simulate('b.h5', '/platform/devices=3', '/model/uniform/layers=3',
+                          '/schedule/kind=1f1b', '/platform/memory=0.5 GB')
+        pair = self.only(a, b)
+        self.assertEqual([file['devices_out_of_memory'] for file in pair['files']], [0, 3])
+        self.assertEqual([file['schedule'] for file in pair['files']], ['gpipe', '1f1b'])
+        peaks = [device['peak_memory'] for device in pair['devices']]
+        self.assertEqual(len(peaks), 3)
+        self.assertEqual(peaks[0]['first_bytes'], 2e9)
+        self.assertIsNone(peaks[2]['first_bytes'])
+        self.assertIsNone(peaks[2]['change_fraction'])
+        self.assertGreater(peaks[2]['second_bytes'], 0.5e9)
+        self.assertIn('; OUT OF MEMORY on 3 devices\n', self.sim('compare', a, b).stdout)
+        self.assertIn('/platform/devices: 2 in the first, 3 in the second', pair['differences'])
+
     def test_picture(self):
         a = self.simulate('a.h5')
         b = self.measured(self.simulate('b.h5', '/model/uniform/forward="3 s"'))
@@ -240,6 +283,12 @@ class Compare(Case):
             text = file.read()
         for word in ('predicted', 'measured', 'error -33.3 %', 'time (s)'):
             self.assertIn(word, text)
+        self.sim('compare', a, 'b.h5', '-o', 'both.svg')
+        with open(os.path.join(self.folder, 'both.svg'), encoding='utf-8') as file:
+            text = file.read()
+        for word in ('first: uniform, ', 'second: uniform, ', 'change +50.0 %'):
+            self.assertIn(word, text)
+        self.assertNotIn('measured', text)
 
 
 class Missing(Case):

@@ -139,6 +139,46 @@ static void test_traces(void **state)
     }
 }
 
+/* As above, but recorded without shapes: the times are the same, the backward of the linear layer is in
+ * halves because it is one, and there are no sizes. */
+#define FORWARD_TIMES                                                                              \
+    OP("aten::linear", 1, 112, 20, SEQ(5))                                                         \
+    ", " OP("aten::addmm", 1, 114, 10, SEQ(5)) ", " LAUNCH(1, 115, 1) ", " OP(                     \
+        "aten::relu_", 1, 152, 10, SEQ(6)) ", " LAUNCH(1, 153, 2)
+
+static void test_times_only(void **state)
+{
+    static const char *const layers[] = {"Linear_0 f=40 bi=50 bw=50 w=0 out=0 kept=0",
+                                         "ReLU_0 f=3 bi=5 bw=0 w=0 out=0 kept=0"};
+    static const char *const texts[] = {
+        TRACE(MODULES ", " FORWARD_TIMES ", " BACKWARDS ", " KERNELS),
+        TRACE(MODULES ", " FORWARD ", " BACKWARDS ", " KERNELS), /* its shapes are not looked at */
+    };
+    cs_torch_options times = options;
+    cs_model model;
+    cs_torch_report report;
+    cs_error error;
+    (void)state;
+    times.times_only = true;
+    cs_error_init(&error);
+    cs_status status =
+        cs_torch_parse("t.json", texts[0], strlen(texts[0]), &times, &model, &report, &error);
+    expect_error("no batch", CS_INVALID,
+                 "t.json: Linear_0 has no shape to take the batch from: give --batch", status,
+                 &error);
+    times.batch_size = 16;
+    for (size_t i = 0; i < ROWS(texts); i++) {
+        cs_error_init(&error);
+        if (cs_torch_parse("t.json", texts[i], strlen(texts[i]), &times, &model, &report, &error) !=
+            CS_OK)
+            fail_msg("%s", error.text);
+        check_trace("times only", layers, &model);
+        assert_true(model.times_only);
+        expect_int("input", 0, model.input_bytes);
+        cs_model_finish(&model);
+    }
+}
+
 static const struct {
     const char *row, *text, *message;
 } errors[] = {
@@ -149,7 +189,8 @@ static const struct {
      "t.json: no operators: record with activities=[ProfilerActivity.CPU, "
      "ProfilerActivity.CUDA]"},
     {"no shapes", TRACE(OP("aten::linear", 1, 1, 2, SEQ(1))),
-     "t.json: no shapes: record with record_shapes=True"},
+     "t.json: no shapes: record with record_shapes=True; or --times-only makes a model without "
+     "sizes"},
     {"no kernels", TRACE(FORWARD ", " BACKWARDS),
      "t.json: kernels are launched, but none was recorded: add ProfilerActivity.CUDA to "
      "activities"},
@@ -228,9 +269,8 @@ static void test_gzip_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_traces),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_gzip),
+        cmocka_unit_test(test_traces),     cmocka_unit_test(test_times_only),
+        cmocka_unit_test(test_errors),     cmocka_unit_test(test_gzip),
         cmocka_unit_test(test_gzip_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 #include "calib/costs.h"
 #include "sim/base/units.h"
 #include "sim/cli/bench-program.h"
+#include "sim/cli/output-name.h"
 #include "sim/cli/workload-option.h"
 #include "sim/workload/workload.h"
 
@@ -130,6 +131,8 @@ static cs_status check(const cs_arguments *arguments, bool network, cs_error *er
     cs_status status = check_options(arguments, network ? of_network : of_compute, error);
     if (status == CS_OK && !output)
         status = cs_error_add(error, CS_USAGE, "calibrate: --output is missing");
+    if (status == CS_OK)
+        status = cs_output_check(arguments, "output", cs_endings_of_costs, error);
     if (status == CS_OK)
         status = check_quantities(arguments, error);
     return status == CS_OK ? check_output(output, error) : status;

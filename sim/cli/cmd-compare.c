@@ -1,5 +1,6 @@
 #include "plots/plot.h"
 #include "sim/cli/compare-report.h"
+#include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 
 #include <math.h>
@@ -12,7 +13,8 @@ static const cs_option options[] = {
     {"output", 'o', "FILE", "Picture of both timelines: .svg, .png or .pdf; of one pair only",
      false, NULL},
     {"fail-above", 0, "SHARE",
-     "Exit with status 4 when an iteration time is wrong by more, like 10% or 0.1", false, NULL},
+     "Exit with status 4 when an iteration time is wrong, or changed, by more, like 10% or 0.1",
+     false, NULL},
     {"json", 0, NULL, "Print one JSON object instead of the table", false, NULL},
     {0},
 };
@@ -39,13 +41,13 @@ static cs_status check_words(const cs_arguments *arguments, cs_error *error)
 {
     if (arguments->n_words % 2 != 0)
         return cs_error_add(error, CS_USAGE,
-                            "compare: files come in pairs, a predicted one and a measured one (got "
-                            "%zu files)",
+                            "compare: files come in pairs, like a predicted one and a measured one "
+                            "(got %zu files)",
                             arguments->n_words);
     if (arguments->n_words > 2 && cs_arguments_value(arguments, "output"))
         return cs_error_add(error, CS_USAGE, "compare: --output is a picture of one pair (got %zu)",
                             arguments->n_words / 2);
-    return CS_OK;
+    return cs_output_check(arguments, "output", cs_endings_of_pictures, error);
 }
 
 static cs_status check_limit(const cs_compared_scenario *scenarios, uint32_t n, double limit,
@@ -58,6 +60,28 @@ static cs_status check_limit(const cs_compared_scenario *scenarios, uint32_t n, 
                                   "%s: the error of the iteration time is %+.2f %%, above %g %%",
                                   scenarios[i].name, 100 * scenarios[i].error, 100 * limit);
     return status;
+}
+
+static cs_status check_change(const cs_compared_run *pair, double limit, cs_error *error)
+{
+    const double change = cs_compared_change(pair->iteration);
+    if (!isfinite(limit) || fabs(change) <= limit)
+        return CS_OK;
+    return cs_error_add(error, CS_LIMIT,
+                        "%s: the iteration time is %+.2f %% from that of %s, more than %g %%",
+                        pair->files[1].path, 100 * change, pair->files[0].path, 100 * limit);
+}
+
+/* What was predicted and what was measured make statistics; two simulations do not. */
+static cs_status check_alone(const cs_compared_run *pairs, uint32_t n_pairs, cs_error *error)
+{
+    for (uint32_t i = 0; i < n_pairs && n_pairs > 1; i++)
+        if (pairs[i].side_by_side)
+            return cs_error_add(error, CS_USAGE,
+                                "compare: %s and %s are not a prediction and its measurement: such "
+                                "a pair must be the only one",
+                                pairs[i].files[0].path, pairs[i].files[1].path);
+    return CS_OK;
 }
 
 static cs_status print(const cs_context *context, const cs_arguments *arguments,
@@ -76,7 +100,8 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
         cs_compare_print_differences(pairs, n_pairs, context->out);
     }
     if (status == CS_OK)
-        status = check_limit(scenarios, n, limit, error);
+        status = pairs[0].side_by_side ? check_change(&pairs[0], limit, error)
+                                       : check_limit(scenarios, n, limit, error);
     free(scenarios);
     return status;
 }
@@ -112,6 +137,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
         status =
             cs_compare_runs(arguments->words[2 * n], arguments->words[2 * n + 1], &pairs[n], error);
     if (status == CS_OK)
+        status = check_alone(pairs, n_pairs, error);
+    if (status == CS_OK)
         status = draw(context, arguments, error);
     if (status == CS_OK)
         status = print(context, arguments, pairs, n_pairs, limit, error);
@@ -123,15 +150,17 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_compare = {
     .name = "compare",
-    .words = "PREDICTED.h5 MEASURED.h5 ...",
+    .words = "PREDICTED.h5 MEASURED.h5 ... | FIRST.h5 SECOND.h5",
     .min_words = 2,
     .max_words = 2 * PAIRS_MAX,
-    .summary = "hold what was predicted against what was measured",
+    .summary = "hold predictions against measurements, or two simulations side by side",
     .doc = "Compares the results of `sim run` with those of `sim replay`: iteration time, "
            "throughput, peak memory of every device, and for every kind of task their number, the "
            "time of all of them and the median. An error is predicted over measured, less 1.\n\n"
            "Of several pairs, a line for each scenario; pairs of the same scenario are rounds of "
-           "one measurement.",
+           "one measurement.\n\n"
+           "Two simulations, or two measurements, may be of any scenarios, and their figures stand "
+           "side by side. A change is second over first, less 1. How the scenarios differ is told.",
     .options = options,
     .run = run,
 };

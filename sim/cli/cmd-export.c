@@ -2,6 +2,7 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cli/command.h"
+#include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "topologies/fabric-json.h"
 #include "topologies/platform-picture.h"
@@ -112,18 +113,14 @@ static cs_status write_json(const cs_platform *platform, const char *output, cs_
     return status;
 }
 
-/* By what follows the last point of the name. */
+/* By the ending of the name. */
 static cs_status write_platform(const cs_platform *platform, const char *output, cs_error *error)
 {
-    static const char *const pictures[] = {"dot", "svg", "png", "pdf"};
-    const char *point = strrchr(output, '.');
-    for (size_t i = 0; point && i < sizeof(pictures) / sizeof(pictures[0]); i++)
-        if (strcmp(point + 1, pictures[i]) == 0)
-            return write_picture(platform, output, pictures[i], error);
-    if (strcmp(output, "-") == 0 || (point && strcmp(point, ".json") == 0))
-        return write_json(platform, output, error);
-    return cs_error_add(error, CS_USAGE, "export: %s: must end in .json, .dot, .svg, .png or .pdf",
-                        output);
+    static const char *const pictures[] = {".dot", ".svg", ".png", ".pdf"};
+    for (size_t i = 0; i < sizeof(pictures) / sizeof(pictures[0]); i++)
+        if (cs_output_ends_in(output, pictures[i]))
+            return write_picture(platform, output, pictures[i] + 1, error);
+    return write_json(platform, output, error);
 }
 
 /* ---- what is exported ---- */
@@ -160,6 +157,9 @@ static cs_status unknown_topology(const char *name, cs_error *error)
 static cs_status export_topology(const cs_arguments *arguments, const char *output, cs_error *error)
 {
     const char *what = arguments->words[1];
+    const cs_status checked = cs_output_check(arguments, "output", cs_endings_of_topologies, error);
+    if (checked != CS_OK)
+        return checked;
     if (cs_topology_find(what))
         return export_named(arguments, what, output, error);
     if (!strchr(what, '.') && !strchr(what, '/') && access(what, F_OK) != 0)
@@ -183,7 +183,9 @@ static cs_status export_trace(const cs_context *context, const cs_arguments *arg
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (cs_arguments_value(arguments, others[i]))
             return cs_error_add(error, CS_USAGE, "export: a trace has no option --%s", others[i]);
-    return cs_viewer_write(arguments->words[1], output, context->out, error);
+    const cs_status status = cs_output_check(arguments, "output", cs_endings_of_json, error);
+    return status == CS_OK ? cs_viewer_write(arguments->words[1], output, context->out, error)
+                           : status;
 }
 
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)

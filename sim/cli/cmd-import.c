@@ -2,6 +2,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/import-costs.h"
+#include "sim/cli/output-name.h"
 #include "sim/workload/pipedream.h"
 #include "sim/workload/torch-trace.h"
 
@@ -15,7 +16,9 @@ static const cs_option options[] = {
      false, NULL},
     {"name", 'n', "NAME", "Name of the model (default: from the file's name or folder)", false,
      NULL},
-    {"batch", 'b', "SAMPLES", "Samples of the profiled mini-batch; pipedream: required", false,
+    {"batch", 'b', "SAMPLES",
+     "Samples of the profiled mini-batch; pipedream and --times-only: required", false, NULL},
+    {"times-only", 0, NULL, "Of a PyTorch trace without shapes: a model without sizes", false,
      NULL},
     {"hardware", 0, "TEXT", "What it was measured on, for the provenance; osu: required", false,
      NULL},
@@ -72,9 +75,11 @@ static cs_status require_options(const cs_arguments *arguments, bool batch, cs_e
     return CS_OK;
 }
 
-static cs_status import_pipedream(const cs_context *context, const char *path, const char *output,
-                                  const cs_pipedream_options *how, cs_error *error)
+static cs_status import_pipedream(const cs_context *context, const cs_arguments *arguments,
+                                  const char *output, const cs_pipedream_options *how,
+                                  cs_error *error)
 {
+    const char *path = arguments->words[1];
     cs_model model = {0};
     cs_pipedream_report report;
     cs_status status = cs_pipedream_load(path, how, &model, &report, error);
@@ -86,10 +91,12 @@ static cs_status import_pipedream(const cs_context *context, const char *path, c
     return status;
 }
 
-static cs_status import_torch(const cs_context *context, const char *path, const char *output,
-                              const cs_pipedream_options *how, cs_error *error)
+static cs_status import_torch(const cs_context *context, const cs_arguments *arguments,
+                              const char *output, const cs_pipedream_options *how, cs_error *error)
 {
-    const cs_torch_options options_of = {how->name, how->batch_size, how->hardware, how->date};
+    const char *path = arguments->words[1];
+    const cs_torch_options options_of = {how->name, how->batch_size, how->hardware, how->date,
+                                         cs_arguments_flag(arguments, "times-only")};
     cs_model model = {0};
     cs_torch_report report;
     cs_status status = cs_torch_load(path, &options_of, &model, &report, error);
@@ -101,11 +108,19 @@ static cs_status import_torch(const cs_context *context, const char *path, const
                      report.n_operators, report.n_kernels, report.n_steps, report.n_layers,
                      report.modules ? "modules"
                                     : "operators (record with with_stack=True for modules)");
+    if (status == CS_OK && model.times_only)
+        cs_log_write(
+            &context->log, CS_LOG_WARNING,
+            "%s: times only: sizes of weights, activations and messages are not known, and "
+            "stand as 0",
+            path);
     cs_model_finish(&model);
     return status;
 }
 
 static const char *const of_models[] = {"output", "name", "batch", "hardware", "date", NULL};
+static const char *const of_torch[] = {"output",   "name", "batch", "times-only",
+                                       "hardware", "date", NULL};
 static const char *const of_nccl_tests[] = {"output", "hardware",   "date",     "ranks", "level",
                                             "merge",  "collective", "in-place", NULL};
 static const char *const of_osu[] = {"output", "hardware", "date", "ranks", "level", "merge", NULL};
@@ -114,13 +129,13 @@ static const char *const of_osu[] = {"output", "hardware", "date", "ranks", "lev
 static const struct format {
     const char *name;
     const char *const *options; /* that it has a use for */
-    cs_status (*model)(const cs_context *, const char *, const char *, const cs_pipedream_options *,
-                       cs_error *);
+    cs_status (*model)(const cs_context *, const cs_arguments *, const char *,
+                       const cs_pipedream_options *, cs_error *);
     bool needs_batch;
     cs_import_function *costs;
 } formats[] = {
     {"pipedream", of_models, import_pipedream, true, NULL},
-    {"torch", of_models, import_torch, false, NULL},
+    {"torch", of_torch, import_torch, false, NULL},
     {"nccl-tests", of_nccl_tests, NULL, false, cs_import_nccl_tests},
     {"osu", of_osu, NULL, false, cs_import_osu},
 };
@@ -166,9 +181,8 @@ static cs_status import_model(const cs_context *context, const cs_arguments *arg
     cs_status status = require_options(arguments, format->needs_batch, error);
     if (status == CS_OK)
         status = cs_arguments_count(arguments, "batch", 0, &how.batch_size, error);
-    return status == CS_OK
-               ? format->model(context, arguments->words[1], output ? output : "-", &how, error)
-               : status;
+    return status == CS_OK ? format->model(context, arguments, output ? output : "-", &how, error)
+                           : status;
 }
 
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
@@ -177,6 +191,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_status status = find_format(arguments->words[0], &format, error);
     if (status == CS_OK)
         status = check_options(arguments, format, error);
+    if (status == CS_OK)
+        status = cs_output_check(arguments, "output", cs_endings_of_json, error);
     if (status != CS_OK)
         return status;
     return format->costs

@@ -2,6 +2,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
+#include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/workload-option.h"
 #include "sim/workload/compare.h"
@@ -60,7 +61,7 @@ static cs_status read_workload(const cs_arguments *arguments, cs_workload *workl
         return cs_error_add(error, CS_USAGE, "model: --output needs the times of a --device");
     if (workload->date && !cs_text_is_date(workload->date))
         return cs_error_add(error, CS_USAGE, "model: --date must be a day as YYYY-MM-DD");
-    return CS_OK;
+    return cs_output_check(arguments, "output", cs_endings_of_json, error);
 }
 
 /* ---- tables ---- */

@@ -1,6 +1,7 @@
 #include "sim/base/file.h"
 #include "sim/base/units.h"
 #include "sim/cli/compare-planners.h"
+#include "sim/cli/output-name.h"
 #include "sim/cli/pattern-picture.h"
 #include "sim/cli/scenario-option.h"
 
@@ -133,6 +134,11 @@ static cs_status compare(const cs_context *context, const cs_arguments *argument
 
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
+    cs_status status = cs_output_check(arguments, "output", cs_endings_of_json, error);
+    if (status == CS_OK)
+        status = cs_output_check(arguments, "draw", cs_endings_of_pictures, error);
+    if (status != CS_OK)
+        return status;
     if (cs_arguments_value(arguments, "planner"))
         return compare(context, arguments, error);
     static const char *const of_planners[] = {"param", "draw"};

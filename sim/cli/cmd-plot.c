@@ -109,11 +109,14 @@ const cs_command cs_command_plot = {
     .summary = "draw results",
     .doc =
         "Draws a results file with gnuplot. timeline: what each device does when. boxes: "
-        "the same of a small run, as papers draw it. memory: what its memory holds over time. "
+        "the same of a small run, as papers draw it: boxes with names, blue of even, orange of "
+        "odd mini-batches, kinds and the stages of a device in shades of these. memory: what its "
+        "memory holds over time. "
         "utilisation: what the time of devices went to, and how busy the "
         "links are.\n\n"
         "Of the file of a sweep, and a figure (--value): heatmap, over two keys; lines, over one "
-        "key, or one line per value of a second. Where more keys vary, --at fixes the others.\n\n"
+        "key, or one line per value of a second. Where more keys vary, --at fixes the others. "
+        "Points that are out of memory or failed are marked.\n\n"
         "Of a costs file: fit, timings of collectives with the fitted lines and the residuals.",
     .options = options,
     .run = run,

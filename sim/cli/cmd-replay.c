@@ -1,5 +1,6 @@
 #include "calib/bench/crew.h"
 #include "sim/cli/bench-program.h"
+#include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/workload-option.h"
 
@@ -40,6 +41,9 @@ static cs_status add_output(const cs_arguments *arguments, const cs_scenario *sc
                             cJSON *request, cs_error *error)
 {
     const char *given = cs_arguments_value(arguments, "output");
+    const cs_status status = cs_output_check(arguments, "output", cs_endings_of_results, error);
+    if (status != CS_OK)
+        return status;
     size_t size = strlen(scenario->name) + sizeof("-measured.h5");
     char *name = malloc(size);
     if (!name)

@@ -1,5 +1,6 @@
 #include "sim/analysis/store.h"
 #include "sim/cli/notes.h"
+#include "sim/cli/output-name.h"
 #include "sim/cli/repeat.h"
 #include "sim/cli/report.h"
 #include "sim/cli/scenario-option.h"
@@ -41,6 +42,9 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
     if (given && strcmp(given, "-") == 0)
         return cs_error_add(error, CS_USAGE,
                             "run: results cannot go to standard output; --no-output writes none");
+    const cs_status status = cs_output_check(arguments, "output", cs_endings_of_results, error);
+    if (status != CS_OK)
+        return status;
     size_t bytes = strlen(scenario->name) + sizeof(".h5");
     *name = given ? strdup(given) : malloc(bytes);
     if (!*name)

@@ -1,3 +1,4 @@
+#include "sim/cli/output-name.h"
 #include "sim/cli/report.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/sweep-points.h"
@@ -169,6 +170,9 @@ static cs_status choose_output(setup *s, const cs_arguments *arguments, cs_error
                                 "sweep: --no-output excludes --output and --resume");
         return CS_OK;
     }
+    const cs_status status = cs_output_check(arguments, "output", cs_endings_of_sweeps, error);
+    if (status != CS_OK)
+        return status;
     size_t bytes = strlen(given ? given : s->name) + sizeof("-sweep.h5.journal");
     s->output = malloc(bytes);
     s->journal = malloc(bytes);
@@ -275,19 +279,13 @@ static cs_status tell_failures(const cs_context *context, const setup *s,
     return status;
 }
 
-static bool is_csv(const char *name)
-{
-    const char *point = strrchr(name, '.');
-    return point && strcmp(point, ".csv") == 0;
-}
-
 static cs_status store(const cs_context *context, const setup *s, const cs_sweep_shown *shown,
                        cs_error *error)
 {
     const cs_sweep_info info = {s->name, s->resolved, s->command, SIM_VERSION};
     if (!s->output)
         return CS_OK;
-    if (is_csv(s->output))
+    if (cs_output_ends_in(s->output, ".csv"))
         return cs_sweep_table_write(shown, s->table, s->output, error);
     return cs_sweep_store(s->output, &info, shown->space, shown->results, context->progress, error);
 }

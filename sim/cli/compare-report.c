@@ -43,8 +43,8 @@ static void summarise(const cs_compared_run *pairs, uint32_t n_pairs, double *va
     for (uint32_t i = 0; i < n_pairs; i++) {
         if (strcmp(pairs[i].name, to->name) != 0)
             continue;
-        predicted[n] = pairs[i].iteration.predicted;
-        measured[n] = pairs[i].iteration.measured;
+        predicted[n] = pairs[i].iteration.first;
+        measured[n] = pairs[i].iteration.second;
         errors[n++] = cs_compared_error(pairs[i].iteration);
         note_memory(&pairs[i], to);
     }
@@ -115,40 +115,57 @@ static text error_text(double error)
     return number_text(100 * error, "%+.2f %%");
 }
 
-static void print_row(const char *label, text predicted, text measured, text error, FILE *out)
+/* What the columns are called, and what the last one is. */
+typedef struct terms {
+    const char *first, *second, *last;
+    const char *short_first, *short_second; /* of numbers */
+    double (*share)(cs_compared figure);
+    double sign; /* of first less second */
+} terms;
+
+static const terms *terms_of(const cs_compared_run *pair)
 {
-    fprintf(out, "%-20s %12s %12s %12s\n", label, predicted.characters, measured.characters,
-            error.characters);
+    static const terms of_prediction = {"predicted", "measured",        "error", "pred.",
+                                        "meas.",     cs_compared_error, 1};
+    static const terms side_by_side = {"first", "second",           "change", "1st",
+                                       "2nd",   cs_compared_change, -1};
+    return pair->side_by_side ? &side_by_side : &of_prediction;
 }
 
-static void print_figure(const char *label, cs_compared figure, cs_quantity quantity, FILE *out)
+static void print_row(const char *label, text first, text second, text last, FILE *out)
 {
-    print_row(label, quantity_text(figure.predicted, quantity),
-              quantity_text(figure.measured, quantity), error_text(cs_compared_error(figure)), out);
+    fprintf(out, "%-20s %12s %12s %12s\n", label, first.characters, second.characters,
+            last.characters);
 }
 
 /* Not of files that do not tell. */
 static void print_texts(const char *label, cs_compared_text of, FILE *out)
 {
-    if (of.predicted || of.measured)
-        fprintf(out, "%-20s %12s %12s\n", label, of.predicted ? of.predicted : "-",
-                of.measured ? of.measured : "-");
+    if (of.first || of.second)
+        fprintf(out, "%-20s %12s %12s\n", label, of.first ? of.first : "-",
+                of.second ? of.second : "-");
 }
 
-static void print_kind(const cs_compared_kind *kind, FILE *out)
+static void print_figure(const terms *with, const char *label, cs_compared figure,
+                         cs_quantity quantity, FILE *out)
+{
+    print_row(label, quantity_text(figure.first, quantity), quantity_text(figure.second, quantity),
+              error_text(with->share(figure)), out);
+}
+
+static void print_kind(const terms *with, const cs_compared_kind *kind, FILE *out)
 {
     char words[32];
     snprintf(words, sizeof(words), "%.31s", kind->kind);
     for (char *at = words; *at; at++)
         *at = *at == '_' ? ' ' : *at;
-    fprintf(out, "%-16s %6.0f %6.0f %11s %11s %9s %11s %11s %9s\n", words, kind->number.predicted,
-            kind->number.measured,
-            quantity_text(kind->total.predicted, CS_QUANTITY_TIME).characters,
-            quantity_text(kind->total.measured, CS_QUANTITY_TIME).characters,
-            error_text(cs_compared_error(kind->total)).characters,
-            quantity_text(kind->median.predicted, CS_QUANTITY_TIME).characters,
-            quantity_text(kind->median.measured, CS_QUANTITY_TIME).characters,
-            error_text(cs_compared_error(kind->median)).characters);
+    fprintf(out, "%-16s %6.0f %6.0f %11s %11s %9s %11s %11s %9s\n", words, kind->number.first,
+            kind->number.second, quantity_text(kind->total.first, CS_QUANTITY_TIME).characters,
+            quantity_text(kind->total.second, CS_QUANTITY_TIME).characters,
+            error_text(with->share(kind->total)).characters,
+            quantity_text(kind->median.first, CS_QUANTITY_TIME).characters,
+            quantity_text(kind->median.second, CS_QUANTITY_TIME).characters,
+            error_text(with->share(kind->median)).characters);
 }
 
 static void print_notes(const cs_compared_run *pair, FILE *out)
@@ -157,30 +174,55 @@ static void print_notes(const cs_compared_run *pair, FILE *out)
         fprintf(out, "  %s\n", pair->notes[i]);
 }
 
+static void print_file(const char *which, const cs_compared_file *file, FILE *out)
+{
+    fprintf(out, "%-7s %s: %s, %s on %s", which, file->path, file->name, file->schedule,
+            file->topology);
+    if (file->out_of_memory > 0)
+        fprintf(out, "; OUT OF MEMORY on %u device%s", file->out_of_memory,
+                file->out_of_memory == 1 ? "" : "s");
+    fputc('\n', out);
+}
+
+static void print_tasks(const cs_compared_run *pair, FILE *out)
+{
+    const terms *with = terms_of(pair);
+    fprintf(out, "\n%-16s %13s %33s %33s\n%-16s %6s %6s %11s %11s %9s %11s %11s %9s\n", "",
+            "number of", "time of all of them", "median time", "tasks", with->short_first,
+            with->short_second, with->first, with->second, with->last, with->first, with->second,
+            with->last);
+    for (uint32_t k = 0; k < pair->n_kinds; k++)
+        print_kind(with, &pair->kinds[k], out);
+}
+
 void cs_compare_print(const cs_compared_run *pair, FILE *out)
 {
-    fprintf(out, "%-20.20s %12s %12s %12s\n", pair->name, "predicted", "measured", "error");
+    const terms *with = terms_of(pair);
+    if (pair->side_by_side) {
+        print_file(with->first, &pair->files[0], out);
+        print_file(with->second, &pair->files[1], out);
+        fputs("change: second / first - 1\n\n", out);
+    }
+    fprintf(out, "%-20.20s %12s %12s %12s\n", pair->side_by_side ? "" : pair->name, with->first,
+            with->second, with->last);
     print_texts("links shared by", pair->sharing, out);
     print_texts("collectives by", pair->algorithms, out);
-    print_figure("iteration time", pair->iteration, CS_QUANTITY_TIME, out);
-    print_figure("all iterations", pair->span, CS_QUANTITY_TIME, out);
-    print_row("samples/s", number_text(pair->throughput.predicted, "%.4g"),
-              number_text(pair->throughput.measured, "%.4g"),
-              error_text(cs_compared_error(pair->throughput)), out);
-    print_row("bubble fraction", number_text(100 * pair->bubble.predicted, "%.2f %%"),
-              number_text(100 * pair->bubble.measured, "%.2f %%"),
-              number_text(100 * (pair->bubble.predicted - pair->bubble.measured), "%+.2f points"),
-              out);
+    print_figure(with, "iteration time", pair->iteration, CS_QUANTITY_TIME, out);
+    print_figure(with, "all iterations", pair->span, CS_QUANTITY_TIME, out);
+    print_row("samples/s", number_text(pair->throughput.first, "%.4g"),
+              number_text(pair->throughput.second, "%.4g"),
+              error_text(with->share(pair->throughput)), out);
+    print_row(
+        "bubble fraction", number_text(100 * pair->bubble.first, "%.2f %%"),
+        number_text(100 * pair->bubble.second, "%.2f %%"),
+        number_text(100 * with->sign * (pair->bubble.first - pair->bubble.second), "%+.2f points"),
+        out);
     for (uint32_t d = 0; d < pair->n_devices; d++) {
         char label[32];
         snprintf(label, sizeof(label), "peak memory, %u", d);
-        print_figure(label, pair->devices[d].peak, CS_QUANTITY_BYTES, out);
+        print_figure(with, label, pair->devices[d].peak, CS_QUANTITY_BYTES, out);
     }
-    fprintf(out, "\n%-16s %13s %33s %33s\n%-16s %6s %6s %11s %11s %9s %11s %11s %9s\n", "",
-            "number of", "time of all of them", "median time", "tasks", "pred.", "meas.",
-            "predicted", "measured", "error", "predicted", "measured", "error");
-    for (uint32_t k = 0; k < pair->n_kinds; k++)
-        print_kind(&pair->kinds[k], out);
+    print_tasks(pair, out);
     if (pair->n_notes > 0)
         fprintf(out, "\nthe scenarios differ:\n");
     print_notes(pair, out);
@@ -266,16 +308,25 @@ static cJSON *add_item(cJSON *list)
     return NULL;
 }
 
-/* "KEY": {"predicted_UNIT": , "measured_UNIT": , "error_fraction": } */
-static bool add_figure(cJSON *object, const char *key, const char *unit, cs_compared figure)
+static bool add_part(cJSON *object, const char *word, const char *unit, double value)
 {
-    char predicted[64], measured[64];
+    char key[64];
+    snprintf(key, sizeof(key), "%s%s", word, unit);
+    return add_number(object, key, value);
+}
+
+/* "KEY": {"predicted_UNIT": , "measured_UNIT": , "error_fraction": }, or
+ * {"first_UNIT": , "second_UNIT": , "difference_UNIT": , "change_fraction": } */
+static bool add_figure(cJSON *object, const char *key, const char *unit, const cs_compared_run *of,
+                       cs_compared figure)
+{
+    const terms *with = terms_of(of);
     cJSON *both = cJSON_AddObjectToObject(object, key);
-    snprintf(predicted, sizeof(predicted), "predicted%s", unit);
-    snprintf(measured, sizeof(measured), "measured%s", unit);
-    return both && add_number(both, predicted, figure.predicted) &&
-           add_number(both, measured, figure.measured) &&
-           add_number(both, "error_fraction", cs_compared_error(figure));
+    return both && add_part(both, with->first, unit, figure.first) &&
+           add_part(both, with->second, unit, figure.second) &&
+           (!of->side_by_side ||
+            add_part(both, "difference", unit, figure.second - figure.first)) &&
+           add_part(both, with->last, "_fraction", with->share(figure));
 }
 
 static bool add_kinds(cJSON *object, const cs_compared_run *pair)
@@ -286,9 +337,9 @@ static bool add_kinds(cJSON *object, const cs_compared_run *pair)
         const cs_compared_kind *kind = &pair->kinds[k];
         cJSON *one = add_item(list);
         done = one && cJSON_AddStringToObject(one, "kind", kind->kind) &&
-               add_figure(one, "number", "", kind->number) &&
-               add_figure(one, "total", "_s", kind->total) &&
-               add_figure(one, "median", "_s", kind->median);
+               add_figure(one, "number", "", pair, kind->number) &&
+               add_figure(one, "total", "_s", pair, kind->total) &&
+               add_figure(one, "median", "_s", pair, kind->median);
     }
     return done;
 }
@@ -300,20 +351,42 @@ static bool add_devices(cJSON *object, const cs_compared_run *pair)
     for (uint32_t d = 0; done && d < pair->n_devices; d++) {
         cJSON *one = add_item(list);
         done = one && add_number(one, "device", d) &&
-               add_figure(one, "peak_memory", "_bytes", pair->devices[d].peak);
+               add_figure(one, "peak_memory", "_bytes", pair, pair->devices[d].peak);
         cJSON *parts = done ? cJSON_AddObjectToObject(one, "at_peak") : NULL;
         done = parts != NULL;
         for (uint32_t c = 0; done && c < pair->n_categories; c++)
-            done = add_figure(parts, pair->categories[c], "_bytes", pair->devices[d].at_peak[c]);
+            done =
+                add_figure(parts, pair->categories[c], "_bytes", pair, pair->devices[d].at_peak[c]);
     }
     return done;
 }
 
-/* "KEY": {"predicted": , "measured": } */
-static bool add_texts(cJSON *object, const char *key, cs_compared_text of)
+/* Only of files side by side: those of other pairs are of one scenario. */
+static bool add_files(cJSON *object, const cs_compared_run *pair)
+{
+    if (!pair->side_by_side)
+        return true;
+    cJSON *list = cJSON_AddArrayToObject(object, "files");
+    bool done = list != NULL;
+    for (int f = 0; done && f < 2; f++) {
+        const cs_compared_file *file = &pair->files[f];
+        cJSON *one = add_item(list);
+        done = one && cJSON_AddStringToObject(one, "file", file->path) &&
+               cJSON_AddStringToObject(one, "name", file->name) &&
+               cJSON_AddStringToObject(one, "schedule", file->schedule) &&
+               cJSON_AddStringToObject(one, "topology", file->topology) &&
+               add_number(one, "devices_out_of_memory", file->out_of_memory);
+    }
+    return done;
+}
+
+/* "KEY": {"predicted": , "measured": }, or "first" and "second" */
+static bool add_texts(cJSON *object, const char *key, const cs_compared_run *pair,
+                      cs_compared_text of)
 {
     cJSON *both = cJSON_AddObjectToObject(object, key);
-    const char *const sides[][2] = {{"predicted", of.predicted}, {"measured", of.measured}};
+    const terms *with = terms_of(pair);
+    const char *const sides[][2] = {{with->first, of.first}, {with->second, of.second}};
     bool done = both != NULL;
     for (size_t i = 0; i < 2 && done; i++)
         done = sides[i][1] ? cJSON_AddStringToObject(both, sides[i][0], sides[i][1]) != NULL
@@ -324,14 +397,14 @@ static bool add_texts(cJSON *object, const char *key, cs_compared_text of)
 static bool add_pair(cJSON *list, const cs_compared_run *pair)
 {
     cJSON *one = add_item(list);
-    bool done = one && cJSON_AddStringToObject(one, "name", pair->name) &&
-                add_texts(one, "sharing", pair->sharing) &&
-                add_texts(one, "algorithms", pair->algorithms) &&
-                add_figure(one, "iteration_time", "_s", pair->iteration) &&
-                add_figure(one, "makespan", "_s", pair->span) &&
-                add_figure(one, "throughput", "_samples_per_s", pair->throughput) &&
-                add_figure(one, "bubble", "_fraction", pair->bubble) && add_kinds(one, pair) &&
-                add_devices(one, pair);
+    bool done = one && cJSON_AddStringToObject(one, "name", pair->name) && add_files(one, pair) &&
+                add_texts(one, "sharing", pair, pair->sharing) &&
+                add_texts(one, "algorithms", pair, pair->algorithms) &&
+                add_figure(one, "iteration_time", "_s", pair, pair->iteration) &&
+                add_figure(one, "makespan", "_s", pair, pair->span) &&
+                add_figure(one, "throughput", "_samples_per_s", pair, pair->throughput) &&
+                add_figure(one, "bubble", "_fraction", pair, pair->bubble) &&
+                add_kinds(one, pair) && add_devices(one, pair);
     cJSON *notes = done ? cJSON_AddArrayToObject(one, "differences") : NULL;
     done = notes != NULL;
     for (uint32_t i = 0; done && i < pair->n_notes; i++)
@@ -362,6 +435,8 @@ cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
     bool done = list != NULL;
     for (uint32_t i = 0; done && i < n_pairs; i++)
         done = add_pair(list, &pairs[i]);
+    if (done && n_pairs == 1 && pairs[0].side_by_side)
+        return root;
     list = done ? cJSON_AddArrayToObject(root, "scenarios") : NULL;
     done = list != NULL;
     for (uint32_t i = 0; done && i < n; i++)

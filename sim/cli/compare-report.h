@@ -31,7 +31,8 @@ void cs_compare_print_differences(const cs_compared_run *pairs, uint32_t n_pairs
 /* A line per scenario, and medians over all of them. */
 void cs_compare_print_summary(const cs_compared_scenario *scenarios, uint32_t n, FILE *out);
 
-/* {"pairs": [...], "scenarios": [...], ...}; NULL when memory runs out. */
+/* {"pairs": [...], "scenarios": [...], ...}, of two files side by side only the first; NULL when memory runs
+ * out. */
 cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
                        const cs_compared_scenario *scenarios, uint32_t n);
 

@@ -12,7 +12,12 @@
 
 double cs_compared_error(cs_compared figure)
 {
-    return figure.measured > 0 ? figure.predicted / figure.measured - 1 : (double)NAN;
+    return figure.second > 0 ? figure.first / figure.second - 1 : (double)NAN;
+}
+
+double cs_compared_change(cs_compared figure)
+{
+    return cs_compared_error((cs_compared){figure.second, figure.first});
 }
 
 /* ---- tasks ---- */
@@ -117,11 +122,11 @@ typedef struct summary {
 static summary summarise(const piece *pieces, uint64_t n, double *seconds)
 {
     summary of = {.number = (double)n, .median = NAN};
-    for (uint64_t i = 0; i < n; i++) {
+    for (uint64_t i = 0; i < n; i++)
         seconds[i] = cs_time_seconds(pieces[i].end - pieces[i].start);
-        of.total += seconds[i];
-    }
     qsort(seconds, n, sizeof(*seconds), by_value);
+    for (uint64_t i = 0; i < n; i++)
+        of.total += seconds[i]; /* in this order: equal tasks have equal sums */
     if (n > 0)
         of.median = (seconds[(n - 1) / 2] + seconds[n / 2]) / 2;
     return of;
@@ -146,7 +151,7 @@ static cs_status summarise_tasks(const columns *c, summary *summaries, cs_error 
 
 /* ---- both files ---- */
 
-/* Of the predicted and the measured file. */
+/* Of the first and the second file. */
 typedef struct pair {
     cs_reader readers[2];
     columns tasks[2];
@@ -219,7 +224,7 @@ static cs_status check_devices(const pair *p, uint64_t a, uint64_t b, cs_error *
 
 static double *side(cs_compared *figure, int file)
 {
-    return file == 0 ? &figure->predicted : &figure->measured;
+    return file == 0 ? &figure->first : &figure->second;
 }
 
 static cs_status compare_peaks(pair *p, cs_compared_run *to, cs_error *error)
@@ -231,16 +236,17 @@ static cs_status compare_peaks(pair *p, cs_compared_run *to, cs_error *error)
         const cs_reader_column wanted = {"devices/peak", CS_READER_INT64, &peaks[f]};
         status = cs_reader_read(&p->readers[f], &wanted, 1, &n[f], error);
     }
-    if (status == CS_OK)
+    if (status == CS_OK && !to->side_by_side)
         status = check_devices(p, n[0], n[1], error);
     if (status != CS_OK)
         return status;
-    to->n_devices = (uint32_t)n[0];
-    to->devices = cs_arena_alloc(&to->arena, n[0] + 1, sizeof(*to->devices));
+    to->n_devices = (uint32_t)(n[0] > n[1] ? n[0] : n[1]);
+    to->devices = cs_arena_alloc(&to->arena, to->n_devices + UINT64_C(1), sizeof(*to->devices));
     if (!to->devices)
         return cs_error_no_memory(error);
     for (uint32_t d = 0; d < to->n_devices; d++)
-        to->devices[d].peak = (cs_compared){(double)peaks[0][d], (double)peaks[1][d]};
+        to->devices[d].peak = (cs_compared){d < n[0] ? (double)peaks[0][d] : (double)NAN,
+                                            d < n[1] ? (double)peaks[1][d] : (double)NAN};
     return CS_OK;
 }
 
@@ -254,8 +260,8 @@ static cs_status compare_category(pair *p, const char *column, uint32_t category
         uint64_t n;
         const cs_reader_column wanted = {column, CS_READER_INT64, &bytes};
         status = cs_reader_read(&p->readers[f], &wanted, 1, &n, error);
-        for (uint32_t d = 0; d < to->n_devices && d < n && status == CS_OK; d++)
-            *side(&to->devices[d].at_peak[category], f) = (double)bytes[d];
+        for (uint32_t d = 0; d < to->n_devices && status == CS_OK; d++)
+            *side(&to->devices[d].at_peak[category], f) = d < n ? (double)bytes[d] : (double)NAN;
     }
     return status;
 }
@@ -277,7 +283,7 @@ static bool have_categories(cs_compared_run *to, const char *const *names, size_
     return have;
 }
 
-/* Categories by the names of their columns in the measured file. */
+/* Categories by the names of their columns in the second file: all files have the same. */
 static cs_status compare_categories(pair *p, cs_compared_run *to, cs_error *error)
 {
     static const char prefix[] = "at_peak_";
@@ -301,8 +307,8 @@ static bool is_from(const cs_reader *reader, const char *origin)
     return reader->origin && strcmp(reader->origin, origin) == 0;
 }
 
-/* Files that do not say pass. */
-static cs_status check_origins(const pair *p, cs_error *error)
+/* Files that do not say are a prediction and a measurement. */
+static cs_status take_origins(const pair *p, cs_compared_run *to, cs_error *error)
 {
     const cs_reader *first = &p->readers[0], *second = &p->readers[1];
     const bool measured = is_from(first, CS_RESULTS_MEASURED);
@@ -312,16 +318,25 @@ static cs_status check_origins(const pair *p, cs_error *error)
             error, CS_INVALID,
             "%s was measured and %s simulated: the prediction comes first in a pair", first->path,
             second->path);
-    if (measured)
-        return cs_error_add(error, CS_INVALID,
-                            "%s was measured: the first file of a pair must be a prediction, of "
-                            "`sim run`",
-                            first->path);
-    return simulated ? cs_error_add(error, CS_INVALID,
-                                    "%s was simulated: the second file of a pair must be a "
-                                    "measurement, of `sim replay`",
-                                    second->path)
-                     : CS_OK;
+    to->side_by_side = measured || simulated;
+    return CS_OK;
+}
+
+static cs_status take_files(pair *p, cs_compared_run *to, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (int f = 0; f < 2 && status == CS_OK; f++) {
+        cs_reader *reader = &p->readers[f];
+        cs_compared_file *file = &to->files[f];
+        file->path = cs_arena_copy(&to->arena, reader->path);
+        file->name = cs_arena_copy(&to->arena, reader->name);
+        file->schedule = cs_arena_copy(&to->arena, reader->schedule);
+        file->topology = cs_arena_copy(&to->arena, reader->topology);
+        if (!file->path || !file->name || !file->schedule || !file->topology)
+            return cs_error_no_memory(error);
+        status = cs_reader_out_of_memory(reader, &file->out_of_memory, error);
+    }
+    return status;
 }
 
 /* ---- scenarios ---- */
@@ -376,11 +391,13 @@ static cs_status compare_scenarios(pair *p, cs_compared_run *to, cs_error *error
                       : cs_error_add(error, CS_INVALID, "%s: scenario: missing, must be a text",
                                      p->readers[f].path);
     }
-    if (status == CS_OK)
+    static const char *const sides[2][2] = {{"predicted", "measured"},
+                                            {"in the first", "in the second"}};
+    if (status == CS_OK && !to->side_by_side)
         status = check_scenarios(p, roots, error);
     if (status == CS_OK)
-        status =
-            cs_differences_find(roots[0], roots[1], &to->arena, &to->notes, &to->n_notes, error);
+        status = cs_differences_find(roots[0], roots[1], sides[to->side_by_side], &to->arena,
+                                     &to->notes, &to->n_notes, error);
     cJSON_Delete(roots[0]);
     cJSON_Delete(roots[1]);
     return status;
@@ -394,12 +411,12 @@ static double positive(double value)
 }
 
 /* The texts of both files, which live no longer than their readers. */
-static bool copy_texts(const char *predicted, const char *measured, cs_compared_run *to,
+static bool copy_texts(const char *first, const char *second, cs_compared_run *to,
                        cs_compared_text *copy)
 {
-    copy->predicted = predicted ? cs_arena_copy(&to->arena, predicted) : NULL;
-    copy->measured = measured ? cs_arena_copy(&to->arena, measured) : NULL;
-    return !copy->predicted == !predicted && !copy->measured == !measured;
+    copy->first = first ? cs_arena_copy(&to->arena, first) : NULL;
+    copy->second = second ? cs_arena_copy(&to->arena, second) : NULL;
+    return !copy->first == !first && !copy->second == !second;
 }
 
 static cs_status compare(pair *p, cs_compared_run *to, cs_error *error)
@@ -413,7 +430,9 @@ static cs_status compare(pair *p, cs_compared_run *to, cs_error *error)
     to->span = (cs_compared){cs_time_seconds(a->makespan), cs_time_seconds(b->makespan)};
     to->throughput = (cs_compared){positive(a->throughput), positive(b->throughput)};
     to->bubble = (cs_compared){a->bubble_fraction, b->bubble_fraction};
-    cs_status status = check_origins(p, error);
+    cs_status status = take_origins(p, to, error);
+    if (status == CS_OK)
+        status = take_files(p, to, error);
     if (status == CS_OK)
         status = compare_scenarios(p, to, error);
     if (status == CS_OK)

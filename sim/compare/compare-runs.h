@@ -1,6 +1,10 @@
-/* Two results files held against each other: what was predicted, and what was measured.
+/* Two results files held against each other: what was predicted, and what was measured; or two
+ * simulations, or two measurements, side by side.
  *
- * The error of a figure is predicted / measured - 1: positive where the prediction is too large.
+ * The error of a figure is predicted / measured - 1: positive where the prediction is too large. Of two
+ * files side by side neither is right: the change of a figure is second / first - 1. They may be of
+ * different schedules, models and platforms; of devices that only one of them has, the other's figures
+ * are not known.
  *
  * Tasks are told apart by what they are part of (the column `origin` of /tasks): a prediction may have
  * a collective as the transfers that it was lowered to, a measurement as one task of each member. So
@@ -17,15 +21,23 @@
 #include "sim/base/arena.h"
 #include "sim/base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* NaN where a file does not tell. */
 typedef struct cs_compared {
-    double predicted, measured;
+    double first, second; /* predicted, measured */
 } cs_compared;
 
-/* NaN where either is not known, or nothing was measured. */
+/* NaN where either is not known, or the figure that it is a share of is not above 0. */
 double cs_compared_error(cs_compared figure);
+double cs_compared_change(cs_compared figure);
+
+/* Where the figures come from. */
+typedef struct cs_compared_file {
+    const char *path, *name, *schedule, *topology;
+    uint32_t out_of_memory; /* devices */
+} cs_compared_file;
 
 typedef struct cs_compared_kind {
     const char *kind;
@@ -39,15 +51,17 @@ typedef struct cs_compared_device {
 
 /* NULL where a file does not tell. */
 typedef struct cs_compared_text {
-    const char *predicted, *measured;
+    const char *first, *second;
 } cs_compared_text;
 
 typedef struct cs_compared_run {
-    const char *name;                     /* of the measured file's scenario */
+    const char *name;  /* of the measured file's scenario */
+    bool side_by_side; /* of two simulations, or two measurements */
+    cs_compared_file files[2];
     cs_compared_text sharing, algorithms; /* of links, of collectives */
-    cs_compared iteration, span;          /* s: of an iteration; of all */
-    cs_compared throughput;               /* samples/s, NaN: the batch size is not known */
-    cs_compared bubble;                   /* fraction */
+    cs_compared iteration, span; /* s: of an iteration; of all */
+    cs_compared throughput;      /* samples/s, NaN: the batch size is not known */
+    cs_compared bubble;          /* fraction */
     cs_compared_kind *kinds;
     cs_compared_device *devices;
     const char *const *categories;
@@ -56,8 +70,9 @@ typedef struct cs_compared_run {
     cs_arena arena;
 } cs_compared_run;
 
-/* CS_INVALID: a file that is none; a first one that was measured, or a second one that was simulated;
- * files of different schedules, models (layers with their weights), or numbers of devices. */
+/* CS_INVALID: a file that is none; a first one that was measured and a second one that was simulated; a
+ * prediction and a measurement of different schedules, models (layers with their weights), or numbers of
+ * devices. */
 CS_MUST_CHECK cs_status cs_compare_runs(const char *predicted, const char *measured,
                                         cs_compared_run *comparison, cs_error *error);
 void cs_compare_runs_finish(cs_compared_run *comparison);

@@ -8,6 +8,7 @@ enum { VALUE = 80, TEXT = 400 };
 
 typedef struct search {
     cs_arena *arena;
+    const char *const *sides;
     const char **texts;
     uint32_t n;
     bool failed;
@@ -28,7 +29,8 @@ static void add(search *s, const char *pointer, const cJSON *a, const cJSON *b)
         return;
     describe(a, values[0], VALUE);
     describe(b, values[1], VALUE);
-    snprintf(text, sizeof(text), "%s: %s predicted, %s measured", pointer, values[0], values[1]);
+    snprintf(text, sizeof(text), "%s: %s %s, %s %s", pointer, values[0], s->sides[0], values[1],
+             s->sides[1]);
     s->texts[s->n] =
         cs_arena_copy(s->arena, s->n < CS_DIFFERENCES_MAX ? text : "and more that differs");
     s->failed |= !s->texts[s->n++];
@@ -61,14 +63,16 @@ static void search_in(search *s, const char *pointer, const cJSON *a, const cJSO
         add(s, pointer, a, b);
 }
 
-cs_status cs_differences_find(const cJSON *predicted, const cJSON *measured, cs_arena *arena,
-                              const char *const **texts, uint32_t *n, cs_error *error)
+cs_status cs_differences_find(const cJSON *first, const cJSON *second, const char *const sides[2],
+                              cs_arena *arena, const char *const **texts, uint32_t *n,
+                              cs_error *error)
 {
     search s = {.arena = arena,
+                .sides = sides,
                 .texts = cs_arena_alloc(arena, CS_DIFFERENCES_MAX + 1, sizeof(*s.texts))};
     if (!s.texts)
         return cs_error_no_memory(error);
-    search_in(&s, "", predicted, measured);
+    search_in(&s, "", first, second);
     if (s.failed)
         return cs_error_no_memory(error);
     *texts = s.texts;

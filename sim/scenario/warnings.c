@@ -37,8 +37,19 @@ static void warn_members(const cJSON *object, const cs_json_place *up, cs_error 
     }
 }
 
+/* What stands as 0 would look like a result. */
+static void warn_times_only(const cs_draft *draft, cs_error *warnings)
+{
+    const cs_json_place place = {.up = &draft->root, .key = "model"};
+    if (draft->scenario->model.times_only)
+        (void)cs_json_invalid(&place, warnings,
+                              "has times only (\"times_only\"): weights, activations and messages "
+                              "have no size; memory and communication are not simulated");
+}
+
 void cs_draft_warn(cs_draft *draft)
 {
+    warn_times_only(draft, &draft->scenario->warnings);
     const cs_json_place platform = {.up = &draft->root, .key = "platform"};
     warn_members(draft->top.platform, &platform, &draft->scenario->warnings);
     if (draft->scenario->platform.warning)

@@ -40,6 +40,12 @@ static const cs_field model_fields[] = {
      .doc = "of weights and gradients; with fp16 and bf16 an optimizer keeps float32 besides"},
     {0}};
 
+/* Written only where it is true. */
+static const cs_field times_only_fields[] = {
+    {"times_only", CS_FIELD_BOOL, offsetof(cs_model, times_only), .fallback = "false",
+     .doc = "sizes of weights, activations and messages are not known, and stand as 0"},
+    {0}};
+
 static const cs_field work_fields[] = {
     {"flop_per_sample", CS_FIELD_NUMBER, offsetof(cs_model_work, flop_per_sample),
      .above_min = true, .doc = "of forward and backward, each product counted once"},
@@ -258,8 +264,9 @@ static cs_status read_document(const cJSON *root, const cs_json_place *place, cs
                                cs_error *error)
 {
     document parts = {0};
-    const cs_field *const tables[] = {version_fields, model_fields, part_fields, NULL};
-    void *const outs[] = {&parts, model, &parts};
+    const cs_field *const tables[] = {version_fields, model_fields, times_only_fields, part_fields,
+                                      NULL};
+    void *const outs[] = {&parts, model, model, &parts};
     cs_status status = cs_field_read(root, place, tables, outs, &model->arena, error);
     note(&status, check_not_empty(model->name, "name", place, error));
     if (parts.work)
@@ -332,8 +339,9 @@ cJSON *cs_model_json(const cs_model *model)
     document parts = {.schema_version = SCHEMA_VERSION};
     cJSON *root = cJSON_CreateObject();
     if (root && cs_field_write(version_fields, &parts, root) &&
-        cs_field_write(model_fields, model, root) && add_work(root, model) &&
-        add_provenance(root, model) && add_layers(root, model))
+        cs_field_write(model_fields, model, root) &&
+        (!model->times_only || cs_field_write(times_only_fields, model, root)) &&
+        add_work(root, model) && add_provenance(root, model) && add_layers(root, model))
         return root;
     cJSON_Delete(root);
     return NULL;

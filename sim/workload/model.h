@@ -57,6 +57,7 @@ typedef struct cs_model {
     uint32_t batch_size; /* samples that times and activations are for; 0: any micro-batch */
     uint32_t precision;  /* cs_precision, of weights and gradients: what the optimizer keeps */
     int64_t input_bytes; /* the input of layer 0 */
+    bool times_only;     /* sizes are not known, and 0 */
     uint32_t n_layers;
     cs_layer *layers;
     cs_model_work work;

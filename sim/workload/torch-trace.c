@@ -24,6 +24,7 @@ typedef struct unit {
     double first;  /* us, when it started first */
     bool used;
     double forward, backward; /* us, of all steps */
+    bool parameters;          /* an operator is known to have some */
     int64_t weight_bytes, input_bytes;
     int64_t samples; /* the first dimension of what it reads */
 } unit;
@@ -37,6 +38,7 @@ typedef struct link {
 typedef struct collection {
     const cs_torch_events *events;
     cs_arena *arena;
+    bool times_only;
     uint32_t *module_units; /* per module event */
     uint32_t *open;         /* module events that have begun and may not have ended */
     uint32_t n_open, next_module;
@@ -240,19 +242,20 @@ static int64_t first_dimension(const cs_torch_event *op, uint32_t i)
 }
 
 /* The sizes of one step are those of all. */
-static void take_sizes(const cs_torch_event *op, uint32_t step, unit *to)
+static void take_sizes(const collection *c, const cs_torch_event *op, uint32_t step, unit *to)
 {
     uint32_t parameters = 0, data = 0;
     if (to->step == NONE)
         to->step = step;
-    if (!op->arguments || to->step != step)
-        return;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         if (strcmp(op->name, shapes[i].name) == 0) {
             parameters = shapes[i].parameters;
             data = shapes[i].data;
         }
     }
+    to->parameters |= parameters != 0;
+    if (c->times_only || !op->arguments || to->step != step)
+        return;
     for (uint32_t i = 0; parameters >> i; i++) {
         int64_t bytes = parameters >> i & 1 ? input_bytes(op, i) : 0;
         if (__builtin_add_overflow(to->weight_bytes, bytes, &to->weight_bytes))
@@ -319,7 +322,7 @@ static cs_status add_forward(collection *c, uint32_t first, uint32_t end, cs_err
         to->first = op->start;
     to->used = true;
     to->forward += time_of(c, op);
-    take_sizes(op, step_at(c, op->start), to);
+    take_sizes(c, op, step_at(c, op->start), to);
     for (uint32_t i = first; i < end && status == CS_OK; i++)
         status = add_link(c, ops[i].sequence, index, error);
     return status;
@@ -406,8 +409,10 @@ static uint32_t count_steps(const collection *c)
     return n > 0 ? n : 1;
 }
 
-static bool fill_layer(const unit *from, double steps, cs_layer *to)
+static bool fill_layer(const collection *c, const unit *from, cs_layer *to)
 {
+    const double steps = count_steps(c);
+    const bool weights = c->times_only ? from->parameters : from->weight_bytes > 0;
     cs_time backward;
     to->name = from->name;
     to->weight_bytes = from->weight_bytes;
@@ -416,7 +421,7 @@ static bool fill_layer(const unit *from, double steps, cs_layer *to)
     if (!cs_time_from_seconds(from->forward / steps * 1e-6, &to->forward) ||
         !cs_time_from_seconds(from->backward / steps * 1e-6, &backward))
         return false;
-    to->backward_weight = from->weight_bytes > 0 ? backward / 2 : 0;
+    to->backward_weight = weights ? backward / 2 : 0;
     to->backward_input = backward - to->backward_weight;
     return true;
 }
@@ -432,7 +437,7 @@ static cs_status fill_layers(collection *c, cs_model *model, cs_error *error)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < n; i++) {
         cs_layer *layer = &model->layers[i];
-        if (!fill_layer(&c->units[i], count_steps(c), layer))
+        if (!fill_layer(c, &c->units[i], layer))
             return cs_error_add(error, CS_OVERFLOW, "%s: the times of %s do not fit 64 bits",
                                 c->events->file, c->units[i].name);
         layer->name = cs_arena_copy(&model->arena, *layer->name ? layer->name : "module");
@@ -460,7 +465,16 @@ static cs_status describe(const collection *c, const cJSON *root, const cs_torch
 {
     char text[400];
     cs_arena *arena = &model->arena;
+    static const char notes[] = "mean over the steps; backward of layers with weights split in "
+                                "halves; every layer keeps what it reads, and hands on what the "
+                                "next one reads; updates left out";
+    static const char times_notes[] =
+        "times only: sizes of weights, activations and messages are not known, and stand as 0; "
+        "mean "
+        "over the steps; backward of layers with operators that have parameters split in halves; "
+        "updates left out";
     int64_t samples = c->units[0].samples;
+    model->times_only = options->times_only;
     model->batch_size = options->batch_size ? options->batch_size : (uint32_t)samples;
     if (model->batch_size == 0)
         return cs_error_add(error, CS_INVALID,
@@ -472,9 +486,7 @@ static cs_status describe(const collection *c, const cJSON *root, const cs_torch
     model->provenance.hardware =
         cs_arena_copy(arena, options->hardware ? options->hardware : hardware_of(root));
     model->provenance.date = cs_arena_copy(arena, options->date);
-    model->provenance.notes = "mean over the steps; backward of layers with weights split in "
-                              "halves; every layer keeps what it reads, and hands on what the "
-                              "next one reads; updates left out";
+    model->provenance.notes = options->times_only ? times_notes : notes;
     if (!model->name || !model->provenance.source || !model->provenance.hardware ||
         !model->provenance.date)
         return cs_error_no_memory(error);
@@ -518,7 +530,7 @@ static cs_status make_model(const cJSON *root, const cs_torch_events *events,
 {
     cs_model made = {0};
     cs_arena_init(&made.arena);
-    collection c = {.events = events, .arena = &made.arena};
+    collection c = {.events = events, .arena = &made.arena, .times_only = options->times_only};
     cs_status status = build(&c, root, options, &made, error);
     if (status == CS_OK) {
         *report = (cs_torch_report){.n_steps = count_steps(&c),
@@ -543,7 +555,7 @@ static cs_status parse_json(const char *file, const char *text, size_t length,
     cs_status status = cs_json_parse(file, text, length, &root, error);
     if (status != CS_OK)
         return status;
-    status = cs_torch_events_read(root, file, &events, error);
+    status = cs_torch_events_read(root, file, options->times_only, &events, error);
     if (status == CS_OK)
         status = make_model(root, &events, options, model, report, error);
     cs_torch_events_finish(&events);

@@ -15,7 +15,13 @@
  * Shapes (record_shapes=True) give weights, the bytes that a layer reads, and so what the layer
  * before hands on; what is kept is taken to be what is read. A backward of a layer with weights is
  * half for the input and half for the weights. Operators without a sequence number (the
- * optimizer's) are left out. Layers are in the order of their first operator, one after the other:
+ * optimizer's) are left out.
+ *
+ * Most traces that were recorded for another purpose have no shapes. With `times_only` none are wanted:
+ * the model has times and no sizes, and says so (cs_model.times_only). The batch has to be given then, and
+ * a backward is split in halves where an operator of the layer is known to have parameters.
+ *
+ * Layers are in the order of their first operator, one after the other:
  * branches are not told apart.
  */
 #ifndef CS_WORKLOAD_TORCH_TRACE_H
@@ -28,6 +34,7 @@ typedef struct cs_torch_options {
     uint32_t batch_size;  /* 0: the first dimension of what the first layer reads */
     const char *hardware; /* for the provenance; NULL: what the trace says */
     const char *date;     /* for the provenance, YYYY-MM-DD */
+    bool times_only;      /* shapes are not needed, nor looked at */
 } cs_torch_options;
 
 typedef struct cs_torch_report {

@@ -5,7 +5,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const cs_torch_options options = {.name = "net", .date = "2026-11-21"};
+static const cs_torch_options options[] = {
+    {.name = "net", .date = "2026-11-21"},
+    {.name = "net", .date = "2026-11-21", .batch_size = 16, .times_only = true},
+};
 
 static void check_model(const cs_model *model, const cs_torch_report *report)
 {
@@ -20,20 +23,26 @@ static void check_model(const cs_model *model, const cs_torch_report *report)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void parse(const uint8_t *data, size_t size, const cs_torch_options *how)
 {
     cs_model model;
     cs_torch_report report;
     cs_error error;
     cs_error_init(&error);
     cs_status status =
-        cs_torch_parse("t.json", (const char *)data, size, &options, &model, &report, &error);
+        cs_torch_parse("t.json", (const char *)data, size, how, &model, &report, &error);
     if (status != CS_OK) {
         if (error.count == 0)
             abort();
-        return 0;
+        return;
     }
     check_model(&model, &report);
     cs_model_finish(&model);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    parse(data, size, &options[0]);
+    parse(data, size, &options[1]);
     return 0;
 }
