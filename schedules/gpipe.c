@@ -105,9 +105,12 @@ const cs_schedule cs_schedule_gpipe = {
     .summary = "synchronous pipeline: all forwards, then all backwards, then the update",
     .source = source,
     .formulas =
-        (const char *const[]){"(M + P - 1)(f + b) per mini-batch, and its update",
-                              "(P - 1)/(M + P - 1)", "sum(F + B + 2c) + (M - 1)(max F + max B)",
-                              "M activations", NULL},
+        (const cs_formula[]){
+            {CS_FIGURE_MAKESPAN, "(M + P - 1)(f + b) per mini-batch, and its update"},
+            {CS_FIGURE_BUBBLE, "(P - 1)/(M + P - 1)"},
+            {CS_FIGURE_MAKESPAN, "sum(F + B + 2c) + (M - 1)(max F + max B)"},
+            {CS_FIGURE_PEAK_ACTIVATIONS, "M activations"},
+            {0}},
     .fields = fields,
     .params_size = sizeof(gpipe_params),
     .layout = CS_LAYOUT_PIPELINE,

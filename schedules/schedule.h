@@ -84,21 +84,36 @@ typedef struct cs_form {
     double fraction;     /* of CS_FIGURE_BUBBLE */
     const char *formula; /* as the source writes it */
     const char *source;
-    bool applies; /* its assumptions hold in this job; else it is a comparison, no prediction */
     const char *assumes; /* for people */
+    bool applies;        /* what it assumes holds in this job */
+    bool comparison;     /* the source states it, but it is not always so: cs_formula */
 } cs_form;
+
+/* Whether the run gives exactly this number. Of a comparison nothing is promised, whether what it
+ * assumes holds or not. */
+static inline bool cs_form_is_promised(const cs_form *form)
+{
+    return form->applies && !form->comparison;
+}
 
 typedef struct cs_forms {
     uint32_t n, capacity;
     cs_form *forms;
 } cs_forms;
 
+/* A formula that a schedule may state. */
+typedef struct cs_formula {
+    cs_figure figure;
+    const char *text; /* as the source writes it; NULL ends a list */
+    bool comparison;  /* the source states it, but there are jobs in which what it assumes holds and
+                       * it does not: shown beside the simulation, and never promised */
+} cs_formula;
+
 typedef struct cs_schedule {
     const char *name;
-    const char *summary; /* one line, for `sim list` */
-    const char *source;  /* paper, section */
-    const char *const
-        *formulas; /* those of its closed forms, ended by NULL; or NULL: there are none */
+    const char *summary;        /* one line, for `sim list` */
+    const char *source;         /* paper, section */
+    const cs_formula *formulas; /* all that its closed forms may use; or NULL: there are none */
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
     cs_layout layout;
@@ -137,6 +152,9 @@ void cs_forms_finish(cs_forms *forms);
 /* The name of a figure as a key of results: "makespan_s", "bubble_fraction",
  * "peak_activation_bytes". */
 const char *cs_figure_key(cs_figure figure);
+
+/* The same for people: "makespan", "peak activations". */
+const char *cs_figure_label(cs_figure figure);
 
 /* The task graph of a job: generates, and checks. */
 CS_MUST_CHECK cs_status cs_schedule_graph(const cs_schedule *schedule, const cs_job *job,

@@ -132,9 +132,12 @@ const cs_schedule cs_schedule_zb_h1 = {
     .summary = "1F1B with the backward in two halves: a third of its bubble at best, more memory",
     .source = source,
     .formulas =
-        (const char *const[]){"(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)",
-                              "M(f + b + w) + (P - 1)(f + b - w) per mini-batch, and its update",
-                              "min(P, M) activations", NULL},
+        (const cs_formula[]){
+            {CS_FIGURE_BUBBLE, "(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)"},
+            {CS_FIGURE_MAKESPAN,
+             "M(f + b + w) + (P - 1)(f + b - w) per mini-batch, and its update"},
+            {CS_FIGURE_PEAK_ACTIVATIONS, "min(P, M) activations"},
+            {0}},
     .fields = fields,
     .params_size = sizeof(zb_params),
     .layout = CS_LAYOUT_PIPELINE,

@@ -160,7 +160,7 @@ static cs_status simulate(small_run *run, const cs_schedule *schedule, const par
     if (status == CS_OK)
         status = schedule->closed_forms(&run->job, of, &run->forms, error);
     for (uint32_t i = 0; i < run->forms.n; i++)
-        assert(lists_formula(schedule, run->forms.forms[i].formula));
+        assert(lists_form(schedule, &run->forms.forms[i]));
     return status;
 }
 

@@ -46,7 +46,7 @@ static void expect_stated_forms(const char *row, const small_run *run, applied *
         const cs_form *form = &run->forms.forms[f];
         double stated = form->figure == CS_FIGURE_BUBBLE ? form->fraction : (double)form->exact;
         double simulated = simulated_figure(run, form);
-        if (!form->applies)
+        if (!cs_form_is_promised(form))
             continue;
         count->figures[form->figure]++;
         if (!(stated <= simulated && stated >= simulated))

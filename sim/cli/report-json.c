@@ -160,6 +160,7 @@ static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form
            add_number(object, "simulated", simulated / unit) &&
            add_number(object, "difference", (simulated - closed) / unit) &&
            cJSON_AddBoolToObject(object, "applies", form->applies) &&
+           cJSON_AddBoolToObject(object, "promised", cs_form_is_promised(form)) &&
            cJSON_AddStringToObject(object, "formula", form->formula) &&
            cJSON_AddStringToObject(object, "assumes", form->assumes) &&
            cJSON_AddStringToObject(object, "source", form->source);

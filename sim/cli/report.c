@@ -57,20 +57,6 @@ static text figure_text(cs_figure figure, double value)
     return number_text(100 * value, "%.4g %%");
 }
 
-static const char *figure_label(cs_figure figure)
-{
-    static const char *const labels[CS_N_FIGURES] = {
-        [CS_FIGURE_MAKESPAN] = "makespan",
-        [CS_FIGURE_BUBBLE] = "bubble fraction",
-        [CS_FIGURE_ITERATION_TIME] = "iteration time",
-        [CS_FIGURE_PEAK_ACTIVATIONS] = "peak activations",
-        [CS_FIGURE_PEAK_MEMORY] = "peak memory",
-        [CS_FIGURE_PEAK_VERSIONS] = "peak versions",
-        [CS_FIGURE_VERSION_DIFFERENCE] = "version difference",
-    };
-    return labels[figure];
-}
-
 /* Makespans, bytes and numbers are whole, and equal or not. The others are quotients, whose last digits
  * are rounding. */
 static double tolerance(cs_figure figure)
@@ -107,6 +93,16 @@ static void print_figure(const char *label, const char *value, FILE *out)
     fprintf(out, "%-*s%s\n", VALUE_COLUMN, label, value);
 }
 
+/* What is known of a closed form whose simulated figure is equal to it or not. */
+static const char *standing(const cs_form *form, bool is_equal)
+{
+    if (!form->applies)
+        return "NOT MET HERE:";
+    if (form->comparison)
+        return "stated for";
+    return is_equal ? "holds for" : "PROMISED FOR:";
+}
+
 static void print_form(const cs_simulation *simulation, const cs_form *form, FILE *out)
 {
     double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
@@ -115,9 +111,7 @@ static void print_form(const cs_simulation *simulation, const cs_form *form, FIL
             comparison_text(form->figure, simulated, closed).characters);
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
     fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
-            !form->applies                           ? "NOT MET HERE:"
-            : equal(form->figure, simulated, closed) ? "holds for"
-                                                     : "CLAIMED FOR:");
+            standing(form, equal(form->figure, simulated, closed)));
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
 }
 
@@ -125,7 +119,7 @@ static void print_form(const cs_simulation *simulation, const cs_form *form, FIL
 static void print_with_forms(const cs_simulation *simulation, cs_figure figure, FILE *out)
 {
     double value = cs_simulation_figure(simulation, &(cs_form){.figure = figure});
-    print_figure(figure_label(figure),
+    print_figure(cs_figure_label(figure),
                  isnan(value) ? "not steady" : figure_text(figure, value).characters, out);
     for (uint32_t f = 0; f < simulation->forms.n; f++) {
         const cs_form *form = &simulation->forms.forms[f];
