@@ -9,6 +9,10 @@
  * that the others do not have yet, so that nothing can hold it: it is only recorded); or every stage
  * uses its own newest version at each start. What is derived from this is in nf1b.md.
  *
+ * The paper runs the backward once for all samples of a mini-batch, so that it takes the time and the
+ * workspace of that many. The other reading, N backwards of a micro-batch one right after the other,
+ * is a parameter: it differs where N times the samples do not take N times as long.
+ *
  * Memory of a worker: what a micro-batch keeps from the start of its forward to the end of its
  * mini-batch's backward. Messages are buffers as in other pipelines (pipeline.h).
  */
@@ -23,12 +27,16 @@ static const char source[] = "Dutta et al., TiMePReSt, 2024 (arXiv 2410.14312)";
 
 enum { PRIORITY_FORWARD, PRIORITY_BACKWARD };
 
+typedef enum backward_pass { OF_MINI_BATCH, OF_MICRO_BATCHES } backward_pass;
+
+static const char *const pass_names[] = {"mini_batch", "micro_batches", NULL};
+
 typedef enum version_at { AT_FIRST_WORKER, AT_LAST_WORKER, AT_STAGE } version_at;
 
 static const char *const version_names[] = {"first_worker", "last_worker", "per_stage", NULL};
 
 typedef struct nf1b_params {
-    uint32_t workers, micro_batches, in_flight, version_at;
+    uint32_t workers, micro_batches, backward_pass, in_flight, version_at;
     double backward;
     bool strict;
 } nf1b_params;
@@ -40,7 +48,12 @@ static const cs_field fields[] = {
      .max = 1 << 20, .doc = "micro-batches per mini-batch, N"},
     {"backward", CS_FIELD_NUMBER, offsetof(nf1b_params, backward), .fallback = "0", .max = 1e9,
      .doc = "time of a mini-batch's backward over that of a micro-batch's forward, on each worker; "
-            "0: N times the model's backward of a micro-batch"},
+            "0: as the model has it"},
+    {"backward_pass", CS_FIELD_CHOICE, offsetof(nf1b_params, backward_pass),
+     .fallback = "mini_batch", .choices = pass_names,
+     .doc =
+         "what a backward computes at once, and is priced for in time and workspace: all samples "
+         "of the mini-batch, as in the paper, or a micro-batch, N times"},
     {"in_flight", CS_FIELD_COUNT, offsetof(nf1b_params, in_flight), .fallback = "0",
      .doc = "mini-batches injected and not yet updated on worker 1; 0: no limit"},
     {"version_at", CS_FIELD_CHOICE, offsetof(nf1b_params, version_at), .fallback = "first_worker",
@@ -79,6 +92,24 @@ static uint32_t devices(const void *params)
     return ((const nf1b_params *)params)->workers;
 }
 
+static bool takes_whole(const void *params)
+{
+    return ((const nf1b_params *)params)->backward_pass == OF_MINI_BATCH;
+}
+
+static const char *reading(const void *params)
+{
+    return takes_whole(params) ? "one backward of all samples of a mini-batch"
+                               : "a mini-batch's backward as one of each micro-batch in turn";
+}
+
+/* What a backward computes at once on a worker. */
+static const cs_layer_sum *computed_at_once(const cs_job *job, const nf1b_params *params,
+                                            uint32_t worker)
+{
+    return takes_whole(params) ? &job->whole[worker] : &job->stages[worker];
+}
+
 /* Of a mini-batch's backward with its update, at speed 1; false when it does not fit. */
 static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
                           cs_time *time)
@@ -86,7 +117,9 @@ static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t
     const cs_layer_sum *sum = &job->stages[worker];
     double scaled = params->backward * (double)sum->forward;
     if (params->backward == 0) {
-        if (!cs_time_mul(sum->backward_input + sum->backward_weight, job->micro_batches, time))
+        const cs_layer_sum *pass = computed_at_once(job, params, worker);
+        int64_t passes = takes_whole(params) ? 1 : job->micro_batches;
+        if (!cs_time_mul(pass->backward_input + pass->backward_weight, passes, time))
             return false;
     } else if (scaled < (double)CS_TIME_MAX / 2) {
         *time = llround(scaled);
@@ -181,6 +214,7 @@ static uint32_t make_forward(const generator *g, uint32_t worker)
 static uint32_t make_backward(const generator *g, uint32_t worker, cs_time duration)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
+    const cs_layer_sum *pass = computed_at_once(g->job, g->params, worker);
     int64_t n = g->job->micro_batches;
     uint32_t device = cs_plan_device(g->job->plan, worker);
     uint32_t cls = cs_builder_class(g->builder, &(cs_class){.kind = CS_BACKWARD,
@@ -196,9 +230,9 @@ static uint32_t make_backward(const generator *g, uint32_t worker, cs_time durat
     if (worker + 1 < g->n_workers)
         cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -n * sum->output_bytes, true);
     /* with the gradient that enters the stage, which a message's buffer has already */
-    int64_t received = worker + 1 < g->n_workers ? sum->output_bytes : 0;
+    int64_t received = worker + 1 < g->n_workers ? pass->output_bytes : 0;
     cs_builder_workspace(g->builder, device,
-                         sum->workspace_bytes > received ? sum->workspace_bytes - received : 0);
+                         pass->workspace_bytes > received ? pass->workspace_bytes - received : 0);
     return cls;
 }
 
@@ -458,6 +492,8 @@ const cs_schedule cs_schedule_nf1b = {
     .layout = CS_LAYOUT_PIPELINE,
     .asynchronous = true,
     .micro_batches = micro_batches,
+    .takes_whole = takes_whole,
+    .reading = reading,
     .devices = devices,
     .check = check,
     .generate = generate,

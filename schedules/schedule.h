@@ -26,6 +26,8 @@ typedef struct cs_job {
     const cs_pattern *pattern;  /* of the plan; NULL: it has none */
     const cs_layer_sum *stages; /* per stage of the plan: time and memory of one micro-batch on one
                                  * device, with CS_REPLICAS_ALL_REDUCE of a replica's share of it */
+    const cs_layer_sum *whole;  /* the same of a whole mini-batch, computed at once; NULL where the
+                                 * schedule does not ask for it (`takes_whole`) */
     cs_replicas replicas;
     uint32_t n_devices;
     const double *speeds;   /* per device */
@@ -124,6 +126,11 @@ typedef struct cs_schedule {
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
                                     cs_error *error);
     uint32_t (*micro_batches)(const void *params);
+    /* Whether it computes something of all micro-batches of a mini-batch at once; NULL: it does not.
+     */
+    bool (*takes_whole)(const void *params);
+    /* NULL, or which of several readings of its source the parameters ask for, for the summary. */
+    const char *(*reading)(const void *params);
     /* NULL, or the rules for the chain (chain.h) by which it executes a planner's plan. */
     const cs_chain_rules *(*chain_rules)(const void *params);
     /* NULL, or the number of devices that the parameter `workers` asks for; 0: none in particular */

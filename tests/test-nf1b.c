@@ -407,6 +407,110 @@ static void test_activations(void **state)
     scenario_run_finish(&run);
 }
 
+/* ---- what a backward computes at once ---- */
+
+/* VGG-16 at 32 x 32 on a V100, by roofline. */
+static scenario_run run_vgg(uint32_t samples, const char *schedule)
+{
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    const cs_status status = scenario_run_init(
+        &run, &error,
+        "{'schema_version': 1, 'model': {'name': 'vgg16', 'parameters': {'image': 32},"
+        " 'batch_size': %u, 'device': 'v100'},"
+        " 'platform': {'topology': 'ideal', 'memory': 'unlimited'}, 'schedule': %s}",
+        samples, schedule);
+    if (status != CS_OK)
+        fail_msg("%s", error.text);
+    return run;
+}
+
+/* Of all devices; nF1B's backward makes the update as well. */
+static cs_time backward_and_update(const scenario_run *run)
+{
+    cs_time sum = 0;
+    for (uint32_t d = 0; d < run->simulation.trace.n_devices; d++)
+        sum += run->simulation.analysis.devices[d].compute[CS_BACKWARD] +
+               run->simulation.analysis.devices[d].compute[CS_UPDATE];
+    return sum;
+}
+
+static int64_t peak_workspace(const scenario_run *run)
+{
+    return run->simulation.trace.devices[0].category_peak[CS_MEMORY_WORKSPACE];
+}
+
+/* The backward of a mini-batch of 64 samples, on two workers together, takes what one device takes
+ * that computes all 64 at once; the other reading, what it takes for four times 16, of which only the
+ * update is done once. The workspace is that of as many samples. The largest layer is on worker 1,
+ * which has the gradient that enters its stage in a buffer already: the workspace of a backward is
+ * less by that, the one of the forward of 16 samples is not. Resolved, both stay what they are. */
+static void test_backward_of_a_mini_batch(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schedule, *alone;
+        int64_t entering; /* samples, of the gradient that the largest workspace does not have */
+    } rows[] = {
+        {"{'kind': 'nf1b', 'workers': 2, 'micro_batches': 4}",
+         "{'kind': 'sequential', 'micro_batches': 1}", 64},
+        {"{'kind': 'nf1b', 'workers': 2, 'micro_batches': 4, 'backward_pass': 'micro_batches'}",
+         "{'kind': 'sequential', 'micro_batches': 4}", 0},
+    };
+    cs_time times[2];
+    for (size_t i = 0; i < 2; i++) {
+        scenario_run run = run_vgg(64, rows[i].schedule), alone = run_vgg(64, rows[i].alone);
+        int64_t entering = run.scenario.job.stages[0].output_bytes / 16 * rows[i].entering;
+        cs_scenario again;
+        cJSON *root;
+        times[i] = backward_and_update(&run);
+        expect_int("backward", backward_and_update(&alone), times[i]);
+        expect_int("workspace", peak_workspace(&alone) - entering, peak_workspace(&run));
+        const char *text = run.scenario.resolved;
+        assert_int_equal(cs_json_parse("r", text, strlen(text), &root, NULL), CS_OK);
+        assert_int_equal(cs_scenario_read(root, "r", &again, NULL), CS_OK);
+        assert_string_equal(again.resolved, text);
+        for (uint32_t w = 0; w < 2; w++)
+            assert_memory_equal(&again.job.stages[w], &run.scenario.job.stages[w],
+                                sizeof(cs_layer_sum));
+        for (uint32_t w = 0; w < 2 && again.job.whole; w++)
+            assert_memory_equal(&again.job.whole[w], &run.scenario.job.whole[w],
+                                sizeof(cs_layer_sum));
+        cs_scenario_finish(&again);
+        cJSON_Delete(root);
+        scenario_run_finish(&alone);
+        scenario_run_finish(&run);
+    }
+    if (times[0] >= times[1])
+        fail_msg("64 samples at once take %" PRId64 " ps, four times 16 %" PRId64, times[0],
+                 times[1]);
+}
+
+/* A model that only scales takes as long either way, and as much workspace as it has samples. */
+static void test_backward_of_a_scaled_model(void **state)
+{
+    (void)state;
+    static const char *const passes[] = {"mini_batch", "micro_batches"};
+    static const int64_t workspaces[] = {4 * 3, 3};
+    for (size_t i = 0; i < 2; i++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        const cs_status status = scenario_run_init(
+            &run, &error,
+            "{'schema_version': 1, 'model': {'uniform': {'forward': '1 s', 'backward': '2 s',"
+            " 'update': '1 s', 'workspace': '3 B'}}, 'platform': 'ideal', 'schedule': {'kind': "
+            "'nf1b', 'workers': 2, 'micro_batches': 4, 'backward_pass': '%s'}}",
+            passes[i]);
+        if (status != CS_OK)
+            fail_msg("%s", error.text);
+        expect_int(passes[i], 2 * (4 * 2 + 1) * CS_PS_PER_SEC, backward_and_update(&run));
+        expect_int(passes[i], workspaces[i], peak_workspace(&run));
+        scenario_run_finish(&run);
+    }
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -452,6 +556,8 @@ int main(void)
         cmocka_unit_test(test_formula_with_other_durations),
         cmocka_unit_test(test_bounds_with_messages),
         cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_backward_of_a_mini_batch),
+        cmocka_unit_test(test_backward_of_a_scaled_model),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

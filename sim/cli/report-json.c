@@ -357,6 +357,14 @@ static bool add_work(cJSON *root, const cs_scenario *scenario, const cs_simulati
            add_number(root, "model_flop_utilisation_fraction", rate.utilisation);
 }
 
+/* Nothing of a schedule that can be read in one way only. */
+static bool add_reading(cJSON *root, const cs_scenario *scenario)
+{
+    const cs_schedule *schedule = scenario->schedule;
+    return !schedule->reading ||
+           cJSON_AddStringToObject(root, "schedule_reading", schedule->reading(scenario->params));
+}
+
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_analysis *analysis = &simulation->analysis;
@@ -365,6 +373,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
     snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
     return cJSON_AddStringToObject(root, "name", scenario->name) &&
            cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
+           add_reading(root, scenario) &&
            cJSON_AddStringToObject(root, "topology", scenario->platform.topology) &&
            add_number(root, "batch_size_samples", scenario->batch_size) &&
            add_number(root, "micro_batches", scenario->job.micro_batches) &&
