@@ -18,6 +18,7 @@
  */
 #include "schedules/pipeline.h"
 #include "schedules/residents.h"
+#include "sim/base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -385,6 +386,56 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return status;
 }
 
+/* ---- without a limit in flight ---- */
+
+/* What a mini-batch takes on a worker, N f + b; false when it does not fit. */
+static bool worker_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
+                        cs_time *forwards, cs_time *all)
+{
+    cs_time backward;
+    return backward_time(job, params, worker, &backward) &&
+           cs_time_mul(cs_pipeline_time(job, worker, job->stages[worker].forward),
+                       job->micro_batches, forwards) &&
+           cs_time_add(*forwards, cs_pipeline_time(job, worker, backward), all);
+}
+
+/* Worker 1 is never idle without a limit: it injects in all the time that backwards leave it. No more
+ * of these come than the slowest worker lets through, so that more goes in than comes back where that
+ * one takes longer for a mini-batch (nf1b.md). Blocking messages take worker 1's time as well, and are
+ * not reckoned with here. */
+static void warn(const cs_job *job, const void *params, const cs_json_place *place,
+                 cs_error *warnings)
+{
+    const cs_json_place at = {.up = place, .key = "in_flight"};
+    cs_time forwards, first, slowest, own;
+    uint32_t worker = 0;
+    if (((const nf1b_params *)params)->in_flight > 0 || job->blocking ||
+        !worker_time(job, params, 0, &forwards, &first))
+        return;
+    slowest = first;
+    for (uint32_t w = 1; w < job->plan->n_stages; w++) {
+        cs_time unused;
+        if (worker_time(job, params, w, &unused, &own) && own > slowest) {
+            slowest = own;
+            worker = w;
+        }
+    }
+    if (worker == 0)
+        return;
+    char text[2][CS_UNITS_TEXT_BYTES];
+    (void)cs_json_invalid(
+        &at, warnings,
+        "0 sets no limit, and memory grows without bound: a mini-batch takes %s on worker %u, and "
+        "%s "
+        "on worker 1, which injects the next one whenever it is free; a limit bounds what is kept "
+        "to that many mini-batches",
+        cs_units_format((double)slowest / (double)CS_PS_PER_SEC, CS_QUANTITY_TIME, 4, text[0],
+                        sizeof(text[0])),
+        worker + 1,
+        cs_units_format((double)first / (double)CS_PS_PER_SEC, CS_QUANTITY_TIME, 4, text[1],
+                        sizeof(text[1])));
+}
+
 /* ---- closed forms ---- */
 
 /* Times on the slowest worker. */
@@ -496,6 +547,7 @@ const cs_schedule cs_schedule_nf1b = {
     .reading = reading,
     .devices = devices,
     .check = check,
+    .warn = warn,
     .generate = generate,
     .closed_forms = closed_forms,
 };

@@ -140,6 +140,9 @@ typedef struct cs_schedule {
      * The other functions are only called when it did not. */
     CS_MUST_CHECK cs_status (*check)(const cs_job *job, const void *params,
                                      const cs_json_place *place, cs_error *error);
+    /* Adds a message about what is valid and hardly meant, as cs_json_invalid does; or NULL. */
+    void (*warn)(const cs_job *job, const void *params, const cs_json_place *place,
+                 cs_error *warnings);
     CS_MUST_CHECK cs_status (*generate)(const cs_job *job, const void *params, cs_builder *builder,
                                         cs_error *error);
     /* Adds its closed forms with cs_forms_add. */

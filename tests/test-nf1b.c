@@ -407,6 +407,149 @@ static void test_activations(void **state)
     scenario_run_finish(&run);
 }
 
+/* ---- periodic or growing ---- */
+
+/* Whether mini-batch k does on all workers what the one p before it did d time points earlier, as far
+ * as it has started by `until`. */
+static bool slow_repeats(const slow_run *run, uint32_t k, uint32_t p, uint32_t d, uint32_t until)
+{
+    const slow_case *of = &run->of;
+    bool same = true;
+    for (uint32_t w = 0; w < of->workers; w++) {
+        const uint32_t now = slow_backward(run, w, k)->start;
+        same &= now > until || now - d == slow_backward(run, w, k - p)->start;
+        for (uint32_t n = 0; n < of->micro_batches; n++) {
+            const uint32_t start = slow_forward(run, w, k, n)->start;
+            same &= start > until || start - d == slow_forward(run, w, k - p, n)->start;
+        }
+    }
+    return same;
+}
+
+/* The first mini-batch that is in flight at a time. */
+static uint32_t slow_oldest(const slow_run *run, uint32_t now)
+{
+    uint32_t k = 0;
+    while (slow_backward(run, 0, k)->start + run->of.backward <= now)
+        k++;
+    return k;
+}
+
+/* Whether, when mini-batch `last` enters, all in flight do what those p before them did. */
+static bool slow_is_periodic(const slow_run *run, uint32_t last, uint32_t p)
+{
+    const uint32_t until = slow_forward(run, 0, last, 0)->start;
+    const uint32_t d = until - slow_forward(run, 0, last - p, 0)->start;
+    const uint32_t now = slow_oldest(run, until), before = slow_oldest(run, until - d) + p;
+    bool same = now >= p;
+    for (uint32_t k = now < before ? now : before; same && k <= last; k++)
+        same = slow_repeats(run, k, p, d, until);
+    return same;
+}
+
+enum { SHORT_RUN = 48, LONG_RUN = 128 };
+
+static void check_period(const char *row, const cs_recurrence *found, const slow_run *longer)
+{
+    const uint32_t n = longer->of.mini_batches;
+    const uint32_t d = (uint32_t)(found->period / CS_PS_PER_SEC);
+    uint32_t shortest = 0;
+    for (uint32_t p = 1; p <= SHORT_RUN / 2 && shortest == 0; p++)
+        shortest = slow_is_periodic(longer, SHORT_RUN - 1, p) ? p : 0;
+    expect_int(row, shortest, found->n);
+    for (uint32_t k = found->first + found->n; found->n > 0 && k < n; k++)
+        if (!slow_repeats(longer, k, found->n, d, slow_forward(longer, 0, n - 1, 0)->start))
+            fail_msg("%s: %u mini-batches do not take %u before mini-batch %u", row, found->n, d,
+                     k);
+}
+
+/* A run is periodic with the period that the slow implementation has, and goes on like that when it
+ * is longer. With one mini-batch in flight there is a flush, and nothing to look at. */
+static void test_periodic_runs_go_on(void **state)
+{
+    (void)state;
+    uint32_t seed = 2, n_periodic = 0;
+    for (uint32_t i = 0; i < 120; i++) {
+        slow_case of = {.workers = 2 + next_below(&seed, 5),
+                        .micro_batches = 1 + next_below(&seed, 4),
+                        .mini_batches = SHORT_RUN,
+                        .forward = 1 + next_below(&seed, 3),
+                        .backward = 1 + next_below(&seed, 9),
+                        .hop = i % 4 == 3 ? 1 + next_below(&seed, 3) : 0,
+                        .in_flight = i % 3 == 0 ? 2 + next_below(&seed, 4) : 0};
+        scenario_run fast = simulate(&of);
+        slow_run longer;
+        char row[128];
+        snprintf(row, sizeof(row), "W %u, N %u, f %u, b %u, hop %u, in flight %u", of.workers,
+                 of.micro_batches, of.forward, of.backward, of.hop, of.in_flight);
+        of.mini_batches = LONG_RUN;
+        assert_true(slow_run_init(&longer, &of));
+        check_period(row, &fast.simulation.analysis.recurrence, &longer);
+        n_periodic += fast.simulation.analysis.recurrence.n > 0;
+        slow_run_finish(&longer);
+        scenario_run_finish(&fast);
+    }
+    assert_in_range(n_periodic, 100, 120);
+}
+
+/* f = 1 s at speed 1 and b = 2 f, N = 2, so that a mini-batch takes T = 4 s over the speed. Worker 1 is
+ * never idle without a limit. While the slowest worker lets one mini-batch through, in T, worker 1
+ * computes a backward, b, and forwards in the rest of the time, (T - b) / (N f) mini-batches: of those
+ * that entered, the share 1 - N f / (T - b) is in flight, give or take what fills the pipeline. */
+static const struct growth {
+    uint32_t devices;
+    const char *platform, *limit, *warning; /* NULL: none */
+    double share;                           /* of 60 mini-batches, in flight when the last enters */
+    uint32_t most;                          /* give or take so many */
+} growths[] = {
+    {2, "'speed': [1, 1]", "", NULL, 0, 3},
+    {2, "'speed': [0.5, 1]", "", NULL, 0, 3},
+    {2, "'speed': [1, 0.5]", "",
+     "test: /schedule/in_flight: 0 sets no limit, and memory grows without bound: a mini-batch "
+     "takes "
+     "8 s on worker 2, and 4 s on worker 1",
+     1 - 2 / (8.0 - 2), 3},
+    {4, "'speed': [1, 1, 0.25, 0.5]", "",
+     "a mini-batch takes 16 s on worker 3, and 4 s on worker 1", 1 - 2 / (16.0 - 2), 4},
+    {2, "'speed': [1, 0.5]", ", 'in_flight': 2", NULL, 0, 2},
+    {4, "'speed': [1, 1, 0.25, 0.5]", ", 'in_flight': 5", NULL, 0, 5},
+    {2, "'speed': [1, 0.5], 'blocking': true", "", NULL, 0, 3},
+};
+
+static void check_growth(const struct growth *row)
+{
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    const cs_status status = scenario_run_init(
+        &run, &error,
+        "{'schema_version': 1, 'iterations': 60, 'model': {'uniform': {'forward': '1 s',"
+        " 'backward': '1 s'}}, 'platform': {'topology': 'ideal', 'devices': %u, %s},"
+        " 'schedule': {'kind': 'nf1b', 'micro_batches': 2%s}}",
+        row->devices, row->platform, row->limit);
+    if (status != CS_OK)
+        fail_msg("%s: %s", row->platform, error.text);
+    const char *warning = run.scenario.warnings.text;
+    if (row->warning ? !strstr(warning, row->warning) : *warning != '\0')
+        fail_msg("%s%s: warning \"%s\"", row->platform, row->limit, warning);
+    const cs_recurrence *found = &run.simulation.analysis.recurrence;
+    const double expected = 60 * row->share;
+    if (found->end > expected + row->most || found->end + row->most < expected)
+        fail_msg("%s%s: %u in flight, not %.1f", row->platform, row->limit, found->end, expected);
+    expect_int(row->platform, row->share > 0, found->n == 0);
+    expect_int(row->platform, row->share > 0, found->end > found->half + 1);
+    scenario_run_finish(&run);
+}
+
+/* Memory grows without bound where worker 1 is not the slowest, which is warned of; it is bounded by
+ * in_flight, and where the run has become periodic. */
+static void test_growth(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(growths) / sizeof(growths[0]); i++)
+        check_growth(&growths[i]);
+}
+
 /* ---- what a backward computes at once ---- */
 
 /* VGG-16 at 32 x 32 on a V100, by roofline. */
@@ -556,6 +699,8 @@ int main(void)
         cmocka_unit_test(test_formula_with_other_durations),
         cmocka_unit_test(test_bounds_with_messages),
         cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_periodic_runs_go_on),
+        cmocka_unit_test(test_growth),
         cmocka_unit_test(test_backward_of_a_mini_batch),
         cmocka_unit_test(test_backward_of_a_scaled_model),
         cmocka_unit_test(test_refusals),

@@ -365,6 +365,20 @@ static bool add_reading(cJSON *root, const cs_scenario *scenario)
            cJSON_AddStringToObject(root, "schedule_reading", schedule->reading(scenario->params));
 }
 
+/* Of a schedule without a flush. */
+static bool add_recurrence(cJSON *root, const cs_scenario *scenario, const cs_recurrence *found)
+{
+    const bool is = found->n > 0;
+    if (!scenario->schedule->asynchronous || found->end == 0)
+        return true;
+    return cJSON_AddBoolToObject(root, "periodic", is) &&
+           add_number(root, "period_iterations", is ? (double)found->n : (double)NAN) &&
+           add_number(root, "period_s", is ? seconds(found->period) : (double)NAN) &&
+           add_number(root, "periodic_from_iteration", is ? (double)found->first : (double)NAN) &&
+           add_number(root, "in_flight_half_way", found->half) &&
+           add_number(root, "in_flight_at_end", found->end);
+}
+
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_analysis *analysis = &simulation->analysis;
@@ -387,6 +401,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
            add_number(root, "bubble_fraction_steady", analysis->steady.bubble) &&
            add_number(root, "steady_iterations", analysis->steady.n) &&
+           add_recurrence(root, scenario, &analysis->recurrence) &&
            add_mean_overlap(root, analysis) && add_work(root, scenario, simulation) &&
            cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
            cJSON_AddBoolToObject(root, "stopped", stopped) &&

@@ -401,6 +401,27 @@ static void print_staleness(const cs_simulation *simulation, FILE *out)
     print_lines(simulation, write_staleness, out);
 }
 
+/* Of a schedule without a flush. */
+static void print_recurrence(const cs_scenario *scenario, const cs_simulation *simulation,
+                             FILE *out)
+{
+    const cs_recurrence *found = &simulation->analysis.recurrence;
+    char line[256];
+    if (!scenario->schedule->asynchronous || found->end == 0)
+        return;
+    if (found->n > 0)
+        snprintf(line, sizeof(line),
+                 "periodic from mini-batch %u on: %u mini-batch%s every %s, %u in flight",
+                 found->first, found->n, found->n == 1 ? "" : "es",
+                 time_text((double)found->period).characters, found->end);
+    else
+        snprintf(line, sizeof(line),
+                 "not periodic within %u mini-batches: %u in flight when half of them have "
+                 "entered, %u when all have",
+                 scenario->job.iterations, found->half, found->end);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
 /* ---- the rest ---- */
 
 static text seconds_text(double seconds)
@@ -624,6 +645,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_staleness(simulation, out);
     fputc('\n', out);
     print_communication(&simulation->analysis, out);
+    print_recurrence(scenario, simulation, out);
     print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)
         print_sources(&simulation->forms, out);

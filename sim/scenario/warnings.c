@@ -40,5 +40,10 @@ static void warn_members(const cJSON *object, const cs_json_place *up, cs_error 
 void cs_draft_warn(cs_draft *draft)
 {
     const cs_json_place platform = {.up = &draft->root, .key = "platform"};
-    warn_members(draft->top.platform, &platform, &draft->scenario->warnings);
+    const cs_json_place schedule = {.up = &draft->root, .key = "schedule"};
+    const cs_schedule *kind = draft->schedule.kind;
+    cs_scenario *scenario = draft->scenario;
+    warn_members(draft->top.platform, &platform, &scenario->warnings);
+    if (kind->warn && !draft->unplanned)
+        kind->warn(&scenario->job, draft->schedule.params, &schedule, &scenario->warnings);
 }
