@@ -630,6 +630,35 @@ static void test_backward_of_a_mini_batch(void **state)
                  times[1]);
 }
 
+/* The partition is balanced for what runs: of all cuts, the two stages' times for a mini-batch have the
+ * smallest maximum. With four times the backward of a micro-batch the cut is elsewhere. */
+static void test_balance_of_a_mini_batch(void **state)
+{
+    (void)state;
+    static const char schedule[] = "{'kind': 'nf1b', 'workers': 2, 'micro_batches': 4%s}";
+    char text[160];
+    cs_time least = CS_TIME_MAX, balanced = 0;
+    for (uint32_t cut = 0; cut < 40; cut++) { /* 0: none is given */
+        char given[64] = "";
+        if (cut > 0)
+            snprintf(given, sizeof(given), ", 'partition': [%u]", cut);
+        snprintf(text, sizeof(text), schedule, given);
+        scenario_run run = run_vgg(64, text);
+        assert_int_equal(run.scenario.model.n_layers, 40);
+        cs_time most = 0;
+        for (uint32_t w = 0; w < 2; w++) {
+            const cs_job *job = &run.scenario.job;
+            const cs_time time = 4 * job->stages[w].forward + job->whole[w].backward_input +
+                                 job->whole[w].backward_weight;
+            most = time > most ? time : most;
+        }
+        balanced = cut == 0 ? most : balanced;
+        least = most < least ? most : least;
+        scenario_run_finish(&run);
+    }
+    expect_int("the slower stage", least, balanced);
+}
+
 /* A model that only scales takes as long either way, and as much workspace as it has samples. */
 static void test_backward_of_a_scaled_model(void **state)
 {
@@ -702,6 +731,7 @@ int main(void)
         cmocka_unit_test(test_periodic_runs_go_on),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_backward_of_a_mini_batch),
+        cmocka_unit_test(test_balance_of_a_mini_batch),
         cmocka_unit_test(test_backward_of_a_scaled_model),
         cmocka_unit_test(test_refusals),
     };
