@@ -283,6 +283,104 @@ static void compare_formulas(const slow_case *of, tally *all)
     scenario_run_finish(&run);
 }
 
+/* ---- the other statements of section 4.4 ---- */
+
+/* Of a mini-batch: when its forward starts on the first worker and ends on the last one, and when its
+ * backward starts on the last and ends on the first, in time points. */
+typedef struct passage {
+    cs_time forward_start, forward_end, backward_start, backward_end;
+} passage;
+
+static passage passage_of(const scenario_run *run, uint32_t batch)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    const uint32_t last = graph->n_stages - 1;
+    passage found = {.forward_start = CS_TIME_MAX};
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        const cs_span span = run->simulation.trace.spans[task];
+        if (cs_graph_mini_batch(graph, task) > batch)
+            break; /* they are added one mini-batch after the other */
+        if (cs_graph_mini_batch(graph, task) < batch || cls->kind == CS_TRANSFER)
+            continue;
+        if (cls->kind == CS_FORWARD && cls->stage == 0 && span.start < found.forward_start)
+            found.forward_start = span.start;
+        if (cls->kind == CS_FORWARD && cls->stage == last && span.end > found.forward_end)
+            found.forward_end = span.end;
+        if (cls->kind == CS_BACKWARD && cls->stage == last)
+            found.backward_start = span.start;
+        if (cls->kind == CS_BACKWARD && cls->stage == 0)
+            found.backward_end = span.end;
+    }
+    return found;
+}
+
+/* Equations 6 to 8. Of equation 7's reason, that each mini-batch's forward takes a point more than the
+ * one before, W = 4 and N = 2 shows how far it goes: 5, 6, 7, 8, and 8 from then on. */
+static void check_passages(const scenario_run *run, uint32_t W, uint32_t N)
+{
+    static const int64_t figure_7a[] = {5, 6, 7, 8, 8, 8, 8, 8};
+    for (uint32_t b = 0; b < 8; b++) {
+        const passage of = passage_of(run, b);
+        const int64_t forward = (of.forward_end - of.forward_start) / CS_PS_PER_SEC;
+        expect_int("equation 8", W, (of.backward_end - of.backward_start) / CS_PS_PER_SEC);
+        if (b < 2)
+            expect_int("equations 6 and 7", W + N - 1 + b, forward);
+        if (W == 4 && N == 2)
+            expect_int("forward of figure 7a", figure_7a[b], forward);
+    }
+}
+
+/* Counts of points, for what schedules/nf1b.md says of each statement. */
+typedef struct statements {
+    uint32_t bound;      /* equations 17 and 24: v <= floor((W + N - 1) / N) */
+    uint32_t remainder;  /* equation 17: (W + N - 1) / N - v is from 0 to 1 */
+    uint32_t first_case; /* equation 16: floor((W + N - 1) / N) <= 2 if v = 1, ... */
+    uint32_t iff;        /* ... and only then; 23 is the same */
+    uint32_t sequences;  /* by backwards there are v of them */
+    uint32_t grouping;   /* they are the same when forwards count as well */
+    uint32_t delay;      /* equation 2: v - 1 updates on every worker */
+} statements;
+
+static void count_statements(const cs_staleness *found, int64_t W, int64_t N, statements *all)
+{
+    const int64_t v = found->version_difference.value, entered = (W + N - 1) / N;
+    bool same = found->n_by_backward == found->n_by_both, late = true;
+    for (uint32_t b = 0; b < found->n_batches; b++)
+        same &= found->batches[b].by_backward == found->batches[b].by_both;
+    for (uint32_t s = 0; s < found->n_slots; s++)
+        late &=
+            found->slots[s].gradient_delay.steady && found->slots[s].gradient_delay.value == v - 1;
+    all->bound += v <= entered;
+    all->remainder += v * N <= W + N - 1 && W + N - 1 <= (v + 1) * N;
+    all->first_case += v > 1 || entered <= 2;
+    all->iff += (entered <= 2) == (v == 1);
+    all->sequences += found->n_by_backward == v;
+    all->grouping += same;
+    all->delay += late;
+}
+
+static void test_statements_on_the_grid(void **state)
+{
+    (void)state;
+    statements all = {0};
+    for (uint32_t W = 2; W <= 32; W++)
+        for (uint32_t N = 2; N <= 32; N++) {
+            const slow_case of = paper_case(W, N, 64);
+            scenario_run run = simulate(&of);
+            count_statements(&run.simulation.analysis.staleness, W, N, &all);
+            check_passages(&run, W, N);
+            scenario_run_finish(&run);
+        }
+    expect_int("equations 17 and 24, the bound", 961, all.bound);
+    expect_int("equation 17, what is left", 859, all.remainder);
+    expect_int("equation 16, if v = 1", 961, all.first_case);
+    expect_int("equation 16, if and only if", 736, all.iff);
+    expect_int("sequences", 961, all.sequences);
+    expect_int("sequences by forwards and backwards", 552, all.grouping);
+    expect_int("equation 2", 961, all.delay);
+}
+
 /* The paper states its formula for W = 6 and N = 2 as well, where it says 3 and the difference is 2. So
  * it applies there, but nothing is promised; the derived expression is. */
 static void test_paper_is_a_comparison(void **state)
@@ -723,6 +821,7 @@ int main(void)
         cmocka_unit_test(test_figure_7a),
         cmocka_unit_test(test_figure_7b),
         cmocka_unit_test(test_figures_9_and_10),
+        cmocka_unit_test(test_statements_on_the_grid),
         cmocka_unit_test(test_paper_is_a_comparison),
         cmocka_unit_test(test_formula_on_the_grid),
         cmocka_unit_test(test_formula_with_other_durations),
