@@ -168,7 +168,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
                       .formula = "(P - 1)/(vM + P - 1)",
                       .source = source,
                       .applies = applies && times.update == 0 && batch > 0,
-                      .assumes = assumes};
+                      .assumes = "equal stages (here: the slowest), free messages, no update"};
     cs_status status = cs_forms_add(forms, &makespan, error);
     return status == CS_OK ? cs_forms_add(forms, &bubble, error) : status;
 }

@@ -83,7 +83,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     static const char assumes[] =
-        "M >= P, equal stages (here: the slowest), w <= f and w <= b, free messages";
+        "M >= P, equal stages (here: the slowest), w <= f and w <= b, free messages, no update";
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
     int64_t P = job->plan->n_stages, M = job->micro_batches;
@@ -113,7 +113,8 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
                             "M(f + b + w) + (P - 1)(f + b - w) per mini-batch, and its update",
                         .source = source,
                         .applies = applies && (times.update == 0 || job->iterations == 1),
-                        .assumes = assumes};
+                        .assumes = "M >= P, equal stages (here: the slowest), w <= f and w <= b, "
+                                   "free messages, no update or one mini-batch"};
     return cs_forms_add(forms, &makespan, error);
 }
 
