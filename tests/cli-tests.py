@@ -5,6 +5,7 @@ Runs the program in empty folders and looks at exit codes, messages and files. W
 compared with tests/golden/*.txt; --update writes these files anew, to be read before they are
 committed. Needs no module beyond the standard library.
 """
+import csv
 import json
 import os
 import re
@@ -210,6 +211,12 @@ class Messages(Case):
                            forms[key]['equal_where_it_is_promised'])
                           for key in ('version_difference', 'version_difference (closed form 2)')],
                          [(2, 0, 0), (2, 2, 2)])
+        self.expect(run('sweep', scenario, *words[2:], '--vary', '/schedule/workers=4,6',
+                        '-o', 'forms.csv'), 0)
+        with open('forms.csv', encoding='utf-8') as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([[float(row[f'{word}_version_difference']) for row in rows] for word in
+                          ('applies', 'promised', 'promised2')], [[1, 1], [0, 0], [1, 1]])
 
     def test_memory_of_the_device(self):
         """A V100 of 16 GiB is the capacity where nothing else is said."""
