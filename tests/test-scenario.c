@@ -806,6 +806,8 @@ static const struct {
      "s.json: /schedule: unknown key \"microbatches\"; did you mean \"micro_batches\"? known: "
      "kind, "
      "partition, partition_communication, micro_batches, backward_order, recompute"},
+    {"a mini-batch without inline", "/model/mini_batch", "{}", CS_INVALID,
+     "s.json: /model/mini_batch: goes with \"inline\" only"},
     {"too large a number stays text", "/iterations", "1e999", CS_INVALID,
      "s.json: /iterations: must be a whole number from 1 to 1048576 (got \"1e999\")"},
 };
