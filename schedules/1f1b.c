@@ -112,11 +112,14 @@ const cs_schedule cs_schedule_1f1b = {
     .summary = "synchronous pipeline: warm up, then one forward and one backward in turn",
     .source = source,
     .formulas =
-        (const char *const[]){"(M + P - 1)(f + b) per mini-batch, and its update",
-                              "(P - 1)/(M + P - 1)",
-                              "(M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)) per "
-                              "mini-batch, and its update",
-                              "min(P - s, M) activations", "min(ceil(D/R), own) activations", NULL},
+        (const cs_formula[]){
+            {CS_FIGURE_MAKESPAN, "(M + P - 1)(f + b) per mini-batch, and its update"},
+            {CS_FIGURE_BUBBLE, "(P - 1)/(M + P - 1)"},
+            {CS_FIGURE_MAKESPAN, "(M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)) per "
+                                 "mini-batch, and its update"},
+            {CS_FIGURE_PEAK_ACTIVATIONS, "min(P - s, M) activations"},
+            {CS_FIGURE_PEAK_ACTIVATIONS, "min(ceil(D/R), own) activations"},
+            {0}},
     .fields = fields,
     .params_size = sizeof(params_1f1b),
     .layout = CS_LAYOUT_PIPELINE,

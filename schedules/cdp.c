@@ -172,9 +172,15 @@ static cs_status add_forms(const cs_job *job, const void *params, cs_cdp_rule ru
 }
 
 /* The period is stated of the cyclic rules only. */
-static const char *const formulas[] = {
-    "N B Psi_A", "(N + 1)/2 B Psi_A",       "(N - j + 1) B Psi_A/N on stage j", "B Psi_A/N",
-    "B Psi_A",   "N(f + b) per mini-batch", "N^2 (f + b) per mini-batch",       NULL};
+static const cs_formula formulas[] = {
+    {CS_FIGURE_PEAK_ACTIVATIONS, "N B Psi_A"},
+    {CS_FIGURE_PEAK_ACTIVATIONS, "(N + 1)/2 B Psi_A"},
+    {CS_FIGURE_PEAK_ACTIVATIONS, "(N - j + 1) B Psi_A/N on stage j"},
+    {CS_FIGURE_PEAK_ACTIVATIONS, "B Psi_A/N"},
+    {CS_FIGURE_PEAK_ACTIVATIONS, "B Psi_A"},
+    {CS_FIGURE_ITERATION_TIME, "N(f + b) per mini-batch"},
+    {CS_FIGURE_ITERATION_TIME, "N^2 (f + b) per mini-batch"},
+    {0}};
 
 /* ---- one schedule per rule ---- */
 

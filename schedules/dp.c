@@ -252,9 +252,11 @@ const cs_schedule cs_schedule_dp = {
                "meanwhile",
     .source = source,
     .formulas =
-        (const char *const[]){
-            "M(f + b) + 2(N - 1)(latency + m/(N bandwidth)) per mini-batch, and its update",
-            "1 activation", NULL},
+        (const cs_formula[]){
+            {CS_FIGURE_MAKESPAN,
+             "M(f + b) + 2(N - 1)(latency + m/(N bandwidth)) per mini-batch, and its update"},
+            {CS_FIGURE_PEAK_ACTIVATIONS, "1 activation"},
+            {0}},
     .fields = fields,
     .params_size = sizeof(dp_params),
     .layout = CS_LAYOUT_REPLICATED,

@@ -1,15 +1,27 @@
-/* GPipe: all forwards, then all backwards in reverse, then the update. */
+/* GPipe: all forwards, then all backwards, then the update.
+ *
+ * In the paper's figure 2 the backwards come in reverse: the micro-batch whose forward was last is
+ * first. Others who describe GPipe run them in the order of the forwards (Narayanan et al.,
+ * Megatron-LM, SC 2021, figure 3), as a stage does that takes gradients as they come.
+ */
 #include "schedules/pipeline.h"
 
 static const char source[] = "Huang et al., GPipe, NeurIPS 2019 (arXiv 1811.06965), section 2";
 
+typedef enum backward_order { REVERSED, FIFO } backward_order;
+
+static const char *const order_names[] = {"reversed", "fifo", NULL};
+
 typedef struct gpipe_params {
-    uint32_t micro_batches;
+    uint32_t micro_batches, backward_order;
     bool recompute;
 } gpipe_params;
 
 static const cs_field fields[] = {
     CS_PIPELINE_MICRO_BATCHES(gpipe_params),
+    {"backward_order", CS_FIELD_CHOICE, offsetof(gpipe_params, backward_order),
+     .fallback = "reversed", .choices = order_names,
+     .doc = "of the micro-batches: the last one first, as in the paper, or first in, first out"},
     CS_PIPELINE_RECOMPUTE(gpipe_params),
     {0},
 };
@@ -19,20 +31,29 @@ static uint32_t micro_batches(const void *params)
     return ((const gpipe_params *)params)->micro_batches;
 }
 
+static const char *reading(const void *params)
+{
+    return ((const gpipe_params *)params)->backward_order == REVERSED
+               ? "backwards in reverse order"
+               : "backwards first in, first out";
+}
+
 static bool order(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
                   cs_pipeline_step *step)
 {
+    const gpipe_params *params = shape->params;
     uint32_t n = shape->n_micros;
+    uint32_t micro = params->backward_order == REVERSED ? 2 * n - 1 - k : k - n;
     *step = k < n ? (cs_pipeline_step){CS_FORWARD, stage, k}
-                  : (cs_pipeline_step){CS_BACKWARD, stage, 2 * n - 1 - k};
+                  : (cs_pipeline_step){CS_BACKWARD, stage, micro};
     return k < 2 * n;
 }
 
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    cs_pipeline_options options = {.order = order,
-                                   .recompute = ((const gpipe_params *)params)->recompute};
+    cs_pipeline_options options = {
+        .order = order, .params = params, .recompute = ((const gpipe_params *)params)->recompute};
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
@@ -105,13 +126,17 @@ const cs_schedule cs_schedule_gpipe = {
     .summary = "synchronous pipeline: all forwards, then all backwards, then the update",
     .source = source,
     .formulas =
-        (const char *const[]){"(M + P - 1)(f + b) per mini-batch, and its update",
-                              "(P - 1)/(M + P - 1)", "sum(F + B + 2c) + (M - 1)(max F + max B)",
-                              "M activations", NULL},
+        (const cs_formula[]){
+            {CS_FIGURE_MAKESPAN, "(M + P - 1)(f + b) per mini-batch, and its update"},
+            {CS_FIGURE_BUBBLE, "(P - 1)/(M + P - 1)"},
+            {CS_FIGURE_MAKESPAN, "sum(F + B + 2c) + (M - 1)(max F + max B)"},
+            {CS_FIGURE_PEAK_ACTIVATIONS, "M activations"},
+            {0}},
     .fields = fields,
     .params_size = sizeof(gpipe_params),
     .layout = CS_LAYOUT_PIPELINE,
     .micro_batches = micro_batches,
+    .reading = reading,
     .generate = generate,
     .closed_forms = closed_forms,
 };

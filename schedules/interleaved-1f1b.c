@@ -168,7 +168,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
                       .formula = "(P - 1)/(vM + P - 1)",
                       .source = source,
                       .applies = applies && times.update == 0 && batch > 0,
-                      .assumes = assumes};
+                      .assumes = "equal stages (here: the slowest), free messages, no update"};
     cs_status status = cs_forms_add(forms, &makespan, error);
     return status == CS_OK ? cs_forms_add(forms, &bubble, error) : status;
 }
@@ -187,9 +187,12 @@ const cs_schedule cs_schedule_interleaved_1f1b = {
     .summary = "1F1B with several stages on every device, which makes the bubble shorter",
     .source = source,
     .formulas =
-        (const char *const[]){"(vM + P - 1)(f + b) per mini-batch, and v updates",
-                              "(P - 1)/(vM + P - 1)",
-                              "min(2(P - 1 - d) + (v - 1)P + 1, vM) activations of a stage", NULL},
+        (const cs_formula[]){
+            {CS_FIGURE_MAKESPAN, "(vM + P - 1)(f + b) per mini-batch, and v updates"},
+            {CS_FIGURE_BUBBLE, "(P - 1)/(vM + P - 1)"},
+            {CS_FIGURE_PEAK_ACTIVATIONS,
+             "min(2(P - 1 - d) + (v - 1)P + 1, vM) activations of a stage"},
+            {0}},
     .fields = fields,
     .params_size = sizeof(interleaved_params),
     .layout = CS_LAYOUT_PLACED,

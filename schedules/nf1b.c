@@ -9,11 +9,16 @@
  * that the others do not have yet, so that nothing can hold it: it is only recorded); or every stage
  * uses its own newest version at each start. What is derived from this is in nf1b.md.
  *
+ * The paper runs the backward once for all samples of a mini-batch, so that it takes the time and the
+ * workspace of that many. The other reading, N backwards of a micro-batch one right after the other,
+ * is a parameter: it differs where N times the samples do not take N times as long.
+ *
  * Memory of a worker: what a micro-batch keeps from the start of its forward to the end of its
  * mini-batch's backward. Messages are buffers as in other pipelines (pipeline.h).
  */
 #include "schedules/pipeline.h"
 #include "schedules/residents.h"
+#include "sim/base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,12 +28,16 @@ static const char source[] = "Dutta et al., TiMePReSt, 2024 (arXiv 2410.14312)";
 
 enum { PRIORITY_FORWARD, PRIORITY_BACKWARD };
 
+typedef enum backward_pass { OF_MINI_BATCH, OF_MICRO_BATCHES } backward_pass;
+
+static const char *const pass_names[] = {"mini_batch", "micro_batches", NULL};
+
 typedef enum version_at { AT_FIRST_WORKER, AT_LAST_WORKER, AT_STAGE } version_at;
 
 static const char *const version_names[] = {"first_worker", "last_worker", "per_stage", NULL};
 
 typedef struct nf1b_params {
-    uint32_t workers, micro_batches, in_flight, version_at;
+    uint32_t workers, micro_batches, backward_pass, in_flight, version_at;
     double backward;
     bool strict;
 } nf1b_params;
@@ -40,7 +49,12 @@ static const cs_field fields[] = {
      .max = 1 << 20, .doc = "micro-batches per mini-batch, N"},
     {"backward", CS_FIELD_NUMBER, offsetof(nf1b_params, backward), .fallback = "0", .max = 1e9,
      .doc = "time of a mini-batch's backward over that of a micro-batch's forward, on each worker; "
-            "0: N times the model's backward of a micro-batch"},
+            "0: as the model has it"},
+    {"backward_pass", CS_FIELD_CHOICE, offsetof(nf1b_params, backward_pass),
+     .fallback = "mini_batch", .choices = pass_names,
+     .doc =
+         "what a backward computes at once, and is priced for in time and workspace: all samples "
+         "of the mini-batch, as in the paper, or a micro-batch, N times"},
     {"in_flight", CS_FIELD_COUNT, offsetof(nf1b_params, in_flight), .fallback = "0",
      .doc = "mini-batches injected and not yet updated on worker 1; 0: no limit"},
     {"version_at", CS_FIELD_CHOICE, offsetof(nf1b_params, version_at), .fallback = "first_worker",
@@ -79,6 +93,24 @@ static uint32_t devices(const void *params)
     return ((const nf1b_params *)params)->workers;
 }
 
+static bool takes_whole(const void *params)
+{
+    return ((const nf1b_params *)params)->backward_pass == OF_MINI_BATCH;
+}
+
+static const char *reading(const void *params)
+{
+    return takes_whole(params) ? "one backward of all samples of a mini-batch"
+                               : "a mini-batch's backward as one of each micro-batch in turn";
+}
+
+/* What a backward computes at once on a worker. */
+static const cs_layer_sum *computed_at_once(const cs_job *job, const nf1b_params *params,
+                                            uint32_t worker)
+{
+    return takes_whole(params) ? &job->whole[worker] : &job->stages[worker];
+}
+
 /* Of a mini-batch's backward with its update, at speed 1; false when it does not fit. */
 static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
                           cs_time *time)
@@ -86,7 +118,9 @@ static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t
     const cs_layer_sum *sum = &job->stages[worker];
     double scaled = params->backward * (double)sum->forward;
     if (params->backward == 0) {
-        if (!cs_time_mul(sum->backward_input + sum->backward_weight, job->micro_batches, time))
+        const cs_layer_sum *pass = computed_at_once(job, params, worker);
+        int64_t passes = takes_whole(params) ? 1 : job->micro_batches;
+        if (!cs_time_mul(pass->backward_input + pass->backward_weight, passes, time))
             return false;
     } else if (scaled < (double)CS_TIME_MAX / 2) {
         *time = llround(scaled);
@@ -181,6 +215,7 @@ static uint32_t make_forward(const generator *g, uint32_t worker)
 static uint32_t make_backward(const generator *g, uint32_t worker, cs_time duration)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
+    const cs_layer_sum *pass = computed_at_once(g->job, g->params, worker);
     int64_t n = g->job->micro_batches;
     uint32_t device = cs_plan_device(g->job->plan, worker);
     uint32_t cls = cs_builder_class(g->builder, &(cs_class){.kind = CS_BACKWARD,
@@ -196,9 +231,9 @@ static uint32_t make_backward(const generator *g, uint32_t worker, cs_time durat
     if (worker + 1 < g->n_workers)
         cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -n * sum->output_bytes, true);
     /* with the gradient that enters the stage, which a message's buffer has already */
-    int64_t received = worker + 1 < g->n_workers ? sum->output_bytes : 0;
+    int64_t received = worker + 1 < g->n_workers ? pass->output_bytes : 0;
     cs_builder_workspace(g->builder, device,
-                         sum->workspace_bytes > received ? sum->workspace_bytes - received : 0);
+                         pass->workspace_bytes > received ? pass->workspace_bytes - received : 0);
     return cls;
 }
 
@@ -351,6 +386,56 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return status;
 }
 
+/* ---- without a limit in flight ---- */
+
+/* What a mini-batch takes on a worker, N f + b; false when it does not fit. */
+static bool worker_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
+                        cs_time *forwards, cs_time *all)
+{
+    cs_time backward;
+    return backward_time(job, params, worker, &backward) &&
+           cs_time_mul(cs_pipeline_time(job, worker, job->stages[worker].forward),
+                       job->micro_batches, forwards) &&
+           cs_time_add(*forwards, cs_pipeline_time(job, worker, backward), all);
+}
+
+/* Worker 1 is never idle without a limit: it injects in all the time that backwards leave it. No more
+ * of these come than the slowest worker lets through, so that more goes in than comes back where that
+ * one takes longer for a mini-batch (nf1b.md). Blocking messages take worker 1's time as well, and are
+ * not reckoned with here. */
+static void warn(const cs_job *job, const void *params, const cs_json_place *place,
+                 cs_error *warnings)
+{
+    const cs_json_place at = {.up = place, .key = "in_flight"};
+    cs_time forwards, first, slowest, own;
+    uint32_t worker = 0;
+    if (((const nf1b_params *)params)->in_flight > 0 || job->blocking ||
+        !worker_time(job, params, 0, &forwards, &first))
+        return;
+    slowest = first;
+    for (uint32_t w = 1; w < job->plan->n_stages; w++) {
+        cs_time unused;
+        if (worker_time(job, params, w, &unused, &own) && own > slowest) {
+            slowest = own;
+            worker = w;
+        }
+    }
+    if (worker == 0)
+        return;
+    char text[2][CS_UNITS_TEXT_BYTES];
+    (void)cs_json_invalid(
+        &at, warnings,
+        "0 sets no limit, and memory grows without bound: a mini-batch takes %s on worker %u, and "
+        "%s "
+        "on worker 1, which injects the next one whenever it is free; a limit bounds what is kept "
+        "to that many mini-batches",
+        cs_units_format((double)slowest / (double)CS_PS_PER_SEC, CS_QUANTITY_TIME, 4, text[0],
+                        sizeof(text[0])),
+        worker + 1,
+        cs_units_format((double)first / (double)CS_PS_PER_SEC, CS_QUANTITY_TIME, 4, text[1],
+                        sizeof(text[1])));
+}
+
 /* ---- closed forms ---- */
 
 /* Times on the slowest worker. */
@@ -427,6 +512,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
                      .formula = "floor((W + N - 2) / N)",
                      .source = source,
                      .applies = usual && !given->strict && times.backward == times.forward,
+                     .comparison = true,
                      .assumes = "a backward as long as a forward, equal workers, free messages"};
     cs_form own = {.figure = CS_FIGURE_VERSION_DIFFERENCE,
                    .device = CS_NONE,
@@ -446,15 +532,22 @@ const cs_schedule cs_schedule_nf1b = {
     .name = "nf1b",
     .summary = "TiMePReSt: N forwards per mini-batch, one backward, the newest complete weights",
     .source = source,
-    .formulas = (const char *const[]){"floor((W + N - 2) / N)", "ceil(W b / (N f + b))",
-                                      "floor(W b / (N f + b)) + 1", "N f + b per mini-batch", NULL},
+    .formulas = (const cs_formula[]){{CS_FIGURE_VERSION_DIFFERENCE, "floor((W + N - 2) / N)",
+                                      .comparison = true},
+                                     {CS_FIGURE_VERSION_DIFFERENCE, "ceil(W b / (N f + b))"},
+                                     {CS_FIGURE_VERSION_DIFFERENCE, "floor(W b / (N f + b)) + 1"},
+                                     {CS_FIGURE_ITERATION_TIME, "N f + b per mini-batch"},
+                                     {0}},
     .fields = fields,
     .params_size = sizeof(nf1b_params),
     .layout = CS_LAYOUT_PIPELINE,
     .asynchronous = true,
     .micro_batches = micro_batches,
+    .takes_whole = takes_whole,
+    .reading = reading,
     .devices = devices,
     .check = check,
+    .warn = warn,
     .generate = generate,
     .closed_forms = closed_forms,
 };

@@ -443,14 +443,18 @@ static bool is_exact(const periodic *p, bool valid)
 
 enum { PERIOD, MAKESPAN, BUBBLE, PEAK_ACTIVATIONS, PEAK_MEMORY, PEAK_VERSIONS };
 
-static const char *const formulas[] = {
-    [PERIOD] = "M T, T the period of the pattern",
-    [MAKESPAN] = "(N - 1) T and the time of one micro-batch from end to end, N = M per mini-batch",
-    [BUBBLE] = "1 - N U / (P makespan), U what a micro-batch takes of all devices",
-    [PEAK_ACTIVATIONS] = "the most in a period of the pattern",
-    [PEAK_MEMORY] = "copies of the weights, 2a per boundary, workspace, and activations",
-    [PEAK_VERSIONS] = "2 versions",
-    NULL};
+static const cs_formula formulas[] = {
+    [PERIOD] = {CS_FIGURE_ITERATION_TIME, "M T, T the period of the pattern"},
+    [MAKESPAN] =
+        {CS_FIGURE_MAKESPAN,
+         "(N - 1) T and the time of one micro-batch from end to end, N = M per mini-batch"},
+    [BUBBLE] = {CS_FIGURE_BUBBLE,
+                "1 - N U / (P makespan), U what a micro-batch takes of all devices"},
+    [PEAK_ACTIVATIONS] = {CS_FIGURE_PEAK_ACTIVATIONS, "the most in a period of the pattern"},
+    [PEAK_MEMORY] = {CS_FIGURE_PEAK_MEMORY,
+                     "copies of the weights, 2a per boundary, workspace, and activations"},
+    [PEAK_VERSIONS] = {CS_FIGURE_PEAK_VERSIONS, "2 versions"},
+    {0}};
 
 static const char assumes[] =
     "start times of the pattern, one speed, a link of its own for each pair of devices";
@@ -462,14 +466,14 @@ static cs_status add_times(const periodic *p, bool exact, cs_forms *forms, cs_er
     cs_form form = {.figure = CS_FIGURE_ITERATION_TIME,
                     .device = CS_NONE,
                     .exact = p->order.period * job->micro_batches,
-                    .formula = formulas[PERIOD],
+                    .formula = formulas[PERIOD].text,
                     .source = source,
                     .applies = exact && job->iterations > 1,
                     .assumes = assumes};
     cs_status status = cs_forms_add(forms, &form, error);
     form.figure = CS_FIGURE_MAKESPAN;
     form.exact = (n - 1) * p->order.period + p->order.latency;
-    form.formula = formulas[MAKESPAN];
+    form.formula = formulas[MAKESPAN].text;
     form.applies = exact;
     if (status == CS_OK)
         status = cs_forms_add(forms, &form, error);
@@ -478,7 +482,7 @@ static cs_status add_times(const periodic *p, bool exact, cs_forms *forms, cs_er
     form.figure = CS_FIGURE_BUBBLE;
     form.exact = 0;
     form.fraction = all > 0 ? 1 - (double)n * load / all : 0;
-    form.formula = formulas[BUBBLE];
+    form.formula = formulas[BUBBLE].text;
     return status == CS_OK ? cs_forms_add(forms, &form, error) : status;
 }
 
@@ -502,7 +506,7 @@ static cs_status add_peaks(const periodic *p, const cs_pattern_use *use, uint32_
     cs_form form = {.figure = CS_FIGURE_PEAK_ACTIVATIONS,
                     .device = device,
                     .exact = use->peak - use->fixed,
-                    .formula = formulas[PEAK_ACTIVATIONS],
+                    .formula = formulas[PEAK_ACTIVATIONS].text,
                     .source = source,
                     .applies = becomes_steady(p),
                     .assumes =
@@ -510,12 +514,12 @@ static cs_status add_peaks(const periodic *p, const cs_pattern_use *use, uint32_
     cs_status status = cs_forms_add(forms, &form, error);
     form.figure = CS_FIGURE_PEAK_MEMORY;
     form.exact = use->peak + workspace(p, device);
-    form.formula = formulas[PEAK_MEMORY];
+    form.formula = formulas[PEAK_MEMORY].text;
     if (status == CS_OK)
         status = cs_forms_add(forms, &form, error);
     form.figure = CS_FIGURE_PEAK_VERSIONS;
     form.exact = 2;
-    form.formula = formulas[PEAK_VERSIONS];
+    form.formula = formulas[PEAK_VERSIONS].text;
     form.applies = true;
     form.assumes = "micro_batches of at least A - 1";
     return status == CS_OK ? cs_forms_add(forms, &form, error) : status;

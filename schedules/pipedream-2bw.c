@@ -112,7 +112,9 @@ const cs_schedule cs_schedule_pipedream_2bw = {
     .summary = "asynchronous pipeline with gradient accumulation and two versions of the weights",
     .source = source,
     .formulas =
-        (const char *const[]){"M(f + b), and the update, per mini-batch", "2 versions", NULL},
+        (const cs_formula[]){{CS_FIGURE_ITERATION_TIME, "M(f + b), and the update, per mini-batch"},
+                             {CS_FIGURE_PEAK_VERSIONS, "2 versions"},
+                             {0}},
     .fields = fields,
     .params_size = sizeof(params_2bw),
     .layout = CS_LAYOUT_PIPELINE,

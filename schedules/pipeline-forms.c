@@ -135,15 +135,16 @@ cs_status cs_pipeline_add_forms(const cs_job *job, const cs_pipeline_times *time
                      error);
     if (status != CS_OK)
         return status;
-    return cs_forms_add(forms,
-                        &(cs_form){.figure = CS_FIGURE_BUBBLE,
-                                   .device = CS_NONE,
-                                   .fraction = (double)(P - 1) / (double)(M + P - 1),
-                                   .formula = "(P - 1)/(M + P - 1)",
-                                   .source = source,
-                                   .applies = applies && times->update == 0 && times->step > 0,
-                                   .assumes = assumes},
-                        error);
+    return cs_forms_add(
+        forms,
+        &(cs_form){.figure = CS_FIGURE_BUBBLE,
+                   .device = CS_NONE,
+                   .fraction = (double)(P - 1) / (double)(M + P - 1),
+                   .formula = "(P - 1)/(M + P - 1)",
+                   .source = source,
+                   .applies = applies && times->update == 0 && times->step > 0,
+                   .assumes = "equal stages (here: the slowest), free messages, no update"},
+        error);
 }
 
 cs_status cs_pipeline_add_peaks(const cs_job *job, cs_pipeline_count *at_once, const char *formula,

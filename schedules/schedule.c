@@ -33,6 +33,20 @@ const char *cs_figure_key(cs_figure figure)
     return keys[figure];
 }
 
+const char *cs_figure_label(cs_figure figure)
+{
+    static const char *const labels[CS_N_FIGURES] = {
+        [CS_FIGURE_MAKESPAN] = "makespan",
+        [CS_FIGURE_BUBBLE] = "bubble fraction",
+        [CS_FIGURE_ITERATION_TIME] = "iteration time",
+        [CS_FIGURE_PEAK_ACTIVATIONS] = "peak activations",
+        [CS_FIGURE_PEAK_MEMORY] = "peak memory",
+        [CS_FIGURE_PEAK_VERSIONS] = "peak versions",
+        [CS_FIGURE_VERSION_DIFFERENCE] = "version difference",
+    };
+    return labels[figure];
+}
+
 static cs_status generate(const cs_schedule *schedule, const cs_job *job, const void *params,
                           cs_builder *builder, cs_graph *graph, cs_error *error)
 {

@@ -26,6 +26,8 @@ typedef struct cs_job {
     const cs_pattern *pattern;  /* of the plan; NULL: it has none */
     const cs_layer_sum *stages; /* per stage of the plan: time and memory of one micro-batch on one
                                  * device, with CS_REPLICAS_ALL_REDUCE of a replica's share of it */
+    const cs_layer_sum *whole;  /* the same of a whole mini-batch, computed at once; NULL where the
+                                 * schedule does not ask for it (`takes_whole`) */
     cs_replicas replicas;
     uint32_t n_devices;
     const double *speeds;   /* per device */
@@ -84,21 +86,36 @@ typedef struct cs_form {
     double fraction;     /* of CS_FIGURE_BUBBLE */
     const char *formula; /* as the source writes it */
     const char *source;
-    bool applies; /* its assumptions hold in this job; else it is a comparison, no prediction */
     const char *assumes; /* for people */
+    bool applies;        /* what it assumes holds in this job */
+    bool comparison;     /* the source states it, but it is not always so: cs_formula */
 } cs_form;
+
+/* Whether the run gives exactly this number. Of a comparison nothing is promised, whether what it
+ * assumes holds or not. */
+static inline bool cs_form_is_promised(const cs_form *form)
+{
+    return form->applies && !form->comparison;
+}
 
 typedef struct cs_forms {
     uint32_t n, capacity;
     cs_form *forms;
 } cs_forms;
 
+/* A formula that a schedule may state. */
+typedef struct cs_formula {
+    cs_figure figure;
+    const char *text; /* as the source writes it; NULL ends a list */
+    bool comparison;  /* the source states it, but there are jobs in which what it assumes holds and
+                       * it does not: shown beside the simulation, and never promised */
+} cs_formula;
+
 typedef struct cs_schedule {
     const char *name;
-    const char *summary; /* one line, for `sim list` */
-    const char *source;  /* paper, section */
-    const char *const
-        *formulas; /* those of its closed forms, ended by NULL; or NULL: there are none */
+    const char *summary;        /* one line, for `sim list` */
+    const char *source;         /* paper, section */
+    const cs_formula *formulas; /* all that its closed forms may use; or NULL: there are none */
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
     cs_layout layout;
@@ -109,6 +126,11 @@ typedef struct cs_schedule {
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
                                     cs_error *error);
     uint32_t (*micro_batches)(const void *params);
+    /* Whether it computes something of all micro-batches of a mini-batch at once; NULL: it does not.
+     */
+    bool (*takes_whole)(const void *params);
+    /* NULL, or which of several readings of its source the parameters ask for, for the summary. */
+    const char *(*reading)(const void *params);
     /* NULL, or the rules for the chain (chain.h) by which it executes a planner's plan. */
     const cs_chain_rules *(*chain_rules)(const void *params);
     /* NULL, or the number of devices that the parameter `workers` asks for; 0: none in particular */
@@ -118,6 +140,9 @@ typedef struct cs_schedule {
      * The other functions are only called when it did not. */
     CS_MUST_CHECK cs_status (*check)(const cs_job *job, const void *params,
                                      const cs_json_place *place, cs_error *error);
+    /* Adds a message about what is valid and hardly meant, as cs_json_invalid does; or NULL. */
+    void (*warn)(const cs_job *job, const void *params, const cs_json_place *place,
+                 cs_error *warnings);
     CS_MUST_CHECK cs_status (*generate)(const cs_job *job, const void *params, cs_builder *builder,
                                         cs_error *error);
     /* Adds its closed forms with cs_forms_add. */
@@ -137,6 +162,9 @@ void cs_forms_finish(cs_forms *forms);
 /* The name of a figure as a key of results: "makespan_s", "bubble_fraction",
  * "peak_activation_bytes". */
 const char *cs_figure_key(cs_figure figure);
+
+/* The same for people: "makespan", "peak activations". */
+const char *cs_figure_label(cs_figure figure);
 
 /* The task graph of a job: generates, and checks. */
 CS_MUST_CHECK cs_status cs_schedule_graph(const cs_schedule *schedule, const cs_job *job,

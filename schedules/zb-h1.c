@@ -83,7 +83,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     static const char assumes[] =
-        "M >= P, equal stages (here: the slowest), w <= f and w <= b, free messages";
+        "M >= P, equal stages (here: the slowest), w <= f and w <= b, free messages, no update";
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
     int64_t P = job->plan->n_stages, M = job->micro_batches;
@@ -113,7 +113,8 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
                             "M(f + b + w) + (P - 1)(f + b - w) per mini-batch, and its update",
                         .source = source,
                         .applies = applies && (times.update == 0 || job->iterations == 1),
-                        .assumes = assumes};
+                        .assumes = "M >= P, equal stages (here: the slowest), w <= f and w <= b, "
+                                   "free messages, no update or one mini-batch"};
     return cs_forms_add(forms, &makespan, error);
 }
 
@@ -132,9 +133,12 @@ const cs_schedule cs_schedule_zb_h1 = {
     .summary = "1F1B with the backward in two halves: a third of its bubble at best, more memory",
     .source = source,
     .formulas =
-        (const char *const[]){"(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)",
-                              "M(f + b + w) + (P - 1)(f + b - w) per mini-batch, and its update",
-                              "min(P, M) activations", NULL},
+        (const cs_formula[]){
+            {CS_FIGURE_BUBBLE, "(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)"},
+            {CS_FIGURE_MAKESPAN,
+             "M(f + b + w) + (P - 1)(f + b - w) per mini-batch, and its update"},
+            {CS_FIGURE_PEAK_ACTIVATIONS, "min(P, M) activations"},
+            {0}},
     .fields = fields,
     .params_size = sizeof(zb_params),
     .layout = CS_LAYOUT_PIPELINE,

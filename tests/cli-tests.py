@@ -5,6 +5,7 @@ Runs the program in empty folders and looks at exit codes, messages and files. W
 compared with tests/golden/*.txt; --update writes these files anew, to be read before they are
 committed. Needs no module beyond the standard library.
 """
+import csv
 import json
 import os
 import re
@@ -251,6 +252,42 @@ class Messages(Case):
         self.assertEqual([(key, [e['name'] for e in of]) for key, of in listed.items()],
                          [('schedules', ['dp'])])
 
+    def test_list_of_formulas(self):
+        """Of each closed form its figure is said, and whether it is a comparison only."""
+        self.assertIn('closed form of the makespan: (M + P - 1)(f + b)', run('list', 'gpipe').stdout)
+        self.assertIn('closed form of the version difference (a comparison, never promised): '
+                      'floor((W + N - 2) / N)', run('list', 'nf1b').stdout)
+        (nf1b,) = json.loads(run('list', 'nf1b', '--json').stdout)['schedules']
+        self.assertEqual([(f['figure'], f['comparison']) for f in nf1b['closed_forms']],
+                         [('version_difference', True), ('version_difference', False),
+                          ('version_difference', False), ('iteration_time_s', False)])
+
+    def test_comparisons(self):
+        """TiMePReSt's formula, 3 at W = 6 and N = 2 where the difference is 2, applies and is not
+        promised: in the run's summary and JSON, and in those of a sweep over W = 4 and 6."""
+        scenario = os.path.join(SCENARIOS, 'timeprest.json')
+        words = (scenario, '--no-output', '-s', '/iterations=96')
+        text = run('run', *words, '-s', '/schedule/workers=6').stdout
+        self.assertRegex(text, r'floor\(\(W \+ N - 2\) / N\)\n +stated for')
+        result = json.loads(run('run', *words, '--json', '-s', '/schedule/workers=6').stdout)
+        self.assertEqual([(f['closed_form'], f['applies'], f['promised'])
+                          for f in result['closed_forms'] if f['figure'] == 'version_difference'],
+                         [(3, True, False), (2, True, True)])
+        sweep = ('sweep', *words, '--vary', '/schedule/workers=4,6')
+        self.assertIn('version_difference: closed form equal at 1 of 2 points (nowhere promised); ',
+                      run(*sweep).stdout)
+        forms = json.loads(run(*sweep, '--json').stdout)['closed_forms']
+        self.assertEqual([(forms[key]['applies'], forms[key]['promised'],
+                           forms[key]['equal_where_it_is_promised'])
+                          for key in ('version_difference', 'version_difference (closed form 2)')],
+                         [(2, 0, 0), (2, 2, 2)])
+        self.expect(run('sweep', scenario, *words[2:], '--vary', '/schedule/workers=4,6',
+                        '-o', 'forms.csv'), 0)
+        with open('forms.csv', encoding='utf-8') as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([[float(row[f'{word}_version_difference']) for row in rows] for word in
+                          ('applies', 'promised', 'promised2')], [[1, 1], [0, 0], [1, 1]])
+
     def test_memory_of_the_device(self):
         """A V100 of 16 GiB is the capacity where nothing else is said."""
         write('named.json', dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
@@ -468,8 +505,8 @@ class Status(Case):
         self.assertEqual(stopped['makespan_s'], 7)
         self.assertIsNone(stopped['iteration_time_s'])
         # what a whole run takes is no prediction for a part of it
-        self.assertTrue(any(form['applies'] for form in whole['closed_forms']))
-        self.assertFalse(any(form['applies'] for form in stopped['closed_forms']))
+        self.assertTrue(any(form['promised'] for form in whole['closed_forms']))
+        self.assertFalse(any(form['promised'] for form in stopped['closed_forms']))
         self.assertEqual(stopped['devices'][0]['out_of_memory']['time_s'], 7)
         self.expect(run('run', *small, '--json', '--stop-on-oom', '--fail-on-oom'), 4)
 

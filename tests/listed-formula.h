@@ -1,4 +1,5 @@
-/* Closed forms that a schedule states are among those that it lists. */
+/* Closed forms that a schedule states are among those that it lists, of the same figure and standing.
+ */
 #ifndef CS_TESTS_LISTED_FORMULA_H
 #define CS_TESTS_LISTED_FORMULA_H
 
@@ -6,10 +7,11 @@
 
 #include <string.h>
 
-static inline bool lists_formula(const cs_schedule *schedule, const char *formula)
+static inline bool lists_form(const cs_schedule *schedule, const cs_form *form)
 {
-    for (size_t i = 0; schedule->formulas && schedule->formulas[i]; i++) {
-        if (strcmp(schedule->formulas[i], formula) == 0)
+    for (const cs_formula *at = schedule->formulas; at && at->text; at++) {
+        if (strcmp(at->text, form->formula) == 0 && at->figure == form->figure &&
+            at->comparison == form->comparison)
             return true;
     }
     return false;

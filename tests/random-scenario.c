@@ -74,6 +74,13 @@ static void pipeline(gsl_rng *random, writer *out, shape *of)
         add(out, ", 'recompute': true");
 }
 
+static void gpipe(gsl_rng *random, writer *out, shape *of)
+{
+    pipeline(random, out, of);
+    if (chance(random, 50))
+        add(out, ", 'backward_order': 'fifo'");
+}
+
 static void interleaved(gsl_rng *random, writer *out, shape *of)
 {
     uint32_t per_device = 2 + below(random, 2);
@@ -115,6 +122,8 @@ static void nf1b(gsl_rng *random, writer *out, shape *of)
         add(out, ", 'in_flight': %u", 1 + below(random, 4));
     if (of->takes_time && chance(random, 50))
         add(out, ", 'strict': true");
+    if (chance(random, 50))
+        add(out, ", 'backward_pass': 'micro_batches'");
 }
 
 static void cdp(gsl_rng *random, writer *out, shape *of)
@@ -135,7 +144,7 @@ static const struct {
     add_params *add;
 } kinds[] = {{"sequential", sequential},
              {"dp", dp},
-             {"gpipe", pipeline},
+             {"gpipe", gpipe},
              {"1f1b", pipeline},
              {"interleaved_1f1b", interleaved},
              {"zb_h1", any_micros},

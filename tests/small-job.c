@@ -160,7 +160,7 @@ static cs_status simulate(small_run *run, const cs_schedule *schedule, const par
     if (status == CS_OK)
         status = schedule->closed_forms(&run->job, of, &run->forms, error);
     for (uint32_t i = 0; i < run->forms.n; i++)
-        assert(lists_formula(schedule, run->forms.forms[i].formula));
+        assert(lists_form(schedule, &run->forms.forms[i]));
     return status;
 }
 
@@ -172,6 +172,7 @@ cs_status small_run_init(small_run *run, const small_job *given, cs_error *error
     assert(schedule && schedule->params_size <= sizeof(of));
     SET(&of, schedule->fields, "micro_batches", given->micro_batches);
     SET(&of, schedule->fields, "bucket", given->bucket);
+    SET(&of, schedule->fields, "backward_order", given->backward_order);
     SET(&of, schedule->fields, "recompute", given->recompute);
     cs_status status = make_model(run, given, error);
     if (status == CS_OK)

@@ -14,7 +14,8 @@ typedef struct small_job {
     uint32_t n_layers;      /* of a pipeline: n_devices, stage s being layer s */
     const cs_layer *layers; /* per micro-batch; names are not needed */
     uint32_t micro_batches, iterations;
-    int64_t bucket; /* of dp */
+    int64_t bucket;          /* of dp */
+    uint32_t backward_order; /* of gpipe */
     bool recompute;
     bool blocking;
     cs_sharing sharing;

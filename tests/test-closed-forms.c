@@ -46,7 +46,7 @@ static void expect_stated_forms(const char *row, const small_run *run, applied *
         const cs_form *form = &run->forms.forms[f];
         double stated = form->figure == CS_FIGURE_BUBBLE ? form->fraction : (double)form->exact;
         double simulated = simulated_figure(run, form);
-        if (!form->applies)
+        if (!cs_form_is_promised(form))
             continue;
         count->figures[form->figure]++;
         if (!(stated <= simulated && stated >= simulated))
@@ -142,6 +142,7 @@ static void draw_job(gsl_rng *random, random_job *made)
                                  .n_layers = pipeline ? devices : 1 + below(random, 5),
                                  .micro_batches = 1 + below(random, 10),
                                  .iterations = 1 + below(random, 3),
+                                 .backward_order = below(random, 2),
                                  .bucket = chance(random, 70) ? 0 : 1 + below(random, 100)}};
     draw_layers(random, made);
     draw_devices(random, made);
@@ -402,6 +403,7 @@ static void draw_flow_shop(gsl_rng *random, random_job *made, bool longer)
                                  .layers = made->layers,
                                  .micro_batches = 1 + below(random, 32),
                                  .iterations = 1 + below(random, 3),
+                                 .backward_order = below(random, 2),
                                  .sharing = longer ? CS_SHARING_NONE : sharings[below(random, 4)],
                                  .bandwidth = 1e9,
                                  .latency = latencies[below(random, ROWS(latencies))]}};
@@ -431,6 +433,54 @@ static void test_flow_shop(void **state)
         small_run_finish(&run);
     }
     gsl_rng_free(random);
+}
+
+/* When each micro-batch's backward starts on a stage. */
+static void find_backwards(const small_run *run, uint32_t stage, cs_time *starts)
+{
+    for (uint32_t task = 0; task < run->graph.n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(&run->graph, task);
+        if (cls->kind == CS_BACKWARD && cls->stage == stage)
+            starts[cs_graph_micro_batch(&run->graph, task)] = run->trace.spans[task].start;
+    }
+}
+
+/* GPipe's backwards come in reverse in its paper (figure 2), first in, first out elsewhere. P = 2, M =
+ * 3, F = 1 ns, B = 2 ns: the last forward ends at 4 ns on stage 1, whose backwards start at 4, 6 and
+ * 8, those of stage 0 each 2 ns later; the last one ends at 12 ns, whichever it is. */
+static void test_order_of_backwards(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t order;
+        cs_time starts[3]; /* on stage 1 */
+    } rows[] = {{"reversed", 0, {8000, 6000, 4000}}, {"fifo", 1, {4000, 6000, 8000}}};
+    cs_layer layers[2];
+    for (uint32_t s = 0; s < 2; s++)
+        layers[s] = (cs_layer){.forward = 1000, .backward_input = 2000};
+    for (size_t r = 0; r < ROWS(rows); r++) {
+        small_run run;
+        run_job(rows[r].name,
+                &(small_job){.schedule = "gpipe",
+                             .topology = "ideal",
+                             .n_devices = 2,
+                             .n_layers = 2,
+                             .layers = layers,
+                             .micro_batches = 3,
+                             .backward_order = rows[r].order,
+                             .iterations = 1},
+                &run);
+        cs_time lower[3], upper[3];
+        find_backwards(&run, 0, lower);
+        find_backwards(&run, 1, upper);
+        for (uint32_t m = 0; m < 3; m++) {
+            expect_int(rows[r].name, rows[r].starts[m], upper[m]);
+            expect_int(rows[r].name, rows[r].starts[m] + 2000, lower[m]);
+        }
+        expect_int(rows[r].name, 12000, run.trace.makespan);
+        small_run_finish(&run);
+    }
 }
 
 /* Two stages, F = B = 1 ns on both, M = 3, messages of 2 bytes that take 2 ns on their link and no
@@ -774,6 +824,7 @@ int main(void)
         cmocka_unit_test(test_sequential),
         cmocka_unit_test(test_stages_without_time),
         cmocka_unit_test(test_flow_shop),
+        cmocka_unit_test(test_order_of_backwards),
         cmocka_unit_test(test_long_messages_queue),
         cmocka_unit_test(test_latency),
         cmocka_unit_test(test_one_bucket),

@@ -48,7 +48,7 @@ static scenario_run simulate(const slow_case *of)
     if (status != CS_OK)
         fail_msg("W %u, N %u: %s", of->workers, of->micro_batches, error.text);
     for (uint32_t i = 0; i < run.simulation.forms.n; i++)
-        assert_true(lists_formula(run.scenario.schedule, run.simulation.forms.forms[i].formula));
+        assert_true(lists_form(run.scenario.schedule, &run.simulation.forms.forms[i]));
     return run;
 }
 
@@ -283,6 +283,126 @@ static void compare_formulas(const slow_case *of, tally *all)
     scenario_run_finish(&run);
 }
 
+/* ---- the other statements of section 4.4 ---- */
+
+/* Of a mini-batch: when its forward starts on the first worker and ends on the last one, and when its
+ * backward starts on the last and ends on the first, in time points. */
+typedef struct passage {
+    cs_time forward_start, forward_end, backward_start, backward_end;
+} passage;
+
+static passage passage_of(const scenario_run *run, uint32_t batch)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    const uint32_t last = graph->n_stages - 1;
+    passage found = {.forward_start = CS_TIME_MAX};
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        const cs_span span = run->simulation.trace.spans[task];
+        if (cs_graph_mini_batch(graph, task) > batch)
+            break; /* they are added one mini-batch after the other */
+        if (cs_graph_mini_batch(graph, task) < batch || cls->kind == CS_TRANSFER)
+            continue;
+        if (cls->kind == CS_FORWARD && cls->stage == 0 && span.start < found.forward_start)
+            found.forward_start = span.start;
+        if (cls->kind == CS_FORWARD && cls->stage == last && span.end > found.forward_end)
+            found.forward_end = span.end;
+        if (cls->kind == CS_BACKWARD && cls->stage == last)
+            found.backward_start = span.start;
+        if (cls->kind == CS_BACKWARD && cls->stage == 0)
+            found.backward_end = span.end;
+    }
+    return found;
+}
+
+/* Equations 6 to 8. Of equation 7's reason, that each mini-batch's forward takes a point more than the
+ * one before, W = 4 and N = 2 shows how far it goes: 5, 6, 7, 8, and 8 from then on. */
+static void check_passages(const scenario_run *run, uint32_t W, uint32_t N)
+{
+    static const int64_t figure_7a[] = {5, 6, 7, 8, 8, 8, 8, 8};
+    for (uint32_t b = 0; b < 8; b++) {
+        const passage of = passage_of(run, b);
+        const int64_t forward = (of.forward_end - of.forward_start) / CS_PS_PER_SEC;
+        expect_int("equation 8", W, (of.backward_end - of.backward_start) / CS_PS_PER_SEC);
+        if (b < 2)
+            expect_int("equations 6 and 7", W + N - 1 + b, forward);
+        if (W == 4 && N == 2)
+            expect_int("forward of figure 7a", figure_7a[b], forward);
+    }
+}
+
+/* Counts of points, for what schedules/nf1b.md says of each statement. */
+typedef struct statements {
+    uint32_t bound;      /* equations 17 and 24: v <= floor((W + N - 1) / N) */
+    uint32_t remainder;  /* equation 17: (W + N - 1) / N - v is from 0 to 1 */
+    uint32_t first_case; /* equation 16: floor((W + N - 1) / N) <= 2 if v = 1, ... */
+    uint32_t iff;        /* ... and only then; 23 is the same */
+    uint32_t sequences;  /* by backwards there are v of them */
+    uint32_t grouping;   /* they are the same when forwards count as well */
+    uint32_t delay;      /* equation 2: v - 1 updates on every worker */
+} statements;
+
+static void count_statements(const cs_staleness *found, int64_t W, int64_t N, statements *all)
+{
+    const int64_t v = found->version_difference.value, entered = (W + N - 1) / N;
+    bool same = found->n_by_backward == found->n_by_both, late = true;
+    for (uint32_t b = 0; b < found->n_batches; b++)
+        same &= found->batches[b].by_backward == found->batches[b].by_both;
+    for (uint32_t s = 0; s < found->n_slots; s++)
+        late &=
+            found->slots[s].gradient_delay.steady && found->slots[s].gradient_delay.value == v - 1;
+    all->bound += v <= entered;
+    all->remainder += v * N <= W + N - 1 && W + N - 1 <= (v + 1) * N;
+    all->first_case += v > 1 || entered <= 2;
+    all->iff += (entered <= 2) == (v == 1);
+    all->sequences += found->n_by_backward == v;
+    all->grouping += same;
+    all->delay += late;
+}
+
+static void test_statements_on_the_grid(void **state)
+{
+    (void)state;
+    statements all = {0};
+    for (uint32_t W = 2; W <= 32; W++)
+        for (uint32_t N = 2; N <= 32; N++) {
+            const slow_case of = paper_case(W, N, 64);
+            scenario_run run = simulate(&of);
+            count_statements(&run.simulation.analysis.staleness, W, N, &all);
+            check_passages(&run, W, N);
+            scenario_run_finish(&run);
+        }
+    expect_int("equations 17 and 24, the bound", 961, all.bound);
+    expect_int("equation 17, what is left", 859, all.remainder);
+    expect_int("equation 16, if v = 1", 961, all.first_case);
+    expect_int("equation 16, if and only if", 736, all.iff);
+    expect_int("sequences", 961, all.sequences);
+    expect_int("sequences by forwards and backwards", 552, all.grouping);
+    expect_int("equation 2", 961, all.delay);
+}
+
+/* The paper states its formula for W = 6 and N = 2 as well, where it says 3 and the difference is 2. So
+ * it applies there, but nothing is promised; the derived expression is. */
+static void test_paper_is_a_comparison(void **state)
+{
+    (void)state;
+    const slow_case of = paper_case(6, 2, 96);
+    scenario_run run = simulate(&of);
+    uint32_t n_stated = 0, n_promised = 0;
+    for (uint32_t i = 0; i < run.simulation.forms.n; i++) {
+        const cs_form *form = &run.simulation.forms.forms[i];
+        if (form->figure != CS_FIGURE_VERSION_DIFFERENCE)
+            continue;
+        assert_true(form->applies);
+        n_stated += form->comparison && form->exact == 3;
+        n_promised += cs_form_is_promised(form) && form->exact == 2;
+    }
+    expect_steady(&run, 2);
+    expect_int("comparisons", 1, n_stated);
+    expect_int("promises", 1, n_promised);
+    scenario_run_finish(&run);
+}
+
 /* With a backward of one time point the paper's formula holds for 859 of the 961 points, and is too
  * large by 5 at most; and the difference is 1 exactly where W <= N + 1. */
 static void test_formula_on_the_grid(void **state)
@@ -385,6 +505,303 @@ static void test_activations(void **state)
     scenario_run_finish(&run);
 }
 
+/* ---- periodic or growing ---- */
+
+/* Whether mini-batch k does on all workers what the one p before it did d time points earlier, as far
+ * as it has started by `until`. */
+static bool slow_repeats(const slow_run *run, uint32_t k, uint32_t p, uint32_t d, uint32_t until)
+{
+    const slow_case *of = &run->of;
+    bool same = true;
+    for (uint32_t w = 0; w < of->workers; w++) {
+        const uint32_t now = slow_backward(run, w, k)->start;
+        same &= now > until || now - d == slow_backward(run, w, k - p)->start;
+        for (uint32_t n = 0; n < of->micro_batches; n++) {
+            const uint32_t start = slow_forward(run, w, k, n)->start;
+            same &= start > until || start - d == slow_forward(run, w, k - p, n)->start;
+        }
+    }
+    return same;
+}
+
+/* The first mini-batch that is in flight at a time. */
+static uint32_t slow_oldest(const slow_run *run, uint32_t now)
+{
+    uint32_t k = 0;
+    while (slow_backward(run, 0, k)->start + run->of.backward <= now)
+        k++;
+    return k;
+}
+
+/* Whether, when mini-batch `last` enters, all in flight do what those p before them did. */
+static bool slow_is_periodic(const slow_run *run, uint32_t last, uint32_t p)
+{
+    const uint32_t until = slow_forward(run, 0, last, 0)->start;
+    const uint32_t d = until - slow_forward(run, 0, last - p, 0)->start;
+    const uint32_t now = slow_oldest(run, until), before = slow_oldest(run, until - d) + p;
+    bool same = now >= p;
+    for (uint32_t k = now < before ? now : before; same && k <= last; k++)
+        same = slow_repeats(run, k, p, d, until);
+    return same;
+}
+
+enum { SHORT_RUN = 48, LONG_RUN = 128 };
+
+static void check_period(const char *row, const cs_recurrence *found, const slow_run *longer)
+{
+    const uint32_t n = longer->of.mini_batches;
+    const uint32_t d = (uint32_t)(found->period / CS_PS_PER_SEC);
+    uint32_t shortest = 0;
+    for (uint32_t p = 1; p <= SHORT_RUN / 2 && shortest == 0; p++)
+        shortest = slow_is_periodic(longer, SHORT_RUN - 1, p) ? p : 0;
+    expect_int(row, shortest, found->n);
+    for (uint32_t k = found->first + found->n; found->n > 0 && k < n; k++)
+        if (!slow_repeats(longer, k, found->n, d, slow_forward(longer, 0, n - 1, 0)->start))
+            fail_msg("%s: %u mini-batches do not take %u before mini-batch %u", row, found->n, d,
+                     k);
+}
+
+/* A run is periodic with the period that the slow implementation has, and goes on like that when it
+ * is longer. With one mini-batch in flight there is a flush, and nothing to look at. */
+static void test_periodic_runs_go_on(void **state)
+{
+    (void)state;
+    uint32_t seed = 2, n_periodic = 0;
+    for (uint32_t i = 0; i < 120; i++) {
+        slow_case of = {.workers = 2 + next_below(&seed, 5),
+                        .micro_batches = 1 + next_below(&seed, 4),
+                        .mini_batches = SHORT_RUN,
+                        .forward = 1 + next_below(&seed, 3),
+                        .backward = 1 + next_below(&seed, 9),
+                        .hop = i % 4 == 3 ? 1 + next_below(&seed, 3) : 0,
+                        .in_flight = i % 3 == 0 ? 2 + next_below(&seed, 4) : 0};
+        scenario_run fast = simulate(&of);
+        slow_run longer;
+        char row[128];
+        snprintf(row, sizeof(row), "W %u, N %u, f %u, b %u, hop %u, in flight %u", of.workers,
+                 of.micro_batches, of.forward, of.backward, of.hop, of.in_flight);
+        of.mini_batches = LONG_RUN;
+        assert_true(slow_run_init(&longer, &of));
+        check_period(row, &fast.simulation.analysis.recurrence, &longer);
+        n_periodic += fast.simulation.analysis.recurrence.n > 0;
+        slow_run_finish(&longer);
+        scenario_run_finish(&fast);
+    }
+    assert_in_range(n_periodic, 100, 120);
+}
+
+/* f = 1 s at speed 1 and b = 2 f, N = 2, so that a mini-batch takes T = 4 s over the speed. Worker 1 is
+ * never idle without a limit. While the slowest worker lets one mini-batch through, in T, worker 1
+ * computes a backward, b, and forwards in the rest of the time, (T - b) / (N f) mini-batches: of those
+ * that entered, the share 1 - N f / (T - b) is in flight, give or take what fills the pipeline. */
+static const struct growth {
+    uint32_t devices;
+    const char *platform, *limit, *warning; /* NULL: none */
+    double share;                           /* of 60 mini-batches, in flight when the last enters */
+    uint32_t most;                          /* give or take so many */
+} growths[] = {
+    {2, "'speed': [1, 1]", "", NULL, 0, 3},
+    {2, "'speed': [0.5, 1]", "", NULL, 0, 3},
+    {2, "'speed': [1, 0.5]", "",
+     "test: /schedule/in_flight: 0 sets no limit, and memory grows without bound: a mini-batch "
+     "takes "
+     "8 s on worker 2, and 4 s on worker 1",
+     1 - 2 / (8.0 - 2), 3},
+    {4, "'speed': [1, 1, 0.25, 0.5]", "",
+     "a mini-batch takes 16 s on worker 3, and 4 s on worker 1", 1 - 2 / (16.0 - 2), 4},
+    {2, "'speed': [1, 0.5]", ", 'in_flight': 2", NULL, 0, 2},
+    {4, "'speed': [1, 1, 0.25, 0.5]", ", 'in_flight': 5", NULL, 0, 5},
+    {2, "'speed': [1, 0.5], 'blocking': true", "", NULL, 0, 3},
+};
+
+static void check_growth(const struct growth *row)
+{
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    const cs_status status = scenario_run_init(
+        &run, &error,
+        "{'schema_version': 1, 'iterations': 60, 'model': {'uniform': {'forward': '1 s',"
+        " 'backward': '1 s'}}, 'platform': {'topology': 'ideal', 'devices': %u, %s},"
+        " 'schedule': {'kind': 'nf1b', 'micro_batches': 2%s}}",
+        row->devices, row->platform, row->limit);
+    if (status != CS_OK)
+        fail_msg("%s: %s", row->platform, error.text);
+    const char *warning = run.scenario.warnings.text;
+    if (row->warning ? !strstr(warning, row->warning) : *warning != '\0')
+        fail_msg("%s%s: warning \"%s\"", row->platform, row->limit, warning);
+    const cs_recurrence *found = &run.simulation.analysis.recurrence;
+    const double expected = 60 * row->share;
+    if (found->end > expected + row->most || found->end + row->most < expected)
+        fail_msg("%s%s: %u in flight, not %.1f", row->platform, row->limit, found->end, expected);
+    expect_int(row->platform, row->share > 0, found->n == 0);
+    expect_int(row->platform, row->share > 0, found->end > found->half + 1);
+    scenario_run_finish(&run);
+}
+
+/* Memory grows without bound where worker 1 is not the slowest, which is warned of; it is bounded by
+ * in_flight, and where the run has become periodic. */
+static void test_growth(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(growths) / sizeof(growths[0]); i++)
+        check_growth(&growths[i]);
+}
+
+/* ---- what a backward computes at once ---- */
+
+/* VGG-16 at 32 x 32 on a V100, by roofline. */
+static scenario_run run_vgg(uint32_t samples, const char *schedule)
+{
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    const cs_status status = scenario_run_init(
+        &run, &error,
+        "{'schema_version': 1, 'model': {'name': 'vgg16', 'parameters': {'image': 32},"
+        " 'batch_size': %u, 'device': 'v100'},"
+        " 'platform': {'topology': 'ideal', 'memory': 'unlimited'}, 'schedule': %s}",
+        samples, schedule);
+    if (status != CS_OK)
+        fail_msg("%s", error.text);
+    return run;
+}
+
+/* Of all devices; nF1B's backward makes the update as well. */
+static cs_time backward_and_update(const scenario_run *run)
+{
+    cs_time sum = 0;
+    for (uint32_t d = 0; d < run->simulation.trace.n_devices; d++)
+        sum += run->simulation.analysis.devices[d].compute[CS_BACKWARD] +
+               run->simulation.analysis.devices[d].compute[CS_UPDATE];
+    return sum;
+}
+
+static int64_t peak_workspace(const scenario_run *run)
+{
+    return run->simulation.trace.devices[0].category_peak[CS_MEMORY_WORKSPACE];
+}
+
+/* The backward of a mini-batch of 64 samples, on two workers together, takes what one device takes
+ * that computes all 64 at once; the other reading, what it takes for four times 16, of which only the
+ * update is done once. The workspace is that of as many samples. The largest layer is on worker 1,
+ * which has the gradient that enters its stage in a buffer already: the workspace of a backward is
+ * less by that, the one of the forward of 16 samples is not. Resolved, both stay what they are. */
+static void test_backward_of_a_mini_batch(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schedule, *alone;
+        int64_t entering; /* samples, of the gradient that the largest workspace does not have */
+    } rows[] = {
+        {"{'kind': 'nf1b', 'workers': 2, 'micro_batches': 4}",
+         "{'kind': 'sequential', 'micro_batches': 1}", 64},
+        {"{'kind': 'nf1b', 'workers': 2, 'micro_batches': 4, 'backward_pass': 'micro_batches'}",
+         "{'kind': 'sequential', 'micro_batches': 4}", 0},
+    };
+    cs_time times[2];
+    for (size_t i = 0; i < 2; i++) {
+        scenario_run run = run_vgg(64, rows[i].schedule), alone = run_vgg(64, rows[i].alone);
+        int64_t entering = run.scenario.job.stages[0].output_bytes / 16 * rows[i].entering;
+        cs_scenario again;
+        cJSON *root;
+        times[i] = backward_and_update(&run);
+        expect_int("backward", backward_and_update(&alone), times[i]);
+        expect_int("workspace", peak_workspace(&alone) - entering, peak_workspace(&run));
+        const char *text = run.scenario.resolved;
+        assert_int_equal(cs_json_parse("r", text, strlen(text), &root, NULL), CS_OK);
+        assert_int_equal(cs_scenario_read(root, "r", &again, NULL), CS_OK);
+        assert_string_equal(again.resolved, text);
+        for (uint32_t w = 0; w < 2; w++)
+            assert_memory_equal(&again.job.stages[w], &run.scenario.job.stages[w],
+                                sizeof(cs_layer_sum));
+        for (uint32_t w = 0; w < 2 && again.job.whole; w++)
+            assert_memory_equal(&again.job.whole[w], &run.scenario.job.whole[w],
+                                sizeof(cs_layer_sum));
+        cs_scenario_finish(&again);
+        cJSON_Delete(root);
+        scenario_run_finish(&alone);
+        scenario_run_finish(&run);
+    }
+    if (times[0] >= times[1])
+        fail_msg("64 samples at once take %" PRId64 " ps, four times 16 %" PRId64, times[0],
+                 times[1]);
+}
+
+/* A resolved scenario has the model for a mini-batch beside that for a micro-batch. */
+static void test_other_layers_for_a_mini_batch(void **state)
+{
+    (void)state;
+    scenario_run run = run_vgg(64, "{'kind': 'nf1b', 'workers': 2, 'micro_batches': 4}");
+    cJSON *root;
+    cs_scenario again;
+    cs_error error;
+    cs_error_init(&error);
+    const char *text = run.scenario.resolved;
+    assert_int_equal(cs_json_parse("r", text, strlen(text), &root, NULL), CS_OK);
+    const cJSON *model = cs_json_member(root, "model");
+    cJSON *whole = cJSON_GetObjectItem(model, "mini_batch");
+    cJSON_DeleteItemFromArray(cJSON_GetObjectItem(whole, "layers"), 39);
+    assert_int_equal(cs_scenario_read(root, "r", &again, &error), CS_INVALID);
+    assert_string_equal(error.text,
+                        "r: /model/mini_batch: must have the 40 layers of \"inline\" (has 39)");
+    cJSON_Delete(root);
+    scenario_run_finish(&run);
+}
+
+/* The partition is balanced for what runs: of all cuts, the two stages' times for a mini-batch have the
+ * smallest maximum. With four times the backward of a micro-batch the cut is elsewhere. */
+static void test_balance_of_a_mini_batch(void **state)
+{
+    (void)state;
+    static const char schedule[] = "{'kind': 'nf1b', 'workers': 2, 'micro_batches': 4%s}";
+    char text[160];
+    cs_time least = CS_TIME_MAX, balanced = 0;
+    for (uint32_t cut = 0; cut < 40; cut++) { /* 0: none is given */
+        char given[64] = "";
+        if (cut > 0)
+            snprintf(given, sizeof(given), ", 'partition': [%u]", cut);
+        snprintf(text, sizeof(text), schedule, given);
+        scenario_run run = run_vgg(64, text);
+        assert_int_equal(run.scenario.model.n_layers, 40);
+        cs_time most = 0;
+        for (uint32_t w = 0; w < 2; w++) {
+            const cs_job *job = &run.scenario.job;
+            const cs_time time = 4 * job->stages[w].forward + job->whole[w].backward_input +
+                                 job->whole[w].backward_weight;
+            most = time > most ? time : most;
+        }
+        balanced = cut == 0 ? most : balanced;
+        least = most < least ? most : least;
+        scenario_run_finish(&run);
+    }
+    expect_int("the slower stage", least, balanced);
+}
+
+/* A model that only scales takes as long either way, and as much workspace as it has samples. */
+static void test_backward_of_a_scaled_model(void **state)
+{
+    (void)state;
+    static const char *const passes[] = {"mini_batch", "micro_batches"};
+    static const int64_t workspaces[] = {4 * 3, 3};
+    for (size_t i = 0; i < 2; i++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        const cs_status status = scenario_run_init(
+            &run, &error,
+            "{'schema_version': 1, 'model': {'uniform': {'forward': '1 s', 'backward': '2 s',"
+            " 'update': '1 s', 'workspace': '3 B'}}, 'platform': 'ideal', 'schedule': {'kind': "
+            "'nf1b', 'workers': 2, 'micro_batches': 4, 'backward_pass': '%s'}}",
+            passes[i]);
+        if (status != CS_OK)
+            fail_msg("%s", error.text);
+        expect_int(passes[i], 2 * (4 * 2 + 1) * CS_PS_PER_SEC, backward_and_update(&run));
+        expect_int(passes[i], workspaces[i], peak_workspace(&run));
+        scenario_run_finish(&run);
+    }
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -425,10 +842,18 @@ int main(void)
         cmocka_unit_test(test_figure_7a),
         cmocka_unit_test(test_figure_7b),
         cmocka_unit_test(test_figures_9_and_10),
+        cmocka_unit_test(test_statements_on_the_grid),
+        cmocka_unit_test(test_paper_is_a_comparison),
         cmocka_unit_test(test_formula_on_the_grid),
         cmocka_unit_test(test_formula_with_other_durations),
         cmocka_unit_test(test_bounds_with_messages),
         cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_periodic_runs_go_on),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_backward_of_a_mini_batch),
+        cmocka_unit_test(test_other_layers_for_a_mini_batch),
+        cmocka_unit_test(test_balance_of_a_mini_batch),
+        cmocka_unit_test(test_backward_of_a_scaled_model),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

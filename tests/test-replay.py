@@ -45,7 +45,8 @@ def trained(kind, devices, **schedule):
 
 SCHEDULES = [trained('sequential', 1, micro_batches=2), trained('dp', 2, micro_batches=2),
              trained('gpipe', 2, micro_batches=2), trained('1f1b', 2, micro_batches=2),
-             trained('pipedream', 2), trained('nf1b', 2, micro_batches=2)]
+             trained('pipedream', 2),
+             trained('nf1b', 2, micro_batches=2, backward_pass='micro_batches')]
 
 
 def partition(*stages):
@@ -445,6 +446,7 @@ class Replay(Case):
         words = self.sim('list', 'schedules').stdout
         names = set(re.findall(r'^  (\S+): ', words, re.MULTILINE))
         n2 = {'micro_batches': 2}
+        in_turn = {**n2, 'backward_pass': 'micro_batches'}
         in_halves = ['F0 F1 B0 W0 B1 W1', 'F0 B0 W0 F1 B1 W1']
         replicas = partition([0, 1, 0], [2, 8, 1, 2])
         rows = [('sequential', 1, n2, None), ('dp', 2, n2, None),
@@ -452,9 +454,9 @@ class Replay(Case):
                 ('gpipe', 2, n2, None), ('gpipe', 2, {**n2, 'recompute': True}, 'recompute'),
                 ('1f1b', 2, n2, None), ('1f1b', 2, {**n2, 'recompute': True}, 'recompute'),
                 ('pipedream', 2, {}, None), ('pipedream', 2, {'vertical_sync': True}, None),
-                ('pipedream_2bw', 2, n2, None), ('nf1b', 2, n2, None),
-                ('nf1b', 2, {**n2, 'strict': True}, None),
-                *(('nf1b', 2, {**n2, 'version_at': place}, None)
+                ('pipedream_2bw', 2, n2, None), ('nf1b', 2, {'micro_batches': 1}, None),
+                ('nf1b', 2, in_turn, None), ('nf1b', 2, {**in_turn, 'strict': True}, None),
+                *(('nf1b', 2, {**in_turn, 'version_at': place}, None)
                   for place in ('last_worker', 'per_stage')),
                 ('interleaved_1f1b', 2, n2, None), ('zb_h1', 2, n2, 'backward_input'),
                 ('periodic', 2, n2, '/schedule/timing: must be asap'),
@@ -579,6 +581,10 @@ class Replay(Case):
         self.write('half.json', {**good, 'model': {**good['model'], 'precision': 'bf16',
                                                    'device': 'h100'}})
         self.refused('half.json: /model/precision: must be fp32', 'replay', 'half.json')
+        self.write('whole.json', {**good, 'model': {**good['model'], 'device': 'v100'},
+                                  'schedule': {'kind': 'nf1b', 'micro_batches': 2}})
+        self.refused('whole.json: /schedule/backward_pass: must be micro_batches to be replayed',
+                     'replay', 'whole.json')
         self.assertNotIn('x.h5', os.listdir(self.folder))
         self.write('good.json', good)
         self.refused('--runs must be from 1', 'replay', 'good.json', '-r', '0', status=2)

@@ -642,7 +642,8 @@ static void resolves_defaults(void **state)
         "    \"memory\": \"unlimited\",\n    \"speed\": 1,\n    \"sharing\": \"fifo\",\n"
         "    \"blocking\": false\n  },\n  \"schedule\": {\n    \"kind\": \"gpipe\",\n"
         "    \"partition\": \"balanced\",\n    \"partition_communication\": false,\n"
-        "    \"micro_batches\": 2,\n    \"recompute\": false\n  },\n"
+        "    \"micro_batches\": 2,\n    \"backward_order\": \"reversed\",\n"
+        "    \"recompute\": false\n  },\n"
         "  \"collectives\": {\n    \"algorithm\": \"usual\",\n    \"chunks\": 0,\n"
         "    \"fidelity\": \"auto\",\n    \"order\": \"auto\",\n    \"most_flows\": 4000000\n"
         "  }\n}\n";
@@ -805,7 +806,9 @@ static const struct {
     {"unknown key", "/schedule/microbatches", "4", CS_INVALID,
      "s.json: /schedule: unknown key \"microbatches\"; did you mean \"micro_batches\"? known: "
      "kind, "
-     "partition, partition_communication, micro_batches, recompute"},
+     "partition, partition_communication, micro_batches, backward_order, recompute"},
+    {"a mini-batch without inline", "/model/mini_batch", "{}", CS_INVALID,
+     "s.json: /model/mini_batch: goes with \"inline\" only"},
     {"too large a number stays text", "/iterations", "1e999", CS_INVALID,
      "s.json: /iterations: must be a whole number from 1 to 1048576 (got \"1e999\")"},
 };

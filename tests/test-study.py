@@ -46,7 +46,7 @@ class Study(unittest.TestCase):
         for form in result['closed_forms']:
             if form['figure'] in CONFIRMED:
                 figures.add(form['figure'])
-                self.assertTrue(form['applies'])
+                self.assertTrue(form['promised'])
                 # times are whole picoseconds, bytes are whole
                 self.assertLess(abs(form['simulated'] - form['closed_form']), 0.5e-12)
         self.assertEqual(figures, CONFIRMED)

@@ -31,9 +31,9 @@ uint32_t uniform_run_check_forms(const char *row, const scenario_run *run)
     uint32_t n = 0;
     for (uint32_t i = 0; i < run->simulation.forms.n; i++) {
         const cs_form *form = &run->simulation.forms.forms[i];
-        if (!lists_formula(run->scenario.schedule, form->formula))
-            fail_msg("%s: %s is not listed", row, form->formula);
-        if (!form->applies)
+        if (!lists_form(run->scenario.schedule, form))
+            fail_msg("%s: %s is not listed as it is stated", row, form->formula);
+        if (!cs_form_is_promised(form))
             continue;
         char text[5000];
         snprintf(text, sizeof(text), "%s: %s (%s), device %d", row, cs_figure_key(form->figure),

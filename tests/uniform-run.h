@@ -21,7 +21,7 @@ CS_MUST_CHECK cs_status uniform_run_init(scenario_run *run, const uniform_text *
 /* Fails the test that it is in, with the error's text. */
 void uniform_run_expect(scenario_run *run, const uniform_text *text);
 
-/* Every closed form that applies is what was simulated. Returns how many there were. */
+/* Every closed form that is promised is what was simulated. Returns how many there were. */
 uint32_t uniform_run_check_forms(const char *row, const scenario_run *run);
 
 /* The task of that kind, stage and item, or CS_NONE. */

@@ -70,6 +70,11 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
                       "must be round_robin to be replayed: a device computes whole micro-batches, "
                       "not shares of them",
                       error);
+    if (scenario->job.whole && scenario->job.micro_batches > 1)
+        return refuse(path, "/schedule/backward_pass",
+                      "must be micro_batches to be replayed: a device computes the backward of one "
+                      "micro-batch at once",
+                      error);
     return check_ties(scenario, path, error);
 }
 

@@ -453,6 +453,8 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
                                 : cs_error_no_memory(error);
     if (status == CS_OK)
         status = cs_steady_find(graph, trace, &made.steady, error);
+    if (status == CS_OK && made.steady.in_flight > 1)
+        status = cs_recurrence_find(graph, trace, &made.recurrence, error);
     if (status != CS_OK) {
         cs_analysis_finish(&made);
         return status;

@@ -22,6 +22,7 @@
 #ifndef CS_ANALYSIS_ANALYSIS_H
 #define CS_ANALYSIS_ANALYSIS_H
 
+#include "sim/analysis/recurrence.h"
 #include "sim/analysis/staleness.h"
 #include "sim/analysis/steady.h"
 
@@ -48,6 +49,7 @@ typedef struct cs_analysis {
     double throughput;      /* samples/s, 0 when the batch size is not known */
     double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */
     cs_steady_part steady;
+    cs_recurrence recurrence; /* zero where there is a flush */
     cs_time_use *devices;
     cs_time_use path;    /* of the critical path; its dependency is waiting that no task explains */
     cs_path_step *steps; /* in order of time */

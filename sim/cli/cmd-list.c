@@ -20,8 +20,8 @@ static const cs_option options[] = {
 typedef struct entry {
     const char *name, *summary, *source;
     const cs_field *fields;
-    const char *const *formulas; /* closed forms, ended by NULL; or NULL */
-    char text[200], more[400];   /* of an entry whose texts are made up */
+    const cs_formula *formulas; /* of a schedule's closed forms; or NULL */
+    char text[200], more[400];  /* of an entry whose texts are made up */
 } entry;
 
 static bool schedule_at(size_t i, entry *out)
@@ -168,6 +168,14 @@ static bool wants_any(const cs_arguments *arguments, size_t section)
     return any;
 }
 
+/* "closed form of the makespan: ..." */
+static void print_formula(const cs_formula *formula, FILE *out)
+{
+    int used = fprintf(out, "      closed form of the %s%s: ", cs_figure_label(formula->figure),
+                       formula->comparison ? " (a comparison, never promised)" : "");
+    cs_wrap(out, used > 0 ? (size_t)used : 0, 10, CS_WRAP_REPORT, formula->text);
+}
+
 static void print_entry(const entry *one, FILE *out)
 {
     int used = fprintf(out, "  %s: ", one->name);
@@ -176,10 +184,8 @@ static void print_entry(const entry *one, FILE *out)
         fputs("      ", out);
         cs_wrap(out, 6, 6, CS_WRAP_REPORT, one->source);
     }
-    for (size_t f = 0; one->formulas && one->formulas[f]; f++) {
-        fputs("      closed form: ", out);
-        cs_wrap(out, 19, 19, CS_WRAP_REPORT, one->formulas[f]);
-    }
+    for (const cs_formula *formula = one->formulas; formula && formula->text; formula++)
+        print_formula(formula, out);
     for (const cs_field *field = one->fields; field->name; field++)
         print_field(field, out);
 }
@@ -209,6 +215,18 @@ static bool add_field(cJSON *list, const cs_field *field)
            cJSON_AddStringToObject(object, "doc", field->doc);
 }
 
+static bool add_formula(cJSON *list, const cs_formula *formula)
+{
+    cJSON *object = cJSON_CreateObject();
+    if (!object || !cJSON_AddItemToArray(list, object)) {
+        cJSON_Delete(object);
+        return false;
+    }
+    return cJSON_AddStringToObject(object, "figure", cs_figure_key(formula->figure)) &&
+           cJSON_AddStringToObject(object, "formula", formula->text) &&
+           cJSON_AddBoolToObject(object, "comparison", formula->comparison);
+}
+
 static bool add_entry(cJSON *list, const entry *one)
 {
     cJSON *object = cJSON_CreateObject();
@@ -220,8 +238,9 @@ static bool add_entry(cJSON *list, const entry *one)
                     cJSON_AddStringToObject(object, "summary", one->summary) &&
                     cJSON_AddStringToObject(object, "source", one->source ? one->source : "");
     cJSON *formulas = complete ? cJSON_AddArrayToObject(object, "closed_forms") : NULL;
-    for (size_t f = 0; formulas && one->formulas && one->formulas[f]; f++) {
-        if (!cJSON_AddItemToArray(formulas, cJSON_CreateString(one->formulas[f])))
+    for (const cs_formula *formula = one->formulas; formulas && formula && formula->text;
+         formula++) {
+        if (!add_formula(formulas, formula))
             return false;
     }
     cJSON *fields = formulas ? cJSON_AddArrayToObject(object, "parameters") : NULL;

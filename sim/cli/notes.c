@@ -32,6 +32,22 @@ static void note_iterations(const cs_scenario *scenario, const cs_simulation *si
                  scenario->schedule->name, n, n == 1 ? "" : "es", enough);
 }
 
+/* Of a run that is long enough to have been filled by its middle. */
+static void note_growth(const cs_scenario *scenario, const cs_simulation *simulation,
+                        const cs_log *log)
+{
+    const cs_recurrence *found = &simulation->analysis.recurrence;
+    const uint32_t n = scenario->job.iterations;
+    if (!scenario->schedule->asynchronous || found->n > 0 || found->end <= found->half + 1 ||
+        n < enough_iterations(in_flight(scenario, &simulation->analysis.steady)))
+        return;
+    cs_log_write(
+        log, CS_LOG_INFO,
+        "note: more mini-batches come in than go out: %u are in flight when half of the %u "
+        "have entered, %u when all have; memory grows with the length of the run",
+        found->half, n, found->end);
+}
+
 void cs_notes_write(const cs_scenario *scenario, const cs_simulation *simulation, const cs_log *log)
 {
     if (simulation->lowering.one_nic)
@@ -40,4 +56,5 @@ void cs_notes_write(const cs_scenario *scenario, const cs_simulation *simulation
             "note: a ring takes one NIC of nodes that have several: rings per NIC need the "
             "same number of ranks in every node, numbered node by node");
     note_iterations(scenario, simulation, log);
+    note_growth(scenario, simulation, log);
 }

@@ -6,7 +6,7 @@
 #include "sim/cli/simulate.h"
 
 /* Writes them as messages for people: a ring that leaves NICs unused, too few mini-batches for a schedule
- * without a flush. */
+ * without a flush, or ever more of them in flight. */
 void cs_notes_write(const cs_scenario *scenario, const cs_simulation *simulation,
                     const cs_log *log);
 

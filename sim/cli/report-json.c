@@ -168,6 +168,7 @@ static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form
            add_number(object, "simulated", simulated / unit) &&
            add_number(object, "difference", (simulated - closed) / unit) &&
            cJSON_AddBoolToObject(object, "applies", form->applies) &&
+           cJSON_AddBoolToObject(object, "promised", cs_form_is_promised(form)) &&
            cJSON_AddStringToObject(object, "formula", form->formula) &&
            cJSON_AddStringToObject(object, "assumes", form->assumes) &&
            cJSON_AddStringToObject(object, "source", form->source);
@@ -364,6 +365,28 @@ static bool add_work(cJSON *root, const cs_scenario *scenario, const cs_simulati
            add_number(root, "model_flop_utilisation_fraction", rate.utilisation);
 }
 
+/* Nothing of a schedule that can be read in one way only. */
+static bool add_reading(cJSON *root, const cs_scenario *scenario)
+{
+    const cs_schedule *schedule = scenario->schedule;
+    return !schedule->reading ||
+           cJSON_AddStringToObject(root, "schedule_reading", schedule->reading(scenario->params));
+}
+
+/* Of a schedule without a flush. */
+static bool add_recurrence(cJSON *root, const cs_scenario *scenario, const cs_recurrence *found)
+{
+    const bool is = found->n > 0;
+    if (!scenario->schedule->asynchronous || found->end == 0)
+        return true;
+    return cJSON_AddBoolToObject(root, "periodic", is) &&
+           add_number(root, "period_iterations", is ? (double)found->n : (double)NAN) &&
+           add_number(root, "period_s", is ? seconds(found->period) : (double)NAN) &&
+           add_number(root, "periodic_from_iteration", is ? (double)found->first : (double)NAN) &&
+           add_number(root, "in_flight_half_way", found->half) &&
+           add_number(root, "in_flight_at_end", found->end);
+}
+
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_analysis *analysis = &simulation->analysis;
@@ -372,6 +395,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
     snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
     return cJSON_AddStringToObject(root, "name", scenario->name) &&
            cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
+           add_reading(root, scenario) &&
            cJSON_AddStringToObject(root, "topology", scenario->platform.topology) &&
            add_number(root, "batch_size_samples", scenario->batch_size) &&
            add_number(root, "micro_batches", scenario->job.micro_batches) &&
@@ -385,6 +409,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
            add_number(root, "bubble_fraction_steady", analysis->steady.bubble) &&
            add_number(root, "steady_iterations", analysis->steady.n) &&
+           add_recurrence(root, scenario, &analysis->recurrence) &&
            add_mean_overlap(root, analysis) && add_work(root, scenario, simulation) &&
            cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
            cJSON_AddBoolToObject(root, "stopped", stopped) &&

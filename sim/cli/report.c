@@ -57,20 +57,6 @@ static text figure_text(cs_figure figure, double value)
     return number_text(100 * value, "%.4g %%");
 }
 
-static const char *figure_label(cs_figure figure)
-{
-    static const char *const labels[CS_N_FIGURES] = {
-        [CS_FIGURE_MAKESPAN] = "makespan",
-        [CS_FIGURE_BUBBLE] = "bubble fraction",
-        [CS_FIGURE_ITERATION_TIME] = "iteration time",
-        [CS_FIGURE_PEAK_ACTIVATIONS] = "peak activations",
-        [CS_FIGURE_PEAK_MEMORY] = "peak memory",
-        [CS_FIGURE_PEAK_VERSIONS] = "peak versions",
-        [CS_FIGURE_VERSION_DIFFERENCE] = "version difference",
-    };
-    return labels[figure];
-}
-
 /* Makespans, bytes and numbers are whole, and equal or not. The others are quotients, whose last digits
  * are rounding. */
 static double tolerance(cs_figure figure)
@@ -107,6 +93,16 @@ static void print_figure(const char *label, const char *value, FILE *out)
     fprintf(out, "%-*s%s\n", VALUE_COLUMN, label, value);
 }
 
+/* What is known of a closed form whose simulated figure is equal to it or not. */
+static const char *standing(const cs_form *form, bool is_equal)
+{
+    if (!form->applies)
+        return "NOT MET HERE:";
+    if (form->comparison)
+        return "stated for";
+    return is_equal ? "holds for" : "PROMISED FOR:";
+}
+
 static void print_form(const cs_simulation *simulation, const cs_form *form, FILE *out)
 {
     double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
@@ -115,9 +111,7 @@ static void print_form(const cs_simulation *simulation, const cs_form *form, FIL
             comparison_text(form->figure, simulated, closed).characters);
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
     fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
-            !form->applies                           ? "NOT MET HERE:"
-            : equal(form->figure, simulated, closed) ? "holds for"
-                                                     : "CLAIMED FOR:");
+            standing(form, equal(form->figure, simulated, closed)));
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
 }
 
@@ -125,7 +119,7 @@ static void print_form(const cs_simulation *simulation, const cs_form *form, FIL
 static void print_with_forms(const cs_simulation *simulation, cs_figure figure, FILE *out)
 {
     double value = cs_simulation_figure(simulation, &(cs_form){.figure = figure});
-    print_figure(figure_label(figure),
+    print_figure(cs_figure_label(figure),
                  isnan(value) ? "not steady" : figure_text(figure, value).characters, out);
     for (uint32_t f = 0; f < simulation->forms.n; f++) {
         const cs_form *form = &simulation->forms.forms[f];
@@ -407,6 +401,27 @@ static void print_staleness(const cs_simulation *simulation, FILE *out)
     print_lines(simulation, write_staleness, out);
 }
 
+/* Of a schedule without a flush. */
+static void print_recurrence(const cs_scenario *scenario, const cs_simulation *simulation,
+                             FILE *out)
+{
+    const cs_recurrence *found = &simulation->analysis.recurrence;
+    char line[256];
+    if (!scenario->schedule->asynchronous || found->end == 0)
+        return;
+    if (found->n > 0)
+        snprintf(line, sizeof(line),
+                 "periodic from mini-batch %u on: %u mini-batch%s every %s, %u in flight",
+                 found->first, found->n, found->n == 1 ? "" : "es",
+                 time_text((double)found->period).characters, found->end);
+    else
+        snprintf(line, sizeof(line),
+                 "not periodic within %u mini-batches: %u in flight when half of them have "
+                 "entered, %u when all have",
+                 scenario->job.iterations, found->half, found->end);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
 /* ---- the rest ---- */
 
 static text seconds_text(double seconds)
@@ -619,10 +634,14 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     const cs_job *job = &scenario->job;
     fprintf(out, "%s: %s, %u x %s, ", scenario->name, scenario->schedule->name,
             scenario->platform.n_devices, scenario->platform.topology);
-    fprintf(out, "%u mini-batch%s of %u sample%s, %u micro-batch%s of %u\n\n", job->iterations,
+    fprintf(out, "%u mini-batch%s of %u sample%s, %u micro-batch%s of %u\n", job->iterations,
             job->iterations == 1 ? "" : "es", scenario->batch_size,
             scenario->batch_size == 1 ? "" : "s", job->micro_batches,
             job->micro_batches == 1 ? "" : "es", job->micro_samples);
+    if (scenario->schedule->reading)
+        fprintf(out, "%s: %s\n", scenario->schedule->name,
+                scenario->schedule->reading(scenario->params));
+    fputc('\n', out);
     print_costs(scenario, &simulation->lowering, out);
     print_network(&scenario->platform, &simulation->lowering, out);
     print_noise(scenario, out);
@@ -631,6 +650,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_staleness(simulation, out);
     fputc('\n', out);
     print_communication(&simulation->analysis, out);
+    print_recurrence(scenario, simulation, out);
     print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)
         print_sources(&simulation->forms, out);

@@ -7,13 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char difference_word[] = "difference", applies_word[] = "applies";
+static const char difference_word[] = "difference";
+
+/* What a run says of its closed forms: what they assume holds; they are promised to be equal. */
+enum { APPLIES, PROMISED, N_FLAGS };
+
+static const char *const flag_words[N_FLAGS] = {"applies", "promised"};
 
 /* Over all points that have the figure. */
 typedef struct extent {
-    uint32_t n, equal;               /* points; of a difference: those where it is 0 */
-    uint32_t applies, equal_applies; /* of a closed form's difference: where the form applies */
-    uint32_t lowest, highest, first; /* points; `first` that is not equal */
+    uint32_t n, equal; /* points; of a difference: those where it is 0 */
+    uint32_t flagged[N_FLAGS], equal_flagged[N_FLAGS]; /* of a closed form's difference */
+    uint32_t lowest, highest, first;                   /* points; `first` that is not equal */
 } extent;
 
 /* Simulation and formula are exact in whole picoseconds and bytes; a share of them is a quotient of
@@ -55,8 +60,10 @@ static const char *difference_of(const cs_figure_column *column)
 
 static bool is_of_forms(const cs_figure_column *column)
 {
-    return difference_of(column) ||
-           (column->boolean && strncmp(column->name, applies_word, sizeof(applies_word) - 1) == 0);
+    bool flag = false;
+    for (int i = 0; i < N_FLAGS; i++)
+        flag |= strncmp(column->name, flag_words[i], strlen(flag_words[i])) == 0;
+    return difference_of(column) || (column->boolean && flag);
 }
 
 /* "K", or "K (closed form 2)" */
@@ -71,19 +78,21 @@ static char *form_text(const cs_figure_column *column, char *text, size_t size)
     return text;
 }
 
-/* Adds what is known of a closed form: where it applies. A formula that the run reports beside its
- * figure says nothing of that, and counts everywhere. */
+/* Adds where a closed form applies and where it is promised. A formula that the run reports beside
+ * its figure says nothing of that: it applies everywhere, and is promised nowhere. */
 static extent agreement_of(const cs_figure_table *figures, const cs_figure_column *column)
 {
-    char name[300];
     extent e = extent_of(column, figures->n_points);
-    snprintf(name, sizeof(name), "%s%.250s", applies_word, difference_of(column));
-    const cs_figure_column *applies = cs_figure_table_find(figures, name);
-    for (uint32_t i = 0; i < figures->n_points; i++) {
-        if (isnan(column->values[i]) || (applies && !(applies->values[i] > 0)))
-            continue;
-        e.applies++;
-        e.equal_applies += is_equal(column->values[i]);
+    for (int f = 0; f < N_FLAGS; f++) {
+        char name[300];
+        snprintf(name, sizeof(name), "%s%.250s", flag_words[f], difference_of(column));
+        const cs_figure_column *flag = cs_figure_table_find(figures, name);
+        for (uint32_t i = 0; i < figures->n_points; i++) {
+            if (isnan(column->values[i]) || !(flag ? flag->values[i] > 0 : f == APPLIES))
+                continue;
+            e.flagged[f]++;
+            e.equal_flagged[f] += is_equal(column->values[i]);
+        }
     }
     return e;
 }
@@ -190,8 +199,15 @@ static void print_agreement(const cs_sweep_shown *shown, const cs_figure_column 
     char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], at[CS_SWEEP_LABEL_BYTES], name[300];
     fprintf(out, "%s: closed form equal at %u of %u points", form_text(column, name, sizeof(name)),
             e->equal, e->n);
-    if (e->applies < e->n)
-        fprintf(out, ", at %u of the %u where it applies", e->equal_applies, e->applies);
+    if (e->flagged[APPLIES] < e->n)
+        fprintf(out, ", at %u of the %u where it applies", e->equal_flagged[APPLIES],
+                e->flagged[APPLIES]);
+    if (e->flagged[PROMISED] == 0)
+        fprintf(out, " (nowhere promised)");
+    else if (e->flagged[PROMISED] < e->flagged[APPLIES] ||
+             e->equal_flagged[PROMISED] < e->flagged[PROMISED])
+        fprintf(out, ", at %u of the %u where it is promised", e->equal_flagged[PROMISED],
+                e->flagged[PROMISED]);
     if (e->equal < e->n)
         fprintf(out, "; simulated minus closed form %s to %s; first at %s",
                 cs_sweep_figure_text(column, column->values[e->lowest], low, sizeof(low)),
@@ -297,9 +313,10 @@ static void print_agreements(const cs_sweep_results *results, FILE *out)
             continue;
         fprintf(out,
                 "%s\n\"%s\": {\"points\": %u, \"equal\": %u, \"applies\": %u, "
-                "\"equal_where_it_applies\": %u",
-                before, form_text(column, name, sizeof(name)), e.n, e.equal, e.applies,
-                e.equal_applies);
+                "\"equal_where_it_applies\": %u, \"promised\": %u, "
+                "\"equal_where_it_is_promised\": %u",
+                before, form_text(column, name, sizeof(name)), e.n, e.equal, e.flagged[APPLIES],
+                e.equal_flagged[APPLIES], e.flagged[PROMISED], e.equal_flagged[PROMISED]);
         print_number(out, "smallest_difference", column->values[e.lowest]);
         print_number(out, "largest_difference", column->values[e.highest]);
         fputc('}', out);

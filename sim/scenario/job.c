@@ -222,6 +222,15 @@ static cs_status sum_stage(const cs_draft *draft, uint32_t s, cs_layer_sum *sum,
     return cs_model_sum(&model, stage->first_layer, stage->end_layer, samples / n, sum, error);
 }
 
+static cs_status report_overflow(const cs_draft *draft, const cs_stage *stage, cs_error *error)
+{
+    return cs_error_add(error, CS_OVERFLOW,
+                        "%s: /model: layers %u to %u of \"%s\" take more time or memory than fits "
+                        "64 bits (2^63 ps are 106 days, 2^63 bytes are 8 EiB)",
+                        draft->path, stage->first_layer, stage->end_layer - 1,
+                        draft->scenario->model.name);
+}
+
 static cs_status sum_stages(const cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
@@ -236,13 +245,44 @@ static cs_status sum_stages(const cs_draft *draft, cs_error *error)
         if (status != CS_OK)
             return status;
         if (!stage_fits(job, &sums[s], job->micro_batches))
-            return cs_error_add(error, CS_OVERFLOW,
-                                "%s: /model: layers %u to %u of \"%s\" take more time or memory "
-                                "than fits 64 bits (2^63 ps are 106 days, 2^63 bytes are 8 EiB)",
-                                draft->path, stage->first_layer, stage->end_layer - 1,
-                                job->model->name);
+            return report_overflow(draft, stage, error);
     }
     job->stages = sums;
+    return CS_OK;
+}
+
+/* A stage's work for a whole mini-batch at once. A model without samples is multiplied as if its
+ * micro-batches had one each. */
+static cs_status sum_whole(const cs_draft *draft, const cs_stage *stage, cs_layer_sum *sum,
+                           cs_error *error)
+{
+    const cs_scenario *scenario = draft->scenario;
+    cs_model model = scenario->whole.n_layers > 0 ? scenario->whole : scenario->model;
+    uint32_t samples = scenario->batch_size;
+    if (model.batch_size == 0 && scenario->whole.n_layers == 0) {
+        model.batch_size = 1;
+        samples = scenario->job.micro_batches;
+    }
+    return cs_model_sum(&model, stage->first_layer, stage->end_layer, samples, sum, error);
+}
+
+static cs_status sum_whole_stages(const cs_draft *draft, cs_error *error)
+{
+    cs_scenario *scenario = draft->scenario;
+    const cs_plan *plan = &scenario->plan;
+    if (!cs_draft_takes_whole(draft))
+        return CS_OK;
+    cs_layer_sum *sums = cs_arena_alloc(&scenario->arena, plan->n_stages, sizeof(*sums));
+    if (!sums)
+        return cs_error_no_memory(error);
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        cs_status status = sum_whole(draft, &plan->stages[s], &sums[s], error);
+        if (status == CS_OK && !stage_fits(&scenario->job, &sums[s], 1))
+            status = report_overflow(draft, &plan->stages[s], error);
+        if (status != CS_OK)
+            return status;
+    }
+    scenario->job.whole = sums;
     return CS_OK;
 }
 
@@ -270,5 +310,7 @@ cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
         status = look_at_links(scenario, error);
     if (status == CS_OK)
         status = sum_stages(draft, error);
+    if (status == CS_OK)
+        status = sum_whole_stages(draft, error);
     return status == CS_OK ? check_schedule(draft, error) : status;
 }

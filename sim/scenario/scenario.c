@@ -37,6 +37,7 @@ const cs_field cs_scenario_fields[] = {
 void cs_scenario_finish(cs_scenario *scenario)
 {
     cs_model_finish(&scenario->model);
+    cs_model_finish(&scenario->whole);
     cs_net_finish(scenario->net);
     cs_platform_finish(&scenario->platform);
     cs_plan_finish(&scenario->plan);

@@ -151,13 +151,45 @@ static cs_status check_effort(const cs_draft *draft, uint32_t n_stages, cs_error
                            layers, n_stages);
 }
 
+/* The model for a mini-batch whose forward comes in micro-batches, and whose backward is one. */
+static cs_status weigh_mini_batch(cs_scenario *scenario, cs_model *weighed, cs_error *error)
+{
+    const uint32_t n_layers = scenario->model.n_layers, n = scenario->job.micro_batches;
+    cs_layer *layers = cs_arena_alloc(&scenario->arena, n_layers, sizeof(*layers));
+    cs_status status = layers ? CS_OK : cs_error_no_memory(error);
+    for (uint32_t l = 0; l < n_layers && status == CS_OK; l++) {
+        cs_layer_sum micro, whole;
+        status =
+            cs_model_sum(&scenario->model, l, l + 1, scenario->job.micro_samples, &micro, error);
+        if (status == CS_OK)
+            status = cs_model_sum(&scenario->whole, l, l + 1, scenario->batch_size, &whole, error);
+        if (status != CS_OK)
+            break;
+        layers[l] = (cs_layer){.backward_input = whole.backward_input,
+                               .backward_weight = whole.backward_weight,
+                               .output_bytes = whole.output_bytes};
+        if (!cs_time_mul(micro.forward, n, &layers[l].forward))
+            status = cs_error_add(error, CS_OVERFLOW,
+                                  "%u forwards of layer %u take 2^63 ps or more", n, l);
+    }
+    *weighed = scenario->model;
+    weighed->layers = layers;
+    return status;
+}
+
 static cs_status balance(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     double *speeds = cs_draft_stage_speeds(draft);
     if (!speeds)
         return cs_error_no_memory(error);
-    cs_balance balance = {.model = &scenario->model,
+    cs_model model = scenario->model;
+    if (cs_draft_takes_whole(draft) && scenario->whole.n_layers > 0) {
+        cs_status status = weigh_mini_batch(scenario, &model, error);
+        if (status != CS_OK)
+            return status;
+    }
+    cs_balance balance = {.model = &model,
                           .n_stages = cs_draft_stages(draft),
                           .speeds = speeds,
                           .communication = draft->schedule.partition_communication,

@@ -18,7 +18,7 @@ typedef struct cs_top_section {
 
 typedef struct cs_model_section {
     const char *file;
-    const cJSON *uniform, *in_place;
+    const cJSON *uniform, *in_place, *mini_batch;
     uint32_t batch_size;   /* 0: so that a micro-batch is what the model was made for */
     uint32_t optimizer;    /* position in cs_optimizers */
     cs_workload workload;  /* of a model that is built from its architecture */
@@ -80,6 +80,13 @@ typedef struct cs_draft {
     cs_measured measured;   /* how the model asks them */
     cs_scenario *scenario;  /* what is built */
 } cs_draft;
+
+/* Whether the schedule computes something of a whole mini-batch at once. */
+static inline bool cs_draft_takes_whole(const cs_draft *draft)
+{
+    const cs_schedule *kind = draft->schedule.kind;
+    return kind->takes_whole && kind->takes_whole(draft->schedule.params);
+}
 
 typedef struct cs_optimizer {
     const char *name;

@@ -51,8 +51,12 @@ void cs_draft_warn(cs_draft *draft)
 {
     warn_times_only(draft, &draft->scenario->warnings);
     const cs_json_place platform = {.up = &draft->root, .key = "platform"};
-    warn_members(draft->top.platform, &platform, &draft->scenario->warnings);
-    if (draft->scenario->platform.warning)
-        (void)cs_json_invalid(&platform, &draft->scenario->warnings, "%s",
-                              draft->scenario->platform.warning);
+    const cs_json_place schedule = {.up = &draft->root, .key = "schedule"};
+    const cs_schedule *kind = draft->schedule.kind;
+    cs_scenario *scenario = draft->scenario;
+    warn_members(draft->top.platform, &platform, &scenario->warnings);
+    if (scenario->platform.warning)
+        (void)cs_json_invalid(&platform, &scenario->warnings, "%s", scenario->platform.warning);
+    if (kind->warn && !draft->unplanned)
+        kind->warn(&scenario->job, draft->schedule.params, &schedule, &scenario->warnings);
 }

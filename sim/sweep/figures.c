@@ -128,7 +128,7 @@ static bool add_closed_form(cJSON *figures, const cJSON *forms, const char *figu
 {
     double largest = NAN, farthest = NAN;
     char key[KEY_BYTES];
-    bool applies = true;
+    bool applies = true, promised = true;
     const cJSON *form;
     cJSON_ArrayForEach(form, forms)
     {
@@ -138,12 +138,14 @@ static bool add_closed_form(cJSON *figures, const cJSON *forms, const char *figu
         double difference = number_of(form, "difference");
         largest = fmax(largest, number_of(form, "closed_form"));
         applies = applies && cJSON_IsTrue(cs_json_member(form, "applies"));
+        promised = promised && cJSON_IsTrue(cs_json_member(form, "promised"));
         if (isnan(farthest) || fabs(difference) > fabs(farthest))
             farthest = difference;
     }
     return add_number(figures, "", form_key(key, "closed_form", rank, figure), largest) &&
            add_number(figures, "", form_key(key, "difference", rank, figure), farthest) &&
-           cJSON_AddBoolToObject(figures, form_key(key, "applies", rank, figure), applies);
+           cJSON_AddBoolToObject(figures, form_key(key, "applies", rank, figure), applies) &&
+           cJSON_AddBoolToObject(figures, form_key(key, "promised", rank, figure), promised);
 }
 
 static bool add_closed_forms(cJSON *figures, const cJSON *forms)

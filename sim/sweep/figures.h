@@ -6,11 +6,12 @@
  *     devices[].peak_memory_bytes, peak_activation_bytes  the largest, under these keys
  *     weights[].peak_versions, gradient_delay_max         the same
  *     closed_forms[]                                      closed_form_K, difference_K: simulated
- *                                                         minus closed form, and applies_K: what the
- *                                                         form assumes is so; K is the form's figure
+ *                                                         minus closed form, applies_K: what the form
+ *                                                         assumes is so, and promised_K: they are
+ *                                                         promised to be equal; K is its figure
  *     sharing, collectives.algorithms                     as texts: sharing, algorithms
  *
- * A second closed form for a figure is closed_form2_K, with difference2_K and applies2_K, and so on.
+ * A second closed form for a figure is closed_form2_K, with difference2_K and so on.
  * Of one that is stated per device the largest counts, and the difference that is farthest from 0.
  * So whatever a later schedule adds to the report is swept too. The unit is told by the end of the
  * key.

@@ -1,0 +1,29 @@
+/* Whether a run without a flush has become periodic, and how many mini-batches are in flight.
+ *
+ * A mini-batch is in flight from the start of its first computation, when it enters, until all tasks
+ * of it and of those before it have ended. The run is looked at when the last mini-batch enters: up to
+ * then it is the beginning of every longer run. It is periodic when all that the mini-batches in flight
+ * have started by then was started by those p before them the same time earlier, and ended so as far as
+ * it has ended. What is computed, on its way and still to be done is then what it was a period before, so
+ * that a longer run goes on in the same way, and needs no more memory however long it is. (What the state does
+ * not show is how far transfers are that share a link; that follows from when they started.)
+ */
+#ifndef CS_ANALYSIS_RECURRENCE_H
+#define CS_ANALYSIS_RECURRENCE_H
+
+#include "sim/trace/trace.h"
+
+typedef struct cs_recurrence {
+    uint32_t n;     /* mini-batches of the shortest period; 0: it is not periodic */
+    cs_time period; /* that they take */
+    uint32_t first; /* mini-batch from which on it is periodic */
+    uint32_t half,
+        end; /* in flight when mini-batch n_batches / 2 enters, and when the last one does;
+                         * it is one of them. 0 of a run that was stopped */
+} cs_recurrence;
+
+/* Periods of up to half of the mini-batches, and 256 of them, are found. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_recurrence_find(const cs_graph *graph, const cs_trace *trace,
+                                           cs_recurrence *found, cs_error *error);
+
+#endif
