@@ -556,7 +556,7 @@ class Files(Case):
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
-        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.assertEqual(process.returncode, 130)
 
     def test_kill(self):
         for delay in (0, 2):

@@ -30,7 +30,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 {
     cs_scenario scenario = {0};
     cs_graph graph = {0};
-    cs_status status = cs_scenario_from(arguments, &scenario, error);
+    cs_status status = cs_scenario_from(context, arguments, &scenario, error);
     if (status == CS_OK)
         cs_log_each(&context->log, CS_LOG_WARNING, &scenario.warnings);
     if (status == CS_OK)

@@ -91,7 +91,7 @@ static cs_status show_plan(const cs_context *context, const cs_arguments *argume
                            cs_error *error)
 {
     cs_scenario scenario = {0};
-    cs_status status = cs_scenario_from(arguments, &scenario, error);
+    cs_status status = cs_scenario_from(context, arguments, &scenario, error);
     const char *output = cs_arguments_value(arguments, "output");
     if (status == CS_OK && output)
         status = save(plan_json(&scenario, error), output, error);

@@ -67,7 +67,7 @@ static cs_status run_point(const void *context, const cJSON *document, const cs_
     cs_scenario scenario = {0};
     cs_simulation simulation = {0};
     cs_simulation_options how = {.progress = progress};
-    cs_status status = cs_scenario_read(document, s->path, &scenario, error);
+    cs_status status = cs_scenario_read_watched(document, s->path, progress, &scenario, error);
     if (status == CS_OK)
         status = cs_simulate(&scenario, &how, &simulation, error);
     if (status == CS_OK) {

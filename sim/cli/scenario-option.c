@@ -40,12 +40,14 @@ cs_status cs_document_from(const cs_arguments *arguments, cJSON **root, cs_error
     return status;
 }
 
-cs_status cs_scenario_from(const cs_arguments *arguments, cs_scenario *scenario, cs_error *error)
+cs_status cs_scenario_from(const cs_context *context, const cs_arguments *arguments,
+                           cs_scenario *scenario, cs_error *error)
 {
     cJSON *root = NULL;
     cs_status status = cs_document_from(arguments, &root, error);
     if (status == CS_OK)
-        status = cs_scenario_read(root, arguments->words[0], scenario, error);
+        status =
+            cs_scenario_read_watched(root, arguments->words[0], context->progress, scenario, error);
     cJSON_Delete(root);
     return status;
 }

@@ -16,8 +16,8 @@ CS_MUST_CHECK cs_status cs_document_from(const cs_arguments *arguments, cJSON **
                                          cs_error *error);
 
 /* Loads the scenario that the first word names, with the changes of --set. */
-CS_MUST_CHECK cs_status cs_scenario_from(const cs_arguments *arguments, cs_scenario *scenario,
-                                         cs_error *error);
+CS_MUST_CHECK cs_status cs_scenario_from(const cs_context *context, const cs_arguments *arguments,
+                                         cs_scenario *scenario, cs_error *error);
 
 /* Prints a JSON value, and frees it. NULL stands for what `error` says already, or for
  * memory that ran out. */

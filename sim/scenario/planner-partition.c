@@ -41,6 +41,7 @@ static cs_status make_plan(cs_draft *draft, const cs_planner *planner, const voi
     cs_status status = cs_scenario_chain(draft->scenario, &draft->root, rules, &chain, error);
     if (status != CS_OK)
         return status;
+    chain.progress = draft->progress;
     status = cs_planner_run(planner, &chain, params, &planned, NULL, &own);
     cs_time bound = cs_planner_bound(&chain);
     cs_chain_finish(&chain);

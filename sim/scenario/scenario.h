@@ -78,6 +78,12 @@ CS_MUST_CHECK cs_status cs_scenario_load(const char *path, const cs_override *ov
 CS_MUST_CHECK cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *scenario,
                                          cs_error *error);
 
+/* The same; planners that the partition names report to `progress`, which may be NULL, and end with
+ * CS_INTERRUPTED when it asks them to. */
+CS_MUST_CHECK cs_status cs_scenario_read_watched(const cJSON *root, const char *path,
+                                                 const cs_progress *progress, cs_scenario *scenario,
+                                                 cs_error *error);
+
 /* The fields of each section, for `sim list` and the documentation; ended by {0}. */
 extern const cs_field cs_scenario_fields[];
 extern const cs_field cs_scenario_model_fields[];
