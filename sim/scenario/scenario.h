@@ -50,7 +50,8 @@ typedef struct cs_scenario {
     struct {
         cs_time promised, bound; /* as cs_planned has them; 0: unknown */
         bool optimal;
-    } search; /* that made plan and pattern, if a planner did; else zero */
+        const char *planner; /* its name */
+    } search;                /* that made plan and pattern, if a planner did; else zero */
     cs_job job;
     cs_lower_options collectives;
     cs_noise noise; /* of every run: what it does is drawn from the run's seed */
