@@ -199,6 +199,7 @@ const cs_command cs_command_export = {
     .min_words = 2,
     .max_words = 2,
     .choices = formats,
+    .names = {NULL, "topologies"},
     .summary = "write a topology, or a run for trace viewers",
     .doc = "topology: writes the devices, switches and links of a topology (one that needs no "
            "parameters, such "

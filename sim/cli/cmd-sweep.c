@@ -14,7 +14,7 @@ enum { PROBES = 64 };
 static const cs_option options[] = {
     {"vary", 'v', "/json/pointer=VALUES",
      "A key of the scenario and its values: 1,2,4  2..32  0..1..0.25  1..64..x2  1..1000..log7",
-     true, NULL},
+     true, NULL, CS_NAMES_POINTERS},
     {"zip", 0, NULL,
      "Take all first values together, then all second ones, instead of every combination", false,
      NULL},
