@@ -70,6 +70,8 @@ hdf5-tools       | h5dump and its kin             | has h5dump
 python3-h5py     | h5py, a second reader of HDF5  | has_module h5py
 libxml2-utils    | xmllint, for SVG               | has xmllint
 man-db           | man, for the manual page       | has man
+zsh              | zsh, for its completion        | has zsh
+fish             | fish, for its completion       | has fish
 groff-base       | groff, for the manual page     | has groff
 '
 

@@ -1,19 +1,15 @@
 #include "plots/gnuplot.h"
 
 #include "sim/base/number.h"
+#include "sim/base/process.h"
 #include "sim/base/text.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ; /* POSIX declares it in no header */
 
 enum { PATH_BYTES = 4096, SAID_BYTES = 1024 };
 
@@ -21,12 +17,6 @@ static const char parameters_name[] = "parameters.gp";
 static const char said_name[] = "gnuplot.txt";
 
 /* ---- the folder ---- */
-
-static const char *temporary_root(void)
-{
-    const char *root = getenv("TMPDIR");
-    return root && *root ? root : "/tmp";
-}
 
 static bool join(char *path, const char *folder, const char *name)
 {
@@ -55,44 +45,22 @@ cs_status cs_gnuplot_close(FILE *out, const char *name, cs_error *error)
 
 cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error)
 {
-    char path[PATH_BYTES];
     *job = (cs_gnuplot){0};
-    if (!join(path, temporary_root(), "sim-plot-XXXXXX"))
-        return cs_error_system(error, CS_IO, "TMPDIR", "cannot be used", ENAMETOOLONG);
-    if (!mkdtemp(path))
-        return cs_error_system(error, CS_IO, path, "cannot create a temporary folder", errno);
-    job->folder = strdup(path);
-    if (!job->folder) {
-        rmdir(path);
-        return cs_error_no_memory(error);
-    }
-    cs_status status = cs_gnuplot_open(job, parameters_name, &job->parameters, error);
+    cs_status status = cs_temporary_folder(&job->temporary, "sim-plot", error);
+    if (status != CS_OK)
+        return status;
+    job->folder = job->temporary.path;
+    status = cs_gnuplot_open(job, parameters_name, &job->parameters, error);
     if (status != CS_OK)
         cs_gnuplot_finish(job);
     return status;
-}
-
-static void remove_folder(const char *folder)
-{
-    char path[PATH_BYTES];
-    DIR *list = opendir(folder);
-    if (!list)
-        return;
-    for (struct dirent *entry; (entry = readdir(list));) {
-        if (entry->d_name[0] != '.' && join(path, folder, entry->d_name))
-            unlink(path);
-    }
-    closedir(list);
-    rmdir(folder);
 }
 
 void cs_gnuplot_finish(cs_gnuplot *job)
 {
     if (job->parameters)
         fclose(job->parameters);
-    if (job->folder)
-        remove_folder(job->folder);
-    free(job->folder);
+    cs_temporary_remove(&job->temporary);
     *job = (cs_gnuplot){0};
 }
 
@@ -153,48 +121,15 @@ static void read_said(const cs_gnuplot *job, char *said)
     pick_line(said);
 }
 
-static int prepare(const cs_gnuplot *job, posix_spawn_file_actions_t *actions)
+static cs_status judge(const cs_gnuplot *job, const cs_process_end *end, const char *program,
+                       cs_error *error)
 {
-    char said[PATH_BYTES];
-    if (!join(said, job->folder, said_name))
-        return ENAMETOOLONG;
-    int code = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (code == 0)
-        code = posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, said,
-                                                O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    return code ? code : posix_spawn_file_actions_adddup2(actions, STDOUT_FILENO, STDERR_FILENO);
-}
-
-/* 0 and the process, or an error number. */
-static int start(const cs_gnuplot *job, char *const *arguments, pid_t *process)
-{
-    posix_spawn_file_actions_t actions;
-    int code = posix_spawn_file_actions_init(&actions);
-    if (code)
-        return code;
-    code = prepare(job, &actions);
-    if (code == 0)
-        code = posix_spawnp(process, arguments[0], &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    return code;
-}
-
-static cs_status wait_for(const cs_gnuplot *job, pid_t process, const char *program,
-                          cs_error *error)
-{
-    int result;
-    pid_t ended;
-    do
-        ended = waitpid(process, &result, 0);
-    while (ended < 0 && errno == EINTR);
-    if (ended < 0)
-        return cs_error_system(error, CS_IO, "gnuplot", "cannot wait for it", errno);
-    if (WIFEXITED(result) && WEXITSTATUS(result) == 0)
-        return CS_OK;
-    if (WIFSIGNALED(result))
-        return cs_error_add(error, CS_FAILED, "gnuplot: %s: ended by signal %d", program,
-                            WTERMSIG(result));
     char said[SAID_BYTES];
+    if (WIFEXITED(end->code) && WEXITSTATUS(end->code) == 0)
+        return CS_OK;
+    if (WIFSIGNALED(end->code))
+        return cs_error_add(error, CS_FAILED, "gnuplot: %s: ended by signal %d", program,
+                            WTERMSIG(end->code));
     read_said(job, said);
     return cs_error_add(error, CS_FAILED, "gnuplot: %s: %s", program, *said ? said : "failed");
 }
@@ -202,23 +137,24 @@ static cs_status wait_for(const cs_gnuplot *job, pid_t process, const char *prog
 static cs_status run(const cs_gnuplot *job, const char *folder, const char *program,
                      cs_error *error)
 {
-    char parameters[PATH_BYTES], script[PATH_BYTES];
-    if (!join(parameters, job->folder, parameters_name) || !join(script, folder, program))
+    char parameters[PATH_BYTES], script[PATH_BYTES], said[PATH_BYTES];
+    cs_process_end end;
+    if (!join(parameters, job->folder, parameters_name) || !join(script, folder, program) ||
+        !join(said, job->folder, said_name))
         return cs_error_system(error, CS_IO, folder, "cannot be used", ENAMETOOLONG);
     if (access(script, R_OK) != 0)
         return cs_error_add(error, CS_FAILED,
                             "%s: cannot read; SIM_PLOTS_DIR can name the folder that holds %s",
                             script, program);
-    char name[] = "gnuplot", plain[] = "--default-settings"; /* not the user's ~/.gnuplot */
-    char *arguments[] = {name, plain, parameters, script, NULL};
-    pid_t process;
-    int code = start(job, arguments, &process);
+    /* not the user's ~/.gnuplot */
+    const char *const words[] = {"gnuplot", "--default-settings", parameters, script, NULL};
+    const int code = cs_process_run(words, &(cs_process_how){.said = said}, &end);
     if (code == ENOENT)
         return cs_error_add(error, CS_FAILED,
                             "gnuplot: not found; plots need gnuplot 5.4 or later in the PATH");
     if (code)
         return cs_error_system(error, CS_IO, "gnuplot", "cannot start", code);
-    return wait_for(job, process, program, error);
+    return judge(job, &end, program, error);
 }
 
 /* Where the programs are: where the user says, where they were installed, or, in a build that was not

@@ -10,13 +10,14 @@
 #ifndef CS_PLOTS_GNUPLOT_H
 #define CS_PLOTS_GNUPLOT_H
 
-#include "sim/base/error.h"
+#include "sim/base/temporary.h"
 
 #include <stdio.h>
 
 typedef struct cs_gnuplot {
-    char *folder;     /* of the data; ends without a slash */
-    FILE *parameters; /* "parameters.gp" in it */
+    cs_temporary temporary;
+    const char *folder; /* of the data, the temporary one; ends without a slash */
+    FILE *parameters;   /* "parameters.gp" in it */
 } cs_gnuplot;
 
 CS_MUST_CHECK cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error);

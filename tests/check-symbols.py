@@ -14,9 +14,7 @@ import sys
 MUTABLE = {
     ('json.c', 'parsing'): 'the lock around a parser that is not made for threads',
     ('plan_periodic-program.c', 'one_at_a_time'): 'the lock around a solver that is not either',
-    ('terminal.c', 'interrupted'): 'set by the handler of Ctrl-C, which has no other place for it',
-    ('child-process.c', 'child'): 'read by the handler of Ctrl-C, which passes it on',
-    ('child-process.c', 'told'): 'set by it',
+    ('interrupt.c', 'state'): 'what the handler of Ctrl-C looks at, which has no other place for it',
     ('plan_periodic-program.c', 'one_at_a_time'): 'the lock around CBC, which keeps globals',
 }
 # Constants that hold pointers are writable for the loader only, which then closes them.

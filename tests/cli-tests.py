@@ -8,8 +8,10 @@ committed. Needs no module beyond the standard library.
 import csv
 import json
 import os
+import pty
 import re
 import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -249,8 +251,8 @@ class Messages(Case):
         self.assertEqual(re.findall(r'^ {0,2}(\w+)', text, re.MULTILINE), ['schedules', '1f1b'])
         self.assertIn(text.split('\n', 1)[1], run('list', 'schedules').stdout)
         listed = json.loads(run('list', 'dp', '--json').stdout)
-        self.assertEqual([(key, [e['name'] for e in of]) for key, of in listed.items()],
-                         [('schedules', ['dp'])])
+        self.assertEqual([(key, [e['name'] for e in of]) for key, of in listed.items()
+                          if not key.endswith('_version')], [('schedules', ['dp'])])
 
     def test_list_of_formulas(self):
         """Of each closed form its figure is said, and whether it is a comparison only."""
@@ -644,8 +646,9 @@ class Output(Case):
         os.remove('plan.json')
         self.assertEqual(json.loads(run('run', resolved, '--no-output', '--json').stdout)['hash'],
                          hashes[0])
-        self.assertEqual(run('plan', 'a.json', '-o', '-').stdout,
-                         run('plan', 'a.json', '--json').stdout)
+        printed = json.loads(run('plan', 'a.json', '--json').stdout)
+        self.assertEqual(json.loads(run('plan', 'a.json', '-o', '-').stdout),
+                         printed['planners'][0]['plan'])
 
     def test_standard_output_fails(self):
         with open('/dev/full', 'w', encoding='utf-8') as full:
@@ -663,6 +666,83 @@ class Output(Case):
                                   stderr=subprocess.DEVNULL)
             self.assertEqual(done.returncode, 1 if fd == 1 else 0)
             self.assertEqual(read('a.h5'), read('b.h5'))
+
+
+class Json(Case):
+    """What --json prints."""
+
+    def test_versions(self):
+        """Of every command that has the option, before all other keys."""
+        version = run('--version').stdout.split()[1]
+        run('run', 'tiny.json', '-o', 'a.h5')
+        planned = ['-s', '/platform={"topology": "ideal", "devices": 2}']
+        cases = [['run', 'tiny.json', '--no-output'], ['check', 'tiny.json'], ['list'],
+                 ['model', 'vgg16'], ['plan', 'tiny.json'], ['plan', 'tiny.json', '-P', 'best', *planned],
+                 ['plan', 'tiny.json', '-P', 'all', *planned],
+                 ['sweep', 'tiny.json', '-v', '/iterations=1,2', '--no-output']]
+        commands = set(re.findall(r'^  (\w+) ', run('--help').stdout, re.MULTILINE))
+        have = {c for c in commands if '--json' in run('help', c).stdout}
+        self.assertEqual(have - {'compare'}, {case[0] for case in cases})  # see test-replay.py
+        for case in cases:
+            done = run(*case, '--json')
+            self.expect(done, 0)
+            printed = json.loads(done.stdout)
+            self.assertEqual(list(printed)[:2], ['schema_version', 'program_version'], case)
+            self.assertEqual((printed['schema_version'], printed['program_version']), (1, version))
+
+    def test_plan_in_one_shape(self):
+        planned = ['-s', '/platform={"topology": "ideal", "devices": 2}']
+        printed = [json.loads(run('plan', 'tiny.json', '--json', *planned, *more).stdout)
+                   for more in ([], ['-P', 'best'], ['-P', 'all'])]
+        for one in printed:
+            self.assertEqual(one['name'], 'tiny')
+            for outcome in one['planners']:
+                self.assertIn('planner', outcome)
+                self.assertEqual(list(outcome['plan'])[:3], ['schema_version', 'model', 'stages'])
+        self.assertEqual([len(one['planners']) for one in printed][:2], [1, 1])
+        self.assertIsNone(printed[0]['planners'][0]['planner'])
+        own = json.loads(run('plan', 'tiny.json', '--json', *planned, '-s', '/schedule/kind=periodic',
+                             '-s', '/schedule/partition=best').stdout)
+        best = printed[1]['planners'][0]
+        self.assertEqual(own['lower_bound_s'], printed[1]['lower_bound_s'])
+        self.assertEqual({key: best[key] for key in own['planners'][0]}, own['planners'][0])
+
+    def test_check(self):
+        """Errors name file, pointer and message; those of another file are where it is named."""
+        done = run('check', 'tiny.json', '--json')
+        self.expect(done, 0)
+        verdict = json.loads(done.stdout)
+        # 4 layers on as many devices: 8 micro-batches of 4 forwards, 4 backwards, 3 messages each way,
+        # and 4 updates
+        self.assertEqual((verdict['valid'], verdict['devices'], verdict['tasks'], verdict['errors']),
+                         (True, 4, 8 * 14 + 4, []))
+        write('model.json', '{"schema_version": 1, "layers": 3}')
+        cases = [
+            (['-s', '/schedule/micro_batches=0', '-s', '/platform/devices=x'],
+             [('tiny.json', '/platform/devices'), ('tiny.json', '/schedule/micro_batches')]),
+            (['-s', '/model={"file": "model.json"}'], [('tiny.json', '/model/file')]),
+            (['-s', '/a: b=1'], [('tiny.json', None)])]
+        for more, places in cases:
+            done = run('check', 'tiny.json', '--json', '-s', '/platform={"topology": "ideal"}', *more)
+            self.expect(done, 3)
+            verdict = json.loads(done.stdout)
+            self.assertFalse(verdict['valid'])
+            found = [(e['file'], e['pointer']) for e in verdict['errors']]
+            for place in places:
+                self.assertIn(place, found)
+            for e in verdict['errors']:  # the parts make up what people read
+                place = e['file'] + (f': {e["pointer"]}' if e['pointer'] else '')
+                self.assertIn(f'{place}: {e["message"]}\n', done.stderr)
+        write('broken.json', '{\n "a": 1,\n}')
+        error, = json.loads(run('check', 'broken.json', '--json').stdout)['errors']
+        self.assertEqual((error['file'], error['pointer']), ('broken.json', None))
+        self.assertTrue(error['message'].startswith('3:1: '), error)
+        done = run('check', 'tiny.json', '--json', '-s',
+                   '/platform={"topology": "ring", "bandwidth": 12, "memory": "16 GB"}')
+        warning, = json.loads(done.stdout)['warnings']
+        self.assertEqual((warning['file'], warning['pointer']), ('tiny.json', '/platform/bandwidth'))
+        self.assertIn(f'tiny.json: /platform/bandwidth: {warning["message"]}\n', done.stderr)
+        self.expect(run('check', 'tiny.json', '--json', '--graph'), 2, '--json excludes')
 
 
 class Files(Case):
@@ -726,7 +806,7 @@ class Files(Case):
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
-        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.assertEqual(process.returncode, 130)
 
     def test_kill(self):
         for delay in (0, 2):
@@ -741,26 +821,93 @@ class Files(Case):
                     os.remove(name)
 
 
+# what is typed, the last word being what the cursor is at: words that must be offered
+COMPLETIONS = [
+    (['ru'], ['run']),
+    (['run', '--fail'], ['--fail-on-oom']),
+    (['run', 'tin'], ['tiny.json']),
+    (['run', '-o', 'tin'], ['tiny.json']),
+    (['list', 'sch'], ['schedules']),
+    (['help', 'compl'], ['completion']),
+    (['run', '--log-level', 'w'], ['warning']),
+    (['plot', '-k', 't'], ['timeline']),
+    (['plan', 'tiny.json', '-P', 'mad'], ['madpipe']),
+    (['plan', 'tiny.json', '--planner', 'madpipe,ex'], ['madpipe,exhaustive']),
+    (['model', 'resnet15'], ['resnet152']),
+    (['model', 'vgg16', '-d', 'h1'], ['h100']),
+    (['calibrate', 'compute', '-m', 'incep'], ['inception_v3']),
+    (['export', 'topology', 'leaf'], ['leaf_spine']),
+    (['export', 'to'], ['topology']),
+    (['run', 'tiny.json', '-s', '/sched'], ['/schedule/']),
+    (['run', 'tiny.json', '--set', '/schedule/mic'], ['/schedule/micro_batches=']),
+    (['run', 'tiny.json', '-s', '/model/uniform/for'], ['/model/uniform/forward=']),
+    (['sweep', 'tiny.json', '-v', '/iter'], ['/iterations=']),
+]
+
+
 class Shell(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment = dict(os.environ, PATH=os.path.dirname(SIM) + ':' + os.environ['PATH'],
+                                HOME=self.folder, TERM='dumb')
+
     def complete(self, *words):
         script = (f'source <("{SIM}" completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
                   '_sim; printf "%s\\n" "${COMPREPLY[@]}"')
         done = subprocess.run(['bash', '-c', script, 'bash', *words], capture_output=True,
-                              text=True, check=True)
+                              text=True, check=True, env=self.environment)
         self.assertEqual(done.stderr, '')
         return done.stdout.split()
 
     @unittest.skipUnless(shutil.which('bash'), 'no bash')
-    def test_completion(self):
-        self.assertEqual(self.complete('sim', 'ru'), ['run'])
+    def test_bash(self):
+        for typed, expected in COMPLETIONS:
+            self.assertEqual(self.complete('sim', *typed), expected, typed)
         self.assertIn('list', self.complete('sim', ''))
-        self.assertEqual(self.complete('sim', 'run', '--fail'), ['--fail-on-oom'])
-        self.assertEqual(self.complete('sim', 'run', 'tin'), ['tiny.json'])
-        self.assertEqual(self.complete('sim', 'list', 'sch'), ['schedules'])
-        self.assertEqual(self.complete('sim', 'help', 'compl'), ['completion'])
-        self.assertEqual(self.complete('sim', 'run', '--log-level', 'w'), ['warning'])
-        self.assertEqual(self.complete('sim', 'plot', '-k', 't'), ['timeline'])
-        self.assertEqual(self.complete('sim', 'run', '-o', 'tin'), ['tiny.json'])
+        # bash has divided it at '='
+        self.assertEqual(self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '=', 'zb'),
+                         ['zb_h1'])
+        self.assertIn('zb_h1', self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '='))
+
+    @unittest.skipUnless(shutil.which('fish'), 'no fish')
+    def test_fish(self):
+        lines = [' '.join(['sim', *typed]) for typed, _ in COMPLETIONS]
+        script = f'"{SIM}" completion fish | source; ' + ' ; '.join(
+            f'complete -C "{line}"; echo END' for line in lines)
+        done = subprocess.run(['fish', '--no-config', '-c', script], capture_output=True, text=True,
+                              check=True, env=self.environment)
+        self.assertEqual(done.stderr, '')
+        answers = done.stdout.split('END\n')
+        for line, answer, (_, expected) in zip(lines, answers, COMPLETIONS):
+            self.assertEqual([row.split('\t')[0] for row in answer.splitlines()], expected, line)
+
+    @unittest.skipUnless(shutil.which('zsh'), 'no zsh')
+    def test_zsh(self):
+        """Typed at a terminal, followed by a tab: what then stands on the line."""
+        leader, follower = pty.openpty()
+        self.addCleanup(os.close, leader)
+        shell = subprocess.Popen(['zsh', '-f', '-i'], stdin=follower, stdout=follower,
+                                 stderr=follower, env=self.environment, start_new_session=True)
+        self.addCleanup(shell.wait)
+        self.addCleanup(shell.kill)
+        os.close(follower)
+
+        def say(text, until):
+            os.write(leader, text.encode())
+            seen, end = '', time.monotonic() + 20
+            while until not in seen and time.monotonic() < end:
+                if select.select([leader], [], [], 0.1)[0]:
+                    seen += os.read(leader, 4096).decode(errors='replace')
+            self.assertIn(until, seen)
+            return seen
+        say(f'PS1=READY\\>; unsetopt zle_bracketed_paste; autoload -Uz compinit; compinit -u -D; '
+            f'source <("{SIM}" completion zsh); stty -echo; bindkey "^I" complete-word; '
+            "show() { print -r -- \"<$BUFFER>\"; BUFFER=; zle .accept-line }; zle -N show; "
+            "bindkey '^X' show; echo SET\"\"UP\n", 'SETUP')
+        for typed, expected in COMPLETIONS:
+            seen = say(' '.join(['sim', *typed]) + '\t\x18', '>')
+            shown = re.findall(r'<(sim .*?)>', seen) or re.findall(r'<(sim .*?)>', say('', '>'))
+            self.assertEqual(shown[-1].split(), ['sim', *typed[:-1], *expected], typed)
 
     @unittest.skipUnless(shutil.which('groff'), 'no groff')
     def test_manual(self):
@@ -825,7 +972,7 @@ class Documentation(Case):
             for entry in listed[group]:
                 headings[group, entry['name']] = prefix + entry['name']
         for group, entries in listed.items():
-            for entry in entries:
+            for entry in entries if isinstance(entries, list) else ():
                 if group in ('models', 'devices') and (group, entry['name']) not in headings:
                     continue  # networks and devices, which the program itself tells
                 heading = headings[group, entry['name']]
@@ -894,7 +1041,7 @@ class Documentation(Case):
                               *small[:1], small[1].replace('12', '6')).stdout)
         keys = {key for key in {*keys_of(result), *keys_of(none)}
                 if not key.startswith('planners[].plan.')}
-        self.assertEqual(set(self.tables['What sim plan --planner --json prints']), keys)
+        self.assertEqual(set(self.tables['What sim plan --json prints']), keys)
 
     def test_statuses(self):
         self.assertEqual(list(self.tables['Exit codes']), ['0', '1', '2', '3', '4', '130'])

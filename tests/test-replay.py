@@ -125,6 +125,7 @@ class Compare(Case):
         a = self.simulate('a.h5')
         b = self.measured(self.simulate('b.h5', '/model/uniform/forward="3 s"'))
         done = json.loads(self.sim('compare', '--json', a, b).stdout)
+        self.assertEqual(list(done)[:2], ['schema_version', 'program_version'])
         pair = done['pairs'][0]
         self.assertEqual(pair['iteration_time']['predicted_s'], 8)
         self.assertEqual(pair['iteration_time']['measured_s'], 12)

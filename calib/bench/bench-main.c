@@ -2,6 +2,7 @@
 
 #include "calib/bench/bench-main.h"
 
+#include "sim/base/interrupt.h"
 #include "sim/cli/terminal.h"
 #ifdef CS_WITH_MPI
 #include "calib/bench/wire.h"
@@ -205,6 +206,7 @@ int cs_bench_main(const cs_backend *backend, int argc, char **argv)
 {
     cs_error error;
     cs_error_init(&error);
+    cs_interrupt_catch(CS_INTERRUPT_GRACE_OF_CHILD);
     if (argc != 3) {
         fprintf(stderr,
                 "usage: %s MODE REQUEST.json (started by `sim calibrate` and `sim replay`)\n",

@@ -1,5 +1,6 @@
 #include "calib/bench/bench-main.h"
 #include "calib/bench/measure.h"
+#include "sim/base/interrupt.h"
 #include "sim/workload/workload.h"
 
 #include <errno.h>
@@ -25,8 +26,6 @@ static void keep_busy(const cs_measure_options *options, pid_t parent)
     cs_measure_report report;
     cs_costs costs;
     cs_error error;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(1);
     endless.time_limit = 1;
@@ -51,7 +50,12 @@ static cs_status start_load(const cs_measure_options *options, uint32_t processe
     if (!load->children)
         return cs_error_no_memory(error);
     for (uint32_t i = 1; i < processes; i++) {
+        sigset_t before;
+        cs_interrupt_hold(&before);
         pid_t child = fork();
+        if (child == 0)
+            cs_interrupt_reset();
+        cs_interrupt_release(&before);
         if (child < 0)
             return cs_error_add(error, CS_FAILED, "fork: no process number %u", i);
         if (child == 0) {

@@ -237,6 +237,15 @@ static cs_status try_move(local_search *l, const move *m, cs_plan_effort effort,
     return status;
 }
 
+/* Of the time that there is: when it ends by itself nobody knows. */
+static cs_status step(const local_search *l, cs_error *error)
+{
+    const double all = cs_time_seconds(l->params->time_budget);
+    const double spent = all - (l->deadline - clock_seconds());
+    return cs_chain_step(l->search.chain, "best", spent > 0 ? (uint64_t)(1e3 * spent) : 0,
+                         (uint64_t)(1e3 * all) + 1, error);
+}
+
 /* Tries the first `most` moves, and goes over to the first that is better. */
 static cs_status try_moves(local_search *l, size_t most, cs_plan_effort effort, bool *better,
                            cs_error *error)
@@ -244,7 +253,9 @@ static cs_status try_moves(local_search *l, size_t most, cs_plan_effort effort, 
     cs_status status = CS_OK;
     *better = false;
     for (size_t i = 0; i < l->n_moves && i < most && !*better && !out_of_time(l); i++) {
-        status = try_move(l, &l->moves[i], effort, better, error);
+        status = step(l, error);
+        if (status == CS_OK)
+            status = try_move(l, &l->moves[i], effort, better, error);
         if (status != CS_OK)
             return status;
     }

@@ -128,3 +128,11 @@ cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain, cs_err
         cs_chain_finish(&made);
     return status;
 }
+
+cs_status cs_chain_step(const cs_chain *chain, const char *what, uint64_t done, uint64_t total,
+                        cs_error *error)
+{
+    return cs_progress_step(chain->progress, what, done, total)
+               ? CS_OK
+               : cs_error_add(error, CS_INTERRUPTED, "interrupted");
+}

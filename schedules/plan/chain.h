@@ -21,6 +21,7 @@
 #ifndef CS_SCHEDULES_CHAIN_H
 #define CS_SCHEDULES_CHAIN_H
 
+#include "sim/base/progress.h"
 #include "sim/workload/model.h"
 
 #include <stdbool.h>
@@ -50,12 +51,13 @@ typedef struct cs_chain {
     double bandwidth; /* of a message, and its latency, as they were given */
     cs_time latency;
     cs_time *sum_forward, *sum_backward;
-    int64_t *sum_weights; /* one copy */
-    int64_t *sum_fixed;   /* bytes held whatever is active: weights and their copies */
-    int64_t *sum_kept;    /* bytes per active micro-batch */
-    int64_t *boundary;    /* a_b, bytes; 0 at both ends */
-    cs_time *message;     /* of a_b over a link, one way; 0 at both ends */
-    cs_arena arena;       /* owns the arrays */
+    int64_t *sum_weights;        /* one copy */
+    int64_t *sum_fixed;          /* bytes held whatever is active: weights and their copies */
+    int64_t *sum_kept;           /* bytes per active micro-batch */
+    int64_t *boundary;           /* a_b, bytes; 0 at both ends */
+    cs_time *message;            /* of a_b over a link, one way; 0 at both ends */
+    const cs_progress *progress; /* of searches on this chain; NULL, unless the caller sets it */
+    cs_arena arena;              /* owns the arrays */
 } cs_chain;
 
 /* Zeroed chains can be finished. */
@@ -65,6 +67,11 @@ void cs_chain_finish(cs_chain *chain);
  * bandwidth; CS_LIMIT when the largest workspace does not fit into the memory. */
 CS_MUST_CHECK cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain,
                                       cs_error *error);
+
+/* What a search does now and then: CS_INTERRUPTED when it is to end. What it finds does not depend on
+ * how often. */
+CS_MUST_CHECK cs_status cs_chain_step(const cs_chain *chain, const char *what, uint64_t done,
+                                      uint64_t total, cs_error *error);
 
 static inline cs_time cs_chain_forward(const cs_chain *chain, uint32_t first, uint32_t end)
 {

@@ -62,8 +62,12 @@ static cs_status plan_exhaustive(const cs_chain *chain, const void *params, cs_p
     cs_plan_search_init(&e.search, chain);
     e.search.program.time_limit = cs_time_seconds(p->time_limit);
     cs_status status = CS_OK;
-    for (uint32_t mask = 0; mask < 1U << (chain->n_layers - 1) && status == CS_OK; mask++)
-        status = cut(&e, mask);
+    const uint32_t n_masks = 1U << (chain->n_layers - 1);
+    for (uint32_t mask = 0; mask < n_masks && status == CS_OK; mask++) {
+        status = cs_chain_step(chain, "exhaustive", mask, n_masks, error);
+        if (status == CS_OK)
+            status = cut(&e, mask);
+    }
     e.search.best.optimal = e.search.proven;
     if (status == CS_OK)
         status = cs_plan_search_result(&e.search, planned, error);

@@ -79,6 +79,7 @@ CS_MUST_CHECK cs_status cs_madpipe_dp(const cs_chain *chain, const cs_madpipe_op
 typedef struct cs_madpipe_allocations {
     uint32_t n, capacity;
     cs_madpipe_allocation *all;
+    uint32_t n_targets; /* that were tried */
     cs_madpipe_work work;
 } cs_madpipe_allocations;
 

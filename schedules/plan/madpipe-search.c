@@ -40,7 +40,10 @@ static cs_status try_target(const cs_chain *chain, const cs_madpipe_options *opt
                             cs_error *error)
 {
     cs_madpipe_allocation one = {0};
-    cs_status status = cs_madpipe_dp(chain, options, target, &one, &found->work, error);
+    cs_status status = cs_chain_step(chain, "madpipe", found->n_targets++,
+                                     (uint64_t)options->iterations + options->scan, error);
+    if (status == CS_OK)
+        status = cs_madpipe_dp(chain, options, target, &one, &found->work, error);
     if (status != CS_OK)
         return status;
     *promised = one.plan.n_stages > 0 ? one.promised : CS_TIME_MAX;

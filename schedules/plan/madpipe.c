@@ -233,7 +233,9 @@ static cs_status no_allocation(const cs_chain *chain, const cs_madpipe_options *
         cs_madpipe_allocation tried = {0};
         bool known = found.plan.n_stages > 0 || low > INT64_MAX / 2;
         with.memory = known ? low + (high - low) / 2 : 2 * low + 1;
-        status = cs_madpipe_dp(&with, options, total, &tried, &work, error);
+        status = cs_chain_step(chain, "madpipe: memory that it would take", 0, 0, error);
+        if (status == CS_OK)
+            status = cs_madpipe_dp(&with, options, total, &tried, &work, error);
         if (tried.plan.n_stages > 0) {
             cs_madpipe_allocation_finish(&found);
             found = tried;
@@ -285,7 +287,9 @@ static cs_status plan(const cs_chain *chain, const void *params, cs_planned *pla
     for (uint32_t i = 0; i < found.n && status == CS_OK; i++) {
         if (found.all[i].promised >= below(&so_far))
             break;
-        status = schedule(chain, with, &found.all[i], &so_far, error);
+        status = cs_chain_step(chain, "madpipe: patterns", i, found.n, error);
+        if (status == CS_OK)
+            status = schedule(chain, with, &found.all[i], &so_far, error);
     }
     if (status == CS_OK && so_far.best.pattern.period == 0)
         status = no_pattern(chain, &found, &so_far, error);

@@ -31,6 +31,8 @@ cs_status cs_error_addv(cs_error *error, cs_status status, const char *format, v
     }
     if (used > 0)
         *end = '\n';
+    if (error->stored < CS_ERROR_PLACES)
+        error->places[error->stored].file = error->places[error->stored].pointer = 0;
     error->stored++;
     return status;
 }
@@ -44,13 +46,49 @@ cs_status cs_error_add(cs_error *error, cs_status status, const char *format, ..
     return status;
 }
 
+/* The last message may not have been stored; the number then belongs to another one. */
+void cs_error_place(cs_error *error, size_t file, size_t pointer)
+{
+    if (!error || error->stored != error->count || error->stored > CS_ERROR_PLACES)
+        return;
+    const uint32_t last = error->stored - 1;
+    error->places[last].file = (uint16_t)file;
+    error->places[last].pointer = (uint16_t)pointer;
+}
+
+bool cs_error_message_at(const cs_error *error, uint32_t i, cs_error_message *message)
+{
+    const char *line = error->text;
+    if (i >= error->stored)
+        return false;
+    for (uint32_t k = 0; k < i; k++)
+        line = strchr(line, '\n') + 1;
+    const size_t bytes = strcspn(line, "\n");
+    const size_t file = i < CS_ERROR_PLACES ? error->places[i].file : 0;
+    const size_t pointer = i < CS_ERROR_PLACES ? error->places[i].pointer : 0;
+    size_t before = file + (pointer > 0 ? pointer + 2 : 0);
+    if (before > 0 && before < bytes)
+        before += 1 + (line[before + 1] == ' '); /* ":" or ": " */
+    if (before > bytes)                          /* it was cut off within the place */
+        before = 0;
+    *message = (cs_error_message){.file = line,
+                                  .pointer = line + file + 2,
+                                  .text = line + before,
+                                  .file_bytes = before > 0 ? (int)file : 0,
+                                  .pointer_bytes = before > 0 ? (int)pointer : 0,
+                                  .text_bytes = (int)(bytes - before)};
+    return true;
+}
+
 cs_status cs_error_system(cs_error *error, cs_status status, const char *place, const char *what,
                           int code)
 {
     char reason[128];
     if (strerror_r(code, reason, sizeof(reason)) != 0)
         snprintf(reason, sizeof(reason), "error %d", code);
-    return cs_error_add(error, status, "%s: %s: %s", place, what, reason);
+    (void)cs_error_add(error, status, "%s: %s: %s", place, what, reason);
+    cs_error_place(error, strlen(place), 0);
+    return status;
 }
 
 cs_status cs_error_no_memory(cs_error *error)

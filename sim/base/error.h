@@ -9,12 +9,15 @@
  * a plain value: no allocation, so it can also say that memory ran out.
  *
  * A message reads "place: what is wrong and what would be right", the place being
- * "file: /json/pointer" or "file:line:column".
+ * "file: /json/pointer" or "file:line:column"; who wrote it may say which part is the place
+ * (cs_error_place), for those who hand it on to programs.
  */
 #ifndef CS_BASE_ERROR_H
 #define CS_BASE_ERROR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* name, exit code of the program, description for its manual; those of one code together */
@@ -38,13 +41,16 @@ typedef enum cs_status {
 #define CS_MUST_CHECK       __attribute__((warn_unused_result))
 #define CS_PRINTF(fmt, arg) __attribute__((format(printf, fmt, arg)))
 
-enum { CS_ERROR_TEXT_BYTES = 4096 };
+enum { CS_ERROR_TEXT_BYTES = 4096, CS_ERROR_PLACES = 64 };
 
 typedef struct cs_error {
     cs_status status; /* of the first message; CS_OK while there is none */
     uint32_t count;   /* messages added */
     uint32_t stored;  /* messages that fit into text */
     char text[CS_ERROR_TEXT_BYTES];
+    struct {
+        uint16_t file, pointer; /* bytes; 0: there is none */
+    } places[CS_ERROR_PLACES];  /* of the first messages that are stored */
 } cs_error;
 
 void cs_error_init(cs_error *error);
@@ -58,6 +64,19 @@ cs_status cs_error_addv(cs_error *error, cs_status status, const char *format, v
 /* "place: what: reason", the reason being that of an errno: "f.json: cannot read: Permission denied". */
 cs_status cs_error_system(cs_error *error, cs_status status, const char *place, const char *what,
                           int code);
+
+/* The message that was added last begins with a file of that many bytes, and then, where `pointer` > 0,
+ * with ": " and a pointer of that many. */
+void cs_error_place(cs_error *error, size_t file, size_t pointer);
+
+/* A message, taken apart; what has no place has a file of 0 bytes. */
+typedef struct cs_error_message {
+    const char *file, *pointer, *text;
+    int file_bytes, pointer_bytes, text_bytes;
+} cs_error_message;
+
+/* Message number `i` of those that are stored; false behind the last. */
+bool cs_error_message_at(const cs_error *error, uint32_t i, cs_error_message *message);
 
 /* The usual message for a failed allocation. */
 cs_status cs_error_no_memory(cs_error *error);

@@ -164,15 +164,20 @@ static cs_status begin_beside(cs_file_draft *draft, const char *path, cs_error *
     draft->temporary = draft->path ? temporary_name(draft->path) : NULL;
     if (!draft->temporary)
         return cs_error_no_memory(error);
+    sigset_t before;
+    cs_interrupt_hold(&before);
     int fd = create_temporary(draft->temporary, strlen(draft->temporary) - 6);
-    if (fd >= 0 && close(fd) == 0)
-        return CS_OK;
-    cs_status status = cs_error_system(error, CS_IO, path, "cannot create", errno);
+    const int code = errno;
+    draft->leftover = fd >= 0 ? cs_leftover_file(draft->temporary) : NULL;
+    cs_interrupt_release(&before);
     if (fd < 0) { /* it is not ours to remove */
         free(draft->temporary);
         draft->temporary = NULL;
+        return cs_error_system(error, CS_IO, path, "cannot create", code);
     }
-    return status;
+    if (close(fd) != 0)
+        return cs_error_system(error, CS_IO, path, "cannot create", errno);
+    return draft->leftover ? CS_OK : cs_error_no_memory(error);
 }
 
 cs_status cs_file_draft_begin(cs_file_draft *draft, const char *path, cs_error *error)
@@ -253,6 +258,8 @@ void cs_file_draft_drop(cs_file_draft *draft)
         return;
     if (draft->path && draft->temporary && !is_direct(draft))
         unlink(draft->temporary);
+    cs_leftover_forget(draft->leftover);
+    draft->leftover = NULL;
     free(draft->temporary);
     free(draft->path);
     draft->path = draft->temporary = NULL;

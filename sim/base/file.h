@@ -4,12 +4,14 @@
  * and renamed: a reader sees the earlier file or the complete new one, never a part, whatever
  * happens in between (full disk, SIGKILL). A link is followed: the file behind it is replaced. The
  * new file has the permissions of any new file (the umask), not those of the earlier one. What
- * exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is written in place.
+ * exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is written in place. The
+ * temporary file is gone when the program is interrupted (interrupt.h).
  */
 #ifndef CS_BASE_FILE_H
 #define CS_BASE_FILE_H
 
 #include "sim/base/error.h"
+#include "sim/base/interrupt.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +25,7 @@ CS_MUST_CHECK cs_status cs_file_read(const char *path, size_t limit, char **text
 typedef struct cs_file_draft {
     char *path;      /* the final name */
     char *temporary; /* the name to write to, in the same folder; of a device, its own name */
+    cs_leftover *leftover;
 } cs_file_draft;
 
 /* Creates the temporary file, empty, so that an unwritable folder is known before the work starts.

@@ -53,7 +53,9 @@ static cs_status fail(checker *c, const char *where, const char *format, ...)
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
     find_line(c, where, &line, &column);
-    return cs_error_add(c->error, CS_INVALID, "%s:%zu:%zu: %s", c->name, line, column, message);
+    (void)cs_error_add(c->error, CS_INVALID, "%s:%zu:%zu: %s", c->name, line, column, message);
+    cs_error_place(c->error, strlen(c->name), 0);
+    return CS_INVALID;
 }
 
 static bool goes_on(const checker *c, const char *at)

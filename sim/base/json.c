@@ -115,8 +115,10 @@ cs_status cs_json_invalid(const cs_json_place *place, cs_error *error, const cha
     va_start(arguments, format);
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
-    return cs_error_add(error, CS_INVALID, "%s: %s%s%s", root->file, shown, *shown ? ": " : "",
-                        message);
+    (void)cs_error_add(error, CS_INVALID, "%s: %s%s%s", root->file, shown, *shown ? ": " : "",
+                       message);
+    cs_error_place(error, strlen(root->file), strlen(shown));
+    return CS_INVALID;
 }
 
 cs_status cs_json_pass_on(const cs_json_place *place, const cs_error *from, cs_error *error)

@@ -2,7 +2,8 @@
 
 #include "sim/base/file.h"
 #include "sim/base/json.h"
-#include "sim/cli/child-process.h"
+#include "sim/base/process.h"
+#include "sim/base/temporary.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -134,38 +135,28 @@ static cs_status check_output(const cJSON *request, cs_error *error)
     return status;
 }
 
-/* A new file for the request; the caller removes it. */
-static cs_status write_request(const cJSON *request, char *path, size_t size, cs_error *error)
+/* A file for the request; the caller removes it. */
+static cs_status write_request(const cJSON *request, cs_temporary *file, cs_error *error)
 {
-    const char *folder = getenv("TMPDIR");
     char *json = cs_json_print(request);
-    if (!json)
-        return cs_error_no_memory(error);
-    snprintf(path, size, "%s/sim-request-XXXXXX", folder ? folder : "/tmp");
-    int descriptor = mkstemp(path);
-    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-    bool written = file && fputs(json, file) >= 0;
-    if (file && fclose(file) != 0)
-        written = false;
+    cs_status status = json ? cs_temporary_file(file, "sim-request", json, strlen(json), error)
+                            : cs_error_no_memory(error);
     free(json);
-    if (written)
-        return CS_OK;
-    if (descriptor >= 0)
-        unlink(path);
-    return cs_error_add(error, CS_IO, "%s: %s", path, strerror(errno));
+    return status;
 }
 
 /* ---- running it ---- */
 
 /* Open MPI refuses to start as root, to start more processes than cores, binds them where it likes
- * (programs bind themselves), and says at length that a program failed. When it is told to end, it
- * gives processes seconds to save what they have. Other MPIs take no notice of these. */
+ * (programs bind themselves), and says at length that a program failed. Told to end, it waits twice for
+ * so many seconds before it kills its processes; by then they have ended by themselves, as they were told
+ * to. Other MPIs take no notice of these. */
 static bool set_environment(void)
 {
     static const char *const settings[][2] = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                               {"OMPI_MCA_hwloc_base_binding_policy", "none"},
                                               {"OMPI_MCA_orte_execute_quiet", "1"},
-                                              {"OMPI_MCA_odls_base_sigkill_timeout", "10"},
+                                              {"OMPI_MCA_odls_base_sigkill_timeout", "0"},
                                               {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                                               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
     size_t n = sizeof(settings) / sizeof(settings[0]) - (geteuid() == 0 ? 0 : 2);
@@ -176,7 +167,8 @@ static bool set_environment(void)
 }
 
 /* What the program has told of itself is told once. One that is alone always does. */
-static cs_status judge(const cs_child_end *end, bool listened, const char *program, cs_error *error)
+static cs_status judge(const cs_process_end *end, bool listened, const char *program,
+                       cs_error *error)
 {
     const int code = WEXITSTATUS(end->code);
     if (WIFEXITED(end->code) && code == 0)
@@ -213,12 +205,12 @@ static cs_status check_alone(cs_error *error)
     return CS_OK;
 }
 
-static cs_status start(char *const *words, bool listen, cs_error *error)
+static cs_status start(const char *const *words, bool listen, cs_error *error)
 {
-    cs_child_end end;
+    cs_process_end end;
     if (!set_environment())
         return cs_error_no_memory(error);
-    int code = cs_child_run(words, listen, &end);
+    int code = cs_process_run(words, &(cs_process_how){.listen = listen, .gentle = true}, &end);
     if (code != 0)
         return cs_error_add(error, CS_FAILED, "%s: %s%s", words[0], strerror(code),
                             strcmp(words[0], "mpirun") == 0
@@ -238,11 +230,12 @@ static const char *launcher_of(const cs_arguments *arguments)
 }
 
 /* "mpirun --hostfile hosts", divided at blanks, then -n, their number and the program. */
-static cs_status start_together(const char *launcher, uint32_t processes, char *const *program,
-                                cs_error *error)
+static cs_status start_together(const char *launcher, uint32_t processes,
+                                const char *const *program, cs_error *error)
 {
     enum { WORDS_MAX = 64, PROGRAM_WORDS = 3 };
-    char text[1024], number[16], n[] = "-n", *rest, *words[WORDS_MAX + PROGRAM_WORDS + 3];
+    char text[1024], number[16], *rest;
+    const char *words[WORDS_MAX + PROGRAM_WORDS + 3];
     size_t count = 0;
     if ((size_t)snprintf(text, sizeof(text), "%s", launcher ? launcher : "mpirun") >= sizeof(text))
         return cs_error_add(error, CS_USAGE, "--launcher is too long");
@@ -254,7 +247,7 @@ static cs_status start_together(const char *launcher, uint32_t processes, char *
     if (count == 0)
         return cs_error_add(error, CS_USAGE, "--launcher is empty");
     snprintf(number, sizeof(number), "%u", processes);
-    words[count++] = n;
+    words[count++] = "-n";
     words[count++] = number;
     for (size_t i = 0; i < PROGRAM_WORDS; i++)
         words[count++] = program[i];
@@ -266,7 +259,8 @@ static cs_status start_together(const char *launcher, uint32_t processes, char *
 cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t processes,
                                const cs_arguments *arguments, cJSON *request, cs_error *error)
 {
-    char program[PATH_MAX], path[PATH_MAX], name[32];
+    char program[PATH_MAX];
+    cs_temporary file;
     cs_status status = find(backend, program, sizeof(program), error);
     if (status == CS_OK)
         status = check_output(request, error);
@@ -274,13 +268,12 @@ cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t p
         return status;
     if (!add_texts(arguments, request))
         return cs_error_no_memory(error);
-    status = write_request(request, path, sizeof(path), error);
+    status = write_request(request, &file, error);
     if (status != CS_OK)
         return status;
-    snprintf(name, sizeof(name), "%s", mode);
-    char *words[] = {program, name, path, NULL};
+    const char *const words[] = {program, mode, file.path, NULL};
     status = processes > 0 ? start_together(launcher_of(arguments), processes, words, error)
                            : start(words, false, error);
-    unlink(path);
+    cs_temporary_remove(&file);
     return status;
 }

@@ -4,6 +4,7 @@ static const cs_option options[] = {
     CS_OPTION_SET,
     {"resolved", 0, NULL, "Print the scenario with every default written out", false, NULL},
     {"graph", 0, NULL, "Print the task graph, one task a line", false, NULL},
+    {"json", 0, NULL, "Print the verdict, errors and warnings as one JSON object", false, NULL},
     {0},
 };
 
@@ -26,11 +27,95 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
     return CS_OK;
 }
 
+/* ---- for programs ---- */
+
+static cJSON *text_of(const char *text, int bytes)
+{
+    char copy[CS_ERROR_TEXT_BYTES];
+    snprintf(copy, sizeof(copy), "%.*s", bytes, text);
+    return cJSON_CreateString(copy);
+}
+
+static bool add_message(cJSON *list, const cs_error_message *message)
+{
+    cJSON *object = cJSON_CreateObject();
+    return cJSON_AddItemToArray(list, object) &&
+           cJSON_AddItemToObject(object, "file",
+                                 message->file_bytes > 0
+                                     ? text_of(message->file, message->file_bytes)
+                                     : cJSON_CreateNull()) &&
+           cJSON_AddItemToObject(object, "pointer",
+                                 message->pointer_bytes > 0
+                                     ? text_of(message->pointer, message->pointer_bytes)
+                                     : cJSON_CreateNull()) &&
+           cJSON_AddItemToObject(object, "message", text_of(message->text, message->text_bytes));
+}
+
+static bool add_messages(cJSON *root, const char *key, const cs_error *messages)
+{
+    cs_error_message message;
+    cJSON *list = cJSON_AddArrayToObject(root, key);
+    for (uint32_t i = 0; list && cs_error_message_at(messages, i, &message); i++)
+        list = add_message(list, &message) ? list : NULL;
+    return list != NULL;
+}
+
+static bool add_size(cJSON *root, const char *key, bool known, uint32_t n)
+{
+    return cJSON_AddItemToObject(root, key, known ? cJSON_CreateNumber(n) : cJSON_CreateNull());
+}
+
+static cJSON *verdict(const char *file, const cs_error *errors, const cs_error *warnings,
+                      const cs_graph *graph)
+{
+    const bool valid = errors->count == 0;
+    cJSON *root = cJSON_CreateObject();
+    if (cJSON_AddStringToObject(root, "file", file) &&
+        cJSON_AddBoolToObject(root, "valid", valid) &&
+        add_size(root, "tasks", valid, graph->n_tasks) &&
+        add_size(root, "devices", valid, graph->n_devices) &&
+        add_messages(root, "errors", errors) &&
+        add_size(root, "errors_left_out", true, errors->count - errors->stored) &&
+        add_messages(root, "warnings", warnings))
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}
+
+/* What is wrong with the input is an answer; that this machine failed is none. */
+static bool is_verdict(cs_status status)
+{
+    return status == CS_OK || status == CS_INVALID || status == CS_OVERFLOW || status == CS_LIMIT;
+}
+
+static cs_status print_verdict(const cs_context *context, const char *file, cs_status status,
+                               const cs_error *errors, const cs_error *warnings,
+                               const cs_graph *graph, cs_error *error)
+{
+    if (!is_verdict(status))
+        return status;
+    const cs_status printed =
+        cs_print_json(verdict(file, errors, warnings, graph), context->out, error);
+    return status == CS_OK ? printed : status;
+}
+
+static cs_status check_options(const cs_arguments *arguments, cs_error *error)
+{
+    if (cs_arguments_flag(arguments, "json") &&
+        (cs_arguments_flag(arguments, "resolved") || cs_arguments_flag(arguments, "graph")))
+        return cs_error_add(error, CS_USAGE, "check: --json excludes --resolved and --graph");
+    return CS_OK;
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_scenario scenario = {0};
     cs_graph graph = {0};
-    cs_status status = cs_scenario_from(arguments, &scenario, error);
+    cs_status status = check_options(arguments, error);
+    if (status != CS_OK)
+        return status;
+    const bool json = cs_arguments_flag(arguments, "json");
+    status = cs_scenario_from(context, arguments, &scenario, error);
     if (status == CS_OK)
         cs_log_each(&context->log, CS_LOG_WARNING, &scenario.warnings);
     if (status == CS_OK)
@@ -38,7 +123,10 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
             cs_schedule_graph(scenario.schedule, &scenario.job, scenario.params, &graph, error);
     if (status == CS_OK)
         status = cs_lower_check(&graph, &scenario.platform, &scenario.collectives, error);
-    if (status == CS_OK)
+    if (json)
+        status = print_verdict(context, arguments->words[0], status, error, &scenario.warnings,
+                               &graph, error);
+    else if (status == CS_OK)
         status = print(context, arguments, &scenario, &graph, error);
     cs_graph_finish(&graph);
     cs_scenario_finish(&scenario);
@@ -51,9 +139,11 @@ const cs_command cs_command_check = {
     .min_words = 1,
     .max_words = 1,
     .summary = "check a scenario without running it",
-    .doc = "Reads the scenario, builds everything that the simulation would start from, and checks "
-           "the "
-           "task graph for deadlocks. Errors name file and JSON pointer.",
+    .doc =
+        "Reads the scenario, builds everything that the simulation would start from, and checks "
+        "the "
+        "task graph for deadlocks. Errors name file and JSON pointer; with --json they are objects "
+        "of a list, on standard output.",
     .options = options,
     .run = run,
 };

@@ -1,5 +1,7 @@
 #include "plots/viewer.h"
 #include "sim/base/file.h"
+#include "sim/base/process.h"
+#include "sim/base/temporary.h"
 #include "sim/base/text.h"
 #include "sim/cli/command.h"
 #include "sim/cli/output-name.h"
@@ -7,15 +9,10 @@
 #include "topologies/fabric-json.h"
 #include "topologies/platform-picture.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ; /* POSIX declares it in no header */
 
 static const cs_option options[] = {
     {"output", 'o', "FILE",
@@ -36,22 +33,34 @@ static cs_status run_graphviz(const char *format, const char *input, const char 
                               cs_error *error)
 {
     char option[16];
-    pid_t process;
-    int result = 0;
+    cs_process_end end;
     snprintf(option, sizeof(option), "-T%.8s", format);
     const char *const words[] = {"dot", option, "-o", output, input, NULL};
-    char *arguments[sizeof(words) / sizeof(words[0])]; /* which exec's interface wants not const */
-    memcpy(arguments, words, sizeof(words));
-    if (posix_spawnp(&process, "dot", NULL, NULL, arguments, environ) != 0)
+    if (cs_process_run(words, &(cs_process_how){0}, &end) != 0)
         return cs_error_add(error, CS_FAILED,
                             "export: Graphviz (dot) is not installed; write FILE.dot instead");
-    pid_t ended;
-    do
-        ended = waitpid(process, &result, 0);
-    while (ended < 0 && errno == EINTR);
-    if (ended > 0 && WIFEXITED(result) && WEXITSTATUS(result) == 0)
+    if (WIFEXITED(end.code) && WEXITSTATUS(end.code) == 0)
         return CS_OK;
     return cs_error_add(error, CS_FAILED, "export: Graphviz (dot) failed on %s", input);
+}
+
+/* The picture is complete or not there, as all results are. */
+static cs_status draw(const char *text, size_t length, const char *output, const char *format,
+                      cs_error *error)
+{
+    cs_temporary input = {0};
+    cs_file_draft draft;
+    cs_status status = cs_file_draft_begin(&draft, output, error);
+    if (status != CS_OK)
+        return status;
+    status = cs_temporary_file(&input, "sim-export", text, length, error);
+    if (status == CS_OK)
+        status = run_graphviz(format, input.path, draft.temporary, error);
+    if (status == CS_OK)
+        status = cs_file_draft_commit(&draft, error);
+    cs_file_draft_drop(&draft);
+    cs_temporary_remove(&input);
+    return status;
 }
 
 /* The graph as a text; allocated. */
@@ -77,24 +86,9 @@ static cs_status write_picture(const cs_platform *platform, const char *output, 
     cs_status status = dot_text(platform, &text, &length, error);
     if (status != CS_OK)
         return status;
-    if (strcmp(format, "dot") == 0) {
-        status = cs_file_write(output, text, length, error);
-        free(text);
-        return status;
-    }
-    char input[4096];
-    const char *folder = getenv("TMPDIR");
-    snprintf(input, sizeof(input), "%s/sim-export-XXXXXX", folder && *folder ? folder : "/tmp");
-    const int file = mkstemp(input);
-    if (file < 0 || close(file) != 0)
-        status = cs_error_add(error, CS_IO, "%s: cannot write a temporary file", input);
-    if (status == CS_OK)
-        status = cs_file_write(input, text, length, error);
+    status = strcmp(format, "dot") == 0 ? cs_file_write(output, text, length, error)
+                                        : draw(text, length, output, format, error);
     free(text);
-    if (status == CS_OK)
-        status = run_graphviz(format, input, output, error);
-    if (file >= 0)
-        (void)unlink(input);
     return status;
 }
 
@@ -154,7 +148,8 @@ static cs_status unknown_topology(const char *name, cs_error *error)
                         cs_guess_text(&guess));
 }
 
-static cs_status export_topology(const cs_arguments *arguments, const char *output, cs_error *error)
+static cs_status export_topology(const cs_context *context, const cs_arguments *arguments,
+                                 const char *output, cs_error *error)
 {
     const char *what = arguments->words[1];
     const cs_status checked = cs_output_check(arguments, "output", cs_endings_of_topologies, error);
@@ -169,7 +164,7 @@ static cs_status export_topology(const cs_arguments *arguments, const char *outp
     of_scenario.words = path;
     of_scenario.n_words = 1;
     cs_scenario scenario = {0};
-    cs_status status = cs_scenario_from(&of_scenario, &scenario, error);
+    cs_status status = cs_scenario_from(context, &of_scenario, &scenario, error);
     if (status == CS_OK)
         status = write_platform(&scenario.platform, output, error);
     cs_scenario_finish(&scenario);
@@ -193,7 +188,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     const char *given = cs_arguments_value(arguments, "output");
     const char *output = given ? given : "-";
     if (strcmp(arguments->words[0], "topology") == 0)
-        return export_topology(arguments, output, error);
+        return export_topology(context, arguments, output, error);
     if (strcmp(arguments->words[0], "trace") == 0)
         return export_trace(context, arguments, output, error);
     return cs_error_add(error, CS_USAGE, "export: unknown \"%s\"; known: topology, trace",
@@ -206,6 +201,7 @@ const cs_command cs_command_export = {
     .min_words = 2,
     .max_words = 2,
     .choices = formats,
+    .names = {NULL, "topologies"},
     .summary = "write a topology, or a run for trace viewers",
     .doc = "topology: writes the devices, switches and links of a topology (one that needs no "
            "parameters, such "

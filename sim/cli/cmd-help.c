@@ -1,5 +1,8 @@
 #include "sim/cli/command.h"
+#include "sim/cli/complete.h"
+#include "sim/cli/completion-code.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static const cs_option no_options[] = {{0}};
@@ -28,26 +31,36 @@ const cs_command cs_command_help = {
     .run = run_help,
 };
 
-static const char *const shells[] = {"bash", NULL};
-
 static cs_status run_completion(const cs_context *context, const cs_arguments *arguments,
                                 cs_error *error)
 {
-    if (strcmp(arguments->words[0], "bash") != 0)
-        return cs_error_add(error, CS_USAGE, "completion: unknown shell \"%s\"; known: bash",
-                            arguments->words[0]);
-    cs_document_bash(context->out);
+    const char *shell = arguments->words[0], *code = cs_completion_code(shell);
+    if (strcmp(shell, "words") == 0) {
+        cs_complete(arguments->words + 1, arguments->n_words - 1, context->out);
+        return CS_OK;
+    }
+    if (!code)
+        return cs_error_add(error, CS_USAGE,
+                            "completion: unknown shell \"%s\"; known: bash, zsh, fish", shell);
+    if (arguments->n_words > 1)
+        return cs_error_add(error, CS_USAGE, "completion: \"%s\" is one argument too many",
+                            arguments->words[1]);
+    fputs(code, context->out);
     return CS_OK;
 }
 
 const cs_command cs_command_completion = {
     .name = "completion",
-    .words = "bash",
+    .words = "bash | zsh | fish | words -- WORD...",
     .min_words = 1,
-    .max_words = 1,
-    .choices = shells,
+    .max_words = SIZE_MAX,
+    .choices = cs_completion_shells,
     .summary = "print completion code for a shell",
-    .doc = "Prints code that completes the arguments of sim: `source <(sim completion bash)`.",
+    .doc =
+        "Prints code that completes the arguments of sim, names of planners, models, devices and "
+        "topologies included, and pointers into the scenario that was typed: "
+        "`source <(sim completion bash)` or zsh; `sim completion fish | source`.\n\n"
+        "That code calls `sim completion words` with what was typed.",
     .options = no_options,
     .run = run_completion,
 };

@@ -3,6 +3,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
+#include "sim/cli/listed.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/sweep-fields.h"
 #include "sim/cli/wrap.h"
@@ -48,9 +49,11 @@ static bool topology_at(size_t i, entry *out)
     return at != NULL;
 }
 
+enum { MODEL_KINDS = 3 }; /* that come before the models with names */
+
 static bool model_at(size_t i, entry *out)
 {
-    const entry entries[] = {
+    const entry entries[MODEL_KINDS] = {
         {"file", "layers from a file (scenarios/model-format.md), as `sim import` writes it", NULL,
          cs_scenario_model_fields},
         {"uniform", "a chain of equal layers", NULL, cs_scenario_uniform_fields},
@@ -119,12 +122,39 @@ static bool section_at(size_t i, entry *out)
 static const struct {
     const char *name;
     bool (*at)(size_t i, entry *out);
+    size_t first; /* whose name a user may say */
 } sections[] = {
-    {"schedules", schedule_at}, {"planners", planner_at}, {"topologies", topology_at},
-    {"models", model_at},       {"devices", device_at},   {"sections", section_at},
+    {"schedules", schedule_at},        {"planners", planner_at}, {"topologies", topology_at},
+    {"models", model_at, MODEL_KINDS}, {"devices", device_at},   {"sections", section_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
+
+bool cs_listed_each(const char *section,
+                    void (*found)(void *context, const char *name, const char *summary),
+                    void *context)
+{
+    for (size_t s = 0; s < N_SECTIONS; s++) {
+        entry one;
+        if (strcmp(sections[s].name, section) != 0)
+            continue;
+        for (size_t i = sections[s].first; sections[s].at(i, &one); i++)
+            found(context, one.name, one.summary);
+        return true;
+    }
+    return false;
+}
+
+const cs_field *cs_listed_fields(const char *section, const char *name)
+{
+    for (size_t s = 0; s < N_SECTIONS; s++) {
+        entry one;
+        for (size_t i = 0; strcmp(sections[s].name, section) == 0 && sections[s].at(i, &one); i++)
+            if (strcmp(one.name, name) == 0)
+                return one.fields;
+    }
+    return NULL;
+}
 
 static const char *const section_names[] = {"schedules", "planners", "topologies", "models",
                                             "devices",   "sections", NULL};

@@ -17,7 +17,8 @@ static const cs_option options[] = {
     {"batch", 'b', "SAMPLES", "Samples of a batch (default: 1)", false, NULL},
     CS_OPTION_IMAGE,
     CS_OPTION_PARAM,
-    {"device", 'd', "DEVICE", "Whose times to estimate (sim list devices), or a file", false, NULL},
+    {"device", 'd', "DEVICE", "Whose times to estimate (sim list devices), or a file", false, NULL,
+     "devices"},
     {"precision", 0, "NAME", "Numbers (default: torch_dtype of CONFIG.json, else fp32)", false,
      cs_precision_names},
     {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
@@ -238,6 +239,7 @@ const cs_command cs_command_model = {
     .words = "NAME|CONFIG.json",
     .min_words = 1,
     .max_words = 1,
+    .names = {"models"},
     .summary = "make a model from an architecture, with times estimated on a device",
     .doc =
         "Builds the network of that name (sim list models), or the one that the config.json of a "

@@ -10,7 +10,8 @@
 
 static const cs_option options[] = {
     {"planner", 'P', "NAME[,NAME...]",
-     "Let these planners make plans, and compare them: `sim list planners`, or all", true, NULL},
+     "Let these planners make plans, and compare them: `sim list planners`, or all", true, NULL,
+     "planners"},
     {"param", 'p', "NAME=VALUE",
      "A parameter of the planners that have it, or one of how layers are counted: kept, "
      "weight_copies, count_update, count_workspace",
@@ -88,16 +89,49 @@ static cJSON *plan_json(const cs_scenario *scenario, cs_error *error)
     return root;
 }
 
+/* What is known of a plan that a planner made for the schedule. */
+static bool add_search(const cs_scenario *scenario, cJSON *object)
+{
+    const cs_time promised = scenario->search.promised, period = scenario->pattern.period;
+    if (!(scenario->search.planner
+              ? cJSON_AddStringToObject(object, "planner", scenario->search.planner)
+              : cJSON_AddNullToObject(object, "planner")))
+        return false;
+    return (promised == 0 ||
+            cJSON_AddNumberToObject(object, "promised_period_s", cs_time_seconds(promised))) &&
+           (!scenario->search.planner ||
+            cJSON_AddBoolToObject(object, "proven_optimal", scenario->search.optimal)) &&
+           (period == 0 || cJSON_AddNumberToObject(object, "period_s", cs_time_seconds(period)));
+}
+
+/* In the shape of cs_comparison_json, so that a program reads both alike. */
+static cJSON *report_json(const cs_scenario *scenario, cs_error *error)
+{
+    const cs_time bound = scenario->search.bound;
+    cJSON *root = cJSON_CreateObject(), *object = cJSON_CreateObject(), *list = NULL;
+    if (cJSON_AddStringToObject(root, "name", scenario->name) &&
+        (bound == 0 || bound == CS_TIME_MAX ||
+         cJSON_AddNumberToObject(root, "lower_bound_s", cs_time_seconds(bound))))
+        list = cJSON_AddArrayToObject(root, "planners");
+    if (!list || !cJSON_AddItemToArray(list, object))
+        cJSON_Delete(object);
+    else if (add_search(scenario, object) &&
+             cJSON_AddItemToObject(object, "plan", plan_json(scenario, error)))
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}
+
 static cs_status show_plan(const cs_context *context, const cs_arguments *arguments,
                            cs_error *error)
 {
     cs_scenario scenario = {0};
-    cs_status status = cs_scenario_from(arguments, &scenario, error);
+    cs_status status = cs_scenario_from(context, arguments, &scenario, error);
     const char *output = cs_arguments_value(arguments, "output");
     if (status == CS_OK && output)
         status = save(plan_json(&scenario, error), output, error);
     if (status == CS_OK && !is_printed(output) && cs_arguments_flag(arguments, "json"))
-        status = cs_print_json(plan_json(&scenario, error), context->out, error);
+        status = cs_print_json(report_json(&scenario, error), context->out, error);
     else if (status == CS_OK && !is_printed(output))
         print_table(&scenario, context->out);
     cs_scenario_finish(&scenario);

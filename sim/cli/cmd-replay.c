@@ -85,13 +85,12 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 {
     cs_scenario scenario = {0};
     uint32_t backend = 0;
-    (void)context;
     cJSON *request = cJSON_CreateObject();
     cs_status status = request ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK)
         status = cs_arguments_choice(arguments, "backend", backends, &backend, error);
     if (status == CS_OK)
-        status = cs_scenario_from(arguments, &scenario, error);
+        status = cs_scenario_from(context, arguments, &scenario, error);
     if (status == CS_OK)
         status = fill(arguments, &scenario, request, error);
     if (status == CS_OK)

@@ -162,7 +162,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_scenario scenario = {0};
     outcome made = {0};
     char *output = NULL;
-    cs_status status = cs_scenario_from(arguments, &scenario, error);
+    cs_status status = cs_scenario_from(context, arguments, &scenario, error);
     if (status == CS_OK)
         cs_log_each(&context->log, CS_LOG_WARNING, &scenario.warnings);
     if (status == CS_OK)

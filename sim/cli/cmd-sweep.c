@@ -15,7 +15,7 @@ enum { PROBES = 64 };
 static const cs_option options[] = {
     {"vary", 'v', "/json/pointer=VALUES",
      "A key of the scenario and its values: 1,2,4  2..32  0..1..0.25  1..64..x2  1..1000..log7",
-     true, NULL},
+     true, NULL, CS_NAMES_POINTERS},
     {"zip", 0, NULL,
      "Take all first values together, then all second ones, instead of every combination", false,
      NULL},
@@ -68,7 +68,7 @@ static cs_status run_point(const void *context, const cJSON *document, const cs_
     cs_scenario scenario = {0};
     cs_simulation simulation = {0};
     cs_simulation_options how = {.progress = progress};
-    cs_status status = cs_scenario_read(document, s->path, &scenario, error);
+    cs_status status = cs_scenario_read_watched(document, s->path, progress, &scenario, error);
     if (status == CS_OK)
         status = cs_simulate(&scenario, &how, &simulation, error);
     if (status == CS_OK) {

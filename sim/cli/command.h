@@ -21,7 +21,12 @@ typedef struct cs_option {
     const char *doc;            /* one sentence, without a full stop */
     bool repeats;               /* may be given several times; else the last one counts */
     const char *const *choices; /* words that completion offers, ended by NULL; or NULL */
+    const char
+        *names; /* of a section of `sim list` that it offers, or CS_NAMES_POINTERS; or NULL */
 } cs_option;
+
+/* Pointers into the scenario that the command line names. */
+#define CS_NAMES_POINTERS "pointers"
 
 enum { CS_OPTIONS_MAX = 24 }; /* of one command, the common ones included; checked by a test */
 
@@ -53,9 +58,10 @@ typedef struct cs_command {
     const char *words; /* the arguments that are no options: "SCENARIO.json" */
     size_t min_words, max_words;
     const char *const
-        *choices;        /* for the first word, ended by NULL, or cs_choose_command; or NULL */
-    const char *summary; /* one line */
-    const char *doc;     /* paragraphs, separated by blank lines */
+        *choices;         /* for the first word, ended by NULL, or cs_choose_command; or NULL */
+    const char *names[2]; /* of the first two words, as an option has them */
+    const char *summary;  /* one line */
+    const char *doc;      /* paragraphs, separated by blank lines */
     const cs_option *options;
     cs_status (*run)(const cs_context *context, const cs_arguments *arguments, cs_error *error);
 } cs_command;
@@ -101,8 +107,7 @@ CS_MUST_CHECK cs_status cs_arguments_jobs(const cs_arguments *arguments, uint32_
 void cs_command_print_usage(FILE *out);
 void cs_command_print_help(const cs_command *command, FILE *out);
 
-/* The manual page sim(1), and completion for bash. */
+/* The manual page sim(1). */
 void cs_document_man(FILE *out);
-void cs_document_bash(FILE *out);
 
 #endif

@@ -255,6 +255,7 @@ static cs_status compare(cs_comparison *c, const cs_context *context, const cs_a
                      "takes all for the lone one from device 0 to 1");
     if (status == CS_OK)
         c->bound = cs_planner_bound(&c->chain);
+    c->chain.progress = context->progress;
     for (uint32_t i = 0; i < c->n && status == CS_OK; i++) {
         status = run_planner(c, context, &c->outcomes[i], error);
         if (status == CS_OK)

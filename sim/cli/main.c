@@ -1,3 +1,4 @@
+#include "sim/base/interrupt.h"
 #include "sim/cli/command.h"
 #include "sim/cli/terminal.h"
 #include "version.h"
@@ -71,6 +72,7 @@ static void open_standard_streams(void)
 int main(int argc, char **argv)
 {
     open_standard_streams();
+    cs_interrupt_catch(CS_INTERRUPT_GRACE);
     gsl_set_error_handler_off(); /* it would abort; our calls check */
     cs_terminal terminal;
     cs_terminal_init(&terminal);

@@ -1,5 +1,7 @@
 #include "sim/cli/scenario-option.h"
 
+#include "version.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,20 +42,42 @@ cs_status cs_document_from(const cs_arguments *arguments, cJSON **root, cs_error
     return status;
 }
 
-cs_status cs_scenario_from(const cs_arguments *arguments, cs_scenario *scenario, cs_error *error)
+cs_status cs_scenario_from(const cs_context *context, const cs_arguments *arguments,
+                           cs_scenario *scenario, cs_error *error)
 {
     cJSON *root = NULL;
     cs_status status = cs_document_from(arguments, &root, error);
     if (status == CS_OK)
-        status = cs_scenario_read(root, arguments->words[0], scenario, error);
+        status =
+            cs_scenario_read_watched(root, arguments->words[0], context->progress, scenario, error);
     cJSON_Delete(root);
     return status;
 }
 
+/* Moves the keys of `root` behind the versions. */
+static cJSON *with_versions(cJSON *root)
+{
+    cJSON *all = cJSON_CreateObject();
+    bool done = cJSON_AddNumberToObject(all, "schema_version", CS_PRINTED_SCHEMA_VERSION) &&
+                cJSON_AddStringToObject(all, "program_version", SIM_VERSION);
+    while (done && root->child) {
+        cJSON *item = cJSON_DetachItemViaPointer(root, root->child);
+        done = cJSON_AddItemToObject(all, item->string, item);
+        if (!done)
+            cJSON_Delete(item);
+    }
+    cJSON_Delete(root);
+    if (done)
+        return all;
+    cJSON_Delete(all);
+    return NULL;
+}
+
 cs_status cs_print_json(cJSON *root, FILE *out, cs_error *error)
 {
-    char *text = root ? cs_json_print(root) : NULL;
-    cJSON_Delete(root);
+    cJSON *all = root ? with_versions(root) : NULL;
+    char *text = all ? cs_json_print(all) : NULL;
+    cJSON_Delete(all);
     if (!text)
         return cs_error_or_no_memory(error);
     fputs(text, out);

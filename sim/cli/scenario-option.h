@@ -7,7 +7,8 @@
 
 #define CS_OPTION_SET                                                                              \
     {                                                                                              \
-        "set", 's', "/json/pointer=VALUE", "Change the scenario before it is read", true, NULL     \
+        "set", 's', "/json/pointer=VALUE", "Change the scenario before it is read", true, NULL,    \
+            CS_NAMES_POINTERS                                                                      \
     }
 
 /* Loads the file that the first word names, with the changes of --set; its document is the caller's,
@@ -16,10 +17,14 @@ CS_MUST_CHECK cs_status cs_document_from(const cs_arguments *arguments, cJSON **
                                          cs_error *error);
 
 /* Loads the scenario that the first word names, with the changes of --set. */
-CS_MUST_CHECK cs_status cs_scenario_from(const cs_arguments *arguments, cs_scenario *scenario,
-                                         cs_error *error);
+CS_MUST_CHECK cs_status cs_scenario_from(const cs_context *context, const cs_arguments *arguments,
+                                         cs_scenario *scenario, cs_error *error);
 
-/* Prints a JSON value, and frees it. NULL stands for what `error` says already, or for
+/* Of what --json prints, of every command: grows when a key changes its meaning or goes away. */
+enum { CS_PRINTED_SCHEMA_VERSION = 1 };
+
+/* Prints an object, with the versions of this format and of the program before its keys, and frees it.
+ * NULL stands for what `error` says already, or for
  * memory that ran out. */
 CS_MUST_CHECK cs_status cs_print_json(cJSON *root, FILE *out, cs_error *error);
 

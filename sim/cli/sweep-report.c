@@ -2,6 +2,8 @@
 
 #include "sim/base/number.h"
 #include "sim/base/units.h"
+#include "sim/cli/scenario-option.h"
+#include "version.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -328,7 +330,8 @@ static void print_agreements(const cs_sweep_results *results, FILE *out)
 cs_status cs_sweep_report_json(const cs_space *space, const cs_journal *journal,
                                const cs_sweep_results *results, FILE *out, cs_error *error)
 {
-    fputs("{\"points\": [", out);
+    fprintf(out, "{\"schema_version\": %d, \"program_version\": \"%s\",\n\"points\": [",
+            CS_PRINTED_SCHEMA_VERSION, SIM_VERSION);
     for (uint32_t i = 0; i < results->n_points; i++) {
         fputs(i > 0 ? ",\n" : "\n", out);
         cs_status status = print_point(space, journal, results, i, out, error);

@@ -1,31 +1,13 @@
 #include "sim/cli/terminal.h"
 
-#include <signal.h>
+#include "sim/base/interrupt.h"
+
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-/* Set by the signal handler, which has no other place to leave its message. */
-static volatile sig_atomic_t interrupted;
-
-static void note_signal(int signal)
-{
-    (void)signal;
-    interrupted = 1;
-}
 
 void cs_terminal_init(cs_terminal *terminal)
 {
     *terminal = (cs_terminal){.shows = isatty(STDERR_FILENO) == 1};
-}
-
-static void catch_signals(cs_terminal *terminal)
-{
-    terminal->catches = true;
-    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
 }
 
 static double since(const struct timespec *then, const struct timespec *now)
@@ -49,21 +31,22 @@ static void show(cs_terminal *terminal, const char *what, uint64_t done, uint64_
         return;
     terminal->latest = now;
     terminal->shown = true;
-    double percent = total > 0 ? 100.0 * (double)done / (double)total : 0;
-    double left =
-        done > 0 ? since(&terminal->started, &now) * ((double)total / (double)done - 1) : 0;
-    fprintf(stderr, "\r\033[K%s: %.0f %%, %.0f s left", what, percent, left);
+    const double so_far = since(&terminal->started, &now);
+    if (total > 0)
+        fprintf(stderr, "\r\033[K%s: %.0f %%, %.0f s left", what,
+                100.0 * (double)done / (double)total,
+                done > 0 ? so_far * ((double)total / (double)done - 1) : 0);
+    else
+        fprintf(stderr, "\r\033[K%s: %.0f s", what, so_far);
     fflush(stderr);
 }
 
 static bool step(void *context, const char *what, uint64_t done, uint64_t total)
 {
     cs_terminal *terminal = context;
-    if (!terminal->catches)
-        catch_signals(terminal);
     if (terminal->shows)
         show(terminal, what, done, total);
-    return !interrupted;
+    return !cs_interrupt_asked();
 }
 
 cs_progress cs_terminal_progress(cs_terminal *terminal)

@@ -8,7 +8,6 @@
 
 typedef struct cs_terminal {
     bool shows;              /* standard error is a terminal */
-    bool catches;            /* signals ask the work to stop */
     bool shown;              /* a line of progress is on it */
     struct timespec started; /* of the work that is going on */
     struct timespec latest;  /* when the line was last written */
@@ -17,9 +16,7 @@ typedef struct cs_terminal {
 
 void cs_terminal_init(cs_terminal *terminal);
 
-/* Progress that writes to it. From its first step on the first Ctrl-C (or SIGTERM) asks the work to
- * stop, so that it can clean up, and the second one kills the program; before, as for commands that
- * never take a step, the first one does. */
+/* Progress that writes to it, and asks the work to stop after Ctrl-C (sim/base/interrupt.h). */
 cs_progress cs_terminal_progress(cs_terminal *terminal);
 
 /* Wipes the line of progress. */

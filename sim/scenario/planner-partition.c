@@ -27,8 +27,10 @@ static cs_status add_place(const cs_json_place *place, cs_status status, const c
     const cs_json_place *root = place;
     while (root->up)
         root = root->up;
-    return cs_error_add(error, status, "%s: %s: %s", root->file,
-                        cs_json_pointer(place, pointer, sizeof(pointer)), from->text);
+    cs_json_pointer(place, pointer, sizeof(pointer));
+    (void)cs_error_add(error, status, "%s: %s: %s", root->file, pointer, from->text);
+    cs_error_place(error, strlen(root->file), strlen(pointer));
+    return status;
 }
 
 static cs_status make_plan(cs_draft *draft, const cs_planner *planner, const void *params,
@@ -41,6 +43,7 @@ static cs_status make_plan(cs_draft *draft, const cs_planner *planner, const voi
     cs_status status = cs_scenario_chain(draft->scenario, &draft->root, rules, &chain, error);
     if (status != CS_OK)
         return status;
+    chain.progress = draft->progress;
     status = cs_planner_run(planner, &chain, params, &planned, NULL, &own);
     cs_time bound = cs_planner_bound(&chain);
     cs_chain_finish(&chain);
@@ -48,6 +51,7 @@ static cs_status make_plan(cs_draft *draft, const cs_planner *planner, const voi
         return add_place(place, status, &own, error);
     draft->scenario->plan = planned.plan;
     draft->scenario->pattern = planned.pattern;
+    draft->scenario->search.planner = planner->name;
     draft->scenario->search.promised = planned.promised;
     draft->scenario->search.optimal = planned.optimal;
     draft->scenario->search.bound = planned.pattern.period > 0 ? bound : 0;

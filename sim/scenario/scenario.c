@@ -156,12 +156,15 @@ static cs_status keep_net(cs_draft *draft, cs_error *error)
 }
 
 static cs_status read_scenario(const cJSON *root, const char *path, bool unplanned,
-                               cs_scenario *scenario, cs_error *error)
+                               const cs_progress *progress, cs_scenario *scenario, cs_error *error)
 {
     *scenario = (cs_scenario){0};
     cs_arena_init(&scenario->arena);
-    cs_draft draft = {
-        .path = path, .root = {.file = path}, .unplanned = unplanned, .scenario = scenario};
+    cs_draft draft = {.path = path,
+                      .root = {.file = path},
+                      .unplanned = unplanned,
+                      .progress = progress,
+                      .scenario = scenario};
     cs_status status = read_into(&draft, root, error);
     if (status == CS_OK)
         status = keep_net(&draft, error);
@@ -175,13 +178,19 @@ static cs_status read_scenario(const cJSON *root, const char *path, bool unplann
 cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *scenario,
                            cs_error *error)
 {
-    return read_scenario(root, path, false, scenario, error);
+    return read_scenario(root, path, false, NULL, scenario, error);
+}
+
+cs_status cs_scenario_read_watched(const cJSON *root, const char *path, const cs_progress *progress,
+                                   cs_scenario *scenario, cs_error *error)
+{
+    return read_scenario(root, path, false, progress, scenario, error);
 }
 
 cs_status cs_scenario_read_unplanned(const cJSON *root, const char *path, cs_scenario *scenario,
                                      cs_error *error)
 {
-    return read_scenario(root, path, true, scenario, error);
+    return read_scenario(root, path, true, NULL, scenario, error);
 }
 
 cs_status cs_scenario_load(const char *path, const cs_override *overrides, size_t n_overrides,

@@ -52,7 +52,8 @@ typedef struct cs_scenario {
     struct {
         cs_time promised, bound; /* as cs_planned has them; 0: unknown */
         bool optimal;
-    } search; /* that made plan and pattern, if a planner did; else zero */
+        const char *planner; /* its name */
+    } search;                /* that made plan and pattern, if a planner did; else zero */
     cs_job job;
     cs_lower_options collectives;
     cs_noise noise; /* of every run: what it does is drawn from the run's seed */
@@ -79,6 +80,12 @@ CS_MUST_CHECK cs_status cs_scenario_load(const char *path, const cs_override *ov
  * of `path`. */
 CS_MUST_CHECK cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *scenario,
                                          cs_error *error);
+
+/* The same; planners that the partition names report to `progress`, which may be NULL, and end with
+ * CS_INTERRUPTED when it asks them to. */
+CS_MUST_CHECK cs_status cs_scenario_read_watched(const cJSON *root, const char *path,
+                                                 const cs_progress *progress, cs_scenario *scenario,
+                                                 cs_error *error);
 
 /* The fields of each section, for `sim list` and the documentation; ended by {0}. */
 extern const cs_field cs_scenario_fields[];

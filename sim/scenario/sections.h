@@ -70,6 +70,7 @@ typedef struct cs_draft {
     const char *path;
     cs_json_place root;
     bool unplanned; /* nothing is built from the plan on */
+    const cs_progress *progress;
     cs_top_section top;
     cs_model_section model;
     cs_uniform_section uniform;

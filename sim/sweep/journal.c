@@ -2,6 +2,7 @@
 
 #include "sim/base/file.h"
 #include "sim/base/hash.h"
+#include "sim/base/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -229,11 +230,14 @@ static cs_status open_nameless(cs_journal *journal, cs_error *error)
         snprintf(name, sizeof(name), "%s/sim-sweep-XXXXXX", folder && *folder ? folder : "/tmp");
     if (length >= (int)sizeof(name))
         return cs_error_add(error, CS_IO, "TMPDIR: is too long");
+    sigset_t before;
+    cs_interrupt_hold(&before);
     journal->file = mkstemp(name);
-    if (journal->file < 0)
-        return fail(journal, "cannot create", error);
-    unlink(name);
-    return CS_OK;
+    cs_status status = journal->file < 0 ? fail(journal, "cannot create", error) : CS_OK;
+    if (status == CS_OK)
+        unlink(name);
+    cs_interrupt_release(&before);
+    return status;
 }
 
 static cs_status open_file(cs_journal *journal, cs_error *error)

@@ -1,0 +1,264 @@
+#define _GNU_SOURCE /* syscall */
+
+#include "sim/base/interrupt.h"
+
+#include "sim/base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096, ENTRIES_BYTES = 4096 };
+
+typedef enum what { A_FILE, A_FOLDER, A_PROCESS, A_GENTLE_PROCESS } what;
+
+/* A node is never freed but used again: the handler may be reading it in another thread. */
+struct cs_leftover {
+    cs_leftover *next; /* set before the node is published, then constant */
+    _Atomic(char *) path;
+    atomic_int group;
+    what kind;
+    atomic_bool taken;
+};
+
+/* What a signal handler needs. */
+static struct {
+    _Atomic(cs_leftover *) first;
+    pthread_mutex_t mutex; /* of adding */
+    volatile sig_atomic_t asked, pressed, looks, gentle;
+    atomic_int held;         /* by how many calls of cs_interrupt_hold */
+    atomic_bool over, ended; /* the program is to end; somebody ends it */
+    timer_t timer;
+    int grace; /* ms; 0: there is no timer */
+} state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+
+enum { N_ENDS = sizeof(ends) / sizeof(ends[0]) };
+
+/* ---- the end, in a signal handler: only what is safe there ---- */
+
+struct entry { /* as the kernel writes it */
+    uint64_t inode, offset;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+static void remove_folder(const char *path)
+{
+    _Alignas(struct entry) char entries[ENTRIES_BYTES];
+    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long length;
+    if (folder < 0)
+        return;
+    while ((length = syscall(SYS_getdents64, folder, entries, sizeof(entries))) > 0) {
+        for (long at = 0; at < length;) {
+            const struct entry *one = (const struct entry *)(const void *)(entries + at);
+            (void)unlinkat(folder, one->name, 0); /* of "." and ".." it refuses */
+            at += one->length;
+        }
+    }
+    close(folder);
+    (void)rmdir(path);
+}
+
+static void signal_processes(int number, bool gentle_only)
+{
+    for (cs_leftover *at = atomic_load(&state.first); at; at = at->next) {
+        const int group = atomic_load(&at->group);
+        if (group > 0 && (at->kind == A_GENTLE_PROCESS || !gentle_only))
+            (void)kill(-group, number);
+    }
+}
+
+static void remove_paths(void)
+{
+    for (cs_leftover *at = atomic_load(&state.first); at; at = at->next) {
+        const char *path = atomic_exchange(&at->path, NULL);
+        if (path && at->kind == A_FOLDER)
+            remove_folder(path);
+        else if (path)
+            (void)unlink(path);
+    }
+}
+
+/* A thread that comes second waits for the first one's _exit. */
+static void end_now(void)
+{
+    static const char wipe[] = "\r\033[K", message[] = "sim: error: interrupted\n";
+    while (atomic_exchange(&state.ended, true))
+        (void)pause();
+    signal_processes(SIGKILL, false);
+    remove_paths();
+    if (isatty(STDERR_FILENO) == 1)
+        (void)!write(STDERR_FILENO, wipe, sizeof(wipe) - 1);
+    (void)!write(STDERR_FILENO, message, sizeof(message) - 1);
+    _exit(cs_status_exit_code(CS_INTERRUPTED));
+}
+
+/* Now, or, while something is being made that is not known here yet, when that is done. Other threads
+ * (OpenBLAS has some) get signals too: to block them in one would not do. */
+static void end_soon(void)
+{
+    atomic_store(&state.over, true);
+    if (atomic_load(&state.held) == 0)
+        end_now();
+}
+
+/* Each of the two waits takes half of the grace. */
+static bool start_timer(void)
+{
+    const struct itimerspec once = {
+        .it_value = {state.grace / 2000, state.grace / 2 % 1000 * 1000000L}};
+    return state.grace > 0 && timer_settime(state.timer, 0, &once, NULL) == 0;
+}
+
+/* First those that may end by themselves are asked to; then, in case that the message has not come
+ * through, they are told to. */
+static void handle(int number)
+{
+    const int saved = errno;
+    const bool first = !state.asked && (state.looks || state.gentle);
+    const bool second = number == SIGALRM && !state.pressed;
+    state.asked = 1;
+    state.pressed = second;
+    if (!(first || second) || !start_timer())
+        end_soon();
+    else
+        signal_processes(second ? SIGTERM : SIGUSR1, true);
+    errno = saved;
+}
+
+/* ---- signals ---- */
+
+static void fill_set(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGALRM);
+    for (int i = 0; i < N_ENDS; i++)
+        sigaddset(set, ends[i]);
+}
+
+void cs_interrupt_catch(int grace)
+{
+    struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART}, before;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    fill_set(&action.sa_mask);
+    state.grace = timer_create(CLOCK_MONOTONIC, &event, &state.timer) == 0 ? grace : 0;
+    (void)sigaction(SIGALRM, &action, NULL);
+    for (int i = 0; i < N_ENDS; i++)
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            (void)sigaction(ends[i], &action, NULL);
+}
+
+void cs_interrupt_reset(void)
+{
+    struct sigaction now;
+    for (int i = 0; i < N_ENDS; i++)
+        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == handle)
+            (void)signal(ends[i], SIG_DFL);
+    (void)signal(SIGALRM, SIG_DFL);
+    atomic_store(&state.over, false);
+}
+
+bool cs_interrupt_asked(void)
+{
+    state.looks = 1;
+    return state.asked != 0;
+}
+
+void cs_interrupt_hold(sigset_t *before)
+{
+    sigset_t held;
+    fill_set(&held);
+    (void)pthread_sigmask(SIG_BLOCK, &held, before);
+    /* not within another call: what that one makes is to be known first */
+    if (atomic_fetch_add(&state.held, 1) == 0 && atomic_load(&state.over))
+        end_now();
+}
+
+void cs_interrupt_release(const sigset_t *before)
+{
+    if (atomic_fetch_sub(&state.held, 1) == 1 && atomic_load(&state.over))
+        end_now();
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* ---- the list ---- */
+
+/* With signals held back: the handler never finds it half made. */
+static cs_leftover *take_node(what kind)
+{
+    cs_leftover *node = atomic_load(&state.first);
+    while (node && atomic_load(&node->taken))
+        node = node->next;
+    if (!node) {
+        node = calloc(1, sizeof(*node));
+        if (!node)
+            return NULL;
+        node->next = atomic_load(&state.first);
+        atomic_store(&state.first, node);
+    }
+    node->kind = kind;
+    atomic_store(&node->taken, true);
+    return node;
+}
+
+static cs_leftover *add(what kind, const char *path, pid_t group)
+{
+    sigset_t before;
+    char *copy = path ? strdup(path) : NULL;
+    if (path && !copy)
+        return NULL;
+    cs_interrupt_hold(&before);
+    pthread_mutex_lock(&state.mutex);
+    cs_leftover *node = take_node(kind);
+    if (node) {
+        atomic_store(&node->group, group);
+        atomic_store(&node->path, copy);
+    }
+    state.gentle += node && kind == A_GENTLE_PROCESS;
+    pthread_mutex_unlock(&state.mutex);
+    if (!node)
+        free(copy);
+    cs_interrupt_release(&before);
+    return node;
+}
+
+cs_leftover *cs_leftover_file(const char *path)
+{
+    return add(A_FILE, path, 0);
+}
+
+cs_leftover *cs_leftover_folder(const char *path)
+{
+    return add(A_FOLDER, path, 0);
+}
+
+cs_leftover *cs_leftover_process(pid_t group, bool gentle)
+{
+    return add(gentle ? A_GENTLE_PROCESS : A_PROCESS, NULL, group);
+}
+
+void cs_leftover_forget(cs_leftover *leftover)
+{
+    sigset_t before;
+    if (!leftover)
+        return;
+    cs_interrupt_hold(&before);
+    pthread_mutex_lock(&state.mutex);
+    free(atomic_exchange(&leftover->path, NULL)); /* the handler may have it: then it is NULL */
+    atomic_store(&leftover->group, 0);
+    state.gentle -= leftover->kind == A_GENTLE_PROCESS;
+    atomic_store(&leftover->taken, false);
+    pthread_mutex_unlock(&state.mutex);
+    cs_interrupt_release(&before);
+}
