@@ -1,5 +1,6 @@
 #include "schedules/cdp.h"
 
+#include "schedules/pipeline.h"
 #include "schedules/residents.h"
 
 #include <stdlib.h>
@@ -22,6 +23,8 @@ typedef struct holder {
     uint32_t slot, update;
     uint32_t version;                               /* newest that it has been given */
     uint32_t installed;                             /* by this task, or CS_NONE */
+    uint32_t installed_before;                      /* likewise the version before that */
+    uint32_t sent;                                  /* the last message with its weights */
     uint32_t forward, backward;                     /* its last ones, or CS_NONE */
     uint32_t forward_policy[2], backward_policy[2]; /* by LAGS; CS_NONE: current version */
 } holder;
@@ -36,6 +39,8 @@ typedef struct generator {
     bool zero;            /* states travel */
     bool sharded;         /* zero with a barrier: device j keeps the states of stage j */
     bool whole;           /* activations are freed at the end of a micro-batch */
+    bool replaces;        /* CS_CDP_REPLACE */
+    cs_time interval;     /* cs_cdp_interval */
     uint32_t *classes;    /* by backward or not, stage, holder, variant; made when needed */
     uint32_t *messages;   /* by cargo, stage, holders; likewise */
     holder *holders;      /* N per stage */
@@ -63,8 +68,24 @@ uint32_t cs_cdp_holders(const cs_cdp_params *params, cs_cdp_rule rule, uint32_t 
     return 1;
 }
 
-/* Theta_t is made when the last micro-batch of t - 1 ends its backward on stage j (from 0), at step
- * 2Nt + 2N - 1 - j; micro-batch i starts its forward there in step 2Nt + 2i + j. */
+cs_time cs_cdp_interval(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule)
+{
+    cs_time T = 0, last;
+    bool own_devices = params->setting != CS_CDP_SINGLE_GPU && params->setting != CS_CDP_PIPELINE;
+    if (rule == CS_CDP_DP || params->delay != CS_CDP_UNIFORM || !own_devices || params->n == 1)
+        return 0;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const cs_layer_sum *sum = &job->stages[s];
+        cs_time backward = cs_pipeline_add(sum->backward_input, sum->backward_weight);
+        T = cs_pipeline_add(T, cs_pipeline_time(job, s, sum->forward));
+        T = cs_pipeline_add(T, cs_pipeline_time(job, s, backward));
+    }
+    /* where the last start does not fit, the run does not either, and says so */
+    return cs_time_mul(T, job->iterations, &last) ? T / params->n : 0;
+}
+
+/* Theta_t is made by the backward of the last micro-batch of t - 1 on stage j (from 0), in step
+ * 2Nt + 2N - 3 - j; micro-batch i starts its forward there in step 2Nt + 2i + j. */
 bool cs_cdp_lags(cs_cdp_rule rule, uint32_t n, uint32_t i, uint32_t j)
 {
     return rule == CS_CDP_V1 || (rule != CS_CDP_DP && i + j + 1 < n);
@@ -178,7 +199,8 @@ static uint32_t make_class(const generator *c, bool backward, uint32_t j, uint32
                     .weights = held->slot,
                     .policy = policy + 1, /* CS_NONE + 1 is 0 */
                     .duration =
-                        backward ? sum->backward_input + sum->backward_weight : sum->forward};
+                        backward ? sum->backward_input + sum->backward_weight : sum->forward,
+                    .interval = !backward && j == 0 ? c->interval : 0};
     if (variant & MAKES)
         cls.duration += sum->update;
     uint32_t made = cs_builder_class(c->builder, &cls);
@@ -203,8 +225,8 @@ static uint32_t class_of(const generator *c, bool backward, uint32_t j, uint32_t
 }
 
 /* What is sent is a buffer at the sender meanwhile; activations and their gradients are one at the
- * receiver until they are read, all else until it has arrived. Weights that arrive are a version.
- * */
+ * receiver until they are read, all else until it has arrived. Weights that arrive are a version;
+ * those that replace the ones before go from place to place without buffers. */
 static uint32_t make_message(const generator *c, cargo what, uint32_t j, uint32_t from, uint32_t to)
 {
     uint32_t next = what == ACTIVATIONS ? j + 1 : what == OUTPUT_GRADIENTS ? j - 1 : j;
@@ -223,6 +245,8 @@ static uint32_t make_message(const generator *c, cargo what, uint32_t j, uint32_
                     .weights = what == WEIGHTS ? holder_of(c, j, to)->slot : CS_NONE,
                     .bytes = bytes};
     uint32_t made = cs_builder_class(c->builder, &cls);
+    if (what == WEIGHTS && c->replaces)
+        return made;
     cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, sender, bytes, false);
     cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, sender, -bytes, true);
     if (what == STATES) {
@@ -296,6 +320,8 @@ static void make_holder(const generator *c, uint32_t j, uint32_t at)
     uint32_t device = device_of(c, j, at);
     holder *held = holder_of(c, j, at);
     *held = (holder){.installed = CS_NONE,
+                     .installed_before = CS_NONE,
+                     .sent = CS_NONE,
                      .forward = CS_NONE,
                      .backward = CS_NONE,
                      .forward_policy = {CS_NONE, CS_NONE},
@@ -315,61 +341,80 @@ static void make_holder(const generator *c, uint32_t j, uint32_t at)
         cs_builder_compute(c->builder, CS_UPDATE, j, device, held->slot, c->job->stages[j].update);
 }
 
+/* The next version comes to a holder, or is made there, by a task. */
+static void install(holder *held, uint32_t task)
+{
+    held->version++;
+    held->installed_before = held->installed;
+    held->installed = task;
+}
+
 /* Gives the holder that does micro-batch g a version of stage j, if it lacks it, from the holder
- * `from` or else from the one that made it; after `after`.
+ * `from`; after `after`.
  *
  * It takes the place of the version before, which must have come, and with fixed versions have been
- * read: in the paper's time steps the receiver's forward is N - 1 steps of two tasks earlier than
- * what sends this, but stages and devices of unequal speed know no steps. */
+ * read by the receiver's last forward; where it replaces that one, also by its last backward, and it
+ * must have been sent on. */
 static void give(const generator *c, uint32_t j, uint32_t g, uint32_t version, uint32_t from,
                  uint32_t after)
 {
     uint32_t to = g % n_holders(c, j);
-    holder *receiver = holder_of(c, j, to);
-    if (receiver->version >= version || version > c->versions[j])
+    holder *receiver = holder_of(c, j, to), *sender = holder_of(c, j, from);
+    if (receiver->version >= version)
         return;
-    if (holder_of(c, j, from)->version < version)
-        from = c->owners[j];
+    bool newest = sender->version == version; /* else it still has the one before */
     uint32_t message = add_message(c, WEIGHTS, j, from, to, g, after);
-    cs_builder_edge(c->builder, holder_of(c, j, from)->installed, message);
+    cs_builder_edge(c->builder, newest ? sender->installed : sender->installed_before, message);
     cs_builder_edge(c->builder, receiver->installed, message);
     if (c->rule != CS_CDP_FRESHEST)
         cs_builder_edge(c->builder, receiver->forward, message);
-    receiver->version = version;
-    receiver->installed = message;
+    if (c->replaces) {
+        cs_builder_edge(c->builder, receiver->backward, message);
+        cs_builder_edge(c->builder, receiver->sent, message);
+        cs_builder_edge(c->builder, sender->sent, message);
+        sender->sent = message;
+    }
+    install(receiver, message);
 }
 
-/* Before micro-batch g, which comes next, reads a version on stage j, it gets it from its
- * predecessor. */
-static void hand_on(const generator *c, uint32_t j, uint32_t g, uint32_t from, uint32_t after)
+/* Before micro-batch g reads its version of stage j, its holder gets it from that of g - 1, if that
+ * has read the same one, or from the one that made it. It is sent after the forward of g - 1, except
+ * the newest by v2: that was made just now. Called when g's forward comes next, so that all earlier
+ * time steps are in the graph. */
+static void hand_on(const generator *c, uint32_t j, uint32_t g)
 {
-    if (!c->zero && g < c->n_micros)
-        give(c, j, g, wanted(c, g, j), from, after);
+    if (c->zero || g == 0)
+        return;
+    uint32_t version = wanted(c, g, j), before = (g - 1) % n_holders(c, j);
+    uint32_t forward = holder_of(c, j, before)->forward;
+    if (wanted(c, g - 1, j) == version)
+        give(c, j, g, version, before, forward);
+    else
+        give(c, j, g, version, c->owners[j], c->rule == CS_CDP_V1 ? forward : CS_NONE);
 }
 
 /* The last backward of a mini-batch on a stage was added: `made` makes the version. */
 static void own(const generator *c, uint32_t j, uint32_t g, uint32_t made)
 {
     uint32_t at = g % n_holders(c, j);
-    holder *held = holder_of(c, j, at);
     c->owners[j] = at;
-    held->version = ++c->versions[j];
-    held->installed = made;
+    c->versions[j]++;
+    install(holder_of(c, j, at), made);
     c->sums[j] = CS_NONE;
-    if (c->rule != CS_CDP_V1)
-        hand_on(c, j, g + c->N - j, at, made); /* its first reader, who needs it now */
 }
 
 /* ---- gradients ---- */
 
-/* After a backward its gradient is added to the sum, which goes to whoever does the next one; the
- * last one updates the newest version, once that has come. An update that takes no time, and with zero any, is part of the last backward,
- * which then waits for the sum. */
+/* After a backward its gradient is added to those that its holder has. With its last one of the
+ * mini-batch a holder hands the sum to that of the next micro-batch. The last one of all updates the
+ * newest version, once that has come. An update that takes no time, and with zero any, is part of the
+ * last backward, which then waits for the sum. */
 static void add_gradient(const generator *c, uint32_t j, uint32_t g, uint32_t task)
 {
     uint32_t n = n_holders(c, j), at = g % n, next = (g + 1) % n;
     if (g % c->N + 1 < c->N) {
-        if (c->zero || n == 1 || at == next)
+        bool last_here = g % c->N + n >= c->N;
+        if (c->zero || n == 1 || !last_here)
             return;
         uint32_t message = add_message(c, GRADIENTS, j, at, next, g, task);
         cs_builder_edge(c->builder, c->sums[j], message);
@@ -383,6 +428,8 @@ static void add_gradient(const generator *c, uint32_t j, uint32_t g, uint32_t ta
     }
     if (!c->zero)
         cs_builder_edge(c->builder, holder_of(c, j, at)->installed, made);
+    if (c->replaces)
+        cs_builder_edge(c->builder, holder_of(c, j, at)->sent, made);
     own(c, j, g, made);
 }
 
@@ -467,7 +514,7 @@ static uint32_t add_compute(const generator *c, uint32_t g, uint32_t k)
     uint32_t task = cs_builder_task(c->builder, class_of(c, backward, j, at, variant), g);
     cs_builder_edge(c->builder, c->chain[g], task);
     cs_builder_edge(c->builder, states, task);
-    if (k == 0 && g > 0 && c->rule != CS_CDP_DP)
+    if (k == 0 && g > 0 && c->rule != CS_CDP_DP && c->interval == 0)
         cs_builder_edge(c->builder, c->second[g - 1], task);
     if (k == 1)
         c->second[g] = task;
@@ -484,6 +531,8 @@ static void add_task(const generator *c, uint32_t g, uint32_t k)
 {
     bool backward = k >= c->N;
     uint32_t j = backward ? 2 * c->N - 1 - k : k, at = g % n_holders(c, j);
+    if (!backward && c->rule != CS_CDP_DP)
+        hand_on(c, j, g);
     uint32_t task = add_compute(c, g, k);
     holder *held = holder_of(c, j, at);
     c->chain[g] = send_result(c, g, k, task);
@@ -496,7 +545,6 @@ static void add_task(const generator *c, uint32_t g, uint32_t k)
     }
     if (c->rule != CS_CDP_FRESHEST && !c->zero)
         cs_builder_edge(c->builder, held->installed, task);
-    hand_on(c, j, g + 1, at, task);
     if (g % c->N + 1 == c->N && !c->zero) /* it will make the version after the newest one */
         give(c, j, g, c->versions[j], c->owners[j], CS_NONE);
 }
@@ -663,7 +711,9 @@ cs_status cs_cdp_generate(const cs_job *job, const cs_cdp_params *params, cs_cdp
                    .local = setting != CS_CDP_PIPELINE && setting != CS_CDP_MODEL_PARALLEL,
                    .zero = setting == CS_CDP_ZERO && rule != CS_CDP_DP,
                    .sharded = setting == CS_CDP_ZERO && rule == CS_CDP_DP,
-                   .whole = params->retention == CS_CDP_BY_MICRO_BATCH};
+                   .whole = params->retention == CS_CDP_BY_MICRO_BATCH,
+                   .replaces = rule == CS_CDP_V2 && params->new_weights == CS_CDP_REPLACE,
+                   .interval = cs_cdp_interval(job, params, rule)};
     cs_status status = generate(&c, error);
     void *all[] = {c.classes, c.messages, c.holders,  c.owners, c.versions,
                    c.sums,    c.tokens,   c.token_at, c.chain,  c.second};

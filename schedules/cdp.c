@@ -9,19 +9,51 @@ static const char *const settings[] = {"single_gpu", "multi_gpu", "model_paralle
                                        "pipeline",   "zero",      NULL};
 static const char *const retentions[] = {"stage", "micro_batch", NULL};
 
-static const cs_field fields[] = {
-    {"micro_batches", CS_FIELD_COUNT, offsetof(cs_cdp_params, n), .min = 1, .max = CS_CDP_LARGEST,
-     .doc = "micro-batches per mini-batch and stages of the model, N"},
-    {"setting", CS_FIELD_CHOICE, offsetof(cs_cdp_params, setting), .fallback = "multi_gpu",
-     .choices = settings,
-     .doc = "1 device; N, each with the whole model; N(N + 1)/2 (dp: N^2), each with a stage; N, "
-            "each with a stage; N, each stage's states on the device that needs them (dp: on one "
-            "device, which broadcasts its weights)"},
-    {"retention", CS_FIELD_CHOICE, offsetof(cs_cdp_params, retention), .fallback = "stage",
-     .choices = retentions,
-     .doc = "activations are freed after the backward of their stage, or all after the last one"},
-    {0},
-};
+static const char *const delays[] = {"uniform", "two_tasks", NULL};
+static const char *const places[] = {"replace", "beside", NULL};
+
+#define MICRO_BATCHES                                                                              \
+    {                                                                                              \
+        "micro_batches", CS_FIELD_COUNT, offsetof(cs_cdp_params, n),                               \
+            .min = 1, .max = CS_CDP_LARGEST,                                                       \
+            .doc = "micro-batches per mini-batch and stages of the model, N"                       \
+    }
+#define SETTING                                                                                    \
+    {                                                                                              \
+        "setting", CS_FIELD_CHOICE, offsetof(cs_cdp_params, setting),                              \
+            .fallback = "multi_gpu", .choices = settings,                                          \
+            .doc = "1 device; N, each with the whole model; N(N + 1)/2 (dp: N^2), each with a "    \
+                   "stage; N, each with a stage; N, each stage's states on the device that needs " \
+                   "them (dp: on one device, which broadcasts its weights)"                        \
+    }
+#define RETENTION                                                                                  \
+    {                                                                                              \
+        "retention", CS_FIELD_CHOICE, offsetof(cs_cdp_params, retention),                          \
+            .fallback = "stage", .choices = retentions,                                            \
+            .doc = "activations are freed after the backward of their stage, or all after the "    \
+                   "last one"                                                                      \
+    }
+#define START_DELAY                                                                                \
+    {                                                                                              \
+        "start_delay", CS_FIELD_CHOICE, offsetof(cs_cdp_params, delay),                            \
+            .fallback = "uniform", .choices = delays,                                              \
+            .doc = "with multi_gpu, model_parallel, zero: micro-batch g of the run starts g T/N "  \
+                   "after the first or later, T being the time that one takes to compute; or "     \
+                   "when the one before has ended two tasks"                                       \
+    }
+#define NEW_WEIGHTS                                                                                \
+    {                                                                                              \
+        "new_weights", CS_FIELD_CHOICE, offsetof(cs_cdp_params, new_weights),                      \
+            .fallback = "replace", .choices = places,                                              \
+            .doc = "with multi_gpu, model_parallel: weights that arrive replace those of the "     \
+                   "device, once the last backward that reads them has ended; or they come "       \
+                   "earlier, and the device keeps both meanwhile"                                  \
+    }
+
+static const cs_field dp_fields[] = {MICRO_BATCHES, SETTING, RETENTION, {0}};
+static const cs_field cyclic_fields[] = {MICRO_BATCHES, SETTING, RETENTION, START_DELAY, {0}};
+static const cs_field v2_fields[] = {MICRO_BATCHES, SETTING,     RETENTION,
+                                     START_DELAY,   NEW_WEIGHTS, {0}};
 
 static uint32_t micro_batches(const void *params)
 {
@@ -141,14 +173,36 @@ static cs_status add_peaks(const cs_job *job, const cs_cdp_params *params, cs_cd
     return status;
 }
 
+/* The paper's claim for v2: one version of a device's stages. With zero, no device keeps a stage. */
+static cs_status add_versions(const cs_job *job, const cs_cdp_params *params, cs_forms *forms,
+                              cs_error *error)
+{
+    bool one_by_one =
+        params->setting == CS_CDP_MULTI_GPU || params->setting == CS_CDP_MODEL_PARALLEL;
+    cs_form form = {.figure = CS_FIGURE_PEAK_VERSIONS,
+                    .exact = 1,
+                    .formula = "1, no second copy",
+                    .source = source,
+                    .applies = one_by_one && params->new_weights == CS_CDP_REPLACE,
+                    .assumes = "a micro-batch at a time on a stage's device, new_weights replace"};
+    cs_status status = CS_OK;
+    for (uint32_t d = 0; d < job->n_devices && status == CS_OK; d++) {
+        form.device = d;
+        status = cs_forms_add(forms, &form, error);
+    }
+    return status;
+}
+
 /* 2N time steps; on a single device each holds N tasks one after the other. */
-static cs_status add_period(const cs_job *job, const cs_cdp_params *params, cs_forms *forms,
-                            cs_error *error)
+static cs_status add_period(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule,
+                            cs_forms *forms, cs_error *error)
 {
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
     int64_t N = params->n;
     bool single = params->setting == CS_CDP_SINGLE_GPU;
+    /* a message that blocks waits for tasks of both its ends, which end together where f = b */
+    bool by_clock = cs_cdp_interval(job, params, rule) > 0 && !job->blocking;
     cs_time period;
     if (!cs_time_mul(times.forward + times.backward, single ? N * N : N, &period))
         return CS_OK; /* does not fit: no closed form */
@@ -158,33 +212,46 @@ static cs_status add_period(const cs_job *job, const cs_cdp_params *params, cs_f
                     .formula = single ? "N^2 (f + b) per mini-batch" : "N(f + b) per mini-batch",
                     .source = source,
                     .applies = times.equal && cs_pipeline_no_network(job) && times.update == 0 &&
-                               (times.forward == times.backward || single) && job->iterations >= 8,
-                    .assumes = "equal time steps (f = b, the same on all stages), no update, free "
-                               "messages, a steady state"};
+                               (times.forward == times.backward || single || by_clock) &&
+                               job->iterations >= 8,
+                    .assumes = by_clock || single
+                                   ? "equal stages, no update, free messages, a steady state"
+                                   : "equal time steps (f = b, the same on all stages), no update, "
+                                     "free messages, a steady state"};
     return cs_forms_add(forms, &form, error);
 }
 
-static cs_status add_forms(const cs_job *job, const void *params, cs_cdp_rule rule, cs_forms *forms,
-                           cs_error *error)
+static cs_status add_forms(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule,
+                           cs_forms *forms, cs_error *error)
 {
     cs_status status = add_peaks(job, params, rule, forms, error);
-    return status == CS_OK && rule != CS_CDP_DP ? add_period(job, params, forms, error) : status;
+    if (status == CS_OK && rule == CS_CDP_V2 && params->setting != CS_CDP_ZERO)
+        status = add_versions(job, params, forms, error);
+    return status == CS_OK && rule != CS_CDP_DP ? add_period(job, params, rule, forms, error)
+                                                : status;
 }
 
-/* The period is stated of the cyclic rules only. */
-static const cs_formula formulas[] = {
-    {CS_FIGURE_PEAK_ACTIVATIONS, "N B Psi_A"},
-    {CS_FIGURE_PEAK_ACTIVATIONS, "(N + 1)/2 B Psi_A"},
-    {CS_FIGURE_PEAK_ACTIVATIONS, "(N - j + 1) B Psi_A/N on stage j"},
-    {CS_FIGURE_PEAK_ACTIVATIONS, "B Psi_A/N"},
-    {CS_FIGURE_PEAK_ACTIVATIONS, "B Psi_A"},
-    {CS_FIGURE_ITERATION_TIME, "N(f + b) per mini-batch"},
-    {CS_FIGURE_ITERATION_TIME, "N^2 (f + b) per mini-batch"},
-    {0}};
+#define PEAKS                                                                                      \
+    {CS_FIGURE_PEAK_ACTIVATIONS, "(N - j + 1) B Psi_A/N on stage j"},                              \
+        {CS_FIGURE_PEAK_ACTIVATIONS, "B Psi_A/N"},                                                 \
+    {                                                                                              \
+        CS_FIGURE_PEAK_ACTIVATIONS, "B Psi_A"                                                      \
+    }
+#define CYCLIC                                                                                     \
+    {CS_FIGURE_PEAK_ACTIVATIONS, "(N + 1)/2 B Psi_A"}, PEAKS,                                      \
+        {CS_FIGURE_ITERATION_TIME, "N(f + b) per mini-batch"},                                     \
+    {                                                                                              \
+        CS_FIGURE_ITERATION_TIME, "N^2 (f + b) per mini-batch"                                     \
+    }
+
+static const cs_formula dp_formulas[] = {{CS_FIGURE_PEAK_ACTIVATIONS, "N B Psi_A"}, PEAKS, {0}};
+static const cs_formula cyclic_formulas[] = {CYCLIC, {0}};
+static const cs_formula v2_formulas[] = {
+    CYCLIC, {CS_FIGURE_PEAK_VERSIONS, "1, no second copy"}, {0}};
 
 /* ---- one schedule per rule ---- */
 
-#define CDP_SCHEDULE(id, rule, text)                                                               \
+#define CDP_SCHEDULE(id, rule, of, text)                                                           \
     static uint32_t id##_devices(const void *params, uint32_t n_layers)                            \
     {                                                                                              \
         (void)n_layers;                                                                            \
@@ -210,8 +277,8 @@ static const cs_formula formulas[] = {
     const cs_schedule cs_schedule_##id = {.name = #id,                                             \
                                           .summary = text,                                         \
                                           .source = source,                                        \
-                                          .formulas = formulas,                                    \
-                                          .fields = fields,                                        \
+                                          .formulas = of##_formulas,                               \
+                                          .fields = of##_fields,                                   \
                                           .params_size = sizeof(cs_cdp_params),                    \
                                           .layout = CS_LAYOUT_PLACED,                              \
                                           .asynchronous = (rule) != CS_CDP_DP,                     \
@@ -221,9 +288,11 @@ static const cs_formula formulas[] = {
                                           .generate = id##_generate,                               \
                                           .closed_forms = id##_forms};
 
-CDP_SCHEDULE(cdp_dp, CS_CDP_DP,
+CDP_SCHEDULE(cdp_dp, CS_CDP_DP, dp,
              "data parallelism with a barrier in the settings of CDP: its baseline")
-CDP_SCHEDULE(cdp_v1, CS_CDP_V1, "cyclic data parallelism, all micro-batches with theta_{t-1}")
-CDP_SCHEDULE(cdp_v2, CS_CDP_V2, "cyclic data parallelism, theta_t wherever it can be there in time")
-CDP_SCHEDULE(cdp_freshest, CS_CDP_FRESHEST,
+CDP_SCHEDULE(cdp_v1, CS_CDP_V1, cyclic,
+             "cyclic data parallelism, all micro-batches with theta_{t-1}")
+CDP_SCHEDULE(cdp_v2, CS_CDP_V2, v2,
+             "cyclic data parallelism, theta_t wherever it can be there in time")
+CDP_SCHEDULE(cdp_freshest, CS_CDP_FRESHEST, cyclic,
              "cyclic data parallelism, the newest version that has arrived")

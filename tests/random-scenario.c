@@ -139,6 +139,20 @@ static void cdp(gsl_rng *random, writer *out, shape *of)
         add(out, ", 'retention': 'micro_batch'");
 }
 
+static void cyclic(gsl_rng *random, writer *out, shape *of)
+{
+    cdp(random, out, of);
+    if (chance(random, 30))
+        add(out, ", 'start_delay': 'two_tasks'");
+}
+
+static void cdp_v2(gsl_rng *random, writer *out, shape *of)
+{
+    cyclic(random, out, of);
+    if (chance(random, 30))
+        add(out, ", 'new_weights': 'beside'");
+}
+
 static const struct {
     const char *kind;
     add_params *add;
@@ -153,9 +167,9 @@ static const struct {
              {"nf1b", nf1b},
              {"periodic", periodic},
              {"cdp_dp", cdp},
-             {"cdp_v1", cdp},
-             {"cdp_v2", cdp},
-             {"cdp_freshest", cdp}};
+             {"cdp_v1", cyclic},
+             {"cdp_v2", cdp_v2},
+             {"cdp_freshest", cyclic}};
 
 /* ---- the rest ---- */
 

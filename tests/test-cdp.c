@@ -5,6 +5,7 @@
 #include "tests/uniform-run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { LARGEST = 16, BATCHES = 5, MICROS = LARGEST * BATCHES };
 
@@ -175,6 +176,109 @@ static void test_other_durations(void **state)
     expect_int("cases", 7 * 3 * 16, n);
 }
 
+/* Forwards take f, backwards b seconds, T = N(f + b). Micro-batch g starts at g T/N = g(f + b), and
+ * then a device is never idle: its task k starts after k forwards, or after N and k - N backwards. On
+ * stage j, from 0, forwards begin at jf modulo f + b and end at (j + 1)f, where backwards begin, which
+ * end at jf + (f + b): one device at a time has the stage. So what the rules ask for is there in time,
+ * as when all tasks take one step. */
+static void draw_out(uint32_t N, uint32_t f, uint32_t b, steps *out)
+{
+    for (uint32_t g = 0; g < N * BATCHES; g++) {
+        for (uint32_t k = 0; k < 2 * N; k++)
+            out->start[g][k] = (int)(g * (f + b) + (k < N ? k * f : N * f + (k - N) * b));
+    }
+}
+
+static void test_uniform_delay(void **state)
+{
+    (void)state;
+    static steps expected;
+    for (uint32_t N = 2; N <= 6; N++) {
+        for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+            run_slowly(rule, N, &expected);
+            for (uint32_t i = 0; i < 48; i++) {
+                static const uint32_t with_own_devices[] = {MULTI, MODEL_PARALLEL, ZERO};
+                uint32_t f = 1 + i % 4, b = 1 + i / 4 % 4, setting = with_own_devices[i / 16];
+                char row[96], model[96], schedule[96];
+                snprintf(row, sizeof(row), "%s, %s, N %u, f %u, b %u", rules[rule],
+                         settings[setting], N, f, b);
+                snprintf(model, sizeof(model), "\"forward\": \"%u s\", \"backward\": \"%u s\"", f,
+                         b);
+                snprintf(schedule, sizeof(schedule),
+                         "{\"kind\": \"%s\", \"micro_batches\": %u, \"setting\": \"%s\"}",
+                         rules[rule], N, settings[setting]);
+                draw_out(N, f, b, &expected);
+                scenario_run run;
+                uniform_run_expect(&run, &(uniform_text){N, n_devices(setting, N), BATCHES,
+                                                         schedule, model, NULL});
+                compare(row, &run, N, &expected);
+                uniform_run_check_forms(row, &run);
+                scenario_run_finish(&run);
+            }
+        }
+    }
+}
+
+/* The start of micro-batch g of the run. */
+static cs_time start_of(const scenario_run *run, uint32_t g)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        if (cls->kind == CS_FORWARD && cls->stage == 0 && graph->tasks[task].item == g)
+            return run->simulation.trace.spans[task].start;
+    }
+    return -1;
+}
+
+/* The first starts, f = 1, b = 2, N = 3. With devices of equal speed T/N = 9 s / 3; where one of them
+ * has half the speed, T is its 18 s; with two_tasks two forwards, or on stage 0 and stage 1 those of the
+ * slow device: 2 s after the start of a fast one, 4 s after that of the slow one. A pipeline's first
+ * device takes stage 0's tasks in turn, so that starts are soon f + b apart too. */
+static void test_starts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *setting, *delay, *speed;
+        cs_time starts[3];
+    } rows[] = {
+        {"multi_gpu", "uniform", "1", {0, 3, 6}},
+        {"zero", "uniform", "1", {0, 3, 6}},
+        {"multi_gpu", "uniform", "[1, 0.5, 1]", {0, 6, 12}},
+        {"multi_gpu", "uniform", "2", {0, 1500, 3}},
+        {"multi_gpu", "two_tasks", "1", {0, 2, 4}},
+        {"zero", "two_tasks", "1", {0, 2, 4}},
+        {"multi_gpu", "two_tasks", "[1, 0.5, 1]", {0, 2, 6}},
+    };
+    for (size_t r = 0; r < ROWS(rows); r++) {
+        char platform[80], schedule[128];
+        snprintf(platform, sizeof(platform), "\"topology\": \"ideal\", \"speed\": %s",
+                 rows[r].speed);
+        snprintf(schedule, sizeof(schedule),
+                 "{\"kind\": \"cdp_v2\", \"micro_batches\": 3, \"setting\": \"%s\", "
+                 "\"start_delay\": \"%s\"}",
+                 rows[r].setting, rows[r].delay);
+        scenario_run run;
+        uniform_run_expect(&run, &(uniform_text){3, 3, BATCHES, schedule,
+                                                 "\"forward\": \"1 s\", \"backward\": \"2 s\"",
+                                                 platform});
+        for (uint32_t g = 0; g < 3; g++) {
+            cs_time unit_of = rows[r].starts[g] > 100 ? CS_PS_PER_SEC / 1000 : CS_PS_PER_SEC;
+            expect_int(rows[r].speed, rows[r].starts[g] * unit_of, start_of(&run, g));
+        }
+        scenario_run_finish(&run);
+    }
+    scenario_run run;
+    uniform_run_expect(
+        &run,
+        &(uniform_text){3, 3, BATCHES,
+                        "{\"kind\": \"cdp_v2\", \"micro_batches\": 3, \"setting\": \"pipeline\"}",
+                        "\"forward\": \"1 s\", \"backward\": \"2 s\"", NULL});
+    for (uint32_t g = 3; g + 1 < 3 * BATCHES; g++)
+        expect_int("pipeline", 3 * CS_PS_PER_SEC, start_of(&run, g + 1) - start_of(&run, g));
+    scenario_run_finish(&run);
+}
+
 /* A single device does the tasks of a time step one after the other, forwards first, by number of
  * micro-batch: the slow schedule, its steps drawn out. */
 static void test_single_gpu(void **state)
@@ -264,26 +368,211 @@ static void test_model_parallel_assignment(void **state)
     }
 }
 
-/* Most versions alive on a device. With v2 on N devices one is enough: each gets the next one only
- * after its backward, but for stage 1, whose backward just then begins. With v1 the device that
- * updates keeps the one that it read and the one that it adds to. */
+/* Most versions alive of a stage on a device, from 0.
+ *
+ * By v2 one: new weights come when the last backward has ended that reads the ones before. With
+ * "beside" they come as soon as the forward of the micro-batch before has ended, one time step before
+ * the receiver's own. Its last backward on stage j ended 2j steps before its forward begins: on stage 0
+ * it begins just when the weights come. The last device makes its versions itself. By v1 it keeps
+ * the version that it read and the one that it adds to; the others are as with "beside". */
+static bool two_alive(uint32_t N, uint32_t rule, bool beside, uint32_t stage, uint32_t device)
+{
+    bool last = device + 1 == N;
+    if (rule == V1)
+        return last || stage == 0;
+    return (beside || rule == FRESHEST) && stage == 0 && !last;
+}
+
 static void test_versions_alive(void **state)
 {
     (void)state;
     for (uint32_t N = 2; N <= 8; N++) {
-        for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+        for (uint32_t way = V1; way <= FRESHEST + 1; way++) {
+            bool beside = way > FRESHEST;
+            uint32_t rule = beside ? V2 : way;
             scenario_run run;
-            run_cdp(&run, rules[rule], MULTI, N, "", NULL);
+            run_cdp(&run, rules[rule], MULTI, N, beside ? ", \"new_weights\": \"beside\"" : "",
+                    NULL);
             for (uint32_t s = 0; s < run.simulation.graph.n_slots; s++) {
                 const cs_slot *slot = &run.simulation.graph.slots[s];
-                bool last = slot->device + 1 == N;
-                bool two = rule == V1 ? last || slot->stage == 0 : !last && slot->stage == 0;
-                char row[64];
-                snprintf(row, sizeof(row), "%s, N %u, stage %u, device %u", rules[rule], N,
-                         slot->stage, slot->device);
-                expect_int(row, two ? 2 : 1, run.simulation.trace.slots[s].peak_live);
+                char row[80];
+                snprintf(row, sizeof(row), "%s%s, N %u, stage %u, device %u", rules[rule],
+                         beside ? " beside" : "", N, slot->stage, slot->device);
+                expect_int(row, two_alive(N, rule, beside, slot->stage, slot->device) ? 2 : 1,
+                           run.simulation.trace.slots[s].peak_live);
             }
+            uniform_run_check_forms(rules[rule], &run);
             scenario_run_finish(&run);
+        }
+    }
+}
+
+/* No message that brings weights needs a buffer at either end. */
+static void expect_no_weight_buffers(const char *row, const cs_graph *graph)
+{
+    for (uint32_t c = 0; c < graph->n_classes; c++) {
+        const cs_class *cls = &graph->classes[c];
+        if (cls->kind == CS_TRANSFER && cls->updates)
+            expect_int(row, 0, cls->n_effects);
+    }
+}
+
+/* The paper, section 3.2: "we do not need to keep a copy of two parameters". By v2 a device has its
+ * stages' weights, 1 GB each, and no byte of another version, however long messages take. */
+static void test_no_second_copy(void **state)
+{
+    (void)state;
+    static const char *const platforms[] = {
+        NULL,
+        "\"topology\": \"nvlink_switch\", \"sharing\": \"none\", \"bandwidth\": \"4 GB/s\"",
+        "\"topology\": \"nvlink_switch\", \"sharing\": \"none\", \"bandwidth\": \"500 MB/s\"",
+    };
+    for (uint32_t N = 2; N <= 6; N++) {
+        for (size_t p = 0; p < ROWS(platforms); p++) {
+            for (uint32_t setting = MULTI; setting <= MODEL_PARALLEL; setting++) {
+                char row[64];
+                snprintf(row, sizeof(row), "%s, N %u, platform %zu", settings[setting], N, p);
+                scenario_run run;
+                run_cdp(&run, "cdp_v2", setting, N, "", platforms[p]);
+                for (uint32_t s = 0; s < run.simulation.graph.n_slots; s++)
+                    expect_int(row, 1, run.simulation.trace.slots[s].peak_live);
+                for (uint32_t d = 0; d < n_devices(setting, N); d++) {
+                    expect_int(row, 0, peak(&run, d, CS_MEMORY_WEIGHT_VERSIONS));
+                    expect_int(row, (setting == MULTI ? N : 1) * INT64_C(1000000000),
+                               peak(&run, d, CS_MEMORY_WEIGHTS));
+                }
+                expect_no_weight_buffers(row, &run.simulation.graph);
+                uniform_run_check_forms(row, &run);
+                scenario_run_finish(&run);
+            }
+        }
+    }
+}
+
+/* Versions besides the newest ones on a single device, by the slow schedule: in every step forwards,
+ * then backwards by number, one after the other. A forward holds its version until its backward's
+ * end; the last backward of a mini-batch makes the next one. `held` counts by stage and version. */
+static uint32_t most_old_versions(uint32_t N, const steps *slow)
+{
+    uint32_t made[LARGEST] = {0}, done[LARGEST] = {0}, held[LARGEST][BATCHES + 1] = {{0}}, most = 0;
+    for (int step = 0; step < (int)(2 * N * (BATCHES + 1)); step++) {
+        for (uint32_t half = 0; half < 2; half++) {
+            for (uint32_t g = 0; g < N * BATCHES; g++) {
+                int k = step - 2 * (int)g;
+                if (k < (int)(half * N) || k >= (int)((half + 1) * N))
+                    continue;
+                uint32_t j = half ? 2 * N - 1 - (uint32_t)k : (uint32_t)k, old = 0;
+                if (half)
+                    held[j][slow->version[g][k]]--;
+                else
+                    held[j][slow->version[g][k]]++;
+                done[j] += half;
+                made[j] = done[j] / N;
+                for (uint32_t s = 0; s < N; s++) {
+                    for (uint32_t v = 0; v < made[s]; v++)
+                        old += held[s][v] > 0;
+                }
+                most = old > most ? old : most;
+            }
+        }
+    }
+    return most;
+}
+
+/* Where micro-batches share a stage's weights, those with i <= N - j read theta_{t-1} in a backward
+ * after theta_t was made, as their forwards had: two versions of each stage but the last. */
+static void test_second_versions(void **state)
+{
+    (void)state;
+    static steps slow;
+    for (uint32_t N = 2; N <= LARGEST; N++) {
+        run_slowly(V2, N, &slow);
+        scenario_run run;
+        run_cdp(&run, "cdp_v2", SINGLE, N, "", NULL);
+        expect_int("single_gpu", most_old_versions(N, &slow) * INT64_C(1000000000),
+                   peak(&run, 0, CS_MEMORY_WEIGHT_VERSIONS));
+        scenario_run_finish(&run);
+        run_cdp(&run, "cdp_v2", PIPELINE, N, "", NULL);
+        for (uint32_t d = 0; d < N; d++)
+            expect_int("pipeline", d + 1 < N ? 1000000000 : 0,
+                       peak(&run, d, CS_MEMORY_WEIGHT_VERSIONS));
+        scenario_run_finish(&run);
+        run_cdp(&run, "cdp_v2", ZERO, N, "", NULL);
+        for (uint32_t s = 0; s < N; s++)
+            expect_int("zero", s + 1 < N ? 2 : 1, run.simulation.trace.slots[s].peak_live);
+        scenario_run_finish(&run);
+    }
+}
+
+/* ---- gradient delay ---- */
+
+/* Where micro-batch i, from 1, of mini-batch t computes stage j, from 1: the place among the stage's
+ * devices; and how many those are. */
+static uint32_t place_of(uint32_t setting, uint32_t N, uint32_t j, uint32_t i, uint32_t t)
+{
+    if (setting == MULTI)
+        return i - 1;
+    return setting == MODEL_PARALLEL ? (t * N + i - 1) % (N - j + 1) : 0;
+}
+
+static uint32_t places(uint32_t setting, uint32_t N, uint32_t j)
+{
+    return setting == MULTI ? N : setting == MODEL_PARALLEL ? N - j + 1 : 1;
+}
+
+/* From the paper's equations: theta_{t+1} is theta_t less the gradients of mini-batch t, which are
+ * those of theta_t (delay 0) or theta_{t-1} (delay 1); u_{i,j} says which. Theta_{-1} is theta_0. The
+ * oldest counts of those that mini-batch t's micro-batches read on one device: -1 for none. */
+static int64_t delay_by_paper(uint32_t rule, uint32_t setting, uint32_t N, uint32_t j,
+                              uint32_t place, uint32_t t)
+{
+    int64_t delay = -1;
+    for (uint32_t i = 1; i <= N; i++) {
+        bool fresh = t == 0 || (rule == V2 && j >= N - i + 1);
+        int64_t own = fresh ? 0 : 1;
+        if (place_of(setting, N, j, i, t) == place && own > delay)
+            delay = own;
+    }
+    return delay;
+}
+
+/* Slots are numbered by stage, then by place. */
+static void expect_delays(const char *row, const cs_staleness *found, uint32_t rule,
+                          uint32_t setting, uint32_t N)
+{
+    uint32_t slot = 0;
+    for (uint32_t j = 1; j <= N; j++) {
+        for (uint32_t place = 0; place < places(setting, N, j); place++, slot++) {
+            char text[128];
+            snprintf(text, sizeof(text), "%s, stage %u, place %u", row, j, place);
+            int64_t most = -1;
+            for (uint32_t t = 0; t < BATCHES; t++) {
+                const cs_staleness_row *at = &found->rows[t * found->n_slots + slot];
+                int64_t delay = delay_by_paper(rule, setting, N, j, place, t);
+                expect_int(text, j - 1, at->stage);
+                expect_int(text, delay < 0 ? CS_STALENESS_NONE : delay,
+                           cs_staleness_delay(at->made, at->backward.oldest));
+                most = delay > most ? delay : most;
+            }
+            expect_int(text, most, found->slots[slot].max_gradient_delay);
+        }
+    }
+    expect_int(row, slot, found->n_slots);
+}
+
+static void test_gradient_delay(void **state)
+{
+    (void)state;
+    for (uint32_t N = 2; N <= 6; N++) {
+        for (uint32_t rule = V1; rule <= V2; rule++) {
+            for (uint32_t setting = SINGLE; setting <= ZERO; setting++) {
+                char row[64];
+                snprintf(row, sizeof(row), "%s, %s, N %u", rules[rule], settings[setting], N);
+                scenario_run run;
+                run_cdp(&run, rules[rule], setting, N, "", NULL);
+                expect_delays(row, &run.simulation.analysis.staleness, rule, setting, N);
+                scenario_run_finish(&run);
+            }
         }
     }
 }
@@ -291,16 +580,17 @@ static void test_versions_alive(void **state)
 /* ---- messages that take time ---- */
 
 /* Activations take no time here. */
-static double period(const char *kind, uint32_t setting, uint32_t N, const char *bandwidth)
+static double period(const char *kind, uint32_t setting, uint32_t N, const char *bandwidth,
+                     const char *more)
 {
-    char platform[160], schedule[128];
+    char platform[160], schedule[160];
     snprintf(platform, sizeof(platform),
              "\"topology\": \"nvlink_switch\", \"sharing\": \"none\", \"bandwidth\": \"%s\", "
              "\"latency\": \"0 s\"",
              bandwidth);
     snprintf(schedule, sizeof(schedule),
-             "{\"kind\": \"%s\", \"micro_batches\": %u, \"setting\": \"%s\"}", kind, N,
-             settings[setting]);
+             "{\"kind\": \"%s\", \"micro_batches\": %u, \"setting\": \"%s\"%s}", kind, N,
+             settings[setting], more);
     static const char weights_only[] = "\"forward\": \"1 s\", \"backward\": \"1 s\", \"weights\": "
                                        "\"1 GB\", \"activation\": \"0 B\"";
     scenario_run run;
@@ -311,61 +601,102 @@ static double period(const char *kind, uint32_t setting, uint32_t N, const char 
     return time;
 }
 
-/* A stage's gradients or weights take x s, a task 1 s. On N devices the first reader of theta_t by
- * v2 needs it at the very moment in which another device makes it, once in every cycle of N micro-
- * batches: the mini-batch takes x longer. v1 has a whole time step for every message. Beyond that
- * both also wait N - 1 times for the sum of gradients. With model parallelism the first reader is
- * the device that makes it. DP reduces all stages in 2(N - 1) steps of one stage's bytes. With
- * zero two versions and gradients travel before every step. */
+/* A stage's gradients or weights take x <= 1 s, a task 1 s.
+ *
+ * v1 has a whole time step for every message. v2 replaces weights: a device ends a micro-batch with a
+ * backward on stage 1, which reads its old weights; new ones then take x, and only then does the next
+ * micro-batch begin. Beside the old ones they are there before. But on stage j > 1 the device of i = N
+ * - j + 1 needs theta_t at the very moment in which the one of i = N makes it: x too late, unless that
+ * one is ahead of the time steps by d. It needs the sum of the device before, which is 1 - d >= x: so x
+ * - (1 - x) remain where that is more than 0. With model parallelism the first reader of theta_t is the
+ * device that made it; but stage 1's N devices have one micro-batch after the other, and all but that
+ * one have their weights replaced in between. DP reduces all stages in 2(N - 1) steps of one stage's
+ * bytes. With zero two versions and gradients travel before every step. */
 static void test_slow_messages(void **state)
 {
     (void)state;
+    static const char beside[] = ", \"new_weights\": \"beside\"";
+    static const struct {
+        const char *bandwidth;
+        double x;
+    } rows[] = {{"4 GB/s", 0.25}, {"2 GB/s", 0.5}, {"1.6 GB/s", 0.625}, {"1 GB/s", 1}};
+    for (uint32_t N = 3; N <= 8; N++) {
+        for (size_t r = 0; r < ROWS(rows); r++) {
+            const char *rate = rows[r].bandwidth;
+            double x = rows[r].x, late = 2 * x > 1 ? 2 * x - 1 : 0;
+            expect_double("v1", 2 * N, period("cdp_v1", MULTI, N, rate, ""));
+            expect_double("v2", 2 * N + x, period("cdp_v2", MULTI, N, rate, ""));
+            expect_double("v2, beside", 2 * N + late, period("cdp_v2", MULTI, N, rate, beside));
+            expect_double("freshest", 2 * N, period("cdp_freshest", MULTI, N, rate, ""));
+            expect_double("zero", 2 * N * (1 + 3 * x), period("cdp_v2", ZERO, N, rate, ""));
+            expect_double("dp", 2 * N + 2 * (N - 1) * x, period("cdp_dp", MULTI, N, rate, ""));
+            expect_double("v1, model parallel", 2 * N,
+                          period("cdp_v1", MODEL_PARALLEL, N, rate, ""));
+            expect_double("v2, model parallel, beside", 2 * N,
+                          period("cdp_v2", MODEL_PARALLEL, N, rate, beside));
+            if (N <= 4)
+                expect_double("v2, model parallel", 2 * N + x,
+                              period("cdp_v2", MODEL_PARALLEL, N, rate, ""));
+        }
+    }
+}
+
+/* With starts two tasks apart nothing can be ahead: v2 pays x with either place for new weights, and
+ * beyond x = 1 both rules wait N - 1 times for the sum of gradients. */
+static void test_slow_messages_two_tasks(void **state)
+{
+    (void)state;
+    static const char two[] = ", \"start_delay\": \"two_tasks\"",
+                      beside[] = ", \"start_delay\": \"two_tasks\", \"new_weights\": \"beside\"";
     static const struct {
         const char *bandwidth;
         double x;
     } rows[] = {{"4 GB/s", 0.25}, {"2 GB/s", 0.5}, {"1 GB/s", 1}, {"500 MB/s", 2}};
     for (uint32_t N = 3; N <= 8; N++) {
         for (size_t r = 0; r < ROWS(rows); r++) {
+            const char *rate = rows[r].bandwidth;
             double x = rows[r].x, sums = x > 1 ? (N - 1) * (x - 1) : 0;
-            expect_double("v1", 2 * N + sums, period("cdp_v1", MULTI, N, rows[r].bandwidth));
-            expect_double("v2", 2 * N + sums + x, period("cdp_v2", MULTI, N, rows[r].bandwidth));
-            expect_double("zero", 2 * N * (1 + 3 * x),
-                          period("cdp_v2", ZERO, N, rows[r].bandwidth));
-            expect_double("dp", 2 * N + 2 * (N - 1) * x,
-                          period("cdp_dp", MULTI, N, rows[r].bandwidth));
-            if (x > 1)
-                continue;
-            expect_double("freshest", 2 * N, period("cdp_freshest", MULTI, N, rows[r].bandwidth));
-            expect_double("v2, model parallel", 2 * N,
-                          period("cdp_v2", MODEL_PARALLEL, N, rows[r].bandwidth));
+            expect_double("v1", 2 * N + sums, period("cdp_v1", MULTI, N, rate, two));
+            expect_double("v2", 2 * N + sums + x, period("cdp_v2", MULTI, N, rate, two));
+            expect_double("v2, beside", 2 * N + sums + x, period("cdp_v2", MULTI, N, rate, beside));
         }
     }
 }
 
 /* cdp_freshest does not wait; where v2 would have waited, j = N - i + 1, it reads theta_{t-1},
  * except on the device that updates, i = N. */
+static void expect_freshest_reads(const scenario_run *run, uint32_t N)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        if (cls->kind != CS_FORWARD)
+            continue;
+        uint32_t i = cs_graph_micro_batch(graph, task) + 1, j = cls->stage + 1;
+        uint32_t t = cs_graph_mini_batch(graph, task);
+        bool newest = j >= N - i + 2 || i == N;
+        char row[64];
+        snprintf(row, sizeof(row), "N %u, i %u, j %u, t %u", N, i, j, t);
+        expect_int(row, newest ? t : t > 0 ? t - 1 : 0, run->simulation.trace.versions[task]);
+    }
+}
+
 static void test_freshest_reads(void **state)
 {
     (void)state;
+    static const char *const rates[] = {"4 GB/s", "2 GB/s", "1 GB/s"};
     for (uint32_t N = 2; N <= LARGEST; N++) {
-        scenario_run run;
-        run_cdp(
-            &run, "cdp_freshest", MULTI, N, "",
-            "\"topology\": \"nvlink_switch\", \"sharing\": \"none\", \"bandwidth\": \"4 GB/s\", "
-            "\"latency\": \"0 s\"");
-        const cs_graph *graph = &run.simulation.graph;
-        for (uint32_t task = 0; task < graph->n_tasks; task++) {
-            const cs_class *cls = cs_graph_class(graph, task);
-            if (cls->kind != CS_FORWARD)
-                continue;
-            uint32_t i = cs_graph_micro_batch(graph, task) + 1, j = cls->stage + 1;
-            uint32_t t = cs_graph_mini_batch(graph, task);
-            bool newest = j >= N - i + 2 || i == N;
-            char row[64];
-            snprintf(row, sizeof(row), "N %u, i %u, j %u, t %u", N, i, j, t);
-            expect_int(row, newest ? t : t > 0 ? t - 1 : 0, run.simulation.trace.versions[task]);
+        for (size_t r = 0; r < ROWS(rates); r++) {
+            char platform[160];
+            snprintf(platform, sizeof(platform),
+                     "\"topology\": \"nvlink_switch\", \"sharing\": \"none\", \"bandwidth\": "
+                     "\"%s\", \"latency\": \"0 s\"",
+                     rates[r]);
+            scenario_run run;
+            run_cdp(&run, "cdp_freshest", MULTI, N, "", platform);
+            expect_freshest_reads(&run, N);
+            scenario_run_finish(&run);
         }
-        scenario_run_finish(&run);
     }
 }
 
@@ -459,11 +790,11 @@ static int64_t boundaries_and_all_reduce(int64_t N)
     return boundaries(N) + N * 2 * (N - 1);
 }
 
-/* Stage j: N - 1 sums of gradients change the device, except on the only one of stage N, and
- * N - j copies of the new weights. */
+/* Stage j's N - j + 1 devices sum up gradients in N - j messages and give new weights to each other in
+ * as many: N(N - 1)/2 of either, half of what all-reduces over N devices take. */
 static int64_t boundaries_and_handed(int64_t N)
 {
-    return boundaries(N) + (N - 1) * (N - 1) + N * (N - 1) / 2;
+    return boundaries(N) + N * (N - 1);
 }
 
 /* Two versions and gradients, of the last stage one version: 3 GB or 2. 2N uses of a stage, each on
@@ -788,11 +1119,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_task),
         cmocka_unit_test(test_other_durations),
+        cmocka_unit_test(test_uniform_delay),
+        cmocka_unit_test(test_starts),
         cmocka_unit_test(test_single_gpu),
         cmocka_unit_test(test_single_gpu_memory),
         cmocka_unit_test(test_model_parallel_assignment),
         cmocka_unit_test(test_versions_alive),
+        cmocka_unit_test(test_no_second_copy),
+        cmocka_unit_test(test_second_versions),
+        cmocka_unit_test(test_gradient_delay),
         cmocka_unit_test(test_slow_messages),
+        cmocka_unit_test(test_slow_messages_two_tasks),
         cmocka_unit_test(test_freshest_reads),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_broadcasts),

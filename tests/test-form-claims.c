@@ -48,6 +48,7 @@ static const struct {
     {"cdp_v1", CS_FIGURE_PEAK_ACTIVATIONS, 3000},
     {"cdp_v2", CS_FIGURE_ITERATION_TIME, 25},
     {"cdp_v2", CS_FIGURE_PEAK_ACTIVATIONS, 3000},
+    {"cdp_v2", CS_FIGURE_PEAK_VERSIONS, 1000},
     {"cdp_freshest", CS_FIGURE_ITERATION_TIME, 25},
     {"cdp_freshest", CS_FIGURE_PEAK_ACTIVATIONS, 3000},
 };

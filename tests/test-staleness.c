@@ -23,8 +23,10 @@ typedef struct small_trace {
     cs_staleness found;
 } small_trace;
 
-/* Slot s is stage s on device s. Tasks from `end` on did not start. */
-static void study(small_trace *made, const row *rows, uint32_t n, uint32_t n_batches, uint32_t end)
+/* Slot s is stage s, or of two replicas stage 0, on device s. Tasks from `end` on did not start. A
+ * transfer goes from the other device to that of its slot. */
+static void study_on(small_trace *made, bool replicas, const row *rows, uint32_t n,
+                     uint32_t n_batches, uint32_t end)
 {
     cs_error error;
     cs_error_init(&error);
@@ -32,14 +34,15 @@ static void study(small_trace *made, const row *rows, uint32_t n, uint32_t n_bat
     cs_builder *builder = cs_builder_create(2, 2, MICRO_BATCHES, n_batches);
     assert_non_null(builder);
     for (uint32_t s = 0; s < 2; s++)
-        (void)cs_builder_slot(builder, s, s, 1);
+        (void)cs_builder_slot(builder, replicas ? 0 : s, s, 1);
     for (uint32_t i = 0; i < n; i++) {
+        const bool sent = rows[i].kind == CS_TRANSFER;
         const cs_class cls = {.kind = (uint8_t)rows[i].kind,
                               .origin = (uint8_t)rows[i].kind,
                               .updates = rows[i].updates,
-                              .stage = rows[i].slot,
-                              .device = rows[i].slot,
-                              .peer = CS_NONE,
+                              .stage = replicas ? 0 : rows[i].slot,
+                              .device = sent ? 1 - rows[i].slot : rows[i].slot,
+                              .peer = sent ? rows[i].slot : CS_NONE,
                               .weights = rows[i].slot};
         (void)cs_builder_task(builder, cs_builder_class(builder, &cls),
                               rows[i].batch * MICRO_BATCHES + rows[i].micro);
@@ -57,6 +60,11 @@ static void study(small_trace *made, const row *rows, uint32_t n, uint32_t n_bat
                              .versions = made->versions,
                              .slots = made->slots};
     assert_int_equal(cs_staleness_find(&made->graph, &made->trace, &made->found, &error), CS_OK);
+}
+
+static void study(small_trace *made, const row *rows, uint32_t n, uint32_t n_batches, uint32_t end)
+{
+    study_on(made, false, rows, n, n_batches, end);
 }
 
 static void finish(small_trace *made)
@@ -179,12 +187,43 @@ static void test_not_recorded(void **state)
     cs_staleness_finish(&found);
 }
 
+/* A stage on two devices, of which slot 1 makes the versions and sends them to slot 0, as in cyclic data
+ * parallelism: mini-batch b's update makes version b + 1. Messages bring version 1 for mini-batch 1, and
+ * versions 2 and 3 for mini-batch 3. Mini-batch 2 reads version 1 (delay 1), the others read the version
+ * before their own (0). */
+static void test_weights_in_messages(void **state)
+{
+    (void)state;
+    static const row rows[] = {
+        {CS_BACKWARD, 0, 0, 0, 0, false}, {CS_BACKWARD, 1, 0, 1, 0, true},
+        {CS_TRANSFER, 0, 1, 0, 1, true},  {CS_BACKWARD, 0, 1, 0, 1, false},
+        {CS_BACKWARD, 1, 1, 1, 1, true},  {CS_BACKWARD, 0, 2, 0, 1, false},
+        {CS_BACKWARD, 1, 2, 1, 2, true},  {CS_TRANSFER, 0, 3, 0, 2, true},
+        {CS_TRANSFER, 0, 3, 0, 3, true},  {CS_BACKWARD, 0, 3, 0, 3, false},
+        {CS_BACKWARD, 1, 3, 1, 3, true},
+    };
+    static const int64_t delays[] = {0, 0, 1, 0};
+    small_trace made;
+    study_on(&made, true, rows, ROWS(rows), 4, ROWS(rows));
+    for (uint32_t b = 0; b < 4; b++) {
+        const cs_staleness_row *at = &made.found.rows[b * 2];
+        expect_int("made elsewhere", b + 1, at[0].made);
+        expect_int("made here", b + 1, at[1].made);
+        expect_int("delay of what came", delays[b],
+                   cs_staleness_delay(at[0].made, at[0].backward.oldest));
+        expect_int("delay of what was made here", 0,
+                   cs_staleness_delay(at[1].made, at[1].backward.oldest));
+    }
+    expect_int("largest", 1, made.found.slots[0].max_gradient_delay);
+    finish(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_synchronous),  cmocka_unit_test(test_stale),
         cmocka_unit_test(test_stopped),      cmocka_unit_test(test_linked_by_forward),
-        cmocka_unit_test(test_not_recorded),
+        cmocka_unit_test(test_not_recorded), cmocka_unit_test(test_weights_in_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -441,10 +441,12 @@ class Sweep(unittest.TestCase):
                                   '/schedule=' + kind], capture_output=True, text=True, check=True,
                                  cwd=self.folder.name).stdout
             table = out.partition('versions  gradient\n')[2].partition('\n\n')[0]
-            said[kind] = [tuple(line.split()) for line in table.splitlines()[1:]]
+            rows, _, form = table.partition('closed form of peak versions: ')
+            said[kind] = [tuple(line.split()) for line in rows.splitlines()[1:]] + [form]
         self.assertEqual(list(said.values()), [
-            [('0', '4', '3'), ('1', '3', '2'), ('2', '2', '1'), ('3', '1', '0')],
-            [('0-3', '2', '1')], []])
+            [('0', '4', '3'), ('1', '3', '2'), ('2', '2', '1'), ('3', '1', '0'),
+             'equal on 4 of 4 devices: P - s versions'],
+            [('0-3', '2', '1'), 'equal on 4 of 4 devices: 2 versions'], ['']])
 
     def test_hint(self):
         """pipedream has no micro_batches; the command that the message tells works."""

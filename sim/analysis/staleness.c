@@ -10,6 +10,8 @@ typedef struct study {
     /* per version of the first and of the last stage, up to n_batches: the newest mini-batch whose
      * update made it, or CS_NONE */
     uint32_t *first_makers, *last_makers;
+    bool *fed;      /* per slot: messages bring versions */
+    uint32_t *made; /* per stage: scratch */
     cs_staleness *found;
 } study;
 
@@ -92,16 +94,30 @@ static uint32_t gather_makings(const study *s, making *out)
     return n;
 }
 
-/* A version that came in a message was made elsewhere. */
 static void note_maker(const study *s, const cs_class *cls, uint32_t version, uint32_t batch)
 {
     uint32_t stage = s->graph->slots[cls->weights].stage;
     uint32_t *const makers[] = {stage == s->first_stage ? s->first_makers : NULL,
                                 stage == s->last_stage ? s->last_makers : NULL};
-    for (int i = 0; i < 2 && cls->kind != CS_TRANSFER && version <= s->found->n_batches; i++) {
+    for (int i = 0; i < 2 && version <= s->found->n_batches; i++) {
         if (makers[i] && (makers[i][version] == CS_NONE || makers[i][version] < batch))
             makers[i][version] = batch;
     }
+}
+
+/* A message's mini-batch is the one that will read the weights, not the one whose update made them. */
+static void note_making(const study *s, const making *of, uint32_t version)
+{
+    const cs_class *cls = cs_graph_class(s->graph, of->task);
+    uint32_t batch = cs_graph_mini_batch(s->graph, of->task);
+    cs_staleness_row *row = row_at(s->found, batch, of->slot);
+    if (cls->kind == CS_TRANSFER) {
+        s->fed[of->slot] = true;
+        return;
+    }
+    note_maker(s, cls, version, batch);
+    if (row->made == CS_NONE)
+        row->made = version;
 }
 
 /* A slot's versions are made in the order in which the tasks end; where a run stopped, the last of
@@ -116,16 +132,30 @@ static bool note_makings(const study *s)
     qsort(all, n, sizeof(*all), compare_makings);
     for (uint32_t i = 0; i < n; i++) {
         version = i > 0 && all[i].slot == all[i - 1].slot ? version + 1 : 1;
-        uint32_t batch = cs_graph_mini_batch(s->graph, all[i].task);
-        cs_staleness_row *row = row_at(s->found, batch, all[i].slot);
-        if (version > s->trace->slots[all[i].slot].made)
-            continue;
-        note_maker(s, cs_graph_class(s->graph, all[i].task), version, batch);
-        if (row->made == CS_NONE)
-            row->made = version;
+        if (version <= s->trace->slots[all[i].slot].made)
+            note_making(s, &all[i], version);
     }
     free(all);
     return true;
+}
+
+/* A slot that is given the versions which another one of its stage made numbers them as that one
+ * does; what a mini-batch has read here then goes into the version that its update made there. */
+static void note_made_elsewhere(const study *s)
+{
+    for (uint32_t batch = 0; batch < s->found->n_batches; batch++) {
+        memset(s->made, 0xff, s->graph->n_stages * sizeof(*s->made));
+        for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {
+            const cs_staleness_row *row = row_at(s->found, batch, slot);
+            if (row->made != CS_NONE)
+                s->made[row->stage] = row->made;
+        }
+        for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {
+            cs_staleness_row *row = row_at(s->found, batch, slot);
+            if (row->made == CS_NONE && row->backward.oldest != CS_NONE && s->fed[slot])
+                row->made = s->made[row->stage];
+        }
+    }
 }
 
 /* ---- figures ---- */
@@ -337,13 +367,16 @@ static bool find_all(study *s)
     size_t versions = (size_t)s->found->n_batches + 1;
     s->first_makers = malloc(versions * sizeof(*s->first_makers));
     s->last_makers = malloc(versions * sizeof(*s->last_makers));
-    if (!reserve(s) || !s->first_makers || !s->last_makers)
+    s->fed = calloc((size_t)s->found->n_slots + 1, sizeof(*s->fed));
+    s->made = malloc(((size_t)s->graph->n_stages + 1) * sizeof(*s->made));
+    if (!reserve(s) || !s->first_makers || !s->last_makers || !s->fed || !s->made)
         return false;
     memset(s->first_makers, 0xff, versions * sizeof(*s->first_makers));
     memset(s->last_makers, 0xff, versions * sizeof(*s->last_makers));
     note_reads(s);
     if (!note_makings(s))
         return false;
+    note_made_elsewhere(s);
     find_differences(s);
     s->found->version_difference = find_steady(s->found, version_difference, CS_NONE);
     for (uint32_t slot = 0; slot < s->found->n_slots; slot++)
@@ -370,6 +403,8 @@ cs_status cs_staleness_find(const cs_graph *graph, const cs_trace *trace, cs_sta
         const bool enough = find_all(&s);
         free(s.first_makers);
         free(s.last_makers);
+        free(s.fed);
+        free(s.made);
         if (!enough) {
             cs_staleness_finish(&found);
             return cs_error_no_memory(error);

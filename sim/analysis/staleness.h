@@ -3,7 +3,8 @@
  * Gradient delay. Mini-batch b's update of a slot makes version m; without delay its gradient would
  * be that of version m - 1. When its backward read version r, the delay is m - 1 - r updates (a
  * negative one would have read an update of its own or a later one). Where micro-batches read
- * different versions, the oldest counts.
+ * different versions, the oldest counts. Messages that bring weights to a slot are no updates: there m
+ * is the version that the mini-batch's update made on another slot of the stage.
  *
  * Version difference (Dutta et al., TiMePReSt, arXiv 2410.14312). Of mini-batch k = 1, 2, ...: k
  * minus the newest mini-batch whose update is in the version that its backward on the last stage
@@ -34,7 +35,9 @@ typedef struct cs_version_range {
 /* One mini-batch on one slot. */
 typedef struct cs_staleness_row {
     uint32_t mini_batch, slot, stage, device;
-    uint32_t made; /* the first version that its updates make, or CS_NONE */
+    uint32_t
+        made; /* the first version that its updates make, here or, where messages bring versions,
+                    * on another slot of the stage; or CS_NONE */
     cs_version_range forward, backward;
 } cs_staleness_row;
 

@@ -62,7 +62,8 @@ static const cs_h5_column slot_columns[] = {
     {"slot", CS_H5_UINT32, "1", "number of the slot", .get = cs_h5_row_number},
     {"stage", SLOT_OF(stage), .long_name = "stage of the weights"},
     {"device", SLOT_OF(device), .long_name = "device that has them"},
-    {"versions_made", SLOT_OF(versions_made), .long_name = "updates that ended"},
+    {"versions_made", SLOT_OF(versions_made),
+     .long_name = "updates that ended, and messages that brought versions"},
     {"peak_versions", SLOT_OF(peak_versions), .long_name = "most versions alive at once"},
     {0},
 };

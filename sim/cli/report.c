@@ -198,14 +198,15 @@ static void print_figures(const cs_scenario *scenario, const cs_simulation *simu
 
 /* ---- devices ---- */
 
-/* Total peaks, where the schedule states them: one line, or one for each that differs. */
-static void compare_peaks(const cs_simulation *simulation, FILE *out)
+/* Peaks of memory or of versions, where the schedule states them: one line, or one for each that
+ * differs. */
+static void compare_peaks(const cs_simulation *simulation, cs_figure figure, FILE *out)
 {
     const cs_form *last = NULL;
     uint32_t n = 0, n_equal = 0;
     for (uint32_t f = 0; f < simulation->forms.n; f++) {
         const cs_form *form = &simulation->forms.forms[f];
-        if (form->figure != CS_FIGURE_PEAK_MEMORY)
+        if (form->figure != figure)
             continue;
         double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
         bool same = equal(form->figure, simulated, closed);
@@ -213,15 +214,15 @@ static void compare_peaks(const cs_simulation *simulation, FILE *out)
         n++;
         n_equal += same;
         if (!same && n - n_equal <= DEVICE_ROWS)
-            fprintf(out, "closed form of peak memory on device %u: %s, simulated is %s\n",
-                    form->device, bytes_text(closed).characters,
-                    comparison_text(form->figure, simulated, closed).characters);
+            fprintf(out, "closed form of %s on device %u: %s, simulated is %s\n",
+                    cs_figure_label(figure), form->device, figure_text(figure, closed).characters,
+                    comparison_text(figure, simulated, closed).characters);
     }
     char line[512];
     if (!last)
         return;
-    snprintf(line, sizeof(line), "closed form of peak memory: equal on %u of %u devices: %s",
-             n_equal, n, last->formula);
+    snprintf(line, sizeof(line), "closed form of %s: equal on %u of %u devices: %s",
+             cs_figure_label(figure), n_equal, n, last->formula);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
@@ -358,7 +359,7 @@ static void print_devices(const cs_simulation *simulation, FILE *out)
         snprintf(line, sizeof(line), "closed form of peak activations: %s", form->formula);
         cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
     }
-    compare_peaks(simulation, out);
+    compare_peaks(simulation, CS_FIGURE_PEAK_MEMORY, out);
 }
 
 /* ---- staleness ---- */
@@ -399,6 +400,7 @@ static void print_staleness(const cs_simulation *simulation, FILE *out)
     fprintf(out, "\n%6s %9s %9s\n%6s %9s %9s\n", "", "versions", "gradient", "device", "kept",
             "delay");
     print_lines(simulation, write_staleness, out);
+    compare_peaks(simulation, CS_FIGURE_PEAK_VERSIONS, out);
 }
 
 /* Of a schedule without a flush. */

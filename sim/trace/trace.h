@@ -37,7 +37,7 @@ typedef struct cs_device_record {
 
 /* Versions of one slot. */
 typedef struct cs_slot_record {
-    uint32_t made;      /* updates that ended */
+    uint32_t made;      /* updates that ended, and messages that brought versions */
     uint32_t peak_live; /* most versions alive at once, the current one included */
 } cs_slot_record;
 
