@@ -200,29 +200,26 @@ static uint32_t sharers(const cs_job *job, uint32_t stage)
     return job->replicas == CS_REPLICAS_ALL_REDUCE ? job->plan->stages[stage].n_devices : 1;
 }
 
-/* What one device does of a micro-batch. A model without samples is divided as if it had one per
- * replica. */
-static cs_status sum_stage(const cs_draft *draft, uint32_t s, cs_layer_sum *sum, cs_error *error)
+/* What one device does of a micro-batch, at the samples that it computes at once. */
+static cs_status sum_stage(cs_draft *draft, uint32_t s, cs_layer_sum *sum, cs_error *error)
 {
     const cs_job *job = &draft->scenario->job;
     const cs_stage *stage = &job->plan->stages[s];
     uint32_t n = sharers(job, s), samples = job->micro_samples;
     cs_json_place up = {.up = &draft->root, .key = "model"};
     cs_json_place place = {.up = &up, .key = "batch_size"};
-    cs_model model = *job->model;
-    if (n > 1 && model.batch_size == 0) {
-        model.batch_size = n;
-        samples = n;
-    }
-    if (samples % n != 0)
+    if (job->model->batch_size > 0 && samples % n != 0)
         return cs_json_invalid(&place, error,
                                "must give a micro-batch a multiple of %u samples, a share for each "
                                "device of stage %u (has %u)",
                                n, s, samples);
-    return cs_model_sum(&model, stage->first_layer, stage->end_layer, samples / n, sum, error);
+    cs_status status = cs_draft_price(draft, samples / n, error);
+    return status == CS_OK ? cs_model_sum_share(job->model, stage->first_layer, stage->end_layer,
+                                                samples, n, sum, error)
+                           : status;
 }
 
-static cs_status sum_stages(const cs_draft *draft, cs_error *error)
+static cs_status sum_stages(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     cs_job *job = &scenario->job;

@@ -170,6 +170,15 @@ cs_status cs_draft_build_model(cs_draft *draft, cs_error *error)
     return cs_workload_model(workload, &draft->model.net, &draft->scenario->model, error);
 }
 
+cs_status cs_draft_price(cs_draft *draft, uint32_t samples, cs_error *error)
+{
+    if (!draft->model.workload.name)
+        return CS_OK;
+    cs_status status = cs_workload_add_batch(&draft->model.workload, &draft->model.net, samples,
+                                             &draft->scenario->model, error);
+    return status == CS_OK ? cs_draft_check_missing(draft, error) : status;
+}
+
 /* Says what was given. */
 static cs_status check_source(const cs_draft *draft, const cs_json_place *model, cs_error *error)
 {

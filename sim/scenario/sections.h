@@ -89,8 +89,10 @@ extern const cs_optimizer cs_optimizers[];
  * the scenario. */
 CS_MUST_CHECK cs_status cs_draft_read_costs(cs_draft *draft, cs_error *error);
 
-/* CS_INVALID, naming them, when there are times that were not measured and no device either. */
+/* CS_INVALID, naming them, when there are times that were not measured and no device either. The
+ * first also warns of costs of another device than the model's. */
 CS_MUST_CHECK cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error);
+CS_MUST_CHECK cs_status cs_draft_check_missing(const cs_draft *draft, cs_error *error);
 
 /* Puts numbers in the place of "measured node" and "measured network" in the platform section.
  * CS_INVALID where nothing of the kind was measured. */
@@ -113,6 +115,10 @@ CS_MUST_CHECK cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error)
 CS_MUST_CHECK cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_job(cs_draft *draft, cs_error *error);
+
+/* Prices the model at as many samples as a device computes at once, where it is built from an
+ * architecture: cs_model_sum then finds them. The times of others scale linearly. */
+CS_MUST_CHECK cs_status cs_draft_price(cs_draft *draft, uint32_t samples, cs_error *error);
 
 /* Of schedules with a placement of their own: how many devices they ask for; whether the platform
  * has as many; how many stages there are; and the devices of the plan's stages, which are set, or

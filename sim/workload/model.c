@@ -85,28 +85,46 @@ static bool add_scaled(int64_t *sum, int64_t value, scaling by, rounding round)
     return scale(value, by, round, &scaled) && !__builtin_add_overflow(*sum, scaled, sum);
 }
 
-/* What flows between layer i-1 and layer i. */
-static int64_t boundary_bytes(const cs_model *model, uint32_t i)
+/* The layers that a sum is made of, and how. */
+typedef struct priced {
+    int64_t input_bytes;
+    const cs_layer *layers;
+    scaling by;
+} priced;
+
+static priced price(const cs_model *model, uint32_t samples)
 {
-    return i == 0 ? model->input_bytes : model->layers[i - 1].output_bytes;
+    for (uint32_t i = 0; i < model->n_batches; i++) {
+        const cs_model_batch *batch = &model->batches[i];
+        if (batch->batch_size == samples)
+            return (priced){batch->input_bytes, batch->layers, {samples, samples}};
+    }
+    return (priced){model->input_bytes, model->layers, {samples, model->batch_size}};
+}
+
+/* What flows between layer i-1 and layer i. */
+static int64_t boundary_bytes(const priced *from, uint32_t i)
+{
+    return i == 0 ? from->input_bytes : from->layers[i - 1].output_bytes;
 }
 
 /* The layer as it runs with recomputation: see model.h. False when a sum does not fit. */
-static bool recomputed(const cs_model *model, uint32_t i, cs_layer *layer)
+static bool recomputed(const priced *from, uint32_t i, cs_layer *layer)
 {
-    int64_t input = boundary_bytes(model, i);
+    int64_t input = boundary_bytes(from, i);
     int64_t again = layer->kept_bytes > input ? layer->kept_bytes - input : 0;
     layer->kept_bytes = input;
     return !__builtin_add_overflow(layer->workspace_bytes, again, &layer->workspace_bytes) &&
            cs_time_add(layer->backward_input, layer->forward, &layer->backward_input);
 }
 
-static bool add_layer(cs_layer_sum *sum, const cs_model *model, uint32_t i, scaling by)
+static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
 {
     static const scaling as_is = {0, 0};
-    cs_layer layer = model->layers[i];
+    const scaling by = from->by;
+    cs_layer layer = from->layers[i];
     int64_t workspace;
-    if ((layer.recompute && !recomputed(model, i, &layer)) ||
+    if ((layer.recompute && !recomputed(from, i, &layer)) ||
         !add_scaled(&sum->forward, layer.forward, by, ROUND_NEAREST) ||
         !add_scaled(&sum->backward_input, layer.backward_input, by, ROUND_NEAREST) ||
         !add_scaled(&sum->backward_weight, layer.backward_weight, by, ROUND_NEAREST) ||
@@ -124,12 +142,12 @@ cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint
                        cs_layer_sum *sum, cs_error *error)
 {
     assert(first <= end && end <= model->n_layers);
-    scaling by = {samples, model->batch_size};
+    const priced from = price(model, samples);
     cs_layer_sum made = {0};
-    bool fits = scale(boundary_bytes(model, first), by, ROUND_UP, &made.input_bytes) &&
-                scale(boundary_bytes(model, end), by, ROUND_UP, &made.output_bytes);
+    bool fits = scale(boundary_bytes(&from, first), from.by, ROUND_UP, &made.input_bytes) &&
+                scale(boundary_bytes(&from, end), from.by, ROUND_UP, &made.output_bytes);
     for (uint32_t i = first; fits && i < end; i++)
-        fits = add_layer(&made, model, i, by);
+        fits = add_layer(&made, &from, i);
     if (!fits)
         return cs_error_add(error, CS_OVERFLOW,
                             "model \"%s\": a sum over layers %u to %u for %u samples does not fit "
@@ -137,4 +155,16 @@ cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint
                             model->name, first, end, samples);
     *sum = made;
     return CS_OK;
+}
+
+cs_status cs_model_sum_share(const cs_model *model, uint32_t first, uint32_t end, uint32_t samples,
+                             uint32_t n, cs_layer_sum *sum, cs_error *error)
+{
+    cs_model divided = *model;
+    if (model->batch_size > 0) {
+        assert(samples % n == 0);
+        return cs_model_sum(model, first, end, samples / n, sum, error);
+    }
+    divided.batch_size = n; /* as if it had a sample for each share */
+    return cs_model_sum(&divided, first, end, 1, sum, error);
 }

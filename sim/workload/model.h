@@ -52,6 +52,13 @@ typedef struct cs_model_work {
     double peak;                /* flop/s of the device in the precision; 0: not known */
 } cs_model_work;
 
+/* The same chain for another number of samples. */
+typedef struct cs_model_batch {
+    uint32_t batch_size; /* > 0, that of no other */
+    int64_t input_bytes;
+    cs_layer *layers; /* as many, with the same names and weights */
+} cs_model_batch;
+
 typedef struct cs_model {
     const char *name;
     uint32_t batch_size; /* samples that times and activations are for; 0: any micro-batch */
@@ -59,6 +66,8 @@ typedef struct cs_model {
     int64_t input_bytes; /* the input of layer 0 */
     uint32_t n_layers;
     cs_layer *layers;
+    uint32_t n_batches; /* other numbers of samples that times and activations are known for */
+    cs_model_batch *batches;
     cs_model_work work;
     cs_provenance provenance;
     cs_arena arena; /* owns all of the above */
@@ -91,13 +100,20 @@ cJSON *cs_model_json(const cs_model *model);
 CS_MUST_CHECK cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *layer, cs_model *model,
                                          cs_error *error);
 
-/* Sums over [first, end) for micro-batches of `samples`: times, activations and workspace are
- * scaled linearly from model->batch_size (times to the nearest picosecond, halves up; bytes up),
- * each layer by itself; update and weights are not. With batch_size 0 all are taken as they are. An
+/* Sums over [first, end) for micro-batches of `samples`: those of the model or of one of its batches
+ * where they are for so many, as they are. Else times, activations and workspace are scaled linearly
+ * from model->batch_size (times to the nearest picosecond, halves up; bytes up), each layer by
+ * itself; update and weights are not. With batch_size 0 all are taken as they are. An
  * empty run has the same bytes at both ends. A layer with `recompute` keeps its input; its forward
  * is part of backward_input as well, and the rest of what it would keep, which is there again while
  * it computes backward, of the workspace. CS_OVERFLOW when a sum does not fit. */
 CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,
                                      uint32_t samples, cs_layer_sum *sum, cs_error *error);
+
+/* The same for one of `n` equal shares of a micro-batch; n divides `samples`, unless batch_size is
+ * 0: then a share is an n-th of what is given for any micro-batch. */
+CS_MUST_CHECK cs_status cs_model_sum_share(const cs_model *model, uint32_t first, uint32_t end,
+                                           uint32_t samples, uint32_t n, cs_layer_sum *sum,
+                                           cs_error *error);
 
 #endif
