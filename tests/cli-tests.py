@@ -313,6 +313,34 @@ class Messages(Case):
             self.expect(run('run', 's.json', '--no-output',
                             *[word for s in sets for word in ('-s', s)]), 3, said)
 
+    def test_one_step_of_data_parallelism(self):
+        """A step of data parallelism by two names: replicas of the whole model, and a pipeline of one
+        stage whose replicas share each micro-batch. A device computes the same samples at once, and on
+        links that take no time all else is equal. The planner that makes the second one promises what
+        its forward, backward and update take."""
+        model = {'name': 'vgg16', 'batch_size': 64, 'device': 'v100', 'parameters': {'image': 32}}
+        document = {'schema_version': 1, 'model': model,
+                    'platform': {'topology': 'ideal', 'devices': 8}}
+        for micros in (1, 4):
+            results = []
+            for schedule in ({'kind': 'dp'}, {'kind': '1f1b', 'replicas': 'all_reduce',
+                                              'partition': {'planner': 'balanced', 'stages': 1}}):
+                write('s.json', dict(document, schedule=dict(schedule, micro_batches=micros)))
+                result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+                results.append([result['iteration_time_s'], result['throughput_samples_per_s'],
+                                [d['peak_memory_bytes'] for d in result['devices']]])
+            self.assertEqual(results[0], results[1], f'{micros} micro-batches')
+            if micros == 1:
+                plan = json.loads(run('plan', 's.json', '-P', 'balanced', '-p', 'stages=1', '-p',
+                                      'count_update=true', '--json').stdout)
+                self.assertEqual(plan['planners'][0]['promised_period_s'], results[0][0])
+        self.expect(run('plan', 's.json', '-s', '/platform/devices=6', '-P', 'balanced', '-p',
+                        'stages=2'), 3, 'the samples of a micro-batch are no 3 equal shares')
+        self.expect(run('plan', 's.json', '-P', 'pipedream_replicated', '-p', 'machine=2'), 3,
+                    'machine: must be 1 where replicas share a micro-batch')
+        self.expect(run('plan', 's.json', '-s', '/schedule/replicas=round_robin', '-P',
+                        'pipedream_replicated', '-p', 'machine=2'), 0)
+
     def test_errors(self):
         write('wrong.json', {'schema_version': 2, 'model': {}, 'platform': 'idea',
                              'schedule': {'kind': 'gpipe', 'micro_batchs': 1}})

@@ -74,6 +74,62 @@ static void test_replicas(void **state)
     cs_scenario_finish(&scenario);
 }
 
+#define SHARED_MODEL(batch)                                                                        \
+    "\"name\": \"vgg16\", \"batch_size\": " #batch                                                 \
+    ", \"device\": \"v100\", \"parameters\": {\"image\": 32}"
+
+static void expect_sum(const char *row, const cs_layer_sum *a, const cs_layer_sum *b)
+{
+    expect_int(row, a->forward, b->forward);
+    expect_int(row, a->backward_input, b->backward_input);
+    expect_int(row, a->backward_weight, b->backward_weight);
+    expect_int(row, a->kept_bytes, b->kept_bytes);
+    expect_int(row, a->workspace_bytes, b->workspace_bytes);
+    expect_int(row, a->input_bytes, b->input_bytes);
+    expect_int(row, a->output_bytes, b->output_bytes);
+}
+
+/* 48 samples in 2 micro-batches: a stage of 4 devices computes 6 at once, one of 3 devices 8. What that
+ * takes is what a device takes alone that has so many, and no share of what 24 samples take: reading the
+ * weights takes as long for each. The resolved scenario, in which the network is a chain of numbers, has
+ * the same. */
+static void test_shares(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t stage, first, end;
+        const char *alone;
+    } rows[] = {{0, 0, 10, SHARED_MODEL(6)}, {1, 10, 40, SHARED_MODEL(8)}};
+    cs_scenario shared, alone, resolved;
+    cs_error error;
+    cJSON *root;
+    if (read_scenario(
+            SHARED_MODEL(48),
+            "\"kind\": \"1f1b\", \"micro_batches\": 2, \"partition\": {\"inline\": "
+            "{\"schema_version\": 1, \"stages\": [{\"first_layer\": 0, \"last_layer\": 9, "
+            "\"devices\": [0, 1, 2, 3]}, {\"first_layer\": 10, \"last_layer\": 39, "
+            "\"devices\": [4, 5, 6]}]}}",
+            7, &shared, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    if (cs_json_parse("r.json", shared.resolved, strlen(shared.resolved), &root, &error) != CS_OK ||
+        cs_scenario_read(root, "r.json", &resolved, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    cJSON_Delete(root);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_layer_sum sum;
+        if (read_scenario(rows[i].alone, "\"kind\": \"sequential\"", 1, &alone, &error) != CS_OK)
+            fail_msg("%s", error.text);
+        assert_int_equal(cs_model_sum(&alone.model, rows[i].first, rows[i].end,
+                                      alone.model.batch_size, &sum, NULL),
+                         CS_OK);
+        expect_sum("a share", &sum, &shared.job.stages[rows[i].stage]);
+        expect_sum("resolved", &sum, &resolved.job.stages[rows[i].stage]);
+        cs_scenario_finish(&alone);
+    }
+    cs_scenario_finish(&shared);
+    cs_scenario_finish(&resolved);
+}
+
 #define SEQUENTIAL "\"kind\": \"sequential\""
 
 static const struct {
@@ -123,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pipelines),
         cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_shares),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

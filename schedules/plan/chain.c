@@ -99,6 +99,48 @@ static cs_status add_layers(const cs_chain_options *options, cs_chain *chain, cs
     return CS_OK;
 }
 
+/* The loads of a share that each of q replicas computes. */
+static cs_status add_share(const cs_chain_options *options, cs_chain *chain, uint32_t q,
+                           cs_error *error)
+{
+    cs_time *sums = cs_arena_alloc(&chain->arena, (size_t)chain->n_layers + 1, sizeof(*sums));
+    if (!sums)
+        return cs_error_no_memory(error);
+    for (uint32_t l = 0; l < chain->n_layers; l++) {
+        cs_layer_sum sum;
+        addend one;
+        cs_status status =
+            cs_model_sum_share(options->model, l, l + 1, options->micro_samples, q, &sum, error);
+        if (status != CS_OK)
+            return status;
+        if (!addend_of(options, &sum, &one) ||
+            (double)sums[l] + (double)one.forward + (double)one.backward >= most)
+            return cs_error_add(
+                error, CS_OVERFLOW,
+                "model \"%s\": layers 0 to %u take more time than a planner can add "
+                "up (2^61 ps are 26 days)",
+                options->model->name, l);
+        sums[l + 1] = sums[l] + one.forward + one.backward;
+    }
+    chain->sum_shared[q - 1] = sums;
+    return CS_OK;
+}
+
+static cs_status add_shares(const cs_chain_options *options, cs_chain *chain, cs_error *error)
+{
+    cs_status status = CS_OK;
+    if (!options->shared)
+        return CS_OK;
+    chain->sum_shared = cs_arena_alloc(&chain->arena, chain->n_devices, sizeof(*chain->sum_shared));
+    if (!chain->sum_shared)
+        return cs_error_no_memory(error);
+    for (uint32_t q = 1; q <= chain->n_devices && status == CS_OK; q++) {
+        if (options->model->batch_size == 0 || options->micro_samples % q == 0)
+            status = add_share(options, chain, q, error);
+    }
+    return status;
+}
+
 void cs_chain_finish(cs_chain *chain)
 {
     cs_arena_finish(&chain->arena);
@@ -122,6 +164,8 @@ cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain, cs_err
             made.bandwidth);
     cs_status status =
         allocate(&made) ? add_layers(options, &made, error) : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = add_shares(options, &made, error);
     if (status == CS_OK)
         *chain = made;
     else

@@ -16,6 +16,9 @@
  * What a layer needs only while it computes is not in these sums: `memory` is what the device has
  * less the largest of them, unless they are to be ignored.
  *
+ * Replicas of a stage take micro-batches in turn, or, `shared`, each computes a share of every one
+ * in the time that so many samples take.
+ *
  * Everything that takes time is an integer number of picoseconds, and sums are O(1).
  */
 #ifndef CS_SCHEDULES_CHAIN_H
@@ -41,6 +44,7 @@ typedef struct cs_chain_options {
     double optimizer_ratio; /* bytes of optimizer states per byte of weights */
     bool count_update;      /* a backward takes the update's time too; the paper leaves it out */
     bool ignore_workspace;  /* as the paper does */
+    bool shared;            /* replicas share a micro-batch */
 } cs_chain_options;
 
 /* All arrays have n_layers + 1 entries. Those named `sum_` hold at l the sum over layers [0, l). */
@@ -55,6 +59,8 @@ typedef struct cs_chain {
     int64_t *sum_kept;    /* bytes per active micro-batch */
     int64_t *boundary;    /* a_b, bytes; 0 at both ends */
     cs_time *message;     /* of a_b over a link, one way; 0 at both ends */
+    cs_time **sum_shared; /* [q - 1]: of the loads of a q-th of a micro-batch, q <= n_devices; NULL
+                           * where q does not divide it. Itself NULL where nothing is shared */
     cs_arena arena;       /* owns the arrays */
 } cs_chain;
 
@@ -80,6 +86,21 @@ static inline cs_time cs_chain_backward(const cs_chain *chain, uint32_t first, u
 static inline cs_time cs_chain_load(const cs_chain *chain, uint32_t first, uint32_t end)
 {
     return cs_chain_forward(chain, first, end) + cs_chain_backward(chain, first, end);
+}
+
+/* Whether a stage can have q replicas. */
+static inline bool cs_chain_has_share(const cs_chain *chain, uint32_t q)
+{
+    return !chain->sum_shared || chain->sum_shared[q - 1];
+}
+
+/* What a stage of q replicas takes per micro-batch, in ps. */
+static inline double cs_chain_replicated_load(const cs_chain *chain, uint32_t first, uint32_t end,
+                                              uint32_t q)
+{
+    if (!chain->sum_shared)
+        return (double)cs_chain_load(chain, first, end) / q;
+    return (double)(chain->sum_shared[q - 1][end] - chain->sum_shared[q - 1][first]);
 }
 
 /* C(b): what one micro-batch takes of the link that boundary b crosses, both ways together. */

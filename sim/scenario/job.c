@@ -131,6 +131,8 @@ cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error)
     bool replicated = draft->schedule.kind->layout == CS_LAYOUT_REPLICATED;
     uint32_t replicas = replicated ? scenario->platform.n_devices : 1;
     scenario->job.micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
+    if (draft->schedule.kind->replicas)
+        scenario->job.replicas = draft->schedule.kind->replicas(draft->schedule.params);
     scenario->job.optimizer_ratio = cs_precision_state_ratio(
         (cs_precision)scenario->model.precision, cs_optimizers[draft->model.optimizer].state_ratio);
     uint64_t parts = (uint64_t)scenario->job.micro_batches * replicas;
@@ -259,8 +261,6 @@ cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
     job->plan = &scenario->plan;
     job->pattern = scenario->pattern.period > 0 ? &scenario->pattern : NULL;
     job->iterations = draft->top.iterations;
-    if (draft->schedule.kind->replicas)
-        job->replicas = draft->schedule.kind->replicas(draft->schedule.params);
     job->blocking = draft->platform.blocking;
     cs_status status = check_tasks(draft, error);
     if (status == CS_OK)

@@ -123,6 +123,8 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
     cs_status status = read_sections(draft, root, error);
     if (status == CS_OK)
         status = build(draft, error);
+    if (status == CS_OK && draft->unplanned)
+        status = cs_draft_price_shares(draft, error);
     if (status != CS_OK)
         return status;
     scenario->name =

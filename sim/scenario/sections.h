@@ -135,6 +135,10 @@ CS_MUST_CHECK cs_status cs_draft_place(cs_draft *draft, bool given, const cs_jso
 bool cs_draft_has_planner(const cs_draft *draft);
 CS_MUST_CHECK cs_status cs_draft_plan(cs_draft *draft, const cs_json_place *place, cs_error *error);
 
+/* Prices the model at all shares of a micro-batch that replicas can have, for planners to choose from.
+ */
+CS_MUST_CHECK cs_status cs_draft_price_shares(cs_draft *draft, cs_error *error);
+
 /* Fills the scenario's warnings. */
 void cs_draft_warn(cs_draft *draft);
 
