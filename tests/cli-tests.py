@@ -313,6 +313,28 @@ class Messages(Case):
             self.expect(run('run', 's.json', '--no-output',
                             *[word for s in sets for word in ('-s', s)]), 3, said)
 
+    def test_reserve(self):
+        """A device that needs its whole memory has none to set aside; with a byte more it is out of
+        memory, and a planner has as much less."""
+        write('s.json', dict(UNIFORM, platform={'topology': 'ideal', 'devices': 4}))
+        result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+        most = max(d['peak_memory_bytes'] for d in result['devices'])
+        for aside, full in ((0, False), (1000, False), (1001, True)):
+            words = ['-s', f'/platform/memory={most + 1000}', '-s', f'/platform/reserve={aside}']
+            done = json.loads(run('run', 's.json', '--no-output', '--json', *words).stdout)
+            self.assertEqual(done['out_of_memory'], full, aside)
+            self.assertEqual([(d['capacity_bytes'], d['reserved_bytes']) for d in done['devices']],
+                             [(most + 1000 - aside, aside)] * 4)
+        planned = run('plan', 's.json', '-P', 'balanced', '-s', '/platform/memory=40 GB', '-s',
+                      '/platform/reserve=[0, 1, 1, "10 GB"]')
+        self.assertIn('memory 30 GB', planned.stdout)
+        for sets, said in ((('/platform/reserve=1',), 'must be 0 for device 0, whose memory is'),
+                           (('/platform/memory=5', '/platform/reserve=5'), 'must leave device 0 some'),
+                           (('/platform/reserve=-1',), 'must be >= 0'),
+                           (('/platform/reserve=[1]',), 'must have one entry for each of 4 devices')):
+            self.expect(run('run', 's.json', '--no-output', *[word for s in sets for word in ('-s', s)]),
+                        3, said)
+
     def test_one_step_of_data_parallelism(self):
         """A step of data parallelism by two names: replicas of the whole model, and a pipeline of one
         stage whose replicas share each micro-batch. A device computes the same samples at once, and on

@@ -20,6 +20,10 @@ const cs_field cs_scenario_platform_fields[] = {
      .doc = "of a device, or a list with one entry per device; when not given, that of a named "
             "model's device, else unlimited",
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
+    {"reserve", CS_FIELD_JSON, offsetof(cs_platform_section, reserve), .fallback = "0",
+     .doc = "of its memory, set aside for what is not simulated: the driver's context, what the "
+            "allocator wastes, buffers of libraries",
+     .shape = "bytes or [bytes, ...]"},
     {"speed", CS_FIELD_JSON, offsetof(cs_platform_section, speed), .fallback = "1",
      .doc = "factor by which a device is faster than the model's times say, or a list",
      .shape = "number or [number, ...]"},
@@ -42,12 +46,14 @@ const cs_field cs_scenario_platform_fields[] = {
 
 /* One value of a list or for all devices, read by a field table of its own. */
 typedef struct device_value {
-    int64_t memory;
+    int64_t memory, reserve;
     double speed;
 } device_value;
 
 static const cs_field memory_field[] = {
     {"memory", CS_FIELD_BYTES, offsetof(device_value, memory), .min = 1}, {0}};
+static const cs_field reserve_field[] = {
+    {"reserve", CS_FIELD_BYTES, offsetof(device_value, reserve)}, {0}};
 static const cs_field speed_field[] = {
     {"speed", CS_FIELD_NUMBER, offsetof(device_value, speed), .above_min = true}, {0}};
 
@@ -96,6 +102,8 @@ static void set_device(cs_device *device, const cs_field *field, const device_va
 {
     if (field == memory_field)
         device->capacity = value->memory;
+    else if (field == reserve_field)
+        device->reserve = value->reserve;
     else
         device->speed = value->speed;
 }
@@ -134,6 +142,31 @@ static cs_status set_devices(cs_draft *draft, const cJSON *value, const cs_field
     cs_status status = read_value(value, field, field->name, &section, &read, error);
     for (uint32_t d = 0; d < platform->n_devices; d++)
         set_device(&platform->devices[d], field, &read);
+    return status;
+}
+
+/* The rest is the capacity. */
+static cs_status set_aside(cs_draft *draft, cs_error *error)
+{
+    cs_platform *platform = &draft->scenario->platform;
+    cs_json_place section = {.up = &draft->root, .key = "platform"};
+    cs_json_place place = {.up = &section, .key = "reserve"};
+    cs_status status = set_devices(draft, draft->platform.reserve, reserve_field, error);
+    for (uint32_t d = 0; d < platform->n_devices && status == CS_OK; d++) {
+        cs_device *device = &platform->devices[d];
+        if (device->reserve == 0)
+            continue;
+        if (device->capacity == INT64_MAX)
+            return cs_json_invalid(&place, error,
+                                   "must be 0 for device %u, whose memory is unlimited (got %lld)",
+                                   d, (long long)device->reserve);
+        if (device->reserve >= device->capacity)
+            return cs_json_invalid(&place, error,
+                                   "must leave device %u some of its memory of %lld bytes (got "
+                                   "%lld)",
+                                   d, (long long)device->capacity, (long long)device->reserve);
+        device->capacity -= device->reserve;
+    }
     return status;
 }
 
@@ -310,6 +343,7 @@ cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error)
     platform->phi = section->coefficient;
     const cs_json_place place = {.up = &draft->root, .key = "platform"};
     const cs_status parts[] = {set_devices(draft, section->memory, memory_field, error),
+                               set_aside(draft, error),
                                set_devices(draft, section->speed, speed_field, error),
                                cs_draft_check_noise(draft, &place, error)};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == CS_OK; i++)

@@ -35,7 +35,7 @@ typedef struct cs_uniform_section {
 typedef struct cs_platform_section {
     const char *topology;
     uint32_t devices; /* 0: as many as the schedule needs */
-    const cJSON *memory, *speed;
+    const cJSON *memory, *reserve, *speed;
     uint32_t sharing; /* position in its choices */
     const cJSON *phi;
     bool blocking;

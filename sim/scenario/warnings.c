@@ -22,13 +22,18 @@ static bool ends_with(const char *key, const char *end)
     return length >= cut && strcmp(key + length - cut, end) == 0;
 }
 
+static bool is_size(const char *key)
+{
+    return strcmp(key, "memory") == 0 || strcmp(key, "reserve") == 0;
+}
+
 /* All memories and bandwidths of a section, in whichever topologies they stand. */
 static void warn_members(const cJSON *object, const cs_json_place *up, cs_error *warnings)
 {
     for (const cJSON *at = cJSON_IsObject(object) ? object->child : NULL; at; at = at->next) {
         const cs_json_place place = {.up = up, .key = at->string};
         const bool rate = ends_with(at->string, "bandwidth") || ends_with(at->string, "bandwidths");
-        const char *unit = rate ? "B/s" : strcmp(at->string, "memory") == 0 ? "B" : NULL;
+        const char *unit = rate ? "B/s" : is_size(at->string) ? "B" : NULL;
         if (unit && cJSON_IsArray(at))
             warn_bare(at->child, unit, &place, warnings);
         else if (unit)
