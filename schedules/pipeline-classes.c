@@ -220,7 +220,7 @@ static void make_holder(maker *m, const place *at)
 static uint32_t make_reduction(maker *m, uint32_t stage)
 {
     const cs_plan *plan = m->job->plan;
-    int64_t bytes = m->job->stages[stage].weight_bytes;
+    int64_t bytes = m->job->stages[stage].gradient_bytes;
     if (n_replicas(m, stage) == 1 || bytes == 0)
         return CS_NONE;
     uint32_t group = cs_builder_group(m->builder, plan->devices + plan->stages[stage].first_device,

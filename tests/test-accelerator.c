@@ -111,11 +111,16 @@ static const struct {
     const char *row;
     cs_precision precision;
     double states, ratio, update;
+    int64_t gradients; /* bytes per byte of weights, in float32, which an update then reads */
+    double update_of_float;
 } optimizers[] = {
-    {"fp32, sgd", CS_PRECISION_FP32, 0, 0, 12},  {"fp32, momentum", CS_PRECISION_FP32, 1, 1, 20},
-    {"fp32, adam", CS_PRECISION_FP32, 2, 2, 28}, {"tf32, adam", CS_PRECISION_TF32, 2, 2, 28},
-    {"fp16, sgd", CS_PRECISION_FP16, 0, 2, 12},  {"fp16, momentum", CS_PRECISION_FP16, 1, 4, 20},
-    {"bf16, adam", CS_PRECISION_BF16, 2, 6, 28},
+    {"fp32, sgd", CS_PRECISION_FP32, 0, 0, 12, 1, 12},
+    {"fp32, momentum", CS_PRECISION_FP32, 1, 1, 20, 1, 20},
+    {"fp32, adam", CS_PRECISION_FP32, 2, 2, 28, 1, 28},
+    {"tf32, adam", CS_PRECISION_TF32, 2, 2, 28, 1, 28},
+    {"fp16, sgd", CS_PRECISION_FP16, 0, 2, 12, 2, 14},
+    {"fp16, momentum", CS_PRECISION_FP16, 1, 4, 20, 2, 22},
+    {"bf16, adam", CS_PRECISION_BF16, 2, 6, 28, 2, 30},
 };
 
 static void test_optimizers(void **state)
@@ -126,7 +131,13 @@ static void test_optimizers(void **state)
         expect_double(optimizers[i].row, optimizers[i].ratio,
                       cs_precision_state_ratio(optimizers[i].precision, states));
         expect_double(optimizers[i].row, optimizers[i].update,
-                      cs_precision_update_bytes(optimizers[i].precision, states));
+                      cs_precision_update_bytes(optimizers[i].precision, states, false));
+        expect_double(optimizers[i].row, optimizers[i].update_of_float,
+                      cs_precision_update_bytes(optimizers[i].precision, states, true));
+        expect_int(optimizers[i].row, 1,
+                   cs_precision_gradient_ratio(optimizers[i].precision, false));
+        expect_int(optimizers[i].row, optimizers[i].gradients,
+                   cs_precision_gradient_ratio(optimizers[i].precision, true));
     }
 }
 

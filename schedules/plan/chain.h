@@ -7,8 +7,8 @@
  * boundaries `first` and `end`. Nothing crosses the two ends of the chain, 0 and L.
  *
  * A device holds, for each of its stages,
- *   weights    `weight_copies` times (3: two versions and an accumulator of gradients), and the
- *              optimizer's states;
+ *   weights    `weight_copies` times (3: two versions and an accumulator of gradients, which has
+ *              more bytes where gradients are wider), and the optimizer's states;
  *   buffers    2 a_b for each of its boundaries that the next device shares: one slot a direction;
  *   activations, per active micro-batch, from the start of the stage's forward to the end of its
  *              backward: CS_KEPT_LITERAL, the inputs a_(i-1) of its layers, as the paper counts;

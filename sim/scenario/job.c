@@ -131,6 +131,7 @@ cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error)
     bool replicated = draft->schedule.kind->layout == CS_LAYOUT_REPLICATED;
     uint32_t replicas = replicated ? scenario->platform.n_devices : 1;
     scenario->job.micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
+    scenario->model.float_gradients = draft->model.gradients != 0;
     if (draft->schedule.kind->replicas)
         scenario->job.replicas = draft->schedule.kind->replicas(draft->schedule.params);
     scenario->job.optimizer_ratio = cs_precision_state_ratio(
@@ -189,8 +190,8 @@ static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_mi
     static const double limit = 0x1p62; /* half of what fits, for what rounding may hide */
     double per_micro_batch = (double)sum->kept_bytes + 2 * (double)sum->input_bytes +
                              2 * (double)sum->output_bytes + (double)sum->workspace_bytes;
-    double bytes =
-        (double)sum->weight_bytes * (3 + job->optimizer_ratio) + per_micro_batch * n_micro_batches;
+    double bytes = (double)sum->weight_bytes * (2 + job->optimizer_ratio) +
+                   (double)sum->gradient_bytes + per_micro_batch * n_micro_batches;
     double time = (double)sum->forward + (double)sum->backward_input +
                   (double)sum->backward_weight + (double)sum->update;
     return bytes < limit && time < limit;

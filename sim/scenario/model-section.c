@@ -7,6 +7,8 @@
 
 const cs_optimizer cs_optimizers[] = {{"sgd", 0}, {"momentum", 1}, {"adam", 2}};
 
+static const char *const gradient_names[] = {"weights", "fp32", NULL};
+
 static const char *const optimizer_names[] = {"sgd", "momentum", "adam", NULL};
 
 const cs_field cs_scenario_model_fields[] = {
@@ -22,6 +24,10 @@ const cs_field cs_scenario_model_fields[] = {
     {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
      .choices = optimizer_names,
      .doc = "states kept besides weights and gradients: none, one or two values per weight"},
+    {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
+     .choices = gradient_names,
+     .doc = "type in which gradients are summed, kept and sent: the weights', or fp32 whatever "
+            "theirs is"},
     {0},
 };
 
@@ -137,6 +143,7 @@ static cs_status read_named(cs_draft *draft, const cs_json_place *model, cs_erro
     cs_status status = CS_OK;
     workload->from = draft->path;
     workload->costs = draft->costs.n_compute > 0 ? &draft->measured : NULL;
+    workload->float_gradients = draft->model.gradients != 0;
     workload->optimizer_states = cs_optimizers[draft->model.optimizer].state_ratio;
     if (draft->model.batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",

@@ -21,6 +21,7 @@ typedef struct cs_model_section {
     const cJSON *uniform, *in_place;
     uint32_t batch_size;   /* 0: so that a micro-batch is what the model was made for */
     uint32_t optimizer;    /* position in cs_optimizers */
+    uint32_t gradients;    /* position in its choices; 0: as the weights */
     cs_workload workload;  /* of a model that is built from its architecture */
     cs_net net;            /* its network, until the model is built */
     int64_t device_memory; /* bytes of the named model's device; 0: there is none */

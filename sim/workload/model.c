@@ -148,6 +148,11 @@ cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint
                 scale(boundary_bytes(&from, end), from.by, ROUND_UP, &made.output_bytes);
     for (uint32_t i = first; fits && i < end; i++)
         fits = add_layer(&made, &from, i);
+    fits =
+        fits && !__builtin_mul_overflow(made.weight_bytes,
+                                        cs_precision_gradient_ratio((cs_precision)model->precision,
+                                                                    model->float_gradients),
+                                        &made.gradient_bytes);
     if (!fits)
         return cs_error_add(error, CS_OVERFLOW,
                             "model \"%s\": a sum over layers %u to %u for %u samples does not fit "

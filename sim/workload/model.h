@@ -61,9 +61,10 @@ typedef struct cs_model_batch {
 
 typedef struct cs_model {
     const char *name;
-    uint32_t batch_size; /* samples that times and activations are for; 0: any micro-batch */
-    uint32_t precision;  /* cs_precision, of weights and gradients: what the optimizer keeps */
-    int64_t input_bytes; /* the input of layer 0 */
+    uint32_t batch_size;  /* samples that times and activations are for; 0: any micro-batch */
+    uint32_t precision;   /* cs_precision, of weights and gradients: what the optimizer keeps */
+    bool float_gradients; /* gradients are summed and kept in float32, whatever the precision */
+    int64_t input_bytes;  /* the input of layer 0 */
     uint32_t n_layers;
     cs_layer *layers;
     uint32_t n_batches; /* other numbers of samples that times and activations are known for */
@@ -76,7 +77,7 @@ typedef struct cs_model {
 /* Time and memory of a run of layers [first, end) for one micro-batch. */
 typedef struct cs_layer_sum {
     cs_time forward, backward_input, backward_weight, update;
-    int64_t weight_bytes, kept_bytes;
+    int64_t weight_bytes, gradient_bytes, kept_bytes;
     int64_t input_bytes, output_bytes; /* at the two ends of the run */
     int64_t workspace_bytes;           /* the largest of its layers */
 } cs_layer_sum;

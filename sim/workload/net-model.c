@@ -225,7 +225,8 @@ static double input_seconds(const op_times *times, const cs_net_options *how, co
 static double update_seconds(const cs_net_options *how, int64_t parameters)
 {
     const double bytes =
-        (double)parameters * cs_precision_update_bytes(how->precision, how->optimizer_states);
+        (double)parameters *
+        cs_precision_update_bytes(how->precision, how->optimizer_states, how->float_gradients);
     return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
 }
 

@@ -91,6 +91,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .batch_size = workload->batch_size,
         .precision = (cs_precision)workload->precision,
         .optimizer_states = workload->optimizer_states,
+        .float_gradients = workload->float_gradients,
         .granularity = (cs_granularity)workload->granularity,
         .recompute = workload->recompute,
         .device = device,

@@ -17,6 +17,7 @@ typedef struct cs_workload {
     /* not from the table: */
     uint32_t batch_size;
     double optimizer_states;  /* values per weight */
+    bool float_gradients;     /* gradients in float32 */
     const cs_measured *costs; /* measured times of operators, or NULL */
     const char *from;         /* the file that paths are relative to, or NULL */
     const char *date;         /* of the provenance, or NULL */
