@@ -54,8 +54,7 @@ typedef struct data_parallel {
 static cs_status cut_buckets(data_parallel *dp, int64_t least, cs_error *error)
 {
     const cs_model *model = dp->job->model;
-    const int64_t ratio =
-        cs_precision_gradient_ratio((cs_precision)model->precision, model->float_gradients);
+    const int64_t ratio = cs_model_gradient_ratio(model);
     uint32_t end = model->n_layers;
     while (end > 0) {
         uint32_t first = end;

@@ -111,6 +111,7 @@ const cs_schedule cs_schedule_gpipe = {
     .fields = fields,
     .params_size = sizeof(gpipe_params),
     .layout = CS_LAYOUT_PIPELINE,
+    .sums_ties = true,
     .micro_batches = micro_batches,
     .generate = generate,
     .closed_forms = closed_forms,

@@ -231,6 +231,7 @@ const cs_schedule cs_schedule_interleaved_1f1b = {
     .fields = fields,
     .params_size = sizeof(interleaved_params),
     .layout = CS_LAYOUT_PLACED,
+    .sums_ties = true,
     .placement = &placement,
     .micro_batches = micro_batches,
     .generate = generate,

@@ -56,6 +56,9 @@ static void layer_text(const cs_layer *layer, char *text, size_t size)
              layer->name, layer->forward, layer->backward_input, layer->backward_weight,
              layer->update, layer->weight_bytes, layer->output_bytes, layer->kept_bytes,
              layer->workspace_bytes);
+    if (layer->tied_to)
+        snprintf(text + strlen(text), size - strlen(text), " %" PRId64 " of %s", layer->tied_bytes,
+                 layer->tied_to);
 }
 
 static const struct {
@@ -136,7 +139,11 @@ static void test_head(void **state)
 #define WITH_PROVENANCE(json) HEAD "\"provenance\": " json ", \"layers\": [" A_LAYER "]}"
 #define WITH_LAYERS(json)     HEAD PROVENANCE ", \"layers\": " json "}"
 #define WITH_BATCHES(json)    HEAD PROVENANCE ", \"layers\": [" A_LAYER "], \"batches\": " json "}"
-#define A_BATCH               "{\"batch_size\": 2, \"layers\": [" A_LAYER "]}"
+#define TIED(keys)                                                                                 \
+    WITH_LAYERS("[" A_LAYER                                                                        \
+                ", {\"name\": \"b\", \"forward\": 1, \"backward\": 2, \"weights\": 0, "            \
+                "\"output\": 1, " keys "}]")
+#define A_BATCH "{\"batch_size\": 2, \"layers\": [" A_LAYER "]}"
 
 static const struct {
     const char *name;
@@ -207,6 +214,14 @@ static const struct {
      "m.json: /layers/0/kept: must be"},
     {"twins", WITH_LAYERS("[" A_LAYER ", " A_LAYER "]"),
      "m.json: /layers/1/name: must be unique (/layers/0 is called \"a\" too)"},
+    {"tied to nothing", TIED("\"tied_weights\": 1"),
+     "m.json: /layers/1: must have \"tied_to\" and \"tied_weights\" or neither"},
+    {"tied with nothing", TIED("\"tied_to\": \"a\""),
+     "m.json: /layers/1: must have \"tied_to\" and \"tied_weights\" or neither"},
+    {"tied to itself", TIED("\"tied_to\": \"b\", \"tied_weights\": 1"),
+     "m.json: /layers/1/tied_to: must be the name of a layer before it (got \"b\")"},
+    {"tied to more than there is", TIED("\"tied_to\": \"a\", \"tied_weights\": 9"),
+     "m.json: /layers/1/tied_weights: must be at most 8, the weights of that layer (got 9)"},
     {"batches without samples",
      "{\"schema_version\": 1, \"name\": \"m\", \"batch_size\": 0, " PROVENANCE
      ", \"layers\": [" A_LAYER "], \"batches\": [{\"batch_size\": 1, \"layers\": [" A_LAYER "]}]}",
@@ -521,6 +536,10 @@ static void test_round_trip(void **state)
     check_round_trip(&model);
     cs_model_finish(&model);
     check(read_text(TWO_SIZES, &model, &error), &error);
+    check_round_trip(&model);
+    cs_model_finish(&model);
+    check(read_text(TIED("\"tied_to\": \"a\", \"tied_weights\": 8"), &model, &error), &error);
+    assert_int_equal(model.layers[1].tied_bytes, 8);
     check_round_trip(&model);
     cs_model_finish(&model);
 }

@@ -74,6 +74,40 @@ static void test_replicas(void **state)
     cs_scenario_finish(&scenario);
 }
 
+/* GPT's last matrix is its embedding's: 50257 tokens of 768 features, which the last of two stages holds
+ * again, with its gradients and states; Llama's are two, and one where it is told so. */
+static void test_tied(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        int64_t borrowed;
+    } rows[] = {{"\"name\": \"gpt\"", 4 * INT64_C(50257) * 768},
+                {"\"name\": \"llama\"", 0},
+                {"\"name\": \"llama\", \"parameters\": {\"tied\": true, \"vocabulary\": 1000, "
+                 "\"hidden\": 512}",
+                 4 * INT64_C(1000) * 512}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char model[256];
+        cs_scenario scenario;
+        cs_error error;
+        snprintf(model, sizeof(model), "%s, \"batch_size\": 2, \"device\": \"a100\"",
+                 rows[i].model);
+        if (read_scenario(model, "\"kind\": \"gpipe\", \"micro_batches\": 2", 2, &scenario,
+                          &error) != CS_OK)
+            fail_msg("%s", error.text);
+        const cs_layer_sum *stages = scenario.job.stages;
+        expect_int(rows[i].model, 0, stages[0].borrowed_bytes);
+        expect_int(rows[i].model, rows[i].borrowed, stages[1].borrowed_bytes);
+        int64_t weights = 0;
+        for (uint32_t l = 0; l < scenario.model.n_layers; l++)
+            weights += scenario.model.layers[l].weight_bytes;
+        expect_int(rows[i].model, weights + rows[i].borrowed,
+                   stages[0].weight_bytes + stages[1].weight_bytes);
+        cs_scenario_finish(&scenario);
+    }
+}
+
 #define SHARED_MODEL(batch)                                                                        \
     "\"name\": \"vgg16\", \"batch_size\": " #batch                                                 \
     ", \"device\": \"v100\", \"parameters\": {\"image\": 32}"
@@ -178,9 +212,8 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipelines),
-        cmocka_unit_test(test_replicas),
-        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_pipelines), cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_shares),    cmocka_unit_test(test_tied),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

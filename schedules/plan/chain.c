@@ -59,6 +59,18 @@ static bool add(cs_chain *chain, uint32_t l, const addend *one)
     return true;
 }
 
+/* What one layer takes, alone in its stage: with a copy of weights of another stage's, unless there
+ * is no other device. */
+static cs_status sum_layer(const cs_chain_options *options, uint32_t l, cs_layer_sum *sum,
+                           cs_error *error)
+{
+    const cs_model *model = options->model;
+    cs_status status = cs_model_sum(model, l, l + 1, options->micro_samples, sum, error);
+    if (status != CS_OK || model->layers[l].tied_bytes == 0 || options->n_devices == 1)
+        return status;
+    return cs_model_borrow(model, l, sum, error);
+}
+
 /* The message over the boundary in front of layer l > 0, whose input it is. */
 static bool cross(const cs_chain_options *options, cs_chain *chain, uint32_t l, int64_t bytes)
 {
@@ -76,8 +88,7 @@ static cs_status add_layers(const cs_chain_options *options, cs_chain *chain, cs
     for (uint32_t l = 0; l < chain->n_layers; l++) {
         cs_layer_sum sum;
         addend one;
-        cs_status status =
-            cs_model_sum(options->model, l, l + 1, options->micro_samples, &sum, error);
+        cs_status status = sum_layer(options, l, &sum, error);
         if (status != CS_OK)
             return status;
         if (!addend_of(options, &sum, &one) || !add(chain, l, &one) ||

@@ -13,6 +13,8 @@
  *   activations, per active micro-batch, from the start of the stage's forward to the end of its
  *              backward: CS_KEPT_LITERAL, the inputs a_(i-1) of its layers, as the paper counts;
  *              CS_KEPT_FULL, all that its layers keep for their backward (model.h).
+ * A layer that uses weights of another one (model.h, tied_to) counts a copy of them, as a stage does
+ * that has only one of the two.
  * What a layer needs only while it computes is not in these sums: `memory` is what the device has
  * less the largest of them, unless they are to be ignored.
  *

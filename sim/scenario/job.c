@@ -1,3 +1,4 @@
+#include "schedules/ties.h"
 #include "sim/scenario/sections.h"
 
 #include <math.h>
@@ -217,9 +218,10 @@ static cs_status sum_stage(cs_draft *draft, uint32_t s, cs_layer_sum *sum, cs_er
                                "device of stage %u (has %u)",
                                n, s, samples);
     cs_status status = cs_draft_price(draft, samples / n, error);
-    return status == CS_OK ? cs_model_sum_share(job->model, stage->first_layer, stage->end_layer,
-                                                samples, n, sum, error)
-                           : status;
+    if (status == CS_OK)
+        status = cs_model_sum_share(job->model, stage->first_layer, stage->end_layer, samples, n,
+                                    sum, error);
+    return status == CS_OK ? cs_ties_borrow(job->model, job->plan, s, sum, error) : status;
 }
 
 static cs_status sum_stages(cs_draft *draft, cs_error *error)

@@ -1,3 +1,4 @@
+#include "schedules/ties.h"
 #include "sim/scenario/sections.h"
 
 #include <string.h>
@@ -42,8 +43,27 @@ static void warn_members(const cJSON *object, const cs_json_place *up, cs_error 
     }
 }
 
+/* Of a plan whose stages share weights. */
+static void warn_ties(const cs_draft *draft, cs_error *warnings)
+{
+    const cs_scenario *scenario = draft->scenario;
+    const cs_json_place section = {.up = &draft->root, .key = "schedule"};
+    const cs_json_place place = {.up = &section, .key = "kind"};
+    uint32_t layer = 0;
+    cs_tie tie;
+    if (draft->schedule.kind->sums_ties || draft->unplanned ||
+        !cs_tie_next(&scenario->model, &scenario->plan, &layer, &tie))
+        return;
+    const cs_layer *borrower = &scenario->model.layers[tie.layer];
+    (void)cs_json_invalid(&place, warnings,
+                          "\"%s\" does not sum the gradients of the weights that \"%s\" and \"%s\" "
+                          "share: their two stages update a copy each",
+                          draft->schedule.kind->name, borrower->tied_to, borrower->name);
+}
+
 void cs_draft_warn(cs_draft *draft)
 {
     const cs_json_place platform = {.up = &draft->root, .key = "platform"};
     warn_members(draft->top.platform, &platform, &draft->scenario->warnings);
+    warn_ties(draft, &draft->scenario->warnings);
 }

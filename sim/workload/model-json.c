@@ -105,6 +105,14 @@ static const cs_field layer_fields[] = {
      .doc = "where a layer's times come from when layers differ: measured, estimated"},
     {0}};
 
+/* Written where there are any only. */
+static const cs_field tie_fields[] = {
+    {"tied_to", CS_FIELD_TEXT, offsetof(cs_layer, tied_to), .fallback = "",
+     .doc = "name of a layer before it, whose weights it uses as well"},
+    {"tied_weights", CS_FIELD_BYTES, offsetof(cs_layer, tied_bytes), .fallback = "0",
+     .doc = "how many of them; they count as the other layer's"},
+    {0}};
+
 /* Instead of the two parts. */
 typedef struct whole_backward {
     cs_time backward;
@@ -179,9 +187,9 @@ static cs_status check_backward(const cJSON *object, const cs_json_place *place,
 static cs_status read_layer(const cJSON *object, const cs_json_place *place, int64_t input,
                             cs_arena *arena, cs_layer *layer, cs_error *error)
 {
-    const cs_field *const tables[] = {layer_fields, whole_fields, NULL};
+    const cs_field *const tables[] = {layer_fields, tie_fields, whole_fields, NULL};
     whole_backward whole = {0};
-    void *const outs[] = {layer, &whole};
+    void *const outs[] = {layer, layer, &whole};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -272,6 +280,37 @@ static cs_status read_layers(const cJSON *array, const cs_json_place *place, int
     return read_each_layer(array, place, input, arena, *layers, error);
 }
 
+/* The two keys go together, and with a layer that has these weights. */
+static cs_status check_tie(const cs_model *model, uint32_t i, const cs_json_place *layers,
+                           cs_error *error)
+{
+    const cs_layer *layer = &model->layers[i];
+    cs_json_place at = {.up = layers, .index = (int)i};
+    cs_json_place to = {.up = &at, .key = "tied_to"}, bytes = {.up = &at, .key = "tied_weights"};
+    const uint32_t lender = cs_model_lender(model, i);
+    char quoted[CS_TEXT_QUOTED_BYTES];
+    if (!layer->tied_to && layer->tied_bytes == 0)
+        return CS_OK;
+    if (!layer->tied_to || layer->tied_bytes == 0)
+        return cs_json_invalid(&at, error, "must have \"tied_to\" and \"tied_weights\" or neither");
+    if (lender == CS_MODEL_NO_LAYER)
+        return cs_json_invalid(&to, error, "must be the name of a layer before it (got %s)",
+                               cs_text_quote(layer->tied_to, quoted, sizeof(quoted)));
+    if (layer->tied_bytes > model->layers[lender].weight_bytes)
+        return cs_json_invalid(
+            &bytes, error, "must be at most %lld, the weights of that layer (got %lld)",
+            (long long)model->layers[lender].weight_bytes, (long long)layer->tied_bytes);
+    return CS_OK;
+}
+
+static cs_status check_ties(const cs_model *model, const cs_json_place *layers, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        note(&status, check_tie(model, i, layers, error));
+    return status;
+}
+
 static cs_status read_own_layers(const cJSON *array, const cs_json_place *up, cs_model *model,
                                  cs_error *error)
 {
@@ -282,7 +321,7 @@ static cs_status read_own_layers(const cJSON *array, const cs_json_place *up, cs
         return status;
     model->n_layers = (uint32_t)cJSON_GetArraySize(array);
     note(&status, check_unique(model, &place, error));
-    return status;
+    return status == CS_OK ? check_ties(model, &place, error) : status;
 }
 
 /* ---- other numbers of samples ---- */
@@ -421,7 +460,8 @@ static bool add_layer(cJSON *array, const cs_layer *layer)
 {
     cJSON *object = cJSON_CreateObject();
     /* cJSON_AddItemToArray refuses NULL, and cannot fail otherwise. */
-    return cJSON_AddItemToArray(array, object) && cs_field_write(layer_fields, layer, object);
+    return cJSON_AddItemToArray(array, object) && cs_field_write(layer_fields, layer, object) &&
+           (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object));
 }
 
 static bool add_layers(cJSON *root, const cs_layer *layers, uint32_t n)

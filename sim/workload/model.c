@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 void cs_model_finish(cs_model *model)
 {
@@ -172,4 +173,40 @@ cs_status cs_model_sum_share(const cs_model *model, uint32_t first, uint32_t end
     }
     divided.batch_size = n; /* as if it had a sample for each share */
     return cs_model_sum(&divided, first, end, 1, sum, error);
+}
+
+int64_t cs_model_gradient_ratio(const cs_model *model)
+{
+    return cs_precision_gradient_ratio((cs_precision)model->precision, model->float_gradients);
+}
+
+uint32_t cs_model_lender(const cs_model *model, uint32_t layer)
+{
+    const char *name = model->layers[layer].tied_to;
+    for (uint32_t i = 0; name && i < layer; i++) {
+        if (strcmp(model->layers[i].name, name) == 0)
+            return i;
+    }
+    return CS_MODEL_NO_LAYER;
+}
+
+cs_status cs_model_borrow(const cs_model *model, uint32_t layer, cs_layer_sum *sum, cs_error *error)
+{
+    const cs_layer *lender = &model->layers[cs_model_lender(model, layer)];
+    const int64_t bytes = model->layers[layer].tied_bytes;
+    cs_layer_sum made = *sum;
+    int64_t gradients;
+    wide update = ((wide)lender->update * (wide)bytes + (wide)lender->weight_bytes / 2) /
+                  (wide)lender->weight_bytes; /* no less than `bytes` */
+    if (__builtin_add_overflow(sum->weight_bytes, bytes, &made.weight_bytes) ||
+        __builtin_mul_overflow(bytes, cs_model_gradient_ratio(model), &gradients) ||
+        __builtin_add_overflow(sum->gradient_bytes, gradients, &made.gradient_bytes) ||
+        !cs_time_add(sum->update, (cs_time)update, &made.update))
+        return cs_error_add(error, CS_OVERFLOW,
+                            "model \"%s\": the weights that layer %u shares with \"%s\" do not fit "
+                            "64 bits",
+                            model->name, layer, lender->name);
+    made.borrowed_bytes += bytes;
+    *sum = made;
+    return CS_OK;
 }

@@ -33,6 +33,8 @@ typedef struct cs_layer {
     int64_t workspace_bytes; /* live while the layer computes; grows with the samples */
     bool recompute;          /* keeps its input only, and runs its forward again for its backward */
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
+    const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
+    int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
@@ -78,6 +80,7 @@ typedef struct cs_model {
 typedef struct cs_layer_sum {
     cs_time forward, backward_input, backward_weight, update;
     int64_t weight_bytes, gradient_bytes, kept_bytes;
+    int64_t borrowed_bytes;            /* part of weight_bytes: copies of other runs' weights */
     int64_t input_bytes, output_bytes; /* at the two ends of the run */
     int64_t workspace_bytes;           /* the largest of its layers */
 } cs_layer_sum;
@@ -116,5 +119,17 @@ CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint
 CS_MUST_CHECK cs_status cs_model_sum_share(const cs_model *model, uint32_t first, uint32_t end,
                                            uint32_t samples, uint32_t n, cs_layer_sum *sum,
                                            cs_error *error);
+
+/* The layer whose weights a layer uses besides its own; CS_MODEL_NO_LAYER: none. */
+enum { CS_MODEL_NO_LAYER = UINT32_MAX };
+uint32_t cs_model_lender(const cs_model *model, uint32_t layer);
+
+/* Bytes of gradients per byte of weights. */
+int64_t cs_model_gradient_ratio(const cs_model *model);
+
+/* Adds to a sum a copy of the weights that a layer in it uses of another one: with their gradients,
+ * and their part of the other's update. CS_OVERFLOW when it does not fit. */
+CS_MUST_CHECK cs_status cs_model_borrow(const cs_model *model, uint32_t layer, cs_layer_sum *sum,
+                                        cs_error *error);
 
 #endif
