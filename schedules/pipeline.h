@@ -17,7 +17,7 @@
  *
  * Where two stages share weights (ties.h), the gradients of both copies are summed before the update
  * as well, after the all-reduces among replicas; not with `continuous`: each copy is then updated by
- * its own gradients, which cs_draft_warn tells.
+ * its own gradients, and who reads a scenario is warned.
  *
  * Memory of stage s, per micro-batch: what its layers keep, from the start of the forward to
  * the end of the backward (split: of its second half); with recomputation only its input, and the

@@ -393,7 +393,7 @@ class Messages(Case):
                                       'count_update=true', '--json').stdout)
                 self.assertEqual(plan['planners'][0]['promised_period_s'], results[0][0])
         self.expect(run('plan', 's.json', '-s', '/platform/devices=6', '-P', 'balanced', '-p',
-                        'stages=2'), 3, 'the samples of a micro-batch are no 3 equal shares')
+                        'stages=2'), 3, 'the samples of a micro-batch do not divide into 3 equal')
         self.expect(run('plan', 's.json', '-P', 'pipedream_replicated', '-p', 'machine=2'), 3,
                     'machine: must be 1 where replicas share a micro-batch')
         self.expect(run('plan', 's.json', '-s', '/schedule/replicas=round_robin', '-P',

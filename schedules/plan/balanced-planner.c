@@ -96,8 +96,8 @@ static cs_status check_stages(const cs_chain *chain, uint32_t stages, cs_error *
                             chain->n_layers, stages);
     if (!cs_chain_has_share(chain, chain->n_devices / stages))
         return cs_error_add(error, CS_INVALID,
-                            "stages: the samples of a micro-batch are no %u equal shares, one for "
-                            "each replica of a stage",
+                            "stages: the samples of a micro-batch do not divide into %u equal "
+                            "shares, one for each replica of a stage",
                             chain->n_devices / stages);
     return CS_OK;
 }
