@@ -123,6 +123,7 @@ const cs_schedule cs_schedule_1f1b = {
     .fields = fields,
     .params_size = sizeof(params_1f1b),
     .layout = CS_LAYOUT_PIPELINE,
+    .sums_ties = true,
     .micro_batches = micro_batches,
     .replicas = replicas,
     .check = check,

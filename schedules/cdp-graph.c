@@ -127,10 +127,11 @@ static bool needs_two(const generator *c, uint32_t j)
 static void add_states(const generator *c, uint32_t j, uint32_t device, int64_t sign, bool at_end)
 {
     int64_t weights = c->job->stages[j].weight_bytes;
+    int64_t gradients = c->job->stages[j].gradient_bytes;
     int64_t states = cs_optimizer_bytes(c->job, weights);
     bool two = needs_two(c, j);
     cs_builder_effect(c->builder, CS_MEMORY_WEIGHTS, device, sign * weights, at_end);
-    cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, sign * weights, at_end);
+    cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, sign * gradients, at_end);
     cs_builder_effect(c->builder, CS_MEMORY_OPTIMIZER, device, sign * states, at_end);
     cs_builder_effect(c->builder, CS_MEMORY_WEIGHT_VERSIONS, device, two ? sign * weights : 0,
                       at_end);
@@ -139,7 +140,8 @@ static void add_states(const generator *c, uint32_t j, uint32_t device, int64_t 
 static int64_t states_bytes(const generator *c, uint32_t j)
 {
     int64_t weights = c->job->stages[j].weight_bytes;
-    return (needs_two(c, j) ? 3 : 2) * weights + cs_optimizer_bytes(c->job, weights);
+    return (needs_two(c, j) ? 2 : 1) * weights + c->job->stages[j].gradient_bytes +
+           cs_optimizer_bytes(c->job, weights);
 }
 
 /* Activations that the end of a backward frees. */
@@ -155,10 +157,11 @@ static void free_activations(const generator *c, uint32_t j, uint32_t device)
 static void borrow(const generator *c, bool backward, uint32_t j, uint32_t device)
 {
     int64_t bytes = c->job->stages[j].weight_bytes;
+    int64_t gradients = backward ? c->job->stages[j].gradient_bytes : 0;
     cs_builder_effect(c->builder, CS_MEMORY_WEIGHTS, device, bytes, false);
     cs_builder_effect(c->builder, CS_MEMORY_WEIGHTS, device, -bytes, true);
-    cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, backward ? bytes : 0, false);
-    cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, backward ? -bytes : 0, true);
+    cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, gradients, false);
+    cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, -gradients, true);
 }
 
 /* Buffers as in pipeline.h. */
@@ -234,6 +237,7 @@ static uint32_t make_message(const generator *c, cargo what, uint32_t j, uint32_
     int64_t bytes = what == ACTIVATIONS        ? c->job->stages[j].output_bytes
                     : what == OUTPUT_GRADIENTS ? c->job->stages[j].input_bytes
                     : what == STATES           ? states_bytes(c, j)
+                    : what == GRADIENTS        ? c->job->stages[j].gradient_bytes
                                                : c->job->stages[j].weight_bytes;
     cs_class cls = {.kind = CS_TRANSFER,
                     .origin = CS_TRANSFER,
@@ -579,8 +583,9 @@ static uint32_t make_rooted(const generator *c, cs_kind kind, uint32_t j)
         devices[rank] = device_of(c, j, (j + rank) % c->N);
     if (c->N == 1)
         return CS_NONE;
+    const cs_layer_sum *stage = &c->job->stages[j];
     return cs_builder_collective(c->builder, kind, j, cs_builder_group(c->builder, devices, c->N),
-                                 c->job->stages[j].weight_bytes);
+                                 kind == CS_REDUCE ? stage->gradient_bytes : stage->weight_bytes);
 }
 
 /* One run of it, in which member `rank` follows task chain[g] of the micro-batch g on that rank;
@@ -647,7 +652,7 @@ static void add_together(const generator *c)
     for (uint32_t j = 0; j < c->N && n_holders(c, j) > 1; j += per) {
         int64_t bytes = 0;
         for (uint32_t s = j; s < j + per; s++)
-            bytes += c->job->stages[s].weight_bytes;
+            bytes += c->job->stages[s].gradient_bytes;
         const cs_plan *plan = c->job->plan;
         uint32_t group = cs_builder_group(c->builder, plan->devices + plan->stages[j].first_device,
                                           n_holders(c, j));

@@ -356,6 +356,7 @@ const cs_schedule cs_schedule_custom = {
     .fields = fields,
     .params_size = sizeof(custom_params),
     .layout = CS_LAYOUT_PLACED,
+    .sums_ties = true,
     .placement = &placement,
     .read = read,
     .micro_batches = micro_batches,

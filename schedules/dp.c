@@ -50,16 +50,17 @@ typedef struct data_parallel {
     uint32_t *reduced;  /* per rank: its part in the latest all-reduce, or CS_NONE */
 } data_parallel;
 
-/* Cuts the chain from its end into runs that hold `least` bytes of weights or more. */
+/* Cuts the chain from its end into runs that have `least` bytes of gradients or more. */
 static cs_status cut_buckets(data_parallel *dp, int64_t least, cs_error *error)
 {
     const cs_model *model = dp->job->model;
+    const int64_t ratio = cs_model_gradient_ratio(model);
     uint32_t end = model->n_layers;
     while (end > 0) {
         uint32_t first = end;
         int64_t bytes = 0;
         while (first > 0 && (least == 0 || bytes < least || bytes == 0))
-            bytes += model->layers[--first].weight_bytes;
+            bytes += ratio * model->layers[--first].weight_bytes;
         bucket *made = &dp->buckets[dp->n_buckets++];
         cs_status status =
             cs_model_sum(model, first, end, dp->job->micro_samples, &made->sum, error);
@@ -76,7 +77,7 @@ static void make_reductions(data_parallel *dp)
     if (dp->n_ranks > 1)
         group = cs_builder_group(dp->builder, dp->job->plan->devices, dp->n_ranks);
     for (uint32_t b = 0; b < dp->n_buckets; b++) {
-        int64_t bytes = dp->buckets[b].sum.weight_bytes;
+        int64_t bytes = dp->buckets[b].sum.gradient_bytes;
         dp->buckets[b].reduce = CS_NONE;
         if (dp->n_ranks > 1 && bytes > 0)
             dp->buckets[b].reduce =
@@ -178,7 +179,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 /* 2(N - 1) steps of one chunk; the larger chunks set the pace where m does not divide. */
 static bool reduce_time(const cs_job *job, cs_time *time)
 {
-    int64_t n = job->plan->n_devices, bytes = job->stages[0].weight_bytes;
+    int64_t n = job->plan->n_devices, bytes = job->stages[0].gradient_bytes;
     cs_time step;
     if (n == 1 || bytes == 0) {
         *time = 0;
@@ -200,7 +201,7 @@ static bool equal_speeds(const cs_job *job)
 /* With larger and smaller chunks some ranks finish earlier and begin the next mini-batch earlier. */
 static bool ranks_stay_level(const cs_job *job)
 {
-    return job->iterations == 1 || job->stages[0].weight_bytes % job->plan->n_devices == 0;
+    return job->iterations == 1 || job->stages[0].gradient_bytes % job->plan->n_devices == 0;
 }
 
 static cs_status add_peaks(const cs_job *job, cs_forms *forms, cs_error *error)

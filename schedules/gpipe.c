@@ -135,6 +135,7 @@ const cs_schedule cs_schedule_gpipe = {
     .fields = fields,
     .params_size = sizeof(gpipe_params),
     .layout = CS_LAYOUT_PIPELINE,
+    .sums_ties = true,
     .micro_batches = micro_batches,
     .reading = reading,
     .generate = generate,

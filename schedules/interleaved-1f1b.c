@@ -1,11 +1,18 @@
 /* Interleaved 1F1B: each of P devices holds v stages, device d those numbered d, d + P, d + 2P, ...
  * A micro-batch goes round the devices v times, and the pipeline fills in v-th of the time.
  *
- * Forwards go by groups of P micro-batches, a group through all stages of the device before the
- * next one starts; backwards likewise, the device's last stage first. Device d warms up with
- * 2(P - 1 - d) + (v - 1)P forwards, then does a forward and a backward in turn. The number of
- * micro-batches must be a multiple of P: the forwards of a group would otherwise wait for a stage
- * whose turn comes later.
+ * Forwards go by groups of micro-batches, a group through all stages of the device before the next
+ * one starts; backwards likewise, the device's last stage first. The paper's groups have P
+ * micro-batches, and its M is a multiple of P. Of other M floor(M / P) groups are made, at least
+ * one, as equal as can be, the larger ones first: as in PyTorch's ScheduleInterleaved1F1B, which
+ * refuses an M that they do not divide equally, and as Megatron-LM takes them with the larger size
+ * as microbatch_group_size_per_vp_stage wherever all but the last are as large. Device d warms up
+ * with 2(P - 1 - d) + (v - 1)g forwards, g being the size of the first group, then does a forward
+ * and a backward in turn.
+ *
+ * A group of P or more is back from the devices behind before the last one of it has left, so that
+ * no device waits within it (schedules/README.md). Fewer micro-batches than devices are one group,
+ * which is a plain pipeline of vP stages.
  */
 #include "schedules/pipeline.h"
 
@@ -19,7 +26,7 @@ typedef struct interleaved_params {
 
 static const cs_field fields[] = {
     {"micro_batches", CS_FIELD_COUNT, offsetof(interleaved_params, micro_batches), .min = 1,
-     .max = 1 << 20, .doc = "micro-batches per mini-batch, M; a multiple of the devices"},
+     .max = 1 << 20, .doc = "micro-batches per mini-batch, M"},
     {"stages_per_device", CS_FIELD_COUNT, offsetof(interleaved_params, stages_per_device),
      .fallback = "2", .min = 2, .max = 1 << 16, .doc = "stages that a device holds, v"},
     CS_PIPELINE_RECOMPUTE(interleaved_params),
@@ -54,21 +61,42 @@ static const cs_placement placement = {n_devices, false, n_stages, holders};
 
 /* ---- the order ---- */
 
+/* Sizes of groups: the first n_large have `large` of them, the others one less. */
+typedef struct groups {
+    uint32_t large, n_large;
+} groups;
+
+static groups groups_of(uint32_t P, uint32_t M)
+{
+    uint32_t n = M < P ? 1 : M / P, rest = M % n;
+    return rest == 0 ? (groups){M / n, n} : (groups){M / n + 1, rest};
+}
+
 /* Forwards of a device before its first backward. */
 static uint32_t warm_up(uint32_t P, uint32_t v, uint32_t M, uint32_t device)
 {
-    uint64_t all = (uint64_t)v * M, first = 2 * (uint64_t)(P - 1 - device) + (uint64_t)(v - 1) * P;
+    uint64_t all = (uint64_t)v * M, group = groups_of(P, M).large;
+    uint64_t first = 2 * (uint64_t)(P - 1 - device) + (v - 1) * group;
     return (uint32_t)(first < all ? first : all);
 }
 
 /* The k-th forward of a device, or with `backward` its k-th backward. */
-static cs_pipeline_step visit(uint32_t P, uint32_t v, uint32_t device, uint32_t k, bool backward)
+static cs_pipeline_step visit(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
+                              bool backward)
 {
-    uint32_t group = k / (P * v), round = k % (P * v) / P;
+    uint32_t P = shape->n_devices, v = shape->n_stages / P;
+    groups all = groups_of(P, shape->n_micros);
+    uint32_t size = all.large, before = 0; /* micro-batches of groups that are not as large */
+    if (k >= v * size * all.n_large) {
+        before = size * all.n_large;
+        k -= v * before;
+        size--;
+    }
+    uint32_t group = k / (size * v), round = k % (size * v) / size;
     if (backward)
         round = v - 1 - round;
     return (cs_pipeline_step){backward ? CS_BACKWARD : CS_FORWARD, round * P + device,
-                              group * P + k % P};
+                              before + group * size + k % size};
 }
 
 static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
@@ -80,25 +108,14 @@ static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
     if (k >= 2 * all)
         return false;
     if (k < first)
-        *step = visit(P, v, device, k, false);
+        *step = visit(shape, device, k, false);
     else if (after >= 2 * pairs)
-        *step = visit(P, v, device, after - pairs, true);
+        *step = visit(shape, device, after - pairs, true);
     else if (after % 2 == 0)
-        *step = visit(P, v, device, first + after / 2, false);
+        *step = visit(shape, device, first + after / 2, false);
     else
-        *step = visit(P, v, device, after / 2, true);
+        *step = visit(shape, device, after / 2, true);
     return true;
-}
-
-static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
-                       cs_error *error)
-{
-    (void)params;
-    cs_json_place at = {.up = place, .key = "micro_batches"};
-    uint32_t M = job->micro_batches, P = job->n_devices;
-    if (M % P == 0)
-        return CS_OK;
-    return cs_json_invalid(&at, error, "must be a multiple of the %u devices (got %u)", P, M);
 }
 
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
@@ -111,6 +128,15 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 }
 
 /* ---- closed forms ---- */
+
+/* g: the size of the first group. */
+static const cs_formula formulas[] = {
+    {CS_FIGURE_MAKESPAN, "(vM + P - 1)(f + b) per mini-batch, and v updates"},
+    {CS_FIGURE_BUBBLE, "(P - 1)/(vM + P - 1)"},
+    {CS_FIGURE_MAKESPAN, "(M + vP - 1)(f + b) per mini-batch, and v updates, with M < P"},
+    {CS_FIGURE_BUBBLE, "(M + vP - 1 - vM)/(M + vP - 1), with M < P"},
+    {CS_FIGURE_PEAK_ACTIVATIONS, "min(2(P - 1 - d) + (v - 1)g + 1, vM) activations of a stage"},
+    {0}};
 
 /* One more than the forwards of the warm-up, as the first backward comes after the next forward. */
 static cs_status add_peaks(const cs_job *job, bool equal, cs_forms *forms, cs_error *error)
@@ -125,7 +151,7 @@ static cs_status add_peaks(const cs_job *job, bool equal, cs_forms *forms, cs_er
         cs_form form = {.figure = CS_FIGURE_PEAK_ACTIVATIONS,
                         .device = d,
                         .exact = bytes,
-                        .formula = "min(2(P - 1 - d) + (v - 1)P + 1, vM) activations of a stage",
+                        .formula = formulas[4].text,
                         .source = source,
                         .applies = equal,
                         .assumes = "equal stages"};
@@ -143,30 +169,45 @@ static bool equal_kept(const cs_job *job)
     return true;
 }
 
+/* The whole time is `steps` of a forward and a backward, vM of which a device computes. */
+typedef struct span {
+    int64_t steps;
+    const char *makespan, *bubble, *source;
+} span;
+
+static span span_of(int64_t P, int64_t v, int64_t M)
+{
+    if (M < P)
+        return (span){M + v * P - 1, formulas[2].text, formulas[3].text,
+                      "longest path (schedules/README.md)"};
+    return (span){v * M + P - 1, formulas[0].text, formulas[1].text, source};
+}
+
 static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     static const char assumes[] = "equal stages (here: the slowest), free messages";
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
     int64_t P = job->n_devices, v = job->plan->n_stages / P, M = job->micro_batches;
+    const span all = span_of(P, v, M);
     cs_time batch, updates;
     bool applies = times.equal && cs_pipeline_no_network(job) && !job->blocking;
-    if (!cs_time_mul(times.forward + times.backward, v * M + P - 1, &batch) ||
+    if (!cs_time_mul(times.forward + times.backward, all.steps, &batch) ||
         !cs_time_mul(times.update, v, &updates) || !cs_time_add(batch, updates, &batch) ||
         !cs_time_mul(batch, job->iterations, &batch))
         return CS_OK; /* does not fit: no closed form */
     cs_form makespan = {.figure = CS_FIGURE_MAKESPAN,
                         .device = CS_NONE,
                         .exact = batch,
-                        .formula = "(vM + P - 1)(f + b) per mini-batch, and v updates",
-                        .source = source,
+                        .formula = all.makespan,
+                        .source = all.source,
                         .applies = applies,
                         .assumes = assumes};
     cs_form bubble = {.figure = CS_FIGURE_BUBBLE,
                       .device = CS_NONE,
-                      .fraction = (double)(P - 1) / (double)(v * M + P - 1),
-                      .formula = "(P - 1)/(vM + P - 1)",
-                      .source = source,
+                      .fraction = (double)(all.steps - v * M) / (double)all.steps,
+                      .formula = all.bubble,
+                      .source = all.source,
                       .applies = applies && times.update == 0 && batch > 0,
                       .assumes = "equal stages (here: the slowest), free messages, no update"};
     cs_status status = cs_forms_add(forms, &makespan, error);
@@ -186,19 +227,13 @@ const cs_schedule cs_schedule_interleaved_1f1b = {
     .name = "interleaved_1f1b",
     .summary = "1F1B with several stages on every device, which makes the bubble shorter",
     .source = source,
-    .formulas =
-        (const cs_formula[]){
-            {CS_FIGURE_MAKESPAN, "(vM + P - 1)(f + b) per mini-batch, and v updates"},
-            {CS_FIGURE_BUBBLE, "(P - 1)/(vM + P - 1)"},
-            {CS_FIGURE_PEAK_ACTIVATIONS,
-             "min(2(P - 1 - d) + (v - 1)P + 1, vM) activations of a stage"},
-            {0}},
+    .formulas = formulas,
     .fields = fields,
     .params_size = sizeof(interleaved_params),
     .layout = CS_LAYOUT_PLACED,
+    .sums_ties = true,
     .placement = &placement,
     .micro_batches = micro_batches,
-    .check = check,
     .generate = generate,
     .closed_forms = closed_forms,
 };

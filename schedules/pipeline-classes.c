@@ -220,12 +220,65 @@ static void make_holder(maker *m, const place *at)
 static uint32_t make_reduction(maker *m, uint32_t stage)
 {
     const cs_plan *plan = m->job->plan;
-    int64_t bytes = m->job->stages[stage].weight_bytes;
+    int64_t bytes = m->job->stages[stage].gradient_bytes;
     if (n_replicas(m, stage) == 1 || bytes == 0)
         return CS_NONE;
     uint32_t group = cs_builder_group(m->builder, plan->devices + plan->stages[stage].first_device,
                                       n_replicas(m, stage));
     return cs_builder_collective(m->builder, CS_ALL_REDUCE, stage, group, bytes);
+}
+
+/* ---- weights that two stages share ---- */
+
+static uint32_t count_ties(const maker *m)
+{
+    uint32_t n = 0, layer = 0;
+    cs_tie tie;
+    while (!m->options->continuous && cs_tie_next(m->job->model, m->job->plan, &layer, &tie))
+        n++;
+    return n;
+}
+
+/* An all-reduce of n holders of each of the two stages from number `first` on. */
+static uint32_t make_tied_class(maker *m, const cs_tie *tie, uint32_t *devices, uint32_t first,
+                                uint32_t n_lenders, uint32_t n_borrowers)
+{
+    const cs_plan *plan = m->job->plan;
+    for (uint32_t i = 0; i < n_lenders; i++)
+        devices[i] = plan->devices[plan->stages[tie->lender].first_device + first + i];
+    for (uint32_t i = 0; i < n_borrowers; i++)
+        devices[n_lenders + i] =
+            plan->devices[plan->stages[tie->borrower].first_device + first + i];
+    uint32_t group = cs_builder_group(m->builder, devices, n_lenders + n_borrowers);
+    return cs_builder_collective(m->builder, CS_ALL_REDUCE, tie->borrower, group,
+                                 tie->gradient_bytes);
+}
+
+static bool make_tied(maker *m, const cs_tie *tie, cs_tied *made)
+{
+    uint32_t R = n_replicas(m, tie->lender), Q = n_replicas(m, tie->borrower);
+    uint32_t *devices = cs_arena_alloc(m->arena, (size_t)R + Q, sizeof(*devices));
+    *made = (cs_tied){.tie = *tie, .n_classes = R == Q ? R : 1};
+    made->classes = cs_arena_alloc(m->arena, made->n_classes, sizeof(*made->classes));
+    if (!devices || !made->classes)
+        return false;
+    for (uint32_t i = 0; i < made->n_classes; i++)
+        made->classes[i] = make_tied_class(m, tie, devices, i, R == Q ? 1 : R, R == Q ? 1 : Q);
+    return true;
+}
+
+static bool make_ties(maker *m)
+{
+    uint32_t layer = 0;
+    cs_tie tie;
+    m->made.n_ties = count_ties(m);
+    m->made.ties = cs_arena_alloc(m->arena, m->made.n_ties, sizeof(*m->made.ties));
+    for (uint32_t t = 0; m->made.ties && t < m->made.n_ties; t++) {
+        if (!cs_tie_next(m->job->model, m->job->plan, &layer, &tie) ||
+            !make_tied(m, &tie, &m->made.ties[t]))
+            return false;
+    }
+    return m->made.ties != NULL;
 }
 
 /* Calls `make` for all holders. */
@@ -274,6 +327,8 @@ cs_status cs_pipeline_make_classes(const cs_job *job, const cs_pipeline_options 
         make_sends(&m, s);
     for (uint32_t s = 0; s < n_stages; s++)
         m.made.reductions[s] = make_reduction(&m, s);
+    if (!make_ties(&m))
+        return cs_error_no_memory(error);
     *made = m.made;
     return CS_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "schedules/pipeline.h"
 
+#include "schedules/ties.h"
 #include "sim/base/arena.h"
 
 /* Of one holder, by kind: CS_FORWARD ... CS_UPDATE. The backward is there whole and in halves;
@@ -27,6 +28,14 @@ typedef struct cs_boundary {
     cs_replica_pair *pairs;
 } cs_boundary;
 
+/* All-reduces of the gradients of weights that two stages share: one of holder i of either, for
+ * each i, or a single one of all holders, those of the lender first. */
+typedef struct cs_tied {
+    cs_tie tie;
+    uint32_t n_classes; /* 1, or as many as either stage has holders */
+    uint32_t *classes;
+} cs_tied;
+
 typedef struct cs_pipeline_classes {
     uint32_t *slots;            /* per holder */
     cs_holder_classes *holders; /* likewise */
@@ -34,6 +43,9 @@ typedef struct cs_pipeline_classes {
     uint32_t
         *reductions; /* per stage: all-reduce of its gradients, or CS_NONE when there is nothing
                            * to sum */
+    uint32_t n_ties; /* 0 without a flush: then there is no point in time at which both stages have
+                      * summed the same micro-batches */
+    cs_tied *ties;
 } cs_pipeline_classes;
 
 /* Makes them all for n_micros micro-batches, in memory of the arena. */

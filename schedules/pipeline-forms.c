@@ -51,13 +51,23 @@ static cs_time backward_time(const cs_job *job, uint32_t stage)
     return cs_pipeline_time(job, stage, cs_pipeline_add(sum->backward_input, sum->backward_weight));
 }
 
+static bool has_ties(const cs_job *job)
+{
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        if (job->stages[s].borrowed_bytes > 0)
+            return true;
+    }
+    return false;
+}
+
 /* What the boundaries between the stages let the closed forms assume. */
 static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
 {
     bool lone =
         job->micro_batches == 1; /* then no two messages of a boundary are near each other */
-    times->neighbours =
-        (job->plan->n_stages == 1 || job->equal_messages) && !cs_pipeline_replicated(job);
+    times->neighbours = (job->plan->n_stages == 1 || job->equal_messages) &&
+                        !cs_pipeline_replicated(job) &&
+                        (!has_ties(job) || cs_pipeline_no_network(job));
     times->only_latency = times->short_messages = true;
     for (uint32_t s = 0; s + 1 < job->plan->n_stages; s++) {
         cs_time bytes = cs_pipeline_bytes_time(job, s);
@@ -69,7 +79,7 @@ static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
             lone || (bytes <= cs_pipeline_time(job, s, job->stages[s].forward) &&
                      bytes <= backward_time(job, s + 1));
     }
-    if (cs_pipeline_replicated(job)) /* and its all-reduces */
+    if (cs_pipeline_replicated(job) || has_ties(job)) /* and their all-reduces */
         times->free_messages = cs_pipeline_no_network(job);
     else
         times->free_messages = job->plan->n_stages == 1 ||

@@ -39,6 +39,10 @@ typedef struct pipeline {
     uint32_t *activation_from, *gradient_from;
     uint32_t *reductions; /* per stage and update of the span, if any stage is replicated: the first
                            * member of its all-reduce, or CS_NONE */
+    uint32_t
+        *tied; /* per tie and all-reduce of it, `max_tied` apart: its first member in this span,
+                     * or CS_NONE */
+    uint32_t max_tied;
 } pipeline;
 
 static size_t cell(const pipeline *p, uint32_t stage, uint32_t micro)
@@ -281,6 +285,39 @@ static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t
     return *first == CS_NONE ? CS_NONE : *first + holder - p->plan->stages[stage].first_device;
 }
 
+/* The part of a stage's holder in the all-reduce of what it shares with another stage, if it has a part
+ * in this one; else CS_NONE. Whoever comes first adds all parts. */
+static uint32_t tied_part(pipeline *p, uint32_t t, uint32_t stage, uint32_t replica, uint32_t item)
+{
+    const cs_tied *tied = &p->classes.ties[t];
+    const bool lends = tied->tie.lender == stage, paired = tied->n_classes > 1;
+    const cs_stage *lender = &p->plan->stages[tied->tie.lender];
+    if (!lends && tied->tie.borrower != stage)
+        return CS_NONE;
+    uint32_t one = paired ? replica : 0;
+    uint32_t *first = &p->tied[(size_t)t * p->max_tied + one];
+    if (*first == CS_NONE)
+        *first = cs_builder_members(p->builder, tied->classes[one], item);
+    uint32_t rank = paired ? 0 : replica;
+    if (!lends)
+        rank += paired ? 1 : lender->n_devices;
+    return *first == CS_NONE ? CS_NONE : *first + rank;
+}
+
+/* The holder's parts in the all-reduces of shared gradients follow `before` and precede `after`. */
+static void join_ties(pipeline *p, uint32_t stage, uint32_t holder, uint32_t item, uint32_t before,
+                      uint32_t after)
+{
+    for (uint32_t t = 0; t < p->classes.n_ties; t++) {
+        uint32_t replica = holder - p->plan->stages[stage].first_device;
+        uint32_t part = tied_part(p, t, stage, replica, item);
+        if (part != CS_NONE && before != CS_NONE)
+            cs_builder_edge(p->builder, before, part);
+        if (part != CS_NONE && after != CS_NONE)
+            cs_builder_edge(p->builder, part, after);
+    }
+}
+
 /* Updates holders of a stage; `micro` is the first micro-batch of the mini-batch. */
 static void add_updates(pipeline *p, uint32_t stage, holders on, uint32_t micro)
 {
@@ -289,8 +326,10 @@ static void add_updates(pipeline *p, uint32_t stage, holders on, uint32_t micro)
         uint32_t reduced = reduction(p, stage, h, item);
         if (reduced != CS_NONE)
             cs_builder_edge(p->builder, p->computed[h], reduced);
+        join_ties(p, stage, h, item, reduced != CS_NONE ? reduced : p->computed[h], CS_NONE);
         p->updated[h] = cs_builder_task(p->builder, p->classes.holders[h].of[CS_UPDATE], item);
         cs_builder_edge(p->builder, reduced, p->updated[h]);
+        join_ties(p, stage, h, item, CS_NONE, p->updated[h]);
     }
 }
 
@@ -410,6 +449,8 @@ static void begin_span(pipeline *p)
     memset(p->gradient_from, 0xff, cells * sizeof(*p->gradient_from));
     if (cs_pipeline_replicated(p->job))
         memset(p->reductions, 0xff, cells * sizeof(*p->reductions));
+    if (p->classes.n_ties > 0)
+        memset(p->tied, 0xff, (size_t)p->classes.n_ties * p->max_tied * sizeof(*p->tied));
     memset(p->complete, 0, p->plan->n_devices * sizeof(*p->complete));
     memset(p->n_updates, 0, p->plan->n_devices * sizeof(*p->n_updates));
     memset(p->computed, 0xff, p->plan->n_devices * sizeof(*p->computed));
@@ -465,6 +506,15 @@ static bool reserve(pipeline *p)
            RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0);
 }
 
+static bool reserve_ties(pipeline *p)
+{
+    for (uint32_t t = 0; t < p->classes.n_ties; t++) {
+        uint32_t n = p->classes.ties[t].n_classes;
+        p->max_tied = n > p->max_tied ? n : p->max_tied;
+    }
+    return RESERVE(p, tied, (size_t)p->classes.n_ties * p->max_tied);
+}
+
 static cs_status generate(pipeline *p, cs_error *error)
 {
     if (!reserve(p))
@@ -473,6 +523,8 @@ static cs_status generate(pipeline *p, cs_error *error)
     cs_status status = cs_pipeline_make_classes(p->job, p->options, p->n_micros, p->builder,
                                                 &p->arena, &p->classes, error);
     uint32_t n_items = p->job->micro_batches * p->job->iterations;
+    if (status == CS_OK && !reserve_ties(p))
+        status = cs_error_no_memory(error);
     for (; p->first_item < n_items && status == CS_OK; p->first_item += p->n_micros)
         status = add_span(p, error);
     return status;

@@ -15,6 +15,10 @@
  * device that waits for it computes nothing else. With CS_REPLICAS_ROUND_ROBIN and `continuous` that is
  * once for every R micro-batches, one of each replica, the last time perhaps for fewer.
  *
+ * Where two stages share weights (ties.h), the gradients of both copies are summed before the update
+ * as well, after the all-reduces among replicas; not with `continuous`: each copy is then updated by
+ * its own gradients, and who reads a scenario is warned.
+ *
  * Memory of stage s, per micro-batch: what its layers keep, from the start of the forward to
  * the end of the backward (split: of its second half); with recomputation only its input, and the
  * rest from the start of the recomputation on. An activation on its way is a buffer at the sender
@@ -92,7 +96,7 @@ typedef struct cs_pipeline_times {
     bool equal;            /* all stages take these times, ... */
     bool equal_halves;     /* ... also those of the halves */
     bool neighbours;     /* every message goes between neighbouring devices and so is the job's; no
-                          * stage is replicated */
+                          * stage is replicated, and none shares weights with another */
     bool free_messages;  /* no message takes time */
     bool only_latency;   /* the bytes of messages take no time, not even together */
     bool short_messages; /* nor longer than their sender computes before it sends the next one */

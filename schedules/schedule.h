@@ -120,6 +120,7 @@ typedef struct cs_schedule {
     size_t params_size; /* of the struct that `fields` fill */
     cs_layout layout;
     bool asynchronous; /* mini-batches overlap, so that a short run only fills and drains */
+    bool sums_ties;    /* the gradients of weights that two stages share (ties.h) */
     const cs_placement *placement; /* of CS_LAYOUT_PLACED */
     /* Reads what fields alone cannot, JSON above all, while the document is there; or NULL.
      * `place` is that of the object, `arena` lives as long as `params`. */

@@ -142,6 +142,7 @@ const cs_schedule cs_schedule_zb_h1 = {
     .fields = fields,
     .params_size = sizeof(zb_params),
     .layout = CS_LAYOUT_PIPELINE,
+    .sums_ties = true,
     .micro_batches = micro_batches,
     .generate = generate,
     .closed_forms = closed_forms,

@@ -422,6 +422,92 @@ class Messages(Case):
             self.expect(run('run', 's.json', '--no-output',
                             *[word for s in sets for word in ('-s', s)]), 3, said)
 
+    def test_gradients(self):
+        """Gradients in float32 of bf16 weights have twice the weights' bytes, in memory and on the
+        way; without messages a step is longer by what an update reads more, 2 of 28 bytes with Adam
+        where reading decides. Of fp32 weights nothing changes."""
+        model = {'name': 'vit_b16', 'batch_size': 4, 'device': 'a100', 'precision': 'bf16',
+                 'optimizer': 'adam'}
+        link = {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s'}
+        for schedule in ({'kind': 'dp'}, {'kind': 'dp', 'bucket': '25 MB'},
+                         {'kind': '1f1b', 'micro_batches': 1,
+                          'partition': {'planner': 'balanced', 'stages': 1}},
+                         {'kind': 'cdp_dp', 'micro_batches': 2}):
+            sums, held, tasks = [], [], []
+            for gradients in ('weights', 'fp32'):
+                write('s.json', {'schema_version': 1, 'model': dict(model, gradients=gradients),
+                                 'platform': link, 'schedule': schedule})
+                result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+                sums.append(sum(at['carried_bytes'] for at in result['links']))
+                held.append([d['category_peak_bytes'] for d in result['devices']])
+                tasks.append(result['tasks'])
+            self.assertEqual(sums[1], 2 * sums[0], schedule)
+            for as_weights, as_floats in zip(*held):
+                self.assertEqual(as_weights['gradients'], as_weights['weights'])
+                self.assertEqual(as_floats['gradients'], 2 * as_weights['weights'])
+                self.assertEqual({**as_floats, 'gradients': 0}, {**as_weights, 'gradients': 0})
+        ideal = ['-s', '/platform={"topology": "ideal", "devices": 2}', '-s', '/schedule={"kind": "dp"}']
+        updates = []
+        for sets in (['/model/gradients=weights'], ['/model/gradients=fp32'],
+                     ['/model/gradients=weights', '/model/precision=fp32'],
+                     ['/model/gradients=fp32', '/model/precision=fp32']):
+            words = ideal + [word for s in sets for word in ('-s', s)]
+            result = json.loads(run('run', 's.json', '--no-output', '--json', *words).stdout)
+            updates.append(result['devices'][0]['compute_s']['update'])
+        launch = updates[0] - (updates[1] - updates[0]) * 14  # what is not reading and writing
+        self.assertTrue(0 < launch < 0.2 * updates[0], updates)
+        self.assertEqual(updates[2], updates[3])
+
+    def test_reserve(self):
+        """A device that needs its whole memory has none to set aside; with a byte more it is out of
+        memory, and a planner has as much less."""
+        write('s.json', dict(UNIFORM, platform={'topology': 'ideal', 'devices': 4}))
+        result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+        most = max(d['peak_memory_bytes'] for d in result['devices'])
+        for aside, full in ((0, False), (1000, False), (1001, True)):
+            words = ['-s', f'/platform/memory={most + 1000}', '-s', f'/platform/reserve={aside}']
+            done = json.loads(run('run', 's.json', '--no-output', '--json', *words).stdout)
+            self.assertEqual(done['out_of_memory'], full, aside)
+            self.assertEqual([(d['capacity_bytes'], d['reserved_bytes']) for d in done['devices']],
+                             [(most + 1000 - aside, aside)] * 4)
+        planned = run('plan', 's.json', '-P', 'balanced', '-s', '/platform/memory=40 GB', '-s',
+                      '/platform/reserve=[0, 1, 1, "10 GB"]')
+        self.assertIn('memory 30 GB', planned.stdout)
+        for sets, said in ((('/platform/reserve=1',), 'must be 0 for device 0, whose memory is'),
+                           (('/platform/memory=5', '/platform/reserve=5'), 'must leave device 0 some'),
+                           (('/platform/reserve=-1',), 'must be >= 0'),
+                           (('/platform/reserve=[1]',), 'must have one entry for each of 4 devices')):
+            self.expect(run('run', 's.json', '--no-output', *[word for s in sets for word in ('-s', s)]),
+                        3, said)
+
+    def test_one_step_of_data_parallelism(self):
+        """A step of data parallelism by two names: replicas of the whole model, and a pipeline of one
+        stage whose replicas share each micro-batch. A device computes the same samples at once, and on
+        links that take no time all else is equal. The planner that makes the second one promises what
+        its forward, backward and update take."""
+        model = {'name': 'vgg16', 'batch_size': 64, 'device': 'v100', 'parameters': {'image': 32}}
+        document = {'schema_version': 1, 'model': model,
+                    'platform': {'topology': 'ideal', 'devices': 8}}
+        for micros in (1, 4):
+            results = []
+            for schedule in ({'kind': 'dp'}, {'kind': '1f1b', 'replicas': 'all_reduce',
+                                              'partition': {'planner': 'balanced', 'stages': 1}}):
+                write('s.json', dict(document, schedule=dict(schedule, micro_batches=micros)))
+                result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+                results.append([result['iteration_time_s'], result['throughput_samples_per_s'],
+                                [d['peak_memory_bytes'] for d in result['devices']]])
+            self.assertEqual(results[0], results[1], f'{micros} micro-batches')
+            if micros == 1:
+                plan = json.loads(run('plan', 's.json', '-P', 'balanced', '-p', 'stages=1', '-p',
+                                      'count_update=true', '--json').stdout)
+                self.assertEqual(plan['planners'][0]['promised_period_s'], results[0][0])
+        self.expect(run('plan', 's.json', '-s', '/platform/devices=6', '-P', 'balanced', '-p',
+                        'stages=2'), 3, 'the samples of a micro-batch do not divide into 3 equal')
+        self.expect(run('plan', 's.json', '-P', 'pipedream_replicated', '-p', 'machine=2'), 3,
+                    'machine: must be 1 where replicas share a micro-batch')
+        self.expect(run('plan', 's.json', '-s', '/schedule/replicas=round_robin', '-P',
+                        'pipedream_replicated', '-p', 'machine=2'), 0)
+
     def test_errors(self):
         write('wrong.json', {'schema_version': 2, 'model': {}, 'platform': 'idea',
                              'schedule': {'kind': 'gpipe', 'micro_batchs': 1}})

@@ -16,9 +16,20 @@ static const struct {
     const char *name;
     double fp32, tf32, fp16, bf16, bandwidth, memory;
 } devices[] = {
-    {"v100", 15.7, 0, 125, 0, 900, 16},          {"a100", 19.5, 156, 312, 312, 2039, 80},
-    {"h100", 67, 494.7, 989.4, 989.4, 3350, 80}, {"titan-rtx", 16.3, 0, 130.5, 0, 672, 24},
-    {"rtx-2080-ti", 13.4, 0, 53.8, 0, 616, 11},  {"t4", 8.1, 0, 65, 0, 320, 16},
+    {"v100", 15.7, 0, 125, 0, 900, 16},
+    {"a100", 19.5, 156, 312, 312, 2039, 80},
+    {"h100", 67, 494.7, 989.4, 989.4, 3350, 80},
+    {"titan-rtx", 16.3, 0, 130.5, 0, 672, 24},
+    {"rtx-2080-ti", 13.4, 0, 53.8, 0, 616, 11},
+    {"t4", 8.1, 0, 65, 0, 320, 16},
+    {"a100-40gb", 19.5, 156, 312, 312, 1555, 40},
+    {"a100-40gb-pcie", 19.5, 156, 312, 312, 1555, 40},
+    {"a100-80gb-pcie", 19.5, 156, 312, 312, 1935, 80},
+    {"h200", 67, 494.7, 989.4, 989.4, 4800, 141},
+    {"l40s", 91.6, 183, 362.05, 362.05, 864, 48},
+    {"rtx-4090", 82.6, 82.6, 165.2, 165.2, 1008, 24},
+    {"b200", 80, 1100, 2250, 2250, 8000, 180},
+    {"mi300x", 163.4, 653.7, 1307.4, 1307.4, 5300, 192},
 };
 
 static void expect_near(const char *row, double expected, double got)
@@ -100,11 +111,16 @@ static const struct {
     const char *row;
     cs_precision precision;
     double states, ratio, update;
+    int64_t gradients; /* bytes per byte of weights, in float32, which an update then reads */
+    double update_of_float;
 } optimizers[] = {
-    {"fp32, sgd", CS_PRECISION_FP32, 0, 0, 12},  {"fp32, momentum", CS_PRECISION_FP32, 1, 1, 20},
-    {"fp32, adam", CS_PRECISION_FP32, 2, 2, 28}, {"tf32, adam", CS_PRECISION_TF32, 2, 2, 28},
-    {"fp16, sgd", CS_PRECISION_FP16, 0, 2, 12},  {"fp16, momentum", CS_PRECISION_FP16, 1, 4, 20},
-    {"bf16, adam", CS_PRECISION_BF16, 2, 6, 28},
+    {"fp32, sgd", CS_PRECISION_FP32, 0, 0, 12, 1, 12},
+    {"fp32, momentum", CS_PRECISION_FP32, 1, 1, 20, 1, 20},
+    {"fp32, adam", CS_PRECISION_FP32, 2, 2, 28, 1, 28},
+    {"tf32, adam", CS_PRECISION_TF32, 2, 2, 28, 1, 28},
+    {"fp16, sgd", CS_PRECISION_FP16, 0, 2, 12, 2, 14},
+    {"fp16, momentum", CS_PRECISION_FP16, 1, 4, 20, 2, 22},
+    {"bf16, adam", CS_PRECISION_BF16, 2, 6, 28, 2, 30},
 };
 
 static void test_optimizers(void **state)
@@ -115,7 +131,13 @@ static void test_optimizers(void **state)
         expect_double(optimizers[i].row, optimizers[i].ratio,
                       cs_precision_state_ratio(optimizers[i].precision, states));
         expect_double(optimizers[i].row, optimizers[i].update,
-                      cs_precision_update_bytes(optimizers[i].precision, states));
+                      cs_precision_update_bytes(optimizers[i].precision, states, false));
+        expect_double(optimizers[i].row, optimizers[i].update_of_float,
+                      cs_precision_update_bytes(optimizers[i].precision, states, true));
+        expect_int(optimizers[i].row, 1,
+                   cs_precision_gradient_ratio(optimizers[i].precision, false));
+        expect_int(optimizers[i].row, optimizers[i].gradients,
+                   cs_precision_gradient_ratio(optimizers[i].precision, true));
     }
 }
 
@@ -124,7 +146,8 @@ static const struct {
     const char *message;
 } errors[] = {
     {"a typo", "v10",
-     "unknown device \"v10\"; did you mean \"v100\"? known: a100, h100, rtx-2080-ti, t4, "
+     "unknown device \"v10\"; did you mean \"v100\"? known: a100, a100-40gb, "
+     "a100-40gb-pcie, a100-80gb-pcie, b200, h100, h200, l40s, mi300x, rtx-2080-ti, rtx-4090, t4, "
      "titan-rtx, v100, or a file FILE.json"},
 };
 

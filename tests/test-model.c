@@ -56,6 +56,9 @@ static void layer_text(const cs_layer *layer, char *text, size_t size)
              layer->name, layer->forward, layer->backward_input, layer->backward_weight,
              layer->update, layer->weight_bytes, layer->output_bytes, layer->kept_bytes,
              layer->workspace_bytes);
+    if (layer->tied_to)
+        snprintf(text + strlen(text), size - strlen(text), " %" PRId64 " of %s", layer->tied_bytes,
+                 layer->tied_to);
 }
 
 static const struct {
@@ -135,6 +138,12 @@ static void test_head(void **state)
 
 #define WITH_PROVENANCE(json) HEAD "\"provenance\": " json ", \"layers\": [" A_LAYER "]}"
 #define WITH_LAYERS(json)     HEAD PROVENANCE ", \"layers\": " json "}"
+#define WITH_BATCHES(json)    HEAD PROVENANCE ", \"layers\": [" A_LAYER "], \"batches\": " json "}"
+#define TIED(keys)                                                                                 \
+    WITH_LAYERS("[" A_LAYER                                                                        \
+                ", {\"name\": \"b\", \"forward\": 1, \"backward\": 2, \"weights\": 0, "            \
+                "\"output\": 1, " keys "}]")
+#define A_BATCH "{\"batch_size\": 2, \"layers\": [" A_LAYER "]}"
 
 static const struct {
     const char *name;
@@ -205,6 +214,41 @@ static const struct {
      "m.json: /layers/0/kept: must be"},
     {"twins", WITH_LAYERS("[" A_LAYER ", " A_LAYER "]"),
      "m.json: /layers/1/name: must be unique (/layers/0 is called \"a\" too)"},
+    {"tied to nothing", TIED("\"tied_weights\": 1"),
+     "m.json: /layers/1: must have \"tied_to\" and \"tied_weights\" or neither"},
+    {"tied with nothing", TIED("\"tied_to\": \"a\""),
+     "m.json: /layers/1: must have \"tied_to\" and \"tied_weights\" or neither"},
+    {"tied to itself", TIED("\"tied_to\": \"b\", \"tied_weights\": 1"),
+     "m.json: /layers/1/tied_to: must be the name of a layer before it (got \"b\")"},
+    {"tied to more than there is", TIED("\"tied_to\": \"a\", \"tied_weights\": 9"),
+     "m.json: /layers/1/tied_weights: must be at most 8, the weights of that layer (got 9)"},
+    {"batches without samples",
+     "{\"schema_version\": 1, \"name\": \"m\", \"batch_size\": 0, " PROVENANCE
+     ", \"layers\": [" A_LAYER "], \"batches\": [{\"batch_size\": 1, \"layers\": [" A_LAYER "]}]}",
+     "m.json: /batches: goes with a batch_size of at least 1 only"},
+    {"batches of another type", WITH_BATCHES("{}"), "m.json: /batches: must be an array"},
+    {"a batch is a number", WITH_BATCHES("[1]"), "m.json: /batches/0: must be"},
+    {"a batch of none", WITH_BATCHES("[{\"batch_size\": 0, \"layers\": [" A_LAYER "]}]"),
+     "m.json: /batches/0/batch_size: must be"},
+    {"the model's own batch", WITH_BATCHES("[{\"batch_size\": 4, \"layers\": [" A_LAYER "]}]"),
+     "m.json: /batches/0/batch_size: must be another than the model's and those before (got 4)"},
+    {"a batch twice", WITH_BATCHES("[" A_BATCH ", " A_BATCH "]"),
+     "m.json: /batches/1/batch_size: must be another than the model's and those before (got 2)"},
+    {"a batch without layers", WITH_BATCHES("[{\"batch_size\": 1, \"layers\": []}]"),
+     "m.json: /batches/0/layers: must be an array of at least one layer (got none)"},
+    {"a batch with more layers",
+     WITH_BATCHES("[{\"batch_size\": 1, \"layers\": [" A_LAYER ", " A_LAYER "]}]"),
+     "m.json: /batches/0/layers: must have the model's 1 layers (got 2)"},
+    {"another layer",
+     WITH_BATCHES(
+         "[{\"batch_size\": 1, \"layers\": [{\"name\": \"b\", \"forward\": 1, \"backward\": "
+         "2, \"weights\": 8, \"output\": 16}]}]"),
+     "m.json: /batches/0/layers/0/name: must be \"a\", as in the model's layers (got \"b\")"},
+    {"other weights",
+     WITH_BATCHES(
+         "[{\"batch_size\": 1, \"layers\": [{\"name\": \"a\", \"forward\": 1, \"backward\": "
+         "2, \"weights\": 9, \"output\": 16}]}]"),
+     "m.json: /batches/0/layers/0/weights: must be 8, as in the model's layers (got 9)"},
     {"twins among other errors", WITH_LAYERS("[" A_LAYER ", {\"name\": 3}, " A_LAYER "]"),
      "m.json: /layers/2/name: must be unique (/layers/0 is called \"a\" too)"},
 };
@@ -395,6 +439,56 @@ static void assert_equal_models(const cs_model *a, const cs_model *b)
         layer_text(&b->layers[i], right, sizeof(right));
         assert_string_equal(left, right);
     }
+    assert_int_equal(a->n_batches, b->n_batches);
+    for (uint32_t i = 0; i < a->n_batches; i++) {
+        assert_int_equal(a->batches[i].batch_size, b->batches[i].batch_size);
+        assert_int_equal(a->batches[i].input_bytes, b->batches[i].input_bytes);
+        for (uint32_t l = 0; l < a->n_layers; l++) {
+            char left[512], right[512];
+            layer_text(&a->batches[i].layers[l], left, sizeof(left));
+            layer_text(&b->batches[i].layers[l], right, sizeof(right));
+            assert_string_equal(left, right);
+        }
+    }
+}
+
+/* Of 4 samples, 10 s forward and 20 s backward; of 2 samples, 6 and 13 s. */
+#define TWO_SIZES                                                                                  \
+    HEAD PROVENANCE                                                                                \
+        ", \"layers\": [{\"name\": \"a\", \"forward\": 10, \"backward\": 20, "                     \
+        "\"weights\": 8, \"output\": 16, \"workspace\": 40}], \"batches\": [{"                     \
+        "\"batch_size\": 2, \"input\": 50, \"layers\": [{\"name\": \"a\", \"forward\": 6, "        \
+        "\"backward\": 13, \"weights\": 8, \"output\": 7, \"workspace\": 30}]}]}"
+
+/* Where numbers of samples are known they are taken as they are: half a micro-batch of 4 as well. Others
+ * scale from the model's own, 1 sample to a quarter of 4. */
+static void test_batches(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t samples, shares;
+        int64_t forward, backward, input, output, workspace;
+    } rows[] = {{4, 1, 10, 20, 100, 16, 40},
+                {2, 1, 6, 13, 50, 7, 30},
+                {4, 2, 6, 13, 50, 7, 30},
+                {4, 4, 2500, 5000, 25, 4, 10},
+                {6, 3, 6, 13, 50, 7, 30}};
+    cs_model model;
+    cs_error error;
+    check(read_text(TWO_SIZES, &model, &error), &error);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        cs_layer_sum sum;
+        const cs_time unit = CS_PS_PER_SEC / (rows[i].forward > 100 ? 1000 : 1);
+        check(cs_model_sum_share(&model, 0, 1, rows[i].samples, rows[i].shares, &sum, &error),
+              &error);
+        assert_int_equal(sum.forward, rows[i].forward * unit);
+        assert_int_equal(sum.backward_input + sum.backward_weight, rows[i].backward * unit);
+        assert_int_equal(sum.input_bytes, rows[i].input);
+        assert_int_equal(sum.output_bytes, rows[i].output);
+        assert_int_equal(sum.workspace_bytes, rows[i].workspace);
+        assert_int_equal(sum.weight_bytes, 8);
+    }
+    cs_model_finish(&model);
 }
 
 /* Written and read again; the text of it, written once more, is the same. */
@@ -439,6 +533,13 @@ static void test_round_trip(void **state)
     check_round_trip(&model);
     cs_model_finish(&model);
     check(cs_model_uniform(3, &two_layers[0], &model, &error), &error);
+    check_round_trip(&model);
+    cs_model_finish(&model);
+    check(read_text(TWO_SIZES, &model, &error), &error);
+    check_round_trip(&model);
+    cs_model_finish(&model);
+    check(read_text(TIED("\"tied_to\": \"a\", \"tied_weights\": 8"), &model, &error), &error);
+    assert_int_equal(model.layers[1].tied_bytes, 8);
     check_round_trip(&model);
     cs_model_finish(&model);
 }
@@ -533,13 +634,14 @@ static void test_finish(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layers),        cmocka_unit_test(test_head),
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_errors_in_one_go),
-        cmocka_unit_test(test_dates),         cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_sum_is_exact),  cmocka_unit_test(test_sum_overflow),
-        cmocka_unit_test(test_uniform),       cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_documentation), cmocka_unit_test(test_shipped),
-        cmocka_unit_test(test_no_file),       cmocka_unit_test(test_finish),
+        cmocka_unit_test(test_layers),       cmocka_unit_test(test_head),
+        cmocka_unit_test(test_errors),       cmocka_unit_test(test_errors_in_one_go),
+        cmocka_unit_test(test_dates),        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_sum_is_exact), cmocka_unit_test(test_sum_overflow),
+        cmocka_unit_test(test_uniform),      cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_documentation),
+        cmocka_unit_test(test_shipped),      cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

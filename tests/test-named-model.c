@@ -74,6 +74,96 @@ static void test_replicas(void **state)
     cs_scenario_finish(&scenario);
 }
 
+/* GPT's last matrix is its embedding's: 50257 tokens of 768 features, which the last of two stages holds
+ * again, with its gradients and states; Llama's are two, and one where it is told so. */
+static void test_tied(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        int64_t borrowed;
+    } rows[] = {{"\"name\": \"gpt\"", 4 * INT64_C(50257) * 768},
+                {"\"name\": \"llama\"", 0},
+                {"\"name\": \"llama\", \"parameters\": {\"tied\": true, \"vocabulary\": 1000, "
+                 "\"hidden\": 512}",
+                 4 * INT64_C(1000) * 512}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char model[256];
+        cs_scenario scenario;
+        cs_error error;
+        snprintf(model, sizeof(model), "%s, \"batch_size\": 2, \"device\": \"a100\"",
+                 rows[i].model);
+        if (read_scenario(model, "\"kind\": \"gpipe\", \"micro_batches\": 2", 2, &scenario,
+                          &error) != CS_OK)
+            fail_msg("%s", error.text);
+        const cs_layer_sum *stages = scenario.job.stages;
+        expect_int(rows[i].model, 0, stages[0].borrowed_bytes);
+        expect_int(rows[i].model, rows[i].borrowed, stages[1].borrowed_bytes);
+        int64_t weights = 0;
+        for (uint32_t l = 0; l < scenario.model.n_layers; l++)
+            weights += scenario.model.layers[l].weight_bytes;
+        expect_int(rows[i].model, weights + rows[i].borrowed,
+                   stages[0].weight_bytes + stages[1].weight_bytes);
+        cs_scenario_finish(&scenario);
+    }
+}
+
+#define SHARED_MODEL(batch)                                                                        \
+    "\"name\": \"vgg16\", \"batch_size\": " #batch                                                 \
+    ", \"device\": \"v100\", \"parameters\": {\"image\": 32}"
+
+static void expect_sum(const char *row, const cs_layer_sum *a, const cs_layer_sum *b)
+{
+    expect_int(row, a->forward, b->forward);
+    expect_int(row, a->backward_input, b->backward_input);
+    expect_int(row, a->backward_weight, b->backward_weight);
+    expect_int(row, a->kept_bytes, b->kept_bytes);
+    expect_int(row, a->workspace_bytes, b->workspace_bytes);
+    expect_int(row, a->input_bytes, b->input_bytes);
+    expect_int(row, a->output_bytes, b->output_bytes);
+}
+
+/* 48 samples in 2 micro-batches: a stage of 4 devices computes 6 at once, one of 3 devices 8. What that
+ * takes is what a device takes alone that has so many, and no share of what 24 samples take: reading the
+ * weights takes as long for each. The resolved scenario, in which the network is a chain of numbers, has
+ * the same. */
+static void test_shares(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t stage, first, end;
+        const char *alone;
+    } rows[] = {{0, 0, 10, SHARED_MODEL(6)}, {1, 10, 40, SHARED_MODEL(8)}};
+    cs_scenario shared, alone, resolved;
+    cs_error error;
+    cJSON *root;
+    if (read_scenario(
+            SHARED_MODEL(48),
+            "\"kind\": \"1f1b\", \"micro_batches\": 2, \"partition\": {\"inline\": "
+            "{\"schema_version\": 1, \"stages\": [{\"first_layer\": 0, \"last_layer\": 9, "
+            "\"devices\": [0, 1, 2, 3]}, {\"first_layer\": 10, \"last_layer\": 39, "
+            "\"devices\": [4, 5, 6]}]}}",
+            7, &shared, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    if (cs_json_parse("r.json", shared.resolved, strlen(shared.resolved), &root, &error) != CS_OK ||
+        cs_scenario_read(root, "r.json", &resolved, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    cJSON_Delete(root);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_layer_sum sum;
+        if (read_scenario(rows[i].alone, "\"kind\": \"sequential\"", 1, &alone, &error) != CS_OK)
+            fail_msg("%s", error.text);
+        assert_int_equal(cs_model_sum(&alone.model, rows[i].first, rows[i].end,
+                                      alone.model.batch_size, &sum, NULL),
+                         CS_OK);
+        expect_sum("a share", &sum, &shared.job.stages[rows[i].stage]);
+        expect_sum("resolved", &sum, &resolved.job.stages[rows[i].stage]);
+        cs_scenario_finish(&alone);
+    }
+    cs_scenario_finish(&shared);
+    cs_scenario_finish(&resolved);
+}
+
 #define SEQUENTIAL "\"kind\": \"sequential\""
 
 static const struct {
@@ -90,8 +180,9 @@ static const struct {
      "s.json: /model/batch_size: must be >= 1 for a named model (got none)\n"
      "s.json: /model/device: must be given for a named model: one of `sim list devices`"},
     {"a typo in a device", "\"name\": \"vgg16\", \"batch_size\": 1, \"device\": \"v10\"",
-     "s.json: /model/device: unknown device \"v10\"; did you mean \"v100\"? known: a100, h100, "
-     "rtx-2080-ti, t4, "
+     "s.json: /model/device: unknown device \"v10\"; did you mean \"v100\"? known: a100, "
+     "a100-40gb, a100-40gb-pcie, a100-80gb-pcie, b200, h100, h200, l40s, mi300x, rtx-2080-ti, "
+     "rtx-4090, t4, "
      "titan-rtx, v100, or a file FILE.json"},
     {"a precision",
      "\"name\": \"vgg16\", \"batch_size\": 1, \"device\": \"v100\", \"precision\": \"bf16\"",
@@ -121,8 +212,8 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipelines),
-        cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_pipelines), cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_shares),    cmocka_unit_test(test_tied),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -728,27 +728,6 @@ static void test_backward_of_a_mini_batch(void **state)
                  times[1]);
 }
 
-/* A resolved scenario has the model for a mini-batch beside that for a micro-batch. */
-static void test_other_layers_for_a_mini_batch(void **state)
-{
-    (void)state;
-    scenario_run run = run_vgg(64, "{'kind': 'nf1b', 'workers': 2, 'micro_batches': 4}");
-    cJSON *root;
-    cs_scenario again;
-    cs_error error;
-    cs_error_init(&error);
-    const char *text = run.scenario.resolved;
-    assert_int_equal(cs_json_parse("r", text, strlen(text), &root, NULL), CS_OK);
-    const cJSON *model = cs_json_member(root, "model");
-    cJSON *whole = cJSON_GetObjectItem(model, "mini_batch");
-    cJSON_DeleteItemFromArray(cJSON_GetObjectItem(whole, "layers"), 39);
-    assert_int_equal(cs_scenario_read(root, "r", &again, &error), CS_INVALID);
-    assert_string_equal(error.text,
-                        "r: /model/mini_batch: must have the 40 layers of \"inline\" (has 39)");
-    cJSON_Delete(root);
-    scenario_run_finish(&run);
-}
-
 /* The partition is balanced for what runs: of all cuts, the two stages' times for a mini-batch have the
  * smallest maximum. With four times the backward of a micro-batch the cut is elsewhere. */
 static void test_balance_of_a_mini_batch(void **state)
@@ -851,7 +830,6 @@ int main(void)
         cmocka_unit_test(test_periodic_runs_go_on),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_backward_of_a_mini_batch),
-        cmocka_unit_test(test_other_layers_for_a_mini_batch),
         cmocka_unit_test(test_balance_of_a_mini_batch),
         cmocka_unit_test(test_backward_of_a_scaled_model),
         cmocka_unit_test(test_refusals),

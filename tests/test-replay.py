@@ -371,9 +371,9 @@ class Missing(Case):
 
 @unittest.skipUnless(BENCH, 'sim-bench-cpu was not built')
 class Replay(Case):
-    def calibrate(self):
+    def calibrate(self, batches='2'):
         words = [word for key, value in PARAMETERS.items() for word in ('--param', f'{key}={value}')]
-        self.sim('calibrate', 'compute', '-m', 'vgg16', *words, '-b', '2', '--optimizer', 'momentum',
+        self.sim('calibrate', 'compute', '-m', 'vgg16', *words, '-b', batches, '--optimizer', 'momentum',
                  '-t', '50 ms', '-o', 'costs.json')
         self.sim('calibrate', 'network', '--backend', 'mpi', '-c', 'send', '-c', 'all_reduce',
                  '--max-bytes', '64 KiB', '-t', '2 ms', '-o', 'costs.json')
@@ -442,8 +442,8 @@ class Replay(Case):
 
     def test_schedules(self):
         """Every schedule in every setting: the same tasks as in the prediction, or refused with its
-        place; nothing crashes, and nobody waits for ever."""
-        self.calibrate()
+        place; nothing crashes, and nobody waits for ever. A share of 2 samples is 1."""
+        self.calibrate('2,1')
         words = self.sim('list', 'schedules').stdout
         names = set(re.findall(r'^  (\S+): ', words, re.MULTILINE))
         n2 = {'micro_batches': 2}

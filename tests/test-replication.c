@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST_LAYERS = 6, TRIALS = 300 };
+enum { MOST_LAYERS = 6, MOST_DEVICES = 5, TRIALS = 300 };
 
 /* ---- all plans ---- */
 
@@ -18,8 +18,23 @@ typedef struct instance {
     uint32_t n_layers, n_levels;
     cs_prefix prefixes[MOST_LAYERS];
     cs_replication_level levels[2];
+    bool shares;
+    cs_time shared[MOST_DEVICES][MOST_LAYERS + 1]; /* [q - 1]: sums over layers; where has_share */
+    bool has_share[MOST_DEVICES];
     char text[100];
 } instance;
+
+/* Times of shares, which no rule ties to those of the whole; some shares there are not. */
+static void draw_shares(gsl_rng *rng, instance *c)
+{
+    c->shares = true;
+    for (uint32_t q = 1; q <= c->levels[0].n; q++) {
+        c->has_share[q - 1] = q == 1 || gsl_rng_uniform_int(rng, 3) > 0;
+        for (uint32_t l = 0; l < c->n_layers; l++)
+            c->shared[q - 1][l + 1] =
+                c->shared[q - 1][l] + (cs_time)gsl_rng_uniform_int(rng, 50) * 1000000 / q;
+    }
+}
 
 static instance draw(gsl_rng *rng, unsigned int trial)
 {
@@ -36,6 +51,8 @@ static instance draw(gsl_rng *rng, unsigned int trial)
         c.levels[level].n = 1 + (uint32_t)gsl_rng_uniform_int(rng, c.n_levels == 1 ? 5 : 3);
         c.levels[level].bandwidth = 1e6 * (double)(1 + gsl_rng_uniform_int(rng, 3));
     }
+    if (trial % 4 == 2)
+        draw_shares(rng, &c);
     snprintf(c.text, sizeof(c.text), "trial %u: %u layers, levels of %u and %u", trial, c.n_layers,
              c.levels[0].n, c.levels[1].n);
     return c;
@@ -53,6 +70,10 @@ static double stage_of(const instance *c, uint32_t level, uint32_t a, uint32_t b
     double reduce = 4.0 * (q - 1) * (double)(to.weight_bytes - before.weight_bytes) /
                     (bandwidth * q * (first && level > 0 ? c->levels[level - 1].n : 1));
     double most = (time + reduce) / q;
+    if (c->shares)
+        most = c->has_share[q - 1]
+                   ? (double)(c->shared[q - 1][b] - c->shared[q - 1][a]) + reduce / q
+                   : INFINITY;
     if (!first)
         most = fmax(most, 2 * (double)before.crossing_bytes / (bandwidth * q));
     if (!first && b < c->n_layers)
@@ -121,15 +142,24 @@ static void test_all_plans(void **state)
 {
     (void)state;
     gsl_rng *rng = cs_random_stream(6, "replicas");
-    uint32_t n_replicated = 0, n_cut = 0;
+    uint32_t n_replicated = 0, n_cut = 0, n_shared = 0;
     for (unsigned int trial = 0; trial < TRIALS; trial++) {
         instance c = draw(rng, trial);
         cs_prefixes prefixes = {.n = c.n_layers, .all = c.prefixes};
         cs_replication replication = {&prefixes, c.levels, c.n_levels, INT64_MAX};
+        const cs_time *shared[MOST_DEVICES];
+        for (uint32_t q = 0; q < MOST_DEVICES; q++)
+            shared[q] = c.has_share[q] ? c.shared[q] : NULL;
+        replication.shared = c.shares ? shared : NULL;
+        double expected = best_within(&c, c.n_levels - 1, 0, c.n_layers);
         cs_plan plan;
         cs_time period;
-        assert_int_equal(cs_replication_plan(&replication, &plan, &period, NULL), CS_OK);
-        expect_near(c.text, best_within(&c, c.n_levels - 1, 0, c.n_layers), period);
+        cs_status status = cs_replication_plan(&replication, &plan, &period, NULL);
+        expect_int(c.text, isinf(expected) ? CS_LIMIT : CS_OK, status);
+        if (status != CS_OK)
+            continue;
+        n_shared += c.shares && plan.n_devices > plan.n_stages;
+        expect_near(c.text, expected, period);
         check_shape(&c, &plan);
         if (c.n_levels == 1)
             expect_near(c.text, value_of(&c, &plan), period);
@@ -139,6 +169,7 @@ static void test_all_plans(void **state)
     }
     assert_in_range(n_cut, TRIALS / 5, TRIALS);
     assert_in_range(n_replicated, TRIALS / 10, TRIALS);
+    assert_in_range(n_shared, TRIALS / 10, TRIALS);
     gsl_rng_free(rng);
 }
 

@@ -146,7 +146,8 @@ static const struct {
      "/platform/bandwidth: must be > 0 (got -0)"},
     {"key of another topology", "/platform", RING(", \"host_bandwidth\": 1"),
      "/platform: unknown key \"host_bandwidth\"; known: topology, "
-     "devices, memory, speed, sharing, phi, blocking, jitter, stragglers, background, bandwidth, "
+     "devices, memory, reserve, speed, sharing, phi, blocking, jitter, stragglers, background, "
+     "bandwidth, "
      "latency"},
     {"negative latency", "/platform", RING(", \"latency\": -1"),
      "/platform/latency: must be >= 0 (got -1)"},
@@ -633,13 +634,15 @@ static void resolves_defaults(void **state)
 {
     static const char expected[] =
         "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n  \"seed\": 1,\n"
-        "  \"model\": {\n    \"batch_size\": 2,\n    \"optimizer\": \"sgd\",\n    \"uniform\": {\n"
+        "  \"model\": {\n    \"batch_size\": 2,\n    \"optimizer\": \"sgd\",\n    \"gradients\": "
+        "\"weights\",\n    \"uniform\": {\n"
         "      \"layers\": 4,\n      \"forward\": 1,\n      \"backward\": 2,\n      \"update\": "
         "0,\n"
         "      \"weights\": 1000000000,\n      \"activation\": 1000000000,\n      \"workspace\": "
         "0\n"
         "    }\n  },\n  \"platform\": {\n    \"topology\": \"ideal\",\n    \"devices\": 4,\n"
-        "    \"memory\": \"unlimited\",\n    \"speed\": 1,\n    \"sharing\": \"fifo\",\n"
+        "    \"memory\": \"unlimited\",\n    \"reserve\": 0,\n    \"speed\": 1,\n    \"sharing\": "
+        "\"fifo\",\n"
         "    \"blocking\": false\n  },\n  \"schedule\": {\n    \"kind\": \"gpipe\",\n"
         "    \"partition\": \"balanced\",\n    \"partition_communication\": false,\n"
         "    \"micro_batches\": 2,\n    \"backward_order\": \"reversed\",\n"
@@ -807,8 +810,6 @@ static const struct {
      "s.json: /schedule: unknown key \"microbatches\"; did you mean \"micro_batches\"? known: "
      "kind, "
      "partition, partition_communication, micro_batches, backward_order, recompute"},
-    {"a mini-batch without inline", "/model/mini_batch", "{}", CS_INVALID,
-     "s.json: /model/mini_batch: goes with \"inline\" only"},
     {"too large a number stays text", "/iterations", "1e999", CS_INVALID,
      "s.json: /iterations: must be a whole number from 1 to 1048576 (got \"1e999\")"},
 };

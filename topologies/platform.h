@@ -42,7 +42,8 @@ typedef enum cs_sharing {
 
 typedef struct cs_device {
     double speed;     /* > 0; a task of duration d at speed 1 takes d / speed */
-    int64_t capacity; /* bytes of memory; INT64_MAX: unlimited */
+    int64_t capacity; /* bytes of memory for what is simulated; INT64_MAX: unlimited */
+    int64_t reserve;  /* bytes besides, for what is not: known where the memory is limited */
 } cs_device;
 
 #define CS_VERTEX_MAP(X)                                                                           \

@@ -25,7 +25,7 @@ uint32_t cs_crew_summed(const cs_crew *crew, uint32_t task)
     uint32_t s = cls->stage;
     while (s < scenario->plan.n_stages && bytes < cls->bytes &&
            cs_crew_holds(&scenario->plan, s, cls->device))
-        bytes += scenario->job.stages[s++].weight_bytes;
+        bytes += scenario->job.stages[s++].gradient_bytes;
     return bytes == cls->bytes ? s : CS_NONE;
 }
 

@@ -1,6 +1,7 @@
 /* The partition `balanced` of scenarios (plan.h), as a planner. */
 #include "schedules/plan/planner.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct params {
@@ -17,41 +18,52 @@ static const cs_field fields[] = {
     {0},
 };
 
-/* cs_plan_balanced takes a model. */
-static cs_status partition(const cs_chain *chain, uint32_t n_stages, bool communication,
-                           cs_plan *plan, cs_error *error)
+/* cs_plan_balanced takes a model. Replicas that share a micro-batch send their shares side by side;
+ * those that take turns do all in the time of one, divided by their number. */
+static cs_status partition(const cs_chain *chain, uint32_t n_stages, uint32_t replicas,
+                           bool communication, cs_plan *plan, cs_error *error)
 {
     uint32_t n_layers = chain->n_layers;
     cs_layer *layers = calloc(n_layers, sizeof(*layers));
     if (!layers)
         return cs_error_no_memory(error);
     for (uint32_t l = 0; l < n_layers; l++) {
-        layers[l].forward = cs_chain_forward(chain, l, l + 1);
-        layers[l].backward_input = cs_chain_backward(chain, l, l + 1);
+        layers[l].forward = chain->sum_shared
+                                ? (cs_time)cs_chain_replicated_load(chain, l, l + 1, replicas)
+                                : cs_chain_load(chain, l, l + 1);
         layers[l].output_bytes = chain->boundary[l + 1];
     }
     cs_model model = {.name = "chain", .n_layers = n_layers, .layers = layers};
     cs_balance balance = {.model = &model,
                           .n_stages = n_stages,
                           .communication = communication,
-                          .bandwidth = chain->bandwidth,
+                          .bandwidth = chain->bandwidth * (chain->sum_shared ? replicas : 1),
                           .latency = chain->latency};
     cs_status status = cs_plan_balanced(&balance, plan, error);
     free(layers);
     return status;
 }
 
-static cs_time bottleneck(const cs_chain *chain, const cs_plan *plan, bool communication)
+/* Both ways over a boundary, of q replicas side by side. */
+static double link_time(const cs_chain *chain, uint32_t boundary, uint32_t q)
 {
-    cs_time most = 0;
+    double latency = 2 * (double)chain->latency, link = (double)cs_chain_link(chain, boundary);
+    if (!chain->sum_shared || link < latency)
+        return link / q;
+    return (link - latency) / q + latency;
+}
+
+static cs_time bottleneck(const cs_chain *chain, const cs_plan *plan, uint32_t q,
+                          bool communication)
+{
+    double most = 0;
     for (uint32_t s = 0; s < plan->n_stages; s++) {
         const cs_stage *at = &plan->stages[s];
-        cs_time load = cs_chain_load(chain, at->first_layer, at->end_layer);
-        cs_time link = communication ? cs_chain_link(chain, at->end_layer) : 0;
-        most = load > most ? load : most;
-        most = link > most ? link : most;
+        most = fmax(most, cs_chain_replicated_load(chain, at->first_layer, at->end_layer, q));
+        if (communication)
+            most = fmax(most, link_time(chain, at->end_layer, q));
     }
-    return most;
+    return (cs_time)most;
 }
 
 /* Stage s on devices s R .. s R + R - 1. */
@@ -82,6 +94,11 @@ static cs_status check_stages(const cs_chain *chain, uint32_t stages, cs_error *
         return cs_error_add(error, CS_INVALID,
                             "stages: must be at most %u, the number of layers (got %u)",
                             chain->n_layers, stages);
+    if (!cs_chain_has_share(chain, chain->n_devices / stages))
+        return cs_error_add(error, CS_INVALID,
+                            "stages: the samples of a micro-batch do not divide into %u equal "
+                            "shares, one for each replica of a stage",
+                            chain->n_devices / stages);
     return CS_OK;
 }
 
@@ -95,9 +112,9 @@ static cs_status make_plan(const cs_chain *chain, const void *params_, cs_planne
     cs_planned made = {0};
     cs_status status = p->stages > 0 ? check_stages(chain, stages, error) : CS_OK;
     if (status == CS_OK)
-        status = partition(chain, stages, p->communication, &made.plan, error);
+        status = partition(chain, stages, replicas, p->communication, &made.plan, error);
     if (status == CS_OK) {
-        made.promised = bottleneck(chain, &made.plan, p->communication) / replicas;
+        made.promised = bottleneck(chain, &made.plan, replicas, p->communication);
         status = replicas == 1 ? cs_pattern_1f1b_fit(chain, &made.plan, &made.pattern, error)
                                : replicate(&made.plan, replicas, error);
     }
@@ -115,5 +132,6 @@ const cs_planner cs_planner_balanced = {
     .source = "PipeDream (SOSP 2019), section 3.1, without replication",
     .fields = fields,
     .params_size = sizeof(params),
+    .replicates = true,
     .plan = make_plan,
 };

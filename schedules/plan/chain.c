@@ -33,7 +33,8 @@ static bool addend_of(const cs_chain_options *options, const cs_layer_sum *sum, 
     cs_time backward = sum->backward_input, update = options->count_update ? sum->update : 0;
     double copies = options->weight_copies + options->optimizer_ratio;
     out->weights = sum->weight_bytes;
-    out->fixed = ceil((double)sum->weight_bytes * copies);
+    out->fixed = ceil((double)sum->weight_bytes * copies) +
+                 (double)(sum->gradient_bytes - sum->weight_bytes);
     out->kept = options->kept == CS_KEPT_LITERAL ? sum->input_bytes : sum->kept_bytes;
     return cs_time_add(backward, sum->backward_weight, &backward) &&
            cs_time_add(backward, update, &backward) &&
@@ -58,6 +59,18 @@ static bool add(cs_chain *chain, uint32_t l, const addend *one)
     return true;
 }
 
+/* What one layer takes, alone in its stage: with a copy of weights of another stage's, unless there
+ * is no other device. */
+static cs_status sum_layer(const cs_chain_options *options, uint32_t l, cs_layer_sum *sum,
+                           cs_error *error)
+{
+    const cs_model *model = options->model;
+    cs_status status = cs_model_sum(model, l, l + 1, options->micro_samples, sum, error);
+    if (status != CS_OK || model->layers[l].tied_bytes == 0 || options->n_devices == 1)
+        return status;
+    return cs_model_borrow(model, l, sum, error);
+}
+
 /* The message over the boundary in front of layer l > 0, whose input it is. */
 static bool cross(const cs_chain_options *options, cs_chain *chain, uint32_t l, int64_t bytes)
 {
@@ -75,8 +88,7 @@ static cs_status add_layers(const cs_chain_options *options, cs_chain *chain, cs
     for (uint32_t l = 0; l < chain->n_layers; l++) {
         cs_layer_sum sum;
         addend one;
-        cs_status status =
-            cs_model_sum(options->model, l, l + 1, options->micro_samples, &sum, error);
+        cs_status status = sum_layer(options, l, &sum, error);
         if (status != CS_OK)
             return status;
         if (!addend_of(options, &sum, &one) || !add(chain, l, &one) ||
@@ -97,6 +109,48 @@ static cs_status add_layers(const cs_chain_options *options, cs_chain *chain, cs
     if (chain->memory < INT64_MAX)
         chain->memory -= workspace;
     return CS_OK;
+}
+
+/* The loads of a share that each of q replicas computes. */
+static cs_status add_share(const cs_chain_options *options, cs_chain *chain, uint32_t q,
+                           cs_error *error)
+{
+    cs_time *sums = cs_arena_alloc(&chain->arena, (size_t)chain->n_layers + 1, sizeof(*sums));
+    if (!sums)
+        return cs_error_no_memory(error);
+    for (uint32_t l = 0; l < chain->n_layers; l++) {
+        cs_layer_sum sum;
+        addend one;
+        cs_status status =
+            cs_model_sum_share(options->model, l, l + 1, options->micro_samples, q, &sum, error);
+        if (status != CS_OK)
+            return status;
+        if (!addend_of(options, &sum, &one) ||
+            (double)sums[l] + (double)one.forward + (double)one.backward >= most)
+            return cs_error_add(
+                error, CS_OVERFLOW,
+                "model \"%s\": layers 0 to %u take more time than a planner can add "
+                "up (2^61 ps are 26 days)",
+                options->model->name, l);
+        sums[l + 1] = sums[l] + one.forward + one.backward;
+    }
+    chain->sum_shared[q - 1] = sums;
+    return CS_OK;
+}
+
+static cs_status add_shares(const cs_chain_options *options, cs_chain *chain, cs_error *error)
+{
+    cs_status status = CS_OK;
+    if (!options->shared)
+        return CS_OK;
+    chain->sum_shared = cs_arena_alloc(&chain->arena, chain->n_devices, sizeof(*chain->sum_shared));
+    if (!chain->sum_shared)
+        return cs_error_no_memory(error);
+    for (uint32_t q = 1; q <= chain->n_devices && status == CS_OK; q++) {
+        if (options->model->batch_size == 0 || options->micro_samples % q == 0)
+            status = add_share(options, chain, q, error);
+    }
+    return status;
 }
 
 void cs_chain_finish(cs_chain *chain)
@@ -122,6 +176,8 @@ cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain, cs_err
             made.bandwidth);
     cs_status status =
         allocate(&made) ? add_layers(options, &made, error) : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = add_shares(options, &made, error);
     if (status == CS_OK)
         *chain = made;
     else

@@ -7,14 +7,19 @@
  * boundaries `first` and `end`. Nothing crosses the two ends of the chain, 0 and L.
  *
  * A device holds, for each of its stages,
- *   weights    `weight_copies` times (3: two versions and an accumulator of gradients), and the
- *              optimizer's states;
+ *   weights    `weight_copies` times (3: two versions and an accumulator of gradients, which has
+ *              more bytes where gradients are wider), and the optimizer's states;
  *   buffers    2 a_b for each of its boundaries that the next device shares: one slot a direction;
  *   activations, per active micro-batch, from the start of the stage's forward to the end of its
  *              backward: CS_KEPT_LITERAL, the inputs a_(i-1) of its layers, as the paper counts;
  *              CS_KEPT_FULL, all that its layers keep for their backward (model.h).
+ * A layer that uses weights of another one (model.h, tied_to) counts a copy of them, as a stage does
+ * that has only one of the two.
  * What a layer needs only while it computes is not in these sums: `memory` is what the device has
  * less the largest of them, unless they are to be ignored.
+ *
+ * Replicas of a stage take micro-batches in turn, or, `shared`, each computes a share of every one
+ * in the time that so many samples take.
  *
  * Everything that takes time is an integer number of picoseconds, and sums are O(1).
  */
@@ -42,6 +47,7 @@ typedef struct cs_chain_options {
     double optimizer_ratio; /* bytes of optimizer states per byte of weights */
     bool count_update;      /* a backward takes the update's time too; the paper leaves it out */
     bool ignore_workspace;  /* as the paper does */
+    bool shared;            /* replicas share a micro-batch */
 } cs_chain_options;
 
 /* All arrays have n_layers + 1 entries. Those named `sum_` hold at l the sum over layers [0, l). */
@@ -51,11 +57,13 @@ typedef struct cs_chain {
     double bandwidth; /* of a message, and its latency, as they were given */
     cs_time latency;
     cs_time *sum_forward, *sum_backward;
-    int64_t *sum_weights;        /* one copy */
-    int64_t *sum_fixed;          /* bytes held whatever is active: weights and their copies */
-    int64_t *sum_kept;           /* bytes per active micro-batch */
-    int64_t *boundary;           /* a_b, bytes; 0 at both ends */
-    cs_time *message;            /* of a_b over a link, one way; 0 at both ends */
+    int64_t *sum_weights; /* one copy */
+    int64_t *sum_fixed;   /* bytes held whatever is active: weights and their copies */
+    int64_t *sum_kept;    /* bytes per active micro-batch */
+    int64_t *boundary;    /* a_b, bytes; 0 at both ends */
+    cs_time *message;     /* of a_b over a link, one way; 0 at both ends */
+    cs_time **sum_shared; /* [q - 1]: of the loads of a q-th of a micro-batch, q <= n_devices; NULL
+                           * where q does not divide it. Itself NULL where nothing is shared */
     const cs_progress *progress; /* of searches on this chain; NULL, unless the caller sets it */
     cs_arena arena;              /* owns the arrays */
 } cs_chain;
@@ -87,6 +95,21 @@ static inline cs_time cs_chain_backward(const cs_chain *chain, uint32_t first, u
 static inline cs_time cs_chain_load(const cs_chain *chain, uint32_t first, uint32_t end)
 {
     return cs_chain_forward(chain, first, end) + cs_chain_backward(chain, first, end);
+}
+
+/* Whether a stage can have q replicas. */
+static inline bool cs_chain_has_share(const cs_chain *chain, uint32_t q)
+{
+    return !chain->sum_shared || chain->sum_shared[q - 1];
+}
+
+/* What a stage of q replicas takes per micro-batch, in ps. */
+static inline double cs_chain_replicated_load(const cs_chain *chain, uint32_t first, uint32_t end,
+                                              uint32_t q)
+{
+    if (!chain->sum_shared)
+        return (double)cs_chain_load(chain, first, end) / q;
+    return (double)(chain->sum_shared[q - 1][end] - chain->sum_shared[q - 1][first]);
 }
 
 /* C(b): what one micro-batch takes of the link that boundary b crosses, both ways together. */

@@ -28,6 +28,7 @@ typedef struct cs_planner {
     const char *source;     /* paper, section */
     const cs_field *fields; /* of its parameters; ended by {0} */
     size_t params_size;
+    bool replicates; /* its stages may have replicas */
     /* CS_LIMIT when it finds no plan that fits: the message names device and bytes. */
     CS_MUST_CHECK cs_status (*plan)(const cs_chain *chain, const void *params, cs_planned *planned,
                                     cs_error *error);

@@ -49,6 +49,10 @@ static cs_status make_plan(const cs_chain *chain, const void *params_, cs_planne
         return cs_error_add(error, CS_INVALID,
                             "machine: %u devices are not machines of %u devices each",
                             chain->n_devices, p->machine);
+    if (chain->sum_shared && p->machine > 1)
+        return cs_error_add(error, CS_INVALID,
+                            "machine: must be 1 where replicas share a micro-batch (got %u)",
+                            p->machine);
     cs_prefixes prefixes = {0};
     double inner = p->machine_bandwidth > 0 ? p->machine_bandwidth : chain->bandwidth;
     cs_replication_level levels[] = {{p->machine, inner},
@@ -57,6 +61,7 @@ static cs_status make_plan(const cs_chain *chain, const void *params_, cs_planne
     cs_replication replication = {.prefixes = &prefixes,
                                   .levels = flat ? levels + 1 : levels,
                                   .n_levels = flat ? 1 : 2,
+                                  .shared = (const cs_time *const *)chain->sum_shared,
                                   .memory =
                                       p->memory_rule == RULE_NONE ? INT64_MAX : chain->memory};
     cs_planned made = {0};
@@ -75,5 +80,6 @@ const cs_planner cs_planner_pipedream_replicated = {
     .source = "PipeDream (SOSP 2019), section 3.1, as its published optimizer computes it",
     .fields = fields,
     .params_size = sizeof(params),
+    .replicates = true,
     .plan = make_plan,
 };

@@ -68,9 +68,9 @@ static bool fits(const solver *s, const table *t, uint32_t a, uint32_t b, uint32
                  uint32_t used)
 {
     double copies = ceil((double)(t->devices - used) / replicas);
+    double activations = activations_between(s, a, b) / (s->of->shared ? replicas : 1);
     return s->of->memory == INT64_MAX ||
-           copies * (activations_between(s, a, b) + weights_between(s, a, b)) <=
-               (double)s->of->memory;
+           copies * (activations + weights_between(s, a, b)) <= (double)s->of->memory;
 }
 
 /* Of a stage that is `first` or not, with its all-reduce. */
@@ -81,6 +81,10 @@ static double stage_time(const solver *s, uint32_t level, uint32_t a, uint32_t b
     double all_reduce = 4.0 * (replicas - 1) * weights_between(s, a, b) / (t->bandwidth * replicas);
     if (first)
         all_reduce /= t->below;
+    if (s->of->shared) {
+        const cs_time *sums = s->of->shared[replicas - 1];
+        return sums ? (double)(sums[b + 1] - sums[a]) + all_reduce / replicas : INFINITY;
+    }
     return (time_between(s, level, a, b) + all_reduce) / replicas;
 }
 
@@ -190,6 +194,11 @@ static cs_status make_plan(solver *s, cs_plan *plan, cs_time *period, cs_error *
 {
     const table *last = &s->tables[s->n_tables - 1];
     double time = cell_at(last, 0, last->n - 1, last->devices)->time;
+    if (isinf(time))
+        return cs_error_add(error, CS_LIMIT,
+                            "no plan uses all %u devices: the samples of a micro-batch do not "
+                            "divide into the shares that it would need",
+                            last->devices);
     if (!(time < 0x1p62))
         return cs_error_add(error, CS_OVERFLOW,
                             "the period of replicated stages does not fit 2^62 ps");

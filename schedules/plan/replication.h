@@ -17,6 +17,10 @@
  * ceil((P - u) / q) copies of activations and weights, u being the devices of this stage and those
  * before it.
  *
+ * Replicas take micro-batches in turn, so that q of them have T for each q. Where they share every
+ * micro-batch instead, which the published optimizer does not know, T / q is replaced by what a q-th
+ * of the samples takes; a q that does not divide them is not used.
+ *
  * Ties: no cut rather than one; then the last cut as early as possible, with the fewest replicas
  * behind it; then the same for what is before it.
  */
@@ -36,6 +40,7 @@ typedef struct cs_replication {
     const cs_replication_level *levels; /* from the innermost one */
     uint32_t n_levels;                  /* > 0 */
     int64_t memory;                     /* INT64_MAX: not looked at */
+    const cs_time *const *shared;       /* of a chain on one level: sum_shared (chain.h); or NULL */
 } cs_replication;
 
 /* A stage's "layers" [a, b) are what stands between prefix a - 1 and prefix b - 1: in a chain the

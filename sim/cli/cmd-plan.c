@@ -49,10 +49,17 @@ static void print_stage(const cs_scenario *scenario, uint32_t s, FILE *out)
             from == to ? "" : to->name);
 }
 
+static bool has_shares(const cs_scenario *scenario)
+{
+    return scenario->job.replicas == CS_REPLICAS_ALL_REDUCE &&
+           scenario->plan.n_devices > scenario->plan.n_stages;
+}
+
 static void print_table(const cs_scenario *scenario, FILE *out)
 {
-    fprintf(out, "%s: %u stage%s of %s; times and activations per micro-batch\n\n", scenario->name,
-            scenario->plan.n_stages, scenario->plan.n_stages == 1 ? "" : "s", scenario->model.name);
+    fprintf(out, "%s: %u stage%s of %s; times and activations per micro-batch%s\n\n",
+            scenario->name, scenario->plan.n_stages, scenario->plan.n_stages == 1 ? "" : "s",
+            scenario->model.name, has_shares(scenario) ? ", of a replica its share of it" : "");
     fprintf(out, "%5s  %-10s %-9s %-10s %-10s %-10s %-11s %s\n", "stage", "device", "layers",
             "forward", "backward", "weights", "activations", "from ... to");
     for (uint32_t s = 0; s < scenario->plan.n_stages; s++)

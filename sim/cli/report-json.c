@@ -79,7 +79,8 @@ static bool add_oom(cJSON *object, const cs_graph *graph, const cs_device_record
            add_categories(oom, "memory_bytes", record->at_oom);
 }
 
-static bool add_device(cJSON *list, const cs_simulation *simulation, uint32_t device)
+static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simulation *simulation,
+                       uint32_t device)
 {
     const cs_device_record *record = &simulation->trace.devices[device];
     cJSON *object = cJSON_CreateObject();
@@ -89,6 +90,8 @@ static bool add_device(cJSON *list, const cs_simulation *simulation, uint32_t de
     }
     double capacity = record->capacity == INT64_MAX ? INFINITY : (double)record->capacity;
     return add_number(object, "device", device) && add_number(object, "capacity_bytes", capacity) &&
+           add_number(object, "reserved_bytes",
+                      (double)scenario->platform.devices[device].reserve) &&
            add_number(object, "peak_memory_bytes", (double)record->peak) &&
            add_number(object, "peak_time_s", seconds(record->peak_time)) &&
            add_categories(object, "at_peak_bytes", record->at_peak) &&
@@ -100,11 +103,11 @@ static bool add_device(cJSON *list, const cs_simulation *simulation, uint32_t de
            add_oom(object, &simulation->graph, record);
 }
 
-static bool add_devices(cJSON *root, const cs_simulation *simulation)
+static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     cJSON *list = cJSON_AddArrayToObject(root, "devices");
     for (uint32_t d = 0; list && d < simulation->trace.n_devices; d++) {
-        if (!add_device(list, simulation, d))
+        if (!add_device(list, scenario, simulation, d))
             return false;
     }
     return list != NULL;
@@ -415,7 +418,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            cJSON_AddBoolToObject(root, "stopped", stopped) &&
            cJSON_AddStringToObject(root, "hash", hash) && add_search(root, scenario) &&
            add_forms(root, simulation) && add_critical_path(root, analysis) &&
-           add_devices(root, simulation) && add_links(root, &simulation->trace) &&
+           add_devices(root, scenario, simulation) && add_links(root, &simulation->trace) &&
            add_weights(root, &analysis->staleness) && add_difference(root, simulation) &&
            add_costs(root, scenario, &simulation->lowering);
 }

@@ -345,7 +345,35 @@ static void write_use(const cs_simulation *simulation, uint32_t device, device_l
              record->out_of_memory ? "  OUT OF MEMORY" : "");
 }
 
-static void print_devices(const cs_simulation *simulation, FILE *out)
+/* What there is of memory, and what of it no device's peak counts. */
+static void print_capacity(const cs_platform *platform, FILE *out)
+{
+    const cs_device *devices = platform->devices;
+    int64_t least = INT64_MAX, most = 0, low = INT64_MAX, high = 0;
+    char line[512], to[64] = "", aside[96] = "nothing";
+    for (uint32_t d = 0; d < platform->n_devices; d++) {
+        least = devices[d].capacity < least ? devices[d].capacity : least;
+        most = devices[d].capacity > most ? devices[d].capacity : most;
+        low = devices[d].reserve < low ? devices[d].reserve : low;
+        high = devices[d].reserve > high ? devices[d].reserve : high;
+    }
+    if (least == INT64_MAX)
+        return;
+    if (most > least)
+        snprintf(to, sizeof(to), " to %s",
+                 most == INT64_MAX ? "unlimited" : bytes_text((double)most).characters);
+    if (high > 0)
+        snprintf(aside, sizeof(aside), "%s%s%s", low < high ? "up to " : "",
+                 bytes_text((double)high).characters, " a device");
+    snprintf(
+        line, sizeof(line),
+        "capacity %s%s; not counted in a peak: the driver's context, what the allocator wastes, "
+        "buffers of libraries (set aside for them: %s)",
+        bytes_text((double)least).characters, to, aside);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
+static void print_devices(const cs_platform *platform, const cs_simulation *simulation, FILE *out)
 {
     uint32_t n = simulation->trace.n_devices;
     fprintf(out, "\n%6s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", "", "", "exposed", "waiting",
@@ -353,6 +381,7 @@ static void print_devices(const cs_simulation *simulation, FILE *out)
     fprintf(out, "%6s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", "device", "computing", "messages",
             "for others", "for flush", "memory", "at", "activations", "form");
     print_lines(simulation, write_use, out);
+    print_capacity(platform, out);
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
     if (form) {
         char line[512];
@@ -648,7 +677,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_network(&scenario->platform, &simulation->lowering, out);
     print_noise(scenario, out);
     print_figures(scenario, simulation, out);
-    print_devices(simulation, out);
+    print_devices(&scenario->platform, simulation, out);
     print_staleness(simulation, out);
     fputc('\n', out);
     print_communication(&simulation->analysis, out);

@@ -226,7 +226,7 @@ static cs_status check_hardware(cs_draft *draft, cs_error *error)
     return same ? CS_OK : warn(draft, text, error);
 }
 
-cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error)
+cs_status cs_draft_check_missing(const cs_draft *draft, cs_error *error)
 {
     const cs_costs_use *use = &draft->scenario->costs;
     const cs_json_place model = {.up = &draft->root, .key = "model"};
@@ -235,9 +235,6 @@ cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error)
     size_t end = 0;
     if (draft->costs_status != CS_OK)
         return cs_error_no_memory(error);
-    const cs_status status = check_hardware(draft, error);
-    if (status != CS_OK)
-        return status;
     if (draft->model.workload.device || !draft->model.workload.name || !use->given)
         return CS_OK;
     if (draft->costs.n_compute == 0)
@@ -252,6 +249,12 @@ cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error)
     return cs_json_invalid(&place, error, "must be given, for the costs lack %u of %u times:%s%s",
                            use->n_estimated, use->n_measured + use->n_estimated, text,
                            use->n_missing > NAMED ? "; ..." : "");
+}
+
+cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error)
+{
+    const cs_status status = check_hardware(draft, error);
+    return status == CS_OK ? cs_draft_check_missing(draft, error) : status;
 }
 
 /* ---- for collectives ---- */

@@ -1,3 +1,4 @@
+#include "schedules/ties.h"
 #include "sim/scenario/sections.h"
 
 #include <math.h>
@@ -131,6 +132,9 @@ cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error)
     bool replicated = draft->schedule.kind->layout == CS_LAYOUT_REPLICATED;
     uint32_t replicas = replicated ? scenario->platform.n_devices : 1;
     scenario->job.micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
+    scenario->model.float_gradients = draft->model.gradients != 0;
+    if (draft->schedule.kind->replicas)
+        scenario->job.replicas = draft->schedule.kind->replicas(draft->schedule.params);
     scenario->job.optimizer_ratio = cs_precision_state_ratio(
         (cs_precision)scenario->model.precision, cs_optimizers[draft->model.optimizer].state_ratio);
     uint64_t parts = (uint64_t)scenario->job.micro_batches * replicas;
@@ -187,8 +191,8 @@ static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_mi
     static const double limit = 0x1p62; /* half of what fits, for what rounding may hide */
     double per_micro_batch = (double)sum->kept_bytes + 2 * (double)sum->input_bytes +
                              2 * (double)sum->output_bytes + (double)sum->workspace_bytes;
-    double bytes =
-        (double)sum->weight_bytes * (3 + job->optimizer_ratio) + per_micro_batch * n_micro_batches;
+    double bytes = (double)sum->weight_bytes * (2 + job->optimizer_ratio) +
+                   (double)sum->gradient_bytes + per_micro_batch * n_micro_batches;
     double time = (double)sum->forward + (double)sum->backward_input +
                   (double)sum->backward_weight + (double)sum->update;
     return bytes < limit && time < limit;
@@ -200,26 +204,24 @@ static uint32_t sharers(const cs_job *job, uint32_t stage)
     return job->replicas == CS_REPLICAS_ALL_REDUCE ? job->plan->stages[stage].n_devices : 1;
 }
 
-/* What one device does of a micro-batch. A model without samples is divided as if it had one per
- * replica. */
-static cs_status sum_stage(const cs_draft *draft, uint32_t s, cs_layer_sum *sum, cs_error *error)
+/* What one device does of a micro-batch, at the samples that it computes at once. */
+static cs_status sum_stage(cs_draft *draft, uint32_t s, cs_layer_sum *sum, cs_error *error)
 {
     const cs_job *job = &draft->scenario->job;
     const cs_stage *stage = &job->plan->stages[s];
     uint32_t n = sharers(job, s), samples = job->micro_samples;
     cs_json_place up = {.up = &draft->root, .key = "model"};
     cs_json_place place = {.up = &up, .key = "batch_size"};
-    cs_model model = *job->model;
-    if (n > 1 && model.batch_size == 0) {
-        model.batch_size = n;
-        samples = n;
-    }
-    if (samples % n != 0)
+    if (job->model->batch_size > 0 && samples % n != 0)
         return cs_json_invalid(&place, error,
                                "must give a micro-batch a multiple of %u samples, a share for each "
                                "device of stage %u (has %u)",
                                n, s, samples);
-    return cs_model_sum(&model, stage->first_layer, stage->end_layer, samples / n, sum, error);
+    cs_status status = cs_draft_price(draft, samples / n, error);
+    if (status == CS_OK)
+        status = cs_model_sum_share(job->model, stage->first_layer, stage->end_layer, samples, n,
+                                    sum, error);
+    return status == CS_OK ? cs_ties_borrow(job->model, job->plan, s, sum, error) : status;
 }
 
 static cs_status report_overflow(const cs_draft *draft, const cs_stage *stage, cs_error *error)
@@ -231,7 +233,7 @@ static cs_status report_overflow(const cs_draft *draft, const cs_stage *stage, c
                         draft->scenario->model.name);
 }
 
-static cs_status sum_stages(const cs_draft *draft, cs_error *error)
+static cs_status sum_stages(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     cs_job *job = &scenario->job;
@@ -257,9 +259,9 @@ static cs_status sum_whole(const cs_draft *draft, const cs_stage *stage, cs_laye
                            cs_error *error)
 {
     const cs_scenario *scenario = draft->scenario;
-    cs_model model = scenario->whole.n_layers > 0 ? scenario->whole : scenario->model;
+    cs_model model = scenario->model;
     uint32_t samples = scenario->batch_size;
-    if (model.batch_size == 0 && scenario->whole.n_layers == 0) {
+    if (model.batch_size == 0) {
         model.batch_size = 1;
         samples = scenario->job.micro_batches;
     }
@@ -302,8 +304,6 @@ cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
     job->plan = &scenario->plan;
     job->pattern = scenario->pattern.period > 0 ? &scenario->pattern : NULL;
     job->iterations = draft->top.iterations;
-    if (draft->schedule.kind->replicas)
-        job->replicas = draft->schedule.kind->replicas(draft->schedule.params);
     job->blocking = draft->platform.blocking;
     cs_status status = check_tasks(draft, error);
     if (status == CS_OK)

@@ -7,6 +7,8 @@
 
 const cs_optimizer cs_optimizers[] = {{"sgd", 0}, {"momentum", 1}, {"adam", 2}};
 
+static const char *const gradient_names[] = {"weights", "fp32", NULL};
+
 static const char *const optimizer_names[] = {"sgd", "momentum", "adam", NULL};
 
 const cs_field cs_scenario_model_fields[] = {
@@ -16,16 +18,16 @@ const cs_field cs_scenario_model_fields[] = {
      .doc = "instead of a file: a chain of equal layers", .shape = "{uniform}"},
     {"inline", CS_FIELD_JSON, offsetof(cs_model_section, in_place), .fallback = "",
      .doc = "instead of a file: what would stand in it", .shape = "{model file}"},
-    {"mini_batch", CS_FIELD_JSON, offsetof(cs_model_section, mini_batch), .fallback = "",
-     .doc = "with inline: the same layers for a whole mini-batch, for a schedule that computes one "
-            "at once; without, those of inline are scaled",
-     .shape = "{model file}"},
     {"batch_size", CS_FIELD_COUNT, offsetof(cs_model_section, batch_size), .fallback = "0",
      .doc = "samples per mini-batch; times and activations scale linearly from the model's own; 0: "
             "so that a micro-batch is what the model was made for"},
     {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
      .choices = optimizer_names,
      .doc = "states kept besides weights and gradients: none, one or two values per weight"},
+    {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
+     .choices = gradient_names,
+     .doc = "type in which gradients are summed, kept and sent: the weights', or fp32 whatever "
+            "theirs is"},
     {0},
 };
 
@@ -77,16 +79,7 @@ cs_status cs_draft_build_uniform(cs_draft *draft, uint32_t layers, cs_error *err
 static cs_status read_inline(cs_draft *draft, const cs_json_place *model, cs_error *error)
 {
     cs_json_place place = {.up = model, .key = "inline"};
-    cs_json_place whole = {.up = model, .key = "mini_batch"};
-    cs_scenario *scenario = draft->scenario;
-    cs_status status = cs_model_read(draft->model.in_place, &place, &scenario->model, error);
-    if (status != CS_OK || !draft->model.mini_batch)
-        return status;
-    status = cs_model_read(draft->model.mini_batch, &whole, &scenario->whole, error);
-    if (status == CS_OK && scenario->whole.n_layers != scenario->model.n_layers)
-        status = cs_json_invalid(&whole, error, "must have the %u layers of \"inline\" (has %u)",
-                                 scenario->model.n_layers, scenario->whole.n_layers);
-    return status;
+    return cs_model_read(draft->model.in_place, &place, &draft->scenario->model, error);
 }
 
 static cs_status load_file(cs_draft *draft, const cs_json_place *model, cs_error *error)
@@ -150,6 +143,7 @@ static cs_status read_named(cs_draft *draft, const cs_json_place *model, cs_erro
     cs_status status = CS_OK;
     workload->from = draft->path;
     workload->costs = draft->costs.n_compute > 0 ? &draft->measured : NULL;
+    workload->float_gradients = draft->model.gradients != 0;
     workload->optimizer_states = cs_optimizers[draft->model.optimizer].state_ratio;
     if (draft->model.batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",
@@ -180,19 +174,22 @@ cs_status cs_draft_build_model(cs_draft *draft, cs_error *error)
     if (!workload->name)
         return CS_OK;
     workload->batch_size = micro_batch(draft);
-    cs_status status =
-        cs_workload_model(workload, &draft->model.net, &draft->scenario->model, error);
-    if (status != CS_OK || !cs_draft_takes_whole(draft))
-        return status;
-    workload->batch_size = draft->model.batch_size;
-    return cs_workload_model(workload, &draft->model.net, &draft->scenario->whole, error);
+    return cs_workload_model(workload, &draft->model.net, &draft->scenario->model, error);
+}
+
+cs_status cs_draft_price(cs_draft *draft, uint32_t samples, cs_error *error)
+{
+    if (!draft->model.workload.name)
+        return CS_OK;
+    cs_status status = cs_workload_add_batch(&draft->model.workload, &draft->model.net, samples,
+                                             &draft->scenario->model, error);
+    return status == CS_OK ? cs_draft_check_missing(draft, error) : status;
 }
 
 /* Says what was given. */
 static cs_status check_source(const cs_draft *draft, const cs_json_place *model, cs_error *error)
 {
     static const char *const sources[] = {"file", "name", "uniform", "inline"};
-    cs_json_place mini_batch = {.up = model, .key = "mini_batch"};
     char got[64] = "";
     size_t used = 0, n = 0;
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
@@ -202,8 +199,6 @@ static cs_status check_source(const cs_draft *draft, const cs_json_place *model,
                                  sources[i]);
         n++;
     }
-    if (draft->model.mini_batch && !draft->model.in_place)
-        return cs_json_invalid(&mini_batch, error, "goes with \"inline\" only");
     if (n == 1)
         return CS_OK;
     return cs_json_invalid(model, error,

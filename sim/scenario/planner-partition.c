@@ -33,6 +33,19 @@ static cs_status add_place(const cs_json_place *place, cs_status status, const c
     return status;
 }
 
+cs_status cs_draft_price_shares(cs_draft *draft, cs_error *error)
+{
+    const cs_job *job = &draft->scenario->job;
+    cs_status status = CS_OK;
+    if (job->replicas != CS_REPLICAS_ALL_REDUCE)
+        return CS_OK;
+    for (uint32_t q = 2; q <= job->n_devices && status == CS_OK; q++) {
+        if (job->micro_samples % q == 0)
+            status = cs_draft_price(draft, job->micro_samples / q, error);
+    }
+    return status;
+}
+
 static cs_status make_plan(cs_draft *draft, const cs_planner *planner, const void *params,
                            const cs_chain_rules *rules, const cs_json_place *place, cs_error *error)
 {
@@ -40,7 +53,9 @@ static cs_status make_plan(cs_draft *draft, const cs_planner *planner, const voi
     cs_planned planned = {0};
     cs_error own;
     cs_error_init(&own);
-    cs_status status = cs_scenario_chain(draft->scenario, &draft->root, rules, &chain, error);
+    cs_status status = planner->replicates ? cs_draft_price_shares(draft, error) : CS_OK;
+    if (status == CS_OK)
+        status = cs_scenario_chain(draft->scenario, &draft->root, rules, &chain, error);
     if (status != CS_OK)
         return status;
     chain.progress = draft->progress;

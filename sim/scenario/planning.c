@@ -17,7 +17,8 @@ cs_status cs_scenario_chain(const cs_scenario *scenario, const cs_json_place *ro
                                 .memory = scenario->job.memory,
                                 .bandwidth = scenario->job.bandwidth,
                                 .latency = scenario->job.latency,
-                                .optimizer_ratio = scenario->job.optimizer_ratio};
+                                .optimizer_ratio = scenario->job.optimizer_ratio,
+                                .shared = scenario->job.replicas == CS_REPLICAS_ALL_REDUCE};
     for (uint32_t d = 1; d < platform->n_devices; d++) {
         double first = platform->devices[0].speed, own = platform->devices[d].speed;
         if (own < first || own > first)

@@ -13,6 +13,7 @@ static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_NONE, CS_SHARI
 static const cs_field memory_field = {"memory", CS_FIELD_BYTES, .min = 1,
                                       .words =
                                           (const cs_field_word[]){{"unlimited", INFINITY}, {0}}};
+static const cs_field reserve_field = {"reserve", CS_FIELD_BYTES};
 static const cs_field speed_field = {"speed", CS_FIELD_NUMBER, .above_min = true};
 
 const cs_field cs_scenario_platform_fields[] = {
@@ -28,6 +29,11 @@ const cs_field cs_scenario_platform_fields[] = {
      .doc = "of a device, or a list with one entry per device; when not given, that of a named "
             "model's device, else unlimited",
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
+    {"reserve", CS_FIELD_LIST, offsetof(cs_platform_section, reserve), .fallback = "0",
+     .of = &reserve_field, .each = true,
+     .doc = "of its memory, set aside for what is not simulated: the driver's context, what the "
+            "allocator wastes, buffers of libraries",
+     .shape = "bytes or [bytes, ...]"},
     {"speed", CS_FIELD_LIST, offsetof(cs_platform_section, speed), .fallback = "1",
      .of = &speed_field, .each = true,
      .doc = "factor by which a device is faster than the model's times say, or a list",
@@ -82,18 +88,51 @@ static cs_status check_entries(const cs_draft *draft, const cs_list *list, const
                            list->n);
 }
 
+/* The rest is the capacity. */
+static cs_status set_aside(cs_device *device, uint32_t number, int64_t bytes,
+                           const cs_json_place *section, cs_error *error)
+{
+    const cs_json_place place = {.up = section, .key = "reserve"};
+    if (bytes > 0 && device->capacity == INT64_MAX)
+        return cs_json_invalid(&place, error,
+                               "must be 0 for device %u, whose memory is unlimited (got %lld)",
+                               number, (long long)bytes);
+    if (bytes >= device->capacity)
+        return cs_json_invalid(&place, error,
+                               "must leave device %u some of its memory of %lld bytes (got %lld)",
+                               number, (long long)device->capacity, (long long)bytes);
+    device->reserve = bytes;
+    if (bytes > 0)
+        device->capacity -= bytes;
+    return CS_OK;
+}
+
+/* The value for a device: its own, or that of all. */
+static size_t entry(const cs_list *list, uint32_t device)
+{
+    return list->one ? 0 : device;
+}
+
 static cs_status set_devices(cs_draft *draft, cs_error *error)
 {
-    const cs_list *memory = &draft->platform.memory, *speed = &draft->platform.speed;
+    const cs_json_place section = {.up = &draft->root, .key = "platform"};
+    const cs_platform_section *given = &draft->platform;
     cs_platform *platform = &draft->scenario->platform;
-    const cs_status memories = check_entries(draft, memory, "memory", error);
-    const cs_status speeds = check_entries(draft, speed, "speed", error);
-    for (uint32_t d = 0; d < platform->n_devices && memories == CS_OK && speeds == CS_OK; d++) {
+    const cs_status lengths[] = {check_entries(draft, &given->memory, "memory", error),
+                                 check_entries(draft, &given->reserve, "reserve", error),
+                                 check_entries(draft, &given->speed, "speed", error)};
+    cs_status status = CS_OK;
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]) && status == CS_OK; i++)
+        status = lengths[i];
+    for (uint32_t d = 0; d < platform->n_devices && status == CS_OK; d++) {
         cs_device *device = &platform->devices[d];
-        device->capacity = ((const int64_t *)memory->items)[memory->one ? 0 : d];
-        device->speed = ((const double *)speed->items)[speed->one ? 0 : d];
+        device->capacity = ((const int64_t *)given->memory.items)[entry(&given->memory, d)];
+        device->speed = ((const double *)given->speed.items)[entry(&given->speed, d)];
+        status =
+            set_aside(device, d, ((const int64_t *)given->reserve.items)[entry(&given->reserve, d)],
+                      &section, error);
     }
-    return memories == CS_OK ? speeds : memories;
+    return status;
 }
 
 /* What `sharing` and `phi` say together; `auto` is settled in the section, so that the resolved

@@ -20,15 +20,13 @@ static bool add_model(const cs_draft *draft, cJSON *root)
     const cs_scenario *scenario = draft->scenario;
     cs_model_section section = draft->model;
     section.file = NULL;
-    section.uniform = section.in_place = section.mini_batch = NULL;
+    section.uniform = section.in_place = NULL;
     section.batch_size = scenario->batch_size;
     cJSON *model = add_section(root, "model", cs_scenario_model_fields, &section, NULL, NULL);
     if (model && draft->model.uniform)
         return add_section(model, "uniform", cs_scenario_uniform_fields, &draft->uniform, NULL,
                            NULL);
-    return model && cJSON_AddItemToObject(model, "inline", cs_model_json(&scenario->model)) &&
-           (scenario->whole.n_layers == 0 ||
-            cJSON_AddItemToObject(model, "mini_batch", cs_model_json(&scenario->whole)));
+    return model && cJSON_AddItemToObject(model, "inline", cs_model_json(&scenario->model));
 }
 
 static bool add_platform(const cs_draft *draft, cJSON *root)

@@ -37,7 +37,6 @@ const cs_field cs_scenario_fields[] = {
 void cs_scenario_finish(cs_scenario *scenario)
 {
     cs_model_finish(&scenario->model);
-    cs_model_finish(&scenario->whole);
     cs_net_finish(scenario->net);
     cs_platform_finish(&scenario->platform);
     cs_plan_finish(&scenario->plan);
@@ -122,6 +121,8 @@ static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
     cs_status status = read_sections(draft, root, error);
     if (status == CS_OK)
         status = build(draft, error);
+    if (status == CS_OK && draft->unplanned)
+        status = cs_draft_price_shares(draft, error);
     if (status != CS_OK)
         return status;
     scenario->name =

@@ -42,8 +42,6 @@ typedef struct cs_scenario {
     const cs_schedule *schedule;
     void *params; /* of the schedule */
     cs_model model;
-    cs_model whole;       /* the model at the samples of a mini-batch, where the schedule takes one
-                           * at once and it is known; else without layers: `model` is scaled */
     struct cs_net *net;   /* that a named model was built from; NULL of others */
     uint32_t granularity; /* cs_granularity of its chain */
     cs_platform platform;

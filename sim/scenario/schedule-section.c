@@ -162,7 +162,7 @@ static cs_status weigh_mini_batch(cs_scenario *scenario, cs_model *weighed, cs_e
         status =
             cs_model_sum(&scenario->model, l, l + 1, scenario->job.micro_samples, &micro, error);
         if (status == CS_OK)
-            status = cs_model_sum(&scenario->whole, l, l + 1, scenario->batch_size, &whole, error);
+            status = cs_model_sum(&scenario->model, l, l + 1, scenario->batch_size, &whole, error);
         if (status != CS_OK)
             break;
         layers[l] = (cs_layer){.backward_input = whole.backward_input,
@@ -184,7 +184,7 @@ static cs_status balance(cs_draft *draft, cs_error *error)
     if (!speeds)
         return cs_error_no_memory(error);
     cs_model model = scenario->model;
-    if (cs_draft_takes_whole(draft) && scenario->whole.n_layers > 0) {
+    if (cs_draft_takes_whole(draft) && cs_model_knows(&model, scenario->batch_size)) {
         cs_status status = weigh_mini_batch(scenario, &model, error);
         if (status != CS_OK)
             return status;
@@ -367,6 +367,11 @@ cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
     cs_layout layout = draft->schedule.kind->layout;
+    cs_status status = CS_OK;
+    if (cs_draft_takes_whole(draft))
+        status = cs_draft_price(draft, scenario->batch_size, error);
+    if (status != CS_OK)
+        return status;
     if (cs_layout_is_partitioned(layout))
         return build_pipeline(draft, error);
     uint32_t n_devices = layout == CS_LAYOUT_SINGLE ? 1 : scenario->platform.n_devices;

@@ -18,9 +18,10 @@ typedef struct cs_top_section {
 
 typedef struct cs_model_section {
     const char *file;
-    const cJSON *uniform, *in_place, *mini_batch;
+    const cJSON *uniform, *in_place;
     uint32_t batch_size;   /* 0: so that a micro-batch is what the model was made for */
     uint32_t optimizer;    /* position in cs_optimizers */
+    uint32_t gradients;    /* position in its choices; 0: as the weights */
     cs_workload workload;  /* of a model that is built from its architecture */
     cs_net net;            /* its network, until the model is built */
     int64_t device_memory; /* bytes of the named model's device; 0: there is none */
@@ -38,6 +39,7 @@ typedef struct cs_platform_section {
     const char *topology;
     uint32_t devices; /* 0: as many as the schedule needs */
     cs_list memory;   /* int64_t, per device or one for all; INT64_MAX: unlimited */
+    cs_list reserve;  /* int64_t, the same: of the memory */
     cs_list speed;    /* double, the same */
     uint32_t sharing; /* position in its choices */
     double phi;       /* NaN: not given; CS_PHI_COUNT */
@@ -101,8 +103,10 @@ extern const cs_optimizer cs_optimizers[];
  * the scenario. */
 CS_MUST_CHECK cs_status cs_draft_read_costs(cs_draft *draft, cs_error *error);
 
-/* CS_INVALID, naming them, when there are times that were not measured and no device either. */
+/* CS_INVALID, naming them, when there are times that were not measured and no device either. The
+ * first also warns of costs of another device than the model's. */
 CS_MUST_CHECK cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error);
+CS_MUST_CHECK cs_status cs_draft_check_missing(const cs_draft *draft, cs_error *error);
 
 /* "measured node" and "measured network" as latencies and bandwidths of the platform section.
  * CS_INVALID where nothing of the kind was measured. The costs must live as long. */
@@ -126,6 +130,10 @@ CS_MUST_CHECK cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error);
 CS_MUST_CHECK cs_status cs_draft_build_job(cs_draft *draft, cs_error *error);
 
+/* Prices the model at as many samples as a device computes at once, where it is built from an
+ * architecture: cs_model_sum then finds them. The times of others scale linearly. */
+CS_MUST_CHECK cs_status cs_draft_price(cs_draft *draft, uint32_t samples, cs_error *error);
+
 /* Of schedules with a placement of their own: how many devices they ask for; whether the platform
  * has as many; how many stages there are; and the devices of the plan's stages, which are set, or
  * have to be what a plan from a file (`given`) says. */
@@ -140,6 +148,10 @@ CS_MUST_CHECK cs_status cs_draft_place(cs_draft *draft, bool given, const cs_jso
 /* Whether "partition" names a planner other than "balanced"; the plan that it makes. */
 bool cs_draft_has_planner(const cs_draft *draft);
 CS_MUST_CHECK cs_status cs_draft_plan(cs_draft *draft, const cs_json_place *place, cs_error *error);
+
+/* Prices the model at all shares of a micro-batch that replicas can have, for planners to choose from.
+ */
+CS_MUST_CHECK cs_status cs_draft_price_shares(cs_draft *draft, cs_error *error);
 
 /* Fills the scenario's warnings. */
 void cs_draft_warn(cs_draft *draft);

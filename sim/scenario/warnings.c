@@ -1,3 +1,4 @@
+#include "schedules/ties.h"
 #include "sim/scenario/sections.h"
 
 #include <string.h>
@@ -22,13 +23,18 @@ static bool ends_with(const char *key, const char *end)
     return length >= cut && strcmp(key + length - cut, end) == 0;
 }
 
+static bool is_size(const char *key)
+{
+    return strcmp(key, "memory") == 0 || strcmp(key, "reserve") == 0;
+}
+
 /* All memories and bandwidths of a section, in whichever topologies they stand. */
 static void warn_members(const cJSON *object, const cs_json_place *up, cs_error *warnings)
 {
     for (const cJSON *at = cJSON_IsObject(object) ? object->child : NULL; at; at = at->next) {
         const cs_json_place place = {.up = up, .key = at->string};
         const bool rate = ends_with(at->string, "bandwidth") || ends_with(at->string, "bandwidths");
-        const char *unit = rate ? "B/s" : strcmp(at->string, "memory") == 0 ? "B" : NULL;
+        const char *unit = rate ? "B/s" : is_size(at->string) ? "B" : NULL;
         if (unit && cJSON_IsArray(at))
             warn_bare(at->child, unit, &place, warnings);
         else if (unit)
@@ -47,6 +53,24 @@ static void warn_times_only(const cs_draft *draft, cs_error *warnings)
                               "have no size; memory and communication are not simulated");
 }
 
+/* Of a plan whose stages share weights. */
+static void warn_ties(const cs_draft *draft, cs_error *warnings)
+{
+    const cs_scenario *scenario = draft->scenario;
+    const cs_json_place section = {.up = &draft->root, .key = "schedule"};
+    const cs_json_place place = {.up = &section, .key = "kind"};
+    uint32_t layer = 0;
+    cs_tie tie;
+    if (draft->schedule.kind->sums_ties || draft->unplanned ||
+        !cs_tie_next(&scenario->model, &scenario->plan, &layer, &tie))
+        return;
+    const cs_layer *borrower = &scenario->model.layers[tie.layer];
+    (void)cs_json_invalid(&place, warnings,
+                          "\"%s\" does not sum the gradients of the weights that \"%s\" and \"%s\" "
+                          "share: their two stages update a copy each",
+                          draft->schedule.kind->name, borrower->tied_to, borrower->name);
+}
+
 void cs_draft_warn(cs_draft *draft)
 {
     warn_times_only(draft, &draft->scenario->warnings);
@@ -55,6 +79,7 @@ void cs_draft_warn(cs_draft *draft)
     const cs_schedule *kind = draft->schedule.kind;
     cs_scenario *scenario = draft->scenario;
     warn_members(draft->top.platform, &platform, &scenario->warnings);
+    warn_ties(draft, &scenario->warnings);
     if (scenario->platform.warning)
         (void)cs_json_invalid(&platform, &scenario->warnings, "%s", scenario->platform.warning);
     if (kind->warn && !draft->unplanned)

@@ -11,7 +11,7 @@ enum { SCHEMA_VERSION = 1 };
 /* What stands around the model's own members. */
 typedef struct document {
     uint32_t schema_version;
-    const cJSON *work, *provenance, *layers;
+    const cJSON *work, *provenance, *layers, *batches;
 } document;
 
 static const cs_field version_fields[] = {
@@ -27,6 +27,26 @@ static const cs_field part_fields[] = {
      .doc = "where the numbers come from", .shape = "{\"source\", \"hardware\", \"date\"}"},
     {"layers", CS_FIELD_JSON, offsetof(document, layers), .doc = "the chain, from input to output",
      .shape = "[{layer}, ...]"},
+    {"batches", CS_FIELD_JSON, offsetof(document, batches), .fallback = "",
+     .doc = "the same layers for other numbers of samples, which are then not scaled",
+     .shape = "[{\"batch_size\", \"input\", \"layers\"}, ...]"},
+    {0}};
+
+typedef struct batch_document {
+    cs_model_batch batch;
+    const cJSON *layers;
+} batch_document;
+
+static const cs_field batch_fields[] = {
+    {"batch_size", CS_FIELD_COUNT, offsetof(batch_document, batch.batch_size), .min = 1,
+     .doc = "samples that the times and activations are for"},
+    {"input", CS_FIELD_BYTES, offsetof(batch_document, batch.input_bytes), .fallback = "0",
+     .doc = "what the first layer reads"},
+    {0}};
+
+static const cs_field batch_layers_fields[] = {
+    {"layers", CS_FIELD_JSON, offsetof(batch_document, layers),
+     .doc = "the model's layers, with the same names and weights", .shape = "[{layer}, ...]"},
     {0}};
 
 static const cs_field model_fields[] = {
@@ -89,6 +109,14 @@ static const cs_field layer_fields[] = {
      .doc = "keep the layer's input only, and run its forward again for its backward"},
     {"timing", CS_FIELD_TEXT, offsetof(cs_layer, timing), .fallback = "",
      .doc = "where a layer's times come from when layers differ: measured, estimated"},
+    {0}};
+
+/* Written where there are any only. */
+static const cs_field tie_fields[] = {
+    {"tied_to", CS_FIELD_TEXT, offsetof(cs_layer, tied_to), .fallback = "",
+     .doc = "name of a layer before it, whose weights it uses as well"},
+    {"tied_weights", CS_FIELD_BYTES, offsetof(cs_layer, tied_bytes), .fallback = "0",
+     .doc = "how many of them; they count as the other layer's"},
     {0}};
 
 /* Instead of the two parts. */
@@ -165,9 +193,9 @@ static cs_status check_backward(const cJSON *object, const cs_json_place *place,
 static cs_status read_layer(const cJSON *object, const cs_json_place *place, int64_t input,
                             cs_arena *arena, cs_layer *layer, cs_error *error)
 {
-    const cs_field *const tables[] = {layer_fields, whole_fields, NULL};
+    const cs_field *const tables[] = {layer_fields, tie_fields, whole_fields, NULL};
     whole_backward whole = {0};
-    void *const outs[] = {layer, &whole};
+    void *const outs[] = {layer, layer, &whole};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -228,35 +256,164 @@ static cs_status check_unique(const cs_model *model, const cs_json_place *layers
     return status;
 }
 
-static cs_status read_each_layer(const cJSON *array, const cs_json_place *layers, cs_model *model,
-                                 cs_error *error)
+static cs_status read_each_layer(const cJSON *array, const cs_json_place *place, int64_t input,
+                                 cs_arena *arena, cs_layer *layers, cs_error *error)
 {
     cs_status status = CS_OK;
-    int64_t input = model->input_bytes;
+    int i = 0;
     const cJSON *object;
     cJSON_ArrayForEach(object, array)
     {
-        cs_layer *layer = &model->layers[model->n_layers];
-        cs_json_place place = {.up = layers, .index = (int)model->n_layers++};
-        note(&status, read_layer(object, &place, input, &model->arena, layer, error));
+        cs_json_place at = {.up = place, .index = i};
+        cs_layer *layer = &layers[i++];
+        note(&status, read_layer(object, &at, input, arena, layer, error));
         input = layer->output_bytes;
     }
     return status;
 }
 
-static cs_status read_layers(const cJSON *array, const cs_json_place *up, cs_model *model,
-                             cs_error *error)
+/* Into memory of the arena: as many as the array has, and at least one. */
+static cs_status read_layers(const cJSON *array, const cs_json_place *place, int64_t input,
+                             cs_arena *arena, cs_layer **layers, cs_error *error)
 {
-    cs_json_place place = {.up = up, .key = "layers"};
     int count = cJSON_GetArraySize(array);
     if (!cJSON_IsArray(array) || count < 1)
-        return cs_json_invalid(&place, error, "must be an array of at least one layer (got %s)",
+        return cs_json_invalid(place, error, "must be an array of at least one layer (got %s)",
                                cJSON_IsArray(array) ? "none" : cs_json_kind(array));
-    model->layers = cs_arena_alloc(&model->arena, (size_t)count, sizeof(*model->layers));
-    if (!model->layers)
+    *layers = cs_arena_alloc(arena, (size_t)count, sizeof(**layers));
+    if (!*layers)
         return cs_error_no_memory(error);
-    cs_status status = read_each_layer(array, &place, model, error);
+    return read_each_layer(array, place, input, arena, *layers, error);
+}
+
+/* The two keys go together, and with a layer that has these weights. */
+static cs_status check_tie(const cs_model *model, uint32_t i, const cs_json_place *layers,
+                           cs_error *error)
+{
+    const cs_layer *layer = &model->layers[i];
+    cs_json_place at = {.up = layers, .index = (int)i};
+    cs_json_place to = {.up = &at, .key = "tied_to"}, bytes = {.up = &at, .key = "tied_weights"};
+    const uint32_t lender = cs_model_lender(model, i);
+    char quoted[CS_TEXT_QUOTED_BYTES];
+    if (!layer->tied_to && layer->tied_bytes == 0)
+        return CS_OK;
+    if (!layer->tied_to || layer->tied_bytes == 0)
+        return cs_json_invalid(&at, error, "must have \"tied_to\" and \"tied_weights\" or neither");
+    if (lender == CS_MODEL_NO_LAYER)
+        return cs_json_invalid(&to, error, "must be the name of a layer before it (got %s)",
+                               cs_text_quote(layer->tied_to, quoted, sizeof(quoted)));
+    if (layer->tied_bytes > model->layers[lender].weight_bytes)
+        return cs_json_invalid(
+            &bytes, error, "must be at most %lld, the weights of that layer (got %lld)",
+            (long long)model->layers[lender].weight_bytes, (long long)layer->tied_bytes);
+    return CS_OK;
+}
+
+static cs_status check_ties(const cs_model *model, const cs_json_place *layers, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        note(&status, check_tie(model, i, layers, error));
+    return status;
+}
+
+static cs_status read_own_layers(const cJSON *array, const cs_json_place *up, cs_model *model,
+                                 cs_error *error)
+{
+    cs_json_place place = {.up = up, .key = "layers"};
+    cs_status status =
+        read_layers(array, &place, model->input_bytes, &model->arena, &model->layers, error);
+    if (!model->layers)
+        return status;
+    model->n_layers = (uint32_t)cJSON_GetArraySize(array);
     note(&status, check_unique(model, &place, error));
+    return status == CS_OK ? check_ties(model, &place, error) : status;
+}
+
+/* ---- other numbers of samples ---- */
+
+static cs_status check_layer(const cs_layer *own, const cs_layer *layer, const cs_json_place *up,
+                             cs_error *error)
+{
+    char quoted[CS_TEXT_QUOTED_BYTES], expected[CS_TEXT_QUOTED_BYTES];
+    cs_json_place name = {.up = up, .key = "name"}, weights = {.up = up, .key = "weights"};
+    if (!own->name || !layer->name)
+        return CS_OK; /* was reported */
+    if (strcmp(own->name, layer->name) != 0)
+        return cs_json_invalid(&name, error, "must be %s, as in the model's layers (got %s)",
+                               cs_text_quote(own->name, expected, sizeof(expected)),
+                               cs_text_quote(layer->name, quoted, sizeof(quoted)));
+    if (own->weight_bytes != layer->weight_bytes)
+        return cs_json_invalid(&weights, error, "must be %lld, as in the model's layers (got %lld)",
+                               (long long)own->weight_bytes, (long long)layer->weight_bytes);
+    return CS_OK;
+}
+
+static cs_status check_layers(const cs_model *model, const cJSON *array, const cs_layer *layers,
+                              const cs_json_place *place, cs_error *error)
+{
+    cs_status status = CS_OK;
+    uint32_t n = (uint32_t)cJSON_GetArraySize(array);
+    if (n != model->n_layers)
+        return cs_json_invalid(place, error, "must have the model's %u layers (got %u)",
+                               model->n_layers, n);
+    for (uint32_t i = 0; i < n; i++) {
+        cs_json_place at = {.up = place, .index = (int)i};
+        note(&status, check_layer(&model->layers[i], &layers[i], &at, error));
+    }
+    return status;
+}
+
+static cs_status check_batch_size(const cs_model *model, uint32_t samples, const cs_json_place *up,
+                                  cs_error *error)
+{
+    cs_json_place place = {.up = up, .key = "batch_size"};
+    bool twice = samples == model->batch_size;
+    for (uint32_t i = 0; i < model->n_batches; i++)
+        twice |= samples == model->batches[i].batch_size;
+    return twice ? cs_json_invalid(&place, error,
+                                   "must be another than the model's and those before (got %u)",
+                                   samples)
+                 : CS_OK;
+}
+
+static cs_status read_batch(const cJSON *object, const cs_json_place *place, cs_model *model,
+                            cs_error *error)
+{
+    batch_document parts = {0};
+    const cs_field *const tables[] = {batch_fields, batch_layers_fields, NULL};
+    void *const outs[] = {&parts, &parts};
+    cs_json_place layers = {.up = place, .key = "layers"};
+    cs_status status = cs_field_read(object, place, tables, outs, &model->arena, error);
+    if (status != CS_OK)
+        return status;
+    status = check_batch_size(model, parts.batch.batch_size, place, error);
+    note(&status, read_layers(parts.layers, &layers, parts.batch.input_bytes, &model->arena,
+                              &parts.batch.layers, error));
+    if (status == CS_OK)
+        status = check_layers(model, parts.layers, parts.batch.layers, &layers, error);
+    if (status == CS_OK)
+        model->batches[model->n_batches++] = parts.batch;
+    return status;
+}
+
+static cs_status read_batches(const cJSON *array, const cs_json_place *up, cs_model *model,
+                              cs_error *error)
+{
+    cs_json_place place = {.up = up, .key = "batches"};
+    cs_status status = CS_OK;
+    int n = cJSON_GetArraySize(array), i = 0;
+    if (!cJSON_IsArray(array))
+        return cs_json_invalid(&place, error, "must be an array (got %s)", cs_json_kind(array));
+    if (n > 0 && model->batch_size == 0)
+        return cs_json_invalid(&place, error, "goes with a batch_size of at least 1 only");
+    model->batches = cs_arena_alloc(&model->arena, (size_t)n, sizeof(*model->batches));
+    if (!model->batches)
+        return cs_error_no_memory(error);
+    for (const cJSON *object = array->child; object; object = object->next) {
+        cs_json_place at = {.up = &place, .index = i++};
+        note(&status, read_batch(object, &at, model, error));
+    }
     return status;
 }
 
@@ -274,7 +431,9 @@ static cs_status read_document(const cJSON *root, const cs_json_place *place, cs
     if (parts.provenance)
         note(&status, read_provenance(parts.provenance, place, model, error));
     if (parts.layers)
-        note(&status, read_layers(parts.layers, place, model, error));
+        note(&status, read_own_layers(parts.layers, place, model, error));
+    if (parts.batches && model->layers)
+        note(&status, read_batches(parts.batches, place, model, error));
     return status;
 }
 
@@ -308,15 +467,35 @@ static bool add_layer(cJSON *array, const cs_layer *layer)
 {
     cJSON *object = cJSON_CreateObject();
     /* cJSON_AddItemToArray refuses NULL, and cannot fail otherwise. */
-    return cJSON_AddItemToArray(array, object) && cs_field_write(layer_fields, layer, object);
+    return cJSON_AddItemToArray(array, object) && cs_field_write(layer_fields, layer, object) &&
+           (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object));
 }
 
-static bool add_layers(cJSON *root, const cs_model *model)
+static bool add_layers(cJSON *root, const cs_layer *layers, uint32_t n)
 {
     cJSON *array = cJSON_AddArrayToObject(root, "layers");
     bool done = array != NULL;
-    for (uint32_t i = 0; done && i < model->n_layers; i++)
-        done = add_layer(array, &model->layers[i]);
+    for (uint32_t i = 0; done && i < n; i++)
+        done = add_layer(array, &layers[i]);
+    return done;
+}
+
+static bool add_batch(cJSON *array, const cs_model_batch *batch, uint32_t n_layers)
+{
+    cJSON *object = cJSON_CreateObject();
+    batch_document parts = {.batch = *batch};
+    return cJSON_AddItemToArray(array, object) && cs_field_write(batch_fields, &parts, object) &&
+           add_layers(object, batch->layers, n_layers);
+}
+
+static bool add_batches(cJSON *root, const cs_model *model)
+{
+    if (model->n_batches == 0)
+        return true;
+    cJSON *array = cJSON_AddArrayToObject(root, "batches");
+    bool done = array != NULL;
+    for (uint32_t i = 0; done && i < model->n_batches; i++)
+        done = add_batch(array, &model->batches[i], model->n_layers);
     return done;
 }
 
@@ -341,7 +520,8 @@ cJSON *cs_model_json(const cs_model *model)
     if (root && cs_field_write(version_fields, &parts, root) &&
         cs_field_write(model_fields, model, root) &&
         (!model->times_only || cs_field_write(times_only_fields, model, root)) &&
-        add_work(root, model) && add_provenance(root, model) && add_layers(root, model))
+        add_work(root, model) && add_provenance(root, model) &&
+        add_layers(root, model->layers, model->n_layers) && add_batches(root, model))
         return root;
     cJSON_Delete(root);
     return NULL;

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 void cs_model_finish(cs_model *model)
 {
@@ -85,28 +86,54 @@ static bool add_scaled(int64_t *sum, int64_t value, scaling by, rounding round)
     return scale(value, by, round, &scaled) && !__builtin_add_overflow(*sum, scaled, sum);
 }
 
-/* What flows between layer i-1 and layer i. */
-static int64_t boundary_bytes(const cs_model *model, uint32_t i)
+bool cs_model_knows(const cs_model *model, uint32_t samples)
 {
-    return i == 0 ? model->input_bytes : model->layers[i - 1].output_bytes;
+    bool has = model->batch_size == samples;
+    for (uint32_t i = 0; i < model->n_batches; i++)
+        has |= model->batches[i].batch_size == samples;
+    return has;
+}
+
+/* The layers that a sum is made of, and how. */
+typedef struct priced {
+    int64_t input_bytes;
+    const cs_layer *layers;
+    scaling by;
+} priced;
+
+static priced price(const cs_model *model, uint32_t samples)
+{
+    for (uint32_t i = 0; i < model->n_batches; i++) {
+        const cs_model_batch *batch = &model->batches[i];
+        if (batch->batch_size == samples)
+            return (priced){batch->input_bytes, batch->layers, {samples, samples}};
+    }
+    return (priced){model->input_bytes, model->layers, {samples, model->batch_size}};
+}
+
+/* What flows between layer i-1 and layer i. */
+static int64_t boundary_bytes(const priced *from, uint32_t i)
+{
+    return i == 0 ? from->input_bytes : from->layers[i - 1].output_bytes;
 }
 
 /* The layer as it runs with recomputation: see model.h. False when a sum does not fit. */
-static bool recomputed(const cs_model *model, uint32_t i, cs_layer *layer)
+static bool recomputed(const priced *from, uint32_t i, cs_layer *layer)
 {
-    int64_t input = boundary_bytes(model, i);
+    int64_t input = boundary_bytes(from, i);
     int64_t again = layer->kept_bytes > input ? layer->kept_bytes - input : 0;
     layer->kept_bytes = input;
     return !__builtin_add_overflow(layer->workspace_bytes, again, &layer->workspace_bytes) &&
            cs_time_add(layer->backward_input, layer->forward, &layer->backward_input);
 }
 
-static bool add_layer(cs_layer_sum *sum, const cs_model *model, uint32_t i, scaling by)
+static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
 {
     static const scaling as_is = {0, 0};
-    cs_layer layer = model->layers[i];
+    const scaling by = from->by;
+    cs_layer layer = from->layers[i];
     int64_t workspace;
-    if ((layer.recompute && !recomputed(model, i, &layer)) ||
+    if ((layer.recompute && !recomputed(from, i, &layer)) ||
         !add_scaled(&sum->forward, layer.forward, by, ROUND_NEAREST) ||
         !add_scaled(&sum->backward_input, layer.backward_input, by, ROUND_NEAREST) ||
         !add_scaled(&sum->backward_weight, layer.backward_weight, by, ROUND_NEAREST) ||
@@ -124,17 +151,70 @@ cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint
                        cs_layer_sum *sum, cs_error *error)
 {
     assert(first <= end && end <= model->n_layers);
-    scaling by = {samples, model->batch_size};
+    const priced from = price(model, samples);
     cs_layer_sum made = {0};
-    bool fits = scale(boundary_bytes(model, first), by, ROUND_UP, &made.input_bytes) &&
-                scale(boundary_bytes(model, end), by, ROUND_UP, &made.output_bytes);
+    bool fits = scale(boundary_bytes(&from, first), from.by, ROUND_UP, &made.input_bytes) &&
+                scale(boundary_bytes(&from, end), from.by, ROUND_UP, &made.output_bytes);
     for (uint32_t i = first; fits && i < end; i++)
-        fits = add_layer(&made, model, i, by);
+        fits = add_layer(&made, &from, i);
+    fits =
+        fits && !__builtin_mul_overflow(made.weight_bytes,
+                                        cs_precision_gradient_ratio((cs_precision)model->precision,
+                                                                    model->float_gradients),
+                                        &made.gradient_bytes);
     if (!fits)
         return cs_error_add(error, CS_OVERFLOW,
                             "model \"%s\": a sum over layers %u to %u for %u samples does not fit "
                             "64 bits (2^63 ps are 106 days, 2^63 bytes are 8 EiB)",
                             model->name, first, end, samples);
+    *sum = made;
+    return CS_OK;
+}
+
+cs_status cs_model_sum_share(const cs_model *model, uint32_t first, uint32_t end, uint32_t samples,
+                             uint32_t n, cs_layer_sum *sum, cs_error *error)
+{
+    cs_model divided = *model;
+    if (model->batch_size > 0) {
+        assert(samples % n == 0);
+        return cs_model_sum(model, first, end, samples / n, sum, error);
+    }
+    divided.batch_size = n; /* as if it had a sample for each share */
+    return cs_model_sum(&divided, first, end, 1, sum, error);
+}
+
+int64_t cs_model_gradient_ratio(const cs_model *model)
+{
+    return cs_precision_gradient_ratio((cs_precision)model->precision, model->float_gradients);
+}
+
+uint32_t cs_model_lender(const cs_model *model, uint32_t layer)
+{
+    const char *name = model->layers[layer].tied_to;
+    for (uint32_t i = 0; name && i < layer; i++) {
+        if (strcmp(model->layers[i].name, name) == 0)
+            return i;
+    }
+    return CS_MODEL_NO_LAYER;
+}
+
+cs_status cs_model_borrow(const cs_model *model, uint32_t layer, cs_layer_sum *sum, cs_error *error)
+{
+    const cs_layer *lender = &model->layers[cs_model_lender(model, layer)];
+    const int64_t bytes = model->layers[layer].tied_bytes;
+    cs_layer_sum made = *sum;
+    int64_t gradients;
+    wide update = ((wide)lender->update * (wide)bytes + (wide)lender->weight_bytes / 2) /
+                  (wide)lender->weight_bytes; /* no less than `bytes` */
+    if (__builtin_add_overflow(sum->weight_bytes, bytes, &made.weight_bytes) ||
+        __builtin_mul_overflow(bytes, cs_model_gradient_ratio(model), &gradients) ||
+        __builtin_add_overflow(sum->gradient_bytes, gradients, &made.gradient_bytes) ||
+        !cs_time_add(sum->update, (cs_time)update, &made.update))
+        return cs_error_add(error, CS_OVERFLOW,
+                            "model \"%s\": the weights that layer %u shares with \"%s\" do not fit "
+                            "64 bits",
+                            model->name, layer, lender->name);
+    made.borrowed_bytes += bytes;
     *sum = made;
     return CS_OK;
 }

@@ -33,6 +33,8 @@ typedef struct cs_layer {
     int64_t workspace_bytes; /* live while the layer computes; grows with the samples */
     bool recompute;          /* keeps its input only, and runs its forward again for its backward */
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
+    const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
+    int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
@@ -52,14 +54,24 @@ typedef struct cs_model_work {
     double peak;                /* flop/s of the device in the precision; 0: not known */
 } cs_model_work;
 
+/* The same chain for another number of samples. */
+typedef struct cs_model_batch {
+    uint32_t batch_size; /* > 0, that of no other */
+    int64_t input_bytes;
+    cs_layer *layers; /* as many, with the same names and weights */
+} cs_model_batch;
+
 typedef struct cs_model {
     const char *name;
-    uint32_t batch_size; /* samples that times and activations are for; 0: any micro-batch */
-    uint32_t precision;  /* cs_precision, of weights and gradients: what the optimizer keeps */
-    int64_t input_bytes; /* the input of layer 0 */
-    bool times_only;     /* sizes are not known, and 0 */
+    uint32_t batch_size;  /* samples that times and activations are for; 0: any micro-batch */
+    uint32_t precision;   /* cs_precision, of weights and gradients: what the optimizer keeps */
+    bool float_gradients; /* gradients are summed and kept in float32, whatever the precision */
+    int64_t input_bytes;  /* the input of layer 0 */
+    bool times_only;      /* sizes are not known, and 0 */
     uint32_t n_layers;
     cs_layer *layers;
+    uint32_t n_batches; /* other numbers of samples that times and activations are known for */
+    cs_model_batch *batches;
     cs_model_work work;
     cs_provenance provenance;
     cs_arena arena; /* owns all of the above */
@@ -68,7 +80,8 @@ typedef struct cs_model {
 /* Time and memory of a run of layers [first, end) for one micro-batch. */
 typedef struct cs_layer_sum {
     cs_time forward, backward_input, backward_weight, update;
-    int64_t weight_bytes, kept_bytes;
+    int64_t weight_bytes, gradient_bytes, kept_bytes;
+    int64_t borrowed_bytes;            /* part of weight_bytes: copies of other runs' weights */
     int64_t input_bytes, output_bytes; /* at the two ends of the run */
     int64_t workspace_bytes;           /* the largest of its layers */
 } cs_layer_sum;
@@ -92,13 +105,35 @@ cJSON *cs_model_json(const cs_model *model);
 CS_MUST_CHECK cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *layer, cs_model *model,
                                          cs_error *error);
 
-/* Sums over [first, end) for micro-batches of `samples`: times, activations and workspace are
- * scaled linearly from model->batch_size (times to the nearest picosecond, halves up; bytes up),
- * each layer by itself; update and weights are not. With batch_size 0 all are taken as they are. An
+/* Whether times and activations for so many samples are there, and need not be scaled. */
+bool cs_model_knows(const cs_model *model, uint32_t samples);
+
+/* Sums over [first, end) for micro-batches of `samples`: those of the model or of one of its batches
+ * where they are for so many, as they are. Else times, activations and workspace are scaled linearly
+ * from model->batch_size (times to the nearest picosecond, halves up; bytes up), each layer by
+ * itself; update and weights are not. With batch_size 0 all are taken as they are. An
  * empty run has the same bytes at both ends. A layer with `recompute` keeps its input; its forward
  * is part of backward_input as well, and the rest of what it would keep, which is there again while
  * it computes backward, of the workspace. CS_OVERFLOW when a sum does not fit. */
 CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,
                                      uint32_t samples, cs_layer_sum *sum, cs_error *error);
+
+/* The same for one of `n` equal shares of a micro-batch; n divides `samples`, unless batch_size is
+ * 0: then a share is an n-th of what is given for any micro-batch. */
+CS_MUST_CHECK cs_status cs_model_sum_share(const cs_model *model, uint32_t first, uint32_t end,
+                                           uint32_t samples, uint32_t n, cs_layer_sum *sum,
+                                           cs_error *error);
+
+/* The layer whose weights a layer uses besides its own; CS_MODEL_NO_LAYER: none. */
+enum { CS_MODEL_NO_LAYER = UINT32_MAX };
+uint32_t cs_model_lender(const cs_model *model, uint32_t layer);
+
+/* Bytes of gradients per byte of weights. */
+int64_t cs_model_gradient_ratio(const cs_model *model);
+
+/* Adds to a sum a copy of the weights that a layer in it uses of another one: with their gradients,
+ * and their part of the other's update. CS_OVERFLOW when it does not fit. */
+CS_MUST_CHECK cs_status cs_model_borrow(const cs_model *model, uint32_t layer, cs_layer_sum *sum,
+                                        cs_error *error);
 
 #endif

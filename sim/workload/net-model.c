@@ -225,7 +225,8 @@ static double input_seconds(const op_times *times, const cs_net_options *how, co
 static double update_seconds(const cs_net_options *how, int64_t parameters)
 {
     const double bytes =
-        (double)parameters * cs_precision_update_bytes(how->precision, how->optimizer_states);
+        (double)parameters *
+        cs_precision_update_bytes(how->precision, how->optimizer_states, how->float_gradients);
     return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
 }
 
@@ -450,6 +451,32 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
            cs_time_from_seconds(from->update, &to->update);
 }
 
+/* The layer that has an operator. */
+static uint32_t layer_of(const cs_net_chain *chain, uint32_t op)
+{
+    uint32_t l = 0;
+    while (op >= chain->layers[l].end)
+        l++;
+    return l;
+}
+
+/* Weights of a layer before it, which an operator of layer l uses as well. */
+static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+                     uint32_t l, cs_model *model)
+{
+    for (uint32_t p = chain->layers[l].first; p < chain->layers[l].end; p++) {
+        const uint32_t lender = net->ops[p].tied ? cs_net_lender(net, p) : net->n_ops;
+        const uint32_t from = lender < net->n_ops ? layer_of(chain, lender) : l;
+        if (from >= l)
+            continue;
+        model->layers[l].tied_to = model->layers[from].name;
+        return !__builtin_mul_overflow(net->ops[p].weights,
+                                       (int64_t)cs_precision_bytes(how->precision),
+                                       &model->layers[l].tied_bytes);
+    }
+    return true;
+}
+
 static cs_status fill_model(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
                             cs_model *model, cs_error *error)
 {
@@ -461,7 +488,8 @@ static cs_status fill_model(const cs_net *net, const cs_net_options *how, const 
     if (!model->layers)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < chain->n_layers; i++) {
-        if (!fill_layer(how, &chain->layers[i], &model->layers[i], &model->arena))
+        if (!fill_layer(how, &chain->layers[i], &model->layers[i], &model->arena) ||
+            !find_tie(net, how, chain, i, model))
             return cs_error_add(error, CS_OVERFLOW,
                                 "%s: the times or sizes of layer %s do not fit 64 bits", net->name,
                                 chain->layers[i].name);

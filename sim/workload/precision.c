@@ -1,6 +1,5 @@
 #include "sim/workload/precision.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 const char *const cs_precision_names[] = {"fp32", "tf32", "fp16", "bf16", NULL};
@@ -22,9 +21,14 @@ double cs_precision_state_ratio(cs_precision precision, double states)
     return is_mixed(precision) ? FULL * (1 + states) / HALF : states;
 }
 
-double cs_precision_update_bytes(cs_precision precision, double states)
+int64_t cs_precision_gradient_ratio(cs_precision precision, bool float_gradients)
 {
-    double gradient = cs_precision_bytes(precision);
+    return float_gradients ? FULL / cs_precision_bytes(precision) : 1;
+}
+
+double cs_precision_update_bytes(cs_precision precision, double states, bool float_gradients)
+{
+    double gradient = float_gradients ? FULL : cs_precision_bytes(precision);
     double copy = is_mixed(precision) ? HALF : 0;
     return gradient + 2 * FULL * (1 + states) + copy;
 }

@@ -3,12 +3,14 @@
  * fp32 and tf32 hold everything in 4 bytes; tf32 differs in the unit that multiplies. With fp16 and
  * bf16 the weights, their gradients and the activations take 2 bytes, and the optimizer keeps a
  * master copy of the weights and its states in 4 ("mixed precision", Micikevicius et al., ICLR
- * 2018; with Adam the 2 + 2 + 12 bytes per parameter of Rajbhandari et al., ZeRO, SC 2020).
+ * 2018; with Adam the 2 + 2 + 12 bytes per parameter of Rajbhandari et al., ZeRO, SC 2020). Gradients
+ * may be summed in float32 instead, as Megatron-LM does with bf16: 2 + 4 + 12.
  * Statistics of normalisation, and losses, are float32 in all of them.
  */
 #ifndef CS_WORKLOAD_PRECISION_H
 #define CS_WORKLOAD_PRECISION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum cs_precision {
@@ -29,8 +31,11 @@ uint32_t cs_precision_bytes(cs_precision precision);
  * per weight (0 plain descent, 1 momentum, 2 Adam), and the master copy in mixed precision. */
 double cs_precision_state_ratio(cs_precision precision, double states);
 
+/* Bytes of gradients per byte of weights: 1, or with float32 gradients of narrower weights 2. */
+int64_t cs_precision_gradient_ratio(cs_precision precision, bool float_gradients);
+
 /* Bytes that one update reads and writes per weight: gradient, weight (the master copy, and the
  * copy that the next step computes with) and states. */
-double cs_precision_update_bytes(cs_precision precision, double states);
+double cs_precision_update_bytes(cs_precision precision, double states, bool float_gradients);
 
 #endif

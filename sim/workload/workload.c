@@ -91,6 +91,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .batch_size = workload->batch_size,
         .precision = (cs_precision)workload->precision,
         .optimizer_states = workload->optimizer_states,
+        .float_gradients = workload->float_gradients,
         .granularity = (cs_granularity)workload->granularity,
         .recompute = workload->recompute,
         .device = device,
@@ -188,4 +189,35 @@ cs_status cs_workload_model(const cs_workload *workload, const cs_net *net, cs_m
     }
     *model = made;
     return CS_OK;
+}
+
+/* Moves what `from` has into a batch of `model`. */
+static cs_status take_batch(cs_model *model, cs_model *from, cs_error *error)
+{
+    cs_model_batch *batches =
+        cs_arena_alloc(&model->arena, model->n_batches + (size_t)1, sizeof(*batches));
+    if (!batches)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < model->n_batches; i++)
+        batches[i] = model->batches[i];
+    batches[model->n_batches++] =
+        (cs_model_batch){from->batch_size, from->input_bytes, from->layers};
+    model->batches = batches;
+    cs_arena_adopt(&model->arena, &from->arena);
+    return CS_OK;
+}
+
+cs_status cs_workload_add_batch(const cs_workload *workload, const cs_net *net, uint32_t samples,
+                                cs_model *model, cs_error *error)
+{
+    cs_workload other = *workload;
+    cs_model made = {0};
+    other.batch_size = samples;
+    if (cs_model_knows(model, samples))
+        return CS_OK;
+    cs_status status = cs_workload_model(&other, net, &made, error);
+    if (status == CS_OK)
+        status = take_batch(model, &made, error);
+    cs_model_finish(&made);
+    return status;
 }

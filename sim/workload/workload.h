@@ -17,6 +17,7 @@ typedef struct cs_workload {
     /* not from the table: */
     uint32_t batch_size;
     double optimizer_states;  /* values per weight */
+    bool float_gradients;     /* gradients in float32 */
     const cs_measured *costs; /* measured times of operators, or NULL */
     const char *from;         /* the file that paths are relative to, or NULL */
     const char *date;         /* of the provenance, or NULL */
@@ -39,6 +40,10 @@ CS_MUST_CHECK cs_status cs_workload_options(const cs_workload *workload, cs_acce
 /* The model of a network, measured times in the place of estimates where there are any. */
 CS_MUST_CHECK cs_status cs_workload_model(const cs_workload *workload, const cs_net *net,
                                           cs_model *model, cs_error *error);
+
+/* Adds what the network takes for `samples` samples, at least 1, to its model, unless it is there. */
+CS_MUST_CHECK cs_status cs_workload_add_batch(const cs_workload *workload, const cs_net *net,
+                                              uint32_t samples, cs_model *model, cs_error *error);
 
 /* Replaces the times of the layers of `model` that `measured` has by name, scaled to the batch, and
  * says in its provenance how many: `origin` is what the measurements are called. *n gets how many.

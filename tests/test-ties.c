@@ -1,0 +1,170 @@
+/* Weights that layers of two stages share: what each device holds of them, and the all-reduce of their
+ * gradients before the update. */
+#include "tests/expect.h"
+#include "tests/run-scenario.h"
+
+enum { LAYERS = 6, GB = 1000000000 };
+
+/* n layers of 1 s forward and 1 + 1 s backward; the first has 4 GB of weights and an update of 8 s,
+ * and the last one uses 3 GB of them besides 1 GB of its own, which it updates in 1 s. Activations
+ * have no bytes. */
+static void write_layers(uint32_t n, char *text, size_t size)
+{
+    size_t used = 0;
+    for (uint32_t l = 0; l < n; l++) {
+        const char *weights = l == 0       ? "'weights': '4 GB', 'update': '8 s'"
+                              : l + 1 == n ? "'weights': '1 GB', 'update': '1 s', 'tied_to': 'l0', "
+                                             "'tied_weights': '3 GB'"
+                                           : "'weights': 0";
+        used += (size_t)snprintf(text + used, size - used,
+                                 "%s{'name': 'l%u', 'forward': '1 s', 'backward_input': '1 s', "
+                                 "'backward_weight': '1 s', 'output': 0, %s}",
+                                 l > 0 ? ", " : "", l, weights);
+    }
+}
+
+static void simulate(uint32_t n_layers, uint32_t devices, const char *schedule, scenario_run *run)
+{
+    char layers[2048];
+    cs_error error;
+    cs_error_init(&error);
+    write_layers(n_layers, layers, sizeof(layers));
+    const cs_status status = scenario_run_init(
+        run, &error,
+        "{'schema_version': 1, 'iterations': 1, 'model': {'optimizer': 'momentum', 'inline': "
+        "{'schema_version': 1, 'name': 'tied', 'batch_size': 0, 'provenance': {'source': 's', "
+        "'hardware': 'h', 'date': '2026-11-22'}, 'layers': [%s]}}, 'platform': {'topology': "
+        "'nvlink_mesh', 'links': 1, 'link_bandwidth': '1 GB/s', 'devices': %u}, 'schedule': {%s}}",
+        layers, devices, schedule);
+    expect_error(schedule, CS_OK, "", status, &error);
+}
+
+static uint32_t count_all_reduces(const cs_graph *graph)
+{
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < graph->n_tasks; t++)
+        n += cs_graph_class(graph, t)->kind == CS_TRANSFER &&
+             cs_graph_class(graph, t)->origin == CS_ALL_REDUCE;
+    return n;
+}
+
+#define REPLICAS(a, b, c)                                                                          \
+    "'kind': '1f1b', 'micro_batches': 4, 'replicas': 'round_robin', 'partition': {'inline': "      \
+    "{'schema_version': 1, 'stages': [{'first_layer': 0, 'last_layer': 0, 'devices': " a           \
+    "}, {'first_layer': 1, 'last_layer': 1, 'devices': " b                                         \
+    "}, {'first_layer': 2, 'last_layer': 2, 'devices': " c "}]}}"
+
+/* A ring of n sends 2(n - 1) chunks of an n-th, one after the other, at 1 GB/s: of 3 GB 3 s with two, 4
+ * s with three; of 4 GB 4 s with two. The first stage, whose backward ends the mini-batch, is the last
+ * to come to it, and its update of 8 s the longest: that of the borrower takes 1 s and 3/4 of 8 s.
+ * Replicas sum all gradients of their stage first. Each pair of devices has links of its own. */
+static const struct {
+    const char *row, *schedule;
+    uint32_t layers, devices;
+    uint32_t before, reduced, update; /* s: until the last backward, all-reduces, the last update */
+    uint32_t messages;                /* of all-reduces */
+    uint32_t borrower;                /* a device that holds the last layer, and not the first */
+} rows[] = {
+    {"gpipe", "'kind': 'gpipe', 'micro_batches': 4", 3, 3, (4 + 2) * 3, 3, 8, 4, 2},
+    {"1f1b", "'kind': '1f1b', 'micro_batches': 4", 3, 3, (4 + 2) * 3, 3, 8, 4, 2},
+    {"zb_h1", "'kind': 'zb_h1', 'micro_batches': 4", 3, 3, 4 * 3 + 2, 3, 8, 4, 2},
+    {"interleaved", "'kind': 'interleaved_1f1b', 'micro_batches': 3", 6, 3, (6 + 2) * 3, 3, 8, 4,
+     2},
+    {"two replicas each", REPLICAS("[0, 1]", "[2, 3]", "[4, 5]"), 3, 6, (2 + 2) * 3, 4 + 3, 8,
+     4 + 4 + 2 * 4, 4},
+    {"two replicas and one", REPLICAS("[0, 1]", "[2]", "[3]"), 3, 4, 0, 4 + 4, 8, 4 + 12, 3},
+};
+
+static void test_exchange(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        scenario_run run;
+        simulate(rows[i].layers, rows[i].devices, rows[i].schedule, &run);
+        const cs_trace *trace = &run.simulation.trace;
+        const cs_graph *graph = &run.simulation.graph;
+        cs_time last = 0, update = 0;
+        for (uint32_t t = 0; t < graph->n_tasks; t++) {
+            const cs_class *cls = cs_graph_class(graph, t);
+            cs_time *of = cls->kind == CS_UPDATE && cls->stage == 0 ? &update : &last;
+            if (cls->stage == 0 && cls->kind != CS_TRANSFER && trace->spans[t].end > *of)
+                *of = trace->spans[t].end;
+        }
+        if (rows[i].before > 0)
+            expect_int(rows[i].row, rows[i].before * CS_PS_PER_SEC, last);
+        expect_int(rows[i].row, last + (rows[i].reduced + rows[i].update) * CS_PS_PER_SEC, update);
+        expect_int(rows[i].row, rows[i].messages, count_all_reduces(graph));
+        const cs_device_record *holder = &trace->devices[rows[i].borrower];
+        expect_int(rows[i].row, 4 * (int64_t)GB, holder->category_peak[CS_MEMORY_WEIGHTS]);
+        expect_int(rows[i].row, 4 * (int64_t)GB, holder->category_peak[CS_MEMORY_GRADIENTS]);
+        expect_int(rows[i].row, 4 * (int64_t)GB, holder->category_peak[CS_MEMORY_OPTIMIZER]);
+        for (uint32_t f = 0; f < run.simulation.forms.n; f++) {
+            const cs_form *form = &run.simulation.forms.forms[f];
+            if (form->figure == CS_FIGURE_MAKESPAN && form->applies)
+                fail_msg("%s: the formula %s knows nothing of the all-reduce", rows[i].row,
+                         form->formula);
+        }
+        scenario_run_finish(&run);
+    }
+}
+
+/* A device that has both layers has one copy, and nothing to exchange with another stage. */
+static void test_one_copy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schedule;
+        uint32_t layers, devices, messages; /* of all-reduces among replicas */
+    } whole[] = {
+        {"'kind': 'sequential'", 3, 1, 0},
+        {"'kind': 'dp'", 3, 2, 4},
+        {"'kind': 'dp', 'bucket': '1 B'", 3, 2, 2 * 4},
+        {"'kind': 'interleaved_1f1b', 'micro_batches': 2", 2, 1, 0},
+        {"'kind': 'custom', 'micro_batches': 1, 'stage_devices': [0, 1, 0], 'device_tasks': "
+         "['F0@0 F0@2 B0@2 B0@0', 'F0@1 B0@1']",
+         3, 2, 0},
+    };
+    for (size_t i = 0; i < ROWS(whole); i++) {
+        scenario_run run;
+        simulate(whole[i].layers, whole[i].devices, whole[i].schedule, &run);
+        const cs_device_record *device = &run.simulation.trace.devices[0];
+        expect_int(whole[i].schedule, 5 * (int64_t)GB, device->category_peak[CS_MEMORY_WEIGHTS]);
+        expect_int(whole[i].schedule, 5 * (int64_t)GB, device->category_peak[CS_MEMORY_GRADIENTS]);
+        expect_int(whole[i].schedule, whole[i].messages, count_all_reduces(&run.simulation.graph));
+        scenario_run_finish(&run);
+    }
+}
+
+/* Schedules that do not sum them say so, and hold both copies all the same. */
+static void test_not_exchanged(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"pipedream", "pipedream_2bw", "nf1b"};
+    for (size_t i = 0; i < ROWS(kinds); i++) {
+        char schedule[128], message[256];
+        scenario_run run;
+        snprintf(schedule, sizeof(schedule), "'kind': '%s'%s", kinds[i],
+                 i > 0 ? ", 'micro_batches': 4" : "");
+        simulate(3, 3, schedule, &run);
+        snprintf(message, sizeof(message),
+                 "/schedule/kind: \"%s\" does not sum the gradients of the weights that \"l0\" and "
+                 "\"l2\" share: their two stages update a copy each",
+                 kinds[i]);
+        if (!strstr(run.scenario.warnings.text, message))
+            fail_msg("expected:\n%s\ngot:\n%s", message, run.scenario.warnings.text);
+        expect_int(kinds[i], 4 * (int64_t)GB,
+                   run.simulation.trace.devices[2].category_peak[CS_MEMORY_WEIGHTS]);
+        expect_int(kinds[i], 0, count_all_reduces(&run.simulation.graph));
+        scenario_run_finish(&run);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_one_copy),
+        cmocka_unit_test(test_not_exchanged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
