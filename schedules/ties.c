@@ -40,9 +40,11 @@ static bool borrowed_before(const cs_model *model, const cs_stage *stage, uint32
     return false;
 }
 
-bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t *layer, cs_tie *tie)
+/* The first tie of layers [*layer, end). */
+static bool next_before(const cs_model *model, const cs_plan *plan, uint32_t end, uint32_t *layer,
+                        cs_tie *tie)
 {
-    for (uint32_t i = *layer; i < model->n_layers; i++) {
+    for (uint32_t i = *layer; i < end; i++) {
         if (model->layers[i].tied_bytes == 0)
             continue;
         const uint32_t lender = stage_of(plan, cs_model_lender(model, i));
@@ -58,12 +60,17 @@ bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t *layer, cs
     return false;
 }
 
+bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t *layer, cs_tie *tie)
+{
+    return next_before(model, plan, model->n_layers, layer, tie);
+}
+
 cs_status cs_ties_borrow(const cs_model *model, const cs_plan *plan, uint32_t stage,
                          cs_layer_sum *sum, cs_error *error)
 {
     uint32_t layer = plan->stages[stage].first_layer;
     cs_tie tie;
-    while (cs_tie_next(model, plan, &layer, &tie) && tie.borrower == stage) {
+    while (next_before(model, plan, plan->stages[stage].end_layer, &layer, &tie)) {
         cs_status status = cs_model_borrow(model, tie.layer, sum, error);
         if (status != CS_OK)
             return status;
