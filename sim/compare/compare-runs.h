@@ -59,9 +59,9 @@ typedef struct cs_compared_run {
     bool side_by_side; /* of two simulations, or two measurements */
     cs_compared_file files[2];
     cs_compared_text sharing, algorithms; /* of links, of collectives */
-    cs_compared iteration, span; /* s: of an iteration; of all */
-    cs_compared throughput;      /* samples/s, NaN: the batch size is not known */
-    cs_compared bubble;          /* fraction */
+    cs_compared iteration, span;          /* s: of an iteration; of all */
+    cs_compared throughput;               /* samples/s, NaN: the batch size is not known */
+    cs_compared bubble;                   /* fraction */
     cs_compared_kind *kinds;
     cs_compared_device *devices;
     const char *const *categories;
