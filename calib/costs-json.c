@@ -285,10 +285,8 @@ static cs_status read_source(reader *r, const cJSON *item, const cs_json_place *
     uint32_t id = 0;
     const uint32_t n = r->costs->n_sources;
     cs_cost_source source = {0};
-    cs_status status = read_fields(r, item, place, source_fields, &source);
-    if (status != CS_OK)
-        return status;
-    status = check_text(r, source.source, "source", place);
+    CS_TRY(read_fields(r, item, place, source_fields, &source));
+    cs_status status = check_text(r, source.source, "source", place);
     note(&status, check_text(r, source.device, "device", place));
     if (!cs_text_is_date(source.date))
         note(&status, cs_json_invalid(&date, r->error, "must be a day as YYYY-MM-DD (got %s)",
@@ -330,10 +328,8 @@ static cs_status read_compute(reader *r, const cJSON *item, const cs_json_place 
 {
     compute_parts parts = {0};
     bool timed = false;
-    cs_status status = read_fields(r, item, place, compute_fields, &parts);
-    if (status != CS_OK)
-        return status;
-    status = check_text(r, parts.entry.op, "op", place);
+    CS_TRY(read_fields(r, item, place, compute_fields, &parts));
+    cs_status status = check_text(r, parts.entry.op, "op", place);
     note(&status, check_source(r, parts.entry.source, place));
     for (int p = 0; p < CS_COST_PASSES; p++) {
         note(&status, read_pass(r, parts.passes[p], place, p, &parts.entry));
@@ -351,10 +347,8 @@ static cs_status read_compute(reader *r, const cJSON *item, const cs_json_place 
 static cs_status read_memory(reader *r, const cJSON *item, const cs_json_place *place)
 {
     cs_cost_memory entry = {0};
-    cs_status status = read_fields(r, item, place, memory_fields, &entry);
-    if (status != CS_OK)
-        return status;
-    status = check_text(r, entry.network, "network", place);
+    CS_TRY(read_fields(r, item, place, memory_fields, &entry));
+    cs_status status = check_text(r, entry.network, "network", place);
     note(&status, check_source(r, entry.source, place));
     if (status == CS_OK && cs_costs_memory(r->costs, entry.network))
         status = twin(r, place);
@@ -365,10 +359,8 @@ static cs_status read_regime(reader *r, const cJSON *item, const cs_json_place *
                              cs_cost_regime *out)
 {
     regime_parts parts = {0};
-    cs_status status = read_fields(r, item, place, regime_fields, &parts);
-    if (status != CS_OK)
-        return status;
-    status = read_interval(r, parts.alpha, place, "alpha_s", &parts.regime.alpha);
+    CS_TRY(read_fields(r, item, place, regime_fields, &parts));
+    cs_status status = read_interval(r, parts.alpha, place, "alpha_s", &parts.regime.alpha);
     note(&status, read_interval(r, parts.beta, place, "beta_s_per_byte", &parts.regime.beta));
     *out = parts.regime;
     return status;
@@ -459,15 +451,13 @@ static cs_status read_network(reader *r, const cJSON *item, const cs_json_place 
     const cs_json_place points_at = {.up = place, .key = "points"};
     cs_cost_regime regimes[REGIMES_MAX];
     network_parts parts = {0};
-    cs_status status = read_fields(r, item, place, network_fields, &parts);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(read_fields(r, item, place, network_fields, &parts));
     cs_cost_network entry = {.collective = parts.collective,
                              .level = parts.level,
                              .ranks = parts.ranks,
                              .regimes = regimes,
                              .source = parts.source};
-    status = check_source(r, parts.source, place);
+    cs_status status = check_source(r, parts.source, place);
     note(&status, read_regimes(r, parts.regimes, &regimes_at, regimes, &entry.n_regimes));
     note(&status, read_points(r, parts.points, &points_at, &entry));
     if (status == CS_OK && cs_costs_network(r->costs, entry.collective, entry.level, entry.ranks))
@@ -478,10 +468,8 @@ static cs_status read_network(reader *r, const cJSON *item, const cs_json_place 
 static cs_status read_bandwidth(reader *r, const cJSON *item, const cs_json_place *place)
 {
     bandwidth_parts parts = {0};
-    cs_status status = read_fields(r, item, place, bandwidth_fields, &parts);
-    if (status != CS_OK)
-        return status;
-    status = check_text(r, parts.entry.kind, "kind", place);
+    CS_TRY(read_fields(r, item, place, bandwidth_fields, &parts));
+    cs_status status = check_text(r, parts.entry.kind, "kind", place);
     note(&status, check_source(r, parts.entry.source, place));
     note(&status, read_interval(r, parts.rate, place, "bytes_per_s", &parts.entry.bytes_per_s));
     if (status == CS_OK && cs_costs_bandwidth(r->costs, parts.entry.kind))
@@ -492,10 +480,8 @@ static cs_status read_bandwidth(reader *r, const cJSON *item, const cs_json_plac
 static cs_status read_overhead(reader *r, const cJSON *item, const cs_json_place *place)
 {
     overhead_parts parts = {0};
-    cs_status status = read_fields(r, item, place, overhead_fields, &parts);
-    if (status != CS_OK)
-        return status;
-    status = check_text(r, parts.entry.kind, "kind", place);
+    CS_TRY(read_fields(r, item, place, overhead_fields, &parts));
+    cs_status status = check_text(r, parts.entry.kind, "kind", place);
     note(&status, check_source(r, parts.entry.source, place));
     note(&status, read_timing(r, parts.time, place, "time", &parts.entry.time));
     if (status == CS_OK && cs_costs_overhead(r->costs, parts.entry.kind))
@@ -540,10 +526,8 @@ cs_status cs_costs_read(const cJSON *root, const cs_json_place *place, cs_costs 
 cs_status cs_costs_load(const char *path, cs_costs *costs, cs_error *error)
 {
     cJSON *root;
-    cs_status status = cs_json_load(path, &root, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_costs_read(root, &(cs_json_place){.file = path}, costs, error);
+    CS_TRY(cs_json_load(path, &root, error));
+    cs_status status = cs_costs_read(root, &(cs_json_place){.file = path}, costs, error);
     cJSON_Delete(root);
     return status;
 }

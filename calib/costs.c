@@ -338,9 +338,7 @@ cs_status cs_costs_merge(cs_costs *costs, const cs_costs *from, cs_error *error)
                   {from->n_overheads, merge_overhead}};
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
         for (uint32_t i = 0; i < tables[t].n; i++) {
-            cs_status status = tables[t].merge(costs, from, i, error);
-            if (status != CS_OK)
-                return status;
+            CS_TRY(tables[t].merge(costs, from, i, error));
         }
     }
     return CS_OK;

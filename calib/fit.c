@@ -566,9 +566,7 @@ cs_status cs_fit_regimes(const cs_cost_point *points, uint32_t n, uint32_t most,
 {
     search s = {0};
     cs_fit made = {0};
-    const cs_status status = check(points, n, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check(points, n, error));
     most = most < 1 ? 1 : most > CS_FIT_REGIMES_MAX ? CS_FIT_REGIMES_MAX : most;
     const bool ready = allocate(&s, points, n);
     if (ready) {

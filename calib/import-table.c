@@ -81,10 +81,9 @@ static cs_status add_all(cs_import *import, const char *tool, cs_costs *costs)
                                  .clock = "",
                                  .date = import->options->date,
                                  .notes = import->options->in_place ? "in place" : ""};
-    const cs_status status = cs_costs_add_source(costs, &made, &id, import->error);
-    return status == CS_OK ? cs_measurements_fit(&import->measurements, import->log.name, id, true,
-                                                 costs, import->error)
-                           : status;
+    CS_TRY(cs_costs_add_source(costs, &made, &id, import->error));
+    return cs_measurements_fit(&import->measurements, import->log.name, id, true, costs,
+                               import->error);
 }
 
 cs_status cs_import_end(cs_import *import, cs_status status, const char *tool, cs_costs *costs,

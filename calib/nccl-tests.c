@@ -189,9 +189,7 @@ static cs_status begin_table(reader *r)
     cs_status (*const steps[])(reader *) = {find_columns, settle_collective, settle_ranks,
                                             settle_level};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        const cs_status status = steps[i](r);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(steps[i](r));
     }
     r->table_line = r->import.log.line;
     return CS_OK;
@@ -241,9 +239,7 @@ static cs_status read_row(reader *r)
         return cs_log_invalid(log, r->import.error, "%lld elements of the result were wrong",
                               (long long)wrong);
     if (bytes > 0 && value[0] > 0) {
-        status = check_bandwidths(r, bytes, value);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(check_bandwidths(r, bytes, value));
     }
     return cs_import_row(&r->import, r->what, r->level, r->ranks, bytes, value[0],
                          cs_log_resolution(log, first));

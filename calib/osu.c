@@ -107,9 +107,7 @@ static cs_status read_row(reader *r)
     const cs_log_lines *log = &r->import.log;
     int64_t bytes;
     double value, resolution;
-    const cs_status status = cs_import_whole(&r->import);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_import_whole(&r->import));
     if (!cs_log_count(log, 0, &bytes) || !cs_log_number(log, r->column, &value))
         return cs_log_invalid(log, r->import.error,
                               "a row must be a size and numbers, of which number %u is read",

@@ -46,11 +46,9 @@ cs_status cs_gnuplot_close(FILE *out, const char *name, cs_error *error)
 cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error)
 {
     *job = (cs_gnuplot){0};
-    cs_status status = cs_temporary_folder(&job->temporary, "sim-plot", error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_temporary_folder(&job->temporary, "sim-plot", error));
     job->folder = job->temporary.path;
-    status = cs_gnuplot_open(job, parameters_name, &job->parameters, error);
+    cs_status status = cs_gnuplot_open(job, parameters_name, &job->parameters, error);
     if (status != CS_OK)
         cs_gnuplot_finish(job);
     return status;
@@ -174,6 +172,6 @@ cs_status cs_gnuplot_run(cs_gnuplot *job, const char *program, cs_error *error)
     cs_gnuplot_text(job, "folder", job->folder);
     FILE *parameters = job->parameters;
     job->parameters = NULL;
-    cs_status status = cs_gnuplot_close(parameters, parameters_name, error);
-    return status == CS_OK ? run(job, folder, program, error) : status;
+    CS_TRY(cs_gnuplot_close(parameters, parameters_name, error));
+    return run(job, folder, program, error);
 }

@@ -104,13 +104,11 @@ static cs_status read_values(const cs_sheet *sheet, const char *const *axes, uin
 {
     const char *const *names;
     uint32_t n = 0;
-    cs_status status = cs_reader_names(sheet->reader, "/", "", &names, &n, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_reader_names(sheet->reader, "/", "", &names, &n, error));
     const char *value = sheet->options->value;
     if (!value || !has_name(names, n, value) || !is_figure(value, axes, n_axes))
         return unknown_value(sheet, names, n, axes, n_axes, error);
-    status = cs_reader_read_array(sheet->reader, value, array, error);
+    cs_status status = cs_reader_read_array(sheet->reader, value, array, error);
     if (status == CS_OK && !array->values)
         status = cs_error_add(error, CS_USAGE, "%s: %s: is no figure but texts",
                               sheet->options->kind, value);
@@ -382,9 +380,7 @@ static cs_status read_axis(const cs_sheet *sheet, const char *name, uint64_t siz
                            cs_grid_axis *axis, cs_error *error)
 {
     cs_reader_array array;
-    cs_status status = cs_reader_read_array(sheet->reader, name, &array, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_reader_read_array(sheet->reader, name, &array, error));
     if (array.rank != 1 || array.sizes[0] != size || size > UINT32_MAX)
         return cs_error_add(error, CS_INVALID, "%s: %s: must have as many values as the figure",
                             sheet->reader->path, name);
@@ -405,23 +401,18 @@ cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error)
     const char *names[CS_READER_RANK_MAX];
     uint32_t n = 0;
     *grid = (cs_grid){0};
-    cs_status status = cs_reader_words(sheet->reader, sheet->reader->axes, &all, &n, error);
-    if (status == CS_OK)
-        status = read_values(sheet, all, n, &array, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_reader_words(sheet->reader, sheet->reader->axes, &all, &n, error));
+    CS_TRY(read_values(sheet, all, n, &array, error));
     grid->list = array.rank < n;
     if (grid->list && sheet->options->n_at > 0)
         return cs_error_add(error, CS_USAGE, "--at: %s is a list of points; must be a grid",
                             sheet->reader->path);
     name_axes(names, all, n);
-    status = cs_slice_take(sheet, names, &array, grid->fixed, sizeof(grid->fixed), error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_slice_take(sheet, names, &array, grid->fixed, sizeof(grid->fixed), error));
     if (array.rank > 2)
         return cs_slice_too_many(sheet, names, array.rank, error);
     grid->rank = array.rank;
-    status = read_states(sheet, all, n, &array, grid, error);
+    cs_status status = read_states(sheet, all, n, &array, grid, error);
     if (status == CS_OK)
         status = take_values(sheet, &array, grid, error);
     for (uint32_t a = 0; a < array.rank && status == CS_OK; a++)

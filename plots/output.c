@@ -44,11 +44,9 @@ static cs_status run(cs_plot_output_function *draw, const void *what, const char
                      const char *path, cs_error *error)
 {
     cs_gnuplot job;
-    cs_status status = cs_gnuplot_init(&job, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_gnuplot_init(&job, error));
     cs_gnuplot_text(&job, "format", terminal);
-    status = draw(what, &job, path, error);
+    cs_status status = draw(what, &job, path, error);
     cs_gnuplot_finish(&job);
     return status;
 }
@@ -58,14 +56,11 @@ cs_status cs_plot_output(cs_plot_output_function *draw, const void *what, const 
 {
     const char *terminal;
     cs_file_draft draft;
-    cs_status status = find_terminal(output, &terminal, error);
-    if (status == CS_OK)
-        status = cs_file_draft_begin(&draft, output, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find_terminal(output, &terminal, error));
+    CS_TRY(cs_file_draft_begin(&draft, output, error));
     /* what gnuplot reads has decimal points */
     cs_number_locale locale = cs_number_locale_enter();
-    status = run(draw, what, terminal, draft.temporary, error);
+    cs_status status = run(draw, what, terminal, draft.temporary, error);
     cs_number_locale_leave(locale);
     if (status == CS_OK)
         status = check_written(&draft, error);

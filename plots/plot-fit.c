@@ -148,9 +148,7 @@ static cs_status write_file(const fit_plot *p, const char *name,
                             void (*write)(const fit_plot *, FILE *), cs_error *error)
 {
     FILE *out;
-    const cs_status status = cs_gnuplot_open(p->sheet->job, name, &out, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_gnuplot_open(p->sheet->job, name, &out, error));
     write(p, out);
     return cs_gnuplot_close(out, name, error);
 }
@@ -219,12 +217,10 @@ static void write_numbers(const fit_plot *p)
 cs_status cs_plot_fit(cs_sheet *sheet, const cs_costs *costs, const char *output, cs_error *error)
 {
     fit_plot p = {.sheet = sheet, .costs = costs};
-    cs_status status = choose(&p, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(choose(&p, error));
     lay_out(&p);
     write_numbers(&p);
-    status = write_file(&p, "points.dat", write_points, error);
+    cs_status status = write_file(&p, "points.dat", write_points, error);
     if (status == CS_OK)
         status = write_file(&p, "fits.dat", write_lines, error);
     return status == CS_OK ? cs_sheet_draw(sheet, output, "fit.gp", error) : status;

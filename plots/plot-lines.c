@@ -230,9 +230,7 @@ static cs_status write_file(const lines *l, const char *name,
                             void (*write)(const lines *l, FILE *out), cs_error *error)
 {
     FILE *out;
-    cs_status status = cs_gnuplot_open(l->sheet->job, name, &out, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_gnuplot_open(l->sheet->job, name, &out, error));
     write(l, out);
     return cs_gnuplot_close(out, name, error);
 }

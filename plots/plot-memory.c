@@ -407,26 +407,21 @@ static cs_status lay_out(memory *m, double *bars_bottom, cs_error *error)
     }
     for (uint32_t i = 0; i < m->n_panels; i++)
         devices[i] = m->bars ? fullest(m) : sheet->first_device + i;
-    cs_status status = m->bars ? write_bars(m, error) : CS_OK;
-    return status == CS_OK ? write_panels(m, devices, top, bottom, error) : status;
+    CS_TRY(m->bars ? write_bars(m, error) : CS_OK);
+    return write_panels(m, devices, top, bottom, error);
 }
 
 cs_status cs_plot_memory(cs_sheet *sheet, const char *output, cs_error *error)
 {
     memory m = {.sheet = sheet};
     double bars_bottom = 0;
-    cs_status status = read_samples(&m, error);
-    if (status == CS_OK)
-        status = read_devices(&m, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(read_samples(&m, error));
+    CS_TRY(read_devices(&m, error));
     m.time_unit = cs_sheet_time_unit(sheet);
     choose_scale(&m);
     cs_sheet_run_title(sheet);
     write_legend(&m);
-    status = lay_out(&m, &bars_bottom, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(lay_out(&m, &bars_bottom, error));
     write_parameters(&m, bars_bottom);
     return cs_sheet_draw(sheet, output, "memory.gp", error);
 }

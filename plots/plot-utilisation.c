@@ -46,9 +46,7 @@ static cs_status read_devices(utilisation *u, cs_error *error)
     cs_reader *reader = u->sheet->reader;
     const char *const *kinds = NULL;
     uint32_t n = 0;
-    cs_status status = cs_reader_names(reader, "devices", compute_prefix, &kinds, &n, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_reader_names(reader, "devices", compute_prefix, &kinds, &n, error));
     if (n == 0 || n > MAX_USES - N_WAITS)
         return cs_error_add(error, CS_INVALID,
                             "%s: devices: must have 1 to %d columns compute_<kind>; was the run "
@@ -93,9 +91,7 @@ static cs_status read_links(utilisation *u, cs_error *error)
 {
     const cs_reader_column columns[] = {{"links/name", CS_READER_TEXT, &u->names},
                                         {"links/utilisation", CS_READER_DOUBLE, &u->shares}};
-    cs_status status = cs_reader_read(u->sheet->reader, columns, 2, &u->n_all_links, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_reader_read(u->sheet->reader, columns, 2, &u->n_all_links, error));
     u->links = calloc(u->n_all_links + 1, sizeof(*u->links));
     if (!u->links)
         return cs_error_no_memory(error);
@@ -241,9 +237,7 @@ static cs_status write_devices(const utilisation *u, cs_error *error)
 static cs_status write_links(const utilisation *u, cs_error *error)
 {
     FILE *out;
-    cs_status status = cs_gnuplot_open(u->sheet->job, "links.dat", &out, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_gnuplot_open(u->sheet->job, "links.dat", &out, error));
     double height = u->sheet->height - u->sheet->top - u->sheet->bottom;
     double row = fmin(height / u->n_links, 2 * LINK_ROW);
     for (uint32_t i = 0; i < u->n_links; i++) {

@@ -136,10 +136,9 @@ static cs_status draw_file(const cs_plot_options *options, size_t kind, cs_error
 {
     source from;
     const input reads = functions[kind].reads;
-    cs_status status = open_source(&from, options, reads, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_plot_output(draw, &(drawing){options, &from, kind}, options->output, error);
+    CS_TRY(open_source(&from, options, reads, error));
+    cs_status status =
+        cs_plot_output(draw, &(drawing){options, &from, kind}, options->output, error);
     close_source(&from, options, reads);
     return status;
 }
@@ -147,14 +146,10 @@ static cs_status draw_file(const cs_plot_options *options, size_t kind, cs_error
 cs_status cs_plot_draw(const cs_plot_options *options, cs_error *error)
 {
     size_t kind = 0;
-    cs_status status = find_kind(options->kind, &kind, error);
-    if (status == CS_OK)
-        status = cs_plot_output_check(options->output, error);
-    if (status == CS_OK)
-        status = check_input(options, functions[kind].reads, error);
-    if (status == CS_OK)
-        status = check_size("width", options->width, error);
-    if (status == CS_OK)
-        status = check_size("height", options->height, error);
-    return status == CS_OK ? draw_file(options, kind, error) : status;
+    CS_TRY(find_kind(options->kind, &kind, error));
+    CS_TRY(cs_plot_output_check(options->output, error));
+    CS_TRY(check_input(options, functions[kind].reads, error));
+    CS_TRY(check_size("width", options->width, error));
+    CS_TRY(check_size("height", options->height, error));
+    return draw_file(options, kind, error);
 }

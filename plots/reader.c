@@ -299,9 +299,7 @@ cs_status cs_reader_read(cs_reader *reader, const cs_reader_column *columns, siz
 {
     hssize_t length = -1;
     for (size_t i = 0; i < n; i++) {
-        cs_status status = read_column(reader, &columns[i], &length, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(read_column(reader, &columns[i], &length, error));
     }
     *n_rows = (uint64_t)length;
     return CS_OK;

@@ -105,9 +105,7 @@ static cs_status count_devices(cs_reader *reader, uint32_t *n, cs_error *error)
 static cs_status choose_devices(cs_sheet *sheet, cs_error *error)
 {
     uint32_t n = 0;
-    cs_status status = count_devices(sheet->reader, &n, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(count_devices(sheet->reader, &n, error));
     uint32_t first = sheet->options->first_device, count = sheet->options->n_devices;
     if (first >= n || count > n - first)
         return cs_error_add(
@@ -140,9 +138,7 @@ static cs_status choose_mini_batches(cs_sheet *sheet, cs_error *error)
                                         {"tasks/start", CS_READER_INT64, &starts},
                                         {"tasks/end", CS_READER_INT64, &ends}};
     uint64_t n = 0;
-    cs_status status = cs_reader_read(sheet->reader, columns, 3, &n, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_reader_read(sheet->reader, columns, 3, &n, error));
     uint32_t first = sheet->options->first_mini_batch, count = sheet->options->n_mini_batches;
     cs_time from = CS_TIME_MAX, until = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -168,9 +164,7 @@ static cs_status choose_time(cs_sheet *sheet, cs_error *error)
     if (sheet->measured && sheet->measured->makespan > sheet->until)
         sheet->until = sheet->measured->makespan;
     if (options->n_mini_batches > 0) {
-        cs_status status = choose_mini_batches(sheet, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(choose_mini_batches(sheet, error));
     }
     if (!cs_time_from_seconds(options->from, &from) ||
         (options->until > 0 && !cs_time_from_seconds(options->until, &until)))
@@ -585,9 +579,7 @@ cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program
         {"first_device", sheet->first_device},
         {"n_devices", sheet->n_devices},
     };
-    cs_status status = close_files(sheet, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(close_files(sheet, error));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
     cs_gnuplot_text(sheet->job, "output", output);

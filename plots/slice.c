@@ -76,9 +76,7 @@ static cs_status unknown_key(const cs_sheet *sheet, const char *const *names,
     cs_guess_init(&guess, key);
     for (uint32_t a = 0; a < array->rank; a++) {
         cs_reader_array axis;
-        const cs_status status = read_axis(sheet, names[a], array->sizes[a], &axis, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(read_axis(sheet, names[a], array->sizes[a], &axis, error));
         cs_guess_add(&guess, key_of(&axis));
     }
     return cs_error_add(error, CS_USAGE, "--at: unknown key %s", cs_guess_text(&guess));
@@ -99,9 +97,7 @@ static cs_status find_place(const cs_sheet *sheet, const char *const *names,
     for (*dimension = 0; *dimension < array->rank; ++*dimension) {
         cs_reader_array axis;
         const uint32_t a = *dimension;
-        const cs_status status = read_axis(sheet, names[a], array->sizes[a], &axis, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(read_axis(sheet, names[a], array->sizes[a], &axis, error));
         if (strcmp(key_of(&axis), key) == 0)
             return find_value(&axis, equals + 1, index, error);
     }
@@ -158,9 +154,7 @@ cs_status cs_slice_too_many(const cs_sheet *sheet, const char *const *names, uin
     size_t used = 0;
     for (uint32_t a = 0; a < n; a++) {
         cs_reader_array axis;
-        const cs_status status = cs_reader_read_array(sheet->reader, names[a], &axis, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cs_reader_read_array(sheet->reader, names[a], &axis, error));
         if (used < sizeof(keys))
             used += (size_t)snprintf(keys + used, sizeof(keys) - used, "%s%s", a > 0 ? ", " : "",
                                      key_of(&axis));

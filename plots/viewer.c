@@ -327,11 +327,9 @@ static cs_status write_file(viewer *v, const char *output, cs_error *error)
 cs_status cs_viewer_write(const char *input, const char *output, FILE *out, cs_error *error)
 {
     cs_reader reader;
-    cs_status status = cs_reader_init(&reader, input, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_reader_init(&reader, input, error));
     viewer v = {.reader = &reader};
-    status = read_columns(&reader, &v.c, error);
+    cs_status status = read_columns(&reader, &v.c, error);
     if (status == CS_OK)
         status = check_columns(&reader, &v.c, error);
     if (status == CS_OK)

@@ -270,13 +270,11 @@ static cs_status read(void *given, const cs_json_place *place, cs_arena *arena, 
     custom_params *params = given;
     cs_json_place at = {.up = place, .key = "device_tasks"};
     params->n_devices = params->device_tasks.n;
-    cs_status status = place_stages(params, place, arena, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(place_stages(params, place, arena, error));
     reader r = {.params = params, .place = &at, .error = error};
     params->lists = cs_arena_alloc(arena, params->n_devices, sizeof(*params->lists));
     r.seen = calloc((size_t)params->n_stages * params->micro_batches + 1, sizeof(*r.seen));
-    status = params->lists && r.seen ? read_lists(&r) : cs_error_no_memory(error);
+    cs_status status = params->lists && r.seen ? read_lists(&r) : cs_error_no_memory(error);
     free(r.seen);
     cs_status kept = params->lists ? keep_lists(params, arena, error) : status;
     return status == CS_OK ? kept : status;

@@ -153,9 +153,7 @@ static cs_status build(data_parallel *dp, int64_t bucket_bytes, cs_error *error)
     dp->reduced = calloc(dp->n_ranks, sizeof(*dp->reduced));
     if (!dp->buckets || !dp->ranks || !dp->computed || !dp->reduced)
         return cs_error_no_memory(error);
-    cs_status status = cut_buckets(dp, bucket_bytes, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cut_buckets(dp, bucket_bytes, error));
     make_reductions(dp);
     for (uint32_t rank = 0; rank < dp->n_ranks; rank++)
         make_rank(dp, rank);
@@ -240,9 +238,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
                                    job->equal_messages && ranks_stay_level(job),
                         .assumes = "one bucket, speed 1, equal chunks (or one mini-batch), ring "
                                    "messages that do not share links"};
-        cs_status status = cs_forms_add(forms, &form, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cs_forms_add(forms, &form, error));
     }
     return add_peaks(job, forms, error);
 }

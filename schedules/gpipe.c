@@ -113,12 +113,9 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
         return CS_OK; /* the paper gives orders of magnitude only */
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
-    cs_status status = cs_pipeline_add_forms(job, &times, source, forms, error);
-    if (status == CS_OK)
-        status = add_flow_shop(job, &times, forms, error);
-    if (status == CS_OK)
-        status = cs_pipeline_add_peaks(job, all_at_once, "M activations", source, forms, error);
-    return status;
+    CS_TRY(cs_pipeline_add_forms(job, &times, source, forms, error));
+    CS_TRY(add_flow_shop(job, &times, forms, error));
+    return cs_pipeline_add_peaks(job, all_at_once, "M activations", source, forms, error);
 }
 
 const cs_schedule cs_schedule_gpipe = {

@@ -210,8 +210,8 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
                       .source = all.source,
                       .applies = applies && times.update == 0 && batch > 0,
                       .assumes = "equal stages (here: the slowest), free messages, no update"};
-    cs_status status = cs_forms_add(forms, &makespan, error);
-    return status == CS_OK ? cs_forms_add(forms, &bubble, error) : status;
+    CS_TRY(cs_forms_add(forms, &makespan, error));
+    return cs_forms_add(forms, &bubble, error);
 }
 
 static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
@@ -219,8 +219,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 {
     if (((const interleaved_params *)params)->recompute)
         return CS_OK;
-    cs_status status = add_times(job, forms, error);
-    return status == CS_OK ? add_peaks(job, equal_kept(job), forms, error) : status;
+    CS_TRY(add_times(job, forms, error));
+    return add_peaks(job, equal_kept(job), forms, error);
 }
 
 const cs_schedule cs_schedule_interleaved_1f1b = {

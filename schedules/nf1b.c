@@ -522,10 +522,9 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
                    .source = "schedules/nf1b.md",
                    .applies = usual && are_multiples(&times),
                    .assumes = "b a multiple of f, equal workers, free messages"};
-    cs_status status = cs_forms_add(forms, &paper, error);
-    if (status == CS_OK)
-        status = cs_forms_add(forms, &own, error);
-    return status == CS_OK ? add_period(job, given, &times, forms, error) : status;
+    CS_TRY(cs_forms_add(forms, &paper, error));
+    CS_TRY(cs_forms_add(forms, &own, error));
+    return add_period(job, given, &times, forms, error);
 }
 
 const cs_schedule cs_schedule_nf1b = {

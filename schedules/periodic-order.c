@@ -100,9 +100,7 @@ cs_status cs_periodic_order_make(const cs_chain *chain, const cs_plan *plan,
         append(chain, plan, pattern, s, CS_PATTERN_RETURN, &made);
         append(chain, plan, pattern, s, CS_PATTERN_BACKWARD, &made);
     }
-    cs_status status = check_places(&made, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check_places(&made, error));
     qsort(made.ops, made.n, sizeof(*made.ops), compare_ops);
     *order = made;
     return CS_OK;

@@ -133,13 +133,11 @@ static cs_status check_micro_batches(const periodic *p, cs_error *error)
 static cs_status open_periodic(periodic *p, cs_error *error)
 {
     cs_arena_init(&p->arena);
-    cs_status status = make_chain(p, error);
-    if (status == CS_OK)
-        status = find_pattern(p, error);
-    if (status == CS_OK)
-        status = cs_periodic_order_make(&p->chain, p->job->plan, p->pattern, &p->arena, &p->order,
-                                        error);
-    return status == CS_OK ? check_micro_batches(p, error) : status;
+    CS_TRY(make_chain(p, error));
+    CS_TRY(find_pattern(p, error));
+    CS_TRY(
+        cs_periodic_order_make(&p->chain, p->job->plan, p->pattern, &p->arena, &p->order, error));
+    return check_micro_batches(p, error);
 }
 
 static void close_periodic(periodic *p)

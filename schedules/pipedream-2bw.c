@@ -100,9 +100,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
             .source = source,
             .applies = times.equal && times.free_messages && !job->blocking && job->iterations >= 8,
             .assumes = "equal stages (here: the slowest), free messages, a steady state"};
-        cs_status status = cs_forms_add(forms, &period, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cs_forms_add(forms, &period, error));
     }
     return add_versions(job, forms, error);
 }

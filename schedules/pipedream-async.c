@@ -165,10 +165,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
         period.formula = "(f + b, and the update)/R on the slowest stage, per mini-batch";
         period.assumes = "replicas that need not wait for each other (schedules/pipedream.md)";
     }
-    cs_status status = cs_forms_add(forms, &period, error);
-    if (status == CS_OK)
-        status = add_versions(job, ((const pipedream_params *)params)->vertical_sync, forms, error);
-    return status;
+    CS_TRY(cs_forms_add(forms, &period, error));
+    return add_versions(job, ((const pipedream_params *)params)->vertical_sync, forms, error);
 }
 
 const cs_schedule cs_schedule_pipedream = {

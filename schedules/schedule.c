@@ -50,12 +50,9 @@ const char *cs_figure_label(cs_figure figure)
 static cs_status generate(const cs_schedule *schedule, const cs_job *job, const void *params,
                           cs_builder *builder, cs_graph *graph, cs_error *error)
 {
-    cs_status status = schedule->generate(job, params, builder, error);
-    if (status == CS_OK)
-        status = cs_builder_finish(builder, graph, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_graph_check(graph, error);
+    CS_TRY(schedule->generate(job, params, builder, error));
+    CS_TRY(cs_builder_finish(builder, graph, error));
+    cs_status status = cs_graph_check(graph, error);
     if (status != CS_OK)
         cs_graph_finish(graph);
     return status;

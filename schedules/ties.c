@@ -71,9 +71,7 @@ cs_status cs_ties_borrow(const cs_model *model, const cs_plan *plan, uint32_t st
     uint32_t layer = plan->stages[stage].first_layer;
     cs_tie tie;
     while (next_before(model, plan, plan->stages[stage].end_layer, &layer, &tie)) {
-        cs_status status = cs_model_borrow(model, tie.layer, sum, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cs_model_borrow(model, tie.layer, sum, error));
     }
     return CS_OK;
 }

@@ -205,11 +205,9 @@ static cs_status fill(const layout *parts, const cluster_params *of, uint32_t n_
 {
     const uint64_t vertices = node_vertex(parts, parts->n_nodes, parts->gpus) +
                               (uint64_t)parts->network.n_vertices - parts->n_nodes * parts->nics;
-    cs_status status = cs_platform_init(
-        made, "cluster", n_devices, vertices - n_devices,
-        (uint64_t)parts->n_nodes * parts->node_links + parts->network.n_links, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_platform_init(made, "cluster", n_devices, vertices - n_devices,
+                            (uint64_t)parts->n_nodes * parts->node_links + parts->network.n_links,
+                            error));
     layout *l = cs_arena_alloc(&made->arena, 1, sizeof(*l));
     if (!l)
         return cs_error_no_memory(error);
@@ -225,8 +223,8 @@ static cs_status fill(const layout *parts, const cluster_params *of, uint32_t n_
     made->longest_route = 2 * out + l->network.longest_route;
     if (made->longest_route < l->node.longest_route)
         made->longest_route = l->node.longest_route;
-    status = name_vertices(l, made, error);
-    return status == CS_OK ? add_links(l, of, made, error) : status;
+    CS_TRY(name_vertices(l, made, error));
+    return add_links(l, of, made, error);
 }
 
 static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layout *l,
@@ -234,9 +232,7 @@ static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layou
 {
     l->gpus = of->gpus_per_node;
     l->n_nodes = (n_devices + l->gpus - 1) / l->gpus;
-    cs_status status = of->node.kind->build(of->node.params, l->gpus, &l->node, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(of->node.kind->build(of->node.params, l->gpus, &l->node, error));
     l->attached = l->node.n_ports == 0;
     l->nics = l->attached ? (of->nics_per_node > 0 ? of->nics_per_node : 1) : l->node.n_ports;
     l->node_links = l->node.n_links + (l->attached ? 2 * l->gpus : 0);
@@ -247,9 +243,7 @@ static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layou
                             l->nics, of->nics_per_node);
     if ((uint64_t)l->n_nodes * (l->node_links + l->node.n_vertices + l->nics) > UINT32_MAX / 8)
         return cs_error_add(error, CS_INVALID, "topology cluster: too many vertices or links");
-    status = choose_nics(l, arena, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(choose_nics(l, arena, error));
     return of->network.kind->build(of->network.params, l->n_nodes * l->nics, &l->network, error);
 }
 
@@ -260,11 +254,9 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
     layout parts = {0};
     cs_arena arena;
     cs_platform made = {0};
-    cs_status status = cs_platform_check_devices("cluster", n_devices, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_platform_check_devices("cluster", n_devices, error));
     cs_arena_init(&arena);
-    status = build_parts(of, n_devices, &parts, &arena, error);
+    cs_status status = build_parts(of, n_devices, &parts, &arena, error);
     if (status == CS_OK)
         status = fill(&parts, of, n_devices, &made, error);
     if (status != CS_OK) {

@@ -186,14 +186,10 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
     layout measured = {0};
     uint64_t n_links = 0;
     cs_platform made = {0};
-    cs_status status = cs_platform_check_devices("dragonfly", n_devices, error);
-    if (status == CS_OK)
-        status = measure(of, n_devices, &measured, &n_links, error);
-    if (status == CS_OK)
-        status = cs_platform_init(&made, "dragonfly", n_devices,
-                                  (uint64_t)measured.groups * measured.a, n_links, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_platform_check_devices("dragonfly", n_devices, error));
+    CS_TRY(measure(of, n_devices, &measured, &n_links, error));
+    CS_TRY(cs_platform_init(&made, "dragonfly", n_devices, (uint64_t)measured.groups * measured.a,
+                            n_links, error));
     made.longest_route = 5;
     made.rack_devices = of->routers * of->hosts;
     made.route = route;

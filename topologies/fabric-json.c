@@ -146,11 +146,8 @@ static cs_status add_link(reader *r, const void *item, const cs_json_place *plac
 {
     const link_entry *entry = item;
     uint32_t from = 0, to = 0;
-    cs_status status = find(r, entry->from, place, "from", &from);
-    if (status == CS_OK)
-        status = find(r, entry->to, place, "to", &to);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find(r, entry->from, place, "from", &from));
+    CS_TRY(find(r, entry->to, place, "to", &to));
     cs_fabric_link(r->net, from, to, entry->bandwidth, entry->latency, entry->peer);
     if (entry->duplex)
         cs_fabric_link(r->net, to, from, entry->bandwidth, entry->latency, entry->peer);
@@ -162,11 +159,8 @@ static cs_status add_route(reader *r, const void *item, const cs_json_place *pla
     const route_entry *entry = item;
     uint32_t from = 0, to = 0;
     const cs_json_place key = {.up = place, .key = "links"};
-    cs_status status = find(r, entry->from, place, "from", &from);
-    if (status == CS_OK)
-        status = find(r, entry->to, place, "to", &to);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find(r, entry->from, place, "from", &from));
+    CS_TRY(find(r, entry->to, place, "to", &to));
     if (!cs_fabric_leads(r->net, from, to, entry->links.items, entry->links.n))
         return cs_json_invalid(&key, r->error, "must be links that lead from \"%s\" to \"%s\"",
                                entry->from, entry->to);
@@ -341,7 +335,6 @@ static cs_status write_routes(const cs_platform *platform, cJSON *root, cs_error
     uint32_t best = 0;
     uint64_t fewest = UINT64_MAX, differ;
     cs_platform found;
-    cs_status status = CS_FAILED;
     for (size_t i = 0; i < sizeof(relays) / sizeof(relays[0]); i++) {
         cs_error ignored;
         cs_error_init(&ignored);
@@ -366,9 +359,7 @@ static cs_status write_routes(const cs_platform *platform, cJSON *root, cs_error
                             "topology %s: %" PRIu64 " routes would have to be written one by one, "
                             "more than %d; take fewer devices",
                             platform->topology, fewest, MOST_ROUTES);
-    status = search_routes(platform, best, &found, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(search_routes(platform, best, &found, error));
     cJSON *list = fewest > 0 ? cJSON_AddArrayToObject(root, "routes") : NULL;
     const bool done = cJSON_AddNumberToObject(root, "relays", best) && (list || fewest == 0) &&
                       (!list || compare_routes(platform, &found, list, &differ));

@@ -450,8 +450,8 @@ static cs_status make_layout(const cs_fabric *net, const uint32_t *places, uint3
         .n_terminals = (uint32_t)terminals, .next = {tables, tables + cells}, .through = through};
     platform->layout = l;
     platform->route = route;
-    const cs_status status = keep_given(net, places, platform, l, error);
-    return status == CS_OK ? find_all(platform, l, relays, error) : status;
+    CS_TRY(keep_given(net, places, platform, l, error));
+    return find_all(platform, l, relays, error);
 }
 
 static cs_status make(const cs_fabric *net, uint32_t n_devices, uint32_t relays,
@@ -475,17 +475,13 @@ cs_status cs_fabric_finish(cs_fabric *net, uint32_t n_devices, uint32_t relays,
     if (!net || net->status != CS_OK)
         return cs_error_no_memory(error);
     const uint32_t gpus = cs_fabric_count(net, CS_VERTEX_GPU);
-    cs_status status = cs_platform_check_devices(net->topology, n_devices, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_platform_check_devices(net->topology, n_devices, error));
     if (n_devices > gpus)
         return cs_error_add(error, CS_INVALID,
                             "topology %s: has %" PRIu32 " GPUs (got %" PRIu32 " devices)",
                             net->topology, gpus, n_devices);
     cs_platform made;
-    status = cs_platform_init(&made, net->topology, n_devices, net->n_vertices - n_devices,
-                              net->n_edges, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_platform_init(&made, net->topology, n_devices, net->n_vertices - n_devices,
+                            net->n_edges, error));
     return cs_platform_hand_over(make(net, n_devices, relays, &made, error), &made, platform);
 }

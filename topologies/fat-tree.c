@@ -182,15 +182,11 @@ cs_status cs_fat_tree_build(const cs_fat_tree_shape *shape, uint32_t n_hosts, cs
     layout measured;
     uint64_t n_switches = 0, n_links = 0;
     cs_platform made = {0};
-    cs_status status = cs_platform_check_devices(shape->topology, n_hosts, error);
-    if (status == CS_OK)
-        status = measure(shape, n_hosts, &measured, &n_switches, &n_links, error);
-    if (status == CS_OK)
-        status = cs_platform_init(&made, shape->topology, n_hosts, n_switches, n_links, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_platform_check_devices(shape->topology, n_hosts, error));
+    CS_TRY(measure(shape, n_hosts, &measured, &n_switches, &n_links, error));
+    CS_TRY(cs_platform_init(&made, shape->topology, n_hosts, n_switches, n_links, error));
     layout *l = cs_arena_alloc(&made.arena, 1, sizeof(*l));
-    status = l ? CS_OK : cs_error_no_memory(error);
+    cs_status status = l ? CS_OK : cs_error_no_memory(error);
     if (l) {
         *l = measured;
         status = name_switches(l, &made, error);

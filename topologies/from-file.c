@@ -94,11 +94,9 @@ static cs_status read_json(const file_params *of, cs_fabric **net, uint32_t *rel
                            cs_error *error)
 {
     cJSON *root;
-    cs_status status = cs_json_parse(of->path, of->text, of->length, &root, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_json_parse(of->path, of->text, of->length, &root, error));
     const cs_json_place place = {.file = of->path};
-    status = cs_fabric_from_json(root, &place, net, relays, error);
+    cs_status status = cs_fabric_from_json(root, &place, net, relays, error);
     cJSON_Delete(root);
     return status;
 }
@@ -149,10 +147,8 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
     cs_fabric *net = NULL;
     uint32_t relays = 1; /* what NCCL allows */
     bool bare;
-    cs_status status = cs_platform_check_devices("file", n_devices, error);
-    if (status != CS_OK)
-        return status;
-    status = read_text(params, &net, &relays, &bare, error);
+    CS_TRY(cs_platform_check_devices("file", n_devices, error));
+    cs_status status = read_text(params, &net, &relays, &bare, error);
     if (status == CS_OK)
         status = cs_fabric_finish(net, n_devices, relays, platform, error);
     if (status == CS_OK)

@@ -33,11 +33,9 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
     const mesh_params *of = params;
     const double rate = of->nvlink.link_bandwidth > 0 ? of->nvlink.link_bandwidth : LINK_RATE * 1e9;
     uint32_t gpus[CS_NVLINK_GPUS];
-    cs_status status = check(n_devices, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check(n_devices, error));
     cs_fabric *net = cs_fabric_create("nvlink_mesh");
-    status = cs_nvlink_draw(&of->nvlink, "nvlink_mesh", n_devices, net, gpus, error);
+    cs_status status = cs_nvlink_draw(&of->nvlink, "nvlink_mesh", n_devices, net, gpus, error);
     for (uint32_t b = 1; b < n_devices; b++)
         for (uint32_t a = 0; a < b; a++)
             cs_fabric_links(net, gpus[a], gpus[b], of->links * rate, of->nvlink.latency, true);

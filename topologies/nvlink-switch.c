@@ -34,9 +34,8 @@ static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t tar
 static cs_status add_links(const switch_params *params, cs_platform *platform, cs_error *error)
 {
     const uint32_t hub = platform->n_devices;
-    cs_status status = cs_platform_vertex(platform, hub, CS_VERTEX_SWITCH, error, "switch");
-    return status == CS_OK ? cs_platform_star(platform, params->bandwidth, params->latency, error)
-                           : status;
+    CS_TRY(cs_platform_vertex(platform, hub, CS_VERTEX_SWITCH, error, "switch"));
+    return cs_platform_star(platform, params->bandwidth, params->latency, error);
 }
 
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,

@@ -75,9 +75,7 @@ cs_status cs_platform_check_devices(const char *topology, uint32_t n_devices, cs
 cs_status cs_platform_init(cs_platform *platform, const char *topology, uint32_t n_devices,
                            uint64_t n_inner, uint64_t n_links, cs_error *error)
 {
-    cs_status status = cs_platform_check_devices(topology, n_devices, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_platform_check_devices(topology, n_devices, error));
     if (n_links >= MOST_LINKS || n_inner >= MOST_LINKS)
         return cs_error_add(error, CS_INVALID,
                             "topology %s: must have fewer than %u switches and links (got %" PRIu64

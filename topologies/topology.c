@@ -104,10 +104,8 @@ cs_status cs_topology_build(const cs_topology *kind, const void *params, uint32_
                             cs_platform *platform, cs_error *error)
 {
     cs_platform made;
-    cs_status status = kind->build(params, n_devices, &made, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_platform_number_links(&made, error);
+    CS_TRY(kind->build(params, n_devices, &made, error));
+    cs_status status = cs_platform_number_links(&made, error);
     if (status == CS_OK)
         *platform = made;
     else
@@ -133,10 +131,8 @@ cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devi
                              cs_platform *platform, cs_error *error)
 {
     cJSON *root;
-    cs_status status = cs_json_parse(name, text, strlen(text), &root, error);
-    if (status != CS_OK)
-        return status;
-    status = build_document(root, name, n_devices, platform, error);
+    CS_TRY(cs_json_parse(name, text, strlen(text), &root, error));
+    cs_status status = build_document(root, name, n_devices, platform, error);
     cJSON_Delete(root);
     if (status == CS_OK)
         platform->topology = name;

@@ -121,8 +121,8 @@ static cs_status fill(const torus_params *torus, const layout *measured, cs_plat
     *l = *measured;
     made->layout = l;
     made->route = route;
-    const cs_status status = name_empty_places(l, made, error);
-    return status == CS_OK ? add_links(torus, l, made, error) : status;
+    CS_TRY(name_empty_places(l, made, error));
+    return add_links(torus, l, made, error);
 }
 
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
@@ -133,14 +133,10 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
     uint64_t n_links = 0;
     uint32_t longest = 0;
     cs_platform made = {0};
-    cs_status status = cs_platform_check_devices("torus", n_devices, error);
-    if (status == CS_OK)
-        status = measure(torus, n_devices, &measured, &n_links, &longest, error);
-    if (status == CS_OK)
-        status = cs_platform_init(&made, "torus", n_devices, measured.n_places - n_devices, n_links,
-                                  error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_platform_check_devices("torus", n_devices, error));
+    CS_TRY(measure(torus, n_devices, &measured, &n_links, &longest, error));
+    CS_TRY(
+        cs_platform_init(&made, "torus", n_devices, measured.n_places - n_devices, n_links, error));
     made.longest_route = longest;
     return cs_platform_hand_over(fill(torus, &measured, &made, error), &made, platform);
 }

@@ -66,9 +66,7 @@ cs_status cs_pool_take(cs_pool *pool, int64_t bytes, cs_block *block, cs_error *
     if (bytes == 0)
         return CS_OK;
     if (!reuse(pool, bytes, block)) {
-        cs_status status = take_new(pool, bytes, block, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(take_new(pool, bytes, block, error));
     }
     pool->live += bytes;
     pool->peak = pool->live > pool->peak ? pool->live : pool->peak;

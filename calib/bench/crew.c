@@ -238,14 +238,10 @@ static cs_status simulate(cs_crew *crew, const char *path, cs_error *error)
 static cs_status make(cs_crew *crew, const char *path, cs_error *error)
 {
     const cs_scenario *scenario = crew->scenario;
-    cs_status status = cs_replayable_scenario(scenario, path, error);
-    if (status == CS_OK)
-        status = cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params,
-                                   &crew->graph, error);
-    if (status == CS_OK)
-        status = cs_replayable_kinds(crew, path, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_replayable_scenario(scenario, path, error));
+    CS_TRY(cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params, &crew->graph,
+                             error));
+    CS_TRY(cs_replayable_kinds(crew, path, error));
     size_t n = crew->graph.n_tasks + UINT64_C(1);
     crew->order = calloc(n, sizeof(*crew->order));
     crew->versions = calloc(n, sizeof(*crew->versions));
@@ -254,13 +250,9 @@ static cs_status make(cs_crew *crew, const char *path, cs_error *error)
     crew->n_states = (uint32_t)lround(scenario->job.optimizer_ratio);
     if (!crew->order || !crew->versions || !crew->readers || !crew->covers)
         return cs_error_no_memory(error);
-    status = count_covers(crew, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(count_covers(crew, error));
     find_readers(crew);
-    status = cs_replayable_tasks(crew, path, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_replayable_tasks(crew, path, error));
     return simulate(crew, path, error);
 }
 

@@ -216,8 +216,8 @@ static cs_status weigh(const group *g, bool keep)
                           .to_stride = g->stride,
                           .from_stride = t,
                           .flag = g->h.causal};
-    cs_status status = multiply(g, K, true, Q, false, W, t, f, g->h.scale, 0, 0, g->n);
-    return status == CS_OK ? soften(g, CS_BODY_weigh_forward, &work) : status;
+    CS_TRY(multiply(g, K, true, Q, false, W, t, f, g->h.scale, 0, 0, g->n));
+    return soften(g, CS_BODY_weigh_forward, &work);
 }
 
 /* o = w v */

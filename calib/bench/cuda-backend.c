@@ -219,9 +219,7 @@ static cs_status cuda_room(cs_bench *bench, int64_t *left, int64_t *all, cs_erro
 {
     size_t free_bytes, total;
     (void)bench;
-    cs_status status = CS_CUDA(cudaMemGetInfo(&free_bytes, &total), error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(CS_CUDA(cudaMemGetInfo(&free_bytes, &total), error));
     *left = (int64_t)free_bytes;
     *all = (int64_t)total;
     return CS_OK;
@@ -278,11 +276,9 @@ static cs_status copy_to_peer(cs_bench *bench, void *to, const void *from, int64
                               cs_error *error)
 {
     int peer;
-    cs_status status = find_peer(bench, &peer, error);
-    return status == CS_OK ? CS_CUDA(cudaMemcpyPeerAsync(to, peer, from, bench->index,
-                                                         (size_t)bytes, bench->stream),
-                                     error)
-                           : status;
+    CS_TRY(find_peer(bench, &peer, error));
+    return CS_CUDA(cudaMemcpyPeerAsync(to, peer, from, bench->index, (size_t)bytes, bench->stream),
+                   error);
 }
 
 static cs_status cuda_copy(cs_bench *bench, cs_copy copy, void *to, const void *from, int64_t bytes,
@@ -354,8 +350,8 @@ static cs_status cuda_run(cs_bench *bench, const cs_kernel *kernel, cs_pass pass
     cs_cuda_plan *plan;
     if (!library)
         return cs_device_run(&bench->launcher, kernel, pass, operands, error);
-    cs_status status = cs_cuda_plan_find(bench, kernel, pass, &plan, error);
-    return status == CS_OK ? library->run(bench, kernel, pass, plan, operands, error) : status;
+    CS_TRY(cs_cuda_plan_find(bench, kernel, pass, &plan, error));
+    return library->run(bench, kernel, pass, plan, operands, error);
 }
 
 static cs_status cuda_accumulate(cs_bench *bench, void *to, const void *from, int64_t elements,
@@ -384,9 +380,7 @@ static cs_status cuda_mark(cs_bench *bench, uint32_t mark, cs_error *error)
                            sizeof(*bench->marks)))
         return cs_error_no_memory(error);
     while (bench->n_marks <= mark) {
-        cs_status status = CS_CUDA(cudaEventCreate(&bench->marks[bench->n_marks]), error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(CS_CUDA(cudaEventCreate(&bench->marks[bench->n_marks]), error));
         bench->n_marks++;
     }
     return CS_CUDA(cudaEventRecord(bench->marks[mark], bench->stream), error);

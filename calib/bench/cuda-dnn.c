@@ -55,9 +55,8 @@ static cs_status describe_image(cudnnTensorDescriptor_t *made, const cs_kernel *
 
 static cs_status describe_ends(cs_cuda_plan *plan, const cs_kernel *kernel, cs_error *error)
 {
-    cs_status status = describe_image(&plan->in, kernel, cs_kernel_in(kernel, 0), error);
-    return status == CS_OK ? describe_image(&plan->out, kernel, cs_kernel_out(kernel), error)
-                           : status;
+    CS_TRY(describe_image(&plan->in, kernel, cs_kernel_in(kernel, 0), error));
+    return describe_image(&plan->out, kernel, cs_kernel_out(kernel), error);
 }
 
 /* ---- convolutions ---- */
@@ -267,10 +266,9 @@ static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, 
 static cs_status plan_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                            cs_cuda_plan *plan, cs_error *error)
 {
-    cs_status status = describe_conv(plan, kernel, error);
-    if (status == CS_OK)
-        status = propose(bench, kernel, pass, plan, error);
-    return status == CS_OK ? choose(bench, kernel, pass, 0, plan, error) : status;
+    CS_TRY(describe_conv(plan, kernel, error));
+    CS_TRY(propose(bench, kernel, pass, plan, error));
+    return choose(bench, kernel, pass, 0, plan, error);
 }
 
 static cudnnStatus_t start_conv(cs_bench *bench, cs_pass pass, const cs_cuda_plan *plan,
@@ -381,14 +379,10 @@ static cs_status plan_batch_norm(cs_bench *bench, const cs_kernel *kernel, cs_pa
     (void)bench, (void)pass;
     plan->workspace = widens(kernel) ? 4 * channels * (int64_t)sizeof(float) : 0;
     snprintf(plan->algorithm, sizeof(plan->algorithm), "cudnn spatial");
-    cs_status status = describe_ends(plan, kernel, error);
-    if (status == CS_OK)
-        status = CS_CUDNN(cudnnCreateTensorDescriptor(&plan->parameters), error);
-    if (status == CS_OK)
-        status = CS_CUDNN(
-            cudnnDeriveBNTensorDescriptor(plan->parameters, plan->in, CUDNN_BATCHNORM_SPATIAL),
-            error);
-    return status;
+    CS_TRY(describe_ends(plan, kernel, error));
+    CS_TRY(CS_CUDNN(cudnnCreateTensorDescriptor(&plan->parameters), error));
+    return CS_CUDNN(
+        cudnnDeriveBNTensorDescriptor(plan->parameters, plan->in, CUDNN_BATCHNORM_SPATIAL), error);
 }
 
 /* Scales as cuDNN reads them; shifts follow. */
@@ -428,9 +422,7 @@ static cs_status run_batch_norm(cs_bench *bench, const cs_kernel *kernel, cs_pas
     int64_t channels = cs_kernel_in(kernel, 0)->shape.dims[0];
     const float *scales;
     float *means = at->saved;
-    cs_status status = widen(bench, kernel, at, channels, &scales, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(widen(bench, kernel, at, channels, &scales, error));
     if (pass != CS_PASS_FORWARD)
         return batch_norm_input(bench, kernel, plan, at, scales, channels, error);
     return CS_CUDNN(cudnnBatchNormalizationForwardTraining(
@@ -450,15 +442,12 @@ static cs_status plan_mean_pool(cs_bench *bench, const cs_kernel *kernel, cs_pas
     window w = window_of(kernel);
     (void)bench, (void)pass;
     snprintf(plan->algorithm, sizeof(plan->algorithm), "cudnn pooling");
-    cs_status status = describe_ends(plan, kernel, error);
-    if (status == CS_OK)
-        status = CS_CUDNN(cudnnCreatePoolingDescriptor(&plan->pool), error);
-    if (status == CS_OK)
-        status = CS_CUDNN(
-            cudnnSetPoolingNdDescriptor(plan->pool, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING,
-                                        CUDNN_PROPAGATE_NAN, w.rank, w.kernel + 2, w.pad, w.stride),
-            error);
-    return status;
+    CS_TRY(describe_ends(plan, kernel, error));
+    CS_TRY(CS_CUDNN(cudnnCreatePoolingDescriptor(&plan->pool), error));
+    return CS_CUDNN(
+        cudnnSetPoolingNdDescriptor(plan->pool, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING,
+                                    CUDNN_PROPAGATE_NAN, w.rank, w.kernel + 2, w.pad, w.stride),
+        error);
 }
 
 /* cuDNN wants the output and the input in the backward of any pooling, though a mean's does not

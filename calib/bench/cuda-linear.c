@@ -143,10 +143,8 @@ static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, 
     cublasLtMatmulPreference_t preference = NULL;
     cublasLtMatmulHeuristicResult_t found;
     int n = 0;
-    cs_status status = CS_CUBLAS(cublasLtMatmulPreferenceCreate(&preference), error);
-    if (status != CS_OK)
-        return status;
-    status = set_preference(preference, kernel, p, limit, error);
+    CS_TRY(CS_CUBLAS(cublasLtMatmulPreferenceCreate(&preference), error));
+    cs_status status = set_preference(preference, kernel, p, limit, error);
     if (status == CS_OK)
         status =
             CS_CUBLAS(cublasLtMatmulAlgoGetHeuristic(bench->lt, plan->product, plan->a, plan->b,

@@ -53,9 +53,7 @@ cs_status cs_cuda_plan_find(cs_bench *bench, const cs_kernel *kernel, cs_pass pa
                             cs_cuda_plan **plan, cs_error *error)
 {
     uint32_t at = (uint32_t)(kernel->op - kernel->net->ops) * CS_N_PASSES + pass;
-    cs_status status = have_plans(bench, kernel->net->n_ops * CS_N_PASSES, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(have_plans(bench, kernel->net->n_ops * CS_N_PASSES, error));
     cs_cuda_plan *found = &bench->plans[at];
     if (!is_for(found, kernel)) {
         cs_cuda_plan_finish(found);

@@ -352,8 +352,8 @@ static cs_status entropy(const call *c, cs_pass pass)
                     .scale = 1 / (float)c->rows};
     cs_work sum = {.a = c->at->workspace, .y = c->at->out.data, .n = c->rows, .scale = work.scale};
     if (pass == CS_PASS_FORWARD) {
-        cs_status status = start(c, CS_BODY_entropy_forward, &work, c->rows);
-        return status == CS_OK ? start(c, CS_BODY_sum_up, &sum, 1) : status;
+        CS_TRY(start(c, CS_BODY_entropy_forward, &work, c->rows));
+        return start(c, CS_BODY_sum_up, &sum, 1);
     }
     work.y = c->at->grad_in[0].data;
     return start(c, CS_BODY_entropy_input, &work, c->rows);
@@ -370,8 +370,8 @@ static cs_status squares(const call *c, cs_pass pass)
     cs_work sum = {
         .a = c->at->workspace, .y = c->at->out.data, .n = SHARES, .scale = 1 / (float)c->in};
     if (pass == CS_PASS_FORWARD) {
-        cs_status status = start(c, CS_BODY_squares_forward, &work, SHARES);
-        return status == CS_OK ? start(c, CS_BODY_sum_up, &sum, 1) : status;
+        CS_TRY(start(c, CS_BODY_squares_forward, &work, SHARES));
+        return start(c, CS_BODY_sum_up, &sum, 1);
     }
     work.y = c->at->grad_in[0].data;
     work.scale = 2 / (float)c->in;

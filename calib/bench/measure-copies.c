@@ -36,10 +36,9 @@ static cs_status choose_size(buffers *at, cs_error *error)
 
 static cs_status allocate(buffers *at, void **data, cs_error *error)
 {
-    cs_status status = at->backend->allocate(at->bench, at->bytes, data, error);
-    return status == CS_OK ? at->backend->fill(at->bench, CS_FILL_NUMBERS, CS_PRECISION_FP32, *data,
-                                               at->bytes / 4, 1, error)
-                           : status;
+    CS_TRY(at->backend->allocate(at->bench, at->bytes, data, error));
+    return at->backend->fill(at->bench, CS_FILL_NUMBERS, CS_PRECISION_FP32, *data, at->bytes / 4, 1,
+                             error);
 }
 
 /* Host memory gets the device's random numbers. */

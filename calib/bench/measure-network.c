@@ -81,9 +81,7 @@ static cs_status find_longest(const cs_network_options *o, int64_t *max_bytes, c
             most /= 2;
     double need = o->wire->backend->own_memory ? 0 : 2.0 * here * (double)room_for(o, most);
     double least[] = {-(double)most, need - left}; /* of all nodes */
-    cs_status status = cs_wire_largest(o->wire, least, 2, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_wire_largest(o->wire, least, 2, error));
     o->wire->alike = least[1] > 0;
     if (o->wire->alike)
         return cs_error_add(error, CS_NO_MEMORY,
@@ -103,9 +101,7 @@ static cs_status find_longest(const cs_network_options *o, int64_t *max_bytes, c
 static cs_status allocate(cs_wire *wire, int64_t bytes, ring *made, cs_error *error)
 {
     void *data;
-    cs_status status = wire->backend->allocate(wire->bench, bytes, &data, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(wire->backend->allocate(wire->bench, bytes, &data, error));
     *made = (ring){data, bytes, 0};
     return wire->backend->fill(wire->bench, CS_FILL_ZERO, CS_PRECISION_FP32, data, bytes / 4, 0,
                                error);

@@ -129,9 +129,7 @@ static cs_status ask_library(measurement *m, uint32_t op, cs_pass pass, work_key
     cs_kernel kernel = {o->net, &o->net->ops[op], o->batch, o->precision};
     const char *algorithm;
     int64_t bytes;
-    cs_status status = o->backend->workspace(o->bench, &kernel, pass, &bytes, &algorithm, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(o->backend->workspace(o->bench, &kernel, pass, &bytes, &algorithm, error));
     at->workspace = bytes > at->workspace ? bytes : at->workspace;
     at->algorithms[pass] = algorithm;
     *workspace = bytes;
@@ -169,10 +167,8 @@ static cs_status kernel_done(void *context, uint32_t op, cs_piece piece, cs_pass
                              cs_error *error)
 {
     measurement *m = context;
-    cs_status status = m->learning ? learn(m, op, piece, pass, error) : CS_OK;
-    if (status == CS_OK)
-        status = m->options->backend->mark(m->options->bench, ++m->marks, error);
-    return status;
+    CS_TRY(m->learning ? learn(m, op, piece, pass, error) : CS_OK);
+    return m->options->backend->mark(m->options->bench, ++m->marks, error);
 }
 
 /* ---- steps ---- */
@@ -187,10 +183,9 @@ static double now(void)
 static cs_status start_kernels(measurement *m, cs_error *error)
 {
     void *parameters = m->part.parameters.data;
-    cs_status status = cs_part_forward(&m->trainer, &m->part, parameters, &m->activations, error);
-    if (status == CS_OK)
-        status = cs_part_backward(&m->trainer, &m->part, parameters, &m->activations, error);
-    return status == CS_OK ? cs_part_update(&m->trainer, &m->part, parameters, error) : status;
+    CS_TRY(cs_part_forward(&m->trainer, &m->part, parameters, &m->activations, error));
+    CS_TRY(cs_part_backward(&m->trainer, &m->part, parameters, &m->activations, error));
+    return cs_part_update(&m->trainer, &m->part, parameters, error);
 }
 
 /* While a device waits for work, the time between two kernels is the host's: in small steps it gets a
@@ -264,11 +259,8 @@ static cs_status warm_up(measurement *m, cs_measure_report *report, cs_error *er
     uint32_t n = 0;
     m->learning = true;
     for (;;) {
-        cs_status status = do_step(m, error);
-        if (status == CS_OK)
-            status = go_on(m, "warming up", error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(do_step(m, error));
+        CS_TRY(go_on(m, "warming up", error));
         report->warm_up++;
         sum += step_time(m);
         n++;
@@ -355,20 +347,15 @@ static cs_status repeat(measurement *m, cs_measure_report *report, cs_error *err
     double spent = 0;
     uint32_t next = FIRST_LOOK;
     for (;;) {
-        cs_status status = have_samples(m, error);
-        if (status == CS_OK)
-            status = do_step(m, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(have_samples(m, error));
+        CS_TRY(do_step(m, error));
         take_samples(m);
         spent += step_time(m);
         bool last = elapsed(m) >= m->options->time_limit;
-        status = go_on(m, "measuring", error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(go_on(m, "measuring", error));
         if ((m->n_samples < next || spent < pace_of(m)->samples) && !last)
             continue;
-        status = judge(m, &report->unsettled, error);
+        cs_status status = judge(m, &report->unsettled, error);
         if (status != CS_OK || report->unsettled == 0 || last)
             return status;
         next = m->n_samples + m->n_samples / 4;

@@ -186,9 +186,7 @@ static cs_status measure_batch(const subject *s, uint32_t batch, cs_costs *costs
     cs_measure_report report = {0};
     cs_accelerator_none(&none);
     cs_net_options how = {.batch_size = batch, .device = &none, .source = "none"};
-    cs_status status = cs_net_chain_find(s->net, &how, &chain, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_net_chain_find(s->net, &how, &chain, error));
     cs_measure_options options = {.backend = s->backend,
                                   .bench = s->bench,
                                   .net = s->net,
@@ -200,7 +198,7 @@ static cs_status measure_batch(const subject *s, uint32_t batch, cs_costs *costs
                                   .time_limit = cs_time_seconds(s->request->time_limit),
                                   .source = s->source,
                                   .progress = s->progress};
-    status = measure_beside(&options, s->request->processes, costs, &report, error);
+    cs_status status = measure_beside(&options, s->request->processes, costs, &report, error);
     cs_net_chain_finish(&chain);
     if (status == CS_OK)
         status = add_memory(s, batch, &report, costs, error);

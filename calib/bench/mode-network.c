@@ -83,9 +83,7 @@ static cs_status add_source(const cs_request *request, const cs_wire *wire, cs_c
                              .notes = notes,
                              .driver = "",
                              .clock = ""};
-    cs_status status = describe_places(wire, places, sizeof(places), error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(describe_places(wire, places, sizeof(places), error));
     snprintf(notes, sizeof(notes), "%s%s%s", request->notes, request->notes[0] ? "; " : "", places);
     wire->backend->describe(wire->bench, &source);
     source.libraries = cs_wire_library(wire, library, sizeof(library));

@@ -175,14 +175,12 @@ static cs_status save(const cs_worker *worker, const cs_request *request, runs *
     const cs_crew *crew = worker->crew;
     cs_trace trace = {0};
     uint32_t chosen = 0;
-    cs_status status = choose_run(all, &chosen, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(choose_run(all, &chosen, error));
     const cs_notes notes = notes_of(all, chosen, crew->graph.n_tasks);
     cJSON *provenance = provenance_of(worker, request, all);
     char *text = provenance ? cs_json_print(provenance) : NULL;
-    status = text ? cs_measured_trace(crew, &notes, all->resident, &trace, error)
-                  : cs_error_no_memory(error);
+    cs_status status = text ? cs_measured_trace(crew, &notes, all->resident, &trace, error)
+                            : cs_error_no_memory(error);
     if (status == CS_OK)
         status = write_file(crew, &trace, text, request->output, error);
     cs_trace_finish(&trace);

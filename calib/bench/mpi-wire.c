@@ -35,12 +35,10 @@ static cs_status find_leader(const cs_wire *wire, uint32_t *leader, cs_error *er
 {
     MPI_Comm node;
     int lowest = (int)wire->rank;
-    cs_status status = check(
+    CS_TRY(check(
         MPI_Comm_split_type(members_of(wire), MPI_COMM_TYPE_SHARED, lowest, MPI_INFO_NULL, &node),
-        "MPI_Comm_split_type", error);
-    if (status != CS_OK)
-        return status;
-    status = check(MPI_Bcast(&lowest, 1, MPI_INT, 0, node), "MPI_Bcast", error);
+        "MPI_Comm_split_type", error));
+    cs_status status = check(MPI_Bcast(&lowest, 1, MPI_INT, 0, node), "MPI_Bcast", error);
     *leader = (uint32_t)lowest;
     cs_status freed = check(MPI_Comm_free(&node), "MPI_Comm_free", status == CS_OK ? error : NULL);
     return status == CS_OK ? freed : status;
@@ -76,16 +74,11 @@ static cs_status find_nodes(cs_wire *wire, cs_error *error)
 cs_status cs_wire_open(cs_wire *wire, cs_error *error)
 {
     int rank, size;
-    cs_status status = check(MPI_Init(NULL, NULL), "MPI_Init", error);
-    if (status == CS_OK)
-        status = check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
-                       "MPI_Comm_set_errhandler", error);
-    if (status == CS_OK)
-        status = check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank", error);
-    if (status == CS_OK)
-        status = check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size", error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check(MPI_Init(NULL, NULL), "MPI_Init", error));
+    CS_TRY(check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+                 "MPI_Comm_set_errhandler", error));
+    CS_TRY(check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank", error));
+    CS_TRY(check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size", error));
     *wire = (cs_wire){
         .rank = (uint32_t)rank, .size = (uint32_t)size, .group = MPI_Comm_c2f(MPI_COMM_WORLD)};
     return find_nodes(wire, error);
@@ -317,10 +310,9 @@ static cs_status have_room(cs_wire *wire, int which, int64_t bytes, cs_error *er
 /* The device's data in the host's memory. */
 static cs_status fetch(cs_wire *wire, int which, const void *data, int64_t bytes, cs_error *error)
 {
-    cs_status status = have_room(wire, which, bytes, error);
-    return status == CS_OK ? wire->backend->copy(wire->bench, CS_COPY_FROM_DEVICE,
-                                                 wire->host[which], data, bytes, error)
-                           : status;
+    CS_TRY(have_room(wire, which, bytes, error));
+    return wire->backend->copy(wire->bench, CS_COPY_FROM_DEVICE, wire->host[which], data, bytes,
+                               error);
 }
 
 cs_status cs_wire_send(cs_wire *wire, uint32_t to, const void *data, int64_t bytes, cs_error *error)
@@ -329,8 +321,8 @@ cs_status cs_wire_send(cs_wire *wire, uint32_t to, const void *data, int64_t byt
         return wire->carrier->send(wire, to, data, bytes, error);
     if (!is_apart(wire))
         return send(wire, to, data, bytes, error);
-    cs_status status = fetch(wire, 0, data, bytes, error);
-    return status == CS_OK ? send(wire, to, wire->host[0], bytes, error) : status;
+    CS_TRY(fetch(wire, 0, data, bytes, error));
+    return send(wire, to, wire->host[0], bytes, error);
 }
 
 cs_status cs_wire_receive(cs_wire *wire, uint32_t from, void *data, int64_t bytes, cs_error *error)
@@ -339,12 +331,9 @@ cs_status cs_wire_receive(cs_wire *wire, uint32_t from, void *data, int64_t byte
         return wire->carrier->receive(wire, from, data, bytes, error);
     if (!is_apart(wire))
         return receive(wire, from, data, bytes, error);
-    cs_status status = have_room(wire, 1, bytes, error);
-    if (status == CS_OK)
-        status = receive(wire, from, wire->host[1], bytes, error);
-    return status == CS_OK ? wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, data,
-                                                 wire->host[1], bytes, error)
-                           : status;
+    CS_TRY(have_room(wire, 1, bytes, error));
+    CS_TRY(receive(wire, from, wire->host[1], bytes, error));
+    return wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, data, wire->host[1], bytes, error);
 }
 
 cs_status cs_wire_window(cs_wire *wire, bool sends, uint32_t peer, void *const *data, uint32_t n,
@@ -383,10 +372,8 @@ cs_status cs_wire_collective(cs_wire *wire, cs_cost_collective collective, const
 static cs_status make_group(const int *ranks, uint32_t n, cs_wire_group *made, cs_error *error)
 {
     MPI_Group all, some;
-    cs_status status = check(MPI_Comm_group(MPI_COMM_WORLD, &all), "MPI_Comm_group", error);
-    if (status != CS_OK)
-        return status;
-    status = check(MPI_Group_incl(all, (int)n, ranks, &some), "MPI_Group_incl", error);
+    CS_TRY(check(MPI_Comm_group(MPI_COMM_WORLD, &all), "MPI_Comm_group", error));
+    cs_status status = check(MPI_Group_incl(all, (int)n, ranks, &some), "MPI_Group_incl", error);
     if (status == CS_OK) {
         status = check(MPI_Comm_create_group(MPI_COMM_WORLD, some, 0, &made->members),
                        "MPI_Comm_create_group", error);
@@ -441,10 +428,7 @@ cs_status cs_wire_sum(cs_wire *wire, const cs_wire_group *group, void *data, int
         return cs_wire_collective(wire, CS_COST_ALL_REDUCE, data, data, bytes, error);
     if (!is_apart(wire))
         return sum_in(group->members, data, bytes, error);
-    cs_status status = fetch(wire, 1, data, bytes, error);
-    if (status == CS_OK)
-        status = sum_in(group->members, wire->host[1], bytes, error);
-    return status == CS_OK ? wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, data,
-                                                 wire->host[1], bytes, error)
-                           : status;
+    CS_TRY(fetch(wire, 1, data, bytes, error));
+    CS_TRY(sum_in(group->members, wire->host[1], bytes, error));
+    return wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, data, wire->host[1], bytes, error);
 }

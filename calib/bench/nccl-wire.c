@@ -24,9 +24,7 @@ static cs_status identify(const cs_wire *wire, double *number, cs_error *error)
 {
     struct cudaDeviceProp gpu;
     uint64_t bits = 0;
-    cs_status status = CS_CUDA(cudaGetDeviceProperties(&gpu, wire->bench->index), error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(CS_CUDA(cudaGetDeviceProperties(&gpu, wire->bench->index), error));
     for (size_t i = 0; i < sizeof(gpu.uuid.bytes); i++)
         bits = bits * UINT64_C(1099511628211) + (unsigned char)gpu.uuid.bytes[i];
     *number = 1 + (double)(bits >> 16);

@@ -52,15 +52,15 @@ static cs_status read_fields(const char *name, cs_request *request, const cJSON 
 cs_status cs_request_read(const char *name, const char *text, size_t length, cs_request *request,
                           cJSON **root, cs_arena *arena, cs_error *error)
 {
-    cs_status status = cs_json_parse(name, text, length, root, error);
-    return status == CS_OK ? read_fields(name, request, *root, arena, error) : status;
+    CS_TRY(cs_json_parse(name, text, length, root, error));
+    return read_fields(name, request, *root, arena, error);
 }
 
 cs_status cs_request_load(const char *path, cs_request *request, cJSON **root, cs_arena *arena,
                           cs_error *error)
 {
-    cs_status status = cs_json_load(path, root, error);
-    return status == CS_OK ? read_fields(path, request, *root, arena, error) : status;
+    CS_TRY(cs_json_load(path, root, error));
+    return read_fields(path, request, *root, arena, error);
 }
 
 cs_status cs_request_save(const cs_request *request, const cs_costs *measured, cs_error *error)
@@ -70,9 +70,7 @@ cs_status cs_request_save(const cs_request *request, const cs_costs *measured, c
     struct stat info;
     cs_status status = CS_OK;
     if (stat(request->output, &info) == 0 && S_ISREG(info.st_mode)) /* a device has nothing yet */
-        status = cs_costs_load(request->output, &all, error);
-    if (status != CS_OK)
-        return status;
+        CS_TRY(cs_costs_load(request->output, &all, error));
     status = cs_costs_merge(&all, measured, error);
     if (status == CS_OK)
         status = cs_costs_save(&all, request->output, error);

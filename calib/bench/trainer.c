@@ -452,13 +452,10 @@ static cs_status run_pass(cs_trainer *trainer, uint32_t p, cs_pass pass, cs_oper
     cs_kernel kernel = {trainer->net, &trainer->net->ops[p], trainer->batch, trainer->precision};
     const char *algorithm;
     int64_t bytes;
-    cs_status status = backend->workspace(trainer->bench, &kernel, pass, &bytes, &algorithm, error);
-    if (status == CS_OK)
-        status = cs_pool_take(trainer->pool, bytes, &trainer->workspace, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(backend->workspace(trainer->bench, &kernel, pass, &bytes, &algorithm, error));
+    CS_TRY(cs_pool_take(trainer->pool, bytes, &trainer->workspace, error));
     operands->workspace = trainer->workspace.data;
-    status = backend->run(trainer->bench, &kernel, pass, operands, error);
+    cs_status status = backend->run(trainer->bench, &kernel, pass, operands, error);
     cs_pool_give(trainer->pool, &trainer->workspace);
     return status == CS_OK ? observe(trainer, p, CS_PIECE_OPERATOR, pass, error) : status;
 }
@@ -701,9 +698,8 @@ static cs_status have_gradient(cs_trainer *trainer, const cs_op *op, cs_activati
     bool is_loss = op->kind == CS_OP_CROSS_ENTROPY || op->kind == CS_OP_SQUARED_ERROR;
     if (is_loss || gradient_of(trainer, at, op->output)->block.data)
         return CS_OK;
-    cs_status status = take_gradient(trainer, at, op->output, error);
-    return status == CS_OK ? zero_gradient(trainer, gradient_of(trainer, at, op->output), error)
-                           : status;
+    CS_TRY(take_gradient(trainer, at, op->output, error));
+    return zero_gradient(trainer, gradient_of(trainer, at, op->output), error);
 }
 
 static cs_status backward_op(cs_trainer *trainer, const cs_part *part, uint32_t p, void *parameters,

@@ -80,9 +80,7 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
         calloc(n_stages * (graph->n_batches + UINT64_C(2)), sizeof(*worker->last_reader));
     if (!worker->stages || !worker->activations || !worker->last_reader)
         return cs_error_no_memory(error);
-    cs_status status = cs_crew_chain(worker->crew->scenario, &worker->chain, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_crew_chain(worker->crew->scenario, &worker->chain, error));
     worker->trainer = (cs_trainer){.backend = worker->backend,
                                    .bench = worker->bench,
                                    .pool = &worker->pool,
@@ -90,7 +88,7 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
                                    .chain = &worker->chain,
                                    .batch = worker->crew->scenario->job.micro_samples,
                                    .n_states = worker->crew->n_states};
-    status = cs_trainer_init(&worker->trainer, error);
+    cs_status status = cs_trainer_init(&worker->trainer, error);
     if (status == CS_OK)
         status = open_stages(worker, error);
     if (status == CS_OK)
@@ -216,15 +214,13 @@ static cs_status forward(cs_worker *worker, uint32_t task, uint32_t position, cs
     const cs_class *cls = cs_graph_class(&crew->graph, task);
     cs_stage_state *stage = &worker->stages[cls->stage];
     cs_activations *at = activations_of(worker, cls->stage, crew->graph.tasks[task].item);
-    cs_status status = have_activations(worker, at, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(have_activations(worker, at, error));
     uint32_t front = cls->stage - 1; /* none: too large */
     cs_activations *before = neighbour(worker, front, crew->graph.tasks[task].item);
     if (before)
         cs_part_hand_output(&worker->trainer, &worker->stages[front].part, before, at);
-    status = cs_part_forward(&worker->trainer, &stage->part,
-                             weights_at(stage, crew->versions[task]), at, error);
+    cs_status status = cs_part_forward(&worker->trainer, &stage->part,
+                                       weights_at(stage, crew->versions[task]), at, error);
     drop_version(worker, cls->stage, crew->versions[task], position);
     return status;
 }

@@ -88,9 +88,7 @@ static cs_status add_layers(const cs_chain_options *options, cs_chain *chain, cs
     for (uint32_t l = 0; l < chain->n_layers; l++) {
         cs_layer_sum sum;
         addend one;
-        cs_status status = sum_layer(options, l, &sum, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(sum_layer(options, l, &sum, error));
         if (!addend_of(options, &sum, &one) || !add(chain, l, &one) ||
             (l > 0 && !cross(options, chain, l, sum.input_bytes)))
             return cs_error_add(error, CS_OVERFLOW,

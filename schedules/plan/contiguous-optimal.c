@@ -170,10 +170,8 @@ static cs_status plan(const cs_chain *chain, const void *params, cs_planned *pla
     search s;
     cs_time low, high;
     (void)params;
-    cs_status status = limits(chain, &low, &high, error);
-    if (status != CS_OK)
-        return status;
-    status = search_init(&s, chain, error);
+    CS_TRY(limits(chain, &low, &high, error));
+    cs_status status = search_init(&s, chain, error);
     if (status == CS_OK)
         status = find(&s, low, high, planned, error);
     cs_arena_finish(&s.arena);

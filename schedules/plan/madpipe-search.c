@@ -40,12 +40,9 @@ static cs_status try_target(const cs_chain *chain, const cs_madpipe_options *opt
                             cs_error *error)
 {
     cs_madpipe_allocation one = {0};
-    cs_status status = cs_chain_step(chain, "madpipe", found->n_targets++,
-                                     (uint64_t)options->iterations + options->scan, error);
-    if (status == CS_OK)
-        status = cs_madpipe_dp(chain, options, target, &one, &found->work, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_chain_step(chain, "madpipe", found->n_targets++,
+                         (uint64_t)options->iterations + options->scan, error));
+    CS_TRY(cs_madpipe_dp(chain, options, target, &one, &found->work, error));
     *promised = one.plan.n_stages > 0 ? one.promised : CS_TIME_MAX;
     if (one.plan.n_stages == 0 || add(found, &one))
         return CS_OK;
@@ -61,9 +58,7 @@ static cs_status bisect(const cs_chain *chain, const cs_madpipe_options *options
     cs_time target = low;
     for (uint32_t i = 0; i < options->iterations && low < *high; i++) {
         cs_time promised;
-        cs_status status = try_target(chain, options, target, found, &promised, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(try_target(chain, options, target, found, &promised, error));
         if (promised > target)
             low = target + 1;
         *high = promised < *high ? promised : *high;
@@ -105,14 +100,12 @@ cs_status cs_madpipe_allocate(const cs_chain *chain, const cs_madpipe_options *o
 {
     cs_madpipe_allocations made = {0};
     cs_time total, best;
-    cs_status status = cs_madpipe_total(chain, &total, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_madpipe_total(chain, &total, error));
     cs_time load = cs_chain_load(chain, 0, chain->n_layers);
     cs_time low = load / chain->n_devices + (load % chain->n_devices != 0);
     low = low > 0 ? low : 1;
     best = total + 1;
-    status = bisect(chain, options, low, &best, &made, error);
+    cs_status status = bisect(chain, options, low, &best, &made, error);
     if (status == CS_OK && made.n == 0)
         status = try_target(chain, options, total, &made, &best, error);
     if (status == CS_OK && best < CS_TIME_MAX)

@@ -119,9 +119,7 @@ cs_status cs_pattern_1f1b_fit(const cs_chain *chain, const cs_plan *plan, cs_pat
                               cs_error *error)
 {
     cs_time low, high;
-    cs_status status = measure(chain, plan, &low, &high, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(measure(chain, plan, &low, &high, error));
     low = low > 1 ? low : 1;
     high = high > 1 ? high : 1;
     uint32_t s = misfit(chain, plan, high);

@@ -143,9 +143,7 @@ static cs_status take_operations(const cs_list *list, const cs_json_place *up, r
     const operation_fields *const *items = list->items;
     for (uint32_t i = 0; i < list->n; i++) {
         cs_json_place at = {.up = &place, .index = (int)i};
-        cs_status status = take_operation(items[i], &at, r, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(take_operation(items[i], &at, r, error));
     }
     return check_complete(r, &place, error);
 }

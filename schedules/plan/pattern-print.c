@@ -124,9 +124,7 @@ cs_status cs_pattern_print_gantt(const cs_chain *chain, const cs_plan *plan,
 {
     cs_pattern_rows rows = {0};
     char period[CS_UNITS_TEXT_BYTES];
-    cs_status status = cs_pattern_rows_make(chain, plan, pattern, &rows, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_pattern_rows_make(chain, plan, pattern, &rows, error));
     fprintf(out, "F2+3: forward of stage 2, shift 3; B: backward; >: its output to the next stage; "
                  "<: the gradient back\n");
     fprintf(out, "%-11s 0%*s\n", "", GANTT_COLUMNS, time_text(pattern->period, period));

@@ -128,9 +128,7 @@ static cs_status add_stages(const cs_list *list, const cs_json_place *root, cons
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < list->n; i++) {
         cs_json_place at = {.up = &place, .index = (int)i};
-        cs_status status = add_stage(stages[i], &at, model, plan, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(add_stage(stages[i], &at, model, plan, error));
     }
     const uint32_t end = plan->stages[plan->n_stages - 1].end_layer;
     if (end == model->n_layers)

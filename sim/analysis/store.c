@@ -122,10 +122,8 @@ cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_er
     const cs_h5_table path = {"critical_path", "step",
                               path_columns,    analysis->n_steps,
                               analysis->steps, .row_size = sizeof(*analysis->steps)};
-    cs_status status = store_figures(file, analysis, error);
-    if (status == CS_OK)
-        status = cs_h5_write_table(file, &devices, error);
-    if (status == CS_OK)
-        status = cs_h5_write_table(file, &path, error);
-    return status == CS_OK ? store_staleness(file, &analysis->staleness, error) : status;
+    CS_TRY(store_figures(file, analysis, error));
+    CS_TRY(cs_h5_write_table(file, &devices, error));
+    CS_TRY(cs_h5_write_table(file, &path, error));
+    return store_staleness(file, &analysis->staleness, error);
 }

@@ -41,6 +41,15 @@ typedef enum cs_status {
 #define CS_MUST_CHECK       __attribute__((warn_unused_result))
 #define CS_PRINTF(fmt, arg) __attribute__((format(printf, fmt, arg)))
 
+/* Passes a failure on: "CS_TRY(cs_json_load(path, &root, error));" returns what the call did unless
+ * that is CS_OK. For functions with nothing to clean up. */
+#define CS_TRY(call)                                                                               \
+    do {                                                                                           \
+        const cs_status cs_tried = (call);                                                         \
+        if (cs_tried != CS_OK)                                                                     \
+            return cs_tried;                                                                       \
+    } while (0)
+
 enum { CS_ERROR_TEXT_BYTES = 4096, CS_ERROR_PLACES = 64 };
 
 typedef struct cs_error {

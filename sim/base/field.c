@@ -195,9 +195,7 @@ static cs_status read_text_number(const cs_field *field, const cJSON *value,
         }
     }
     bool known = false;
-    cs_status status = find_name(text, field, place, &known, number, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find_name(text, field, place, &known, number, error));
     if (!known && !has_unit(field))
         return wrong_type(field, value, place, error);
     cs_error unit_error;
@@ -225,9 +223,7 @@ static cs_status store_number(const cs_field *field, const cJSON *value, const c
                               void *member, cs_error *error)
 {
     double number = 0;
-    cs_status status = read_number(field, value, place, &number, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(read_number(field, value, place, &number, error));
     if (field->type == CS_FIELD_TIME) {
         if (!cs_time_from_seconds(number, member))
             return wrong_type(field, value, place, error);
@@ -323,14 +319,12 @@ static cs_status store_list(const cs_field *field, const cJSON *value, const cs_
     if (!one && !cJSON_IsArray(value))
         return wrong_type(field, value, place, error);
     cs_list list = {.n = one ? 1 : (uint32_t)cJSON_GetArraySize(value), .one = one};
-    cs_status status = one ? CS_OK : check_length(field, list.n, place, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(one ? CS_OK : check_length(field, list.n, place, error));
     list.items = cs_arena_alloc(arena, list.n, cs_field_size(field->of));
     if (!list.items)
         return cs_error_no_memory(error);
-    status = one ? store(field->of, value, place, list.items, arena, error)
-                 : store_elements(field->of, value, place, list.items, arena, error);
+    cs_status status = one ? store(field->of, value, place, list.items, arena, error)
+                           : store_elements(field->of, value, place, list.items, arena, error);
     if (status == CS_OK)
         *member = list;
     return status;

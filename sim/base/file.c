@@ -73,10 +73,8 @@ cs_status cs_file_read(const char *path, size_t limit, char **text, size_t *leng
     int fd = -1;
     char *bytes = NULL;
     size_t count = 0;
-    cs_status status = open_input(path, &fd, error);
-    if (status != CS_OK)
-        return status;
-    status = read_all(fd, path, limit, &bytes, &count, error);
+    CS_TRY(open_input(path, &fd, error));
+    cs_status status = read_all(fd, path, limit, &bytes, &count, error);
     close(fd); /* nothing was written: its result says nothing */
     if (status != CS_OK) {
         free(bytes);
@@ -234,9 +232,7 @@ static cs_status flush_folder(const char *path, cs_error *error)
 
 static cs_status publish(cs_file_draft *draft, cs_error *error)
 {
-    cs_status status = flush(draft->temporary, draft->path, O_RDONLY, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(flush(draft->temporary, draft->path, O_RDONLY, error));
     if (rename(draft->temporary, draft->path) != 0)
         return cs_error_system(error, CS_IO, draft->path,
                                "cannot rename the finished file to this name", errno);
@@ -301,10 +297,8 @@ cs_status cs_file_write(const char *path, const char *text, size_t length, cs_er
             return cs_error_system(error, CS_IO, "standard output", "cannot write", errno);
         return CS_OK;
     }
-    cs_status status = cs_file_draft_begin(&draft, path, error);
-    if (status != CS_OK)
-        return status;
-    status = write_draft(&draft, text, length, error);
+    CS_TRY(cs_file_draft_begin(&draft, path, error));
+    cs_status status = write_draft(&draft, text, length, error);
     if (status != CS_OK) {
         cs_file_draft_drop(&draft);
         return status;

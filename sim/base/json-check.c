@@ -187,9 +187,7 @@ static cs_status check_string(checker *c, bool keep)
 {
     const char *start = c->at++;
     while (c->at < c->end && *c->at != '"') {
-        cs_status status = *c->at == '\\' ? check_escape(c, keep) : check_character(c, keep);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(*c->at == '\\' ? check_escape(c, keep) : check_character(c, keep));
     }
     if (c->at == c->end)
         return fail(c, start, "the string that begins here has no end");
@@ -281,9 +279,7 @@ static cs_status check_key(checker *c)
         return cs_error_no_memory(c->error);
     key *added = &c->keys[c->n_keys];
     *added = (key){.where = c->at, .offset = c->n_bytes};
-    cs_status status = check_string(c, true);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check_string(c, true));
     added->length = c->n_bytes - added->offset;
     c->n_keys++;
     return take(c, ':') ? CS_OK : unexpected(c, c->at, "\":\" after the key");
@@ -321,9 +317,7 @@ static cs_status check_array(checker *c, int depth)
         skip_space(c);
         if (c->at < c->end && *c->at == ']')
             return fail(c, c->at, "no comma may stand before \"]\"");
-        cs_status status = check_value(c, depth);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(check_value(c, depth));
     } while (take(c, ','));
     return take(c, ']') ? CS_OK : unexpected(c, c->at, "\",\" or \"]\"");
 }

@@ -190,13 +190,11 @@ cs_status cs_json_set(cJSON *root, const char *pointer, const char *text, const 
 {
     setter s = {.origin = origin, .pointer = pointer, .error = error, .rest = pointer, .depth = 1};
     cJSON *value = NULL, *parent = NULL, *child = NULL;
-    cs_status status = check_pointer(&s);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check_pointer(&s));
     s.token = malloc(strlen(pointer) + 1);
     if (!s.token)
         return cs_error_no_memory(error);
-    status = read_value(&s, text, &value);
+    cs_status status = read_value(&s, text, &value);
     if (status == CS_OK)
         status = walk(&s, root, &parent, &child);
     if (status == CS_OK)

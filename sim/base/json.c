@@ -32,9 +32,7 @@ cs_status cs_json_parse(const char *name, const char *text, size_t length, cJSON
         text += 3;
         length -= 3;
     }
-    cs_status status = cs_json_check(name, text, length, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_json_check(name, text, length, error));
     cs_number_locale locale = cs_number_locale_enter();
     cJSON *parsed = parse(text, length);
     cs_number_locale_leave(locale);

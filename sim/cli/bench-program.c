@@ -252,8 +252,8 @@ static cs_status start_together(const char *launcher, uint32_t processes,
     for (size_t i = 0; i < PROGRAM_WORDS; i++)
         words[count++] = program[i];
     words[count] = NULL;
-    cs_status status = check_alone(error);
-    return status == CS_OK ? start(words, true, error) : status;
+    CS_TRY(check_alone(error));
+    return start(words, true, error);
 }
 
 cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t processes,
@@ -261,18 +261,14 @@ cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t p
 {
     char program[PATH_MAX];
     cs_temporary file;
-    cs_status status = find(backend, program, sizeof(program), error);
-    if (status == CS_OK)
-        status = check_output(request, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find(backend, program, sizeof(program), error));
+    CS_TRY(check_output(request, error));
     if (!add_texts(arguments, request))
         return cs_error_no_memory(error);
-    status = write_request(request, &file, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(write_request(request, &file, error));
     const char *const words[] = {program, mode, file.path, NULL};
-    status = processes > 0 ? start_together(launcher_of(arguments), processes, words, error)
+    cs_status status = processes > 0
+                           ? start_together(launcher_of(arguments), processes, words, error)
                            : start(words, false, error);
     cs_temporary_remove(&file);
     return status;

@@ -144,9 +144,7 @@ static cs_status check(const cs_arguments *arguments, bool network, cs_error *er
 static cs_status add_count(const cs_arguments *arguments, const char *option, const char *key,
                            uint32_t fallback, uint32_t *value, cJSON *request, cs_error *error)
 {
-    cs_status status = cs_arguments_count(arguments, option, fallback, value, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_arguments_count(arguments, option, fallback, value, error));
     return cJSON_AddNumberToObject(request, key, *value) ? CS_OK : cs_error_no_memory(error);
 }
 
@@ -282,11 +280,9 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
         return cs_error_add(error, CS_USAGE,
                             "calibrate: measure \"compute\" or \"network\" (got \"%s\")",
                             arguments->words[0]);
-    cs_status status = check(arguments, network, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check(arguments, network, error));
     cJSON *request = cJSON_CreateObject();
-    status = request ? CS_OK : cs_error_no_memory(error);
+    cs_status status = request ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK)
         status = cs_arguments_choice(arguments, "backend", backends, &backend, error);
     if (status == CS_OK && cs_arguments_value(arguments, "backend") && network != (backend >= 2))

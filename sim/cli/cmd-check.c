@@ -111,11 +111,9 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 {
     cs_scenario scenario = {0};
     cs_graph graph = {0};
-    cs_status status = check_options(arguments, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check_options(arguments, error));
     const bool json = cs_arguments_flag(arguments, "json");
-    status = cs_scenario_from(context, arguments, &scenario, error);
+    cs_status status = cs_scenario_from(context, arguments, &scenario, error);
     if (status == CS_OK)
         cs_log_each(&context->log, CS_LOG_WARNING, &scenario.warnings);
     if (status == CS_OK)

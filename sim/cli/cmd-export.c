@@ -50,10 +50,8 @@ static cs_status draw(const char *text, size_t length, const char *output, const
 {
     cs_temporary input = {0};
     cs_file_draft draft;
-    cs_status status = cs_file_draft_begin(&draft, output, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_temporary_file(&input, "sim-export", text, length, error);
+    CS_TRY(cs_file_draft_begin(&draft, output, error));
+    cs_status status = cs_temporary_file(&input, "sim-export", text, length, error);
     if (status == CS_OK)
         status = run_graphviz(format, input.path, draft.temporary, error);
     if (status == CS_OK)
@@ -83,11 +81,9 @@ static cs_status write_picture(const cs_platform *platform, const char *output, 
 {
     size_t length = 0;
     char *text;
-    cs_status status = dot_text(platform, &text, &length, error);
-    if (status != CS_OK)
-        return status;
-    status = strcmp(format, "dot") == 0 ? cs_file_write(output, text, length, error)
-                                        : draw(text, length, output, format, error);
+    CS_TRY(dot_text(platform, &text, &length, error));
+    cs_status status = strcmp(format, "dot") == 0 ? cs_file_write(output, text, length, error)
+                                                  : draw(text, length, output, format, error);
     free(text);
     return status;
 }
@@ -95,14 +91,12 @@ static cs_status write_picture(const cs_platform *platform, const char *output, 
 static cs_status write_json(const cs_platform *platform, const char *output, cs_error *error)
 {
     cJSON *root;
-    cs_status status = cs_platform_json(platform, &root, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_platform_json(platform, &root, error));
     char *text = cs_json_print(root);
     cJSON_Delete(root);
     if (!text)
         return cs_error_no_memory(error);
-    status = cs_file_write(output, text, strlen(text), error);
+    cs_status status = cs_file_write(output, text, strlen(text), error);
     free(text);
     return status;
 }
@@ -125,14 +119,10 @@ static cs_status export_named(const cs_arguments *arguments, const char *name, c
     char text[160];
     uint32_t n_devices;
     cs_platform platform;
-    cs_status status = cs_arguments_count(arguments, "devices", 8, &n_devices, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_arguments_count(arguments, "devices", 8, &n_devices, error));
     snprintf(text, sizeof(text), "{\"topology\": \"%.64s\"}", name);
-    status = cs_topology_preset(name, text, n_devices, &platform, error);
-    if (status != CS_OK)
-        return status;
-    status = write_platform(&platform, output, error);
+    CS_TRY(cs_topology_preset(name, text, n_devices, &platform, error));
+    cs_status status = write_platform(&platform, output, error);
     cs_platform_finish(&platform);
     return status;
 }
@@ -152,9 +142,7 @@ static cs_status export_topology(const cs_context *context, const cs_arguments *
                                  const char *output, cs_error *error)
 {
     const char *what = arguments->words[1];
-    const cs_status checked = cs_output_check(arguments, "output", cs_endings_of_topologies, error);
-    if (checked != CS_OK)
-        return checked;
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_topologies, error));
     if (cs_topology_find(what))
         return export_named(arguments, what, output, error);
     if (!strchr(what, '.') && !strchr(what, '/') && access(what, F_OK) != 0)
@@ -178,9 +166,8 @@ static cs_status export_trace(const cs_context *context, const cs_arguments *arg
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (cs_arguments_value(arguments, others[i]))
             return cs_error_add(error, CS_USAGE, "export: a trace has no option --%s", others[i]);
-    const cs_status status = cs_output_check(arguments, "output", cs_endings_of_json, error);
-    return status == CS_OK ? cs_viewer_write(arguments->words[1], output, context->out, error)
-                           : status;
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_json, error));
+    return cs_viewer_write(arguments->words[1], output, context->out, error);
 }
 
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)

@@ -188,13 +188,9 @@ static cs_status import_model(const cs_context *context, const cs_arguments *arg
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     const struct format *format;
-    cs_status status = find_format(arguments->words[0], &format, error);
-    if (status == CS_OK)
-        status = check_options(arguments, format, error);
-    if (status == CS_OK)
-        status = cs_output_check(arguments, "output", cs_endings_of_json, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find_format(arguments->words[0], &format, error));
+    CS_TRY(check_options(arguments, format, error));
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_json, error));
     return format->costs
                ? cs_import_costs(context, arguments, format->costs, arguments->words[1], error)
                : import_model(context, arguments, format, error);

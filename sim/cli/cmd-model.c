@@ -46,17 +46,12 @@ static cs_status read_workload(const cs_arguments *arguments, cs_workload *workl
                               .measured = cs_arguments_value(arguments, "measured"),
                               .recompute = cs_arguments_flag(arguments, "recompute"),
                               .date = cs_arguments_value(arguments, "date")};
-    cs_status status = cs_arguments_count(arguments, "batch", 1, &workload->batch_size, error);
-    if (status == CS_OK)
-        status = cs_arguments_choice(arguments, "precision", cs_precision_names,
-                                     &workload->precision, error);
-    if (status == CS_OK)
-        status = cs_arguments_choice(arguments, "granularity", cs_granularity_names,
-                                     &workload->granularity, error);
-    if (status == CS_OK)
-        status = cs_arguments_choice(arguments, "optimizer", cs_optimizer_names, &states, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_arguments_count(arguments, "batch", 1, &workload->batch_size, error));
+    CS_TRY(cs_arguments_choice(arguments, "precision", cs_precision_names, &workload->precision,
+                               error));
+    CS_TRY(cs_arguments_choice(arguments, "granularity", cs_granularity_names,
+                               &workload->granularity, error));
+    CS_TRY(cs_arguments_choice(arguments, "optimizer", cs_optimizer_names, &states, error));
     workload->optimizer_states = states;
     if (!workload->device && cs_arguments_value(arguments, "output"))
         return cs_error_add(error, CS_USAGE, "model: --output needs the times of a --device");

@@ -82,19 +82,15 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
                            .input = arguments->words[0],
                            .value = cs_arguments_value(arguments, "value")};
     how.n_at = cs_arguments_values(arguments, "at", &how.at);
-    cs_status status = read_counts(arguments, &how, error);
-    if (status == CS_OK)
-        status = read_time(arguments, "from", &how.from, error);
-    if (status == CS_OK)
-        status = read_time(arguments, "until", &how.until, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(read_counts(arguments, &how, error));
+    CS_TRY(read_time(arguments, "from", &how.from, error));
+    CS_TRY(read_time(arguments, "until", &how.until, error));
     const char *given = cs_arguments_value(arguments, "output");
     char *output = given ? strdup(given) : output_name(how.input, how.kind);
     if (!output)
         return cs_error_no_memory(error);
     how.output = output;
-    status = cs_plot_draw(&how, error);
+    cs_status status = cs_plot_draw(&how, error);
     if (status == CS_OK)
         cs_log_write(&context->log, CS_LOG_INFO, "wrote %s", output);
     free(output);

@@ -41,9 +41,7 @@ static cs_status add_output(const cs_arguments *arguments, const cs_scenario *sc
                             cJSON *request, cs_error *error)
 {
     const char *given = cs_arguments_value(arguments, "output");
-    const cs_status status = cs_output_check(arguments, "output", cs_endings_of_results, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
     size_t size = strlen(scenario->name) + sizeof("-measured.h5");
     char *name = malloc(size);
     if (!name)

@@ -42,9 +42,7 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
     if (given && strcmp(given, "-") == 0)
         return cs_error_add(error, CS_USAGE,
                             "run: results cannot go to standard output; --no-output writes none");
-    const cs_status status = cs_output_check(arguments, "output", cs_endings_of_results, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
     size_t bytes = strlen(scenario->name) + sizeof(".h5");
     *name = given ? strdup(given) : malloc(bytes);
     if (!*name)
@@ -76,12 +74,10 @@ static cs_status fill(cs_h5_file *file, const cs_scenario *scenario, const outco
                             .sharing = cs_sharing_text(&scenario->platform, sharing)};
     if (simulation->lowering.n_collectives > 0)
         info.algorithms = simulation->lowering.algorithms;
-    cs_status status = cs_results_write(file, &info, &simulation->graph, &simulation->trace, error);
-    if (status == CS_OK)
-        status = cs_analysis_store(file, &simulation->analysis, error);
-    if (status == CS_OK)
-        status = cs_runs_store(file, &made->runs, error);
-    return status == CS_OK ? cs_h5_commit(file, error) : status;
+    CS_TRY(cs_results_write(file, &info, &simulation->graph, &simulation->trace, error));
+    CS_TRY(cs_analysis_store(file, &simulation->analysis, error));
+    CS_TRY(cs_runs_store(file, &made->runs, error));
+    return cs_h5_commit(file, error);
 }
 
 static cs_status print_json(const cs_context *context, const cs_scenario *scenario,
@@ -115,14 +111,11 @@ static cs_status repeat(const cs_arguments *arguments, const cs_scenario *scenar
 {
     enum { MOST_RUNS = 1000000 };
     uint32_t n, jobs;
-    cs_status status = cs_arguments_count(arguments, "runs", 1, &n, error);
-    if (status == CS_OK)
-        status = cs_arguments_jobs(arguments, &jobs, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_arguments_count(arguments, "runs", 1, &n, error));
+    CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
     if (n == 0 || n > MOST_RUNS)
         return cs_error_add(error, CS_USAGE, "run: --runs must be 1 to %d (got %u)", MOST_RUNS, n);
-    status = cs_simulate(scenario, how, &made->simulation, error);
+    cs_status status = cs_simulate(scenario, how, &made->simulation, error);
     if (status != CS_OK || n == 1)
         return status;
     return cs_runs_make(scenario, how, &made->simulation, n, jobs, &made->runs, error);

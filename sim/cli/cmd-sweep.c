@@ -170,9 +170,7 @@ static cs_status choose_output(setup *s, const cs_arguments *arguments, cs_error
                                 "sweep: --no-output excludes --output and --resume");
         return CS_OK;
     }
-    const cs_status status = cs_output_check(arguments, "output", cs_endings_of_sweeps, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_sweeps, error));
     size_t bytes = strlen(given ? given : s->name) + sizeof("-sweep.h5.journal");
     s->output = malloc(bytes);
     s->journal = malloc(bytes);
@@ -187,13 +185,9 @@ static cs_status choose_output(setup *s, const cs_arguments *arguments, cs_error
 
 static cs_status prepare(setup *s, const cs_arguments *arguments, cs_error *error)
 {
-    cs_status status = cs_arguments_jobs(arguments, &s->sweep.jobs, error);
-    if (status == CS_OK)
-        status = cs_document_from(arguments, &s->base, error);
-    if (status == CS_OK)
-        status = cs_sweep_points(arguments, s->base, &s->sweep.space, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_arguments_jobs(arguments, &s->sweep.jobs, error));
+    CS_TRY(cs_document_from(arguments, &s->base, error));
+    CS_TRY(cs_sweep_points(arguments, s->base, &s->sweep.space, error));
     cJSON_DeleteItemFromObjectCaseSensitive(s->base, "sweep");
     s->sweep.base = s->base;
     s->sweep.keep_results = cs_arguments_flag(arguments, "json");
@@ -203,12 +197,9 @@ static cs_status prepare(setup *s, const cs_arguments *arguments, cs_error *erro
     s->command = cs_sweep_command(arguments);
     if (!s->command)
         return cs_error_no_memory(error);
-    status = take_base(s, error);
-    if (status == CS_OK)
-        status = choose_output(s, arguments, error);
-    if (status == CS_OK)
-        status = cs_sweep_identity(&s->sweep, s->resolved, SIM_VERSION, &s->identity, error);
-    return status;
+    CS_TRY(take_base(s, error));
+    CS_TRY(choose_output(s, arguments, error));
+    return cs_sweep_identity(&s->sweep, s->resolved, SIM_VERSION, &s->identity, error);
 }
 
 /* ---- the sweep ---- */

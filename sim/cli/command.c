@@ -227,10 +227,8 @@ cs_status cs_arguments_jobs(const cs_arguments *arguments, uint32_t *jobs, cs_er
     enum { MOST = 4096 };
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     uint32_t asked;
-    const cs_status status = cs_arguments_count(
-        arguments, "jobs", processors > 0 ? (uint32_t)processors : 1, &asked, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_arguments_count(arguments, "jobs", processors > 0 ? (uint32_t)processors : 1, &asked,
+                              error));
     if (asked == 0 || asked > MOST)
         return cs_error_add(error, CS_USAGE, "%s: --jobs must be 1 to %d (got %u)",
                             arguments->command->name, MOST, asked);

@@ -52,10 +52,8 @@ static cs_status read_log(cs_import_function *import, const char *path,
 {
     char *log;
     size_t length;
-    cs_status status = cs_file_read(path, LOG_BYTES, &log, &length, error);
-    if (status != CS_OK)
-        return status;
-    status = import(path, log, length, options, costs, report, error);
+    CS_TRY(cs_file_read(path, LOG_BYTES, &log, &length, error));
+    cs_status status = import(path, log, length, options, costs, report, error);
     free(log);
     return status;
 }
@@ -66,10 +64,8 @@ static cs_status save(const cs_costs *made, const char *merge, const char *outpu
     cs_costs all;
     if (!merge)
         return cs_costs_save(made, output, error);
-    cs_status status = cs_costs_load(merge, &all, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_costs_merge(&all, made, error);
+    CS_TRY(cs_costs_load(merge, &all, error));
+    cs_status status = cs_costs_merge(&all, made, error);
     if (status == CS_OK)
         status = cs_costs_save(&all, output, error);
     cs_costs_finish(&all);
@@ -83,11 +79,9 @@ cs_status cs_import_costs(const cs_context *context, const cs_arguments *argumen
     cs_import_options options;
     cs_import_report report = {0};
     cs_costs costs;
-    cs_status status = read_options(arguments, &options, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(read_options(arguments, &options, error));
     cs_costs_init(&costs);
-    status = read_log(import, path, &options, &costs, &report, error);
+    cs_status status = read_log(import, path, &options, &costs, &report, error);
     if (status == CS_OK)
         status = save(&costs, cs_arguments_value(arguments, "merge"), output ? output : "-", error);
     if (status == CS_OK)

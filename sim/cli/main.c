@@ -29,10 +29,8 @@ static cs_status run_command(const cs_command *command, int argc, char **argv, c
                              cs_error *error)
 {
     cs_arguments arguments;
-    cs_status status = cs_command_parse(command, argc, argv, &arguments, error);
-    if (status != CS_OK)
-        return status;
-    status = set_level(&arguments, &context->log, error);
+    CS_TRY(cs_command_parse(command, argc, argv, &arguments, error));
+    cs_status status = set_level(&arguments, &context->log, error);
     if (status == CS_OK && cs_arguments_flag(&arguments, "help"))
         cs_command_print_help(command, context->out);
     else if (status == CS_OK)

@@ -211,9 +211,7 @@ cs_status cs_runs_add_json(cJSON *report, const cs_runs *runs, cs_error *error)
                 cJSON_AddBoolToObject(object, "all_equal", all_equal(runs));
     for (uint32_t f = 0; f < CS_N_RUN_FIGURES && done; f++) {
         cs_summary summary;
-        const cs_status status = cs_summary_of(runs->values[f], runs->n, &summary, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cs_summary_of(runs->values[f], runs->n, &summary, error));
         done = add_summary(object, keys[f], &summary);
     }
     return done ? CS_OK : cs_error_no_memory(error);
@@ -252,9 +250,7 @@ cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error)
     for (uint32_t f = 0; f < CS_N_RUN_FIGURES; f++) {
         cs_summary of;
         char interval[2 * CS_UNITS_TEXT_BYTES + 8];
-        const cs_status status = cs_summary_of(runs->values[f], runs->n, &of, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cs_summary_of(runs->values[f], runs->n, &of, error));
         snprintf(interval, sizeof(interval), "%s to %s", value_text(f, of.low).characters,
                  value_text(f, of.high).characters);
         fprintf(

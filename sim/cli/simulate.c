@@ -117,11 +117,9 @@ static cs_status run(const cs_scenario *scenario, const cs_simulation_options *o
     simulation->disturbed = cs_noise_is_on(&scenario->noise);
     if (!simulation->disturbed)
         return run_on(scenario, &scenario->platform, options, simulation, error);
-    cs_status status = cs_noise_platform(&scenario->noise, &scenario->platform,
-                                         scenario->seed + options->seed_offset, &disturbed, error);
-    if (status != CS_OK)
-        return status;
-    status = run_on(scenario, &disturbed, options, simulation, error);
+    CS_TRY(cs_noise_platform(&scenario->noise, &scenario->platform,
+                             scenario->seed + options->seed_offset, &disturbed, error));
+    cs_status status = run_on(scenario, &disturbed, options, simulation, error);
     cs_platform_finish(&disturbed);
     return status;
 }

@@ -334,9 +334,7 @@ cs_status cs_sweep_report_json(const cs_space *space, const cs_journal *journal,
             CS_PRINTED_SCHEMA_VERSION, SIM_VERSION);
     for (uint32_t i = 0; i < results->n_points; i++) {
         fputs(i > 0 ? ",\n" : "\n", out);
-        cs_status status = print_point(space, journal, results, i, out, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(print_point(space, journal, results, i, out, error));
     }
     fprintf(out, "],\n\"n_points\": %u, \"failed\": %u,\n", results->n_points, results->n_failed);
     print_agreements(results, out);

@@ -162,9 +162,7 @@ static cs_status read_kinds(pair *p, cs_error *error)
 {
     cs_status status = CS_OK;
     for (int f = 0; f < 2 && status == CS_OK; f++) {
-        status = read_tasks(&p->readers[f], &p->tasks[f], error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(read_tasks(&p->readers[f], &p->tasks[f], error));
         p->kinds[f] = cs_arena_alloc(&p->readers[f].arena, p->tasks[f].n_kinds + UINT64_C(1),
                                      sizeof(*p->kinds[f]));
         status = p->kinds[f] ? summarise_tasks(&p->tasks[f], p->kinds[f], error)
@@ -199,9 +197,7 @@ static bool add_kind(const pair *p, const char *kind, cs_compared_run *to)
 
 static cs_status compare_kinds(pair *p, cs_compared_run *to, cs_error *error)
 {
-    cs_status status = read_kinds(p, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(read_kinds(p, error));
     size_t most = (size_t)p->tasks[0].n_kinds + p->tasks[1].n_kinds;
     to->kinds = cs_arena_alloc(&to->arena, most + 1, sizeof(*to->kinds));
     bool added = to->kinds != NULL;
@@ -430,16 +426,12 @@ static cs_status compare(pair *p, cs_compared_run *to, cs_error *error)
     to->span = (cs_compared){cs_time_seconds(a->makespan), cs_time_seconds(b->makespan)};
     to->throughput = (cs_compared){positive(a->throughput), positive(b->throughput)};
     to->bubble = (cs_compared){a->bubble_fraction, b->bubble_fraction};
-    cs_status status = take_origins(p, to, error);
-    if (status == CS_OK)
-        status = take_files(p, to, error);
-    if (status == CS_OK)
-        status = compare_scenarios(p, to, error);
-    if (status == CS_OK)
-        status = compare_peaks(p, to, error);
-    if (status == CS_OK)
-        status = compare_categories(p, to, error);
-    return status == CS_OK ? compare_kinds(p, to, error) : status;
+    CS_TRY(take_origins(p, to, error));
+    CS_TRY(take_files(p, to, error));
+    CS_TRY(compare_scenarios(p, to, error));
+    CS_TRY(compare_peaks(p, to, error));
+    CS_TRY(compare_categories(p, to, error));
+    return compare_kinds(p, to, error);
 }
 
 cs_status cs_compare_runs(const char *predicted, const char *measured, cs_compared_run *comparison,

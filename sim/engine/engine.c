@@ -187,11 +187,8 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
     prefetch_after(e, task);
     e->spans[task].start = e->now;
     e->n_pending++;
-    cs_status status = begin_version(e, task, cls);
-    if (status == CS_OK)
-        status = apply_effects(e, cls->first_effect, cls->n_start, task);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(begin_version(e, task, cls));
+    CS_TRY(apply_effects(e, cls->first_effect, cls->n_start, task));
     if (cls->competes && cls->duration == 0)
         return cs_network_join(e->network, task, e->graph->tasks[task].cls, e->now);
     if (cls->duration == 0 && !cls->blocking)
@@ -247,18 +244,14 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     if (event.what == CS_MESSAGE_JOINS)
         return cs_network_join(e->network, event.task, e->graph->n_classes + event.task - n_tasks,
                                e->now);
-    cs_status status = cs_network_end(e->network, event.what - CS_FLOW, e->now);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_network_end(e->network, event.what - CS_FLOW, e->now));
     return event.task < n_tasks ? end_task(e, event.task) : end_message(e, event.task - n_tasks);
 }
 
 static cs_status end_all(cs_engine *e)
 {
     while (cs_event_queue_more_at(&e->events, e->now)) {
-        cs_status status = apply_event(e, cs_event_queue_pop(&e->events));
-        if (status != CS_OK)
-            return status;
+        CS_TRY(apply_event(e, cs_event_queue_pop(&e->events)));
     }
     return CS_OK;
 }

@@ -549,9 +549,7 @@ static cs_status set_rates(cs_network *network, cs_time now)
         member->left = fmax(member->left - member->rate * cs_time_seconds(now - member->since), 0);
         member->since = now;
         member->rate = member->next_rate;
-        cs_status status = set_end(network, id, member->rate, now);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(set_end(network, id, member->rate, now));
     }
     return CS_OK;
 }
@@ -583,9 +581,7 @@ static cs_status settle_shares(cs_network *network, cs_time now)
         network->links[link].changed = false;
         if (network->links[link].mark == network->mark)
             continue; /* in a component that was just done */
-        cs_status status = settle_around(network, link, now);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(settle_around(network, link, now));
     }
     network->changed.n = 0;
     return CS_OK;

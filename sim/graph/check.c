@@ -333,9 +333,7 @@ cs_status cs_graph_check(const cs_graph *graph, cs_error *error)
         check_classes, check_edges,       check_memory, check_versions,
         check_groups,  check_collectives, check_order};
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-        cs_status status = checks[i](graph, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(checks[i](graph, error));
     }
     return CS_OK;
 }

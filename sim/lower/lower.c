@@ -599,9 +599,7 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *re
 {
     if (!reserve(l))
         return cs_error_no_memory(error);
-    const cs_status status = decide(l, report, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(decide(l, report, error));
     copy_frame(l);
     lower_tasks(l);
     lower_edges(l);

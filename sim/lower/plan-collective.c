@@ -159,9 +159,7 @@ static cs_status take_cheapest(const cs_platform *platform, const cs_lower_optio
                 break;
             tried.collective.chunks = options->chunks > 0 ? options->chunks : counts[k];
             tried.cost = -1;
-            const cs_status status = cs_way_price(platform, options, &tried, error);
-            if (status != CS_OK)
-                return status;
+            CS_TRY(cs_way_price(platform, options, &tried, error));
             if (best.cost < 0 || tried.cost < best.cost)
                 best = tried;
         }

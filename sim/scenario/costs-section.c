@@ -253,8 +253,8 @@ cs_status cs_draft_check_missing(const cs_draft *draft, cs_error *error)
 
 cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error)
 {
-    const cs_status status = check_hardware(draft, error);
-    return status == CS_OK ? cs_draft_check_missing(draft, error) : status;
+    CS_TRY(check_hardware(draft, error));
+    return cs_draft_check_missing(draft, error);
 }
 
 /* ---- for collectives ---- */
@@ -315,9 +315,7 @@ cs_status cs_draft_read_costs(cs_draft *draft, cs_error *error)
     cs_costs_init(&draft->costs);
     if (!draft->top.costs)
         return CS_OK;
-    const cs_status status = load(draft, draft->top.costs, &place, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(load(draft, draft->top.costs, &place, error));
     use->given = true;
     use->files = name_files(draft);
     draft->measured = (cs_measured){.seconds = find_seconds,
@@ -327,8 +325,8 @@ cs_status cs_draft_read_costs(cs_draft *draft, cs_error *error)
                                     .device = device_of(&draft->costs)};
     if (!use->files)
         return cs_error_no_memory(error);
-    const cs_status named = name_devices(draft, error);
-    return named == CS_OK ? hand_over_all(draft, error) : named;
+    CS_TRY(name_devices(draft, error));
+    return hand_over_all(draft, error);
 }
 
 /* ---- for links ---- */

@@ -217,11 +217,10 @@ static cs_status sum_stage(cs_draft *draft, uint32_t s, cs_layer_sum *sum, cs_er
                                "must give a micro-batch a multiple of %u samples, a share for each "
                                "device of stage %u (has %u)",
                                n, s, samples);
-    cs_status status = cs_draft_price(draft, samples / n, error);
-    if (status == CS_OK)
-        status = cs_model_sum_share(job->model, stage->first_layer, stage->end_layer, samples, n,
-                                    sum, error);
-    return status == CS_OK ? cs_ties_borrow(job->model, job->plan, s, sum, error) : status;
+    CS_TRY(cs_draft_price(draft, samples / n, error));
+    CS_TRY(cs_model_sum_share(job->model, stage->first_layer, stage->end_layer, samples, n, sum,
+                              error));
+    return cs_ties_borrow(job->model, job->plan, s, sum, error);
 }
 
 static cs_status report_overflow(const cs_draft *draft, const cs_stage *stage, cs_error *error)
@@ -243,9 +242,7 @@ static cs_status sum_stages(cs_draft *draft, cs_error *error)
         return cs_error_no_memory(error);
     for (uint32_t s = 0; s < plan->n_stages; s++) {
         const cs_stage *stage = &plan->stages[s];
-        cs_status status = sum_stage(draft, s, &sums[s], error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(sum_stage(draft, s, &sums[s], error));
         if (!stage_fits(job, &sums[s], job->micro_batches))
             return report_overflow(draft, stage, error);
     }
@@ -305,12 +302,9 @@ cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
     job->pattern = scenario->pattern.period > 0 ? &scenario->pattern : NULL;
     job->iterations = draft->top.iterations;
     job->blocking = draft->platform.blocking;
-    cs_status status = check_tasks(draft, error);
-    if (status == CS_OK)
-        status = look_at_links(scenario, error);
-    if (status == CS_OK)
-        status = sum_stages(draft, error);
-    if (status == CS_OK)
-        status = sum_whole_stages(draft, error);
-    return status == CS_OK ? check_schedule(draft, error) : status;
+    CS_TRY(check_tasks(draft, error));
+    CS_TRY(look_at_links(scenario, error));
+    CS_TRY(sum_stages(draft, error));
+    CS_TRY(sum_whole_stages(draft, error));
+    return check_schedule(draft, error);
 }

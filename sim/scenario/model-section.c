@@ -181,9 +181,9 @@ cs_status cs_draft_price(cs_draft *draft, uint32_t samples, cs_error *error)
 {
     if (!draft->model.workload.name)
         return CS_OK;
-    cs_status status = cs_workload_add_batch(&draft->model.workload, &draft->model.net, samples,
-                                             &draft->scenario->model, error);
-    return status == CS_OK ? cs_draft_check_missing(draft, error) : status;
+    CS_TRY(cs_workload_add_batch(&draft->model.workload, &draft->model.net, samples,
+                                 &draft->scenario->model, error));
+    return cs_draft_check_missing(draft, error);
 }
 
 /* Says what was given. */
@@ -217,14 +217,10 @@ cs_status cs_draft_read_model(cs_draft *draft, cs_error *error)
         cs_field_read(draft->top.model, &place, tables, outs, &draft->scenario->arena, error);
     if (status != CS_OK)
         return status;
-    status = check_source(draft, &place, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check_source(draft, &place, error));
     if (section->workload.name)
         return read_named(draft, &place, error);
-    status = refuse_workload(draft, &place, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(refuse_workload(draft, &place, error));
     if (section->uniform)
         return read_uniform(draft, &place, error);
     return section->in_place ? read_inline(draft, &place, error) : load_file(draft, &place, error);

@@ -88,9 +88,7 @@ cs_status cs_planner_read_params(const cs_planner *planner, const cJSON *object,
         tables[n] = name_table;
         outs[n] = &name;
     }
-    cs_status status = cs_field_read(object, place, tables, outs, arena, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_field_read(object, place, tables, outs, arena, error));
     if (rules)
         take_given(object, &read, rules);
     *params = made;

@@ -195,9 +195,7 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
     cs_json_place place = {.up = &draft->root, .key = "platform", .names = &measured};
     const cJSON *value = draft->top.platform;
     cs_arena *arena = &draft->scenario->arena;
-    cs_status status = find_kind(draft, value, &place, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find_kind(draft, value, &place, error));
     cJSON name_only = {.type = cJSON_Object}, name = {.type = cJSON_String};
     if (cJSON_IsString(value)) {
         name.string = (char *)(uintptr_t) "topology";
@@ -205,8 +203,9 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
         name_only.child = &name;
         value = &name_only;
     }
-    status = cs_topology_params(draft->platform.kind, value, &place, cs_scenario_platform_fields,
-                                &draft->platform, arena, &draft->platform.params, error);
+    cs_status status =
+        cs_topology_params(draft->platform.kind, value, &place, cs_scenario_platform_fields,
+                           &draft->platform, arena, &draft->platform.params, error);
     if (status == CS_OK)
         status = settle_sharing(&draft->platform, &place, error);
     if (status == CS_OK)
@@ -304,13 +303,9 @@ cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error)
         status = fill_pipeline(draft, error);
     if (status != CS_OK)
         return status;
-    status = settle_memory(draft, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(settle_memory(draft, error));
     cs_platform *platform = &draft->scenario->platform;
-    status = cs_topology_build(section->kind, section->params, section->devices, platform, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_topology_build(section->kind, section->params, section->devices, platform, error));
     platform->sharing = section->shared;
     platform->phi = section->coefficient;
     const cs_json_place place = {.up = &draft->root, .key = "platform"};

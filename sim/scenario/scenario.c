@@ -108,9 +108,7 @@ static cs_status build(cs_draft *draft, cs_error *error)
         cs_draft_build_plan,     cs_draft_build_job};
     enum { ALL = sizeof(builders) / sizeof(builders[0]), UNPLANNED = ALL - 2 };
     for (size_t i = 0; i < (draft->unplanned ? UNPLANNED : ALL); i++) {
-        cs_status status = builders[i](draft, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(builders[i](draft, error));
     }
     return CS_OK;
 }

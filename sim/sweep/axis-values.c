@@ -96,9 +96,7 @@ static cs_status fill(const cs_axis *axis, cJSON **parsed, cs_arena *arena, cs_a
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < n; i++) {
         const char *text = axis->values.texts[i];
-        cs_status status = cs_json_parse(axis->pointer, text, strlen(text), &parsed[i], error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cs_json_parse(axis->pointer, text, strlen(text), &parsed[i], error));
         all = read_number(parsed[i], axis->quantity, &numbers[i]) && all;
         texts[i] = cJSON_IsString(parsed[i]) ? cs_arena_copy(arena, parsed[i]->valuestring) : text;
         if (!texts[i])

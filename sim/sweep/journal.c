@@ -141,9 +141,7 @@ static cs_status read_earlier(const cs_journal *journal, uint64_t identity, earl
     if (fstat(journal->file, &info) != 0)
         return fail(journal, "cannot read", error);
     cs_journal_place all = {0, (uint64_t)info.st_size};
-    cs_status status = cs_journal_read(journal, all, &e->text, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_journal_read(journal, all, &e->text, error));
     e->length = (size_t)info.st_size;
     size_t length = line_length(e, 0);
     if (!is_whole(e->text, length) || strncmp(e->text + PREFIX, magic, sizeof(magic) - 1) != 0)
@@ -181,8 +179,8 @@ static cs_status begin_anew(cs_journal *journal, uint64_t identity, cs_error *er
         return fail(journal, "cannot write", error);
     journal->end = 0;
     header_text(header, sizeof(header), identity);
-    cs_status status = cs_journal_append(journal, header, strlen(header), &place, error);
-    return status == CS_OK ? cs_journal_flush(journal, true, error) : status;
+    CS_TRY(cs_journal_append(journal, header, strlen(header), &place, error));
+    return cs_journal_flush(journal, true, error);
 }
 
 static cs_status go_on(cs_journal *journal, earlier *e, cs_journal_reader *reader, void *context,

@@ -228,9 +228,7 @@ static cs_status read_range(const range_reader *r, const char *item, span *out, 
     if (!take_number(&rest, &out->last))
         return fail(r, item, "%s", forms);
     if (skip(&rest, "..")) {
-        cs_status status = read_step(r, item, &rest, out);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(read_step(r, item, &rest, out));
     }
     out->unit = rest + strspn(rest, " ");
     if (*out->unit && !is_unit(out->unit))
@@ -320,9 +318,7 @@ static cs_status add_range(const range_reader *r, const char *item, const span *
         double value = value_at(&p, i);
         if (p.rounds && value == before)
             continue;
-        cs_status status = add_number(r, value, range->unit);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(add_number(r, value, range->unit));
         before = value;
     }
     return CS_OK;

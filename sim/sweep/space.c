@@ -223,9 +223,7 @@ static cs_status read_lines(csv *c, cs_space *space, cs_error *error)
         if (n > CS_SPACE_POINTS_MAX)
             return cs_error_add(error, CS_INVALID, "%s:%u: too many points; must be at most %d",
                                 c->path, c->line, CS_SPACE_POINTS_MAX);
-        cs_status status = read_line(c, space, n == 0, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(read_line(c, space, n == 0, error));
         n++;
     }
     return n > 1 ? CS_OK
@@ -347,9 +345,7 @@ static cs_status count_grid(cs_space *space, cs_error *error)
 {
     uint64_t n = 1;
     for (uint32_t a = space->n_axes; a-- > 0;) {
-        cs_status status = check_distinct(&space->axes[a], error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(check_distinct(&space->axes[a], error));
         space->axes[a].stride = (uint32_t)n;
         n *= space->axes[a].values.n;
         if (n > CS_SPACE_POINTS_MAX)
@@ -388,9 +384,7 @@ cs_status cs_space_close(cs_space *space, cs_space_form form, cs_error *error)
         return cs_error_add(error, CS_USAGE,
                             "nothing is varied; give --vary /json/pointer=VALUES, --csv FILE, or a "
                             "\"sweep\" in the scenario");
-    cs_status status = check_axes(space, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check_axes(space, error));
     return form == CS_SPACE_GRID ? count_grid(space, error) : count_list(space, error);
 }
 

@@ -199,11 +199,9 @@ cs_status cs_sweep_store(const char *path, const cs_sweep_info *info, const cs_s
 {
     cs_h5_file *file = NULL;
     source s = {.space = space, .results = results};
-    cs_status status = cs_h5_create(path, progress, &file, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_h5_create(path, progress, &file, error));
     cs_arena_init(&s.arena);
-    status = fill(file, info, &s, error);
+    cs_status status = fill(file, info, &s, error);
     cs_arena_finish(&s.arena);
     cs_h5_destroy(file);
     return status;

@@ -44,9 +44,7 @@ static cs_status add_point(cs_sweep_results *results, uint32_t point, const cJSO
             return cs_error_no_memory(error);
         results->n_failed++;
     } else {
-        cs_status status = cs_figure_table_add(&results->figures, point, figures, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cs_figure_table_add(&results->figures, point, figures, error));
     }
     results->places[point] = place;
     results->done[point] = true;
@@ -121,9 +119,7 @@ cs_status cs_sweep_report(const cs_journal *journal, const cs_sweep_results *res
                           uint32_t point, char **text, cs_error *error)
 {
     char *record;
-    cs_status status = cs_journal_read(journal, results->places[point], &record, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_journal_read(journal, results->places[point], &record, error));
     const char *report = strstr(record, report_mark);
     if (report) {
         report += strlen(report_mark);

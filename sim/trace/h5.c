@@ -438,10 +438,8 @@ cs_status cs_h5_commit(cs_h5_file *file, cs_error *error)
     void *image = NULL;
     size_t size = 0;
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    cs_status status = take_image(file, &image, &size, error);
-    if (status != CS_OK)
-        return status;
-    status = write_image(&file->draft, image, size, error);
+    CS_TRY(take_image(file, &image, &size, error));
+    cs_status status = write_image(&file->draft, image, size, error);
     free(image);
     return status == CS_OK ? cs_file_draft_commit(&file->draft, error) : status;
 }

@@ -147,10 +147,9 @@ static cs_status load_file(const char *name, const char *from, cs_accelerator *d
 static cs_status load_text(const cs_accelerator_text *text, cs_accelerator *device, cs_error *error)
 {
     cJSON *root;
-    cs_status status = cs_json_parse(text->name, text->json, strlen(text->json), &root, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_accelerator_read(root, &(cs_json_place){.file = text->name}, device, error);
+    CS_TRY(cs_json_parse(text->name, text->json, strlen(text->json), &root, error));
+    cs_status status =
+        cs_accelerator_read(root, &(cs_json_place){.file = text->name}, device, error);
     cJSON_Delete(root);
     return status;
 }

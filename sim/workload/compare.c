@@ -104,10 +104,8 @@ cs_status cs_compare_load(const char *path, const cs_net *net, const cs_net_opti
     size_t length;
     cs_pipedream_graph graph = {0};
     cs_compare_row rows[CS_N_OP_KINDS] = {{0}};
-    cs_status status = cs_file_read(path, LARGEST_FILE, &text, &length, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_pipedream_graph_read(path, text, length, &graph, error);
+    CS_TRY(cs_file_read(path, LARGEST_FILE, &text, &length, error));
+    cs_status status = cs_pipedream_graph_read(path, text, length, &graph, error);
     if (status == CS_OK) {
         add_measured(&graph, rows);
         add_estimated(net, options, rows);

@@ -48,9 +48,7 @@ static cs_status bad_data(const unpacking *u, int code, cs_error *error)
 static cs_status unpack(unpacking *u, size_t *used, cs_error *error)
 {
     for (;;) {
-        cs_status status = *used + 1 >= u->capacity ? grow(u, *used, error) : CS_OK;
-        if (status != CS_OK)
-            return status;
+        CS_TRY(*used + 1 >= u->capacity ? grow(u, *used, error) : CS_OK);
         size_t room = u->capacity - 1 - *used;
         u->stream.next_out = (Bytef *)u->text + *used;
         u->stream.avail_out = room > UINT_MAX ? UINT_MAX : (uInt)room;

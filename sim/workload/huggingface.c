@@ -313,17 +313,13 @@ cs_status cs_huggingface_read(const cJSON *root, const char *file, const cJSON *
     config c = {0};
     additions more = {0};
     cs_net made;
-    cs_status status = find_family(root, &top, &family, error);
-    if (status == CS_OK)
-        status = read_config(root, &top, family, &c, error);
-    if (status == CS_OK)
-        status = read_additions(parameters, place, &c, &more, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find_family(root, &top, &family, error));
+    CS_TRY(read_config(root, &top, family, &c, error));
+    CS_TRY(read_additions(parameters, place, &c, &more, error));
     cs_net_begin(&made, family->type, error);
     made.place = &top;
     family->build(&made, &c, &more);
-    status = cs_net_end(&made);
+    cs_status status = cs_net_end(&made);
     if (status != CS_OK) {
         cs_net_finish(&made);
         return status;
@@ -337,10 +333,8 @@ cs_status cs_huggingface_load(const char *path, const cJSON *parameters, const c
                               cs_net *net, cs_error *error)
 {
     cJSON *root;
-    cs_status status = cs_json_load(path, &root, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_huggingface_read(root, path, parameters, place, net, error);
+    CS_TRY(cs_json_load(path, &root, error));
+    cs_status status = cs_huggingface_read(root, path, parameters, place, net, error);
     cJSON_Delete(root);
     return status;
 }

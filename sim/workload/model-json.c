@@ -384,10 +384,8 @@ static cs_status read_batch(const cJSON *object, const cs_json_place *place, cs_
     const cs_field *const tables[] = {batch_fields, batch_layers_fields, NULL};
     void *const outs[] = {&parts, &parts};
     cs_json_place layers = {.up = place, .key = "layers"};
-    cs_status status = cs_field_read(object, place, tables, outs, &model->arena, error);
-    if (status != CS_OK)
-        return status;
-    status = check_batch_size(model, parts.batch.batch_size, place, error);
+    CS_TRY(cs_field_read(object, place, tables, outs, &model->arena, error));
+    cs_status status = check_batch_size(model, parts.batch.batch_size, place, error);
     note(&status, read_layers(parts.layers, &layers, parts.batch.input_bytes, &model->arena,
                               &parts.batch.layers, error));
     if (status == CS_OK)
@@ -454,11 +452,9 @@ cs_status cs_model_read(const cJSON *root, const cs_json_place *place, cs_model 
 cs_status cs_model_load(const char *path, cs_model *model, cs_error *error)
 {
     cJSON *root;
-    cs_status status = cs_json_load(path, &root, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_json_load(path, &root, error));
     cs_json_place place = {.file = path};
-    status = cs_model_read(root, &place, model, error);
+    cs_status status = cs_model_read(root, &place, model, error);
     cJSON_Delete(root);
     return status;
 }

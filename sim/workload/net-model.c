@@ -122,9 +122,7 @@ static cs_status make_layers(const cs_net *net, cs_granularity granularity, cs_n
 {
     uint32_t n = 0;
     uint32_t *ends = cs_arena_alloc(&chain->arena, net->n_ops, sizeof(*ends));
-    cs_status status = ends ? find_ends(net, ends, &n, error) : cs_error_no_memory(error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(ends ? find_ends(net, ends, &n, error) : cs_error_no_memory(error));
     n = join_views(net, ends, n);
     if (granularity == CS_GRANULARITY_BLOCK)
         n = join_blocks(net, ends, n);
@@ -480,9 +478,7 @@ static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_
 static cs_status fill_model(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
                             cs_model *model, cs_error *error)
 {
-    cs_status status = describe(net, how, chain, model, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(describe(net, how, chain, model, error));
     model->n_layers = chain->n_layers;
     model->layers = cs_arena_alloc(&model->arena, chain->n_layers, sizeof(*model->layers));
     if (!model->layers)
@@ -504,11 +500,9 @@ cs_status cs_net_model(const cs_net *net, const cs_net_options *options, cs_mode
 {
     cs_net_chain chain;
     cs_model made = {0};
-    cs_status status = cs_net_chain_find(net, options, &chain, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_net_chain_find(net, options, &chain, error));
     cs_arena_init(&made.arena);
-    status = fill_model(net, options, &chain, &made, error);
+    cs_status status = fill_model(net, options, &chain, &made, error);
     cs_net_chain_finish(&chain);
     if (status != CS_OK) {
         cs_model_finish(&made);

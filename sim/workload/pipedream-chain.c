@@ -293,18 +293,14 @@ static void place_dead_ends(cs_pipedream_chain *a)
 
 static cs_status analyse(cs_pipedream_chain *a, cs_error *error)
 {
-    cs_status status = allocate(a, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(allocate(a, error));
     index_edges(a);
-    status = order_nodes(a, error);
+    cs_status status = order_nodes(a, error);
     if (status == CS_OK)
         status = find_roles(a, error);
     if (status != CS_OK)
         return status;
-    status = find_layers(a, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find_layers(a, error));
     place_empty_nodes(a);
     place_dead_ends(a);
     return CS_OK;

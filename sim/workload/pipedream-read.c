@@ -176,9 +176,7 @@ static cs_status read_list(const reader *in, const struct metric *metric, span t
         more = part_first(rest, "; ", &item, &rest);
         if (!more && !part_first(rest, "]", &item, &rest))
             return bad_number(in, metric, text, CS_DECIMAL_NO_NUMBER);
-        cs_status status = read_number(in, metric, item, &value);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(read_number(in, metric, item, &value));
         if (__builtin_add_overflow(sum, value, &sum))
             return bad_number(in, metric, text, CS_DECIMAL_TOO_LARGE);
     }
@@ -247,9 +245,7 @@ static cs_status read_node(const reader *in, span line)
     if (!drop_stage(&line) || !part_first(line, separator, &node.id, &rest) || !is_id(node.id) ||
         !part_last(rest, separator, &node.description, &numbers))
         return bad_line(in);
-    cs_status status = read_metrics(in, numbers, &node);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(read_metrics(in, numbers, &node));
     if (!cs_vector_reserve((void **)&graph->nodes, &graph->cap_nodes, graph->n_nodes + 1u,
                            sizeof(node)))
         return cs_error_no_memory(in->error);
@@ -425,13 +421,11 @@ static cs_status sort_edges(cs_pipedream_graph *graph, cs_error *error)
 static cs_status read_graph(const char *text, size_t length, cs_pipedream_graph *graph,
                             cs_error *error)
 {
-    cs_status status = read_lines(text, length, graph, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(read_lines(text, length, graph, error));
     if (graph->n_nodes == 0)
         return cs_pipedream_invalid(graph->file, 1, error, "no nodes: must have at least one");
-    status = resolve_edges(graph, error);
-    return status == CS_OK ? sort_edges(graph, error) : status;
+    CS_TRY(resolve_edges(graph, error));
+    return sort_edges(graph, error);
 }
 
 cs_status cs_pipedream_graph_read(const char *file, const char *text, size_t length,

@@ -235,14 +235,12 @@ static cs_status check_options(const cs_pipedream_options *options, cs_error *er
 static cs_status build(const cs_pipedream_chain *a, const cs_pipedream_options *options,
                        cs_model *model, cs_pipedream_report *report, cs_error *error)
 {
-    cs_status status = describe(a->graph->file, options, model, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(describe(a->graph->file, options, model, error));
     model->n_layers = a->n_layers;
     model->layers = cs_arena_alloc(&model->arena, a->n_layers, sizeof(*model->layers));
     if (!model->layers)
         return cs_error_no_memory(error);
-    status = fill_layers(a, model, error);
+    cs_status status = fill_layers(a, model, error);
     if (status == CS_OK)
         status = name_layers(a, model, report, error);
     return status == CS_OK ? count(a, report, error) : status;
@@ -254,11 +252,9 @@ static cs_status linearise(const cs_pipedream_graph *graph, const cs_pipedream_o
     cs_pipedream_chain chain;
     cs_model made = {0};
     cs_pipedream_report told = {0};
-    cs_status status = cs_pipedream_chain_find(graph, &chain, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_pipedream_chain_find(graph, &chain, error));
     cs_arena_init(&made.arena);
-    status = build(&chain, options, &made, &told, error);
+    cs_status status = build(&chain, options, &made, &told, error);
     cs_pipedream_chain_finish(&chain);
     if (status != CS_OK) {
         cs_model_finish(&made);
@@ -275,12 +271,9 @@ cs_status cs_pipedream_parse(const char *name, const char *text, size_t length,
                              cs_pipedream_report *report, cs_error *error)
 {
     cs_pipedream_graph graph = {0};
-    cs_status status = check_options(options, error);
-    if (status == CS_OK)
-        status = cs_pipedream_graph_read(name, text, length, &graph, error);
-    if (status != CS_OK)
-        return status;
-    status = linearise(&graph, options, model, report, error);
+    CS_TRY(check_options(options, error));
+    CS_TRY(cs_pipedream_graph_read(name, text, length, &graph, error));
+    cs_status status = linearise(&graph, options, model, report, error);
     cs_pipedream_graph_finish(&graph);
     return status;
 }
@@ -291,10 +284,8 @@ cs_status cs_pipedream_load(const char *path, const cs_pipedream_options *option
     enum { LARGEST_FILE = 64 << 20 };
     char *text;
     size_t length;
-    cs_status status = cs_file_read(path, LARGEST_FILE, &text, &length, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_pipedream_parse(path, text, length, options, model, report, error);
+    CS_TRY(cs_file_read(path, LARGEST_FILE, &text, &length, error));
+    cs_status status = cs_pipedream_parse(path, text, length, options, model, report, error);
     free(text);
     return status;
 }

@@ -114,9 +114,7 @@ static cs_status read_all(const cJSON *list, cs_torch_events *events, cs_error *
     const cJSON *item;
     cJSON_ArrayForEach(item, list)
     {
-        cs_status status = cJSON_IsObject(item) ? add_event(item, events, error) : CS_OK;
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cJSON_IsObject(item) ? add_event(item, events, error) : CS_OK);
     }
     for (int k = 0; k < CS_N_TORCH_KINDS; k++) {
         cs_torch_list *one = &events->lists[k];

@@ -496,11 +496,8 @@ static cs_status describe(const collection *c, const cJSON *root, const cs_torch
 static cs_status build(collection *c, const cJSON *root, const cs_torch_options *options,
                        cs_model *model, cs_error *error)
 {
-    cs_status status = find_modules(c, error);
-    if (status == CS_OK)
-        status = collect_forward(c, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find_modules(c, error));
+    CS_TRY(collect_forward(c, error));
     if (c->n_links == 0)
         return cs_error_add(error, CS_INVALID,
                             "%s: no operator of a forward pass: record the training, not under "
@@ -511,8 +508,8 @@ static cs_status build(collection *c, const cJSON *root, const cs_torch_options 
         return cs_error_add(error, CS_INVALID,
                             "%s: no backward pass: record loss.backward() as well",
                             c->events->file);
-    status = fill_layers(c, model, error);
-    return status == CS_OK ? describe(c, root, options, model, error) : status;
+    CS_TRY(fill_layers(c, model, error));
+    return describe(c, root, options, model, error);
 }
 
 static void finish(collection *c)
@@ -552,10 +549,8 @@ static cs_status parse_json(const char *file, const char *text, size_t length,
 {
     cJSON *root;
     cs_torch_events events = {0};
-    cs_status status = cs_json_parse(file, text, length, &root, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_torch_events_read(root, file, options->times_only, &events, error);
+    CS_TRY(cs_json_parse(file, text, length, &root, error));
+    cs_status status = cs_torch_events_read(root, file, options->times_only, &events, error);
     if (status == CS_OK)
         status = make_model(root, &events, options, model, report, error);
     cs_torch_events_finish(&events);
@@ -574,10 +569,8 @@ cs_status cs_torch_parse(const char *file, const char *text, size_t length,
                             "the date of a PyTorch trace must be a day as YYYY-MM-DD");
     if (!cs_gzip_is(text, length))
         return parse_json(file, text, length, options, model, report, error);
-    cs_status status = cs_gzip_unpack(file, text, length, largest_text, &unpacked, &size, error);
-    if (status != CS_OK)
-        return status;
-    status = parse_json(file, unpacked, size, options, model, report, error);
+    CS_TRY(cs_gzip_unpack(file, text, length, largest_text, &unpacked, &size, error));
+    cs_status status = parse_json(file, unpacked, size, options, model, report, error);
     free(unpacked);
     return status;
 }
@@ -587,10 +580,8 @@ cs_status cs_torch_load(const char *path, const cs_torch_options *options, cs_mo
 {
     char *text;
     size_t length;
-    cs_status status = cs_file_read(path, largest_text, &text, &length, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_torch_parse(path, text, length, options, model, report, error);
+    CS_TRY(cs_file_read(path, largest_text, &text, &length, error));
+    cs_status status = cs_torch_parse(path, text, length, options, model, report, error);
     free(text);
     return status;
 }

@@ -118,9 +118,7 @@ static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_
 {
     cs_layer_sum sum;
     uint32_t i = (uint32_t)(from - measured->layers);
-    cs_status status = cs_model_sum(measured, i, i + 1, samples, &sum, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_model_sum(measured, i, i + 1, samples, &sum, error));
     layer->forward = sum.forward;
     layer->backward_input = sum.backward_input;
     layer->backward_weight = sum.backward_weight;
@@ -139,9 +137,7 @@ cs_status cs_model_take_times(cs_model *model, const cs_model *measured, const c
         const cs_layer *from = find_layer(measured, model->layers[i].name);
         if (!from)
             continue;
-        cs_status status = take_layer(&model->layers[i], measured, from, model->batch_size, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(take_layer(&model->layers[i], measured, from, model->batch_size, error));
         taken++;
     }
     snprintf(text, sizeof(text), "%s; times of %u of %u layers measured: %.200s",
