@@ -17,11 +17,11 @@ static const char *const roundings[] = {"up", "nearest", "down", NULL};
 static const char *const specials[] = {"optimistic", "safe", "none", NULL};
 
 static const cs_field fields[] = {
-    {"loads", CS_FIELD_COUNT, offsetof(madpipe_params, search.loads), .fallback = "11", .min = 2,
+    {"loads", CS_FIELD_COUNT, offsetof(madpipe_params, search.loads), .fallback = "101", .min = 2,
      .max = 1000000, .doc = "grid of the special device's load"},
-    {"memories", CS_FIELD_COUNT, offsetof(madpipe_params, search.memories), .fallback = "51",
+    {"memories", CS_FIELD_COUNT, offsetof(madpipe_params, search.memories), .fallback = "11",
      .min = 2, .max = 1000000, .doc = "grid of the special device's memory"},
-    {"delays", CS_FIELD_COUNT, offsetof(madpipe_params, search.delays), .fallback = "101", .min = 2,
+    {"delays", CS_FIELD_COUNT, offsetof(madpipe_params, search.delays), .fallback = "51", .min = 2,
      .max = 1000000, .doc = "grid of delays between forward and backward"},
     {"rounding", CS_FIELD_CHOICE, offsetof(madpipe_params, search.rounding), .fallback = "up",
      .choices = roundings, .doc = "to the grids; only up counts no less than there is"},
