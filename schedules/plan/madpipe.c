@@ -33,7 +33,7 @@ static const cs_field fields[] = {
     {"scan", CS_FIELD_COUNT, offsetof(madpipe_params, search.scan), .fallback = "0", .max = 100000,
      .doc = "more target periods, evenly spread"},
     {"time_limit", CS_FIELD_TIME, offsetof(madpipe_params, time_limit), .fallback = "60 s",
-     .above_min = true, .doc = "of the integer program, for each allocation"},
+     .doc = "of the integer program, for each allocation; 0: none"},
     {"node_limit", CS_FIELD_COUNT, offsetof(madpipe_params, node_limit), .fallback = "0",
      .max = INT32_MAX, .doc = "the same in nodes of its search tree; 0: none"},
     {0},
@@ -66,20 +66,6 @@ static bool contiguous(const cs_plan *plan)
         if (plan->devices[s] != s)
             return false;
     return true;
-}
-
-static cs_status copy_plan(const cs_plan *plan, cs_plan *copy, cs_error *error)
-{
-    uint32_t *cuts = calloc((size_t)plan->n_stages + 1, sizeof(*cuts));
-    if (!cuts)
-        return cs_error_no_memory(error);
-    for (uint32_t s = 0; s < plan->n_stages; s++)
-        cuts[s + 1] = plan->stages[s].end_layer;
-    cs_status status = cs_plan_pipeline(cuts, plan->n_stages, copy, error);
-    for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++)
-        copy->devices[s] = plan->devices[s];
-    free(cuts);
-    return status;
 }
 
 typedef struct outcome {
@@ -134,7 +120,7 @@ static cs_status program(const cs_chain *chain, const madpipe_params *params,
         return status;
     so_far->undecided += end == CS_PROGRAM_UNKNOWN;
     if (pattern.period > 0 && pattern.period < below(so_far)) {
-        status = copy_plan(&of->plan, &plan, error);
+        status = cs_plan_copy(&of->plan, &plan, error);
         if (status == CS_OK)
             keep(so_far, &plan, &pattern);
     }

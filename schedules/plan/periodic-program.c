@@ -174,10 +174,14 @@ static void configure(const program *p, const cs_program_options *options)
     Cbc_setParameter(p->model, "threads", "0");
     Cbc_setParameter(p->model, "primalTolerance", "1e-9");
     Cbc_setParameter(p->model, "integerTolerance", "1e-7");
+    /* CLP's default, steepest edge, can end the program: an assertion of its own does not hold where
+     * a reduced cost is rounded to 0 */
+    Cbc_setParameter(p->model, "primalPivot", "dantzig");
     Cbc_setAllowableGap(p->model, 0);
     char seconds[32];
     snprintf(seconds, sizeof(seconds), "%.3f", options->time_limit);
-    Cbc_setParameter(p->model, "seconds", seconds);
+    if (options->time_limit > 0)
+        Cbc_setParameter(p->model, "seconds", seconds);
     if (options->node_limit > 0)
         Cbc_setMaximumNodes(p->model, options->node_limit);
 }

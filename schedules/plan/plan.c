@@ -21,6 +21,16 @@ static cs_status reserve(cs_plan *plan, uint32_t n_stages, uint32_t n_devices, c
     return cs_error_no_memory(error);
 }
 
+cs_status cs_plan_copy(const cs_plan *plan, cs_plan *copy, cs_error *error)
+{
+    cs_status status = reserve(copy, plan->n_stages, plan->n_devices, error);
+    if (status != CS_OK)
+        return status;
+    memcpy(copy->stages, plan->stages, plan->n_stages * sizeof(*copy->stages));
+    memcpy(copy->devices, plan->devices, plan->n_devices * sizeof(*copy->devices));
+    return CS_OK;
+}
+
 cs_status cs_plan_pipeline(const uint32_t *cuts, uint32_t n_stages, cs_plan *plan, cs_error *error)
 {
     cs_status status = reserve(plan, n_stages, n_stages, error);
