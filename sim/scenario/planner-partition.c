@@ -1,4 +1,6 @@
 /* A partition that a planner makes: "partition": "pipedream", or with parameters. */
+#include "schedules/plan/pattern-order.h"
+#include "schedules/plan/periodic-program.h"
 #include "sim/scenario/planning.h"
 #include "sim/scenario/sections.h"
 
@@ -55,6 +57,64 @@ static cs_status make_plan(cs_draft *draft, const cs_planner *planner, const voi
     planned.pattern = (cs_pattern){0};
     cs_planned_finish(&planned);
     return CS_OK;
+}
+
+/* Of the search tree of the integer program, which then does not depend on the machine's speed. */
+enum { PATTERN_NODES = 10000 };
+
+static bool one_stage_each(const cs_plan *plan)
+{
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        for (uint32_t r = 0; r < s; r++) {
+            if (cs_plan_device(plan, r) == cs_plan_device(plan, s))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Why there is no pattern. */
+static cs_status refuse_pattern(const cs_chain *chain, const cs_plan *plan, cs_error *error)
+{
+    cs_order order;
+    uint32_t device = 0;
+    cs_status status = cs_order_make(chain, plan, &order, error);
+    if (status != CS_OK)
+        return status;
+    int64_t need = cs_order_need(&order, &device);
+    cs_order_finish(&order);
+    if (need <= chain->memory)
+        return cs_error_add(error, CS_LIMIT,
+                            "no pattern was found with %d nodes of an integer program; give the "
+                            "plan a \"pattern\"",
+                            PATTERN_NODES);
+    return cs_error_add(error, CS_LIMIT,
+                        "the plan has no pattern that fits: device %u needs %lld bytes with one "
+                        "active micro-batch, and has %lld",
+                        device, (long long)need, (long long)chain->memory);
+}
+
+cs_status cs_draft_find_pattern(cs_draft *draft, const cs_json_place *place, cs_error *error)
+{
+    cs_scenario *scenario = draft->scenario;
+    const cs_schedule *kind = draft->schedule.kind;
+    const cs_program_options options = {.node_limit = PATTERN_NODES, .below = CS_TIME_MAX};
+    cs_chain chain = {0};
+    cs_program_end end;
+    cs_error own;
+    cs_error_init(&own);
+    if (scenario->pattern.period > 0 || one_stage_each(&scenario->plan))
+        return CS_OK;
+    const cs_chain_rules *rules =
+        kind->chain_rules ? kind->chain_rules(draft->schedule.params) : &cs_chain_default_rules;
+    cs_status status = cs_scenario_chain(scenario, &draft->root, rules, &chain, error);
+    if (status != CS_OK)
+        return status;
+    status = cs_pattern_program(&chain, &scenario->plan, &options, &scenario->pattern, &end, &own);
+    if (status == CS_OK && scenario->pattern.period == 0)
+        status = refuse_pattern(&chain, &scenario->plan, &own);
+    cs_chain_finish(&chain);
+    return status == CS_OK ? CS_OK : add_place(place, status, &own, error);
 }
 
 cs_status cs_draft_plan(cs_draft *draft, const cs_json_place *place, cs_error *error)

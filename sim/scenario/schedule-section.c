@@ -265,6 +265,19 @@ static cs_status take_devices(const cs_draft *draft, uint32_t s, bool *taken,
                            s, draft->schedule.kind->name, stage->n_devices);
 }
 
+/* Devices that hold something. */
+static uint32_t count_devices(const cs_plan *plan)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_devices; i++) {
+        uint32_t k = 0;
+        while (plan->devices[k] != plan->devices[i])
+            k++;
+        n += k == i;
+    }
+    return n;
+}
+
 /* Every stage has devices of its own, all of them on the platform, and every device has a stage. */
 static cs_status check_plan(cs_draft *draft, const cs_json_place *place, cs_error *error)
 {
@@ -273,11 +286,14 @@ static cs_status check_plan(cs_draft *draft, const cs_json_place *place, cs_erro
     bool *taken = cs_arena_alloc(&draft->scenario->arena, n_devices, sizeof(*taken));
     if (!taken)
         return cs_error_no_memory(error);
+    bool several = count_devices(plan) < plan->n_devices;
     if (plan->n_devices != n_devices)
         return cs_json_invalid(
             place, error,
-            "must give each of the platform's %u devices a stage (got %u stages on %u devices)",
-            n_devices, plan->n_stages, plan->n_devices);
+            "must give each of the platform's %u devices a stage of its own for the schedule "
+            "\"%s\" (got %u stages on %u devices%s)",
+            n_devices, draft->schedule.kind->name, plan->n_stages, count_devices(plan),
+            several ? "; with several on a device, only \"periodic\" runs them" : "");
     cs_status status = CS_OK;
     for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++)
         status = take_devices(draft, s, taken, place, error);
@@ -325,8 +341,10 @@ static cs_status build_pipeline(cs_draft *draft, cs_error *error)
                                cs_json_describe(partition, got, sizeof(got)));
     if (status != CS_OK)
         return status;
-    if (layout == CS_LAYOUT_PLANNED)
-        return check_planned(draft, &place, error);
+    if (layout == CS_LAYOUT_PLANNED) {
+        status = check_planned(draft, &place, error);
+        return status == CS_OK ? cs_draft_find_pattern(draft, &place, error) : status;
+    }
     return placed ? cs_draft_place(draft, cJSON_IsObject(partition), &place, error)
                   : check_plan(draft, &place, error);
 }
