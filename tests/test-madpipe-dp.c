@@ -423,10 +423,8 @@ static void test_grid_of_loads(void **state)
     memcpy(chain.sum_forward, forward, sizeof(forward));
     memcpy(chain.sum_backward, forward, sizeof(forward));
     for (size_t i = 0; i < ROWS(rows); i++) {
-        const cs_madpipe_options options = {.loads = rows[i].loads,
-                                            .memories = 1000,
-                                            .delays = 17,
-                                            .special = CS_MADPIPE_SAFE};
+        const cs_madpipe_options options = {
+            .loads = rows[i].loads, .memories = 1000, .delays = 17, .special = CS_MADPIPE_SAFE};
         cs_madpipe_allocation found = allocate("grid", &chain, &options, 8);
         expect_int("promised", rows[i].promised, found.promised);
         cs_madpipe_allocation_finish(&found);

@@ -70,8 +70,8 @@ static cs_time planned_with(const char *row, const cs_planner *planner, int trie
         assert_non_null(cJSON_AddNumberToObject(object, "programs", 1));
         assert_non_null(cJSON_AddNumberToObject(object, "nodes", 5));
     }
-    cs_status status = cs_field_read(object, &(cs_json_place){.file = "params"}, tables, outs,
-                                     &arena, &error);
+    cs_status status =
+        cs_field_read(object, &(cs_json_place){.file = "params"}, tables, outs, &arena, &error);
     cJSON_Delete(object);
     expect_error(row, CS_OK, "", status, &error);
     status = planner->plan(chain, params, planned, &error);
@@ -94,7 +94,8 @@ static cs_time planned_by(const char *row, const cs_planner *planner, const cs_c
 static void draw_memory(gsl_rng *rng, cs_chain *chain)
 {
     int64_t fixed = chain->sum_fixed[chain->n_layers], kept = chain->sum_kept[chain->n_layers];
-    chain->memory = 1 + fixed / chain->n_devices + (int64_t)random_up_to(rng, 2 * (uint32_t)kept + 50);
+    chain->memory =
+        1 + fixed / chain->n_devices + (int64_t)random_up_to(rng, 2 * (uint32_t)kept + 50);
 }
 
 typedef struct tally {

@@ -25,30 +25,33 @@ static const cs_field fields[] = {
     {"nodes", CS_FIELD_COUNT, offsetof(best_params, nodes), .fallback = "200", .min = 1,
      .max = INT32_MAX, .doc = "of the search tree of each of these programs"},
     {"tries", CS_FIELD_COUNT, offsetof(best_params, tries), .fallback = "30000", .min = 1,
-     .max = INT32_MAX, .doc = "allocations that are looked at, for each memory of the ladder"},
+     .max = INT32_MAX,
+     .doc = "allocations that are looked at from each start, and after kicks, for each memory of "
+            "the ladder"},
     {0}};
 
 /* The planners to start from. */
 static const cs_planner *const starts[] = {&cs_planner_contiguous_optimal, &cs_planner_madpipe};
 
-/* The ladder goes in eight steps to twice the memory. After as many without a shorter period it
- * ends with unlimited memory. */
+/* The ladder has round numbers of bytes, which is what memories often are: about eight steps lead to
+ * twice the memory. After as many without a shorter period it ends with unlimited memory. */
 enum { RUNGS_OF_TWICE = 8 };
 
 static int64_t rung_above(int64_t memory)
 {
-    static const int64_t mantissas[] = {17, 19, 21, 23, 25, 27, 29, 32};
-    int shift = 0;
-    if (memory < 16)
+    static const int8_t mantissas[] = {10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30, 32,
+                                       35, 40, 45, 48, 50, 56, 60, 64, 70, 72, 80, 90, 96, 100};
+    int64_t scale = 1;
+    if (memory < 10)
         return memory + 1;
-    while (memory >> shift >= 32)
-        shift++;
-    if (shift > 57)
+    while (memory / scale >= 100)
+        scale *= 10;
+    if (scale > INT64_MAX / 100)
         return INT64_MAX;
-    for (int i = 0;; i++) {
-        if (mantissas[i] << shift > memory)
-            return mantissas[i] << shift;
-    }
+    size_t i = 0;
+    while (mantissas[i] * scale <= memory)
+        i++;
+    return mantissas[i] * scale;
 }
 
 typedef struct climb {
@@ -56,8 +59,9 @@ typedef struct climb {
     cs_chain chain; /* the one to plan, with the memory of the present rung */
     cs_local local;
     cs_plan_answer *answer;
-    cs_planned known;    /* the best of the rungs below */
-    cs_plan start;       /* with the least memory */
+    cs_planned known; /* the best of the rungs below */
+    cs_plan start;    /* with the least memory that was found, */
+    int64_t least;    /* which is this */
 } climb;
 
 /* The planner's plan with its defaults, but with limits that do not depend on the machine. */
@@ -107,21 +111,33 @@ static cs_status descend_from(climb *c, const cs_planner *planner, cs_error *err
 
 /* ---- the ladder ---- */
 
-/* First what takes milliseconds, then what may take seconds. */
+static bool at_bound(const cs_local *l)
+{
+    return l->all.program.below <= l->bound;
+}
+
+/* First what takes milliseconds, then what may take seconds. Each start may look at as many
+ * allocations, and so may all kicks together, and what lies between integer programs. */
 static cs_status search_rung(climb *c, cs_error *error)
 {
     cs_local *l = &c->local;
-    cs_status status = c->known.pattern.period > 0
-                           ? cs_local_from_planned(l, &c->known, error)
-                           : cs_local_from(l, &c->start, error);
+    cs_status status = CS_OK;
+    if (c->known.pattern.period > 0)
+        status = cs_local_from_planned(l, &c->known, error);
+    else if (c->chain.memory >= c->least)
+        status = cs_local_from(l, &c->start, error);
     for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && status == CS_OK; i++) {
-        if (!cs_local_done(l))
+        l->left = c->params->tries;
+        if (!at_bound(l))
             status = descend_from(c, starts[i], error);
     }
+    if (l->all.best.pattern.period == 0)
+        return status;
+    l->left = c->params->tries;
     for (uint32_t i = 0; i < c->params->kicks && status == CS_OK && !cs_local_done(l); i++)
         status = cs_local_from_kick(l, error);
-    l->left = c->params->tries; /* programs need none of these, but the moves between them do */
-    if (status == CS_OK && c->params->programs > 0 && !cs_local_done(l))
+    l->left = c->params->tries;
+    if (status == CS_OK && c->params->programs > 0 && !at_bound(l))
         status = cs_local_from_best(l, error);
     return status;
 }
@@ -146,20 +162,20 @@ static cs_status climb_rung(climb *c, int64_t memory, int64_t below, bool *bette
     return status;
 }
 
-/* From the first rung on which something fits to the first that has all the memory that was asked
- * for, if not to the end. `least` is what the plan with the least memory needs. */
-static cs_status climb_ladder(climb *c, int64_t least, cs_error *error)
+/* To the first rung that has all the memory that was asked for, if not to the end. It starts below the
+ * least memory that was found, since madpipe may do with less. */
+static cs_status climb_ladder(climb *c, cs_error *error)
 {
     cs_status status = CS_OK;
     const cs_chain *asked = c->answer->chain;
     cs_time bound = cs_planner_bound(asked);
-    int64_t below = 0, memory = rung_above(least - 1);
+    int64_t below = 0, memory = rung_above(c->least / 2);
     for (int idle = 0; status == CS_OK && below < asked->memory; memory = rung_above(memory)) {
         bool better;
         if (idle == RUNGS_OF_TWICE)
             memory = INT64_MAX;
         status = climb_rung(c, memory, below, &better, error);
-        idle = better ? 0 : idle + 1;
+        idle = better || c->known.pattern.period == 0 ? 0 : idle + 1;
         below = memory;
         cs_time period = c->answer->best.pattern.period;
         if (period > 0 && period <= bound)
@@ -211,13 +227,9 @@ static cs_status find_start(climb *c, cs_error *error)
 static cs_status search_more(climb *c, cs_plan_search *result, cs_error *error)
 {
     cs_status status = find_start(c, error);
-    if (status != CS_OK)
-        return status;
-    result->need = c->local.all.need;
+    result->need = c->least = c->local.all.need;
     result->need_device = c->local.all.need_device;
-    if (c->answer->best.pattern.period == 0 && result->need > c->answer->chain->memory)
-        return CS_OK;
-    return climb_ladder(c, result->need, error);
+    return status == CS_OK ? climb_ladder(c, error) : status;
 }
 
 /* Into result->best, if there is a plan. */

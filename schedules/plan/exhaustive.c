@@ -10,10 +10,10 @@ typedef struct exhaustive_params {
     cs_time time_limit;
 } exhaustive_params;
 
-static const cs_field fields[] = {
-    {"time_limit", CS_FIELD_TIME, offsetof(exhaustive_params, time_limit), .fallback = "60 s",
-     .doc = "of the integer program, for each allocation; 0: none"},
-    {0}};
+static const cs_field fields[] = {{"time_limit", CS_FIELD_TIME,
+                                   offsetof(exhaustive_params, time_limit), .fallback = "60 s",
+                                   .doc = "of the integer program, for each allocation; 0: none"},
+                                  {0}};
 
 typedef struct enumeration {
     cs_plan_search *search;

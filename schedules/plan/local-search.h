@@ -19,10 +19,10 @@ typedef struct cs_local_options {
 
 typedef struct cs_local {
     cs_local_options options;
-    cs_plan_search search; /* of the present descent; settings for the next ones are in `all` */
-    cs_plan_search all;    /* the best of all descents */
-    cs_time bound;         /* of the chain; at this period a descent ends */
-    uint64_t left;         /* allocations that may still be looked at */
+    cs_plan_search search;    /* of the present descent; settings for the next ones are in `all` */
+    cs_plan_search all;       /* the best of all descents */
+    cs_time bound;            /* of the chain; at this period a descent ends */
+    uint64_t left;            /* allocations that may still be looked at */
     cs_allocation now, trial; /* room for n_layers stages */
     cs_allocation least;      /* that all.need is of */
     double spread;            /* of `now` */

@@ -26,7 +26,7 @@ typedef struct cs_plan_search {
     cs_plan_answer *answer;     /* gets every pattern that is made; NULL: there is none */
     int64_t floor; /* the construction goes on to patterns that need no more bytes than this, */
     cs_time known; /* or that have no smaller period than this */
-    int64_t need; /* bytes that the allocation which needs the least has on its fullest device */
+    int64_t need;  /* bytes that the allocation which needs the least has on its fullest device */
     uint32_t need_device;
 } cs_plan_search;
 

@@ -21,7 +21,8 @@ static const cs_option options[] = {
      NULL},
     {"devices", 0, "N[,N...]",
      "Instead of a scenario, cut the network of a PipeDream profile (graph.txt), branches and all, "
-     "for N devices, as PipeDream's optimizer does; of several numbers the first is of devices of a "
+     "for N devices, as PipeDream's optimizer does; of several numbers the first is of devices of "
+     "a "
      "machine, the next of machines",
      false, NULL},
     {"bandwidth", 0, "B[,B...]", "With --devices: of each level, like 1 GB/s", false, NULL},
@@ -198,7 +199,8 @@ const cs_command cs_command_plan = {
         "prints it.\n\nWith --planner, planners make plans for the scenario's model, platform and "
         "micro-batches instead, and stand side by side: the period that the search believed in, "
         "the one of a valid periodic pattern, how far that is above a lower bound, and what the "
-        "fullest device holds. They plan for the schedule \"periodic\", whatever the scenario's is. "
+        "fullest device holds. They plan for the schedule \"periodic\", whatever the scenario's "
+        "is. "
         "A single planner's stages and pattern are shown too. The plan with "
         "the smallest period is the one that -o saves.",
     .options = options,

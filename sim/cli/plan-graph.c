@@ -169,8 +169,8 @@ static void print_table(const graph_plan *g, const char *name, FILE *out)
             g->prefixes.n_nodes, g->prefixes.n, g->plan.n_stages, g->plan.n_stages == 1 ? "" : "s",
             n_devices, n_devices == 1 ? "" : "s");
     fprintf(out, "period of a mini-batch by PipeDream's cost model: %s\n\n", period);
-    fprintf(out, "%5s  %8s  %-11s %-11s %-10s %-10s %5s  %s\n", "stage", "replicas", "cuts",
-            "time", "weights", "crossing", "nodes", "from ... to");
+    fprintf(out, "%5s  %8s  %-11s %-11s %-10s %-10s %5s  %s\n", "stage", "replicas", "cuts", "time",
+            "weights", "crossing", "nodes", "from ... to");
     for (uint32_t s = 0; s < g->plan.n_stages; s++)
         print_row(g, s, out);
 }
