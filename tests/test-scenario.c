@@ -253,8 +253,8 @@ static const struct {
      "/schedule/partition: must be the name of a planner, a list of layers, {\"planner\": ...}, "
      "{\"file\": ...} or {\"inline\": ...} (got null)"},
     {"cuts for fewer devices", "/schedule/partition", "[1, 2]",
-     "/schedule/partition: must give each of the platform's 4 devices a stage (got 3 stages on 3 "
-     "devices)"},
+     "/schedule/partition: must give each of the platform's 4 devices a stage of its own for the "
+     "schedule \"gpipe\" (got 3 stages on 3 devices)"},
     {"cuts that fall", "/schedule/partition", "[1, 3, 2]",
      "/schedule/partition/2: must be the first layer of stage 3, a whole number from 4 to 3: the "
      "model has 4 layers, and the list must rise"},
@@ -723,8 +723,8 @@ static const struct {
      "%s/p.json: /stages: must be a list of stages (got a number)"},
     {"plan of one stage", MODEL_FILE,
      "{\"schema_version\": 1, \"stages\": [" STAGE(0, 2, "[0]") "]}",
-     "%s/s.json: /schedule/partition: must give each of the platform's 2 devices a stage (got 1 "
-     "stages on 1 devices)"},
+     "%s/s.json: /schedule/partition: must give each of the platform's 2 devices a stage of its own "
+     "for the schedule \"gpipe\" (got 1 stages on 1 devices)"},
 };
 
 static const char *write_scenario(void)

@@ -59,18 +59,18 @@ static cs_status make_plan(cs_draft *draft, const cs_planner *planner, const voi
     return CS_OK;
 }
 
-/* Of the search tree of the integer program, which then does not depend on the machine's speed. */
-enum { PATTERN_NODES = 10000 };
+/* Of the search tree of the integer program, which then does not depend on the machine's speed; and
+ * of plans whose program is of a size that can be solved. */
+enum { PATTERN_NODES = 10000, PATTERN_STAGES = 64 };
 
-static bool one_stage_each(const cs_plan *plan)
+static bool is_shared(const cs_plan *plan, bool *taken)
 {
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        for (uint32_t r = 0; r < s; r++) {
-            if (cs_plan_device(plan, r) == cs_plan_device(plan, s))
-                return false;
-        }
+        if (taken[cs_plan_device(plan, s)])
+            return true;
+        taken[cs_plan_device(plan, s)] = true;
     }
-    return true;
+    return false;
 }
 
 /* Why there is no pattern. */
@@ -103,8 +103,17 @@ cs_status cs_draft_find_pattern(cs_draft *draft, const cs_json_place *place, cs_
     cs_program_end end;
     cs_error own;
     cs_error_init(&own);
-    if (scenario->pattern.period > 0 || one_stage_each(&scenario->plan))
+    bool *taken = cs_arena_alloc(&scenario->arena, scenario->platform.n_devices, sizeof(*taken));
+    if (!taken)
+        return cs_error_no_memory(error);
+    if (scenario->pattern.period > 0 || !is_shared(&scenario->plan, taken))
         return CS_OK;
+    if (scenario->plan.n_stages > PATTERN_STAGES)
+        return cs_json_invalid(
+            place, error,
+            "must have a \"pattern\": several of its %u stages are on one device, "
+            "and for more than %d none is looked for",
+            scenario->plan.n_stages, PATTERN_STAGES);
     const cs_chain_rules *rules =
         kind->chain_rules ? kind->chain_rules(draft->schedule.params) : &cs_chain_default_rules;
     cs_status status = cs_scenario_chain(scenario, &draft->root, rules, &chain, error);

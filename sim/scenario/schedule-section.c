@@ -265,17 +265,30 @@ static cs_status take_devices(const cs_draft *draft, uint32_t s, bool *taken,
                            s, draft->schedule.kind->name, stage->n_devices);
 }
 
-/* Devices that hold something. */
-static uint32_t count_devices(const cs_plan *plan)
+static int compare_numbers(const void *a, const void *b)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < plan->n_devices; i++) {
-        uint32_t k = 0;
-        while (plan->devices[k] != plan->devices[i])
-            k++;
-        n += k == i;
-    }
-    return n;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Says how many stages there are, and on how many devices. */
+static cs_status refuse_count(const cs_draft *draft, const cs_json_place *place, cs_error *error)
+{
+    const cs_plan *plan = &draft->scenario->plan;
+    uint32_t n = plan->n_devices, distinct = n > 0;
+    uint32_t *sorted = cs_arena_alloc(&draft->scenario->arena, n, sizeof(*sorted));
+    if (!sorted)
+        return cs_error_no_memory(error);
+    memcpy(sorted, plan->devices, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), compare_numbers);
+    for (uint32_t i = 1; i < n; i++)
+        distinct += sorted[i] != sorted[i - 1];
+    return cs_json_invalid(
+        place, error,
+        "must give each of the platform's %u devices a stage of its own for the schedule \"%s\" "
+        "(got %u stages on %u devices%s)",
+        draft->scenario->platform.n_devices, draft->schedule.kind->name, plan->n_stages, distinct,
+        distinct < n ? "; with several on a device, only \"periodic\" runs them" : "");
 }
 
 /* Every stage has devices of its own, all of them on the platform, and every device has a stage. */
@@ -286,14 +299,8 @@ static cs_status check_plan(cs_draft *draft, const cs_json_place *place, cs_erro
     bool *taken = cs_arena_alloc(&draft->scenario->arena, n_devices, sizeof(*taken));
     if (!taken)
         return cs_error_no_memory(error);
-    bool several = count_devices(plan) < plan->n_devices;
     if (plan->n_devices != n_devices)
-        return cs_json_invalid(
-            place, error,
-            "must give each of the platform's %u devices a stage of its own for the schedule "
-            "\"%s\" (got %u stages on %u devices%s)",
-            n_devices, draft->schedule.kind->name, plan->n_stages, count_devices(plan),
-            several ? "; with several on a device, only \"periodic\" runs them" : "");
+        return refuse_count(draft, place, error);
     cs_status status = CS_OK;
     for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++)
         status = take_devices(draft, s, taken, place, error);
