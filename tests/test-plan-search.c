@@ -207,7 +207,7 @@ static void best_is_monotone(void **state)
     static const struct {
         random_chain_limits limits;
         int chains, tries;
-    } rows[] = {{{6, 3, 30, 12, 9}, 40, 0}, {{12, 4, 200, 90, 40}, 6, 300}};
+    } rows[] = {{{6, 3, 30, 12, 9}, 12, 0}, {{12, 4, 200, 90, 40}, 4, 300}};
     gsl_rng *rng = cs_random_stream(8, "best is monotone");
     for (size_t i = 0; i < ROWS(rows); i++) {
         for (int k = 0; k < rows[i].chains; k++) {

@@ -278,8 +278,9 @@ static const struct {
     {"plan of replicas", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 2, "[2]") "," STAGE(
          3, 3, "[3]") "]"),
-     "/schedule/partition: must give each of the platform's 4 devices a stage (got 4 stages on 5 "
-     "devices)"},
+     "/schedule/partition: must give each of the platform's 4 devices a stage of its own for the "
+     "schedule \"gpipe\" (got 4 stages on 4 devices; with several on a device, only \"periodic\" "
+     "runs them)"},
     {"plan of replicas that has none", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 3, "[3]") "]"),
      "/schedule/partition: must put stage 1 on one device for the schedule \"gpipe\", which has no "
@@ -723,7 +724,8 @@ static const struct {
      "%s/p.json: /stages: must be a list of stages (got a number)"},
     {"plan of one stage", MODEL_FILE,
      "{\"schema_version\": 1, \"stages\": [" STAGE(0, 2, "[0]") "]}",
-     "%s/s.json: /schedule/partition: must give each of the platform's 2 devices a stage of its own "
+     "%s/s.json: /schedule/partition: must give each of the platform's 2 devices a stage of its "
+     "own "
      "for the schedule \"gpipe\" (got 1 stages on 1 devices)"},
 };
 
