@@ -344,6 +344,70 @@ class Messages(Case):
         result = json.loads(run('run', 'chain.json', '--json', '--no-output', *words).stdout)
         self.assertEqual([d['peak_memory_bytes'] for d in result['devices']], [8e9, 6e9])
 
+    def test_no_plan(self):
+        """Where no planner finds a plan, the JSON says why each one did not."""
+        done = run('plan', 'tiny.json', '--json', '-P', 'pipedream,contiguous_optimal', '-s',
+                   '/platform={"topology": "ideal", "devices": 2, "memory": 1}')
+        self.expect(done, 4, 'contiguous_optimal: ')
+        result = json.loads(done.stdout)
+        self.assertEqual([p['planner'] for p in result['planners']],
+                         ['pipedream', 'contiguous_optimal'])
+        for planner in result['planners']:
+            self.assertIn(planner['error'], done.stderr)
+        self.assertEqual(result['schedule'], 'periodic')
+        self.assertEqual(result['scenario_schedule'], json.loads(read('tiny.json'))['schedule']['kind'])
+
+    def test_several_stages_on_a_device(self):
+        """Four layers of 3 s, the first and the last on device 0, the others on device 1, memory for
+        all: no period is below the load of 6 s, and the integer program finds one. Other schedules
+        take a stage per device, and count them right."""
+        stages = [{'first_layer': a, 'last_layer': b, 'devices': [d]}
+                  for a, b, d in ((0, 0, 0), (1, 2, 1), (3, 3, 0))]
+        partition = {'inline': {'schema_version': 1, 'model': 'uniform', 'stages': stages}}
+        write('parts.json', dict(UNIFORM, model={'uniform': {
+            'layers': 4, 'forward': '1 s', 'backward': '2 s', 'weights': '1 GB',
+            'activation': '1 GB'}}, iterations=4, schedule={
+                'kind': 'periodic', 'micro_batches': 8, 'partition': partition},
+            platform={'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s',
+                      'memory': '40 GB'}))
+        result = json.loads(run('run', 'parts.json', '--json', '--no-output').stdout)
+        self.assertAlmostEqual(result['iteration_time_s'], 8 * 6, 9)
+        resolved = json.loads(run('check', 'parts.json', '--resolved').stdout)
+        self.assertIn('pattern', resolved['schedule']['partition']['inline'])
+        # weights 3 times 2 GB, a buffer of 2 GB at each of two boundaries, and 2 GB of activations
+        self.expect(run('run', 'parts.json', '--no-output', '-s', '/platform/memory=8 GB'), 4,
+                    'device 0 needs 12000000000 bytes with one active micro-batch, and has 8000000000')
+        self.expect(run('run', 'parts.json', '--no-output', '-s', '/schedule/kind=gpipe'), 3,
+                    '(got 3 stages on 2 devices; with several on a device, only "periodic" runs')
+
+    def test_plan_graph(self):
+        """a feeds b and c, and these feed d; each takes 10 ms and makes 1 MB, d has 100 MB of weights.
+        Two replicas take (40 + 4 * 100 / 2) / 2 ms, two stages 20 ms, the message of a and b 2 * 2 ms.
+        The five prefixes are a, ab, ac, abc and abcd; ab is the first that makes 20 ms."""
+        node = ('node%d -- Work -- forward_compute_time=4, backward_compute_time=6, '
+                'activation_size=1e6, parameter_size=%d')
+        write('graph.txt', '\n'.join([node % (i, 1e8 if i == 4 else 0) for i in (1, 2, 3, 4)] +
+                                     [f'\tnode{a} -- node{b}' for a, b in
+                                      ((1, 2), (1, 3), (2, 4), (3, 4))]) + '\n')
+        devices = ('--devices', '2', '--bandwidth', '1 GB/s')
+        done = run('plan', 'graph.txt', *devices, '--json')
+        self.expect(done, 0)
+        result = json.loads(done.stdout)
+        self.assertEqual((result['cuts'], result['period_s']), (5, 0.02))
+        self.assertEqual([(s['first_cut'], s['end_cut'], s['devices'], s['nodes'], s['time_s'],
+                           s['weight_bytes'], s['crossing_bytes']) for s in result['stages']],
+                         [(0, 2, [0], ['node1', 'node2'], 0.02, 0, 2e6),
+                          (2, 5, [1], ['node3', 'node4'], 0.02, 1e8, 0)])
+        self.assertIn('20 ms', run('plan', 'graph.txt', *devices).stdout)
+        for words, said in (((*devices[:2],), 'needs --bandwidth'),
+                            (('--devices', '0', *devices[2:]), 'whole numbers from 1'),
+                            ((*devices[:3], '1 GB'), '--bandwidth: '),
+                            (('--devices', '2,2', *devices[2:]), 'a value for each level'),
+                            ((*devices, '--memory', '0 GB'), '--memory must be > 0'),
+                            ((*devices, '-P', 'best'), '--planner goes with a scenario only'),
+                            (('--memory', '1 GB'), '--memory goes with --devices only')):
+            self.expect(run('plan', 'graph.txt', *words), 2, said)
+
     def test_planned_peaks(self):
         """What a plan says of memory, workspace and all, is what its run finds."""
         write('workspace.json', {

@@ -76,7 +76,7 @@ static slow make_slow(const cs_chain *chain, const cs_madpipe_options *options, 
     for (uint32_t b = 0; b <= chain->n_layers; b++)
         bytes += 4 * chain->boundary[b];
     bytes = bytes < chain->memory ? bytes : chain->memory;
-    s.load_step = up(target, options->loads - 1);
+    s.load_step = most(up(cs_chain_load(chain, 0, chain->n_layers), options->loads - 1), 1);
     s.bytes_step = most(up(bytes, options->memories - 1), 1);
     s.delay_step = up(target, most(target / up(total, options->delays - 1), 1));
     return s;
@@ -350,7 +350,7 @@ static cs_chain even_chain(uint32_t n_layers, uint32_t n_devices, int64_t kept, 
 static void test_optimistic(void **state)
 {
     (void)state;
-    static const cs_madpipe_options options = {.loads = 11, .memories = 51, .delays = 101};
+    static const cs_madpipe_options options = {.loads = 101, .memories = 11, .delays = 51};
     cs_chain chain = even_chain(1, 1, 10, 5);
     cs_pattern pattern;
     cs_error error;
@@ -402,6 +402,30 @@ static void test_not_contiguous(void **state)
         chain.memory = rows[i].memory;
         options.special = rows[i].special;
         found = allocate("memory", &chain, &options, 8);
+        expect_int("promised", rows[i].promised, found.promised);
+        cs_madpipe_allocation_finish(&found);
+    }
+    cs_chain_finish(&chain);
+}
+
+/* Section 5.1: the special device's load is one of `loads` values between 0 and U(1, L) = 4 + 8 + 4,
+ * whatever the target. Of 5 values the step is 4, and 4 ps for layer 2 are exact: 8 is promised. Of 3
+ * the step is 8: layer 2 counts as 8, with layer 0 as 12, which is what contiguous plans have too. */
+static void test_grid_of_loads(void **state)
+{
+    (void)state;
+    static const cs_time forward[] = {0, 2, 6, 8};
+    static const struct {
+        uint32_t loads;
+        cs_time promised;
+    } rows[] = {{5, 8}, {3, 12}};
+    cs_chain chain = even_chain(3, 2, 1, 1000);
+    memcpy(chain.sum_forward, forward, sizeof(forward));
+    memcpy(chain.sum_backward, forward, sizeof(forward));
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const cs_madpipe_options options = {
+            .loads = rows[i].loads, .memories = 1000, .delays = 17, .special = CS_MADPIPE_SAFE};
+        cs_madpipe_allocation found = allocate("grid", &chain, &options, 8);
         expect_int("promised", rows[i].promised, found.promised);
         cs_madpipe_allocation_finish(&found);
     }
@@ -467,7 +491,7 @@ static void test_even(void **state)
 {
     (void)state;
     static const cs_madpipe_options options = {
-        .loads = 11, .memories = 51, .delays = 101, .iterations = 10};
+        .loads = 101, .memories = 11, .delays = 51, .iterations = 10};
     static const struct {
         uint32_t layers, devices;
         cs_time promised;
@@ -486,7 +510,7 @@ static void test_ends(void **state)
 {
     (void)state;
     static const cs_madpipe_options options = {
-        .loads = 11, .memories = 51, .delays = 101, .iterations = 10, .special = CS_MADPIPE_SAFE};
+        .loads = 101, .memories = 11, .delays = 51, .iterations = 10, .special = CS_MADPIPE_SAFE};
     cs_error error;
     cs_error_init(&error);
     cs_madpipe_allocations found;
@@ -520,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_promises),       cmocka_unit_test(test_optimistic),
         cmocka_unit_test(test_not_contiguous), cmocka_unit_test(test_search),
         cmocka_unit_test(test_even),           cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_grid_of_loads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

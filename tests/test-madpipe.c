@@ -169,6 +169,20 @@ static void test_apart(void **state)
     cs_chain_finish(&chain);
 }
 
+/* Section 5.1: 11 values between 0 and M for m_P, 51 between 0 and U(1, L) + sum of C for V, and 101
+ * between 0 and U(1, L) for t_P. (The parameters begin with the options of the search.) */
+static void test_defaults(void **state)
+{
+    (void)state;
+    char params[PARAMS_BYTES] __attribute__((aligned(16)));
+    cs_madpipe_options options;
+    memcpy(&options, read_params("{}", params), sizeof(options));
+    expect_int("t_P", 101, options.loads);
+    expect_int("m_P", 11, options.memories);
+    expect_int("V", 51, options.delays);
+    expect_int("K", 10, options.iterations);
+}
+
 /* A layer that keeps 10 bytes on a device of 5. Charged with g - 1 = 0 micro-batches it fits, and
  * 2 ps are promised, but no period schedules it; charged with g there is no allocation. */
 static void test_too_small(void **state)
@@ -196,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_too_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -903,9 +903,6 @@ static void test_refused_files(void **state)
 static const struct {
     const char *name, *text, *message;
 } impossible[] = {
-    {"no pattern", INLINE("0", ""),
-     "periodic: the plan has several stages on device 0 and no \"pattern\", without which only "
-     "plans with a stage per device can be run"},
     {"no such device", INLINE("2", ""),
      "test: /schedule/partition: must put stage 1 on one device below 2"},
     {"replicas", INLINE("0, 1", ""),

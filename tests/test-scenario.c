@@ -255,8 +255,8 @@ static const struct {
      "/schedule/partition: must be the name of a planner, a list of layers, {\"planner\": ...}, "
      "{\"file\": ...} or {\"inline\": ...} (got null)"},
     {"cuts for fewer devices", "/schedule/partition", "[1, 2]",
-     "/schedule/partition: must give each of the platform's 4 devices a stage (got 3 stages on 3 "
-     "devices)"},
+     "/schedule/partition: must give each of the platform's 4 devices a stage of its own for the "
+     "schedule \"gpipe\" (got 3 stages on 3 devices)"},
     {"cuts that fall", "/schedule/partition", "[1, 3, 2]",
      "/schedule/partition/2: must be the first layer of stage 3, a whole number from 4 to 3: the "
      "model has 4 layers, and the list must rise"},
@@ -280,8 +280,9 @@ static const struct {
     {"plan of replicas", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 2, "[2]") "," STAGE(
          3, 3, "[3]") "]"),
-     "/schedule/partition: must give each of the platform's 4 devices a stage (got 4 stages on 5 "
-     "devices)"},
+     "/schedule/partition: must give each of the platform's 4 devices a stage of its own for the "
+     "schedule \"gpipe\" (got 4 stages on 4 devices; with several on a device, only \"periodic\" "
+     "runs them)"},
     {"plan of replicas that has none", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 3, "[3]") "]"),
      "/schedule/partition: must put stage 1 on one device for the schedule \"gpipe\", which has no "
@@ -728,8 +729,9 @@ static const struct {
      "%s/p.json: /stages: must be a list, such as [{stage}, ...] (got 1)"},
     {"plan of one stage", MODEL_FILE,
      "{\"schema_version\": 1, \"stages\": [" STAGE(0, 2, "[0]") "]}",
-     "%s/s.json: /schedule/partition: must give each of the platform's 2 devices a stage (got 1 "
-     "stages on 1 devices)"},
+     "%s/s.json: /schedule/partition: must give each of the platform's 2 devices a stage of its "
+     "own "
+     "for the schedule \"gpipe\" (got 1 stages on 1 devices)"},
 };
 
 static const char *write_scenario(void)

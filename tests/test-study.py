@@ -2,8 +2,8 @@
 """A corner of the study in scenarios/madpipe: test-study.py SIM SOURCE_ROOT
 
 Two networks, three numbers of devices, memories from too little to plenty, every planner of the
-study, with both rules of memory. Every plan is run by the engine, which has to give the period, the
-makespan and the peaks of the plan's pattern exactly.
+study and best, with both rules of memory. Every plan is run by the engine, which has to give the
+period, the makespan and the peaks of the plan's pattern exactly.
 """
 import json
 import os
@@ -15,13 +15,14 @@ SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
 sys.argv[1:] = sys.argv[3:]
 STUDY = os.path.join(ROOT, 'scenarios', 'madpipe', 'study.json')
 CONFIRMED = {'iteration_time_s', 'makespan_s', 'peak_memory_bytes', 'peak_activation_bytes'}
+BEST = {'planner': 'best', 'tries': 100, 'programs': 0}
 AXES = {'/model/name': 'resnet50,inception_v3', '/platform/devices': '1,3,6',
         '/platform/memory': '1 GB,4 GB,9 GB,64 GB', '/platform/link_bandwidth': '12 GB/s'}
 
 
 def planners():
     with open(STUDY, encoding='utf-8') as file:
-        return json.load(file)['sweep']['vary']['/schedule/partition']
+        return json.load(file)['sweep']['vary']['/schedule/partition'] + [BEST]
 
 
 def sweep(*settings):

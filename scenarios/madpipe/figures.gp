@@ -5,12 +5,12 @@
 set encoding utf8
 set decimalsign '.'
 networks = 'ResNet-50 ResNet-101 Inception-v3 DenseNet-121'
-array names[6] = ['PipeDream, depth', 'PipeDream, original', 'contiguous optimum', 'MadPipe, optimistic', \
-                  'MadPipe, safe', 'best']
-array colours[6] = [0xE69F00, 0xD55E00, 0x101010, 0x56B4E9, 0x0072B2, 0xCC79A7]
+array names[5] = ['PipeDream, depth', 'PipeDream, original', 'contiguous optimum', 'MadPipe, optimistic', \
+                  'MadPipe, safe']
+array colours[5] = [0xE69F00, 0xD55E00, 0x101010, 0x56B4E9, 0x0072B2]
 # thin on wide and drawn in this order, so that both of two equal curves are seen
-array widths[6] = [4.0, 2.4, 1.2, 2.0, 4.6, 1.4]
-array order[6] = [5, 1, 2, 4, 3, 6]
+array widths[5] = [4.0, 2.4, 1.2, 2.0, 4.6]
+array order[5] = [5, 1, 2, 4, 3]
 array shades[7] = [0x440154, 0x443983, 0x31688E, 0x21918C, 0x35B779, 0x90D743, 0xE0C000]
 
 text = 0x202020
@@ -30,7 +30,7 @@ across(j, n) = sprintf('set lmargin at screen %g; set rmargin at screen %g', \
 down(i, n) = sprintf('set tmargin at screen %g; set bmargin at screen %g', \
                      1 - edge(i, n, head / height, 1), 1 - edge(i + 1, n, head / height, 1) + foot / height)
 heading(title) = sprintf('set label 1 "%s" at screen 0.02, 1 - 18 / height font "sans-serif,15" textcolor rgb text', title)
-colour_key = 'do for [k = 1:6] { set label 10 + k names[k] at screen 0.02 + 0.155 * (k - 1), 1 - 44 / height textcolor rgb colours[k] }'
+colour_key = 'do for [k = 1:5] { set label 10 + k names[k] at screen 0.02 + 0.155 * (k - 1), 1 - 44 / height textcolor rgb colours[k] }'
 no_texts = 'unset label 1; do for [k = 1:7] { unset label 10 + k }'
 
 # ---- figure 6: periods ----
@@ -53,12 +53,12 @@ do for [i = 0:3] {
         set ytics top / 2
         set label 2 sprintf('%s, %d GPUs', word(networks, i + 1), 2 ** (j + 1)) at graph 0.98, 0.93 right \
             textcolor rgb text
-        plot for [k = 1:6] folder.'/periods.dat' index 3 * i + j using 1:order[k] + 1 with lines \
+        plot for [k = 1:5] folder.'/periods.dat' index 3 * i + j using 1:order[k] + 1 with lines \
                  lc rgb colours[order[k]] lw widths[order[k]], \
-             for [k = 1:5] folder.'/periods.dat' index 3 * i + j using 1:(k == 3 ? NaN : column(k + 7)) \
+             for [k = 1:5] folder.'/periods.dat' index 3 * i + j using 1:(k == 3 ? NaN : column(k + 6)) \
                  with lines dt (4, 3) lc rgb colours[k] lw 1.1, \
-             for [k = 1:6] folder.'/periods.dat' index 3 * i + j \
-                 using ($1 + 0.14 * (k - 3.5)):(column(k + 1) > 1.1 * top ? 1.07 * top : NaN) \
+             for [k = 1:5] folder.'/periods.dat' index 3 * i + j \
+                 using ($1 + 0.14 * (k - 3)):(column(k + 1) > 1.1 * top ? 1.07 * top : NaN) \
                  with points pt 9 ps 0.6 lc rgb colours[k]
         eval no_texts
     }
@@ -108,7 +108,7 @@ do for [i = 0:3] {
         set label 2 sprintf('%s, %d GB', word(networks, i + 1), memories[j + 1]) at graph 0.02, 0.93 left \
             textcolor rgb text
         plot x with lines dt (2, 3) lc rgb 0x808080 lw 1, \
-             for [k = 1:6] folder.'/speedups.dat' index 3 * i + j using 1:order[k] + 1 with lines \
+             for [k = 1:5] folder.'/speedups.dat' index 3 * i + j using 1:order[k] + 1 with lines \
                  lc rgb colours[order[k]] lw widths[order[k]]
         eval no_texts
     }

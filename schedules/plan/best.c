@@ -1,452 +1,284 @@
-/* The planner best: what the other planners find, and then a local search on allocations. */
-#include "schedules/plan/pattern-order.h"
-#include "schedules/plan/plan-search.h"
-#include "sim/base/random.h"
+/* The planner best: the optimum of chains that are small enough to try everything; of others what the
+ * other planners find, and a local search on allocations.
+ *
+ * More memory never gives a longer period. All searches are made for memories of a fixed ladder, the
+ * lowest first, and so do not depend on what a device has: with more memory the same searches are made,
+ * and some more. Of all patterns that they come across the best that fits is the answer, and
+ * contiguous_optimal's, which is exact.
+ */
+#include "schedules/plan/local-search.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct best_params {
-    cs_time time_budget;
-    uint32_t kicks, programs, nodes;
+    uint32_t kicks, programs, nodes, tries;
 } best_params;
 
 static const cs_field fields[] = {
-    {"time_budget", CS_FIELD_TIME, offsetof(best_params, time_budget), .fallback = "60 s",
-     .above_min = true, .doc = "when to end; if it is met, the plan depends on the machine"},
     {"kicks", CS_FIELD_COUNT, offsetof(best_params, kicks), .fallback = "100", .max = 1000000,
-     .doc = "random changes of the best allocation from which the search starts again"},
-    {"programs", CS_FIELD_COUNT, offsetof(best_params, programs), .fallback = "20", .max = 1000000,
-     .doc = "at the end, integer programs in a step, for the allocations with the least bounds"},
+     .doc = "random changes of the best allocation from which the search starts again, for each "
+            "memory of the ladder"},
+    {"programs", CS_FIELD_COUNT, offsetof(best_params, programs), .fallback = "4", .max = 1000000,
+     .doc = "at the end of each, integer programs in a step, for the allocations with the least "
+            "bounds"},
     {"nodes", CS_FIELD_COUNT, offsetof(best_params, nodes), .fallback = "200", .min = 1,
      .max = INT32_MAX, .doc = "of the search tree of each of these programs"},
+    {"tries", CS_FIELD_COUNT, offsetof(best_params, tries), .fallback = "30000", .min = 1,
+     .max = INT32_MAX,
+     .doc = "allocations that are looked at from each start, and after kicks, for each memory of "
+            "the ladder"},
     {0}};
 
 /* The planners to start from. */
-static const char *const starts[] = {"contiguous_optimal", "madpipe"};
+static const cs_planner *const starts[] = {&cs_planner_contiguous_optimal, &cs_planner_madpipe};
 
-/* ---- moves ---- */
+/* The ladder has round numbers of bytes, which is what memories often are: about eight steps lead to
+ * twice the memory. After as many without a shorter period it ends with unlimited memory. */
+enum { RUNGS_OF_TWICE = 8 };
 
-typedef enum move_kind {
-    MOVE_BOUNDARY, /* in front of `stage`: to layer `layer` */
-    MOVE_DEVICE,   /* `stage` to `device` */
-    MOVE_SWAP,     /* the devices of `stage` and stage number `device` */
-    MOVE_SPLIT,    /* `stage` in front of `layer`; what is before it to `device` */
-    MOVE_SPLIT_END /* the same; what is behind it to `device` */
-} move_kind;
+static int64_t rung_above(int64_t memory)
+{
+    static const int8_t mantissas[] = {10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30, 32,
+                                       35, 40, 45, 48, 50, 56, 60, 64, 70, 72, 80, 90, 96, 100};
+    int64_t scale = 1;
+    if (memory < 10)
+        return memory + 1;
+    while (memory / scale >= 100)
+        scale *= 10;
+    if (scale > INT64_MAX / 100)
+        return INT64_MAX;
+    size_t i = 0;
+    while (mantissas[i] * scale <= memory)
+        i++;
+    return mantissas[i] * scale;
+}
 
-typedef struct move {
-    move_kind kind;
-    uint32_t stage, layer, device;
-    cs_time bound;
-    double spread;
-} move;
-
-/* A descent from one allocation: to a smaller period, or to the same one with more even loads, until
- * no move leads on. */
-typedef struct local_search {
+typedef struct climb {
     const best_params *params;
-    cs_plan_search search; /* of this descent */
-    cs_plan_search all;    /* the best of all descents */
-    cs_time bound;
-    double deadline;
-    cs_allocation now, trial; /* room for n_layers stages */
-    double spread;            /* of `now` */
-    gsl_rng *rng;
-    move *moves;
-    size_t n_moves;
-    cs_arena arena;
-} local_search;
+    cs_chain chain; /* the one to plan, with the memory of the present rung */
+    cs_local local;
+    cs_plan_answer *answer;
+    cs_planned known; /* the best of the rungs below */
+    cs_plan start;    /* with the least memory that was found, */
+    int64_t least;    /* which is this */
+} climb;
 
-static double clock_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* Layers between two cuts that are the same make a stage that is none. */
-static void drop_empty(cs_allocation *a)
-{
-    uint32_t n = 0;
-    for (uint32_t s = 0; s < a->n_stages; s++) {
-        if (a->cuts[s + 1] > a->cuts[s]) {
-            a->devices[n] = a->devices[s];
-            a->cuts[n++] = a->cuts[s];
-        }
-    }
-    a->cuts[n] = a->cuts[a->n_stages];
-    a->n_stages = n;
-}
-
-static void insert_cut(cs_allocation *a, uint32_t stage, uint32_t layer)
-{
-    size_t after = a->n_stages - stage;
-    memmove(&a->cuts[stage + 2], &a->cuts[stage + 1], after * sizeof(*a->cuts));
-    memmove(&a->devices[stage + 1], &a->devices[stage], after * sizeof(*a->devices));
-    a->cuts[stage + 1] = layer;
-    a->n_stages++;
-}
-
-static void copy(const cs_allocation *from, cs_allocation *to)
-{
-    to->n_stages = from->n_stages;
-    memcpy(to->cuts, from->cuts, ((size_t)from->n_stages + 1) * sizeof(*to->cuts));
-    memcpy(to->devices, from->devices, from->n_stages * sizeof(*to->devices));
-}
-
-static void apply(const cs_allocation *now, const move *m, cs_allocation *trial)
-{
-    copy(now, trial);
-    if (m->kind == MOVE_BOUNDARY) {
-        trial->cuts[m->stage] = m->layer;
-    } else if (m->kind == MOVE_DEVICE) {
-        trial->devices[m->stage] = m->device;
-    } else if (m->kind == MOVE_SWAP) {
-        trial->devices[m->stage] = now->devices[m->device];
-        trial->devices[m->device] = now->devices[m->stage];
-    } else {
-        insert_cut(trial, m->stage, m->layer);
-        trial->devices[m->stage + (m->kind == MOVE_SPLIT_END)] = m->device;
-    }
-    drop_empty(trial);
-}
-
-/* What an allocation can give at best. */
-static cs_status measure(const local_search *l, const cs_allocation *allocation, cs_time *bound,
-                         double *spread, cs_error *error)
-{
-    cs_plan plan;
-    cs_order order;
-    cs_status status = cs_allocation_plan(allocation, &plan, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_order_make(l->search.chain, &plan, &order, error);
-    if (status == CS_OK) {
-        *bound = cs_order_bound(&order);
-        *spread = cs_order_spread(&order);
-        cs_order_finish(&order);
-    }
-    cs_plan_finish(&plan);
-    return status;
-}
-
-static bool out_of_time(const local_search *l)
-{
-    return clock_seconds() >= l->deadline;
-}
-
-/* Keeps the move if it could lead on, each one as long as nothing fits; none when time is over. */
-static cs_status add_move(local_search *l, move m, cs_error *error)
-{
-    cs_time below = l->search.program.below;
-    if (out_of_time(l))
-        return CS_OK;
-    apply(&l->now, &m, &l->trial);
-    cs_status status = measure(l, &l->trial, &m.bound, &m.spread, error);
-    if (status == CS_OK && (m.bound < below || l->search.best.pattern.period == 0 ||
-                            (m.bound == below && m.spread < l->spread)))
-        l->moves[l->n_moves++] = m;
-    return status;
-}
-
-static cs_status add_splits(local_search *l, uint32_t stage, uint32_t device, cs_error *error)
-{
-    cs_status status = CS_OK;
-    uint32_t first = l->now.cuts[stage], end = l->now.cuts[stage + 1];
-    for (uint32_t layer = first + 1; layer < end && status == CS_OK; layer++) {
-        status = add_move(l, (move){MOVE_SPLIT, stage, layer, device, 0, 0}, error);
-        if (status == CS_OK)
-            status = add_move(l, (move){MOVE_SPLIT_END, stage, layer, device, 0, 0}, error);
-    }
-    return status;
-}
-
-/* A boundary may go as far as the boundaries beside it, which takes a stage away. */
-static cs_status add_boundaries(local_search *l, uint32_t stage, cs_error *error)
-{
-    cs_status status = CS_OK;
-    const uint32_t *cuts = l->now.cuts;
-    if (stage == 0)
-        return CS_OK;
-    for (uint32_t layer = cuts[stage - 1]; layer <= cuts[stage + 1] && status == CS_OK; layer++) {
-        if (layer != cuts[stage])
-            status = add_move(l, (move){MOVE_BOUNDARY, stage, layer, 0, 0, 0}, error);
-    }
-    return status;
-}
-
-static cs_status add_moves(local_search *l, cs_error *error)
-{
-    cs_status status = CS_OK;
-    l->n_moves = 0;
-    for (uint32_t s = 0; s < l->now.n_stages && status == CS_OK; s++) {
-        status = add_boundaries(l, s, error);
-        for (uint32_t d = 0; d < l->search.chain->n_devices && status == CS_OK; d++) {
-            if (d == l->now.devices[s])
-                continue;
-            status = add_move(l, (move){MOVE_DEVICE, s, 0, d, 0, 0}, error);
-            if (status == CS_OK)
-                status = add_splits(l, s, d, error);
-        }
-        for (uint32_t r = s + 1; r < l->now.n_stages && status == CS_OK; r++) {
-            if (l->now.devices[r] != l->now.devices[s])
-                status = add_move(l, (move){MOVE_SWAP, s, 0, r, 0, 0}, error);
-        }
-    }
-    return status;
-}
-
-/* ---- the search ---- */
-
-static int compare_fields(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-/* By bound, by spread; then by what they are, so that the order is total. */
-static int compare_moves(const void *a, const void *b)
-{
-    const move *x = a, *y = b;
-    int by = compare_fields((uint64_t)x->bound, (uint64_t)y->bound);
-    by = by ? by : (x->spread > y->spread) - (x->spread < y->spread);
-    by = by ? by : compare_fields(x->kind, y->kind);
-    by = by ? by : compare_fields(x->stage, y->stage);
-    by = by ? by : compare_fields(x->layer, y->layer);
-    return by ? by : compare_fields(x->device, y->device);
-}
-
-static cs_status try_move(local_search *l, const move *m, cs_plan_effort effort, bool *better,
-                          cs_error *error)
-{
-    cs_time below = l->search.program.below;
-    double left = l->deadline - clock_seconds();
-    bool even = below < CS_TIME_MAX && effort == CS_EFFORT_CONSTRUCT && m->spread < l->spread;
-    l->search.program.time_limit = left > 0.001 ? left : 0.001;
-    l->search.program.below += even;
-    apply(&l->now, m, &l->trial);
-    cs_status status = cs_plan_search_try(&l->search, &l->trial, effort, better, error);
-    if (status == CS_OK && *better) {
-        copy(&l->trial, &l->now);
-        l->spread = m->spread;
-    } else {
-        l->search.program.below = below;
-    }
-    return status;
-}
-
-/* Of the time that there is: when it ends by itself nobody knows. */
-static cs_status step(const local_search *l, cs_error *error)
-{
-    const double all = cs_time_seconds(l->params->time_budget);
-    const double spent = all - (l->deadline - clock_seconds());
-    return cs_chain_step(l->search.chain, "best", spent > 0 ? (uint64_t)(1e3 * spent) : 0,
-                         (uint64_t)(1e3 * all) + 1, error);
-}
-
-/* Tries the first `most` moves, and goes over to the first that is better. */
-static cs_status try_moves(local_search *l, size_t most, cs_plan_effort effort, bool *better,
-                           cs_error *error)
-{
-    cs_status status = CS_OK;
-    *better = false;
-    for (size_t i = 0; i < l->n_moves && i < most && !*better && !out_of_time(l); i++) {
-        status = step(l, error);
-        if (status == CS_OK)
-            status = try_move(l, &l->moves[i], effort, better, error);
-        if (status != CS_OK)
-            return status;
-    }
-    return CS_OK;
-}
-
-/* From l->now, which l->search has tried, downwards; by patterns that are constructed, and where
- * that does not lead on, by integer programs if asked. */
-static cs_status descend(local_search *l, bool programs, cs_error *error)
-{
-    bool better = true;
-    cs_time bound;
-    cs_status status = measure(l, &l->now, &bound, &l->spread, error);
-    while (status == CS_OK && better && l->search.program.below > l->bound && !out_of_time(l)) {
-        status = add_moves(l, error);
-        if (status != CS_OK)
-            return status;
-        qsort(l->moves, l->n_moves, sizeof(*l->moves), compare_moves);
-        status = try_moves(l, l->n_moves, CS_EFFORT_CONSTRUCT, &better, error);
-        if (status == CS_OK && !better && programs)
-            status = try_moves(l, l->params->programs, CS_EFFORT_SOLVE, &better, error);
-    }
-    if (l->search.need < l->all.need) {
-        l->all.need = l->search.need;
-        l->all.need_device = l->search.need_device;
-    }
-    cs_plan_search_offer(&l->all, &l->search.best);
-    return status;
-}
-
-/* ---- where it starts ---- */
-
-/* The planner's plan with its defaults, but no more time than there is. */
-static cs_status run_planner(const local_search *l, const cs_planner *planner, cs_planned *planned,
+/* The planner's plan with its defaults, but with limits that do not depend on the machine. */
+static cs_status run_planner(const climb *c, const cs_planner *planner, cs_planned *planned,
                              cs_error *error)
 {
     cs_arena arena;
     cs_arena_init(&arena);
     const cs_field *tables[] = {planner->fields, NULL};
-    void *params = cs_arena_alloc(&arena, 1, planner->params_size);
+    void *params = cs_arena_alloc(&arena, 1, planner->params_size + 1);
     cJSON *object = cJSON_CreateObject();
-    double left = l->deadline - clock_seconds();
     cs_status status = params && object ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK && cs_field_find(planner->fields, "time_limit") &&
-        !cJSON_AddNumberToObject(object, "time_limit", left > 0.01 ? left / 10 : 0.001))
+    if (status == CS_OK && cs_field_find(planner->fields, "node_limit") &&
+        (!cJSON_AddNumberToObject(object, "time_limit", 0) ||
+         !cJSON_AddNumberToObject(object, "node_limit", c->params->nodes)))
         status = cs_error_no_memory(error);
     if (status == CS_OK)
         status = cs_field_read(object, &(cs_json_place){.file = planner->name}, tables,
                                (void *[]){params}, &arena, error);
     if (status == CS_OK)
-        status = planner->plan(l->search.chain, params, planned, error);
+        status = planner->plan(&c->chain, params, planned, error);
     cJSON_Delete(object);
     cs_arena_finish(&arena);
     return status;
 }
 
-static void take_plan(const cs_plan *plan, cs_allocation *allocation)
+/* CS_OK also where it finds no plan that fits: `planned` is then empty. */
+static cs_status plan_by(const climb *c, const cs_planner *planner, cs_planned *planned,
+                         cs_error *error)
 {
-    allocation->n_stages = plan->n_stages;
-    for (uint32_t s = 0; s < plan->n_stages; s++) {
-        allocation->cuts[s] = plan->stages[s].first_layer;
-        allocation->cuts[s + 1] = plan->stages[s].end_layer;
-        allocation->devices[s] = cs_plan_device(plan, s);
-    }
+    *planned = (cs_planned){0};
+    cs_status status = run_planner(c, planner, planned, NULL);
+    if (status == CS_OK || status == CS_LIMIT)
+        return CS_OK;
+    return run_planner(c, planner, planned, error); /* again, for its message */
 }
 
-static void begin(local_search *l, const cs_chain *chain)
+static cs_status descend_from(climb *c, const cs_planner *planner, cs_error *error)
 {
-    cs_plan_search_finish(&l->search);
-    cs_plan_search_init(&l->search, chain);
-    l->search.program.node_limit = (int)l->params->nodes;
+    cs_planned planned;
+    cs_status status = plan_by(c, planner, &planned, error);
+    if (status == CS_OK && planned.pattern.period > 0)
+        status = cs_local_from_planned(&c->local, &planned, error);
+    cs_planned_finish(&planned);
+    return status;
 }
 
-/* Everything on device 0: in case that there is no other plan to start from, and to have seen one
- * allocation where nothing fits. */
-static cs_status descend_alone(local_search *l, cs_error *error)
+/* ---- the ladder ---- */
+
+static bool at_bound(const cs_local *l)
 {
-    bool better;
-    begin(l, l->all.chain);
-    l->now.n_stages = 1;
-    l->now.cuts[0] = 0;
-    l->now.cuts[1] = l->search.chain->n_layers;
-    l->now.devices[0] = 0;
-    cs_status status = cs_plan_search_try(&l->search, &l->now, CS_EFFORT_CONSTRUCT, &better, error);
-    return status == CS_OK ? descend(l, false, error) : status;
+    return l->all.program.below <= l->bound;
 }
 
-static cs_status descend_from(local_search *l, const cs_planner *planner, cs_error *error)
+/* First what takes milliseconds, then what may take seconds. Each start may look at as many
+ * allocations, and so may all kicks together, and what lies between integer programs. */
+static cs_status search_rung(climb *c, cs_error *error)
 {
-    cs_planned planned = {0};
-    cs_status status = run_planner(l, planner, &planned, NULL);
-    if (status == CS_LIMIT)
-        return CS_OK; /* it found no plan that fits */
-    if (status != CS_OK)
-        return run_planner(l, planner, &planned, error); /* again, for its message */
-    begin(l, l->all.chain);
-    take_plan(&planned.plan, &l->now);
-    cs_plan_search_offer(&l->search, &planned);
-    return descend(l, false, error);
-}
-
-/* Two random moves away from the best allocation. */
-static cs_status descend_from_kick(local_search *l, cs_error *error)
-{
-    bool better;
-    take_plan(&l->all.best.plan, &l->now);
-    for (int i = 0; i < 2; i++) {
-        begin(l, l->all.chain); /* without a pattern, so that all moves count */
-        cs_status status = add_moves(l, error);
-        if (status != CS_OK || l->n_moves == 0)
-            return status;
-        apply(&l->now, &l->moves[gsl_rng_uniform_int(l->rng, l->n_moves)], &l->trial);
-        copy(&l->trial, &l->now);
-    }
-    cs_status status = cs_plan_search_try(&l->search, &l->now, CS_EFFORT_CONSTRUCT, &better, error);
-    return status == CS_OK ? descend(l, false, error) : status;
-}
-
-static bool allocate(local_search *l, const cs_chain *chain)
-{
-    size_t n = chain->n_layers, devices = chain->n_devices;
-    size_t room = 2 * n + n * n + n * devices * 3;
-    l->now.cuts = cs_arena_alloc(&l->arena, n + 2, sizeof(uint32_t));
-    l->now.devices = cs_arena_alloc(&l->arena, n + 1, sizeof(uint32_t));
-    l->trial.cuts = cs_arena_alloc(&l->arena, n + 2, sizeof(uint32_t));
-    l->trial.devices = cs_arena_alloc(&l->arena, n + 1, sizeof(uint32_t));
-    l->moves = cs_arena_alloc(&l->arena, room, sizeof(*l->moves));
-    l->rng = cs_random_stream(1, "best");
-    return l->now.cuts && l->now.devices && l->trial.cuts && l->trial.devices && l->moves && l->rng;
-}
-
-/* With programs, from the best there is. */
-static cs_status descend_from_best(local_search *l, cs_error *error)
-{
-    bool better;
-    begin(l, l->all.chain);
-    take_plan(&l->all.best.plan, &l->now);
-    cs_status status = cs_plan_search_try(&l->search, &l->now, CS_EFFORT_SOLVE, &better, error);
-    return status == CS_OK ? descend(l, true, error) : status;
-}
-
-static bool done(const local_search *l)
-{
-    return l->all.program.below <= l->bound || out_of_time(l);
-}
-
-/* First what takes milliseconds, then what may take seconds. */
-static cs_status search_all(local_search *l, cs_error *error)
-{
+    cs_local *l = &c->local;
     cs_status status = CS_OK;
+    if (c->known.pattern.period > 0)
+        status = cs_local_from_planned(l, &c->known, error);
+    else if (c->chain.memory >= c->least)
+        status = cs_local_from(l, &c->start, error);
     for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && status == CS_OK; i++) {
-        const cs_planner *planner = cs_planner_find(starts[i]);
-        if (planner && (i == 0 || !done(l)))
-            status = descend_from(l, planner, error);
+        l->left = c->params->tries;
+        if (!at_bound(l))
+            status = descend_from(c, starts[i], error);
     }
-    if (status == CS_OK && (l->all.best.pattern.period == 0 || !done(l)))
-        status = descend_alone(l, error);
     if (l->all.best.pattern.period == 0)
         return status;
-    for (uint32_t i = 0; i < l->params->kicks && status == CS_OK && !done(l); i++)
-        status = descend_from_kick(l, error);
-    if (status == CS_OK && l->params->programs > 0 && !done(l))
-        status = descend_from_best(l, error);
+    l->left = c->params->tries;
+    for (uint32_t i = 0; i < c->params->kicks && status == CS_OK && !cs_local_done(l); i++)
+        status = cs_local_from_kick(l, error);
+    l->left = c->params->tries;
+    if (status == CS_OK && c->params->programs > 0 && !at_bound(l))
+        status = cs_local_from_best(l, error);
     return status;
+}
+
+/* Of patterns, only those count that need more than the rung below has, or are better than what is
+ * known for it. */
+static cs_status climb_rung(climb *c, int64_t memory, int64_t below, bool *better, cs_error *error)
+{
+    cs_time known = c->known.pattern.period;
+    c->chain.memory = memory;
+    cs_local_restart(&c->local, &c->chain, c->params->tries);
+    c->local.all.answer = c->answer;
+    c->local.all.floor = below;
+    c->local.all.known = known > 0 ? known : CS_TIME_MAX;
+    cs_status status = search_rung(c, error);
+    *better = known == 0 || c->local.all.best.pattern.period < known;
+    if (status == CS_OK && c->local.all.best.pattern.period > 0) {
+        cs_planned_finish(&c->known);
+        c->known = c->local.all.best;
+        c->local.all.best = (cs_planned){0};
+    }
+    return status;
+}
+
+/* To the first rung that has all the memory that was asked for, if not to the end. It starts below the
+ * least memory that was found, since madpipe may do with less. */
+static cs_status climb_ladder(climb *c, cs_error *error)
+{
+    cs_status status = CS_OK;
+    const cs_chain *asked = c->answer->chain;
+    cs_time bound = cs_planner_bound(asked);
+    int64_t below = 0, memory = rung_above(c->least / 2);
+    for (int idle = 0; status == CS_OK && below < asked->memory; memory = rung_above(memory)) {
+        bool better;
+        if (idle == RUNGS_OF_TWICE)
+            memory = INT64_MAX;
+        status = climb_rung(c, memory, below, &better, error);
+        idle = better || c->known.pattern.period == 0 ? 0 : idle + 1;
+        below = memory;
+        cs_time period = c->answer->best.pattern.period;
+        if (period > 0 && period <= bound)
+            break;
+    }
+    return status;
+}
+
+/* ---- the least memory ---- */
+
+/* The least with which contiguous_optimal finds a plan, which it then gets. */
+static cs_status least_contiguous(climb *c, cs_planned *planned, cs_error *error)
+{
+    const cs_chain *chain = &c->chain;
+    int64_t low = 0, all = 0, high;
+    uint32_t n = chain->n_layers;
+    if (__builtin_add_overflow(chain->sum_fixed[n], chain->sum_kept[n], &all))
+        all = INT64_MAX; /* all layers on one device */
+    cs_status status = CS_OK;
+    for (high = all; status == CS_OK && low < high;) {
+        cs_planned tried;
+        c->chain.memory = low + (high - low) / 2;
+        status = plan_by(c, &cs_planner_contiguous_optimal, &tried, error);
+        if (tried.pattern.period > 0)
+            high = c->chain.memory;
+        else
+            low = c->chain.memory + 1;
+        cs_planned_finish(&tried);
+    }
+    c->chain.memory = high;
+    return status == CS_OK ? plan_by(c, &cs_planner_contiguous_optimal, planned, error) : status;
+}
+
+/* With no memory at all nothing fits, and the search goes for what needs least. */
+static cs_status find_start(climb *c, cs_error *error)
+{
+    cs_planned planned = {0};
+    cs_status status = least_contiguous(c, &planned, error);
+    c->chain.memory = 0;
+    cs_local_restart(&c->local, &c->chain, c->params->tries);
+    if (status == CS_OK)
+        status = cs_local_from(&c->local, &planned.plan, error);
+    cs_planned_finish(&planned);
+    return status == CS_OK ? cs_allocation_plan(&c->local.least, &c->start, error) : status;
+}
+
+/* ---- all together ---- */
+
+static cs_status search_more(climb *c, cs_plan_search *result, cs_error *error)
+{
+    cs_status status = find_start(c, error);
+    result->need = c->least = c->local.all.need;
+    result->need_device = c->local.all.need_device;
+    return status == CS_OK ? climb_ladder(c, error) : status;
+}
+
+/* Into result->best, if there is a plan. */
+static cs_status search_all(climb *c, cs_plan_search *result, cs_error *error)
+{
+    cs_planned contiguous;
+    cs_status status = plan_by(c, &cs_planner_contiguous_optimal, &contiguous, error);
+    if (status == CS_OK && cs_plan_search_has_few(result->chain)) {
+        if (contiguous.pattern.period > 0)
+            status = cs_plan_search_offer(result, &contiguous, error);
+        if (status == CS_OK)
+            status = cs_plan_search_try_all(result, error);
+        return status;
+    }
+    cs_plan_answer answer = {.chain = result->chain, .best = contiguous};
+    c->answer = &answer;
+    cs_time period = answer.best.pattern.period;
+    if (status == CS_OK && (period == 0 || period > cs_planner_bound(result->chain)))
+        status = search_more(c, result, error);
+    result->proven = false;
+    cs_status offered = cs_plan_search_offer(result, &answer.best, error);
+    return status == CS_OK ? offered : status;
 }
 
 static cs_status plan_best(const cs_chain *chain, const void *params, cs_planned *planned,
                            cs_error *error)
 {
-    local_search l = {.params = params, .bound = cs_planner_bound(chain)};
-    if (l.bound == CS_TIME_MAX)
-        l.bound = 0; /* nothing fits: the search then says what comes nearest */
-    l.deadline = clock_seconds() + cs_time_seconds(l.params->time_budget);
-    cs_plan_search_init(&l.all, chain);
-    cs_plan_search_init(&l.search, chain);
-    cs_arena_init(&l.arena);
-    cs_status status = allocate(&l, chain) ? search_all(&l, error) : cs_error_no_memory(error);
+    climb c = {.params = params, .chain = *chain};
+    cs_plan_search result;
+    cs_plan_search_init(&result, chain);
+    cs_status status = cs_local_init(&c.local, &c.chain, error);
+    c.local.options = (cs_local_options){c.params->programs, c.params->nodes};
     if (status == CS_OK)
-        status = cs_plan_search_result(&l.all, planned, error);
+        status = search_all(&c, &result, error);
     if (status == CS_OK)
-        planned->optimal = planned->pattern.period == planned->bound;
-    cs_plan_search_finish(&l.search);
-    cs_plan_search_finish(&l.all);
-    gsl_rng_free(l.rng);
-    cs_arena_finish(&l.arena);
+        status = cs_plan_search_result(&result, planned, error);
+    if (status == CS_OK)
+        planned->optimal = result.proven || planned->pattern.period == planned->bound;
+    cs_planned_finish(&c.known);
+    cs_plan_finish(&c.start);
+    cs_local_finish(&c.local);
+    cs_plan_search_finish(&result);
     return status;
 }
 
 const cs_planner cs_planner_best = {
     .name = "best",
-    .summary = "the best of contiguous_optimal and madpipe, improved by moving layers and stages",
+    .summary = "the optimum of small chains; of others the best of contiguous_optimal, madpipe "
+               "and a local search",
     .source = "local search; HAL hal-03025305 for what it starts from and for its patterns",
     .fields = fields,
     .params_size = sizeof(best_params),

@@ -10,13 +10,13 @@ typedef struct exhaustive_params {
     cs_time time_limit;
 } exhaustive_params;
 
-static const cs_field fields[] = {
-    {"time_limit", CS_FIELD_TIME, offsetof(exhaustive_params, time_limit), .fallback = "60 s",
-     .above_min = true, .doc = "of the integer program, for each allocation"},
-    {0}};
+static const cs_field fields[] = {{"time_limit", CS_FIELD_TIME,
+                                   offsetof(exhaustive_params, time_limit), .fallback = "60 s",
+                                   .doc = "of the integer program, for each allocation; 0: none"},
+                                  {0}};
 
 typedef struct enumeration {
-    cs_plan_search search;
+    cs_plan_search *search;
     uint32_t cuts[MOST_LAYERS + 1], devices[MOST_LAYERS];
     cs_error *error;
 } enumeration;
@@ -28,9 +28,9 @@ static cs_status place(enumeration *e, uint32_t stage, uint32_t n_stages, uint32
     bool better;
     cs_status status = CS_OK;
     if (stage == n_stages)
-        return cs_plan_search_try(&e->search, &(cs_allocation){n_stages, e->cuts, e->devices},
+        return cs_plan_search_try(e->search, &(cs_allocation){n_stages, e->cuts, e->devices},
                                   CS_EFFORT_SOLVE, &better, e->error);
-    for (uint32_t d = 0; d <= used && d < e->search.chain->n_devices && status == CS_OK; d++) {
+    for (uint32_t d = 0; d <= used && d < e->search->chain->n_devices && status == CS_OK; d++) {
         e->devices[stage] = d;
         status = place(e, stage + 1, n_stages, used + (d == used));
     }
@@ -40,7 +40,7 @@ static cs_status place(enumeration *e, uint32_t stage, uint32_t n_stages, uint32
 /* Bit l - 1 of `mask`: a stage starts at layer l. */
 static cs_status cut(enumeration *e, uint32_t mask)
 {
-    uint32_t n = 1, n_layers = e->search.chain->n_layers;
+    uint32_t n = 1, n_layers = e->search->chain->n_layers;
     for (uint32_t l = 1; l < n_layers; l++) {
         if (mask & (1U << (l - 1)))
             e->cuts[n++] = l;
@@ -49,29 +49,41 @@ static cs_status cut(enumeration *e, uint32_t mask)
     return place(e, 0, n, 0);
 }
 
+bool cs_plan_search_has_few(const cs_chain *chain)
+{
+    return chain->n_layers <= MOST_LAYERS && chain->n_devices <= MOST_DEVICES;
+}
+
+cs_status cs_plan_search_try_all(cs_plan_search *search, cs_error *error)
+{
+    enumeration e = {.search = search, .error = error};
+    cs_status status = CS_OK;
+    const uint32_t n_masks = 1U << (search->chain->n_layers - 1);
+    for (uint32_t mask = 0; mask < n_masks && status == CS_OK; mask++) {
+        status = cs_chain_step(search->chain, "all plans", mask, n_masks, error);
+        if (status == CS_OK)
+            status = cut(&e, mask);
+    }
+    return status;
+}
+
 static cs_status plan_exhaustive(const cs_chain *chain, const void *params, cs_planned *planned,
                                  cs_error *error)
 {
     const exhaustive_params *p = params;
-    if (chain->n_layers > MOST_LAYERS || chain->n_devices > MOST_DEVICES)
+    if (!cs_plan_search_has_few(chain))
         return cs_error_add(error, CS_INVALID,
                             "the planner \"exhaustive\" tries everything: at most %d layers on %d "
                             "devices (got %u on %u)",
                             MOST_LAYERS, MOST_DEVICES, chain->n_layers, chain->n_devices);
-    enumeration e = {.error = error};
-    cs_plan_search_init(&e.search, chain);
-    e.search.program.time_limit = cs_time_seconds(p->time_limit);
-    cs_status status = CS_OK;
-    const uint32_t n_masks = 1U << (chain->n_layers - 1);
-    for (uint32_t mask = 0; mask < n_masks && status == CS_OK; mask++) {
-        status = cs_chain_step(chain, "exhaustive", mask, n_masks, error);
-        if (status == CS_OK)
-            status = cut(&e, mask);
-    }
-    e.search.best.optimal = e.search.proven;
+    cs_plan_search search;
+    cs_plan_search_init(&search, chain);
+    search.program.time_limit = cs_time_seconds(p->time_limit);
+    cs_status status = cs_plan_search_try_all(&search, error);
+    search.best.optimal = search.proven;
     if (status == CS_OK)
-        status = cs_plan_search_result(&e.search, planned, error);
-    cs_plan_search_finish(&e.search);
+        status = cs_plan_search_result(&search, planned, error);
+    cs_plan_search_finish(&search);
     return status;
 }
 

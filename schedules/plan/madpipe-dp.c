@@ -115,7 +115,8 @@ static int64_t most_bytes(const search *s, cs_time total)
 static void make_grids(search *s, cs_time total)
 {
     const cs_madpipe_options *options = s->options;
-    s->load_step = divide_up(s->target, options->loads - 1);
+    cs_time loads = loads_of(s->chain);
+    s->load_step = loads > 0 ? divide_up(loads, options->loads - 1) : 1;
     s->bytes_step = divide_up(most_bytes(s, total), options->memories - 1);
     if (s->bytes_step < 1)
         s->bytes_step = 1;
@@ -182,11 +183,14 @@ static bool make_extra(search *s)
     return true;
 }
 
+/* The special device's load was rounded up, maybe beyond what is allowed. It then gets nothing more,
+ * which is no reason to leave the label out. */
 static bool loads_exceed(const search *s, uint32_t end, const state *at)
 {
     double devices = (double)at->left + (s->options->special != CS_MADPIPE_NONE);
-    double load = (double)cs_chain_load(s->chain, 0, end) + (double)at->load * (double)s->load_step;
-    return load > devices * (double)(s->below - 1) * slack;
+    double most = (double)(s->below - 1), special = (double)at->load * (double)s->load_step;
+    double load = (double)cs_chain_load(s->chain, 0, end) + (special < most ? special : most);
+    return load > devices * most * slack;
 }
 
 /* What is charged with g - 1 saves at most what it keeps of one micro-batch, and that, at `group`

@@ -17,11 +17,11 @@ static const char *const roundings[] = {"up", "nearest", "down", NULL};
 static const char *const specials[] = {"optimistic", "safe", "none", NULL};
 
 static const cs_field fields[] = {
-    {"loads", CS_FIELD_COUNT, offsetof(madpipe_params, search.loads), .fallback = "11", .min = 2,
+    {"loads", CS_FIELD_COUNT, offsetof(madpipe_params, search.loads), .fallback = "101", .min = 2,
      .max = 1000000, .doc = "grid of the special device's load"},
-    {"memories", CS_FIELD_COUNT, offsetof(madpipe_params, search.memories), .fallback = "51",
+    {"memories", CS_FIELD_COUNT, offsetof(madpipe_params, search.memories), .fallback = "11",
      .min = 2, .max = 1000000, .doc = "grid of the special device's memory"},
-    {"delays", CS_FIELD_COUNT, offsetof(madpipe_params, search.delays), .fallback = "101", .min = 2,
+    {"delays", CS_FIELD_COUNT, offsetof(madpipe_params, search.delays), .fallback = "51", .min = 2,
      .max = 1000000, .doc = "grid of delays between forward and backward"},
     {"rounding", CS_FIELD_CHOICE, offsetof(madpipe_params, search.rounding), .fallback = "up",
      .choices = roundings, .doc = "to the grids; only up counts no less than there is"},
@@ -33,7 +33,7 @@ static const cs_field fields[] = {
     {"scan", CS_FIELD_COUNT, offsetof(madpipe_params, search.scan), .fallback = "0", .max = 100000,
      .doc = "more target periods, evenly spread"},
     {"time_limit", CS_FIELD_TIME, offsetof(madpipe_params, time_limit), .fallback = "60 s",
-     .above_min = true, .doc = "of the integer program, for each allocation"},
+     .doc = "of the integer program, for each allocation; 0: none"},
     {"node_limit", CS_FIELD_COUNT, offsetof(madpipe_params, node_limit), .fallback = "0",
      .max = INT32_MAX, .doc = "the same in nodes of its search tree; 0: none"},
     {0},
@@ -66,20 +66,6 @@ static bool contiguous(const cs_plan *plan)
         if (plan->devices[s] != s)
             return false;
     return true;
-}
-
-static cs_status copy_plan(const cs_plan *plan, cs_plan *copy, cs_error *error)
-{
-    uint32_t *cuts = calloc((size_t)plan->n_stages + 1, sizeof(*cuts));
-    if (!cuts)
-        return cs_error_no_memory(error);
-    for (uint32_t s = 0; s < plan->n_stages; s++)
-        cuts[s + 1] = plan->stages[s].end_layer;
-    cs_status status = cs_plan_pipeline(cuts, plan->n_stages, copy, error);
-    for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++)
-        copy->devices[s] = plan->devices[s];
-    free(cuts);
-    return status;
 }
 
 typedef struct outcome {
@@ -134,7 +120,7 @@ static cs_status program(const cs_chain *chain, const madpipe_params *params,
         return status;
     so_far->undecided += end == CS_PROGRAM_UNKNOWN;
     if (pattern.period > 0 && pattern.period < below(so_far)) {
-        status = copy_plan(&of->plan, &plan, error);
+        status = cs_plan_copy(&of->plan, &plan, error);
         if (status == CS_OK)
             keep(so_far, &plan, &pattern);
     }
@@ -262,9 +248,7 @@ static cs_status no_pattern(const cs_chain *chain, const cs_madpipe_allocations 
 {
     need most;
     const cs_madpipe_allocation *last = &found->all[found->n - 1];
-    cs_status status = largest_need(chain, &last->plan, last->promised, &most, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(largest_need(chain, &last->plan, last->promised, &most, error));
     return cs_error_add(error, CS_LIMIT,
                         "no pattern that fits was found for any of the allocations (%u, of them %u "
                         "not decided in time): in the last, of %.9g s, device %u would need %lld "

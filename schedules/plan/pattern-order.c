@@ -192,15 +192,13 @@ cs_status cs_order_make(const cs_chain *chain, const cs_plan *plan, cs_order *or
                         cs_error *error)
 {
     cs_order made = {.chain = chain, .plan = plan, .n_devices = chain->n_devices};
-    cs_status status = check_plan(chain, plan, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check_plan(chain, plan, error));
     if (!allocate(&made)) {
         cs_order_finish(&made);
         return cs_error_no_memory(error);
     }
     add_ops(&made);
-    status = add_times(&made, error);
+    cs_status status = add_times(&made, error);
     if (status != CS_OK) {
         cs_order_finish(&made);
         return status;
@@ -260,24 +258,46 @@ int64_t cs_order_need(const cs_order *order, uint32_t *device)
     return most < INT64_MAX ? (int64_t)most : INT64_MAX;
 }
 
+/* Bytes of activations at the start of a stage's forward, all stages of its device together. */
+static wide kept_at(const cs_order *order, const cs_order_device *device, uint32_t stage)
+{
+    uint32_t now = op_of(order, stage, CS_PATTERN_FORWARD);
+    wide kept = 0;
+    for (uint32_t j = device->first; j < device->end; j++) {
+        uint32_t s = order->stages[j];
+        int64_t started = laps_of(order, op_of(order, s, CS_PATTERN_FORWARD), now);
+        int64_t ended = laps_of(order, op_of(order, s, CS_PATTERN_BACKWARD), now);
+        kept += (wide)order->kept[s] * (started - ended);
+    }
+    return kept;
+}
+
 bool cs_order_fits(const cs_order *order)
 {
     for (uint32_t d = 0; d < order->n_devices; d++) {
         const cs_order_device *device = &order->devices[d];
         for (uint32_t i = device->first; i < device->end && device->room < INT64_MAX; i++) {
-            uint32_t now = op_of(order, order->stages[i], CS_PATTERN_FORWARD);
-            wide kept = 0;
-            for (uint32_t j = device->first; j < device->end; j++) {
-                uint32_t s = order->stages[j];
-                int64_t started = laps_of(order, op_of(order, s, CS_PATTERN_FORWARD), now);
-                int64_t ended = laps_of(order, op_of(order, s, CS_PATTERN_BACKWARD), now);
-                kept += (wide)order->kept[s] * (started - ended);
-            }
-            if (kept > device->room)
+            if (kept_at(order, device, order->stages[i]) > device->room)
                 return false;
         }
     }
     return true;
+}
+
+int64_t cs_order_bytes(const cs_order *order)
+{
+    wide most = 0;
+    for (uint32_t d = 0; d < order->n_devices; d++) {
+        const cs_order_device *device = &order->devices[d];
+        wide fixed = 0;
+        for (uint32_t i = device->first; i < device->end; i++)
+            fixed += fixed_bytes(order, order->stages[i]);
+        for (uint32_t i = device->first; i < device->end; i++) {
+            wide bytes = fixed + kept_at(order, device, order->stages[i]);
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most < INT64_MAX ? (int64_t)most : INT64_MAX;
 }
 
 int64_t cs_order_most_active(const cs_order *order, uint32_t stage)
@@ -503,9 +523,7 @@ cs_status cs_order_pattern(const cs_order *order, cs_time period, cs_pattern *pa
                            cs_error *error)
 {
     cs_pattern made;
-    cs_status status = cs_pattern_create(order->plan->n_stages, &made, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_pattern_create(order->plan->n_stages, &made, error));
     made.period = period;
     for (uint32_t o = 0; o < order->n_ops; o++) {
         cs_time x = order->x[o] - order->x[0];
@@ -578,9 +596,10 @@ static int by_time(const void *a, const void *b)
 
 /* Periods at which the construction changes on a contiguous plan: what neighbouring stages and
  * messages take together. The longest is that of one micro-batch after the other. */
-static size_t list_periods(const cs_order *order, cs_time lower, cs_time *periods)
+size_t cs_order_periods(const cs_order *order, cs_time lower)
 {
     size_t n = 0;
+    cs_time *periods = order->periods;
     uint32_t half = order->n_ops / 2;
     periods[n++] = lower;
     periods[n++] = larger(lower, order->before[order->n_ops] + 1);
@@ -593,16 +612,20 @@ static size_t list_periods(const cs_order *order, cs_time lower, cs_time *period
         }
     }
     qsort(periods, n, sizeof(*periods), by_time);
-    return n;
+    size_t distinct = 1;
+    for (size_t i = 1; i < n; i++) {
+        if (periods[i] > periods[distinct - 1])
+            periods[distinct++] = periods[i];
+    }
+    return distinct;
 }
 
 bool cs_order_construct(cs_order *order, cs_time lower, cs_time *period)
 {
     const cs_time *periods = order->periods;
-    size_t n = list_periods(order, lower, order->periods);
+    size_t n = cs_order_periods(order, lower);
     for (size_t i = 0; i < n; i++) {
-        bool again = i > 0 && periods[i] == periods[i - 1];
-        if (!again && cs_order_greedy(order, periods[i]) && cs_order_fits(order) &&
+        if (cs_order_greedy(order, periods[i]) && cs_order_fits(order) &&
             cs_order_tighten(order, period))
             return true;
     }

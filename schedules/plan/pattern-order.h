@@ -65,7 +65,7 @@ typedef struct cs_order {
     int64_t *laps;                /* [n_ops * n_ops], row u column v: k(u, v) */
     cs_time *x;                   /* [n_ops] */
     struct cs_order_graph *graph; /* scratch */
-    cs_time *periods;             /* scratch */
+    cs_time *periods;             /* of cs_order_periods */
     cs_arena arena;
 } cs_order;
 
@@ -100,6 +100,9 @@ void cs_order_from_pattern(cs_order *order, const cs_pattern *pattern);
 /* Whether the memory of every device suffices with these laps. */
 bool cs_order_fits(const cs_order *order);
 
+/* Bytes of the fullest device with these laps: what memory they need. */
+int64_t cs_order_bytes(const cs_order *order);
+
 /* The smallest period, in whole picoseconds, for these laps; order->x gets the earliest times of
  * all operations after the first, which is at 0. Exact. False when no period will do. */
 bool cs_order_tighten(cs_order *order, cs_time *period);
@@ -109,6 +112,10 @@ bool cs_order_tighten(cs_order *order, cs_time *period);
  * possible, backwards as early as possible. On a contiguous plan this is 1F1B*. Sets the laps; false
  * when an operation finds no place. Memory is not looked at. */
 bool cs_order_greedy(cs_order *order, cs_time period);
+
+/* Fills order->periods with those for which cs_order_greedy is worth a call: `lower`, and above it
+ * what changes the groups of a contiguous plan, rising. Returns how many. */
+size_t cs_order_periods(const cs_order *order, cs_time lower);
 
 /* The best of cs_order_greedy over periods from `lower` on, tightened: its laps and its period; false
  * when none fits the memory. */

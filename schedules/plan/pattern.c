@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void cs_pattern_finish(cs_pattern *pattern)
 {
@@ -15,6 +16,15 @@ cs_status cs_pattern_create(uint32_t n_stages, cs_pattern *pattern, cs_error *er
     if (!ops)
         return cs_error_no_memory(error);
     *pattern = (cs_pattern){.n_stages = n_stages, .ops = ops};
+    return CS_OK;
+}
+
+cs_status cs_pattern_copy(const cs_pattern *pattern, cs_pattern *copy, cs_error *error)
+{
+    CS_TRY(cs_pattern_create(pattern->n_stages, copy, error));
+    copy->period = pattern->period;
+    memcpy(copy->ops, pattern->ops,
+           (size_t)pattern->n_stages * CS_PATTERN_KINDS * sizeof(*copy->ops));
     return CS_OK;
 }
 

@@ -59,6 +59,9 @@ void cs_pattern_finish(cs_pattern *pattern);
 /* All operations zero; period 0. */
 CS_MUST_CHECK cs_status cs_pattern_create(uint32_t n_stages, cs_pattern *pattern, cs_error *error);
 
+CS_MUST_CHECK cs_status cs_pattern_copy(const cs_pattern *pattern, cs_pattern *copy,
+                                        cs_error *error);
+
 /* Whether the operation exists: messages only where the next stage is on another device. Every
  * stage of `plan` has one device. */
 bool cs_pattern_has(const cs_plan *plan, uint32_t stage, cs_pattern_kind kind);

@@ -174,10 +174,14 @@ static void configure(const program *p, const cs_program_options *options)
     Cbc_setParameter(p->model, "threads", "0");
     Cbc_setParameter(p->model, "primalTolerance", "1e-9");
     Cbc_setParameter(p->model, "integerTolerance", "1e-7");
+    /* CLP's default, steepest edge, can end the program: an assertion of its own does not hold where
+     * a reduced cost is rounded to 0 */
+    Cbc_setParameter(p->model, "primalPivot", "dantzig");
     Cbc_setAllowableGap(p->model, 0);
     char seconds[32];
     snprintf(seconds, sizeof(seconds), "%.3f", options->time_limit);
-    Cbc_setParameter(p->model, "seconds", seconds);
+    if (options->time_limit > 0)
+        Cbc_setParameter(p->model, "seconds", seconds);
     if (options->node_limit > 0)
         Cbc_setMaximumNodes(p->model, options->node_limit);
 }
@@ -229,10 +233,8 @@ static cs_status solve(program *p, const cs_program_options *options, cs_time *p
 static cs_status keep(const cs_order *order, cs_time period, cs_pattern *best, cs_error *error)
 {
     cs_pattern pattern;
-    cs_status status = cs_order_pattern(order, period, &pattern, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_pattern_check(order->chain, order->plan, &pattern, NULL, NULL);
+    CS_TRY(cs_order_pattern(order, period, &pattern, error));
+    cs_status status = cs_pattern_check(order->chain, order->plan, &pattern, NULL, NULL);
     if (status == CS_OK) {
         cs_pattern_finish(best);
         *best = pattern;
@@ -279,9 +281,7 @@ static cs_status search(cs_order *order, const cs_program_options *options, cs_p
     if (lower == CS_TIME_MAX || lower >= options->below)
         return CS_OK;
     if (cs_order_construct(order, lower, &period) && period < options->below) {
-        cs_status status = keep(order, period, best, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(keep(order, period, best, error));
     }
     return improve(order, lower, options, best, end, error);
 }
@@ -293,10 +293,8 @@ cs_status cs_pattern_program(const cs_chain *chain, const cs_plan *plan,
     cs_order order;
     cs_pattern best = {0};
     cs_program_end found;
-    cs_status status = cs_order_make(chain, plan, &order, error);
-    if (status != CS_OK)
-        return status;
-    status = search(&order, options, &best, &found, error);
+    CS_TRY(cs_order_make(chain, plan, &order, error));
+    cs_status status = search(&order, options, &best, &found, error);
     cs_order_finish(&order);
     if (status == CS_OK) {
         *end = found;
@@ -328,10 +326,8 @@ cs_status cs_pattern_tighten(const cs_chain *chain, const cs_plan *plan, cs_patt
     cs_order order;
     cs_pattern tight;
     cs_time period;
-    cs_status status = cs_order_make(chain, plan, &order, error);
-    if (status != CS_OK)
-        return status;
-    status = check_shifts(&order, pattern, error);
+    CS_TRY(cs_order_make(chain, plan, &order, error));
+    cs_status status = check_shifts(&order, pattern, error);
     if (status == CS_OK) {
         cs_order_from_pattern(&order, pattern);
         status = cs_order_tighten(&order, &period)

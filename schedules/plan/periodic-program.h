@@ -18,7 +18,7 @@
 #include "schedules/plan/pattern.h"
 
 typedef struct cs_program_options {
-    double time_limit; /* seconds of CBC; > 0. Where it strikes depends on the machine; */
+    double time_limit; /* seconds of CBC; 0: none. Where it strikes depends on the machine; */
     int node_limit;    /* of CBC's search tree; where this one strikes does not. 0: none */
     cs_time below;     /* only a period below this one is of interest; CS_TIME_MAX: any */
 } cs_program_options;

@@ -27,8 +27,10 @@ cs_status cs_allocation_plan(const cs_allocation *allocation, cs_plan *plan, cs_
 void cs_plan_search_init(cs_plan_search *search, const cs_chain *chain)
 {
     *search = (cs_plan_search){.chain = chain,
-                               .program = {.time_limit = 60, .below = CS_TIME_MAX},
+                               .program = {.below = CS_TIME_MAX},
                                .proven = true,
+                               .floor = INT64_MAX,
+                               .known = CS_TIME_MAX,
                                .need = INT64_MAX};
 }
 
@@ -53,15 +55,68 @@ static void keep(cs_plan_search *search, cs_plan *plan, cs_pattern *pattern, boo
     }
 }
 
-static cs_status construct(cs_order *order, cs_time bound, cs_pattern *pattern, cs_error *error)
+cs_status cs_plan_answer_offer(cs_plan_answer *answer, const cs_plan *plan,
+                               const cs_pattern *pattern, cs_error *error)
 {
-    cs_time period;
-    if (!cs_order_construct(order, bound, &period))
+    cs_planned made = {0};
+    cs_time has = answer ? answer->best.pattern.period : 0;
+    if (!answer || pattern->period == 0 || (has > 0 && pattern->period >= has))
         return CS_OK;
-    cs_status status = cs_order_pattern(order, period, pattern, error);
-    if (status == CS_OK &&
-        cs_pattern_check(order->chain, order->plan, pattern, NULL, NULL) != CS_OK)
-        cs_pattern_finish(pattern); /* see keep() in periodic-program.c */
+    cs_status status = cs_pattern_check(answer->chain, plan, pattern, NULL, NULL);
+    if (status != CS_OK)
+        return status == CS_LIMIT ? CS_OK : cs_error_no_memory(error);
+    status = cs_plan_copy(plan, &made.plan, error);
+    if (status == CS_OK)
+        status = cs_pattern_copy(pattern, &made.pattern, error);
+    if (status != CS_OK) {
+        cs_planned_finish(&made);
+        return status;
+    }
+    cs_planned_finish(&answer->best);
+    answer->best = made;
+    return CS_OK;
+}
+
+/* Takes the pattern over if it is valid and better than `best`. */
+static cs_status take_valid(const cs_plan_search *search, const cs_order *order,
+                            cs_pattern *pattern, cs_pattern *best, cs_error *error)
+{
+    cs_status status = cs_pattern_check(order->chain, order->plan, pattern, NULL, NULL);
+    if (status != CS_OK) /* see keep() in periodic-program.c */
+        return status == CS_LIMIT ? CS_OK : cs_error_no_memory(error);
+    status = cs_plan_answer_offer(search->answer, order->plan, pattern, error);
+    if (status == CS_OK && (best->period == 0 || pattern->period < best->period)) {
+        cs_pattern swapped = *best;
+        *best = *pattern;
+        *pattern = swapped;
+    }
+    return status;
+}
+
+/* What is constructed for longer periods is of interest as long as it needs less memory. */
+static cs_status construct(const cs_plan_search *search, cs_order *order, cs_time bound,
+                           cs_pattern *best, cs_error *error)
+{
+    size_t n = cs_order_periods(order, bound);
+    int64_t memory = search->chain->memory, least = INT64_MAX;
+    cs_status status = CS_OK;
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        cs_pattern pattern = {0};
+        cs_time period;
+        if (best->period > 0 && (least <= search->floor || order->periods[i] >= search->known))
+            break;
+        if (!cs_order_greedy(order, order->periods[i]) || !cs_order_fits(order))
+            continue;
+        int64_t bytes = cs_order_bytes(order);
+        if ((best->period > 0 && bytes >= least) || bytes > memory ||
+            !cs_order_tighten(order, &period))
+            continue;
+        least = bytes;
+        status = cs_order_pattern(order, period, &pattern, error);
+        if (status == CS_OK)
+            status = take_valid(search, order, &pattern, best, error);
+        cs_pattern_finish(&pattern);
+    }
     return status;
 }
 
@@ -80,11 +135,12 @@ static cs_status try_order(cs_plan_search *search, cs_order *order, cs_plan_effo
     if (bound >= search->program.below)
         return CS_OK;
     if (effort == CS_EFFORT_CONSTRUCT)
-        return construct(order, bound, pattern, error);
+        return construct(search, order, bound, pattern, error);
     cs_status status =
         cs_pattern_program(search->chain, order->plan, &search->program, pattern, &end, error);
     search->proven &= end == CS_PROGRAM_OPTIMAL || end == CS_PROGRAM_INFEASIBLE;
-    return status;
+    return status == CS_OK ? cs_plan_answer_offer(search->answer, order->plan, pattern, error)
+                           : status;
 }
 
 cs_status cs_plan_search_try(cs_plan_search *search, const cs_allocation *allocation,
@@ -109,11 +165,14 @@ cs_status cs_plan_search_try(cs_plan_search *search, const cs_allocation *alloca
     return status;
 }
 
-void cs_plan_search_offer(cs_plan_search *search, cs_planned *planned)
+cs_status cs_plan_search_offer(cs_plan_search *search, cs_planned *planned, cs_error *error)
 {
     bool better = false;
+    cs_status status =
+        cs_plan_answer_offer(search->answer, &planned->plan, &planned->pattern, error);
     keep(search, &planned->plan, &planned->pattern, &better);
     *planned = (cs_planned){0};
+    return status;
 }
 
 cs_status cs_plan_search_result(cs_plan_search *search, cs_planned *planned, cs_error *error)

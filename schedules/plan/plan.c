@@ -21,6 +21,14 @@ static cs_status reserve(cs_plan *plan, uint32_t n_stages, uint32_t n_devices, c
     return cs_error_no_memory(error);
 }
 
+cs_status cs_plan_copy(const cs_plan *plan, cs_plan *copy, cs_error *error)
+{
+    CS_TRY(reserve(copy, plan->n_stages, plan->n_devices, error));
+    memcpy(copy->stages, plan->stages, plan->n_stages * sizeof(*copy->stages));
+    memcpy(copy->devices, plan->devices, plan->n_devices * sizeof(*copy->devices));
+    return CS_OK;
+}
+
 cs_status cs_plan_pipeline(const uint32_t *cuts, uint32_t n_stages, cs_plan *plan, cs_error *error)
 {
     cs_status status = reserve(plan, n_stages, n_stages, error);
@@ -33,9 +41,7 @@ cs_status cs_plan_pipeline(const uint32_t *cuts, uint32_t n_stages, cs_plan *pla
 
 cs_status cs_plan_replicated(uint32_t n_layers, uint32_t n_devices, cs_plan *plan, cs_error *error)
 {
-    cs_status status = reserve(plan, 1, n_devices, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(reserve(plan, 1, n_devices, error));
     plan->stages[0] = (cs_stage){0, n_layers, 0, n_devices};
     for (uint32_t d = 0; d < n_devices; d++)
         plan->devices[d] = d;

@@ -27,6 +27,8 @@ typedef struct cs_plan {
 /* Zeroed plans can be finished. */
 void cs_plan_finish(cs_plan *plan);
 
+CS_MUST_CHECK cs_status cs_plan_copy(const cs_plan *plan, cs_plan *copy, cs_error *error);
+
 /* The device of a stage; of several, the first. */
 static inline uint32_t cs_plan_device(const cs_plan *plan, uint32_t stage)
 {

@@ -3,6 +3,7 @@
 #include "sim/cli/compare-planners.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/pattern-picture.h"
+#include "sim/cli/plan-graph.h"
 #include "sim/cli/scenario-option.h"
 
 #include <stdlib.h>
@@ -19,6 +20,16 @@ static const cs_option options[] = {
     {"output", 'o', "PLAN.json",
      "Save the plan; a scenario takes it as \"partition\": {\"file\": ...}", false, NULL},
     {"draw", 0, "PERIOD.svg", "With --planner: draw one period of the pattern of that plan", false,
+     NULL},
+    {"devices", 0, "N[,N...]",
+     "Instead of a scenario, cut the network of a PipeDream profile (graph.txt), branches and all, "
+     "for N devices, as PipeDream's optimizer does; of several numbers the first is of devices of "
+     "a "
+     "machine, the next of machines",
+     false, NULL},
+    {"bandwidth", 0, "B[,B...]", "With --devices: of each level, like 1 GB/s", false, NULL},
+    {"memory", 0, "BYTES",
+     "With --devices: of a device, for the optimizer's memory test; else it is not made", false,
      NULL},
     CS_OPTION_SET,
     {"json", 0, NULL, "Print JSON instead of a table", false, NULL},
@@ -156,44 +167,72 @@ static cs_status draw(const cs_comparison *comparison, const char *path, cs_erro
                               &planned->pattern, best->uses, path, error);
 }
 
+static cs_status save_and_draw(const cs_comparison *comparison, const cs_arguments *arguments,
+                               cs_error *error)
+{
+    const char *output = cs_arguments_value(arguments, "output");
+    cs_status status = CS_OK;
+    if (output)
+        status = save(cs_comparison_plan_json(comparison, comparison->best, error), output, error);
+    if (status == CS_OK && cs_arguments_value(arguments, "draw"))
+        status = draw(comparison, cs_arguments_value(arguments, "draw"), error);
+    return status;
+}
+
+/* Where no planner finds a plan, JSON still says why; the messages say it to people. */
 static cs_status compare(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_comparison comparison = {0};
     cs_status status = cs_comparison_make(context, arguments, &comparison, error);
-    const char *output = cs_arguments_value(arguments, "output");
-    if (status == CS_OK && output)
-        status = save(cs_comparison_plan_json(&comparison, comparison.best, error), output, error);
-    if (status == CS_OK && cs_arguments_value(arguments, "draw"))
-        status = draw(&comparison, cs_arguments_value(arguments, "draw"), error);
-    if (status == CS_OK && !is_printed(output) && cs_arguments_flag(arguments, "json"))
+    if (status != CS_OK)
+        return status;
+    bool json = cs_arguments_flag(arguments, "json");
+    bool printed = is_printed(cs_arguments_value(arguments, "output"));
+    bool found = comparison.best < comparison.n;
+    if (found)
+        status = save_and_draw(&comparison, arguments, error);
+    if (status == CS_OK && json && (!printed || !found))
         status = cs_print_json(cs_comparison_json(&comparison, error), context->out, error);
-    else if (status == CS_OK && !is_printed(output))
+    else if (status == CS_OK && found && !printed)
         status = cs_comparison_print(&comparison, context->out, error);
+    if (status == CS_OK)
+        status = cs_comparison_verdict(&comparison, error);
     cs_comparison_finish(&comparison);
     return status;
 }
 
+/* Options that would have no effect. */
+static cs_status refuse_options(const cs_arguments *arguments, const char *const *names,
+                                const char *with, cs_error *error)
+{
+    for (; *names; names++) {
+        if (cs_arguments_value(arguments, *names))
+            return cs_error_add(error, CS_USAGE, "plan: --%s goes with %s only", *names, with);
+    }
+    return CS_OK;
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
-    cs_status status = cs_output_check(arguments, "output", cs_endings_of_json, error);
-    if (status == CS_OK)
-        status = cs_output_check(arguments, "draw", cs_endings_of_pictures, error);
-    if (status != CS_OK)
-        return status;
+    static const char *const of_planners[] = {"param", "draw", NULL};
+    static const char *const of_graphs[] = {"bandwidth", "memory", NULL};
+    static const char *const of_scenarios[] = {"planner", "param", "draw", "output", "set", NULL};
+    if (cs_arguments_value(arguments, "devices")) {
+        CS_TRY(refuse_options(arguments, of_scenarios, "a scenario", error));
+        return cs_plan_graph(context, arguments, error);
+    }
+    CS_TRY(refuse_options(arguments, of_graphs, "--devices", error));
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_json, error));
+    CS_TRY(cs_output_check(arguments, "draw", cs_endings_of_pictures, error));
     if (cs_arguments_value(arguments, "planner"))
         return compare(context, arguments, error);
-    static const char *const of_planners[] = {"param", "draw"};
-    for (size_t i = 0; i < sizeof(of_planners) / sizeof(of_planners[0]); i++) {
-        if (cs_arguments_value(arguments, of_planners[i]))
-            return cs_error_add(error, CS_USAGE, "plan: --%s goes with --planner only",
-                                of_planners[i]);
-    }
+    CS_TRY(refuse_options(arguments, of_planners, "--planner", error));
     return show_plan(context, arguments, error);
 }
 
 const cs_command cs_command_plan = {
     .name = "plan",
-    .words = "SCENARIO.json",
+    .words = "SCENARIO.json|GRAPH.txt",
     .min_words = 1,
     .max_words = 1,
     .summary = "show or save which devices hold which layers",
@@ -202,7 +241,9 @@ const cs_command cs_command_plan = {
         "prints it.\n\nWith --planner, planners make plans for the scenario's model, platform and "
         "micro-batches instead, and stand side by side: the period that the search believed in, "
         "the one of a valid periodic pattern, how far that is above a lower bound, and what the "
-        "fullest device holds. A single planner's stages and pattern are shown too. The plan with "
+        "fullest device holds. They plan for the schedule \"periodic\", whatever the scenario's "
+        "is. "
+        "A single planner's stages and pattern are shown too. The plan with "
         "the smallest period is the one that -o saves.",
     .options = options,
     .run = run,

@@ -219,7 +219,7 @@ static cs_time period_of(const cs_planner_outcome *outcome)
     return outcome->planned.pattern.period > 0 ? outcome->planned.pattern.period : CS_TIME_MAX;
 }
 
-static cs_status find_best(cs_comparison *c, cs_error *error)
+static void find_best(cs_comparison *c)
 {
     c->best = c->n;
     for (uint32_t i = 0; i < c->n; i++) {
@@ -228,6 +228,10 @@ static cs_status find_best(cs_comparison *c, cs_error *error)
             (c->best == c->n || period_of(one) < period_of(&c->outcomes[c->best])))
             c->best = i;
     }
+}
+
+cs_status cs_comparison_verdict(const cs_comparison *c, cs_error *error)
+{
     if (c->best < c->n)
         return CS_OK;
     cs_status status = CS_INVALID;
@@ -261,7 +265,9 @@ static cs_status compare(cs_comparison *c, const cs_context *context, const cs_a
         if (status == CS_OK)
             status = add_workspaces(c, &c->outcomes[i], error);
     }
-    return status == CS_OK ? find_best(c, error) : status;
+    if (status == CS_OK)
+        find_best(c);
+    return status;
 }
 
 cs_status cs_comparison_make(const cs_context *context, const cs_arguments *arguments,

@@ -33,10 +33,13 @@ typedef struct cs_comparison {
 void cs_comparison_finish(cs_comparison *comparison);
 
 /* Runs the planners that --planner names, with the parameters of --param. CS_USAGE for what is wrong
- * with these options, CS_LIMIT or CS_INVALID with every planner's message when none finds
- * a plan. */
+ * with these options. That no planner finds a plan is a result too. */
 CS_MUST_CHECK cs_status cs_comparison_make(const cs_context *context, const cs_arguments *arguments,
                                            cs_comparison *comparison, cs_error *error);
+
+/* CS_OK when a planner has found a plan; else CS_LIMIT, or CS_INVALID where all say that, with every
+ * planner's message. */
+CS_MUST_CHECK cs_status cs_comparison_verdict(const cs_comparison *comparison, cs_error *error);
 
 /* A table of the planners; of a single one its stages, devices and pattern too. */
 CS_MUST_CHECK cs_status cs_comparison_print(const cs_comparison *comparison, FILE *out,

@@ -5,6 +5,7 @@
 #include "sim/cli/wrap.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct text {
     char s[CS_UNITS_TEXT_BYTES];
@@ -60,6 +61,9 @@ static int64_t fullest(const cs_comparison *c, const cs_planner_outcome *outcome
     return most;
 }
 
+/* The schedule whose patterns planners make, whatever the scenario's is. */
+static const char planned_schedule[] = "periodic";
+
 /* ---- for people ---- */
 
 static void print_head(const cs_comparison *c, FILE *out)
@@ -75,10 +79,15 @@ static void print_head(const cs_comparison *c, FILE *out)
             c->chain.n_layers, scenario->model.name, c->chain.n_devices,
             c->chain.n_devices == 1 ? "" : "s", bytes_text(scenario->job.memory).s, workspace,
             bandwidth);
-    fprintf(out, "micro-batches of %u, kept %s, weights %g times, %s update%s\n\n",
+    fprintf(out, "micro-batches of %u, kept %s, weights %g times, %s update%s\n",
             scenario->job.micro_samples, cs_kept_names[c->rules.kept], c->rules.weight_copies,
             c->rules.count_update ? "with" : "without",
             c->rules.count_workspace ? "" : ", without workspace");
+    if (strcmp(scenario->schedule->name, planned_schedule) == 0)
+        fprintf(out, "schedule: %s, the scenario's own\n\n", planned_schedule);
+    else
+        fprintf(out, "schedule: %s; these figures are not those of the scenario's schedule, %s\n\n",
+                planned_schedule, scenario->schedule->name);
     fprintf(out, "%-20s %6s  %-10s  %-10s  %8s  %-11s  %s\n", "planner", "stages", "promised",
             "period", "gap", "peak memory", "samples/s");
 }
@@ -199,6 +208,8 @@ cJSON *cs_comparison_json(const cs_comparison *c, cs_error *error)
 {
     cJSON *root = cJSON_CreateObject(), *list = NULL;
     if (cJSON_AddStringToObject(root, "name", c->scenario.name) &&
+        cJSON_AddStringToObject(root, "schedule", planned_schedule) &&
+        cJSON_AddStringToObject(root, "scenario_schedule", c->scenario.schedule->name) &&
         (!is_bounded(c) ||
          cJSON_AddNumberToObject(root, "lower_bound_s", cs_time_seconds(c->bound))))
         list = cJSON_AddArrayToObject(root, "planners");

@@ -185,9 +185,7 @@ static cs_status balance(cs_draft *draft, cs_error *error)
         return cs_error_no_memory(error);
     cs_model model = scenario->model;
     if (cs_draft_takes_whole(draft) && cs_model_knows(&model, scenario->batch_size)) {
-        cs_status status = weigh_mini_batch(scenario, &model, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(weigh_mini_batch(scenario, &model, error));
     }
     cs_balance balance = {.model = &model,
                           .n_stages = cs_draft_stages(draft),
@@ -200,8 +198,8 @@ static cs_status balance(cs_draft *draft, cs_error *error)
     if (balance.n_stages == scenario->model.n_layers)
         return one_layer_each(balance.n_stages, &scenario->plan, error);
     if (balance.n_stages < scenario->model.n_layers) {
-        cs_status status = check_effort(draft, balance.n_stages, error);
-        return status == CS_OK ? cs_plan_balanced(&balance, &scenario->plan, error) : status;
+        CS_TRY(check_effort(draft, balance.n_stages, error));
+        return cs_plan_balanced(&balance, &scenario->plan, error);
     }
     return cs_json_invalid(
         &devices, error,
@@ -215,10 +213,8 @@ static cs_status read_planned(cs_draft *draft, const cJSON *root, const cs_json_
                               cs_error *error)
 {
     cs_scenario *scenario = draft->scenario;
-    cs_status status = cs_plan_read(root, place, &scenario->model, &scenario->plan, error);
-    if (status == CS_OK)
-        status = cs_pattern_read(root, place, &scenario->plan, &scenario->pattern, error);
-    return status;
+    CS_TRY(cs_plan_read(root, place, &scenario->model, &scenario->plan, error));
+    return cs_pattern_read(root, place, &scenario->plan, &scenario->pattern, error);
 }
 
 static cs_status load_plan(cs_draft *draft, const char *file, const cs_json_place *partition,
@@ -297,6 +293,32 @@ static cs_status take_devices(const cs_draft *draft, uint32_t s, bool *taken,
                            s, draft->schedule.kind->name, stage->n_devices);
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Says how many stages there are, and on how many devices. */
+static cs_status refuse_count(const cs_draft *draft, const cs_json_place *place, cs_error *error)
+{
+    const cs_plan *plan = &draft->scenario->plan;
+    uint32_t n = plan->n_devices, distinct = n > 0;
+    uint32_t *sorted = cs_arena_alloc(&draft->scenario->arena, n, sizeof(*sorted));
+    if (!sorted)
+        return cs_error_no_memory(error);
+    memcpy(sorted, plan->devices, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), compare_numbers);
+    for (uint32_t i = 1; i < n; i++)
+        distinct += sorted[i] != sorted[i - 1];
+    return cs_json_invalid(
+        place, error,
+        "must give each of the platform's %u devices a stage of its own for the schedule \"%s\" "
+        "(got %u stages on %u devices%s)",
+        draft->scenario->platform.n_devices, draft->schedule.kind->name, plan->n_stages, distinct,
+        distinct < n ? "; with several on a device, only \"periodic\" runs them" : "");
+}
+
 /* Every stage has devices of its own, all of them on the platform, and every device has a stage. */
 static cs_status check_plan(cs_draft *draft, const cs_json_place *place, cs_error *error)
 {
@@ -306,10 +328,7 @@ static cs_status check_plan(cs_draft *draft, const cs_json_place *place, cs_erro
     if (!taken)
         return cs_error_no_memory(error);
     if (plan->n_devices != n_devices)
-        return cs_json_invalid(
-            place, error,
-            "must give each of the platform's %u devices a stage (got %u stages on %u devices)",
-            n_devices, plan->n_stages, plan->n_devices);
+        return refuse_count(draft, place, error);
     cs_status status = CS_OK;
     for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++)
         status = take_devices(draft, s, taken, place, error);
@@ -357,8 +376,10 @@ static cs_status build_pipeline(cs_draft *draft, cs_error *error)
                                cs_json_describe(partition, got, sizeof(got)));
     if (status != CS_OK)
         return status;
-    if (layout == CS_LAYOUT_PLANNED)
-        return check_planned(draft, &place, error);
+    if (layout == CS_LAYOUT_PLANNED) {
+        status = check_planned(draft, &place, error);
+        return status == CS_OK ? cs_draft_find_pattern(draft, &place, error) : status;
+    }
     return placed ? cs_draft_place(draft, cJSON_IsObject(partition), &place, error)
                   : check_plan(draft, &place, error);
 }

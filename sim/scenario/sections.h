@@ -153,6 +153,11 @@ CS_MUST_CHECK cs_status cs_draft_plan(cs_draft *draft, const cs_json_place *plac
  */
 CS_MUST_CHECK cs_status cs_draft_price_shares(cs_draft *draft, cs_error *error);
 
+/* Gives a plan that has several stages on a device a pattern, if it has none, by an integer program.
+ * CS_LIMIT, naming the device and the bytes, when none fits. */
+CS_MUST_CHECK cs_status cs_draft_find_pattern(cs_draft *draft, const cs_json_place *place,
+                                              cs_error *error);
+
 /* Fills the scenario's warnings. */
 void cs_draft_warn(cs_draft *draft);
 

@@ -139,13 +139,26 @@ static bool sum_up(const cs_pipedream_chain *chain, const uint64_t *set, cs_pref
     return fits;
 }
 
+static bool name_nodes(const cs_pipedream_chain *chain, cs_prefixes *out)
+{
+    out->n_nodes = chain->n_core;
+    out->names = cs_arena_alloc(&out->arena, chain->n_core, sizeof(*out->names));
+    for (uint32_t p = 0; out->names && p < chain->n_core; p++) {
+        const cs_pipedream_span *id = &chain->graph->nodes[chain->core[p]].id;
+        out->names[p] = cs_arena_copy_length(&out->arena, id->start, id->length);
+        if (!out->names[p])
+            return false;
+    }
+    return out->names != NULL;
+}
+
 static cs_status fill(const search *s, cs_prefixes *out, cs_error *error)
 {
     out->n = s->n;
     out->n_words = s->n_words;
     out->all = cs_arena_alloc(&out->arena, s->n, sizeof(*out->all));
     out->sets = cs_arena_alloc(&out->arena, (size_t)s->n * s->n_words, sizeof(*out->sets));
-    if (!out->all || !out->sets)
+    if (!out->all || !out->sets || !name_nodes(s->chain, out))
         return cs_error_no_memory(error);
     memcpy(out->sets, s->sets, (size_t)s->n * s->n_words * sizeof(*out->sets));
     for (uint32_t i = 0; i < s->n; i++) {
@@ -198,10 +211,8 @@ cs_status cs_pipedream_prefixes_load(const char *path, cs_prefixes *prefixes, cs
     enum { LARGEST_FILE = 64 << 20 };
     char *text;
     size_t length;
-    cs_status status = cs_file_read(path, LARGEST_FILE, &text, &length, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_pipedream_prefixes_parse(path, text, length, prefixes, error);
+    CS_TRY(cs_file_read(path, LARGEST_FILE, &text, &length, error));
+    cs_status status = cs_pipedream_prefixes_parse(path, text, length, prefixes, error);
     free(text);
     return status;
 }

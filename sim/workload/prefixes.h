@@ -29,7 +29,9 @@ typedef struct cs_prefixes {
     uint32_t n_words;
     uint64_t
         *sets; /* n_words per prefix, a bit per node; NULL: a chain, each lies within the next */
-    cs_arena arena; /* owns the arrays */
+    uint32_t n_nodes;
+    const char **names; /* of the nodes, by their bits; NULL: a chain */
+    cs_arena arena;     /* owns the arrays */
 } cs_prefixes;
 
 /* Zeroed prefixes can be finished. */

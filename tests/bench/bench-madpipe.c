@@ -107,7 +107,7 @@ static cs_status run(const cs_chain *chain, const cs_madpipe_options *options, c
 static cs_status run_specials(const cs_chain *chain, double *slowest, cs_error *error)
 {
     static const char *const specials[] = {"optimistic", "safe", "none"};
-    cs_madpipe_options options = {.loads = 11, .memories = 51, .delays = 101, .iterations = 10};
+    cs_madpipe_options options = {.loads = 101, .memories = 11, .delays = 51, .iterations = 10};
     cs_status status = CS_OK;
     for (uint32_t i = 0; i < 3 && status == CS_OK; i++) {
         options.special = i;
