@@ -1,7 +1,7 @@
 #include "calib/bench/bench-main.h"
 #include "calib/bench/measure.h"
 #include "sim/base/interrupt.h"
-#include "sim/workload/workload.h"
+#include "sim/scenario/workload.h"
 
 #include <errno.h>
 #include <signal.h>

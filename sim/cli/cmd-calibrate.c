@@ -3,7 +3,7 @@
 #include "sim/cli/bench-program.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/workload-option.h"
-#include "sim/workload/workload.h"
+#include "sim/scenario/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
