@@ -2,6 +2,7 @@
 #include "calib/costs.h"
 #include "sim/lower/lower.h"
 #include "sim/scenario/scenario.h"
+#include "topologies/route.h"
 
 #include "expect.h"
 #include "run-scenario.h"
@@ -410,8 +411,7 @@ static void test_links(void **state)
 {
     (void)state;
     cs_scenario scenario;
-    cs_time latency;
-    double bandwidth;
+    cs_route route;
     cs_error error;
     static const char text[] =
         "{\"schema_version\": 1, \"model\": {\"uniform\": {\"layers\": 4, \"forward\": 1, "
@@ -423,10 +423,9 @@ static void test_links(void **state)
             REGIME("0", "3e-6", "1e-9") ", " REGIME("4096", "9e-6", "5e-11")) "]") "}";
     load(text, &scenario);
     cs_error_init(&error);
-    assert_int_equal(cs_platform_path(&scenario.platform, 0, 1, &latency, &bandwidth, &error),
-                     CS_OK);
-    expect_int("latency", 3000000, latency);
-    expect_double("bandwidth", 1 / 5e-11, bandwidth);
+    assert_int_equal(cs_route_find(&scenario.platform, 0, 1, NULL, &route, &error), CS_OK);
+    expect_int("latency", 3000000, route.latency);
+    expect_double("bandwidth", 1 / 5e-11, route.bandwidth);
     cs_scenario_finish(&scenario);
 }
 
