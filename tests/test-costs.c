@@ -125,7 +125,8 @@ static const struct {
     {"version", "{\"schema_version\": 2, \"sources\": []}", "/schema_version: must be"},
     {"no sources", "{\"schema_version\": 1}", "missing key \"sources\""},
     {"unknown key", HEAD ", \"speed\": 1}", "unknown key \"speed\""},
-    {"not a list", HEAD ", \"compute\": {}}", "/compute: must be an array"},
+    {"not a list", HEAD ", \"compute\": {}}",
+     "/compute: must be a list, such as [{\"op\": ...}, ...] (got an object)"},
     {"no time", HEAD ", \"compute\": [{\"op\": \"x\", \"source\": 0}]}",
      "/compute/0: must have one of \"forward\""},
     {"source",
@@ -139,7 +140,7 @@ static const struct {
      HEAD
      ", \"compute\": [{\"op\": \"x\", \"forward\": {\"median_s\": 1, \"low_s\": 1, \"high_s\": 1, "
      "\"samples\": 1, \"source\": 1}, \"source\": 0}]}",
-     "/compute/0/forward/source: must be a position in /sources (got 1)"},
+     "/compute/0/forward/source: must be a position in /sources, below 1 (got 1)"},
     {"memory twice",
      HEAD
      ", \"memory\": [{\"network\": \"x\", \"peak_bytes\": 1, \"held_bytes\": 1, \"source\": 0}, "
@@ -154,7 +155,7 @@ static const struct {
      HEAD ", \"compute\": [{\"op\": \"x\", \"forward\": " TIMING("-1") ", \"source\": 0}]}",
      "/compute/0/forward/median_s: must be"},
     {"no regimes", HEAD ", \"network\": [" NETWORK("send", "node", "2", "") "]}",
-     "/network/0/regimes: must be an array with at least one regime"},
+     "/network/0/regimes: must have from 1 to 64 entries (got 0)"},
     {"first regime",
      HEAD ", \"network\": [" NETWORK("send", "node", "2", REGIME("8", "1", "1")) "]}",
      "/network/0/regimes/0/from_bytes: must be 0 in the first regime"},
@@ -172,7 +173,7 @@ static const struct {
     {"half an interval",
      HEAD ", \"bandwidths\": [{\"kind\": \"peer\", \"bytes_per_s\": {\"value\": 1, \"low\": 1}, "
           "\"samples\": 3, \"source\": 0}]}",
-     "/bandwidths/0/bytes_per_s: missing key \"high\""},
+     "/bandwidths/0/bytes_per_s: must have both \"low\" and \"high\", or neither"},
     {"collective",
      HEAD ", \"network\": [" NETWORK("alltoall", "node", "2", REGIME("0", "1", "1")) "]}",
      "/network/0/collective: "},
