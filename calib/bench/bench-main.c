@@ -3,7 +3,7 @@
 #include "calib/bench/bench-main.h"
 
 #include "sim/base/interrupt.h"
-#include "sim/cli/terminal.h"
+#include "sim/base/terminal.h"
 #ifdef CS_WITH_MPI
 #include "calib/bench/wire.h"
 #include "sim/base/file.h"

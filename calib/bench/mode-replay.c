@@ -3,8 +3,8 @@
 #include "calib/bench/notes-trace.h"
 #include "sim/analysis/store.h"
 #include "sim/base/json.h"
+#include "sim/base/version.h"
 #include "sim/trace/results.h"
-#include "version.h"
 
 #include <stdio.h>
 #include <stdlib.h>

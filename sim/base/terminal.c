@@ -1,4 +1,4 @@
-#include "sim/cli/terminal.h"
+#include "sim/base/terminal.h"
 
 #include "sim/base/interrupt.h"
 

@@ -1,6 +1,6 @@
 /* Progress on a terminal, and Ctrl-C. */
-#ifndef CS_CLI_TERMINAL_H
-#define CS_CLI_TERMINAL_H
+#ifndef CS_BASE_TERMINAL_H
+#define CS_BASE_TERMINAL_H
 
 #include "sim/base/progress.h"
 
