@@ -1,5 +1,5 @@
 /* The pool of a device that has 1000 bytes. */
-#include "calib/bench/block-pool.h"
+#include "calib/bench/train/block-pool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* How the CUDA backend chooses an algorithm for a convolution, on a cuDNN that says what a test wants
  * and computes nothing: its functions stand in front of the library's. */
-#include "calib/bench/cuda-device.h"
+#include "calib/bench/cuda/cuda-device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,10 @@
 /* A device that fails at its first, second, third, ... call of each kind: everything is given back,
  * one message says what failed, and what was measured before is kept. */
-#include "calib/bench/bench-main.h"
-#include "calib/bench/measure.h"
-#include "calib/bench/notes-trace.h"
-#include "calib/bench/worker.h"
+#include "calib/bench/device/cores.h"
+#include "calib/bench/measure/calibrate.h"
+#include "calib/bench/measure/measure.h"
+#include "calib/bench/replay/worker.h"
+#include "sim/replay/notes-trace.h"
 #include "tests/fake-backend.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* Operators: gradients against finite differences of the loss, through whole networks; and losses
  * and gradients of other backends (CS_TEST_BACKEND) against those of the CPU. */
-#include "calib/bench/trainer.h"
+#include "calib/bench/cpu/cpu-backend.h"
+#include "calib/bench/train/trainer.h"
 #ifdef CS_TEST_BACKEND
 #include "tests/host-device.h"
 #else

@@ -1,6 +1,6 @@
 /* Measurements on a device whose clock only its work moves: what they come to is known. */
-#include "calib/bench/driver-version.h"
-#include "calib/bench/measure.h"
+#include "calib/bench/device/driver-version.h"
+#include "calib/bench/measure/measure.h"
 #include "tests/fake-backend.h"
 
 #include "expect.h"

@@ -1,8 +1,8 @@
-#include "calib/bench/crew.h"
 #include "sim/cli/bench-program.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/workload-option.h"
+#include "sim/replay/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
