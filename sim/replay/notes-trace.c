@@ -7,9 +7,9 @@
 /* ---- times ---- */
 
 /* As a transfer, a collective starts when all of its members are there: their tasks stand together. */
-static void align_collectives(const cs_crew *crew, cs_trace *trace)
+static void align_collectives(const cs_replay *replay, cs_trace *trace)
 {
-    const cs_graph *graph = &crew->graph;
+    const cs_graph *graph = &replay->graph;
     for (uint32_t t = 0; t < graph->n_tasks;) {
         const cs_class *cls = cs_graph_class(graph, t);
         const bool together = cs_kind_group_of((cs_kind)cls->kind) == CS_GROUP_COLLECTIVE;
@@ -22,10 +22,10 @@ static void align_collectives(const cs_crew *crew, cs_trace *trace)
     }
 }
 
-static cs_status set_spans(const cs_crew *crew, const cs_notes *notes, cs_trace *trace,
+static cs_status set_spans(const cs_replay *replay, const cs_notes *notes, cs_trace *trace,
                            cs_error *error)
 {
-    uint32_t n = crew->graph.n_tasks;
+    uint32_t n = replay->graph.n_tasks;
     double start = INFINITY;
     for (uint32_t t = 0; t < n; t++) {
         if (notes->leave[t] < 0)
@@ -39,7 +39,7 @@ static cs_status set_spans(const cs_crew *crew, const cs_notes *notes, cs_trace 
             return cs_error_add(error, CS_OVERFLOW, "the replay took longer than 2^63 ps");
         trace->makespan = span->end > trace->makespan ? span->end : trace->makespan;
     }
-    align_collectives(crew, trace);
+    align_collectives(replay, trace);
     return CS_OK;
 }
 
@@ -124,12 +124,12 @@ static int64_t sum_of(const double *resident, uint32_t device)
 }
 
 /* Within a task its device holds the most, behind it what is left. */
-static uint32_t task_changes(const cs_crew *crew, const cs_notes *notes, const double *resident,
+static uint32_t task_changes(const cs_replay *replay, const cs_notes *notes, const double *resident,
                              const cs_trace *trace, change *changes)
 {
     uint32_t n = 0;
-    for (uint32_t t = 0; t < crew->graph.n_tasks; t++) {
-        uint32_t device = cs_graph_class(&crew->graph, t)->device;
+    for (uint32_t t = 0; t < replay->graph.n_tasks; t++) {
+        uint32_t device = cs_graph_class(&replay->graph, t)->device;
         const int64_t fixed = sum_of(resident, device);
         int64_t live = (int64_t)notes->live[t] - fixed;
         int64_t most = (int64_t)notes->most[t] - fixed;
@@ -143,10 +143,11 @@ static uint32_t task_changes(const cs_crew *crew, const cs_notes *notes, const d
     return n;
 }
 
-static cs_status set_memory(const cs_crew *crew, const cs_notes *notes, const double *resident,
+static cs_status set_memory(const cs_replay *replay, const cs_notes *notes, const double *resident,
                             cs_trace *trace, cs_error *error)
 {
-    size_t most = CS_N_CATEGORIES * (size_t)trace->n_devices + 3 * (size_t)crew->graph.n_tasks + 1;
+    size_t most =
+        CS_N_CATEGORIES * (size_t)trace->n_devices + 3 * (size_t)replay->graph.n_tasks + 1;
     change *changes = calloc(most, sizeof(*changes));
     walk *walks = calloc(trace->n_devices, sizeof(*walks));
     trace->samples = calloc(most, sizeof(*trace->samples));
@@ -157,7 +158,7 @@ static cs_status set_memory(const cs_crew *crew, const cs_notes *notes, const do
         return cs_error_no_memory(error);
     }
     uint32_t n = residents(resident, trace->n_devices, changes);
-    n += task_changes(crew, notes, resident, trace, changes + n);
+    n += task_changes(replay, notes, resident, trace, changes + n);
     qsort(changes, n, sizeof(*changes), by_time);
     sample(trace, changes, n, walks);
     free(changes);
@@ -167,9 +168,9 @@ static cs_status set_memory(const cs_crew *crew, const cs_notes *notes, const do
 
 /* ---- all of it ---- */
 
-static cs_status allocate(const cs_crew *crew, cs_trace *trace, cs_error *error)
+static cs_status allocate(const cs_replay *replay, cs_trace *trace, cs_error *error)
 {
-    const cs_graph *graph = &crew->graph;
+    const cs_graph *graph = &replay->graph;
     trace->n_tasks = graph->n_tasks;
     trace->n_devices = graph->n_devices;
     trace->n_slots = graph->n_slots;
@@ -180,22 +181,22 @@ static cs_status allocate(const cs_crew *crew, cs_trace *trace, cs_error *error)
     trace->links = calloc(1, sizeof(*trace->links));
     if (!trace->spans || !trace->versions || !trace->devices || !trace->slots || !trace->links)
         return cs_error_no_memory(error);
-    memcpy(trace->versions, crew->versions, graph->n_tasks * sizeof(*trace->versions));
+    memcpy(trace->versions, replay->versions, graph->n_tasks * sizeof(*trace->versions));
     for (uint32_t d = 0; d < graph->n_devices; d++)
         trace->devices[d] = (cs_device_record){
-            .capacity = crew->scenario->platform.devices[d].capacity, .oom_task = CS_NONE};
+            .capacity = replay->scenario->platform.devices[d].capacity, .oom_task = CS_NONE};
     return CS_OK;
 }
 
-cs_status cs_measured_trace(const cs_crew *crew, const cs_notes *notes, const double *resident,
+cs_status cs_measured_trace(const cs_replay *replay, const cs_notes *notes, const double *resident,
                             cs_trace *trace, cs_error *error)
 {
     cs_trace made = {0};
-    cs_status status = allocate(crew, &made, error);
+    cs_status status = allocate(replay, &made, error);
     if (status == CS_OK)
-        status = set_spans(crew, notes, &made, error);
+        status = set_spans(replay, notes, &made, error);
     if (status == CS_OK)
-        status = set_memory(crew, notes, resident, &made, error);
+        status = set_memory(replay, notes, resident, &made, error);
     if (status == CS_OK)
         *trace = made;
     else

@@ -17,7 +17,7 @@ typedef struct cs_notes {
  * the start by its categories; all else, which a process does not tell apart, as activations, and what
  * is there only within a task as workspace. `resident` has the bytes of each device, CS_N_CATEGORIES
  * for each. CS_FAILED when a task was not done. */
-CS_MUST_CHECK cs_status cs_measured_trace(const cs_crew *crew, const cs_notes *notes,
+CS_MUST_CHECK cs_status cs_measured_trace(const cs_replay *replay, const cs_notes *notes,
                                           const double *resident, cs_trace *trace, cs_error *error);
 
 #endif

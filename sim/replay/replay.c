@@ -8,7 +8,7 @@
 
 /* ---- stages ---- */
 
-bool cs_crew_holds(const cs_plan *plan, uint32_t stage, uint32_t device)
+bool cs_replay_holds(const cs_plan *plan, uint32_t stage, uint32_t device)
 {
     const cs_stage *at = &plan->stages[stage];
     for (uint32_t i = 0; i < at->n_devices; i++)
@@ -17,19 +17,19 @@ bool cs_crew_holds(const cs_plan *plan, uint32_t stage, uint32_t device)
     return false;
 }
 
-uint32_t cs_crew_summed(const cs_crew *crew, uint32_t task)
+uint32_t cs_replay_summed(const cs_replay *replay, uint32_t task)
 {
-    const cs_scenario *scenario = crew->scenario;
-    const cs_class *cls = cs_graph_class(&crew->graph, task);
+    const cs_scenario *scenario = replay->scenario;
+    const cs_class *cls = cs_graph_class(&replay->graph, task);
     int64_t bytes = 0;
     uint32_t s = cls->stage;
     while (s < scenario->plan.n_stages && bytes < cls->bytes &&
-           cs_crew_holds(&scenario->plan, s, cls->device))
+           cs_replay_holds(&scenario->plan, s, cls->device))
         bytes += scenario->job.stages[s++].gradient_bytes;
     return bytes == cls->bytes ? s : CS_NONE;
 }
 
-cs_status cs_crew_chain(const cs_scenario *scenario, cs_net_chain *chain, cs_error *error)
+cs_status cs_replay_chain(const cs_scenario *scenario, cs_net_chain *chain, cs_error *error)
 {
     cs_accelerator none;
     cs_accelerator_none(&none);
@@ -55,26 +55,26 @@ static int by_place(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static void sort_places(cs_crew *crew, place *places)
+static void sort_places(cs_replay *replay, place *places)
 {
-    uint32_t n = crew->graph.n_tasks;
+    uint32_t n = replay->graph.n_tasks;
     qsort(places, n, sizeof(*places), by_place);
     for (uint32_t i = 0; i < n; i++)
-        crew->order[i] = places[i].task;
+        replay->order[i] = places[i].task;
 }
 
 /* As the simulation started them. */
-static cs_status sort_by_time(cs_crew *crew, const cs_span *spans, cs_error *error)
+static cs_status sort_by_time(cs_replay *replay, const cs_span *spans, cs_error *error)
 {
-    uint32_t n = crew->graph.n_tasks;
+    uint32_t n = replay->graph.n_tasks;
     place *places = calloc(n + UINT64_C(1), sizeof(*places));
     uint32_t *rank = calloc(3 * (size_t)n + 1, sizeof(*rank));
     cs_status status = places && rank ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK) {
-        cs_graph_order(&crew->graph, rank, rank + n, rank + 2 * (size_t)n);
+        cs_graph_order(&replay->graph, rank, rank + n, rank + 2 * (size_t)n);
         for (uint32_t t = 0; t < n; t++)
             places[t] = (place){spans[t].start, rank[t], t};
-        sort_places(crew, places);
+        sort_places(replay, places);
     }
     free(places);
     free(rank);
@@ -136,22 +136,22 @@ static cs_status find_depths(const cs_graph *graph, const uint32_t *order, place
     return raised ? cs_error_add(error, CS_INVALID, "collectives wait for each other") : CS_OK;
 }
 
-static cs_status sort_by_depth(cs_crew *crew, cs_error *error)
+static cs_status sort_by_depth(cs_replay *replay, cs_error *error)
 {
-    uint32_t n = crew->graph.n_tasks;
+    uint32_t n = replay->graph.n_tasks;
     place *places = calloc(n + UINT64_C(1), sizeof(*places));
     uint32_t *rank = calloc(3 * (size_t)n + 1, sizeof(*rank)), *order = rank ? rank + n : NULL;
     cs_status status = places && rank ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK) {
-        cs_graph_order(&crew->graph, rank, rank + n, rank + 2 * (size_t)n);
+        cs_graph_order(&replay->graph, rank, rank + n, rank + 2 * (size_t)n);
         for (uint32_t t = 0; t < n; t++) {
             places[t] = (place){0, t, t};
             order[rank[t]] = t;
         }
-        status = find_depths(&crew->graph, order, places, error);
+        status = find_depths(&replay->graph, order, places, error);
     }
     if (status == CS_OK)
-        sort_places(crew, places);
+        sort_places(replay, places);
     free(places);
     free(rank);
     return status;
@@ -160,9 +160,9 @@ static cs_status sort_by_depth(cs_crew *crew, cs_error *error)
 /* ---- what tasks are ---- */
 
 /* Micro-batches of a stage's mini-batch, over its backwards: one of them may be for all. */
-static cs_status count_covers(cs_crew *crew, cs_error *error)
+static cs_status count_covers(cs_replay *replay, cs_error *error)
 {
-    const cs_graph *graph = &crew->graph;
+    const cs_graph *graph = &replay->graph;
     size_t n = (size_t)graph->n_devices * graph->n_stages * graph->n_batches;
     uint32_t *counts = calloc(2 * n + 1, sizeof(*counts));
     if (!counts)
@@ -177,7 +177,8 @@ static cs_status count_covers(cs_crew *crew, cs_error *error)
             if (!fill)
                 counts[2 * at + (cls->kind == CS_BACKWARD)]++;
             else
-                crew->covers[t] = cls->kind == CS_FORWARD ? 1 : counts[2 * at] / counts[2 * at + 1];
+                replay->covers[t] =
+                    cls->kind == CS_FORWARD ? 1 : counts[2 * at] / counts[2 * at + 1];
         }
     }
     free(counts);
@@ -185,12 +186,12 @@ static cs_status count_covers(cs_crew *crew, cs_error *error)
 }
 
 /* A message is for the computation that waits for it, on the other end. */
-static void find_readers(cs_crew *crew)
+static void find_readers(cs_replay *replay)
 {
-    const cs_graph *graph = &crew->graph;
+    const cs_graph *graph = &replay->graph;
     for (uint32_t t = 0; t < graph->n_tasks; t++) {
         const cs_class *cls = cs_graph_class(graph, t);
-        uint32_t n, *reader = &crew->readers[t];
+        uint32_t n, *reader = &replay->readers[t];
         const uint32_t *successors = cs_graph_successors(graph, t, &n);
         *reader = CS_NONE;
         for (uint32_t i = 0; cls->kind == CS_TRANSFER && i < n; i++) {
@@ -200,7 +201,7 @@ static void find_readers(cs_crew *crew)
                 *reader = successors[i];
         }
         if (*reader != CS_NONE)
-            crew->covers[t] = crew->covers[*reader];
+            replay->covers[t] = replay->covers[*reader];
     }
 }
 
@@ -208,72 +209,72 @@ static void find_readers(cs_crew *crew)
 
 /* A graph with collectives is simulated without this order being asked for; then versions are those
  * that each device's own program makes. */
-static cs_status simulate(cs_crew *crew, const char *path, cs_error *error)
+static cs_status simulate(cs_replay *replay, const char *path, cs_error *error)
 {
     cs_engine_options options = {.record_versions = true};
     cs_trace trace = {0};
     bool collectives = false;
-    for (uint32_t t = 0; t < crew->graph.n_tasks; t++)
-        collectives |=
-            cs_kind_group_of((cs_kind)cs_graph_class(&crew->graph, t)->kind) == CS_GROUP_COLLECTIVE;
-    for (uint32_t t = 0; t < crew->graph.n_tasks; t++)
-        crew->versions[t] = CS_NONE;
-    if (collectives && crew->graph.n_policies > 0)
+    for (uint32_t t = 0; t < replay->graph.n_tasks; t++)
+        collectives |= cs_kind_group_of((cs_kind)cs_graph_class(&replay->graph, t)->kind) ==
+                       CS_GROUP_COLLECTIVE;
+    for (uint32_t t = 0; t < replay->graph.n_tasks; t++)
+        replay->versions[t] = CS_NONE;
+    if (collectives && replay->graph.n_policies > 0)
         return cs_error_add(error, CS_INVALID,
                             "%s: /schedule: cannot be replayed: it has collectives and chooses "
                             "versions of weights",
                             path);
     if (collectives)
-        return sort_by_depth(crew, error);
+        return sort_by_depth(replay, error);
     cs_status status =
-        cs_engine_run(&crew->graph, &crew->scenario->platform, &options, &trace, error);
+        cs_engine_run(&replay->graph, &replay->scenario->platform, &options, &trace, error);
     if (status == CS_OK)
-        status = sort_by_time(crew, trace.spans, error);
+        status = sort_by_time(replay, trace.spans, error);
     if (status == CS_OK && trace.versions)
-        memcpy(crew->versions, trace.versions, crew->graph.n_tasks * sizeof(*crew->versions));
+        memcpy(replay->versions, trace.versions, replay->graph.n_tasks * sizeof(*replay->versions));
     cs_trace_finish(&trace);
     return status;
 }
 
-static cs_status make(cs_crew *crew, const char *path, cs_error *error)
+static cs_status make(cs_replay *replay, const char *path, cs_error *error)
 {
-    const cs_scenario *scenario = crew->scenario;
+    const cs_scenario *scenario = replay->scenario;
     CS_TRY(cs_replayable_scenario(scenario, path, error));
-    CS_TRY(cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params, &crew->graph,
+    CS_TRY(cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params, &replay->graph,
                              error));
-    CS_TRY(cs_replayable_kinds(crew, path, error));
-    size_t n = crew->graph.n_tasks + UINT64_C(1);
-    crew->order = calloc(n, sizeof(*crew->order));
-    crew->versions = calloc(n, sizeof(*crew->versions));
-    crew->readers = calloc(n, sizeof(*crew->readers));
-    crew->covers = calloc(n, sizeof(*crew->covers));
-    crew->n_states = (uint32_t)lround(scenario->job.optimizer_ratio);
-    if (!crew->order || !crew->versions || !crew->readers || !crew->covers)
+    CS_TRY(cs_replayable_kinds(replay, path, error));
+    size_t n = replay->graph.n_tasks + UINT64_C(1);
+    replay->order = calloc(n, sizeof(*replay->order));
+    replay->versions = calloc(n, sizeof(*replay->versions));
+    replay->readers = calloc(n, sizeof(*replay->readers));
+    replay->covers = calloc(n, sizeof(*replay->covers));
+    replay->n_states = (uint32_t)lround(scenario->job.optimizer_ratio);
+    if (!replay->order || !replay->versions || !replay->readers || !replay->covers)
         return cs_error_no_memory(error);
-    CS_TRY(count_covers(crew, error));
-    find_readers(crew);
-    CS_TRY(cs_replayable_tasks(crew, path, error));
-    return simulate(crew, path, error);
+    CS_TRY(count_covers(replay, error));
+    find_readers(replay);
+    CS_TRY(cs_replayable_tasks(replay, path, error));
+    return simulate(replay, path, error);
 }
 
-cs_status cs_crew_make(const cs_scenario *scenario, const char *path, cs_crew *crew,
-                       cs_error *error)
+cs_status cs_replay_make(const cs_scenario *scenario, const char *path, cs_replay *replay,
+                         cs_error *error)
 {
-    cs_crew made = {.scenario = scenario};
+    cs_replay made = {.scenario = scenario};
     cs_status status = make(&made, path, error);
     if (status == CS_OK)
-        *crew = made;
+        *replay = made;
     else
-        cs_crew_finish(&made);
+        cs_replay_finish(&made);
     return status;
 }
 
-void cs_crew_finish(cs_crew *crew)
+void cs_replay_finish(cs_replay *replay)
 {
-    cs_graph_finish(&crew->graph);
-    free(crew->order);
-    free(crew->versions);
-    free(crew->readers);
-    free(crew->covers);
-    *crew = (cs_crew){0};
+    cs_graph_finish(&replay->graph);
+    free(replay->order);
+    free(replay->versions);
+    free(replay->readers);
+    free(replay->covers);
+    *replay = (cs_replay){0};
 }

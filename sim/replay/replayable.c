@@ -25,7 +25,7 @@ static cs_status check_ties(const cs_scenario *scenario, const char *path, cs_er
     const cs_net *net = scenario->net;
     const cs_plan *plan = &scenario->plan;
     cs_net_chain chain = {0};
-    cs_status status = cs_crew_chain(scenario, &chain, error);
+    cs_status status = cs_replay_chain(scenario, &chain, error);
     for (uint32_t p = 0; p < net->n_ops && status == CS_OK; p++) {
         const uint32_t lender = cs_net_lender(net, p);
         const uint32_t stage = stage_of(plan, &chain, p);
@@ -103,11 +103,11 @@ static cs_status check_class(const cs_class *cls, const char *path, cs_error *er
 }
 
 /* Only of classes that tasks have. */
-cs_status cs_replayable_kinds(const cs_crew *crew, const char *path, cs_error *error)
+cs_status cs_replayable_kinds(const cs_replay *replay, const char *path, cs_error *error)
 {
     cs_status status = CS_OK;
-    for (uint32_t t = 0; t < crew->graph.n_tasks && status == CS_OK; t++)
-        status = check_class(cs_graph_class(&crew->graph, t), path, error);
+    for (uint32_t t = 0; t < replay->graph.n_tasks && status == CS_OK; t++)
+        status = check_class(cs_graph_class(&replay->graph, t), path, error);
     return status;
 }
 
@@ -120,7 +120,7 @@ typedef struct work {
 } work;
 
 typedef struct ledger {
-    const cs_crew *crew;
+    const cs_replay *replay;
     const char *path;
     uint32_t n_items;
     work *works; /* per device, stage and item */
@@ -128,7 +128,7 @@ typedef struct ledger {
 
 static work *work_of(const ledger *l, uint32_t device, uint32_t stage, uint32_t item)
 {
-    const uint32_t n_stages = l->crew->graph.n_stages;
+    const uint32_t n_stages = l->replay->graph.n_stages;
     return &l->works[((size_t)device * n_stages + stage) * l->n_items + item];
 }
 
@@ -139,15 +139,15 @@ static void count(uint8_t *n)
 
 static void note_computation(ledger *l, uint32_t task)
 {
-    const cs_class *cls = cs_graph_class(&l->crew->graph, task);
-    const uint32_t item = l->crew->graph.tasks[task].item;
+    const cs_class *cls = cs_graph_class(&l->replay->graph, task);
+    const uint32_t item = l->replay->graph.tasks[task].item;
     if (cls->kind == CS_FORWARD)
         count(&work_of(l, cls->device, cls->stage, item)->forwards);
     if (cls->kind != CS_BACKWARD)
         return;
-    if (l->crew->covers[task] == 0) /* more backwards than forwards */
+    if (l->replay->covers[task] == 0) /* more backwards than forwards */
         work_of(l, cls->device, cls->stage, item)->backwards = 2;
-    for (uint32_t k = 0; k < l->crew->covers[task] && item + k < l->n_items; k++)
+    for (uint32_t k = 0; k < l->replay->covers[task] && item + k < l->n_items; k++)
         count(&work_of(l, cls->device, cls->stage, item + k)->backwards);
 }
 
@@ -155,43 +155,43 @@ static cs_status refuse_task(const ledger *l, uint32_t task, const char *what, c
 {
     char text[128];
     return cs_error_add(error, CS_INVALID, "%s: /schedule: cannot be replayed: %s %s", l->path,
-                        cs_graph_describe(&l->crew->graph, task, text, sizeof(text)), what);
+                        cs_graph_describe(&l->replay->graph, task, text, sizeof(text)), what);
 }
 
 /* An output for the next stage's forward, or the gradient of an input for the backward of the stage in
  * front. */
 static bool is_expected(const ledger *l, uint32_t task)
 {
-    const cs_crew *crew = l->crew;
-    const cs_class *cls = cs_graph_class(&crew->graph, task);
-    const uint32_t reader = crew->readers[task];
+    const cs_replay *replay = l->replay;
+    const cs_class *cls = cs_graph_class(&replay->graph, task);
+    const uint32_t reader = replay->readers[task];
     if (reader == CS_NONE)
         return false;
-    const cs_class *to = cs_graph_class(&crew->graph, reader);
+    const cs_class *to = cs_graph_class(&replay->graph, reader);
     const bool gradient = to->kind == CS_BACKWARD;
-    const cs_layer_sum *stage = &crew->scenario->job.stages[cls->stage];
-    const uint32_t item = crew->graph.tasks[reader].item;
+    const cs_layer_sum *stage = &replay->scenario->job.stages[cls->stage];
+    const uint32_t item = replay->graph.tasks[reader].item;
     bool expected = gradient ? to->stage + 1 == cls->stage : to->stage == cls->stage + 1;
-    for (uint32_t k = 0; k < crew->covers[task] && expected; k++) {
+    for (uint32_t k = 0; k < replay->covers[task] && expected; k++) {
         const work *made = work_of(l, cls->device, cls->stage, item + k);
         expected = gradient ? made->backwards : made->forwards;
     }
-    return expected &&
-           cls->bytes == crew->covers[task] * (gradient ? stage->input_bytes : stage->output_bytes);
+    return expected && cls->bytes == replay->covers[task] *
+                                         (gradient ? stage->input_bytes : stage->output_bytes);
 }
 
 static cs_status note_message(ledger *l, uint32_t task, cs_error *error)
 {
-    const cs_crew *crew = l->crew;
+    const cs_replay *replay = l->replay;
     if (!is_expected(l, task))
         return refuse_task(l, task,
                            "carries no activations from one stage to the next and no gradients of "
                            "them back: weights and sums of gradients are not sent",
                            error);
-    const cs_class *to = cs_graph_class(&crew->graph, crew->readers[task]);
-    for (uint32_t k = 0; k < crew->covers[task]; k++) {
+    const cs_class *to = cs_graph_class(&replay->graph, replay->readers[task]);
+    for (uint32_t k = 0; k < replay->covers[task]; k++) {
         work *at =
-            work_of(l, to->device, to->stage, crew->graph.tasks[crew->readers[task]].item + k);
+            work_of(l, to->device, to->stage, replay->graph.tasks[replay->readers[task]].item + k);
         count(to->kind == CS_BACKWARD ? &at->gradients : &at->inputs);
     }
     return CS_OK;
@@ -199,7 +199,7 @@ static cs_status note_message(ledger *l, uint32_t task, cs_error *error)
 
 static cs_status check_sum(const ledger *l, uint32_t task, cs_error *error)
 {
-    return cs_crew_summed(l->crew, task) != CS_NONE
+    return cs_replay_summed(l->replay, task) != CS_NONE
                ? CS_OK
                : refuse_task(l, task,
                              "sums some of a stage's gradients: all at once can be replayed",
@@ -209,10 +209,10 @@ static cs_status check_sum(const ledger *l, uint32_t task, cs_error *error)
 /* That each work is done once, with all it needs. */
 static cs_status check_work(const ledger *l, uint32_t task, cs_error *error)
 {
-    const cs_class *cls = cs_graph_class(&l->crew->graph, task);
-    const uint32_t item = l->crew->graph.tasks[task].item;
+    const cs_class *cls = cs_graph_class(&l->replay->graph, task);
+    const uint32_t item = l->replay->graph.tasks[task].item;
     const work *at = work_of(l, cls->device, cls->stage, item);
-    const bool first = cls->stage == 0, last = cls->stage + 1 == l->crew->graph.n_stages;
+    const bool first = cls->stage == 0, last = cls->stage + 1 == l->replay->graph.n_stages;
     if (at->forwards != 1 || at->backwards != 1)
         return refuse_task(l, task,
                            at->backwards > 1
@@ -232,7 +232,7 @@ static cs_status check_work(const ledger *l, uint32_t task, cs_error *error)
 /* Asked last: a schedule that starts by the clock may have more that cannot be replayed. */
 static cs_status check_timing(const ledger *l, uint32_t task, cs_error *error)
 {
-    const cs_class *cls = cs_graph_class(&l->crew->graph, task);
+    const cs_class *cls = cs_graph_class(&l->replay->graph, task);
     if (cls->release == 0 && cls->interval == 0)
         return CS_OK;
     return refuse(l->path, "/schedule/timing",
@@ -242,7 +242,7 @@ static cs_status check_timing(const ledger *l, uint32_t task, cs_error *error)
 /* A collective's members stand for the same; the first one is asked. */
 static cs_status check_tasks(ledger *l, cs_error *error)
 {
-    const cs_graph *graph = &l->crew->graph;
+    const cs_graph *graph = &l->replay->graph;
     cs_status status = CS_OK;
     for (uint32_t t = 0; t < graph->n_tasks; t++)
         note_computation(l, t);
@@ -261,10 +261,10 @@ static cs_status check_tasks(ledger *l, cs_error *error)
     return status;
 }
 
-cs_status cs_replayable_tasks(const cs_crew *crew, const char *path, cs_error *error)
+cs_status cs_replayable_tasks(const cs_replay *replay, const char *path, cs_error *error)
 {
-    const cs_graph *graph = &crew->graph;
-    ledger l = {.crew = crew, .path = path, .n_items = (uint32_t)cs_graph_items(graph)};
+    const cs_graph *graph = &replay->graph;
+    ledger l = {.replay = replay, .path = path, .n_items = (uint32_t)cs_graph_items(graph)};
     l.works = calloc((size_t)graph->n_devices * graph->n_stages, l.n_items * sizeof(*l.works));
     cs_status status = l.works ? check_tasks(&l, error) : cs_error_no_memory(error);
     free(l.works);

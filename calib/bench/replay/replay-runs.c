@@ -46,7 +46,7 @@ static double duration_of(const cs_notes *notes, uint32_t n_tasks)
 
 static cs_status do_runs(cs_worker *worker, runs *all, const cs_progress *progress, cs_error *error)
 {
-    uint32_t n_tasks = worker->crew->graph.n_tasks;
+    uint32_t n_tasks = worker->replay->graph.n_tasks;
     for (uint32_t run = 0; run < WARM_UP + all->n; run++) {
         cs_notes notes = notes_of(all, run < WARM_UP ? 0 : run - WARM_UP, n_tasks);
         if (!cs_progress_step(progress, "replaying", run, WARM_UP + all->n))
@@ -145,10 +145,10 @@ static cJSON *provenance_of(const cs_worker *worker, const cs_request *request, 
     return NULL;
 }
 
-static cs_status write_file(const cs_crew *crew, const cs_trace *trace, const char *provenance,
+static cs_status write_file(const cs_replay *replay, const cs_trace *trace, const char *provenance,
                             const char *path, cs_error *error)
 {
-    const cs_scenario *scenario = crew->scenario;
+    const cs_scenario *scenario = replay->scenario;
     cs_results_info info = {.name = scenario->name,
                             .topology = scenario->platform.topology,
                             .schedule = scenario->schedule->name,
@@ -158,11 +158,11 @@ static cs_status write_file(const cs_crew *crew, const cs_trace *trace, const ch
                             .provenance = provenance};
     cs_analysis analysis = {0};
     cs_h5_file *file = NULL;
-    cs_status status = cs_analyse(&crew->graph, trace, scenario->batch_size, &analysis, error);
+    cs_status status = cs_analyse(&replay->graph, trace, scenario->batch_size, &analysis, error);
     if (status == CS_OK)
         status = cs_h5_create(path, NULL, &file, error);
     if (status == CS_OK)
-        status = cs_results_write(file, &info, &crew->graph, trace, error);
+        status = cs_results_write(file, &info, &replay->graph, trace, error);
     if (status == CS_OK)
         status = cs_analysis_store(file, &analysis, error);
     if (status == CS_OK)
@@ -175,17 +175,17 @@ static cs_status write_file(const cs_crew *crew, const cs_trace *trace, const ch
 static cs_status save(const cs_worker *worker, const cs_request *request, runs *all,
                       cs_error *error)
 {
-    const cs_crew *crew = worker->crew;
+    const cs_replay *replay = worker->replay;
     cs_trace trace = {0};
     uint32_t chosen = 0;
     CS_TRY(choose_run(all, &chosen, error));
-    const cs_notes notes = notes_of(all, chosen, crew->graph.n_tasks);
+    const cs_notes notes = notes_of(all, chosen, replay->graph.n_tasks);
     cJSON *provenance = provenance_of(worker, request, all);
     char *text = provenance ? cs_json_print(provenance) : NULL;
-    cs_status status = text ? cs_measured_trace(crew, &notes, all->resident, &trace, error)
+    cs_status status = text ? cs_measured_trace(replay, &notes, all->resident, &trace, error)
                             : cs_error_no_memory(error);
     if (status == CS_OK)
-        status = write_file(crew, &trace, text, request->output, error);
+        status = write_file(replay, &trace, text, request->output, error);
     cs_trace_finish(&trace);
     free(text);
     cJSON_Delete(provenance);
@@ -198,16 +198,16 @@ static cs_status gather_resident(const cs_worker *worker, runs *all, cs_error *e
     for (int c = 0; c < CS_N_CATEGORIES; c++)
         own[c] = (double)worker->resident[c];
     return cs_wire_largest(worker->wire, all->resident,
-                           worker->crew->graph.n_devices * CS_N_CATEGORIES, error);
+                           worker->replay->graph.n_devices * CS_N_CATEGORIES, error);
 }
 
 static cs_status run_worker(cs_worker *worker, const cs_request *request, uint32_t sharing,
                             const cs_progress *progress, cs_error *error)
 {
-    const cs_crew *crew = worker->crew;
+    const cs_replay *replay = worker->replay;
     runs all = {.n = request->runs, .sharing = sharing};
-    all.resident = calloc((size_t)crew->graph.n_devices * CS_N_CATEGORIES, sizeof(*all.resident));
-    all.columns = calloc((size_t)all.n * COLUMNS * crew->graph.n_tasks, sizeof(*all.columns));
+    all.resident = calloc((size_t)replay->graph.n_devices * CS_N_CATEGORIES, sizeof(*all.resident));
+    all.columns = calloc((size_t)all.n * COLUMNS * replay->graph.n_tasks, sizeof(*all.columns));
     all.durations = calloc(all.n, sizeof(*all.durations));
     cs_status status =
         all.resident && all.columns && all.durations ? CS_OK : cs_error_no_memory(error);
@@ -245,17 +245,17 @@ cs_status cs_bench_replay(const cs_backend *backend, const cs_request *request, 
                           const cs_progress *progress, cs_error *error)
 {
     cs_scenario scenario = {0};
-    cs_crew crew = {0};
+    cs_replay replay = {0};
     cs_bench *bench = NULL;
     cs_worker worker;
     cs_core_count count = {0};
     (void)cs_bench_pin(backend, wire->place);
     cs_status status = load(request, &scenario, error);
     if (status == CS_OK)
-        status = cs_crew_make(&scenario, request->scenario, &crew, error);
-    if (status == CS_OK && crew.graph.n_devices != wire->size)
+        status = cs_replay_make(&scenario, request->scenario, &replay, error);
+    if (status == CS_OK && replay.graph.n_devices != wire->size)
         status = cs_error_add(error, CS_FAILED, "%u devices, but %u processes",
-                              crew.graph.n_devices, wire->size);
+                              replay.graph.n_devices, wire->size);
     if (status == CS_OK) {
         status = backend->open(wire->place, &bench, error);
         status = cs_wire_agree(wire, status, error);
@@ -265,7 +265,7 @@ cs_status cs_bench_replay(const cs_backend *backend, const cs_request *request, 
     if (status == CS_OK && !backend->own_memory)
         status = cs_count_cores(wire, &count, error);
     if (status == CS_OK)
-        status = cs_worker_open(&crew, backend, bench, wire, &worker, error);
+        status = cs_worker_open(&replay, backend, bench, wire, &worker, error);
     if (status == CS_OK) {
         status =
             run_worker(&worker, request, count.sharing, wire->rank == 0 ? progress : NULL, error);
@@ -273,7 +273,7 @@ cs_status cs_bench_replay(const cs_backend *backend, const cs_request *request, 
     }
     status = cs_wire_disconnect(wire, status, error);
     backend->close(bench);
-    cs_crew_finish(&crew);
+    cs_replay_finish(&replay);
     cs_scenario_finish(&scenario);
     return status;
 }

@@ -7,12 +7,12 @@
 
 static cs_status open_stages(cs_worker *worker, cs_error *error)
 {
-    const cs_plan *plan = &worker->crew->scenario->plan;
-    const cs_graph *graph = &worker->crew->graph;
+    const cs_plan *plan = &worker->replay->scenario->plan;
+    const cs_graph *graph = &worker->replay->graph;
     cs_status status = CS_OK;
     for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++) {
         cs_stage_state *stage = &worker->stages[s];
-        if (!cs_crew_holds(plan, s, worker->device))
+        if (!cs_replay_holds(plan, s, worker->device))
             continue;
         stage->n_versions = graph->n_batches + 2;
         stage->versions = calloc(stage->n_versions, sizeof(*stage->versions));
@@ -28,21 +28,21 @@ static cs_status open_stages(cs_worker *worker, cs_error *error)
 /* The last computation that reads each version of each stage on this device. */
 static void find_last_readers(cs_worker *worker)
 {
-    const cs_crew *crew = worker->crew;
-    uint32_t width = crew->graph.n_batches + 2;
-    for (uint32_t i = 0; i < crew->graph.n_tasks; i++) {
-        uint32_t task = crew->order[i];
-        const cs_class *cls = cs_graph_class(&crew->graph, task);
+    const cs_replay *replay = worker->replay;
+    uint32_t width = replay->graph.n_batches + 2;
+    for (uint32_t i = 0; i < replay->graph.n_tasks; i++) {
+        uint32_t task = replay->order[i];
+        const cs_class *cls = cs_graph_class(&replay->graph, task);
         bool reads = cls->kind == CS_FORWARD || cls->kind == CS_BACKWARD;
-        if (reads && cls->device == worker->device && crew->versions[task] < width)
-            worker->last_reader[cls->stage * width + crew->versions[task]] = i;
+        if (reads && cls->device == worker->device && replay->versions[task] < width)
+            worker->last_reader[cls->stage * width + replay->versions[task]] = i;
     }
 }
 
 /* What the parts have taken, not what they should have. */
 static void count_resident(cs_worker *worker)
 {
-    for (uint32_t s = 0; s < worker->crew->scenario->plan.n_stages; s++) {
+    for (uint32_t s = 0; s < worker->replay->scenario->plan.n_stages; s++) {
         const cs_part *part = &worker->stages[s].part;
         worker->resident[CS_MEMORY_WEIGHTS] += part->parameters.bytes;
         worker->resident[CS_MEMORY_GRADIENTS] += part->gradients.bytes;
@@ -52,7 +52,7 @@ static void count_resident(cs_worker *worker)
 
 static cs_status open_groups(cs_worker *worker, cs_error *error)
 {
-    const cs_graph *graph = &worker->crew->graph;
+    const cs_graph *graph = &worker->replay->graph;
     cs_status status = CS_OK;
     worker->groups = calloc(graph->n_groups + UINT64_C(1), sizeof(cs_wire_group *));
     if (!worker->groups)
@@ -71,8 +71,8 @@ static cs_status open_groups(cs_worker *worker, cs_error *error)
 
 static cs_status open_worker(cs_worker *worker, cs_error *error)
 {
-    const cs_graph *graph = &worker->crew->graph;
-    size_t n_stages = worker->crew->scenario->plan.n_stages;
+    const cs_graph *graph = &worker->replay->graph;
+    size_t n_stages = worker->replay->scenario->plan.n_stages;
     worker->n_items = (uint32_t)cs_graph_items(graph);
     worker->stages = calloc(n_stages, sizeof(*worker->stages));
     worker->activations = calloc(n_stages * worker->n_items, sizeof(*worker->activations));
@@ -80,14 +80,14 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
         calloc(n_stages * (graph->n_batches + UINT64_C(2)), sizeof(*worker->last_reader));
     if (!worker->stages || !worker->activations || !worker->last_reader)
         return cs_error_no_memory(error);
-    CS_TRY(cs_crew_chain(worker->crew->scenario, &worker->chain, error));
+    CS_TRY(cs_replay_chain(worker->replay->scenario, &worker->chain, error));
     worker->trainer = (cs_trainer){.backend = worker->backend,
                                    .bench = worker->bench,
                                    .pool = &worker->pool,
-                                   .net = worker->crew->scenario->net,
+                                   .net = worker->replay->scenario->net,
                                    .chain = &worker->chain,
-                                   .batch = worker->crew->scenario->job.micro_samples,
-                                   .n_states = worker->crew->n_states};
+                                   .batch = worker->replay->scenario->job.micro_samples,
+                                   .n_states = worker->replay->n_states};
     cs_status status = cs_trainer_init(&worker->trainer, error);
     if (status == CS_OK)
         status = open_stages(worker, error);
@@ -100,11 +100,11 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
     return CS_OK;
 }
 
-cs_status cs_worker_open(const cs_crew *crew, const cs_backend *backend, cs_bench *bench,
+cs_status cs_worker_open(const cs_replay *replay, const cs_backend *backend, cs_bench *bench,
                          cs_wire *wire, cs_worker *worker, cs_error *error)
 {
     *worker = (cs_worker){
-        .crew = crew, .backend = backend, .bench = bench, .wire = wire, .device = wire->rank};
+        .replay = replay, .backend = backend, .bench = bench, .wire = wire, .device = wire->rank};
     cs_pool_init(&worker->pool, backend, bench);
     cs_status status = open_worker(worker, error);
     if (status != CS_OK)
@@ -120,7 +120,7 @@ static cs_activations *activations_of(cs_worker *worker, uint32_t stage, uint32_
 /* What a run that failed has left. */
 static void clear(cs_worker *worker)
 {
-    uint32_t n_stages = worker->crew->scenario->plan.n_stages;
+    uint32_t n_stages = worker->replay->scenario->plan.n_stages;
     for (size_t i = 0; worker->activations && i < (size_t)n_stages * worker->n_items; i++)
         cs_activations_close(&worker->trainer, &worker->activations[i]);
     for (uint32_t s = 0; worker->stages && s < n_stages; s++) {
@@ -133,7 +133,7 @@ static void clear(cs_worker *worker)
 
 void cs_worker_close(cs_worker *worker)
 {
-    uint32_t n_stages = worker->crew->scenario->plan.n_stages;
+    uint32_t n_stages = worker->replay->scenario->plan.n_stages;
     clear(worker);
     for (uint32_t s = 0; worker->stages && s < n_stages; s++) {
         cs_part_close(&worker->trainer, &worker->stages[s].part);
@@ -142,7 +142,7 @@ void cs_worker_close(cs_worker *worker)
     cs_trainer_finish(&worker->trainer);
     cs_pool_finish(&worker->pool);
     cs_net_chain_finish(&worker->chain);
-    for (uint32_t g = 0; worker->groups && g < worker->crew->graph.n_groups; g++)
+    for (uint32_t g = 0; worker->groups && g < worker->replay->graph.n_groups; g++)
         cs_wire_group_close(worker->groups[g]);
     free(worker->groups);
     free(worker->stages);
@@ -164,7 +164,7 @@ static void *weights_at(const cs_stage_state *stage, uint32_t version)
 static cs_status update(cs_worker *worker, uint32_t s, uint32_t position, cs_error *error)
 {
     cs_stage_state *stage = &worker->stages[s];
-    uint32_t width = worker->crew->graph.n_batches + 2;
+    uint32_t width = worker->replay->graph.n_batches + 2;
     uint32_t old = stage->current++;
     bool needed =
         old < width && worker->last_reader[s * (size_t)width + old] > position && old + 1 < width;
@@ -186,7 +186,7 @@ static cs_status update(cs_worker *worker, uint32_t s, uint32_t position, cs_err
 /* Behind the last reader of a version that is no longer the current one. */
 static void drop_version(cs_worker *worker, uint32_t s, uint32_t version, uint32_t position)
 {
-    uint32_t width = worker->crew->graph.n_batches + 2;
+    uint32_t width = worker->replay->graph.n_batches + 2;
     if (version < width && worker->last_reader[s * (size_t)width + version] == position)
         cs_pool_give(&worker->pool, &worker->stages[s].versions[version]);
 }
@@ -201,7 +201,7 @@ static cs_status have_activations(cs_worker *worker, cs_activations *at, cs_erro
 /* The activations of a stage that this device also holds, where that has them; else NULL. */
 static cs_activations *neighbour(cs_worker *worker, uint32_t stage, uint32_t item)
 {
-    uint32_t n_stages = worker->crew->scenario->plan.n_stages;
+    uint32_t n_stages = worker->replay->scenario->plan.n_stages;
     if (stage >= n_stages || !worker->stages[stage].open)
         return NULL;
     cs_activations *at = activations_of(worker, stage, item);
@@ -210,33 +210,33 @@ static cs_activations *neighbour(cs_worker *worker, uint32_t stage, uint32_t ite
 
 static cs_status forward(cs_worker *worker, uint32_t task, uint32_t position, cs_error *error)
 {
-    const cs_crew *crew = worker->crew;
-    const cs_class *cls = cs_graph_class(&crew->graph, task);
+    const cs_replay *replay = worker->replay;
+    const cs_class *cls = cs_graph_class(&replay->graph, task);
     cs_stage_state *stage = &worker->stages[cls->stage];
-    cs_activations *at = activations_of(worker, cls->stage, crew->graph.tasks[task].item);
+    cs_activations *at = activations_of(worker, cls->stage, replay->graph.tasks[task].item);
     CS_TRY(have_activations(worker, at, error));
     uint32_t front = cls->stage - 1; /* none: too large */
-    cs_activations *before = neighbour(worker, front, crew->graph.tasks[task].item);
+    cs_activations *before = neighbour(worker, front, replay->graph.tasks[task].item);
     if (before)
         cs_part_hand_output(&worker->trainer, &worker->stages[front].part, before, at);
     cs_status status = cs_part_forward(&worker->trainer, &stage->part,
-                                       weights_at(stage, crew->versions[task]), at, error);
-    drop_version(worker, cls->stage, crew->versions[task], position);
+                                       weights_at(stage, replay->versions[task]), at, error);
+    drop_version(worker, cls->stage, replay->versions[task], position);
     return status;
 }
 
 /* Activations whose gradient goes nowhere are done with. */
 static cs_status backward(cs_worker *worker, uint32_t task, uint32_t position, cs_error *error)
 {
-    const cs_crew *crew = worker->crew;
-    const cs_class *cls = cs_graph_class(&crew->graph, task);
+    const cs_replay *replay = worker->replay;
+    const cs_class *cls = cs_graph_class(&replay->graph, task);
     cs_stage_state *stage = &worker->stages[cls->stage];
-    void *weights = weights_at(stage, crew->versions[task]);
+    void *weights = weights_at(stage, replay->versions[task]);
     cs_status status = CS_OK;
-    for (uint32_t k = 0; k < crew->covers[task] && status == CS_OK; k++) {
-        cs_activations *at = activations_of(worker, cls->stage, crew->graph.tasks[task].item + k);
+    for (uint32_t k = 0; k < replay->covers[task] && status == CS_OK; k++) {
+        cs_activations *at = activations_of(worker, cls->stage, replay->graph.tasks[task].item + k);
         cs_activations *behind =
-            neighbour(worker, cls->stage + 1, crew->graph.tasks[task].item + k);
+            neighbour(worker, cls->stage + 1, replay->graph.tasks[task].item + k);
         if (behind) {
             cs_part_hand_gradient(&worker->trainer, &stage->part, at, behind);
             cs_activations_close(&worker->trainer, behind);
@@ -245,34 +245,34 @@ static cs_status backward(cs_worker *worker, uint32_t task, uint32_t position, c
         if (cls->stage == 0)
             cs_activations_close(&worker->trainer, at);
     }
-    drop_version(worker, cls->stage, crew->versions[task], position);
+    drop_version(worker, cls->stage, replay->versions[task], position);
     return status == CS_OK && cls->updates ? update(worker, cls->stage, position, error) : status;
 }
 
 static cs_status check_size(const cs_worker *worker, uint32_t task, int64_t bytes, cs_error *error)
 {
-    const cs_class *cls = cs_graph_class(&worker->crew->graph, task);
-    if (bytes * worker->crew->covers[task] == cls->bytes)
+    const cs_class *cls = cs_graph_class(&worker->replay->graph, task);
+    if (bytes * worker->replay->covers[task] == cls->bytes)
         return CS_OK;
     return cs_error_add(
         error, CS_FAILED,
         "a message over the boundary behind stage %u has %lld bytes in the scenario, "
         "and %lld for real",
-        cls->stage, (long long)cls->bytes, (long long)(bytes * worker->crew->covers[task]));
+        cls->stage, (long long)cls->bytes, (long long)(bytes * worker->replay->covers[task]));
 }
 
 static cs_status send(cs_worker *worker, uint32_t task, cs_error *error)
 {
-    const cs_crew *crew = worker->crew;
-    const cs_class *cls = cs_graph_class(&crew->graph, task);
+    const cs_replay *replay = worker->replay;
+    const cs_class *cls = cs_graph_class(&replay->graph, task);
     const cs_part *part = &worker->stages[cls->stage].part;
-    uint32_t reader = crew->readers[task], item = crew->graph.tasks[reader].item;
-    bool gradient = cs_graph_class(&crew->graph, reader)->kind == CS_BACKWARD;
+    uint32_t reader = replay->readers[task], item = replay->graph.tasks[reader].item;
+    bool gradient = cs_graph_class(&replay->graph, reader)->kind == CS_BACKWARD;
     cs_tensor tensor =
         gradient ? cs_part_input(&worker->trainer, part) : cs_part_output(&worker->trainer, part);
     int64_t bytes = cs_trainer_bytes(&worker->trainer, tensor);
     cs_status status = check_size(worker, task, bytes, error);
-    for (uint32_t k = 0; k < crew->covers[task] && status == CS_OK; k++) {
+    for (uint32_t k = 0; k < replay->covers[task] && status == CS_OK; k++) {
         cs_activations *at = activations_of(worker, cls->stage, item + k);
         status = cs_wire_send(worker->wire, cls->peer,
                               cs_part_result(&worker->trainer, part, gradient, at), bytes, error);
@@ -285,14 +285,14 @@ static cs_status send(cs_worker *worker, uint32_t task, cs_error *error)
 
 static cs_status receive(cs_worker *worker, uint32_t task, cs_error *error)
 {
-    const cs_crew *crew = worker->crew;
-    const cs_class *cls = cs_graph_class(&crew->graph, task);
-    uint32_t reader = crew->readers[task], item = crew->graph.tasks[reader].item;
-    uint32_t stage = cs_graph_class(&crew->graph, reader)->stage;
-    bool gradient = cs_graph_class(&crew->graph, reader)->kind == CS_BACKWARD;
+    const cs_replay *replay = worker->replay;
+    const cs_class *cls = cs_graph_class(&replay->graph, task);
+    uint32_t reader = replay->readers[task], item = replay->graph.tasks[reader].item;
+    uint32_t stage = cs_graph_class(&replay->graph, reader)->stage;
+    bool gradient = cs_graph_class(&replay->graph, reader)->kind == CS_BACKWARD;
     const cs_part *part = &worker->stages[stage].part;
     cs_status status = CS_OK;
-    for (uint32_t k = 0; k < crew->covers[task] && status == CS_OK; k++) {
+    for (uint32_t k = 0; k < replay->covers[task] && status == CS_OK; k++) {
         cs_activations *at = activations_of(worker, stage, item + k);
         void *data;
         status = have_activations(worker, at, error);
@@ -300,15 +300,15 @@ static cs_status receive(cs_worker *worker, uint32_t task, cs_error *error)
             status = cs_part_receive(&worker->trainer, part, gradient, at, &data, error);
         if (status == CS_OK)
             status = cs_wire_receive(worker->wire, cls->device, data,
-                                     cls->bytes / crew->covers[task], error);
+                                     cls->bytes / replay->covers[task], error);
     }
     return status;
 }
 
 static cs_status all_reduce(cs_worker *worker, uint32_t task, cs_error *error)
 {
-    const cs_class *cls = cs_graph_class(&worker->crew->graph, task);
-    const uint32_t end = cs_crew_summed(worker->crew, task);
+    const cs_class *cls = cs_graph_class(&worker->replay->graph, task);
+    const uint32_t end = cs_replay_summed(worker->replay, task);
     cs_status status = CS_OK;
     int64_t bytes = 0;
     for (uint32_t s = cls->stage; s < end && status == CS_OK; s++) {
@@ -328,8 +328,8 @@ static cs_status all_reduce(cs_worker *worker, uint32_t task, cs_error *error)
 
 static cs_status do_task(cs_worker *worker, uint32_t position, cs_error *error)
 {
-    uint32_t task = worker->crew->order[position];
-    const cs_class *cls = cs_graph_class(&worker->crew->graph, task);
+    uint32_t task = worker->replay->order[position];
+    const cs_class *cls = cs_graph_class(&worker->replay->graph, task);
     switch (cls->kind) {
     case CS_FORWARD:
         return forward(worker, task, position, error);
@@ -356,15 +356,15 @@ static bool is_mine(const cs_worker *worker, const cs_class *cls)
 /* Marks are made behind every task, and asked for at the end: a GPU is not waited for in between. */
 static cs_status note_times(cs_worker *worker, uint32_t n_marks, cs_notes *notes, cs_error *error)
 {
-    const cs_crew *crew = worker->crew;
+    const cs_replay *replay = worker->replay;
     double *times = calloc(n_marks, sizeof(*times));
     uint32_t mark = 0;
     if (!times)
         return cs_error_no_memory(error);
     cs_status status = worker->backend->times(worker->bench, n_marks, times, error);
-    for (uint32_t i = 0; i < crew->graph.n_tasks && status == CS_OK; i++) {
-        uint32_t task = crew->order[i];
-        if (!is_mine(worker, cs_graph_class(&crew->graph, task)))
+    for (uint32_t i = 0; i < replay->graph.n_tasks && status == CS_OK; i++) {
+        uint32_t task = replay->order[i];
+        if (!is_mine(worker, cs_graph_class(&replay->graph, task)))
             continue;
         notes->enter[task] = times[mark++];
         notes->leave[task] = times[mark];
@@ -376,7 +376,7 @@ static cs_status note_times(cs_worker *worker, uint32_t n_marks, cs_notes *notes
 /* A message has two devices, and one row: what it takes is seen by the next computation. */
 static void note_memory(cs_worker *worker, uint32_t task, cs_notes *notes)
 {
-    cs_kind kind = (cs_kind)cs_graph_class(&worker->crew->graph, task)->kind;
+    cs_kind kind = (cs_kind)cs_graph_class(&worker->replay->graph, task)->kind;
     if (kind == CS_TRANSFER)
         return;
     notes->live[task] = (double)worker->pool.live;
@@ -386,8 +386,8 @@ static void note_memory(cs_worker *worker, uint32_t task, cs_notes *notes)
 
 cs_status cs_worker_run(cs_worker *worker, cs_notes *notes, cs_error *error)
 {
-    const cs_crew *crew = worker->crew;
-    uint32_t n = crew->graph.n_tasks, mark = 0;
+    const cs_replay *replay = worker->replay;
+    uint32_t n = replay->graph.n_tasks, mark = 0;
     double *const columns[] = {notes->enter, notes->leave, notes->live, notes->most};
     for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++)
         for (uint32_t t = 0; t < n; t++)
@@ -397,8 +397,8 @@ cs_status cs_worker_run(cs_worker *worker, cs_notes *notes, cs_error *error)
     if (status == CS_OK)
         status = worker->backend->mark(worker->bench, mark++, error);
     for (uint32_t i = 0; i < n && status == CS_OK; i++) {
-        uint32_t task = crew->order[i];
-        if (!is_mine(worker, cs_graph_class(&crew->graph, task)))
+        uint32_t task = replay->order[i];
+        if (!is_mine(worker, cs_graph_class(&replay->graph, task)))
             continue;
         status = do_task(worker, i, error);
         if (status == CS_OK)

@@ -14,7 +14,7 @@ typedef struct cs_stage_state {
 } cs_stage_state;
 
 typedef struct cs_worker {
-    const cs_crew *crew;
+    const cs_replay *replay;
     const cs_backend *backend;
     cs_bench *bench;
     cs_wire *wire;
@@ -30,7 +30,7 @@ typedef struct cs_worker {
     int64_t resident[CS_N_CATEGORIES]; /* bytes that it holds before the first task */
 } cs_worker;
 
-CS_MUST_CHECK cs_status cs_worker_open(const cs_crew *crew, const cs_backend *backend,
+CS_MUST_CHECK cs_status cs_worker_open(const cs_replay *replay, const cs_backend *backend,
                                        cs_bench *bench, cs_wire *wire, cs_worker *worker,
                                        cs_error *error);
 void cs_worker_close(cs_worker *worker);
