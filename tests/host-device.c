@@ -17,7 +17,7 @@ struct cs_bench {
 /* ---- kernels ---- */
 
 typedef void element_body(cs_precision precision, const cs_work *work, int64_t i);
-typedef void group_body(cs_precision precision, const cs_work *work, cs_group group);
+typedef void group_body(cs_precision precision, const cs_work *work, cs_device_group group);
 typedef void row_body(cs_precision precision, const cs_work *work, int64_t row, int lane,
                       int lanes);
 

@@ -42,7 +42,7 @@ static void check_failure(const char *what, const char *kind, uint32_t k, cs_sta
 
 static void encoder(cs_net *net)
 {
-    cs_tensor x = cs_net_image(net, 2, (cs_space){2, {4, 4}});
+    cs_tensor x = cs_net_image(net, 2, (cs_extent){2, {4, 4}});
     x = cs_net_conv(net, "conv", x, &(cs_conv){.out = 4, .kernel = 3, .pad = 1});
     x = cs_net_tokens(net, "tokens", cs_net_relu(net, "relu", cs_net_batch_norm(net, "bn", x)));
     cs_tensor y = cs_net_linear(net, "fc", cs_net_layer_norm(net, "norm", x),

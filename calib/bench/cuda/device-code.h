@@ -124,10 +124,10 @@ enum {
 };
 
 /* Elements first + [begin, end) of n neighbours: not all are there at the ends of an array or row. */
-typedef struct cs_group {
+typedef struct cs_device_group {
     int64_t first;
     int n, begin, end;
-} cs_group;
+} cs_device_group;
 
 CS_DEVICE int cs_width(cs_precision p)
 {
@@ -142,29 +142,29 @@ CS_DEVICE int64_t cs_groups(cs_precision p, int64_t from, int64_t to)
     return (to + n - 1) / n - from / n;
 }
 
-CS_DEVICE cs_group cs_group_of(cs_precision p, int64_t from, int64_t to, int64_t i)
+CS_DEVICE cs_device_group cs_group_of(cs_precision p, int64_t from, int64_t to, int64_t i)
 {
     int n = CS_ACCESS / cs_width(p);
     int64_t first = (from / n + i) * n;
-    cs_group group = {first, n, from > first ? (int)(from - first) : 0,
-                      to < first + n ? (int)(to - first) : n};
+    cs_device_group group = {first, n, from > first ? (int)(from - first) : 0,
+                             to < first + n ? (int)(to - first) : n};
     return group;
 }
 
 /* The same neighbours of another array, which begins `by` elements before. */
-CS_DEVICE cs_group cs_group_moved(cs_group group, int64_t by)
+CS_DEVICE cs_device_group cs_group_moved(cs_device_group group, int64_t by)
 {
     group.first += by;
     return group;
 }
 
-CS_DEVICE bool cs_in_group(cs_group group, int k)
+CS_DEVICE bool cs_in_group(cs_device_group group, int k)
 {
     return k >= group.begin && k < group.end;
 }
 
 /* Whether the group's numbers in memory can be accessed `bytes` at once. */
-CS_DEVICE bool cs_at_once(const void *data, cs_group group, int width, int bytes)
+CS_DEVICE bool cs_at_once(const void *data, cs_device_group group, int width, int bytes)
 {
     uintptr_t at = (uintptr_t)data + (uintptr_t)(group.first * width);
     return group.begin == 0 && group.end == group.n && at % (unsigned)bytes == 0;
@@ -199,7 +199,7 @@ typedef union cs_numbers {
 } cs_numbers;
 
 /* What is not there is 0. */
-CS_DEVICE void cs_load(cs_precision p, const void *data, cs_group group, float *values)
+CS_DEVICE void cs_load(cs_precision p, const void *data, cs_device_group group, float *values)
 {
     int width = cs_width(p), n = CS_ACCESS / width;
     cs_numbers numbers;
@@ -215,7 +215,7 @@ CS_DEVICE void cs_load(cs_precision p, const void *data, cs_group group, float *
         values[k] = cs_in_group(group, k) ? cs_get(p, data, group.first + k) : 0;
 }
 
-CS_DEVICE void cs_store(cs_precision p, void *data, cs_group group, const float *values)
+CS_DEVICE void cs_store(cs_precision p, void *data, cs_device_group group, const float *values)
 {
     int width = cs_width(p), n = CS_ACCESS / width;
     cs_numbers numbers;
@@ -261,7 +261,7 @@ CS_DEVICE void fill_ids(cs_precision p, const cs_work *w, int64_t i)
 }
 
 /* y += a */
-CS_DEVICE void accumulate(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void accumulate(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float a[CS_GROUP_MOST], y[CS_GROUP_MOST];
     cs_load(p, w->a, group, a);
@@ -272,14 +272,14 @@ CS_DEVICE void accumulate(cs_precision p, const cs_work *w, cs_group group)
 }
 
 /* Between the numbers of the work and float32: y = a, and y += a. */
-CS_DEVICE void widen(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void widen(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float a[CS_GROUP_MOST];
     cs_load(p, w->a, group, a);
     cs_store(CS_PRECISION_FP32, w->y, group, a);
 }
 
-CS_DEVICE void accumulate_wide(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void accumulate_wide(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float a[CS_GROUP_MOST], y[CS_GROUP_MOST];
     cs_load(CS_PRECISION_FP32, w->a, group, a);
@@ -310,12 +310,13 @@ CS_DEVICE void copy_rows(cs_precision p, const cs_work *w, int64_t i)
 }
 
 /* An optimizer with `kind` states, as backend.h has it: parameters a to y, states s, gradients t. */
-CS_DEVICE void update(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void update(cs_precision p, const cs_work *w, cs_device_group group)
 {
     const float rate = 1e-3f, decay = 0.9f, decay_squares = 0.999f, tiny = 1e-8f;
     const cs_precision wide = CS_PRECISION_FP32;
     bool mixed = cs_width(p) < 4;
-    cs_group first = cs_group_moved(group, mixed ? w->n : 0), second = cs_group_moved(first, w->n);
+    cs_device_group first = cs_group_moved(group, mixed ? w->n : 0),
+                    second = cs_group_moved(first, w->n);
     float value[CS_GROUP_MOST], g[CS_GROUP_MOST];
     float mean[CS_GROUP_MOST] = {0}, square[CS_GROUP_MOST] = {0};
     cs_load(p, w->t, group, g);
@@ -374,7 +375,7 @@ CS_DEVICE float cs_slope(int32_t kind, float x)
 }
 
 /* y = f(a) */
-CS_DEVICE void map_forward(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void map_forward(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float x[CS_GROUP_MOST];
     cs_load(p, w->a, group, x);
@@ -384,7 +385,7 @@ CS_DEVICE void map_forward(cs_precision p, const cs_work *w, cs_group group)
 }
 
 /* y = g f' */
-CS_DEVICE void map_input(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void map_input(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float x[CS_GROUP_MOST], g[CS_GROUP_MOST];
     cs_load(p, w->a, group, x);
@@ -395,7 +396,7 @@ CS_DEVICE void map_input(cs_precision p, const cs_work *w, cs_group group)
 }
 
 /* y = a + b */
-CS_DEVICE void add(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void add(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float a[CS_GROUP_MOST], b[CS_GROUP_MOST];
     cs_load(p, w->a, group, a);
@@ -406,7 +407,7 @@ CS_DEVICE void add(cs_precision p, const cs_work *w, cs_group group)
 }
 
 /* y = a + b, b again after every n. */
-CS_DEVICE void add_table(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void add_table(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float a[CS_GROUP_MOST], b[CS_GROUP_MOST];
     int64_t at = group.first % w->n;
@@ -421,7 +422,7 @@ CS_DEVICE void add_table(cs_precision p, const cs_work *w, cs_group group)
     cs_store(p, w->y, group, a);
 }
 
-CS_DEVICE void mul(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void mul(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float a[CS_GROUP_MOST], b[CS_GROUP_MOST];
     cs_load(p, w->a, group, a);
@@ -432,7 +433,7 @@ CS_DEVICE void mul(cs_precision p, const cs_work *w, cs_group group)
 }
 
 /* A byte per element, of a group in one word: element k has bits 8 k and up. */
-CS_DEVICE uint64_t cs_load_mask(const void *data, cs_group group)
+CS_DEVICE uint64_t cs_load_mask(const void *data, cs_device_group group)
 {
     const uint8_t *bytes = (const uint8_t *)data + group.first;
     uint64_t mask = 0;
@@ -445,7 +446,7 @@ CS_DEVICE uint64_t cs_load_mask(const void *data, cs_group group)
     return mask;
 }
 
-CS_DEVICE void cs_store_mask(void *data, cs_group group, uint64_t mask)
+CS_DEVICE void cs_store_mask(void *data, cs_device_group group, uint64_t mask)
 {
     uint8_t *bytes = (uint8_t *)data + group.first;
 #ifdef __CUDACC__
@@ -462,14 +463,14 @@ CS_DEVICE void cs_store_mask(void *data, cs_group group, uint64_t mask)
             bytes[k] = (uint8_t)(mask >> (8 * k));
 }
 
-CS_DEVICE void cs_drop(float *values, cs_group group, uint64_t mask)
+CS_DEVICE void cs_drop(float *values, cs_device_group group, uint64_t mask)
 {
     for (int k = 0; k < group.n; k++)
         values[k] = mask >> (8 * k) & 1 ? 2 * values[k] : 0;
 }
 
 /* Half of the elements, whatever the probability: time does not depend on it. s: mask. */
-CS_DEVICE void dropout_forward(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void dropout_forward(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float x[CS_GROUP_MOST];
     uint64_t mask = 0;
@@ -481,7 +482,7 @@ CS_DEVICE void dropout_forward(cs_precision p, const cs_work *w, cs_group group)
     cs_store(p, w->y, group, x);
 }
 
-CS_DEVICE void dropout_input(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void dropout_input(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float g[CS_GROUP_MOST];
     cs_load(p, w->g, group, g);
@@ -669,7 +670,7 @@ CS_DEVICE float cs_row_most(cs_precision p, const void *data, cs_row row, int la
 {
     float most = -FLT_MAX, x[CS_GROUP_MOST];
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_load(p, data, group, x);
         for (int k = 0; k < group.n; k++)
             most = cs_in_group(group, k) ? fmaxf(most, x[k]) : most;
@@ -683,7 +684,7 @@ CS_DEVICE float cs_row_exponents(cs_precision p, const void *data, cs_row row, f
 {
     float sum = 0, x[CS_GROUP_MOST];
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_load(p, data, group, x);
         for (int k = 0; k < group.n; k++)
             sum += cs_in_group(group, k) ? expf(x[k] - shift) : 0;
@@ -703,7 +704,7 @@ CS_DEVICE float cs_norm_mean(cs_precision p, const cs_work *w, cs_row row, int l
 {
     float sum = 0, x[CS_GROUP_MOST];
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_load(p, w->a, group, x);
         for (int k = 0; k < group.n; k++)
             sum += x[k];
@@ -716,7 +717,7 @@ CS_DEVICE float cs_norm_inverse(cs_precision p, const cs_work *w, cs_row row, fl
 {
     float squares = 0, x[CS_GROUP_MOST];
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_load(p, w->a, group, x);
         for (int k = 0; k < group.n; k++)
             squares += cs_in_group(group, k) ? (x[k] - mean) * (x[k] - mean) : 0;
@@ -736,7 +737,8 @@ CS_DEVICE void norm_forward(cs_precision p, const cs_work *w, int64_t number, in
     if (lane == 0)
         inverses[number] = inverse;
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i), c = cs_group_moved(group, -row.at);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i),
+                        c = cs_group_moved(group, -row.at);
         float x[CS_GROUP_MOST], scale[CS_GROUP_MOST], shift[CS_GROUP_MOST] = {0};
         cs_load(p, w->a, group, x);
         cs_load(p, w->w, c, scale);
@@ -753,7 +755,7 @@ CS_DEVICE void norm_forward(cs_precision p, const cs_work *w, int64_t number, in
 }
 
 /* Normalised input, and gradients times scales; 0 where the row is not. */
-CS_DEVICE void cs_norm_terms(cs_precision p, const cs_work *w, cs_row row, cs_group group,
+CS_DEVICE void cs_norm_terms(cs_precision p, const cs_work *w, cs_row row, cs_device_group group,
                              float mean, float inverse, float *normal, float *scaled)
 {
     float scale[CS_GROUP_MOST];
@@ -773,7 +775,7 @@ CS_DEVICE void norm_input(cs_precision p, const cs_work *w, int64_t number, int 
     float inverse = cs_norm_inverses(w)[number], sum = 0, product = 0;
     float normal[CS_GROUP_MOST], scaled[CS_GROUP_MOST];
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_norm_terms(p, w, row, group, mean, inverse, normal, scaled);
         for (int k = 0; k < group.n; k++) {
             sum += scaled[k];
@@ -783,7 +785,7 @@ CS_DEVICE void norm_input(cs_precision p, const cs_work *w, int64_t number, int 
     sum = w->flag ? cs_row_combine(sum, false, lanes) / (float)w->columns : 0;
     product = cs_row_combine(product, false, lanes) / (float)w->columns;
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_norm_terms(p, w, row, group, mean, inverse, normal, scaled);
         for (int k = 0; k < group.n; k++)
             scaled[k] = inverse * (scaled[k] - sum - normal[k] * product);
@@ -802,7 +804,7 @@ CS_DEVICE void entropy_forward(cs_precision p, const cs_work *w, int64_t number,
     float x[CS_GROUP_MOST], most = cs_row_most(p, w->a, row, lane, lanes);
     float shift = most + logf(cs_row_exponents(p, w->a, row, most, lane, lanes));
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_load(p, w->a, group, x);
         for (int k = 0; k < group.n; k++)
             x[k] -= shift;
@@ -821,7 +823,7 @@ CS_DEVICE void entropy_input(cs_precision p, const cs_work *w, int64_t number, i
     int64_t target = row.at + ((const int64_t *)w->t)[number];
     float x[CS_GROUP_MOST];
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_load(CS_PRECISION_FP32, w->s, group, x);
         for (int k = 0; k < group.n; k++)
             x[k] = (expf(x[k]) - (group.first + k == target ? 1 : 0)) * w->scale;
@@ -837,7 +839,7 @@ CS_DEVICE void squares_forward(cs_precision p, const cs_work *w, int64_t number,
     cs_row row = cs_row_of(p, at, end - at);
     float sum = 0, x[CS_GROUP_MOST];
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_load(p, w->a, group, x);
         for (int k = 0; k < group.n; k++) {
             sum += x[k] * x[k];
@@ -851,7 +853,7 @@ CS_DEVICE void squares_forward(cs_precision p, const cs_work *w, int64_t number,
 }
 
 /* scale: 2 / n */
-CS_DEVICE void squares_input(cs_precision p, const cs_work *w, cs_group group)
+CS_DEVICE void squares_input(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float a[CS_GROUP_MOST], target[CS_GROUP_MOST];
     cs_load(p, w->a, group, a);
@@ -885,7 +887,7 @@ CS_DEVICE void weigh_forward(cs_precision p, const cs_work *w, int64_t number, i
     float x[CS_GROUP_MOST], most = cs_row_most(p, w->y, row, lane, lanes);
     float sum = cs_row_exponents(p, w->y, row, most, lane, lanes);
     for (int64_t i = lane; i < whole.groups; i += lanes) {
-        cs_group group = cs_group_of(p, whole.at, whole.end, i);
+        cs_device_group group = cs_group_of(p, whole.at, whole.end, i);
         cs_load(p, w->y, group, x);
         for (int k = 0; k < group.n; k++)
             x[k] = group.first + k < row.end ? expf(x[k] - most) / sum : 0;
@@ -902,7 +904,7 @@ CS_DEVICE void weigh_input(cs_precision p, const cs_work *w, int64_t number, int
     int64_t apart = number * w->from_stride - row.at;
     float sum = 0, a[CS_GROUP_MOST], y[CS_GROUP_MOST];
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_load(p, w->a, cs_group_moved(group, apart), a);
         cs_load(p, w->y, group, y);
         for (int k = 0; k < group.n; k++)
@@ -910,7 +912,7 @@ CS_DEVICE void weigh_input(cs_precision p, const cs_work *w, int64_t number, int
     }
     sum = cs_row_combine(sum, false, lanes);
     for (int64_t i = lane; i < row.groups; i += lanes) {
-        cs_group group = cs_group_of(p, row.at, row.end, i);
+        cs_device_group group = cs_group_of(p, row.at, row.end, i);
         cs_load(p, w->a, cs_group_moved(group, apart), a);
         cs_load(p, w->y, group, y);
         for (int k = 0; k < group.n; k++)

@@ -52,7 +52,7 @@ typedef struct work_key {
 
 typedef struct measurement {
     const cs_measure_options *options;
-    cs_pool pool;
+    cs_block_pool pool;
     cs_trainer trainer;
     cs_part part;
     cs_activations activations;
@@ -452,7 +452,7 @@ static void finish(measurement *m)
         cs_activations_close(&m->trainer, &m->activations);
     cs_part_close(&m->trainer, &m->part);
     cs_trainer_finish(&m->trainer);
-    cs_pool_finish(&m->pool);
+    cs_block_pool_finish(&m->pool);
     for (uint32_t r = 0; r < m->n_rows; r++)
         free(m->rows[r].samples);
     free(m->labels);
@@ -467,7 +467,7 @@ cs_status cs_measure_compute(const cs_measure_options *options, cs_costs *costs,
 {
     measurement m = {.options = options};
     *report = (cs_measure_report){0};
-    cs_pool_init(&m.pool, options->backend, options->bench);
+    cs_block_pool_init(&m.pool, options->backend, options->bench);
     m.trainer = (cs_trainer){.backend = options->backend,
                              .bench = options->bench,
                              .pool = &m.pool,

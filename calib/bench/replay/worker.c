@@ -105,7 +105,7 @@ cs_status cs_worker_open(const cs_replay *replay, const cs_backend *backend, cs_
 {
     *worker = (cs_worker){
         .replay = replay, .backend = backend, .bench = bench, .wire = wire, .device = wire->rank};
-    cs_pool_init(&worker->pool, backend, bench);
+    cs_block_pool_init(&worker->pool, backend, bench);
     cs_status status = open_worker(worker, error);
     if (status != CS_OK)
         cs_worker_close(worker);
@@ -126,7 +126,7 @@ static void clear(cs_worker *worker)
     for (uint32_t s = 0; worker->stages && s < n_stages; s++) {
         cs_stage_state *stage = &worker->stages[s];
         for (uint32_t v = 0; v < stage->n_versions; v++)
-            cs_pool_give(&worker->pool, &stage->versions[v]);
+            cs_block_pool_give(&worker->pool, &stage->versions[v]);
         stage->current = 0;
     }
 }
@@ -140,7 +140,7 @@ void cs_worker_close(cs_worker *worker)
         free(worker->stages[s].versions);
     }
     cs_trainer_finish(&worker->trainer);
-    cs_pool_finish(&worker->pool);
+    cs_block_pool_finish(&worker->pool);
     cs_net_chain_finish(&worker->chain);
     for (uint32_t g = 0; worker->groups && g < worker->replay->graph.n_groups; g++)
         cs_wire_group_close(worker->groups[g]);
@@ -171,11 +171,12 @@ static cs_status update(cs_worker *worker, uint32_t s, uint32_t position, cs_err
     if (!needed)
         return cs_part_update(&worker->trainer, &stage->part, stage->part.parameters.data, error);
     cs_block fresh;
-    cs_status status = cs_pool_take(&worker->pool, stage->part.parameters.bytes, &fresh, error);
+    cs_status status =
+        cs_block_pool_take(&worker->pool, stage->part.parameters.bytes, &fresh, error);
     if (status == CS_OK)
         status = cs_part_update(&worker->trainer, &stage->part, fresh.data, error);
     if (status != CS_OK) {
-        cs_pool_give(&worker->pool, &fresh);
+        cs_block_pool_give(&worker->pool, &fresh);
         return status;
     }
     stage->versions[old] = stage->part.parameters;
@@ -188,7 +189,7 @@ static void drop_version(cs_worker *worker, uint32_t s, uint32_t version, uint32
 {
     uint32_t width = worker->replay->graph.n_batches + 2;
     if (version < width && worker->last_reader[s * (size_t)width + version] == position)
-        cs_pool_give(&worker->pool, &worker->stages[s].versions[version]);
+        cs_block_pool_give(&worker->pool, &worker->stages[s].versions[version]);
 }
 
 /* ---- tasks ---- */

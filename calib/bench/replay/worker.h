@@ -19,7 +19,7 @@ typedef struct cs_worker {
     cs_bench *bench;
     cs_wire *wire;
     cs_net_chain chain;
-    cs_pool pool;
+    cs_block_pool pool;
     cs_trainer trainer;
     uint32_t device, n_items;
     cs_stage_state *stages;      /* per stage; open where the device holds it */

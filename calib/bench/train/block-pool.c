@@ -4,12 +4,12 @@
 
 #include <stdlib.h>
 
-void cs_pool_init(cs_pool *pool, const cs_backend *backend, cs_bench *bench)
+void cs_block_pool_init(cs_block_pool *pool, const cs_backend *backend, cs_bench *bench)
 {
-    *pool = (cs_pool){.backend = backend, .bench = bench};
+    *pool = (cs_block_pool){.backend = backend, .bench = bench};
 }
 
-static void release_free(cs_pool *pool)
+static void release_free(cs_block_pool *pool)
 {
     for (uint32_t i = 0; i < pool->n_free; i++) {
         pool->backend->release(pool->bench, pool->free_pieces[i].data);
@@ -18,18 +18,18 @@ static void release_free(cs_pool *pool)
     pool->n_free = 0;
 }
 
-void cs_pool_finish(cs_pool *pool)
+void cs_block_pool_finish(cs_block_pool *pool)
 {
     release_free(pool);
     free(pool->free_pieces);
-    *pool = (cs_pool){0};
+    *pool = (cs_block_pool){0};
 }
 
 /* The piece that was given back last is the one that caches know best. */
-static bool reuse(cs_pool *pool, int64_t bytes, cs_block *block)
+static bool reuse(cs_block_pool *pool, int64_t bytes, cs_block *block)
 {
     for (uint32_t i = pool->n_free; i-- > 0;) {
-        cs_pool_piece *piece = &pool->free_pieces[i];
+        cs_block_pool_piece *piece = &pool->free_pieces[i];
         if (piece->bytes != bytes)
             continue;
         *block = (cs_block){piece->data, bytes};
@@ -43,7 +43,7 @@ static bool reuse(cs_pool *pool, int64_t bytes, cs_block *block)
 
 /* Pieces that nobody has may be in the way: a device that is full is asked again without them. They
  * go when what uses them is done (backend.h). */
-static cs_status take_new(cs_pool *pool, int64_t bytes, cs_block *block, cs_error *error)
+static cs_status take_new(cs_block_pool *pool, int64_t bytes, cs_block *block, cs_error *error)
 {
     void *data;
     const cs_error before = *error;
@@ -60,7 +60,7 @@ static cs_status take_new(cs_pool *pool, int64_t bytes, cs_block *block, cs_erro
     return CS_OK;
 }
 
-cs_status cs_pool_take(cs_pool *pool, int64_t bytes, cs_block *block, cs_error *error)
+cs_status cs_block_pool_take(cs_block_pool *pool, int64_t bytes, cs_block *block, cs_error *error)
 {
     *block = (cs_block){0};
     if (bytes == 0)
@@ -74,14 +74,14 @@ cs_status cs_pool_take(cs_pool *pool, int64_t bytes, cs_block *block, cs_error *
 }
 
 /* Where there is no room to note a free piece, it goes back to the system. */
-void cs_pool_give(cs_pool *pool, cs_block *block)
+void cs_block_pool_give(cs_block_pool *pool, cs_block *block)
 {
     if (!block->data)
         return;
     pool->live -= block->bytes;
     if (cs_vector_reserve((void **)&pool->free_pieces, &pool->cap_free, pool->n_free + UINT64_C(1),
                           sizeof(*pool->free_pieces))) {
-        pool->free_pieces[pool->n_free++] = (cs_pool_piece){block->data, block->bytes};
+        pool->free_pieces[pool->n_free++] = (cs_block_pool_piece){block->data, block->bytes};
     } else {
         pool->backend->release(pool->bench, block->data);
         pool->held -= block->bytes;

@@ -122,7 +122,7 @@ cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error)
 void cs_trainer_finish(cs_trainer *trainer)
 {
     if (trainer->pool)
-        cs_pool_give(trainer->pool, &trainer->workspace);
+        cs_block_pool_give(trainer->pool, &trainer->workspace);
     cs_arena_finish(&trainer->arena);
     *trainer = (cs_trainer){0};
 }
@@ -171,11 +171,11 @@ static cs_status fill_part(cs_trainer *trainer, cs_part *part, cs_error *error)
     int64_t n = part->n_places, bytes = n * width_of(trainer), states = n * states_of(trainer);
     if (n == 0)
         return CS_OK;
-    cs_status status = cs_pool_take(trainer->pool, bytes, &part->parameters, error);
+    cs_status status = cs_block_pool_take(trainer->pool, bytes, &part->parameters, error);
     if (status == CS_OK)
-        status = cs_pool_take(trainer->pool, bytes, &part->gradients, error);
+        status = cs_block_pool_take(trainer->pool, bytes, &part->gradients, error);
     if (status == CS_OK)
-        status = cs_pool_take(trainer->pool, states * FLOAT, &part->states, error);
+        status = cs_block_pool_take(trainer->pool, states * FLOAT, &part->states, error);
     if (status == CS_OK)
         status =
             backend->fill(bench, CS_FILL_NUMBERS, precision, part->parameters.data, n, 0.05, error);
@@ -233,9 +233,9 @@ cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end, cs_par
 
 void cs_part_close(cs_trainer *trainer, cs_part *part)
 {
-    cs_pool_give(trainer->pool, &part->parameters);
-    cs_pool_give(trainer->pool, &part->gradients);
-    cs_pool_give(trainer->pool, &part->states);
+    cs_block_pool_give(trainer->pool, &part->parameters);
+    cs_block_pool_give(trainer->pool, &part->gradients);
+    cs_block_pool_give(trainer->pool, &part->states);
     free(part->offsets);
     *part = (cs_part){0};
 }
@@ -306,7 +306,7 @@ static cs_gradient *gradient_of(const cs_trainer *trainer, const cs_activations 
 static void give_gradient(cs_trainer *trainer, cs_activations *at, cs_gradient *gradient)
 {
     if (gradient->block.data && --at->counts[gradient->count] == 0)
-        cs_pool_give(trainer->pool, &gradient->block);
+        cs_block_pool_give(trainer->pool, &gradient->block);
     *gradient = (cs_gradient){0};
 }
 
@@ -317,8 +317,8 @@ static cs_status take_gradient(cs_trainer *trainer, cs_activations *at, cs_tenso
     cs_tensor root = trainer->roots[tensor];
     at->gradients[root].count = root;
     at->counts[root] = 1;
-    return cs_pool_take(trainer->pool, cs_trainer_bytes(trainer, root), &at->gradients[root].block,
-                        error);
+    return cs_block_pool_take(trainer->pool, cs_trainer_bytes(trainer, root),
+                              &at->gradients[root].block, error);
 }
 
 /* What is another part's goes back with that. */
@@ -327,7 +327,7 @@ static void give_data(cs_trainer *trainer, cs_activations *at, uint32_t storage)
     if (at->borrowed[storage])
         at->data[storage] = (cs_block){0};
     at->borrowed[storage] = false;
-    cs_pool_give(trainer->pool, &at->data[storage]);
+    cs_block_pool_give(trainer->pool, &at->data[storage]);
 }
 
 void cs_activations_close(cs_trainer *trainer, cs_activations *at)
@@ -337,7 +337,7 @@ void cs_activations_close(cs_trainer *trainer, cs_activations *at)
     for (uint32_t t = 0; at->data && t < trainer->net->n_tensors; t++)
         give_gradient(trainer, at, &at->gradients[t]);
     for (uint32_t p = 0; at->data && p < trainer->net->n_ops; p++)
-        cs_pool_give(trainer->pool, &at->saved[p]);
+        cs_block_pool_give(trainer->pool, &at->saved[p]);
     free_lists(at);
 }
 
@@ -346,7 +346,8 @@ static cs_status have(cs_trainer *trainer, cs_activations *at, uint32_t storage,
 {
     if (at->data[storage].data)
         return CS_OK;
-    return cs_pool_take(trainer->pool, trainer->storage_bytes[storage], &at->data[storage], error);
+    return cs_block_pool_take(trainer->pool, trainer->storage_bytes[storage], &at->data[storage],
+                              error);
 }
 
 static cs_view view_of(const cs_trainer *trainer, const cs_block *block, cs_tensor tensor)
@@ -453,10 +454,10 @@ static cs_status run_pass(cs_trainer *trainer, uint32_t p, cs_pass pass, cs_oper
     const char *algorithm;
     int64_t bytes;
     CS_TRY(backend->workspace(trainer->bench, &kernel, pass, &bytes, &algorithm, error));
-    CS_TRY(cs_pool_take(trainer->pool, bytes, &trainer->workspace, error));
+    CS_TRY(cs_block_pool_take(trainer->pool, bytes, &trainer->workspace, error));
     operands->workspace = trainer->workspace.data;
     cs_status status = backend->run(trainer->bench, &kernel, pass, operands, error);
-    cs_pool_give(trainer->pool, &trainer->workspace);
+    cs_block_pool_give(trainer->pool, &trainer->workspace);
     return status == CS_OK ? observe(trainer, p, CS_PIECE_OPERATOR, pass, error) : status;
 }
 
@@ -527,7 +528,7 @@ static cs_status forward_op(cs_trainer *trainer, const cs_part *part, uint32_t p
         return status;
     status = have(trainer, at, storage_of(trainer, op->output), error);
     if (status == CS_OK)
-        status = cs_pool_take(trainer->pool, cs_kernel_saved(&kernel), &at->saved[p], error);
+        status = cs_block_pool_take(trainer->pool, cs_kernel_saved(&kernel), &at->saved[p], error);
     if (status != CS_OK)
         return status;
     set_operands(trainer, part, p, parameters, at, &operands);
@@ -589,7 +590,8 @@ static cs_status place_gradient(cs_trainer *trainer, const cs_op *op, uint32_t i
         return CS_OK;
     sums[i].pending = at->written[t];
     if (sums[i].pending) {
-        status = cs_pool_take(trainer->pool, cs_trainer_bytes(trainer, t), &sums[i].addend, error);
+        status =
+            cs_block_pool_take(trainer->pool, cs_trainer_bytes(trainer, t), &sums[i].addend, error);
         operands->grad_in[i] =
             (cs_view){sums[i].addend.data, info->elements, cs_tensor_columns(info)};
         return status;
@@ -623,7 +625,7 @@ static cs_status add_up(cs_trainer *trainer, uint32_t p, cs_activations *at, sum
             at->counts[trainer->roots[t]] = 1;
             sums[i].addend = (cs_block){0};
         }
-        cs_pool_give(trainer->pool, &sums[i].addend);
+        cs_block_pool_give(trainer->pool, &sums[i].addend);
     }
     return status;
 }
@@ -649,12 +651,12 @@ static cs_status own_gradient(cs_trainer *trainer, cs_activations *at, cs_tensor
     if (at->counts[shared.count] == 1)
         return CS_OK;
     cs_block own;
-    cs_status status = cs_pool_take(trainer->pool, shared.block.bytes, &own, error);
+    cs_status status = cs_block_pool_take(trainer->pool, shared.block.bytes, &own, error);
     if (status == CS_OK)
         status = trainer->backend->copy(trainer->bench, CS_COPY_DEVICE, own.data, shared.block.data,
                                         own.bytes, error);
     if (status != CS_OK) {
-        cs_pool_give(trainer->pool, &own);
+        cs_block_pool_give(trainer->pool, &own);
         return status;
     }
     give_gradient(trainer, at, gradient);
@@ -735,7 +737,7 @@ cs_status cs_part_backward(cs_trainer *trainer, const cs_part *part, void *param
     for (uint32_t s = 0; s < net->n_storages; s++)
         give_data(trainer, at, s);
     for (uint32_t p = part->first_op; p < part->end_op; p++)
-        cs_pool_give(trainer->pool, &at->saved[p]);
+        cs_block_pool_give(trainer->pool, &at->saved[p]);
     memset(at->written, 0, net->n_tensors * sizeof(*at->written));
     return status;
 }

@@ -32,7 +32,7 @@ typedef struct cs_lie {
 typedef struct cs_trainer {
     const cs_backend *backend;
     cs_bench *bench;
-    cs_pool *pool;
+    cs_block_pool *pool;
     const cs_net *net;
     const cs_net_chain *chain;
     uint32_t batch;    /* samples of a micro-batch */
