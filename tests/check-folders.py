@@ -3,7 +3,9 @@
 
 - who includes whom, against the table of folders in CONTRIBUTING.md
 - no circle of folders in that table
+- no meson.build compiles what stands in another folder
 - no file name twice, so that a name alone says which file is meant
+- no type of ours in two headers, so that a name alone says which type is meant
 - no notes of unfinished work
 - every test program and fuzz target stands in a meson.build
 - the root holds what belongs there and nothing else
@@ -57,7 +59,7 @@ def read_table(root):
 
 
 def folder_of(path, table):
-    """The longest folder of the table that holds the file, or None."""
+    """The longest folder of the table, or of another set, that holds the file, or None."""
     folder = os.path.dirname(path)
     while folder and folder not in table:
         folder = os.path.dirname(folder)
@@ -69,7 +71,7 @@ def check_include(root, path, name, table):
     local = os.path.join(os.path.dirname(path), name)
     if os.path.exists(os.path.join(root, local)) and '/' not in name:
         return None if path.startswith('tests/') else 'write the path from the top level'
-    if name == 'version.h':
+    if name == 'sim/base/version.h':
         return None  # made by the build
     if not os.path.exists(os.path.join(root, name)):
         return 'there is no such file'
@@ -127,6 +129,49 @@ def check_names(paths):
             yield f'{name}: {len(found)} files have this name: {", ".join(found)}'
 
 
+def without_comments(text):
+    return re.sub(r'/\*.*?\*/|//[^\n]*', ' ', text, flags=re.S)
+
+
+def types_of(text):
+    """('typedef' or 'body', name) of each type that a header makes: a body may stand apart from the
+    typedef, where only some files know it."""
+    text = without_comments(text)
+    for match in re.finditer(r'\b(?:struct|union|enum)\s+(\w+)\s*\{', text):
+        yield 'body', match.group(1)
+    bare = text
+    while re.search(r'\{[^{}]*\}', bare):
+        bare = re.sub(r'\{[^{}]*\}', ' ', bare)
+    for match in re.finditer(r'\btypedef\b([^;]*);', bare):
+        made = match.group(1)
+        function = re.match(r'[\w\s*]+\(\s*\*\s*(\w+)\s*\)', made) or re.match(r'[\w\s*]*?(\w+)\s*\(', made)
+        yield 'typedef', function.group(1) if function else re.findall(r'\w+', made.split('[')[0])[-1]
+
+
+def check_types(root, paths):
+    places = collections.defaultdict(set)
+    for path in paths:
+        if path.endswith('.h'):
+            for made in types_of(read(root, path)):
+                places[made].add(path)
+    for (made, name), found in sorted(places.items()):
+        if len(found) > 1:
+            yield f'{name}: {len(found)} headers have a {made} of this name: {", ".join(sorted(found))}'
+
+
+def check_compiled(root, paths):
+    """A file that two folders compile belongs to neither. Programs of tests share their helpers."""
+    builds = {os.path.dirname(p) for p in paths if os.path.basename(p) == 'meson.build'}
+    for folder in sorted(builds):
+        path = os.path.join(folder, 'meson.build')
+        for number, line in enumerate(read(root, path).splitlines(), 1):
+            for name in re.findall(r"'([^']*/[^']*\.(?:c|cu|cpp))'", line.split('#')[0]):
+                target = os.path.normpath(os.path.join(folder, name))
+                owner = folder_of(target, builds) or ''
+                if owner != folder and not (owner == 'tests' and folder.startswith('tests/')):
+                    yield f'{path}:{number}: compiles {target}: link the library of {owner}'
+
+
 def check_unfinished(root, paths):
     for path in paths:
         if not path.endswith(TEXT):
@@ -164,6 +209,7 @@ def main(root):
     table = read_table(root)
     wrong = [*check_table(root, table), *check_circles(table),
              *check_includes(root, paths, table), *check_names(paths),
+             *check_types(root, paths), *check_compiled(root, paths),
              *check_unfinished(root, paths), *check_wired(root, paths), *check_root(root)]
     print('\n'.join(wrong) or f'{len(paths)} files, {len(table)} folders: all is in its place')
     return 1 if wrong else 0

@@ -14,7 +14,7 @@ import sys
 
 FOLDERS = ('sim', 'schedules', 'topologies', 'calib', 'plots', 'tests')
 # These need headers of CUDA, which are not everywhere.
-CUDA = re.compile(r'calib/bench/(cuda|nccl)-[a-z]+\.h')
+CUDA = re.compile(r'calib/bench/cuda/(cuda|nccl)-[a-z]+\.h')
 WARNINGS = ['-std=c17', '-Wall', '-Wextra', '-Werror', '-fsyntax-only']
 
 

@@ -1,5 +1,6 @@
 #include "tests/fake-backend.h"
 
+#include "calib/bench/cpu/cpu-backend.h"
 #include "sim/base/vector.h"
 
 #include <stdlib.h>

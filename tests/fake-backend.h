@@ -6,7 +6,7 @@
 #ifndef CS_TESTS_FAKE_BACKEND_H
 #define CS_TESTS_FAKE_BACKEND_H
 
-#include "calib/bench/backend.h"
+#include "calib/bench/device/backend.h"
 
 typedef enum cs_fake_call {
     CS_FAKE_OPEN,

@@ -1,6 +1,6 @@
 /* The other processes of a replay, for one that is alone: they take every message, and theirs are
  * zeros. */
-#include "calib/bench/wire.h"
+#include "calib/bench/wire/wire.h"
 #include "tests/fake-backend.h"
 
 #include <string.h>

@@ -1,12 +1,13 @@
 #include "tests/host-device.h"
 
-#include "calib/bench/cpu-kernels.h"
-#include "calib/bench/device-code.h"
+#include "calib/bench/cpu/cpu-backend.h"
+#include "calib/bench/cpu/cpu-kernels.h"
+#include "calib/bench/cuda/device-code.h"
 
 #include <stdlib.h>
 
 #ifdef CS_WITH_CUDA
-#include "calib/bench/cuda-device.h"
+#include "calib/bench/cuda/cuda-device.h"
 #else
 struct cs_bench {
     cs_launcher launcher;
@@ -16,7 +17,7 @@ struct cs_bench {
 /* ---- kernels ---- */
 
 typedef void element_body(cs_precision precision, const cs_work *work, int64_t i);
-typedef void group_body(cs_precision precision, const cs_work *work, cs_group group);
+typedef void group_body(cs_precision precision, const cs_work *work, cs_device_group group);
 typedef void row_body(cs_precision precision, const cs_work *work, int64_t row, int lane,
                       int lanes);
 

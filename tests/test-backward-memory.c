@@ -40,7 +40,7 @@ static void test_residual(void **state)
     cs_error error;
     cs_error_init(&error);
     cs_net_begin(&net, "residual", &error);
-    cs_tensor a = conv(&net, "a", cs_net_image(&net, 1, (cs_space){2, {2, 2}}), 1);
+    cs_tensor a = conv(&net, "a", cs_net_image(&net, 1, (cs_extent){2, {2, 2}}), 1);
     cs_tensor b = conv(&net, "b", a, 2);
     cs_tensor c = conv(&net, "c", b, 1);
     cs_net_squared_error(&net, "loss", cs_net_add(&net, "d", c, a));
@@ -65,7 +65,7 @@ static void test_in_place_and_view(void **state)
     cs_error error;
     cs_error_init(&error);
     cs_net_begin(&net, "chain", &error);
-    cs_tensor x = conv(&net, "a", cs_net_image(&net, 1, (cs_space){2, {2, 2}}), 1);
+    cs_tensor x = conv(&net, "a", cs_net_image(&net, 1, (cs_extent){2, {2, 2}}), 1);
     x = cs_net_flatten(&net, "view", cs_net_relu(&net, "relu", x));
     cs_net_squared_error(&net, "loss", cs_net_linear(&net, "linear", x, &(cs_linear){.out = 1}));
     must_end(&net, &error);

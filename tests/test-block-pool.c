@@ -1,5 +1,5 @@
 /* The pool of a device that has 1000 bytes. */
-#include "calib/bench/block-pool.h"
+#include "calib/bench/train/block-pool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,36 +53,36 @@ static const cs_backend full_device = {.allocate = allocate, .release = release}
 static void test_full_device(void **state)
 {
     cs_bench bench = {.left = ROOM};
-    cs_pool pool;
+    cs_block_pool pool;
     cs_block kept, given, block;
     cs_error error;
     (void)state;
     cs_error_init(&error);
-    cs_pool_init(&pool, &full_device, &bench);
-    assert_int_equal(cs_pool_take(&pool, 300, &kept, &error), CS_OK);
-    assert_int_equal(cs_pool_take(&pool, 400, &given, &error), CS_OK);
-    cs_pool_give(&pool, &given);
+    cs_block_pool_init(&pool, &full_device, &bench);
+    assert_int_equal(cs_block_pool_take(&pool, 300, &kept, &error), CS_OK);
+    assert_int_equal(cs_block_pool_take(&pool, 400, &given, &error), CS_OK);
+    cs_block_pool_give(&pool, &given);
     assert_int_equal(bench.left, 300);
 
-    assert_int_equal(cs_pool_take(&pool, 600, &block, &error), CS_OK);
+    assert_int_equal(cs_block_pool_take(&pool, 600, &block, &error), CS_OK);
     assert_int_equal(error.count, 0);
     assert_int_equal(pool.held, 900);
     assert_int_equal(pool.live, 900);
-    cs_pool_give(&pool, &block);
+    cs_block_pool_give(&pool, &block);
 
     int asked = bench.asked;
-    assert_int_equal(cs_pool_take(&pool, 600, &block, &error), CS_OK); /* is kept, as ever */
+    assert_int_equal(cs_block_pool_take(&pool, 600, &block, &error), CS_OK); /* is kept, as ever */
     assert_int_equal(bench.asked, asked);
-    cs_pool_give(&pool, &block);
+    cs_block_pool_give(&pool, &block);
 
-    assert_int_equal(cs_pool_take(&pool, 800, &block, &error), CS_NO_MEMORY);
+    assert_int_equal(cs_block_pool_take(&pool, 800, &block, &error), CS_NO_MEMORY);
     assert_null(block.data);
     assert_int_equal(error.count, 1);
     assert_string_equal(error.text, "800 bytes, and 700 are free");
     assert_int_equal(pool.live, 300);
     assert_int_equal(pool.peak, 900);
-    cs_pool_give(&pool, &kept);
-    cs_pool_finish(&pool);
+    cs_block_pool_give(&pool, &kept);
+    cs_block_pool_finish(&pool);
     assert_int_equal(bench.left, ROOM);
 }
 

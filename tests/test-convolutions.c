@@ -1,6 +1,6 @@
 /* How the CUDA backend chooses an algorithm for a convolution, on a cuDNN that says what a test wants
  * and computes nothing: its functions stand in front of the library's. */
-#include "calib/bench/cuda-device.h"
+#include "calib/bench/cuda/cuda-device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -234,7 +234,7 @@ static void begin(subject *s, cs_precision precision, const offer *offers, int n
     library.n = n;
     cs_error_init(&s->error);
     cs_net_begin(&s->net, "test", &s->error);
-    cs_tensor x = cs_net_image(&s->net, 3, (cs_space){2, {8, 8}});
+    cs_tensor x = cs_net_image(&s->net, 3, (cs_extent){2, {8, 8}});
     x = cs_net_conv(&s->net, "conv", x, &(cs_conv){.out = 4, .kernel = 3});
     cs_net_squared_error(&s->net, "loss", x);
     assert_int_equal(cs_net_end(&s->net), CS_OK);

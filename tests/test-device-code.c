@@ -1,6 +1,6 @@
 /* Bodies of small kernels by themselves: numbers of 2 bytes, windows, random numbers, updates. What
  * whole networks show is in test-kernels.c, which is run on them as well. */
-#include "calib/bench/device-code.h"
+#include "calib/bench/cuda/device-code.h"
 #include "tests/host-device.h"
 
 #include <setjmp.h>

@@ -1,9 +1,10 @@
 /* A device that fails at its first, second, third, ... call of each kind: everything is given back,
  * one message says what failed, and what was measured before is kept. */
-#include "calib/bench/bench-main.h"
-#include "calib/bench/measure.h"
-#include "calib/bench/notes-trace.h"
-#include "calib/bench/worker.h"
+#include "calib/bench/device/cores.h"
+#include "calib/bench/measure/calibrate.h"
+#include "calib/bench/measure/measure.h"
+#include "calib/bench/replay/worker.h"
+#include "sim/replay/notes-trace.h"
 #include "tests/fake-backend.h"
 
 #include <setjmp.h>
@@ -41,7 +42,7 @@ static void check_failure(const char *what, const char *kind, uint32_t k, cs_sta
 
 static void encoder(cs_net *net)
 {
-    cs_tensor x = cs_net_image(net, 2, (cs_space){2, {4, 4}});
+    cs_tensor x = cs_net_image(net, 2, (cs_extent){2, {4, 4}});
     x = cs_net_conv(net, "conv", x, &(cs_conv){.out = 4, .kernel = 3, .pad = 1});
     x = cs_net_tokens(net, "tokens", cs_net_relu(net, "relu", cs_net_batch_norm(net, "bn", x)));
     cs_tensor y = cs_net_linear(net, "fc", cs_net_layer_norm(net, "norm", x),
@@ -251,9 +252,9 @@ static const char scenario_text[] =
     "\"platform\": {\"topology\": \"ring\", \"devices\": %u, \"bandwidth\": \"1 GB/s\", "
     "\"blocking\": true}, \"schedule\": %s, \"iterations\": 2}";
 
-static bool replay_once(const cs_crew *crew, uint32_t rank, const char *kind, uint32_t k)
+static bool replay_once(const cs_replay *replay, uint32_t rank, const char *kind, uint32_t k)
 {
-    uint32_t n = crew->graph.n_tasks;
+    uint32_t n = replay->graph.n_tasks;
     double *columns = calloc(4 * (size_t)n, sizeof(*columns));
     cs_notes notes = {columns, columns + n, columns + 2 * (size_t)n, columns + 3 * (size_t)n};
     cs_bench *bench;
@@ -264,7 +265,7 @@ static bool replay_once(const cs_crew *crew, uint32_t rank, const char *kind, ui
     cs_status status = cs_backend_fake.open(0, &bench, &error);
     if (status == CS_OK) {
         wire.bench = bench;
-        status = cs_worker_open(crew, &cs_backend_fake, bench, &wire, &worker, &error);
+        status = cs_worker_open(replay, &cs_backend_fake, bench, &wire, &worker, &error);
         if (status == CS_OK) {
             status = cs_worker_run(&worker, &notes, &error);
             int64_t resident = 0; /* as it was found */
@@ -283,7 +284,8 @@ static bool replay_once(const cs_crew *crew, uint32_t rank, const char *kind, ui
     return !cs_fake_has_failed();
 }
 
-static void make_crew(const char *schedule, uint32_t devices, cs_scenario *scenario, cs_crew *crew)
+static void make_replay(const char *schedule, uint32_t devices, cs_scenario *scenario,
+                        cs_replay *replay)
 {
     char path[] = "/tmp/sim-test-XXXXXX", text[2048];
     cs_error error;
@@ -295,7 +297,7 @@ static void make_crew(const char *schedule, uint32_t devices, cs_scenario *scena
     fclose(file);
     cs_status status = cs_scenario_load(path, NULL, 0, scenario, &error);
     if (status == CS_OK)
-        status = cs_crew_make(scenario, path, crew, &error);
+        status = cs_replay_make(scenario, path, replay, &error);
     unlink(path);
     if (status != CS_OK)
         fail_msg("%s: %s", schedule, error.text);
@@ -304,19 +306,19 @@ static void make_crew(const char *schedule, uint32_t devices, cs_scenario *scena
 static void replay(const char *schedule, uint32_t devices)
 {
     cs_scenario scenario = {0};
-    cs_crew crew;
-    make_crew(schedule, devices, &scenario, &crew);
+    cs_replay replay;
+    make_replay(schedule, devices, &scenario, &replay);
     for (uint32_t rank = 0; rank < devices; rank++) {
         for (int i = 0; i < N_KINDS; i++) {
             uint32_t k = 0;
             do
                 cs_fake_fail(UINT32_C(1) << kinds[i].call, ++k);
-            while (!replay_once(&crew, rank, kinds[i].name, k));
+            while (!replay_once(&replay, rank, kinds[i].name, k));
             assert_int_equal(k > 2, kinds[i].call != CS_FAKE_OPEN &&
                                         (devices > 1 || kinds[i].call != CS_FAKE_WIRE));
         }
     }
-    cs_crew_finish(&crew);
+    cs_replay_finish(&replay);
     cs_scenario_finish(&scenario);
 }
 
@@ -338,12 +340,12 @@ static void test_measured_memory(void **state)
 {
     (void)state;
     cs_scenario scenario = {0};
-    cs_crew crew;
+    cs_replay replay;
     cs_trace trace = {0};
     cs_error error;
     cs_error_init(&error);
-    make_crew("{\"kind\": \"gpipe\", \"micro_batches\": 2}", 2, &scenario, &crew);
-    const uint32_t n = crew.graph.n_tasks;
+    make_replay("{\"kind\": \"gpipe\", \"micro_batches\": 2}", 2, &scenario, &replay);
+    const uint32_t n = replay.graph.n_tasks;
     double resident[2 * CS_N_CATEGORIES] = {0}, *columns = calloc(4 * (size_t)n, sizeof(*columns));
     assert_non_null(columns);
     const cs_notes notes = {columns, columns + n, columns + 2 * (size_t)n, columns + 3 * (size_t)n};
@@ -353,14 +355,14 @@ static void test_measured_memory(void **state)
         resident[d * CS_N_CATEGORIES + CS_MEMORY_OPTIMIZER] = 3000 * (d + 1);
     }
     for (uint32_t t = 0; t < n; t++) {
-        const cs_class *cls = cs_graph_class(&crew.graph, t);
+        const cs_class *cls = cs_graph_class(&replay.graph, t);
         const bool message = cls->kind == CS_TRANSFER;
         notes.enter[t] = t;
         notes.leave[t] = t + 1;
         notes.live[t] = message ? -1 : 6000.0 * (cls->device + 1) + 50;
         notes.most[t] = message ? -1 : 6000.0 * (cls->device + 1) + 70;
     }
-    assert_int_equal(cs_measured_trace(&crew, &notes, resident, &trace, &error), CS_OK);
+    assert_int_equal(cs_measured_trace(&replay, &notes, resident, &trace, &error), CS_OK);
     for (int d = 0; d < 2; d++) {
         const cs_device_record *at = &trace.devices[d];
         assert_int_equal(at->peak, 6000 * (d + 1) + 70);
@@ -371,7 +373,7 @@ static void test_measured_memory(void **state)
         assert_int_equal(at->at_peak[CS_MEMORY_WORKSPACE], 20);
     }
     cs_trace_finish(&trace);
-    cs_crew_finish(&crew);
+    cs_replay_finish(&replay);
     cs_scenario_finish(&scenario);
     free(columns);
 }

@@ -1,6 +1,7 @@
 /* Operators: gradients against finite differences of the loss, through whole networks; and losses
  * and gradients of other backends (CS_TEST_BACKEND) against those of the CPU. */
-#include "calib/bench/trainer.h"
+#include "calib/bench/cpu/cpu-backend.h"
+#include "calib/bench/train/trainer.h"
 #ifdef CS_TEST_BACKEND
 #include "tests/host-device.h"
 #else
@@ -23,7 +24,7 @@ typedef struct training {
     cs_net_chain chain;
     cs_accelerator none;
     cs_bench *bench;
-    cs_pool pool;
+    cs_block_pool pool;
     cs_trainer trainer;
     cs_part part;
     cs_activations at;
@@ -49,7 +50,7 @@ static void start(training *t, const cs_backend *backend, build *network, uint32
                           .date = "2026-01-01"};
     assert_int_equal(cs_net_chain_find(&t->net, &how, &t->chain, &t->error), CS_OK);
     assert_int_equal(backend->open(0, &t->bench, &t->error), CS_OK);
-    cs_pool_init(&t->pool, backend, t->bench);
+    cs_block_pool_init(&t->pool, backend, t->bench);
     t->trainer = (cs_trainer){.backend = backend,
                               .bench = t->bench,
                               .pool = &t->pool,
@@ -76,7 +77,7 @@ static void stop(training *t)
     cs_part_close(&t->trainer, &t->part);
     cs_trainer_finish(&t->trainer);
     assert_int_equal(t->pool.live, 0);
-    cs_pool_finish(&t->pool);
+    cs_block_pool_finish(&t->pool);
     t->backend->close(t->bench);
     cs_net_chain_finish(&t->chain);
     cs_net_finish(&t->net);
@@ -154,7 +155,7 @@ static void check_network(const char *name, build *network, uint32_t batch)
 
 static void convolutions(cs_net *net)
 {
-    cs_tensor x = cs_net_image(net, 4, (cs_space){2, {9, 7}});
+    cs_tensor x = cs_net_image(net, 4, (cs_extent){2, {9, 7}});
     x = cs_net_conv(net, "wide", x,
                     &(cs_conv){.out = 6, .kernel = 3, .stride = 2, .pad = 1, .bias = true});
     x = cs_net_conv(net, "groups", x, &(cs_conv){.out = 6, .kernel = 3, .pad = 1, .groups = 3});
@@ -167,7 +168,7 @@ static void convolutions(cs_net *net)
 
 static void volume(cs_net *net)
 {
-    cs_tensor x = cs_net_image(net, 2, (cs_space){3, {6, 5, 4}});
+    cs_tensor x = cs_net_image(net, 2, (cs_extent){3, {6, 5, 4}});
     x = cs_net_conv(net, "conv", x, &(cs_conv){.out = 3, .kernel = 3, .pad = 1});
     x = cs_net_avg_pool(net, "pool", x, &(cs_window){.kernel = 2});
     x = cs_net_tanh(net, "tanh", x);
@@ -177,7 +178,7 @@ static void volume(cs_net *net)
 
 static void residual(cs_net *net)
 {
-    cs_tensor x = cs_net_image(net, 3, (cs_space){2, {8, 8}});
+    cs_tensor x = cs_net_image(net, 3, (cs_extent){2, {8, 8}});
     x = cs_net_conv(net, "stem", x, &(cs_conv){.out = 8, .kernel = 3, .pad = 1});
     x = cs_net_relu(net, "stem_relu", cs_net_batch_norm(net, "stem_bn", x));
     x = cs_net_max_pool(net, "pool", x, &(cs_window){.kernel = 3, .stride = 2, .pad = 1});
@@ -247,7 +248,7 @@ static cs_tensor attend(cs_net *net, cs_tensor x, cs_attention_kernel kernel, bo
 
 static void encoder(cs_net *net)
 {
-    cs_tensor x = cs_net_image(net, 3, (cs_space){2, {6, 6}});
+    cs_tensor x = cs_net_image(net, 3, (cs_extent){2, {6, 6}});
     x = cs_net_conv(net, "patch", x, &(cs_conv){.out = 8, .kernel = 2, .stride = 2, .bias = true});
     x = cs_net_first_token(net, "token", cs_net_tokens(net, "tokens", x));
     x = cs_net_add_learned(net, "position", x);
@@ -292,7 +293,7 @@ static void shared_keys(cs_net *net)
 /* Poolings that overlap, have edges, and do not divide evenly. */
 static void poolings(cs_net *net)
 {
-    cs_tensor x = cs_net_image(net, 2, (cs_space){2, {11, 9}});
+    cs_tensor x = cs_net_image(net, 2, (cs_extent){2, {11, 9}});
     x = cs_net_conv(net, "conv", x, &(cs_conv){.out = 3, .kernel = 1});
     x = cs_net_max_pool(net, "most", x, &(cs_window){.kernel = 3, .stride = 2, .pad = 1});
     x = cs_net_avg_pool(net, "mean", x, &(cs_window){.kernel = 2, .stride = 1, .pad = 1});
@@ -302,7 +303,7 @@ static void poolings(cs_net *net)
 
 static void dropping(cs_net *net)
 {
-    cs_tensor x = cs_net_image(net, 3, (cs_space){2, {4, 4}});
+    cs_tensor x = cs_net_image(net, 3, (cs_extent){2, {4, 4}});
     x = cs_net_linear(net, "fc", cs_net_flatten(net, "flatten", x), &(cs_linear){.out = 24});
     x = cs_net_linear(net, "head", cs_net_dropout(net, "dropout", x, 0.5), &(cs_linear){.out = 6});
     cs_net_cross_entropy(net, "loss", x);

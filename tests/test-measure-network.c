@@ -1,7 +1,7 @@
 /* Measuring a network from one process, the others being made up: which groups are measured, where
  * what is sent lies, what is refused, and that everything is given back when something fails. */
-#include "calib/bench/host-memory.h"
-#include "calib/bench/measure-network.h"
+#include "calib/bench/measure/measure-network.h"
+#include "calib/bench/wire/host-memory.h"
 #include "tests/fake-backend.h"
 
 #include "expect.h"

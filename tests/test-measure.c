@@ -1,6 +1,6 @@
 /* Measurements on a device whose clock only its work moves: what they come to is known. */
-#include "calib/bench/driver-version.h"
-#include "calib/bench/measure.h"
+#include "calib/bench/device/driver-version.h"
+#include "calib/bench/measure/measure.h"
 #include "tests/fake-backend.h"
 
 #include "expect.h"
@@ -39,7 +39,7 @@ typedef struct subject {
 
 static void build(cs_net *net)
 {
-    cs_tensor x = cs_net_image(net, 2, (cs_space){2, {4, 4}});
+    cs_tensor x = cs_net_image(net, 2, (cs_extent){2, {4, 4}});
     x = cs_net_conv(net, "conv", x, &(cs_conv){.out = 4, .kernel = 3, .pad = 1});
     x = cs_net_tokens(net, "tokens", cs_net_relu(net, "relu", x));
     x = cs_net_linear(net, "fc", x, &(cs_linear){.out = 4, .bias = true});

@@ -1,23 +1,21 @@
-#define _GNU_SOURCE /* cores: sched_setaffinity */
-
 #include "calib/bench/bench-main.h"
 
+#include "calib/bench/measure/calibrate.h"
 #include "sim/base/interrupt.h"
-#include "sim/cli/terminal.h"
+#include "sim/base/terminal.h"
 #ifdef CS_WITH_MPI
-#include "calib/bench/wire.h"
+#include "calib/bench/replay/replay-runs.h"
 #include "sim/base/file.h"
 #endif
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef cs_status mode_alone(const cs_backend *backend, const cs_request *request,
                              const cs_progress *progress, cs_error *error);
-typedef cs_status mode_together(const cs_backend *backend, const cs_request *request,
-                                struct cs_wire *wire, const cs_progress *progress, cs_error *error);
+typedef cs_status mode_together(const cs_backend *backend, const cs_request *request, cs_wire *wire,
+                                const cs_progress *progress, cs_error *error);
 
 static const struct mode {
     const char *name;
@@ -30,68 +28,6 @@ static const struct mode {
     {"replay", NULL, cs_bench_replay},
 #endif
 };
-
-/* ---- cores ---- */
-
-_Static_assert(sizeof(cpu_set_t) == sizeof(cs_bench_cores),
-               "cores are kept as the system has them");
-
-/* That it fails is no error: without it times vary more. */
-void cs_bench_unpin(const cs_bench_cores *cores)
-{
-    cpu_set_t allowed;
-    memcpy(&allowed, cores, sizeof(allowed));
-    if (CPU_COUNT(&allowed) > 0)
-        (void)sched_setaffinity(0, sizeof(allowed), &allowed);
-}
-
-uint32_t cs_bench_count_cores(void)
-{
-    cpu_set_t allowed;
-    return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? (uint32_t)CPU_COUNT(&allowed) : 0;
-}
-
-char *cs_bench_places(const cs_backend *backend, uint32_t processes, char *text, size_t size)
-{
-    uint32_t cores = cs_bench_count_cores();
-    if (backend->own_memory)
-        snprintf(text, size, "taking GPUs in turn");
-    else if (processes <= cores)
-        snprintf(text, size, "each on a core of its own");
-    else
-        snprintf(text, size, "taking turns on %u core%s", cores, cores == 1 ? "" : "s");
-    return text;
-}
-
-cs_bench_cores cs_bench_pin(const cs_backend *backend, uint32_t number)
-{
-    cs_bench_cores before = {{0}}, after;
-    cpu_set_t allowed, one;
-    if (backend->own_memory || sched_getaffinity(0, sizeof(allowed), &allowed) != 0 ||
-        CPU_COUNT(&allowed) == 0)
-        return before;
-    memcpy(&before, &allowed, sizeof(before));
-    uint32_t skip = number % (uint32_t)CPU_COUNT(&allowed);
-    int core = 0;
-    while (!CPU_ISSET(core, &allowed) || skip-- > 0)
-        core++;
-    CPU_ZERO(&one);
-    CPU_SET(core, &one);
-    memcpy(&after, &one, sizeof(after));
-    cs_bench_unpin(&after);
-    return before;
-}
-
-int cs_bench_core(void)
-{
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) != 1)
-        return -1;
-    int core = 0;
-    while (!CPU_ISSET(core, &allowed))
-        core++;
-    return core;
-}
 
 /* ---- a mode ---- */
 

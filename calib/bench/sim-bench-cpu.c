@@ -1,4 +1,5 @@
 #include "calib/bench/bench-main.h"
+#include "calib/bench/cpu/cpu-backend.h"
 
 int main(int argc, char **argv)
 {

@@ -1,5 +1,5 @@
 #include "calib/bench/bench-main.h"
-#include "calib/bench/cuda-device.h"
+#include "calib/bench/cuda/cuda-device.h"
 
 int main(int argc, char **argv)
 {

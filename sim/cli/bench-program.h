@@ -1,4 +1,4 @@
-/* The programs that compute and send for real, as `sim` starts them (calib/bench/request.h). */
+/* The programs that compute and send for real, as `sim` starts them (calib/request/request.h). */
 #ifndef CS_CLI_BENCH_PROGRAM_H
 #define CS_CLI_BENCH_PROGRAM_H
 

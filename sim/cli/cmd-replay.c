@@ -1,8 +1,8 @@
-#include "calib/bench/crew.h"
 #include "sim/cli/bench-program.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/workload-option.h"
+#include "sim/replay/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,9 +73,9 @@ static cs_status fill(const cs_arguments *arguments, const cs_scenario *scenario
 /* One message here, where every process would have one. */
 static cs_status check(const cs_scenario *scenario, const char *path, cs_error *error)
 {
-    cs_crew crew = {0};
-    const cs_status status = cs_crew_make(scenario, path, &crew, error);
-    cs_crew_finish(&crew);
+    cs_replay replay = {0};
+    const cs_status status = cs_replay_make(scenario, path, &replay, error);
+    cs_replay_finish(&replay);
     return status;
 }
 

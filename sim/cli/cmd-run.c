@@ -1,11 +1,11 @@
 #include "sim/analysis/store.h"
+#include "sim/base/version.h"
 #include "sim/cli/notes.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/repeat.h"
 #include "sim/cli/report.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/trace/results.h"
-#include "version.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+#include "sim/base/version.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/report.h"
 #include "sim/cli/scenario-option.h"
@@ -5,7 +6,6 @@
 #include "sim/cli/sweep-report.h"
 #include "sim/cli/sweep-table.h"
 #include "sim/sweep/sweep-file.h"
-#include "version.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "sim/cli/command.h"
 
-#include "version.h"
+#include "sim/base/version.h"
 
 /* Text for roff: hyphens as they are typed, and no line may begin with a control character. */
 static void print_roff(const char *text, FILE *out)

@@ -1,7 +1,7 @@
 #include "sim/base/interrupt.h"
+#include "sim/base/terminal.h"
+#include "sim/base/version.h"
 #include "sim/cli/command.h"
-#include "sim/cli/terminal.h"
-#include "version.h"
 
 #include <fcntl.h>
 #include <gsl/gsl_errno.h>

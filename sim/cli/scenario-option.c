@@ -1,6 +1,6 @@
 #include "sim/cli/scenario-option.h"
 
-#include "version.h"
+#include "sim/base/version.h"
 
 #include <stdlib.h>
 #include <string.h>

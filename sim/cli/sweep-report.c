@@ -2,8 +2,8 @@
 
 #include "sim/base/number.h"
 #include "sim/base/units.h"
+#include "sim/base/version.h"
 #include "sim/cli/scenario-option.h"
-#include "version.h"
 
 #include <math.h>
 #include <stdlib.h>

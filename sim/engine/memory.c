@@ -9,7 +9,7 @@
 static void note_peaks(cs_memory *memory, uint32_t device, uint32_t category, uint32_t task,
                        cs_time now)
 {
-    const cs_pool *pool = &memory->pools[device];
+    const cs_device_memory *pool = &memory->pools[device];
     cs_device_record *record = &memory->records[device];
     if (pool->live[category] > record->category_peak[category])
         record->category_peak[category] = pool->live[category];
@@ -48,7 +48,7 @@ static bool apply_residents(cs_memory *memory, const cs_graph *graph)
 {
     for (uint32_t i = 0; i < graph->n_residents; i++) {
         const cs_resident *resident = &graph->residents[i];
-        cs_pool *pool = &memory->pools[resident->device];
+        cs_device_memory *pool = &memory->pools[resident->device];
         pool->total += resident->bytes;
         pool->live[resident->category] += resident->bytes;
         if (memory->record && !note_sample(memory, resident->device, resident->category, 0))
@@ -95,7 +95,7 @@ cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t 
                           cs_time now)
 {
     for (uint32_t i = 0; i < n; i++) {
-        cs_pool *pool = &memory->pools[effects[i].device];
+        cs_device_memory *pool = &memory->pools[effects[i].device];
         if (__builtin_add_overflow(pool->total, effects[i].bytes, &pool->total)) {
             memory->overflowed = effects[i].device;
             return CS_OVERFLOW;

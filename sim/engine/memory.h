@@ -6,13 +6,13 @@
 #include "sim/trace/trace.h"
 #include "topologies/platform.h"
 
-typedef struct cs_pool {
+typedef struct cs_device_memory {
     int64_t total;
     int64_t live[CS_N_CATEGORIES];
-} cs_pool;
+} cs_device_memory;
 
 typedef struct cs_memory {
-    cs_pool *pools;            /* per device */
+    cs_device_memory *pools;   /* per device */
     cs_device_record *records; /* per device; the trace's in the end */
     cs_memory_sample *samples; /* by time; one at most per instant, device and category */
     uint32_t *last_sample;     /* per device and category: its latest sample, or CS_NONE */

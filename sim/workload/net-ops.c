@@ -11,14 +11,14 @@ static void fail_at(cs_net *net, const char *name, const char *what)
 
 /* ---- windows over space ---- */
 
-static cs_space everywhere(uint32_t rank, uint32_t value)
+static cs_extent everywhere(uint32_t rank, uint32_t value)
 {
-    return (cs_space){rank, {value, value, value}};
+    return (cs_extent){rank, {value, value, value}};
 }
 
-static cs_space or_else(uint32_t rank, const uint32_t values[CS_SPACE_MAX], uint32_t fallback)
+static cs_extent or_else(uint32_t rank, const uint32_t values[CS_SPACE_MAX], uint32_t fallback)
 {
-    cs_space space = {.rank = rank};
+    cs_extent space = {.rank = rank};
     for (uint32_t i = 0; i < rank; i++)
         space.size[i] = values[i] ? values[i] : fallback;
     return space;

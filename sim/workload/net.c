@@ -180,7 +180,7 @@ static cs_tensor add_input(cs_net *net, const cs_shape *shape, cs_element elemen
     return x;
 }
 
-cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_space space)
+cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_extent space)
 {
     cs_shape shape = {1 + space.rank, {channels}};
     for (uint32_t i = 0; i < space.rank; i++)

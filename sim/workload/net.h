@@ -2,7 +2,7 @@
  *
  * A network is written down as in a framework, one call per operator:
  *
- *     cs_tensor x = cs_net_image(net, 3, (cs_space){2, {224, 224}});
+ *     cs_tensor x = cs_net_image(net, 3, (cs_extent){2, {224, 224}});
  *     x = cs_net_conv(net, "conv1", x, &(cs_conv){.out = 64, .kernel = 7, .stride = 2, .pad = 3});
  *     x = cs_net_relu(net, "relu", cs_net_batch_norm(net, "bn1", x));
  *
@@ -67,10 +67,10 @@ typedef uint32_t cs_tensor;
 enum { CS_NO_TENSOR = UINT32_MAX, CS_SPACE_MAX = 3, CS_SHAPE_MAX = 1 + CS_SPACE_MAX };
 
 /* Sizes in space: 2 are height and width, 3 depth as well; only a pooling or convolution cares. */
-typedef struct cs_space {
+typedef struct cs_extent {
     uint32_t rank;
     uint32_t size[CS_SPACE_MAX];
-} cs_space;
+} cs_extent;
 
 typedef struct cs_shape {
     uint32_t rank;
@@ -137,7 +137,7 @@ typedef struct cs_op {
     bool in_place;
     int64_t weights, biases; /* elements used */
     bool tied;               /* the weights are counted elsewhere */
-    cs_space kernel, stride, pad;
+    cs_extent kernel, stride, pad;
     uint32_t groups;
     cs_attention attention;
 } cs_op;
@@ -190,7 +190,7 @@ void cs_net_leave(cs_net *net, uint32_t entered);
 
 /* ---- inputs ---- */
 
-cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_space space);
+cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_extent space);
 cs_tensor cs_net_token_ids(cs_net *net, uint32_t tokens);
 
 /* ---- operators ---- */

@@ -104,7 +104,7 @@ static void add_window(key *k, const cs_op_shape *shape)
 {
     const struct {
         const char *name;
-        const cs_space *space;
+        const cs_extent *space;
     } parts[] = {{"kernel", &shape->kernel}, {"stride", &shape->stride}, {"pad", &shape->pad}};
     if (shape->kernel.rank == 0)
         return;

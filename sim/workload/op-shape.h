@@ -50,7 +50,7 @@ typedef struct cs_op_shape {
     uint32_t batch;
     uint32_t n_inputs;
     cs_shape inputs[CS_OP_INPUTS_MAX], output; /* per sample */
-    cs_space kernel, stride, pad;              /* rank 0: it has none */
+    cs_extent kernel, stride, pad;             /* rank 0: it has none */
     uint32_t groups;
     int64_t weights; /* elements, those that it only borrows included */
     bool bias, in_place;

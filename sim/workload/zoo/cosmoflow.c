@@ -29,7 +29,7 @@ static void build(cs_net *net, const void *variant, const void *params)
 {
     (void)variant;
     const cosmoflow_params *p = params;
-    cs_tensor x = cs_net_image(net, p->channels, (cs_space){3, {p->size, p->size, p->size}});
+    cs_tensor x = cs_net_image(net, p->channels, (cs_extent){3, {p->size, p->size, p->size}});
     for (uint32_t i = 0; i < sizeof(convs) / sizeof(convs[0]); i++) {
         cs_net_block(net, "conv%u", i + 1);
         x = cs_net_conv(

@@ -32,7 +32,7 @@ const cs_field cs_image_fields[] = {
 
 cs_tensor cs_net_picture(cs_net *net, const cs_image_params *params)
 {
-    return cs_net_image(net, 3, (cs_space){2, {params->image, params->image}});
+    return cs_net_image(net, 3, (cs_extent){2, {params->image, params->image}});
 }
 
 cs_status cs_zoo_find(const char *name, const cs_zoo_entry **entry, cs_error *error)

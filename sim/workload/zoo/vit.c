@@ -52,7 +52,7 @@ static cs_tensor add_mlp(cs_net *net, const cs_vit *p, cs_tensor x)
 static cs_tensor embed(cs_net *net, const cs_vit *p)
 {
     cs_net_block(net, "embedding");
-    cs_tensor x = cs_net_image(net, p->channels, (cs_space){2, {p->image, p->image}});
+    cs_tensor x = cs_net_image(net, p->channels, (cs_extent){2, {p->image, p->image}});
     x = cs_net_conv(
         net, "conv_proj", x,
         &(cs_conv){.out = p->hidden, .kernel = p->patch, .stride = p->patch, .bias = true});

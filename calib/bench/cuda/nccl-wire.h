@@ -1,0 +1,9 @@
+/* Messages between GPUs by NCCL, a GPU per process. Work is started on the device's stream. */
+#ifndef CS_CALIB_NCCL_WIRE_H
+#define CS_CALIB_NCCL_WIRE_H
+
+#include "calib/bench/wire/wire.h"
+
+extern const cs_carrier cs_carrier_nccl;
+
+#endif

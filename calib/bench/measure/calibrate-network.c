@@ -1,0 +1,152 @@
+#include "calib/bench/measure/calibrate.h"
+
+#include "calib/bench/device/cores.h"
+#include "calib/bench/measure/measure-network.h"
+#include "calib/bench/wire/core-count.h"
+#include "calib/costs-text.h"
+#include "sim/base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All of them where none are named. */
+static cs_status choose(const cJSON *names, uint32_t *collectives, cs_error *error)
+{
+    const cJSON *name;
+    *collectives = names ? 0 : (UINT32_C(1) << CS_N_COST_COLLECTIVES) - 1;
+    cJSON_ArrayForEach(name, names)
+    {
+        const char *text = cJSON_IsString(name) ? name->valuestring : "";
+        cs_guess guess;
+        uint32_t found = CS_N_COST_COLLECTIVES;
+        cs_guess_init(&guess, text);
+        for (uint32_t c = 0; c < CS_N_COST_COLLECTIVES; c++) {
+            cs_guess_add(&guess, cs_cost_collective_names[c]);
+            if (strcmp(cs_cost_collective_names[c], text) == 0)
+                found = c;
+        }
+        if (found == CS_N_COST_COLLECTIVES)
+            return cs_error_add(error, CS_USAGE, "unknown collective %s", cs_guess_text(&guess));
+        *collectives |= UINT32_C(1) << found;
+    }
+    return CS_OK;
+}
+
+static void tell(const cs_costs *costs)
+{
+    char line[CS_COSTS_TEXT_BYTES];
+    for (uint32_t i = 0; i < costs->n_network; i++) {
+        const cs_cost_network *entry = &costs->network[i];
+        fprintf(stderr, "%s of %u ranks, %s: %u sizes\n",
+                cs_cost_collective_names[entry->collective], entry->ranks,
+                cs_cost_level_names[entry->level], entry->n_points);
+        for (uint32_t r = 0; r < entry->n_regimes; r++)
+            fprintf(stderr, "  %s\n", cs_costs_regime_text(entry, &entry->regimes[r], line));
+        fprintf(stderr, "  %s\n", cs_costs_largest_text(entry, line));
+        if (*cs_costs_end_text(entry, line))
+            fprintf(stderr, "  WARNING: %s\n", line);
+        if (cs_costs_unsettled_text(entry, CS_NETWORK_PERCENT / 100.0, line)[0])
+            fprintf(stderr, "  %s\n", line);
+    }
+}
+
+/* ---- where processes run ---- */
+
+static cs_status describe_places(const cs_wire *wire, char *text, size_t size, cs_error *error)
+{
+    cs_core_count count = {.cores = wire->size};
+    char where[80];
+    cs_status status = wire->carrier ? CS_OK : cs_count_cores(wire, &count, error);
+    if (wire->carrier)
+        snprintf(where, sizeof(where), "each on a GPU of its own");
+    else if (count.cores == wire->size)
+        snprintf(where, sizeof(where), "each on a core of its own");
+    else if (count.cores == 0)
+        snprintf(where, sizeof(where), "not bound to cores");
+    else
+        snprintf(where, sizeof(where), "on %u cores, which they take turns on", count.cores);
+    snprintf(text, size, "%u processes of %u machine%s%s, %s", wire->size, wire->n_nodes,
+             wire->n_nodes == 1 ? "" : "s", wire->pretended ? " (pretended)" : "", where);
+    if (status == CS_OK && count.cores < wire->size && wire->rank == 0)
+        fprintf(stderr,
+                "sim: warning: %s: these are not the times of processes that have a core "
+                "each\n",
+                text);
+    return status;
+}
+
+static cs_status add_source(const cs_request *request, const cs_wire *wire, cs_costs *costs,
+                            uint32_t *id, cs_error *error)
+{
+    char library[128], notes[512], places[160];
+    cs_cost_source source = {.source = request->command,
+                             .date = request->date,
+                             .notes = notes,
+                             .driver = "",
+                             .clock = ""};
+    CS_TRY(describe_places(wire, places, sizeof(places), error));
+    snprintf(notes, sizeof(notes), "%s%s%s", request->notes, request->notes[0] ? "; " : "", places);
+    wire->backend->describe(wire->bench, &source);
+    source.libraries = cs_wire_library(wire, library, sizeof(library));
+    return cs_costs_add_source(costs, &source, id, error);
+}
+
+/* MPI through the host's memory is not what was asked for. */
+static cs_status check_carrier(const cs_wire *wire, cs_error *error)
+{
+    if (!wire->backend->own_memory || wire->carrier)
+        return CS_OK;
+    if (!wire->backend->carrier)
+        return cs_error_add(error, CS_USAGE,
+                            "this program was built without NCCL: install it and build again, or "
+                            "measure the messages of processes with --backend mpi");
+    return cs_error_add(error, CS_USAGE,
+                        "NCCL needs a GPU for each process, and %u processes share some: lower "
+                        "--processes, or measure the messages of processes with --backend mpi",
+                        wire->size);
+}
+
+static cs_status measure(const cs_request *request, cs_wire *wire, const cs_progress *progress,
+                         cs_error *error)
+{
+    cs_costs costs;
+    cs_network_options options = {.wire = wire,
+                                  .min_bytes = request->min_bytes,
+                                  .max_bytes = request->max_bytes,
+                                  .time_limit = cs_time_seconds(request->time_limit),
+                                  .progress = wire->rank == 0 ? progress : NULL};
+    cs_costs_init(&costs);
+    cs_status status = choose(request->collectives, &options.collectives, error);
+    if (status == CS_OK && wire->size < 2)
+        status = cs_error_add(error, CS_USAGE, "messages need two processes or more");
+    if (status == CS_OK)
+        status = add_source(request, wire, &costs, &options.source, error);
+    if (status == CS_OK)
+        status = cs_measure_network(&options, &costs, error);
+    if (wire->rank == 0 && costs.n_network > 0) {
+        cs_status saved = cs_request_save(request, &costs, error);
+        status = status == CS_OK ? saved : status;
+        tell(&costs);
+    }
+    cs_costs_finish(&costs);
+    return status;
+}
+
+cs_status cs_bench_network(const cs_backend *backend, const cs_request *request, cs_wire *wire,
+                           const cs_progress *progress, cs_error *error)
+{
+    cs_bench *bench = NULL;
+    (void)cs_bench_pin(backend, wire->place);
+    cs_status status = backend->open(wire->place, &bench, error);
+    status = cs_wire_agree(wire, status, error);
+    if (status == CS_OK)
+        status = cs_wire_connect(wire, backend, bench, error);
+    if (status == CS_OK)
+        status = check_carrier(wire, error);
+    if (status == CS_OK)
+        status = measure(request, wire, progress, error);
+    status = cs_wire_disconnect(wire, status, error);
+    backend->close(bench);
+    return status;
+}
