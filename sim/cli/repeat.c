@@ -1,6 +1,5 @@
 #include "sim/cli/repeat.h"
 
-#include "sim/base/units.h"
 #include "sim/sweep/pool.h"
 
 #include <gsl/gsl_cdf.h>
@@ -10,12 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const keys[] = {
-#define KEY(name, key, unit) key,
-    CS_RUN_FIGURE_MAP(KEY)
-#undef KEY
-};
 
 void cs_runs_finish(cs_runs *runs)
 {
@@ -118,9 +111,7 @@ cs_status cs_runs_make(const cs_scenario *scenario, const cs_simulation_options 
 
 /* ---- statistics ---- */
 
-const double cs_summary_quantiles[7] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
-
-enum { N_QUANTILES = sizeof(cs_summary_quantiles) / sizeof(cs_summary_quantiles[0]) };
+const double cs_summary_quantiles[CS_N_QUANTILES] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
 
 cs_status cs_summary_of(const double *values, uint32_t n, cs_summary *summary, cs_error *error)
 {
@@ -134,7 +125,7 @@ cs_status cs_summary_of(const double *values, uint32_t n, cs_summary *summary, c
     *summary = (cs_summary){mean, mean - half, mean + half, deviation, {0}};
     if (!isnan(mean))
         gsl_sort(sorted, 1, n);
-    for (uint32_t q = 0; q < N_QUANTILES; q++)
+    for (uint32_t q = 0; q < CS_N_QUANTILES; q++)
         summary->quantiles[q] =
             isnan(mean)
                 ? mean
@@ -143,7 +134,7 @@ cs_status cs_summary_of(const double *values, uint32_t n, cs_summary *summary, c
     return CS_OK;
 }
 
-static bool all_equal(const cs_runs *runs)
+bool cs_runs_all_equal(const cs_runs *runs)
 {
     for (uint32_t i = 1; i < runs->n; i++)
         if (runs->hashes[i] != runs->hashes[0])
@@ -178,86 +169,4 @@ cs_status cs_runs_store(cs_h5_file *file, const cs_runs *runs, cs_error *error)
 {
     const cs_h5_table table = {"runs", "run", run_columns, runs->n, runs};
     return runs->n > 0 ? cs_h5_write_table(file, &table, error) : CS_OK;
-}
-
-/* ---- JSON ---- */
-
-static bool add_number(cJSON *object, const char *key, double value)
-{
-    return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
-                           : cJSON_AddNullToObject(object, key) != NULL;
-}
-
-static bool add_summary(cJSON *runs, const char *key, const cs_summary *of)
-{
-    static const char *const names[N_QUANTILES] = {"min", "p5", "p25", "p50", "p75", "p95", "max"};
-    cJSON *object = cJSON_AddObjectToObject(runs, key);
-    bool done = object && add_number(object, "mean", of->mean) &&
-                add_number(object, "mean_95_low", of->low) &&
-                add_number(object, "mean_95_high", of->high) &&
-                add_number(object, "deviation", of->deviation);
-    for (uint32_t q = 0; q < N_QUANTILES && done; q++)
-        done = add_number(object, names[q], of->quantiles[q]);
-    return done;
-}
-
-cs_status cs_runs_add_json(cJSON *report, const cs_runs *runs, cs_error *error)
-{
-    if (runs->n == 0)
-        return CS_OK;
-    cJSON *object = cJSON_AddObjectToObject(report, "runs");
-    bool done = object && add_number(object, "runs", runs->n) &&
-                add_number(object, "first_seed", (double)runs->first_seed) &&
-                cJSON_AddBoolToObject(object, "all_equal", all_equal(runs));
-    for (uint32_t f = 0; f < CS_N_RUN_FIGURES && done; f++) {
-        cs_summary summary;
-        CS_TRY(cs_summary_of(runs->values[f], runs->n, &summary, error));
-        done = add_summary(object, keys[f], &summary);
-    }
-    return done ? CS_OK : cs_error_no_memory(error);
-}
-
-/* ---- as text ---- */
-
-typedef struct text {
-    char characters[CS_UNITS_TEXT_BYTES];
-} text;
-
-static text value_text(cs_run_figure figure, double value)
-{
-    text out;
-    if (isnan(value))
-        snprintf(out.characters, sizeof(out.characters), "-");
-    else if (figure == CS_RUN_THROUGHPUT)
-        snprintf(out.characters, sizeof(out.characters), "%.4g /s", value);
-    else if (figure == CS_RUN_BUBBLE)
-        snprintf(out.characters, sizeof(out.characters), "%.4g %%", 100 * value);
-    else
-        cs_units_format(value, CS_QUANTITY_TIME, 4, out.characters, sizeof(out.characters));
-    return out;
-}
-
-cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error)
-{
-    static const char *const labels[] = {"iteration time", "makespan", "throughput", "bubble"};
-    if (runs->n == 0)
-        return CS_OK;
-    fprintf(out, "\n%" PRIu32 " runs, seeds %" PRIu64 " to %" PRIu64 "%s\n", runs->n,
-            runs->first_seed, runs->first_seed + runs->n - 1,
-            all_equal(runs) ? ", all equal: nothing in the scenario is random" : "");
-    fprintf(out, "%-15s %-10s %-23s %-10s %-10s %-10s %s\n", "", "mean", "95 % interval of it",
-            "5 %", "median", "95 %", "largest");
-    for (uint32_t f = 0; f < CS_N_RUN_FIGURES; f++) {
-        cs_summary of;
-        char interval[2 * CS_UNITS_TEXT_BYTES + 8];
-        CS_TRY(cs_summary_of(runs->values[f], runs->n, &of, error));
-        snprintf(interval, sizeof(interval), "%s to %s", value_text(f, of.low).characters,
-                 value_text(f, of.high).characters);
-        fprintf(
-            out, "%-15s %-10s %-23s %-10s %-10s %-10s %s\n", labels[f],
-            value_text(f, of.mean).characters, interval, value_text(f, of.quantiles[1]).characters,
-            value_text(f, of.quantiles[3]).characters, value_text(f, of.quantiles[5]).characters,
-            value_text(f, of.quantiles[6]).characters);
-    }
-    return CS_OK;
 }

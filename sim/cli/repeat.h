@@ -6,9 +6,6 @@
 #include "sim/cli/simulate.h"
 #include "sim/trace/h5.h"
 
-#include <cjson/cJSON.h>
-#include <stdio.h>
-
 /* name, key of JSON and column of the results file, unit */
 #define CS_RUN_FIGURE_MAP(X)                                                                       \
     X(ITERATION_TIME, "iteration_time_s", "s")                                                     \
@@ -30,16 +27,18 @@ typedef struct cs_runs {
     uint64_t *hashes;
 } cs_runs;
 
+enum { CS_N_QUANTILES = 7 };
+
 /* Of n values: the mean, with the interval in which it is with 95 % confidence if the values are
  * normally distributed (Student's t), the sample's standard deviation, and quantiles, interpolated
  * between the values in order. */
 typedef struct cs_summary {
     double mean, low, high, deviation;
-    double quantiles[7]; /* in step with cs_summary_quantiles */
+    double quantiles[CS_N_QUANTILES]; /* in step with cs_summary_quantiles */
 } cs_summary;
 
 /* 0, 0.05, 0.25, 0.5, 0.75, 0.95, 1 */
-extern const double cs_summary_quantiles[7];
+extern const double cs_summary_quantiles[CS_N_QUANTILES];
 
 /* n >= 2 values; NaN all over where one of them is. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_summary_of(const double *values, uint32_t n, cs_summary *summary,
@@ -54,10 +53,10 @@ CS_MUST_CHECK cs_status cs_runs_make(const cs_scenario *scenario,
                                      const cs_simulation *first, uint32_t n, uint32_t jobs,
                                      cs_runs *runs, cs_error *error);
 
-/* Adds the table /runs to a results file; the member "runs" to a report; prints. Without runs they
- * do nothing. */
+/* True when all runs have the same hash: nothing in the scenario is random. */
+bool cs_runs_all_equal(const cs_runs *runs);
+
+/* Adds the table /runs to a results file; without runs it does nothing. */
 CS_MUST_CHECK cs_status cs_runs_store(cs_h5_file *file, const cs_runs *runs, cs_error *error);
-CS_MUST_CHECK cs_status cs_runs_add_json(cJSON *report, const cs_runs *runs, cs_error *error);
-CS_MUST_CHECK cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error);
 
 #endif
