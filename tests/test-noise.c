@@ -2,9 +2,9 @@
  * others, by hand and against the reference engine on a graph that has those messages in it; and
  * repeated runs. */
 #include "sim/base/random.h"
-#include "sim/cli/repeat.h"
 #include "sim/engine/engine.h"
 #include "sim/graph/builder.h"
+#include "sim/run/repeat.h"
 #include "tests/expect.h"
 #include "tests/reference-engine.h"
 #include "tests/run-scenario.h"

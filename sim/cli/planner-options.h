@@ -4,7 +4,7 @@
 #define CS_CLI_PLANNER_OPTIONS_H
 
 #include "sim/cli/command.h"
-#include "sim/cli/compare-planners.h"
+#include "sim/run/compare-planners.h"
 
 typedef struct cs_planner_options {
     cs_planner_choice *choices; /* each planner once, in the order in which they were named */

@@ -2,7 +2,7 @@
 #ifndef CS_CLI_PLANNERS_REPORT_H
 #define CS_CLI_PLANNERS_REPORT_H
 
-#include "sim/cli/compare-planners.h"
+#include "sim/run/compare-planners.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #ifndef CS_CLI_RUNS_REPORT_H
 #define CS_CLI_RUNS_REPORT_H
 
-#include "sim/cli/repeat.h"
+#include "sim/run/repeat.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "sim/cli/compare-planners.h"
+#include "sim/run/compare-planners.h"
 
 #include <stdlib.h>
 #include <time.h>

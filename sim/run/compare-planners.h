@@ -1,6 +1,6 @@
 /* Runs planners on one scenario, and holds what they find side by side. */
-#ifndef CS_CLI_COMPARE_PLANNERS_H
-#define CS_CLI_COMPARE_PLANNERS_H
+#ifndef CS_RUN_COMPARE_PLANNERS_H
+#define CS_RUN_COMPARE_PLANNERS_H
 
 #include "sim/base/progress.h"
 #include "sim/scenario/planning.h"

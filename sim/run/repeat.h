@@ -1,9 +1,9 @@
 /* Repeated runs: one scenario with several seeds, in threads, and what the figures' distributions
  * are. Run i has the seed of the scenario plus i. The outcome depends on no number of threads. */
-#ifndef CS_CLI_REPEAT_H
-#define CS_CLI_REPEAT_H
+#ifndef CS_RUN_REPEAT_H
+#define CS_RUN_REPEAT_H
 
-#include "sim/cli/simulate.h"
+#include "sim/run/simulate.h"
 #include "sim/trace/h5.h"
 
 /* name, key of JSON and column of the results file, unit */

@@ -1,4 +1,4 @@
-#include "sim/cli/simulate.h"
+#include "sim/run/simulate.h"
 
 #include "sim/engine/engine.h"
 #include "sim/lower/lower.h"

@@ -1,4 +1,4 @@
-#include "sim/cli/repeat.h"
+#include "sim/run/repeat.h"
 
 #include "sim/sweep/pool.h"
 
