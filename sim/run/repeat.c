@@ -44,16 +44,19 @@ static void make_run(const void *context, uint32_t run, const cs_progress *progr
     const work *w = context;
     cs_simulation simulation = {0};
     cs_simulation_options options = w->options;
-    cs_error error;
-    cs_error_init(&error);
+    cs_error *error = malloc(sizeof(*error));
+    if (!error) {
+        item->status = CS_NO_MEMORY;
+        return;
+    }
+    cs_error_init(error);
     options.progress = progress;
     options.record_rates = false;
     options.seed_offset = run;
-    item->status = cs_simulate(w->scenario, &options, &simulation, &error);
+    item->status = cs_simulate(w->scenario, &options, &simulation, error);
+    item->error = error;
     if (item->status == CS_OK)
         take_figures(&simulation, run, w->runs);
-    else
-        item->message = strdup(error.text);
     cs_simulation_finish(&simulation);
 }
 
@@ -62,10 +65,10 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     const work *w = context;
     if (item->status == CS_OK)
         return CS_OK;
-    if (!item->message)
+    if (!item->error)
         return cs_error_no_memory(error);
     return cs_error_add(error, item->status, "run with seed %" PRIu64 ": %s",
-                        w->scenario->seed + item->point, item->message);
+                        w->scenario->seed + item->point, item->error->text);
 }
 
 static bool reserve(cs_runs *runs, uint32_t n)

@@ -21,7 +21,7 @@ typedef struct shared {
 static void free_item(cs_pool_item *item)
 {
     cJSON_Delete(item->figures);
-    free(item->message);
+    free(item->error);
     free(item->record);
     free(item);
 }

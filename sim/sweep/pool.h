@@ -13,8 +13,8 @@ typedef struct cs_pool_item {
     struct cs_pool_item *next;
     uint32_t point;
     cs_status status;
-    cJSON *figures; /* NULL where it failed */
-    char *message;  /* NULL where it did not */
+    cJSON *figures;  /* NULL where it failed */
+    cs_error *error; /* empty where it did not; NULL when memory ran out */
     char *record;
 } cs_pool_item;
 
