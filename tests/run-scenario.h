@@ -2,7 +2,7 @@
 #ifndef CS_TESTS_RUN_SCENARIO_H
 #define CS_TESTS_RUN_SCENARIO_H
 
-#include "sim/cli/simulate.h"
+#include "sim/run/simulate.h"
 
 typedef struct scenario_run {
     cs_scenario scenario;

@@ -534,6 +534,62 @@ static void errors_count_what_does_not_fit(void **state)
     expect_int("text", 4003, (int64_t)strlen(error.text));
 }
 
+static void expect_message(const cs_error *error, uint32_t i, cs_error_kind kind,
+                           const char *pointer, const char *subject)
+{
+    cs_error_message message;
+    char got[64];
+    assert_true(cs_error_message_at(error, i, &message));
+    expect_int("kind", kind, message.kind);
+    snprintf(got, sizeof(got), "%.*s", message.pointer_bytes, message.pointer);
+    expect_text("pointer", pointer, got);
+    expect_text("subject", subject, message.subject ? message.subject : "none");
+}
+
+static void messages_say_of_which_kind_they_are(void **state)
+{
+    (void)state;
+    cs_error error, copy;
+    cs_error_init(&error);
+    cs_error_add(&error, CS_INVALID, "s.json: /a: unknown key \"b\"");
+    cs_error_place(&error, 6, 2);
+    cs_error_set_kind(&error, CS_ERROR_UNKNOWN_KEY, "/a/b");
+    cs_error_add(&error, CS_INVALID, "s.json: /c: wrong");
+    cs_error_place(&error, 6, 2);
+    cs_error_add(&error, CS_INVALID, "unknown key \"d\""); /* a text says nothing about the kind */
+    cs_error_init(&copy);
+    cs_error_add(&copy, CS_INVALID, "before");
+    cs_error_add_all(&copy, &error);
+    expect_text("copy",
+                "before\ns.json: /a: unknown key \"b\"\ns.json: /c: wrong\nunknown key \"d\"",
+                copy.text);
+    for (uint32_t i = 0; i < 2; i++) {
+        const cs_error *said = i == 0 ? &error : &copy;
+        expect_message(said, i, CS_ERROR_UNKNOWN_KEY, "/a", "/a/b");
+        expect_message(said, i + 1, CS_ERROR_OTHER, "/c", "none");
+        expect_message(said, i + 2, CS_ERROR_OTHER, "", "none");
+    }
+}
+
+/* 9 subjects of 100 bytes with their NULs and 124 bytes that are left: the last one does not fit. */
+static void a_kind_without_room_for_its_subject_is_left_out(void **state)
+{
+    (void)state;
+    char subject[126];
+    cs_error error;
+    cs_error_message message;
+    cs_error_init(&error);
+    memset(subject, 's', sizeof(subject));
+    for (uint32_t i = 0; i < 10; i++) {
+        subject[i < 9 ? 99 : 124] = '\0';
+        cs_error_add(&error, CS_INVALID, "m");
+        cs_error_set_kind(&error, CS_ERROR_UNKNOWN_KEY, subject);
+        subject[99] = 's';
+        assert_true(cs_error_message_at(&error, i, &message));
+        expect_int("kind", i < 9 ? CS_ERROR_UNKNOWN_KEY : CS_ERROR_OTHER, message.kind);
+    }
+}
+
 /* The exit codes are what scripts rely on. */
 static const struct {
     cs_status status;
@@ -630,6 +686,8 @@ int main(void)
         cmocka_unit_test(long_lists_of_words_are_cut),
         cmocka_unit_test(errors_collect_messages),
         cmocka_unit_test(errors_count_what_does_not_fit),
+        cmocka_unit_test(messages_say_of_which_kind_they_are),
+        cmocka_unit_test(a_kind_without_room_for_its_subject_is_left_out),
         cmocka_unit_test(statuses_have_names_and_exit_codes),
         cmocka_unit_test(log_writes_up_to_its_level),
         cmocka_unit_test(log_levels_have_names),

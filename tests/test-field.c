@@ -408,6 +408,10 @@ static void keys_are_exact(void **state)
                  status, &error);
     status = read_one(count_field, "{\"v\": 2, \"a\\n/~\": 1}", &out, &error);
     expect_error("odd", CS_INVALID, "s.json: /k: unknown key \"a\\n/~\"; known: v", status, &error);
+    cs_error_message message;
+    assert_true(cs_error_message_at(&error, 0, &message));
+    expect_int("kind", CS_ERROR_UNKNOWN_KEY, message.kind);
+    expect_text("subject", "/k/a\n~1~0", message.subject); /* escaped as RFC 6901 says */
 }
 
 static void several_tables_read_one_object(void **state)

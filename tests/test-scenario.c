@@ -1,6 +1,6 @@
 /* Scenarios: what is refused and how it is said, every JSON type at every key, truncated and huge
  * files, resolving, changes from the command line. */
-#include "sim/cli/simulate.h"
+#include "sim/run/simulate.h"
 #include "tests/expect.h"
 
 #include <stdbool.h>

@@ -212,6 +212,8 @@ class Sweep(unittest.TestCase):
             (['--vary', '/schedule/micro_batch=1..3'], 'did you mean "micro_batches"?', 3),
             (['--vary', '/schedul/micro_batches=1..3'], 'did you mean "schedule"?', 3),
             (['--vary', '/a/b/c=1'], 'unknown key "a"', 3),
+            (['--vary', '/schedule/a"b=1,2'], 'unknown key "a\\"b"', 3),
+            (['--vary', '/schedule/a~1b=1,2'], 'unknown key "a/b"', 3),
             (['--vary', '/schedule=1', '--vary', f'{MICRO}=1'], 'lies within /schedule', 3),
             (['--vary', '/seed=1..2000', '--vary', f'{MICRO}=1..2000'], 'the grid has 4e+06 points',
              3),

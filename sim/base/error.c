@@ -8,6 +8,7 @@ void cs_error_init(cs_error *error)
     error->status = CS_OK;
     error->count = 0;
     error->stored = 0;
+    error->subject_bytes = 0;
     error->text[0] = '\0';
 }
 
@@ -32,7 +33,7 @@ cs_status cs_error_addv(cs_error *error, cs_status status, const char *format, v
     if (used > 0)
         *end = '\n';
     if (error->stored < CS_ERROR_PLACES)
-        error->places[error->stored].file = error->places[error->stored].pointer = 0;
+        error->marks[error->stored] = (struct cs_error_mark){0};
     error->stored++;
     return status;
 }
@@ -46,14 +47,33 @@ cs_status cs_error_add(cs_error *error, cs_status status, const char *format, ..
     return status;
 }
 
-/* The last message may not have been stored; the number then belongs to another one. */
-void cs_error_place(cs_error *error, size_t file, size_t pointer)
+/* Of the message that was added last; NULL where it has none: what does not fit is not stored. */
+static struct cs_error_mark *last_mark(cs_error *error)
 {
     if (!error || error->stored != error->count || error->stored > CS_ERROR_PLACES)
+        return NULL;
+    return error->stored > 0 ? &error->marks[error->stored - 1] : NULL;
+}
+
+void cs_error_place(cs_error *error, size_t file, size_t pointer)
+{
+    struct cs_error_mark *mark = last_mark(error);
+    if (!mark)
         return;
-    const uint32_t last = error->stored - 1;
-    error->places[last].file = (uint16_t)file;
-    error->places[last].pointer = (uint16_t)pointer;
+    mark->file = (uint16_t)file;
+    mark->pointer = (uint16_t)pointer;
+}
+
+void cs_error_set_kind(cs_error *error, cs_error_kind kind, const char *subject)
+{
+    struct cs_error_mark *mark = last_mark(error);
+    const size_t bytes = strlen(subject) + 1;
+    if (!mark || bytes > CS_ERROR_SUBJECT_BYTES - error->subject_bytes)
+        return;
+    mark->kind = (uint8_t)kind;
+    mark->subject = (uint16_t)error->subject_bytes;
+    memcpy(error->subjects + error->subject_bytes, subject, bytes);
+    error->subject_bytes += (uint32_t)bytes;
 }
 
 bool cs_error_message_at(const cs_error *error, uint32_t i, cs_error_message *message)
@@ -64,8 +84,9 @@ bool cs_error_message_at(const cs_error *error, uint32_t i, cs_error_message *me
     for (uint32_t k = 0; k < i; k++)
         line = strchr(line, '\n') + 1;
     const size_t bytes = strcspn(line, "\n");
-    const size_t file = i < CS_ERROR_PLACES ? error->places[i].file : 0;
-    const size_t pointer = i < CS_ERROR_PLACES ? error->places[i].pointer : 0;
+    const struct cs_error_mark none = {0};
+    const struct cs_error_mark *mark = i < CS_ERROR_PLACES ? &error->marks[i] : &none;
+    const size_t file = mark->file, pointer = mark->pointer;
     size_t before = file + (pointer > 0 ? pointer + 2 : 0);
     if (before > 0 && before < bytes)
         before += 1 + (line[before + 1] == ' '); /* ":" or ": " */
@@ -76,8 +97,25 @@ bool cs_error_message_at(const cs_error *error, uint32_t i, cs_error_message *me
                                   .text = line + before,
                                   .file_bytes = before > 0 ? (int)file : 0,
                                   .pointer_bytes = before > 0 ? (int)pointer : 0,
-                                  .text_bytes = (int)(bytes - before)};
+                                  .text_bytes = (int)(bytes - before),
+                                  .kind = mark->kind};
+    if (mark->kind != CS_ERROR_OTHER)
+        message->subject = error->subjects + mark->subject;
     return true;
+}
+
+void cs_error_add_all(cs_error *error, const cs_error *from)
+{
+    cs_error_message message;
+    for (uint32_t i = 0; cs_error_message_at(from, i, &message); i++) {
+        (void)cs_error_add(error, from->status, "%.*s",
+                           (int)(message.text - message.file) + message.text_bytes, message.file);
+        cs_error_place(error, (size_t)message.file_bytes, (size_t)message.pointer_bytes);
+        if (message.subject)
+            cs_error_set_kind(error, message.kind, message.subject);
+    }
+    if (error)
+        error->count += from->count - from->stored;
 }
 
 cs_status cs_error_system(cs_error *error, cs_status status, const char *place, const char *what,

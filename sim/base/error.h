@@ -10,7 +10,8 @@
  *
  * A message reads "place: what is wrong and what would be right", the place being
  * "file: /json/pointer" or "file:line:column"; who wrote it may say which part is the place
- * (cs_error_place), for those who hand it on to programs.
+ * (cs_error_place), for those who hand it on to programs. Where a program reacts to one kind of
+ * mistake, the message says of which kind it is (cs_error_kind); nobody looks for words in a text.
  */
 #ifndef CS_BASE_ERROR_H
 #define CS_BASE_ERROR_H
@@ -50,16 +51,26 @@ typedef enum cs_status {
             return cs_tried;                                                                       \
     } while (0)
 
-enum { CS_ERROR_TEXT_BYTES = 4096, CS_ERROR_PLACES = 64 };
+/* What a message says, and what its subject is */
+typedef enum cs_error_kind {
+    CS_ERROR_OTHER,       /* whatever else; no subject */
+    CS_ERROR_UNKNOWN_KEY, /* nothing has such a key; its JSON pointer */
+} cs_error_kind;
+
+enum { CS_ERROR_TEXT_BYTES = 4096, CS_ERROR_PLACES = 64, CS_ERROR_SUBJECT_BYTES = 1024 };
 
 typedef struct cs_error {
     cs_status status; /* of the first message; CS_OK while there is none */
     uint32_t count;   /* messages added */
     uint32_t stored;  /* messages that fit into text */
     char text[CS_ERROR_TEXT_BYTES];
-    struct {
+    struct cs_error_mark {
         uint16_t file, pointer; /* bytes; 0: there is none */
-    } places[CS_ERROR_PLACES];  /* of the first messages that are stored */
+        uint16_t subject;       /* where it begins in subjects, if the kind has one */
+        uint8_t kind;           /* cs_error_kind */
+    } marks[CS_ERROR_PLACES];   /* of the first messages that are stored */
+    uint32_t subject_bytes;     /* that are used */
+    char subjects[CS_ERROR_SUBJECT_BYTES];
 } cs_error;
 
 void cs_error_init(cs_error *error);
@@ -78,14 +89,22 @@ cs_status cs_error_system(cs_error *error, cs_status status, const char *place, 
  * with ": " and a pointer of that many. */
 void cs_error_place(cs_error *error, size_t file, size_t pointer);
 
+/* The message that was added last is of that kind. A subject that does not fit makes it CS_ERROR_OTHER. */
+void cs_error_set_kind(cs_error *error, cs_error_kind kind, const char *subject);
+
 /* A message, taken apart; what has no place has a file of 0 bytes. */
 typedef struct cs_error_message {
     const char *file, *pointer, *text;
     int file_bytes, pointer_bytes, text_bytes;
+    cs_error_kind kind;
+    const char *subject; /* ends with a NUL; NULL of CS_ERROR_OTHER */
 } cs_error_message;
 
 /* Message number `i` of those that are stored; false behind the last. */
 bool cs_error_message_at(const cs_error *error, uint32_t i, cs_error_message *message);
+
+/* Adds all messages of `from` as they are, places and kinds included. */
+void cs_error_add_all(cs_error *error, const cs_error *from);
 
 /* The usual message for a failed allocation. */
 cs_status cs_error_no_memory(cs_error *error);

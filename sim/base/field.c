@@ -507,7 +507,12 @@ static cs_status check_known(const cJSON *key, const cs_field *const tables[],
         for (const cs_field *field = tables[t]; field->name; field++)
             cs_guess_add(&guess, field->name);
     }
-    return cs_json_invalid(object, error, "unknown key %s", cs_guess_text(&guess));
+    const cs_json_place place = {.up = object, .key = key->string};
+    char pointer[CS_ERROR_SUBJECT_BYTES];
+    (void)cs_json_invalid(object, error, "unknown key %s", cs_guess_text(&guess));
+    cs_error_set_kind(error, CS_ERROR_UNKNOWN_KEY,
+                      cs_json_pointer(&place, pointer, sizeof(pointer)));
+    return CS_INVALID;
 }
 
 static cs_status first_of(cs_status first, cs_status later)

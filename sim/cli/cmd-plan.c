@@ -1,9 +1,10 @@
 #include "sim/base/file.h"
 #include "sim/base/units.h"
-#include "sim/cli/compare-planners.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/pattern-picture.h"
 #include "sim/cli/plan-graph.h"
+#include "sim/cli/planner-options.h"
+#include "sim/cli/planners-report.h"
 #include "sim/cli/scenario-option.h"
 
 #include <stdlib.h>
@@ -179,13 +180,44 @@ static cs_status save_and_draw(const cs_comparison *comparison, const cs_argumen
     return status;
 }
 
+static cs_status make(const cs_context *context, const cs_arguments *arguments,
+                      cs_comparison *comparison, cs_error *error)
+{
+    cJSON *document = NULL;
+    cs_planner_options chosen;
+    CS_TRY(cs_planner_options_read(arguments, &chosen, error));
+    cs_status status = cs_document_from(arguments, &document, error);
+    const cs_comparison_request request = {.document = document,
+                                           .file = arguments->words[0],
+                                           .params_file = "--param",
+                                           .choices = chosen.choices,
+                                           .n = chosen.n,
+                                           .progress = context->progress};
+    if (status == CS_OK)
+        status = cs_comparison_make(&request, comparison, error);
+    cJSON_Delete(document);
+    cs_planner_options_finish(&chosen);
+    return status;
+}
+
+static void tell(const cs_comparison *c, const cs_log *log)
+{
+    if (!c->scenario.job.equal_messages)
+        cs_log_write(log, CS_LOG_WARNING,
+                     "messages between neighbouring devices differ or share links; the planner "
+                     "takes all for the lone one from device 0 to 1");
+    for (uint32_t i = 0; i < c->n; i++)
+        cs_log_write(log, CS_LOG_INFO, "%s: searched for %.3g s", c->outcomes[i].planner->name,
+                     c->outcomes[i].search_time);
+}
+
 /* Where no planner finds a plan, JSON still says why; the messages say it to people. */
 static cs_status compare(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_comparison comparison = {0};
-    cs_status status = cs_comparison_make(context, arguments, &comparison, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(make(context, arguments, &comparison, error));
+    tell(&comparison, &context->log);
+    cs_status status = CS_OK;
     bool json = cs_arguments_flag(arguments, "json");
     bool printed = is_printed(cs_arguments_value(arguments, "output"));
     bool found = comparison.best < comparison.n;

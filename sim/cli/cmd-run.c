@@ -2,8 +2,8 @@
 #include "sim/base/version.h"
 #include "sim/cli/notes.h"
 #include "sim/cli/output-name.h"
-#include "sim/cli/repeat.h"
 #include "sim/cli/report.h"
+#include "sim/cli/runs-report.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/trace/results.h"
 

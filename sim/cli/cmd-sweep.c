@@ -102,15 +102,15 @@ static cs_status resolve(setup *s, const cJSON *document, cs_error *error)
 }
 
 /* Whether a message says that nothing has a key that is varied, or one on the way to it. */
-static bool tells_unknown_key(const cs_space *space, const char *message)
+static bool tells_unknown_key(const cs_space *space, const cs_error *said)
 {
-    for (uint32_t a = 0; a < space->n_axes; a++) {
-        const char *pointer = space->axes[a].pointer;
-        for (const char *at = pointer; at; at = strchr(at + 1, '/')) {
-            char text[512];
-            snprintf(text, sizeof(text), "%.*s: unknown key \"%.*s\"", (int)(at - pointer), pointer,
-                     (int)strcspn(at + 1, "/"), at + 1);
-            if (strstr(message, text))
+    cs_error_message message;
+    for (uint32_t i = 0; cs_error_message_at(said, i, &message); i++) {
+        const size_t length = message.kind == CS_ERROR_UNKNOWN_KEY ? strlen(message.subject) : 0;
+        for (uint32_t a = 0; length > 0 && a < space->n_axes; a++) {
+            const char *pointer = space->axes[a].pointer;
+            if (strncmp(pointer, message.subject, length) == 0 &&
+                (pointer[length] == '/' || pointer[length] == '\0'))
                 return true;
         }
     }
@@ -135,10 +135,11 @@ static cs_status probe(setup *s, cs_error *error)
         status = cs_space_apply(space, point, s->sweep.origin, document, error);
         cs_status read = status == CS_OK ? resolve(s, document, said) : status;
         cJSON_Delete(document);
-        if (status != CS_OK || read == CS_OK || !tells_unknown_key(space, said->text))
+        if (status != CS_OK || read == CS_OK || !tells_unknown_key(space, said))
             return status;
     }
-    return cs_error_add(error, CS_INVALID, "%s", first.text);
+    cs_error_add_all(error, &first);
+    return CS_INVALID;
 }
 
 /* A base that is no scenario without the values of a point is stored as it stands. */
@@ -214,17 +215,20 @@ static uint32_t first_failed(const cs_sweep_results *results)
 
 /* Where a section's keys depend on one of them, which is varied alone, the others do not go with all
  * of its values. Prints how the section is varied as a whole: as it is, and with the failing value. */
-static void print_hint(const setup *s, uint32_t point, const char *message, FILE *out)
+static void print_hint(const setup *s, uint32_t point, const char *unknown_key, FILE *out)
 {
     static const struct {
-        const char *section, *key, *pointer, *unknown;
-    } kinds[] = {{"schedule", "kind", "/schedule/kind", ": /schedule: unknown key "},
-                 {"platform", "topology", "/platform/topology", ": /platform: unknown key "}};
+        const char *section, *key;
+    } kinds[] = {{"schedule", "kind"}, {"platform", "topology"}};
     const cs_space *space = &s->sweep.space;
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        for (uint32_t a = 0; a < space->n_axes; a++) {
-            if (strcmp(space->axes[a].pointer, kinds[k].pointer) != 0 ||
-                !strstr(message, kinds[k].unknown))
+        char prefix[32], pointer[64];
+        snprintf(prefix, sizeof(prefix), "/%s/", kinds[k].section);
+        snprintf(pointer, sizeof(pointer), "%s%s", prefix, kinds[k].key);
+        const bool within = strncmp(unknown_key, prefix, strlen(prefix)) == 0 &&
+                            !strchr(unknown_key + strlen(prefix), '/');
+        for (uint32_t a = 0; within && a < space->n_axes; a++) {
+            if (strcmp(space->axes[a].pointer, pointer) != 0)
                 continue;
             char *whole = cs_json_line(cs_json_member(s->base, kinds[k].section));
             fprintf(out, "; vary the whole section where keys differ: --vary '/%s=%s,{\"%s\": %s}'",
@@ -244,7 +248,8 @@ static char *failure_text(const setup *s, const cs_sweep_results *results, uint3
     const char *message = results->errors[point];
     if (out) {
         fprintf(out, "%s: %.*s", set ? set : "", (int)strcspn(message, "\n"), message);
-        print_hint(s, point, message, out);
+        if (results->unknown_keys[point])
+            print_hint(s, point, results->unknown_keys[point], out);
     }
     free(set);
     if (out && fclose(out) == 0)

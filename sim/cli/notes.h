@@ -3,7 +3,7 @@
 #define CS_CLI_NOTES_H
 
 #include "sim/base/log.h"
-#include "sim/cli/simulate.h"
+#include "sim/run/simulate.h"
 
 /* Writes them as messages for people: a ring that leaves NICs unused, too few mini-batches for a schedule
  * without a flush, or ever more of them in flight. */

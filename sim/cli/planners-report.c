@@ -1,4 +1,4 @@
-#include "sim/cli/compare-planners.h"
+#include "sim/cli/planners-report.h"
 
 #include "schedules/plan/pattern-rows.h"
 #include "sim/base/units.h"

@@ -2,7 +2,7 @@
 #ifndef CS_CLI_REPORT_H
 #define CS_CLI_REPORT_H
 
-#include "sim/cli/simulate.h"
+#include "sim/run/simulate.h"
 
 #include <stdio.h>
 

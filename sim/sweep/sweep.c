@@ -1,7 +1,7 @@
 #include "sim/sweep/sweep.h"
 
 #include "sim/base/hash.h"
-#include "sim/sweep/pool.h"
+#include "sim/base/pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,9 @@ cs_status cs_sweep_results_init(cs_sweep_results *results, uint32_t n_points, cs
     *results = (cs_sweep_results){.n_points = n_points, .figures = {.n_points = n_points}};
     results->done = calloc(n_points, sizeof(*results->done));
     results->errors = calloc(n_points, sizeof(*results->errors));
+    results->unknown_keys = calloc(n_points, sizeof(*results->unknown_keys));
     results->places = calloc(n_points, sizeof(*results->places));
-    if (results->done && results->errors && results->places)
+    if (results->done && results->errors && results->unknown_keys && results->places)
         return CS_OK;
     cs_sweep_results_finish(results);
     return cs_error_no_memory(error);
@@ -27,20 +28,40 @@ void cs_sweep_results_finish(cs_sweep_results *results)
 {
     for (uint32_t i = 0; results->errors && i < results->n_points; i++)
         free(results->errors[i]);
+    for (uint32_t i = 0; results->unknown_keys && i < results->n_points; i++)
+        free(results->unknown_keys[i]);
     free(results->errors);
+    free(results->unknown_keys);
     free(results->done);
     free(results->places);
     cs_figure_table_finish(&results->figures);
     *results = (cs_sweep_results){0};
 }
 
-/* Either figures or a message. */
-static cs_status add_point(cs_sweep_results *results, uint32_t point, const cJSON *figures,
-                           const char *message, cs_journal_place place, cs_error *error)
+/* Why a point failed; no message: it did not. */
+typedef struct failure {
+    const char *message, *unknown_key; /* the latter NULL unless that is why */
+} failure;
+
+static failure failure_of(const cs_error *error)
 {
-    if (message) {
-        results->errors[point] = strdup(message);
-        if (!results->errors[point])
+    cs_error_message message;
+    failure found = {.message = error->text};
+    for (uint32_t i = 0; !found.unknown_key && cs_error_message_at(error, i, &message); i++)
+        if (message.kind == CS_ERROR_UNKNOWN_KEY)
+            found.unknown_key = message.subject;
+    return found;
+}
+
+/* Either figures or a failure. */
+static cs_status add_point(cs_sweep_results *results, uint32_t point, const cJSON *figures,
+                           failure why, cs_journal_place place, cs_error *error)
+{
+    if (why.message) {
+        results->errors[point] = strdup(why.message);
+        if (why.unknown_key)
+            results->unknown_keys[point] = strdup(why.unknown_key);
+        if (!results->errors[point] || (why.unknown_key && !results->unknown_keys[point]))
             return cs_error_no_memory(error);
         results->n_failed++;
     } else {
@@ -95,13 +116,14 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
         return false;
     const cJSON *number = cs_json_member(record, "point");
     const cJSON *figures = cs_json_member(record, "figures");
-    const char *message = cJSON_GetStringValue(cs_json_member(record, "error"));
+    const failure why = {cJSON_GetStringValue(cs_json_member(record, "error")),
+                         cJSON_GetStringValue(cs_json_member(record, "unknown_key"))};
     double point = cJSON_IsNumber(number) ? number->valuedouble : -1;
-    if (point >= 0 && point < e->results->n_points && (message || cJSON_IsObject(figures))) {
+    if (point >= 0 && point < e->results->n_points && (why.message || cJSON_IsObject(figures))) {
         bool needed = !e->results->done[(uint32_t)point] &&
-                      (message || !e->sweep->keep_results || strstr(text, report_mark));
-        taken = !needed ||
-                add_point(e->results, (uint32_t)point, figures, message, place, NULL) == CS_OK;
+                      (why.message || !e->sweep->keep_results || strstr(text, report_mark));
+        taken =
+            !needed || add_point(e->results, (uint32_t)point, figures, why, place, NULL) == CS_OK;
     }
     cJSON_Delete(record);
     return taken;
@@ -135,30 +157,40 @@ cs_status cs_sweep_report(const cs_journal *journal, const cs_sweep_results *res
 
 /* The record of the journal, on one line; NULL when memory runs out. */
 static char *record_of(const cs_sweep *sweep, uint32_t point, const cJSON *figures,
-                       const cJSON *result, const char *message)
+                       const cJSON *result)
 {
     char *text = NULL;
     size_t length;
-    cJSON *string = message ? cJSON_CreateString(message) : NULL;
-    char *first = cs_json_line(message ? string : figures);
-    char *report = first && !message && sweep->keep_results ? cs_json_line(result) : NULL;
+    char *first = cs_json_line(figures);
+    char *report = first && sweep->keep_results ? cs_json_line(result) : NULL;
     FILE *out = first ? open_memstream(&text, &length) : NULL;
-    bool failed = !out || (!message && sweep->keep_results && !report);
+    bool failed = !out || (sweep->keep_results && !report);
     if (out) {
-        fprintf(out, "{\"point\": %u,\"%s\": %s", point, message ? "error" : "figures", first);
+        fprintf(out, "{\"point\": %u,\"figures\": %s", point, first);
         if (report)
             fprintf(out, "%s%s", report_mark, report);
         fputc('}', out);
         failed = ferror(out) || failed;
         failed = fclose(out) != 0 || failed;
     }
-    cJSON_Delete(string);
     free(first);
     free(report);
     if (!failed)
         return text;
     free(text);
     return NULL;
+}
+
+static char *record_of_failure(uint32_t point, failure why)
+{
+    cJSON *record = cJSON_CreateObject();
+    char *text = NULL;
+    if (cJSON_AddNumberToObject(record, "point", point) &&
+        cJSON_AddStringToObject(record, "error", why.message) &&
+        (!why.unknown_key || cJSON_AddStringToObject(record, "unknown_key", why.unknown_key)))
+        text = cs_json_line(record);
+    cJSON_Delete(record);
+    return text;
 }
 
 /* Simulates a point, in any thread. */
@@ -180,20 +212,22 @@ static void work(const void *context, uint32_t point, const cs_progress *progres
 {
     const cs_sweep *sweep = context;
     cJSON *result = NULL;
-    cs_error error;
-    cs_error_init(&error);
-    item->status = run_point(sweep, point, progress, &result, &error);
+    item->error = malloc(sizeof(*item->error));
+    if (!item->error) {
+        item->status = CS_NO_MEMORY;
+        return;
+    }
+    cs_error_init(item->error);
+    item->status = run_point(sweep, point, progress, &result, item->error);
     if (item->status == CS_OK) {
         item->figures = cs_figures_of(result);
         if (!item->figures)
-            item->status = cs_error_no_memory(&error);
+            item->status = cs_error_no_memory(item->error);
     }
     if (item->status == CS_OK)
-        item->record = record_of(sweep, point, item->figures, result, NULL);
+        item->record = record_of(sweep, point, item->figures, result);
     else
-        item->record = record_of(sweep, point, NULL, NULL, error.text);
-    if (item->status != CS_OK)
-        item->message = strdup(error.text);
+        item->record = record_of_failure(point, failure_of(item->error));
     cJSON_Delete(result);
 }
 
@@ -213,15 +247,16 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
 {
     const sink *c = context;
     cs_journal_place place = {0};
-    if (!item->record || (item->status != CS_OK && !item->message))
+    if (!item->record)
         return cs_error_no_memory(error);
+    const failure why = item->status != CS_OK ? failure_of(item->error) : (failure){0};
     cs_status status = CS_OK;
     if (is_lasting(item->status))
         status = cs_journal_append(c->journal, item->record, strlen(item->record), &place, error);
     if (status == CS_OK)
         status = cs_journal_flush(c->journal, false, error);
     if (status == CS_OK)
-        status = add_point(c->results, item->point, item->figures, item->message, place, error);
+        status = add_point(c->results, item->point, item->figures, why, place, error);
     return status;
 }
 

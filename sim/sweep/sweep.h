@@ -10,9 +10,9 @@
 #define CS_SWEEP_SWEEP_H
 
 #include "sim/base/progress.h"
-#include "sim/sweep/figures.h"
 #include "sim/sweep/journal.h"
 #include "sim/sweep/space.h"
+#include "sim/sweep/sweep-figures.h"
 
 /* Runs one document and hands out its report, an object. Called by several threads at a time. */
 typedef cs_status cs_sweep_function(const void *context, const cJSON *document,
@@ -32,7 +32,9 @@ typedef struct cs_sweep {
 typedef struct cs_sweep_results {
     uint32_t n_points, n_done, n_failed; /* the failed ones are done too */
     bool *done;
-    char **errors;            /* of each point; NULL where it did not fail */
+    char **errors; /* of each point; NULL where it did not fail */
+    char **
+        unknown_keys; /* JSON pointer of the first key that nothing has; NULL: no failure, or another */
     cs_journal_place *places; /* of the record in the journal, for cs_sweep_report */
     cs_figure_table figures;
 } cs_sweep_results;

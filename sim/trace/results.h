@@ -65,7 +65,7 @@
  *   time            ps
  *   task            a transfer that competed for links (sharing fifo, count, max_min)
  *   rate            bytes/s from `time` on; 0 when its bytes are through
- * /runs             from repeated runs (sim/cli/repeat.h): one row per run
+ * /runs             from repeated runs (sim/run/repeat.h): one row per run
  *   run             0, 1, ...; the rest of the file is about run 0
  *   seed, iteration_time_s, makespan_s, throughput_samples_per_s, bubble_fraction
  * /staleness        from the analysis: one row per mini-batch and slot

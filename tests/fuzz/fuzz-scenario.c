@@ -1,7 +1,7 @@
 /* Scenarios: whatever is read resolves to itself, and small ones run to their end. Left out is what
  * names a file, for the fuzzer would ask for /dev/tty, and what has so many devices or layers that
  * it only takes long. */
-#include "sim/cli/simulate.h"
+#include "sim/run/simulate.h"
 
 #include <stdlib.h>
 #include <string.h>

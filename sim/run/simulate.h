@@ -1,7 +1,7 @@
 /* From a scenario to its figures: graph, lowering, engine, analysis, closed forms, each an arrow of
  * its own. */
-#ifndef CS_CLI_SIMULATE_H
-#define CS_CLI_SIMULATE_H
+#ifndef CS_RUN_SIMULATE_H
+#define CS_RUN_SIMULATE_H
 
 #include "sim/analysis/analysis.h"
 #include "sim/base/progress.h"

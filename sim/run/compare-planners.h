@@ -1,8 +1,8 @@
-/* `sim plan --planner`: runs planners on a scenario, and holds what they find side by side. */
-#ifndef CS_CLI_COMPARE_PLANNERS_H
-#define CS_CLI_COMPARE_PLANNERS_H
+/* Runs planners on one scenario, and holds what they find side by side. */
+#ifndef CS_RUN_COMPARE_PLANNERS_H
+#define CS_RUN_COMPARE_PLANNERS_H
 
-#include "sim/cli/command.h"
+#include "sim/base/progress.h"
 #include "sim/scenario/planning.h"
 
 /* What became of one planner. */
@@ -32,23 +32,31 @@ typedef struct cs_comparison {
 /* Zeroed comparisons can be finished. */
 void cs_comparison_finish(cs_comparison *comparison);
 
-/* Runs the planners that --planner names, with the parameters of --param. CS_USAGE for what is wrong
- * with these options. That no planner finds a plan is a result too. */
-CS_MUST_CHECK cs_status cs_comparison_make(const cs_context *context, const cs_arguments *arguments,
+/* One planner to compare, and its parameters: an object. */
+typedef struct cs_planner_choice {
+    const cs_planner *planner;
+    cJSON *params;
+} cs_planner_choice;
+
+typedef struct cs_comparison_request {
+    const cJSON *document;   /* the scenario */
+    const char *file;        /* that it was read from */
+    const char *params_file; /* what messages call the place of the parameters */
+    const cs_planner_choice *choices;
+    uint32_t n;
+    const cs_progress *progress;
+} cs_comparison_request;
+
+/* Runs the planners. That none of them finds a plan is a result too. CS_USAGE: a wrong parameter. */
+CS_MUST_CHECK cs_status cs_comparison_make(const cs_comparison_request *request,
                                            cs_comparison *comparison, cs_error *error);
 
 /* CS_OK when a planner has found a plan; else CS_LIMIT, or CS_INVALID where all say that, with every
  * planner's message. */
 CS_MUST_CHECK cs_status cs_comparison_verdict(const cs_comparison *comparison, cs_error *error);
 
-/* A table of the planners; of a single one its stages, devices and pattern too. */
-CS_MUST_CHECK cs_status cs_comparison_print(const cs_comparison *comparison, FILE *out,
-                                            cs_error *error);
-
-/* Keys: scenarios/README.md. NULL when memory runs out, or with a message. */
-cJSON *cs_comparison_json(const cs_comparison *comparison, cs_error *error);
-
-/* The plan as a file, with its pattern; NULL likewise. */
+/* The plan as a file, with its pattern; NULL when memory runs out,
+ * or with a message. */
 cJSON *cs_comparison_plan_json(const cs_comparison *comparison, uint32_t i, cs_error *error);
 
 #endif

@@ -1,45 +1,40 @@
 /* Repeated runs: one scenario with several seeds, in threads, and what the figures' distributions
  * are. Run i has the seed of the scenario plus i. The outcome depends on no number of threads. */
-#ifndef CS_CLI_REPEAT_H
-#define CS_CLI_REPEAT_H
+#ifndef CS_RUN_REPEAT_H
+#define CS_RUN_REPEAT_H
 
-#include "sim/cli/simulate.h"
+#include "sim/run/simulate.h"
 #include "sim/trace/h5.h"
 
-#include <cjson/cJSON.h>
-#include <stdio.h>
-
-/* name, key of JSON and column of the results file, unit */
-#define CS_RUN_FIGURE_MAP(X)                                                                       \
-    X(ITERATION_TIME, "iteration_time_s", "s")                                                     \
-    X(MAKESPAN, "makespan_s", "s")                                                                 \
-    X(THROUGHPUT, "throughput_samples_per_s", "samples/s")                                         \
-    X(BUBBLE, "bubble_fraction", "1")
-
-typedef enum cs_run_figure {
-#define CS_RUN_FIGURE_ENUM(name, key, unit) CS_RUN_##name,
-    CS_RUN_FIGURE_MAP(CS_RUN_FIGURE_ENUM)
-#undef CS_RUN_FIGURE_ENUM
-        CS_N_RUN_FIGURES
-} cs_run_figure;
+/* The figures that are told of repeated runs, and their keys (figures.h). */
+enum {
+    CS_RUNS_ITERATION_TIME,
+    CS_RUNS_MAKESPAN,
+    CS_RUNS_THROUGHPUT,
+    CS_RUNS_BUBBLE,
+    CS_N_RUNS_FIGURES
+};
+extern const char *const cs_runs_keys[CS_N_RUNS_FIGURES];
 
 typedef struct cs_runs {
     uint32_t n; /* 0: there was one run, and nothing to say */
     uint64_t first_seed;
-    double *values[CS_N_RUN_FIGURES]; /* per run; NaN where a run was stopped */
+    double *values[CS_N_RUNS_FIGURES]; /* per run; NaN where a run was stopped */
     uint64_t *hashes;
 } cs_runs;
+
+enum { CS_N_QUANTILES = 7 };
 
 /* Of n values: the mean, with the interval in which it is with 95 % confidence if the values are
  * normally distributed (Student's t), the sample's standard deviation, and quantiles, interpolated
  * between the values in order. */
 typedef struct cs_summary {
     double mean, low, high, deviation;
-    double quantiles[7]; /* in step with cs_summary_quantiles */
+    double quantiles[CS_N_QUANTILES]; /* in step with cs_summary_quantiles */
 } cs_summary;
 
 /* 0, 0.05, 0.25, 0.5, 0.75, 0.95, 1 */
-extern const double cs_summary_quantiles[7];
+extern const double cs_summary_quantiles[CS_N_QUANTILES];
 
 /* n >= 2 values; NaN all over where one of them is. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_summary_of(const double *values, uint32_t n, cs_summary *summary,
@@ -54,10 +49,10 @@ CS_MUST_CHECK cs_status cs_runs_make(const cs_scenario *scenario,
                                      const cs_simulation *first, uint32_t n, uint32_t jobs,
                                      cs_runs *runs, cs_error *error);
 
-/* Adds the table /runs to a results file; the member "runs" to a report; prints. Without runs they
- * do nothing. */
+/* True when all runs have the same hash: nothing in the scenario is random. */
+bool cs_runs_all_equal(const cs_runs *runs);
+
+/* Adds the table /runs to a results file; without runs it does nothing. */
 CS_MUST_CHECK cs_status cs_runs_store(cs_h5_file *file, const cs_runs *runs, cs_error *error);
-CS_MUST_CHECK cs_status cs_runs_add_json(cJSON *report, const cs_runs *runs, cs_error *error);
-CS_MUST_CHECK cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error);
 
 #endif

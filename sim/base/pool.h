@@ -1,7 +1,7 @@
 /* Threads that work on points, and one thread, the caller's, that collects what they made.
  * Of sweeps, and of repeated runs. */
-#ifndef CS_SWEEP_POOL_H
-#define CS_SWEEP_POOL_H
+#ifndef CS_BASE_POOL_H
+#define CS_BASE_POOL_H
 
 #include "sim/base/error.h"
 #include "sim/base/progress.h"
@@ -13,8 +13,8 @@ typedef struct cs_pool_item {
     struct cs_pool_item *next;
     uint32_t point;
     cs_status status;
-    cJSON *figures; /* NULL where it failed */
-    char *message;  /* NULL where it did not */
+    cJSON *figures;  /* NULL where it failed */
+    cs_error *error; /* empty where it did not; NULL when memory ran out */
     char *record;
 } cs_pool_item;
 

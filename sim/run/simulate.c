@@ -1,4 +1,4 @@
-#include "sim/cli/simulate.h"
+#include "sim/run/simulate.h"
 
 #include "sim/engine/engine.h"
 #include "sim/lower/lower.h"
@@ -131,11 +131,15 @@ cs_status cs_simulate(const cs_scenario *scenario, const cs_simulation_options *
     cs_error why;
     cs_error_init(&why);
     cs_status status = run(scenario, options, &made, &why);
+    if (status == CS_OVERFLOW || status == CS_FAILED) {
+        (void)cs_error_add(error, status, "%s: %s", scenario->file, why.text);
+        cs_error_place(error, strlen(scenario->file), 0);
+    } else if (status != CS_OK) {
+        cs_error_add_all(error, &why);
+    }
     if (status != CS_OK) {
         cs_simulation_finish(&made);
-        return status == CS_OVERFLOW || status == CS_FAILED
-                   ? cs_error_add(error, status, "%s: %s", scenario->file, why.text)
-                   : cs_error_add(error, status, "%s", why.text);
+        return status;
     }
     made.hash = cs_trace_hash(&made.trace);
     *simulation = made;

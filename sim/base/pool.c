@@ -1,4 +1,4 @@
-#include "sim/sweep/pool.h"
+#include "sim/base/pool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ typedef struct shared {
 static void free_item(cs_pool_item *item)
 {
     cJSON_Delete(item->figures);
-    free(item->message);
+    free(item->error);
     free(item->record);
     free(item);
 }

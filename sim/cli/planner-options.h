@@ -1,0 +1,22 @@
+/* The options --planner and --param of `sim plan`: which planners are compared, and with which
+ * parameters. */
+#ifndef CS_CLI_PLANNER_OPTIONS_H
+#define CS_CLI_PLANNER_OPTIONS_H
+
+#include "sim/cli/command.h"
+#include "sim/run/compare-planners.h"
+
+typedef struct cs_planner_options {
+    cs_planner_choice *choices; /* each planner once, in the order in which they were named */
+    uint32_t n;
+    cs_arena arena; /* owns the choices, but not their parameters */
+} cs_planner_options;
+
+/* Zeroed options can be finished. */
+void cs_planner_options_finish(cs_planner_options *options);
+
+/* CS_USAGE: there is no such planner, or a parameter that none of them has. */
+CS_MUST_CHECK cs_status cs_planner_options_read(const cs_arguments *arguments,
+                                                cs_planner_options *options, cs_error *error);
+
+#endif
