@@ -105,6 +105,11 @@ static uint32_t n_devices(const cs_cdp_params *params, cs_cdp_rule rule)
     return shared ? total / params->n : total;
 }
 
+static bool apart(const void *params)
+{
+    return ((const cs_cdp_params *)params)->setting == CS_CDP_ZERO;
+}
+
 /* ---- closed forms ---- */
 
 static int64_t kept_on_all(const cs_job *job)
@@ -273,7 +278,8 @@ static const cs_formula v2_formulas[] = {
     {                                                                                              \
         return add_forms(job, params, rule, forms, error);                                         \
     }                                                                                              \
-    static const cs_placement id##_placement = {id##_devices, true, n_stages, id##_holders};       \
+    static const cs_placement id##_placement = {id##_devices, true, n_stages, id##_holders,        \
+                                                apart};                                            \
     const cs_schedule cs_schedule_##id = {.name = #id,                                             \
                                           .summary = text,                                         \
                                           .source = source,                                        \

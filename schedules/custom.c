@@ -301,7 +301,7 @@ static uint32_t holders(const void *params, uint32_t on, uint32_t stage, uint32_
     return 1;
 }
 
-static const cs_placement placement = {n_devices, true, n_stages, holders};
+static const cs_placement placement = {n_devices, true, n_stages, holders, NULL};
 
 static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
                   cs_pipeline_step *step)

@@ -57,7 +57,7 @@ static uint32_t holders(const void *params, uint32_t on, uint32_t stage, uint32_
     return 1;
 }
 
-static const cs_placement placement = {n_devices, false, n_stages, holders};
+static const cs_placement placement = {n_devices, false, n_stages, holders, NULL};
 
 /* ---- the order ---- */
 

@@ -107,7 +107,7 @@ static cs_status find_pattern(periodic *p, cs_error *error)
         uint32_t device = cs_plan_device(p->job->plan, s);
         if (holds[device]++ > 0)
             return cs_error_add(error, CS_INVALID,
-                                "periodic: the plan has several stages on device %u and no "
+                                "the plan has several stages on device %u and no "
                                 "\"pattern\", without which only plans with a stage per device "
                                 "can be run",
                                 device);
@@ -122,7 +122,7 @@ static cs_status check_micro_batches(const periodic *p, cs_error *error)
         int64_t active = cs_periodic_order_active(&p->order, s);
         if (p->job->micro_batches + INT64_C(1) < active)
             return cs_error_add(error, CS_INVALID,
-                                "periodic: micro_batches must be at least %lld, for %lld are "
+                                "micro_batches must be at least %lld, for %lld are "
                                 "active on stage %u at once, so that two versions of the weights "
                                 "are enough (got %u)",
                                 (long long)active - 1, (long long)active, s, p->job->micro_batches);
@@ -405,6 +405,21 @@ static cs_status make_graph(const periodic *p, cs_builder *builder, cs_error *er
     return complete ? CS_OK : cs_error_no_memory(error);
 }
 
+/* What open_periodic refuses, with its place. */
+static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
+                       cs_error *error)
+{
+    periodic p = {.job = job, .params = params};
+    cs_error found;
+    cs_error_init(&found);
+    cs_status status = open_periodic(&p, &found);
+    close_periodic(&p);
+    if (status == CS_OK)
+        return CS_OK;
+    return status == CS_INVALID ? cs_json_invalid(place, error, "%s", found.text)
+                                : cs_error_add(error, status, "%s", found.text);
+}
+
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
@@ -573,6 +588,7 @@ const cs_schedule cs_schedule_periodic = {
     .layout = CS_LAYOUT_PLANNED,
     .asynchronous = true,
     .micro_batches = micro_batches,
+    .check = check,
     .chain_rules = chain_rules,
     .generate = generate,
     .closed_forms = closed_forms,

@@ -65,6 +65,8 @@ typedef struct cs_placement {
     uint32_t (*n_stages)(const void *params, uint32_t n_devices);
     /* The devices that hold a stage, at most n_devices, into `devices`; returns how many. */
     uint32_t (*holders)(const void *params, uint32_t n_devices, uint32_t stage, uint32_t *devices);
+    /* NULL, or whether each stage is on one of its devices at a time, apart from the others. */
+    bool (*apart)(const void *params);
 } cs_placement;
 
 /* Figures that a closed form can be stated for. */

@@ -18,10 +18,12 @@ static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
     return false;
 }
 
-/* Some device of the borrower does not hold the lender. */
+/* Some device of the borrower does not hold the lender, or not at the same time. */
 static bool crosses(const cs_plan *plan, uint32_t lender, uint32_t borrower)
 {
     const cs_stage *of = &plan->stages[borrower];
+    if (plan->apart)
+        return true;
     for (uint32_t i = 0; i < of->n_devices; i++) {
         if (!holds(plan, lender, plan->devices[of->first_device + i]))
             return true;

@@ -17,7 +17,8 @@ typedef struct cs_tie {
 } cs_tie;
 
 /* The next tie of a plan at or behind layer *layer, which becomes where to go on; false when there is
- * none. Stages of which the borrower has no other devices than the lender share one copy. */
+ * none. Stages of which the borrower has no other devices than the lender share one copy, unless the
+ * plan's stages are held apart. */
 bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t *layer, cs_tie *tie);
 
 /* Adds to a stage's sum what it holds of other stages' weights. CS_OVERFLOW when it does not fit. */

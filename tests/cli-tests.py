@@ -399,7 +399,9 @@ class Messages(Case):
                          [(0, 2, [0], ['node1', 'node2'], 0.02, 0, 2e6),
                           (2, 5, [1], ['node3', 'node4'], 0.02, 1e8, 0)])
         self.assertIn('20 ms', run('plan', 'graph.txt', *devices).stdout)
-        for words, said in (((*devices[:2],), 'needs --bandwidth'),
+        for words, said in (((), 'needs --devices and --bandwidth'),
+                            (('-P', 'all'), 'needs --devices and --bandwidth'),
+                            ((*devices[:2],), 'needs --bandwidth'),
                             (('--devices', '0', *devices[2:]), 'whole numbers from 1'),
                             ((*devices[:3], '1 GB'), '--bandwidth: '),
                             (('--devices', '2,2', *devices[2:]), 'a value for each level'),
@@ -478,13 +480,24 @@ class Messages(Case):
                     again = json.loads(run('run', 'resolved.json', '--no-output', '--json').stdout)
                     self.assertEqual(again['hash'], result['hash'])
         partition = '/schedule/partition={"planner": "balanced", "stages": %d}'
-        for sets, said in (([partition % 3], '8 devices are no 3 stages of equally many replicas'),
+        for sets, said in (([partition % 3],
+                            'stages: must divide the number of devices, 8, so that all have '
+                            'equally many replicas (got 3)'),
                            ([partition % 8], 'stages: must be at most 4, the number of layers'),
                            (['/schedule/kind=gpipe', partition % 4], 'unknown key "replicas"'),
                            (['/schedule={"kind": "gpipe", "micro_batches": 4}', partition % 4],
                             '"gpipe", which has no replicas')):
             self.expect(run('run', 's.json', '--no-output',
                             *[word for s in sets for word in ('-s', s)]), 3, said)
+
+    def test_periodic_place(self):
+        """Too few micro-batches for a pattern are reported once, with the file and the place: where A
+        are active at once there must be A - 1."""
+        path = os.path.join(SCENARIOS, 'periodic.json')
+        for command in (('check',), ('run', '--no-output')):
+            done = run(*command, path, '-s', '/schedule/micro_batches=1')
+            self.expect(done, 3, f'{path}: /schedule: micro_batches must be at least 4, for 5 are')
+            self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
 
     def test_gradients(self):
         """Gradients in float32 of bf16 weights have twice the weights' bytes, in memory and on the

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST = 16, BATCHES = 5, MICROS = LARGEST * BATCHES };
+enum { LARGEST = 16, BATCHES = 5, LONG = 12, MICROS = LARGEST * BATCHES };
 
 static const char *const settings[] = {"single_gpu", "multi_gpu", "model_parallel", "pipeline",
                                        "zero"};
@@ -25,8 +25,8 @@ static uint32_t n_devices(uint32_t setting, uint32_t N)
     return setting == SINGLE ? 1 : setting == MODEL_PARALLEL ? N * (N + 1) / 2 : N;
 }
 
-static void run_cdp(scenario_run *run, const char *kind, uint32_t setting, uint32_t N,
-                    const char *more, const char *platform)
+static void run_long_cdp(scenario_run *run, const char *kind, uint32_t setting, uint32_t N,
+                         uint32_t batches, const char *more, const char *platform)
 {
     char schedule[160];
     snprintf(schedule, sizeof(schedule),
@@ -34,7 +34,13 @@ static void run_cdp(scenario_run *run, const char *kind, uint32_t setting, uint3
              settings[setting], more);
     uint32_t devices =
         strcmp(kind, "cdp_dp") == 0 && setting == MODEL_PARALLEL ? N * N : n_devices(setting, N);
-    uniform_run_expect(run, &(uniform_text){N, devices, BATCHES, schedule, unit, platform});
+    uniform_run_expect(run, &(uniform_text){N, devices, batches, schedule, unit, platform});
+}
+
+static void run_cdp(scenario_run *run, const char *kind, uint32_t setting, uint32_t N,
+                    const char *more, const char *platform)
+{
+    run_long_cdp(run, kind, setting, N, BATCHES, more, platform);
 }
 
 /* ---- the slow implementation ---- */
@@ -571,6 +577,45 @@ static void test_gradient_delay(void **state)
                 scenario_run run;
                 run_cdp(&run, rules[rule], setting, N, "", NULL);
                 expect_delays(row, &run.simulation.analysis.staleness, rule, setting, N);
+                scenario_run_finish(&run);
+            }
+        }
+    }
+}
+
+/* Micro-batch i of mini-batch t starts in step 2Nt + 2(i - 1), so that a period is one mini-batch in
+ * 2N steps; with single_gpu a step is N tasks. The last one of t - 1 takes 2N steps from 2Nt - 2 on, and
+ * that of t - 2 has ended when t enters: two are in flight. With model_parallel the devices that do it come
+ * around when all numbers of holders, 1 ... N, divide that of the micro-batches since. Periods of more
+ * than half of the run are not found. */
+static uint32_t batches_per_period(uint32_t setting, uint32_t N)
+{
+    uint32_t p = 1;
+    for (uint32_t j = 1; setting == MODEL_PARALLEL && j <= N; j++) {
+        if (N * p % j > 0) {
+            p++;
+            j = 0;
+        }
+    }
+    return p <= LONG / 2 ? p : 0;
+}
+
+static void test_periodic(void **state)
+{
+    (void)state;
+    for (uint32_t N = 2; N <= 6; N++) {
+        for (uint32_t rule = V1; rule <= FRESHEST; rule++) {
+            for (uint32_t setting = SINGLE; setting <= ZERO; setting++) {
+                char row[64];
+                snprintf(row, sizeof(row), "%s, %s, N %u", rules[rule], settings[setting], N);
+                scenario_run run;
+                run_long_cdp(&run, rules[rule], setting, N, LONG, "", NULL);
+                const cs_recurrence *found = &run.simulation.analysis.recurrence;
+                uint32_t p = batches_per_period(setting, N);
+                expect_int(row, p, found->n);
+                expect_int(row, 2 * N * p * (setting == SINGLE ? N : 1) * CS_PS_PER_SEC,
+                           found->period);
+                expect_int(row, 2, found->end);
                 scenario_run_finish(&run);
             }
         }
@@ -1128,6 +1173,7 @@ int main(void)
         cmocka_unit_test(test_no_second_copy),
         cmocka_unit_test(test_second_versions),
         cmocka_unit_test(test_gradient_delay),
+        cmocka_unit_test(test_periodic),
         cmocka_unit_test(test_slow_messages),
         cmocka_unit_test(test_slow_messages_two_tasks),
         cmocka_unit_test(test_freshest_reads),

@@ -908,8 +908,9 @@ static const struct {
     {"replicas", INLINE("0, 1", ""),
      "test: /schedule/partition: must put stage 1 on one device below 2"},
     {"backward before forward", INLINE("0", CONTRADICTION),
-     "the plan's pattern starts the backward of stage 1 of a micro-batch no later than what it "
-     "waits for, the forward of stage 1"},
+     "test: /schedule: the plan's pattern starts the backward of stage 1 of a micro-batch no later "
+     "than "
+     "what it waits for, the forward of stage 1"},
 };
 
 static void test_impossible_jobs(void **state)

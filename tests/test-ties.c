@@ -135,23 +135,61 @@ static void test_one_copy(void **state)
     }
 }
 
+static void expect_warning(const scenario_run *run, const char *kind)
+{
+    char message[256];
+    snprintf(message, sizeof(message),
+             "/schedule/kind: \"%s\" does not sum the gradients of the weights that \"l0\" and "
+             "\"l2\" share: their two stages update a copy each",
+             kind);
+    if (!strstr(run->scenario.warnings.text, message))
+        fail_msg("expected:\n%s\ngot:\n%s", message, run->scenario.warnings.text);
+}
+
+/* With ZeRO each stage's states are on one of the devices at a time, so that a device that computes the
+ * last stage needs a copy of its own of the first one's weights. With a barrier device j keeps stage j,
+ * and has each stage as well while it computes it: 4 + 4 GB on devices 0 and 2, 0 + 4 GB on 1. With
+ * multi_gpu all stages are on all devices: 5 GB. */
+static void test_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind, *setting;
+        int64_t peaks[3]; /* of weights, in GB; 0: not looked at */
+        bool apart;
+    } cases[] = {{"cdp_dp", "zero", {8, 4, 8}, true},
+                 {"cdp_v1", "zero", {0}, true},
+                 {"cdp_v2", "zero", {0}, true},
+                 {"cdp_dp", "multi_gpu", {5, 5, 5}, false}};
+    for (size_t i = 0; i < ROWS(cases); i++) {
+        char schedule[128];
+        scenario_run run;
+        snprintf(schedule, sizeof(schedule), "'kind': '%s', 'setting': '%s', 'micro_batches': 3",
+                 cases[i].kind, cases[i].setting);
+        simulate(3, 3, schedule, &run);
+        if (cases[i].apart)
+            expect_warning(&run, cases[i].kind);
+        else
+            expect_int(schedule, 0, strlen(run.scenario.warnings.text));
+        for (uint32_t d = 0; d < 3 && cases[i].peaks[d] > 0; d++)
+            expect_int(schedule, cases[i].peaks[d] * GB,
+                       run.simulation.trace.devices[d].category_peak[CS_MEMORY_WEIGHTS]);
+        scenario_run_finish(&run);
+    }
+}
+
 /* Schedules that do not sum them say so, and hold both copies all the same. */
 static void test_not_exchanged(void **state)
 {
     (void)state;
     static const char *const kinds[] = {"pipedream", "pipedream_2bw", "nf1b"};
     for (size_t i = 0; i < ROWS(kinds); i++) {
-        char schedule[128], message[256];
+        char schedule[128];
         scenario_run run;
         snprintf(schedule, sizeof(schedule), "'kind': '%s'%s", kinds[i],
                  i > 0 ? ", 'micro_batches': 4" : "");
         simulate(3, 3, schedule, &run);
-        snprintf(message, sizeof(message),
-                 "/schedule/kind: \"%s\" does not sum the gradients of the weights that \"l0\" and "
-                 "\"l2\" share: their two stages update a copy each",
-                 kinds[i]);
-        if (!strstr(run.scenario.warnings.text, message))
-            fail_msg("expected:\n%s\ngot:\n%s", message, run.scenario.warnings.text);
+        expect_warning(&run, kinds[i]);
         expect_int(kinds[i], 4 * (int64_t)GB,
                    run.simulation.trace.devices[2].category_peak[CS_MEMORY_WEIGHTS]);
         expect_int(kinds[i], 0, count_all_reduces(&run.simulation.graph));
@@ -164,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_one_copy),
+        cmocka_unit_test(test_apart),
         cmocka_unit_test(test_not_exchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

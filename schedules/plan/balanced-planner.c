@@ -87,9 +87,11 @@ static cs_status replicate(cs_plan *plan, uint32_t replicas, cs_error *error)
 static cs_status check_stages(const cs_chain *chain, uint32_t stages, cs_error *error)
 {
     if (chain->n_devices % stages != 0)
-        return cs_error_add(error, CS_INVALID,
-                            "stages: %u devices are no %u stages of equally many replicas",
-                            chain->n_devices, stages);
+        return cs_error_add(
+            error, CS_INVALID,
+            "stages: must divide the number of devices, %u, so that all have equally many "
+            "replicas (got %u)",
+            chain->n_devices, stages);
     if (stages > chain->n_layers)
         return cs_error_add(error, CS_INVALID,
                             "stages: must be at most %u, the number of layers (got %u)",

@@ -22,6 +22,7 @@ typedef struct cs_plan {
     uint32_t n_stages, n_devices; /* n_devices: length of `devices` */
     cs_stage *stages;
     uint32_t *devices;
+    bool apart; /* stages on the same devices share nothing: each is on one of them at a time */
 } cs_plan;
 
 /* Zeroed plans can be finished. */

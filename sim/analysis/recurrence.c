@@ -96,21 +96,34 @@ static bool same_task(const run *r, uint32_t task, uint32_t earlier, cs_time per
            (now.end > r->at ? before.end > r->at - period : now.end - before.end == period);
 }
 
-/* Whether mini-batch b did what the one p before it had done `period` before. */
-static bool same_batch(const run *r, uint32_t b, uint32_t p, cs_time period)
+/* Whether mini-batch b did what the one p before it had done `period` before; with `begun`, as far as
+ * either had begun. */
+static bool same_batch(const run *r, uint32_t b, uint32_t p, cs_time period, bool begun)
 {
     const cs_graph *graph = r->graph;
-    const uint32_t *of = r->tasks + r->first[b], *earlier = r->tasks + r->first[b - p];
-    const uint32_t n = r->first[b + 1] - r->first[b];
-    if (r->first[b - p + 1] - r->first[b - p] != n)
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
-        const cs_task *a = &graph->tasks[earlier[i]], *z = &graph->tasks[of[i]];
+    const cs_span *spans = r->trace->spans;
+    const uint32_t *of = r->tasks + r->first[b], *end = r->tasks + r->first[b + 1];
+    const uint32_t *earlier = r->tasks + r->first[b - p], *last = r->tasks + r->first[b - p + 1];
+    for (;; of++, earlier++) {
+        while (begun && of < end && spans[*of].start > r->at)
+            of++;
+        while (begun && earlier < last && spans[*earlier].start > r->at - period)
+            earlier++;
+        if (of == end || earlier == last)
+            return of == end && earlier == last;
+        const cs_task *a = &graph->tasks[*earlier], *z = &graph->tasks[*of];
         if (a->cls != z->cls || z->item - a->item != p * graph->micro_batches ||
-            !same_task(r, of[i], earlier[i], period))
+            !same_task(r, *of, *earlier, period))
             return false;
     }
-    return true;
+}
+
+/* The last one of the run may end otherwise than those before it, as it hands nothing on: then it is
+ * compared as far as it has begun, and the one before it in full. */
+static bool same_last(const run *r, uint32_t b, uint32_t p, cs_time period)
+{
+    return same_batch(r, b, p, period, false) ||
+           (b > p && same_batch(r, b, p, period, true) && same_batch(r, b - 1, p, period, false));
 }
 
 /* Whether the run has a period of p mini-batches; all that are in flight, now or a period before, are
@@ -122,7 +135,9 @@ static bool repeats(const run *r, uint32_t p, cs_recurrence *found)
     uint32_t b = last + 1;
     if (period <= 0)
         return false;
-    while (b > p && same_batch(r, b - 1, p, period))
+    if (same_last(r, last, p, period))
+        b--;
+    while (b <= last && b > p && same_batch(r, b - 1, p, period, false))
         b--;
     if (b == last + 1 || r->ends[b - 1] > r->at || (b > p && r->ends[b - p - 1] > r->at - period))
         return false;

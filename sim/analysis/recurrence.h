@@ -6,7 +6,9 @@
  * have started by then was started by those p before them the same time earlier, and ended so as far as
  * it has ended. What is computed, on its way and still to be done is then what it was a period before, so
  * that a longer run goes on in the same way, and needs no more memory however long it is. (What the state does
- * not show is how far transfers are that share a link; that follows from when they started.)
+ * not show is how far transfers are that share a link; that follows from when they started.) Where the
+ * last mini-batch ends otherwise than the others, as it has none to hand its weights to, only what it has
+ * started is compared.
  */
 #ifndef CS_ANALYSIS_RECURRENCE_H
 #define CS_ANALYSIS_RECURRENCE_H

@@ -254,6 +254,10 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
         return cs_plan_graph(context, arguments, error);
     }
     CS_TRY(refuse_options(arguments, of_graphs, "--devices", error));
+    if (cs_output_ends_in(arguments->words[0], ".txt"))
+        return cs_error_add(error, CS_USAGE,
+                            "plan: a PipeDream profile, \"%s\", needs --devices and --bandwidth",
+                            arguments->words[0]);
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_json, error));
     CS_TRY(cs_output_check(arguments, "draw", cs_endings_of_pictures, error));
     if (cs_arguments_value(arguments, "planner"))

@@ -83,9 +83,11 @@ static cs_status place(cs_draft *draft, bool given, const cs_json_place *at, uin
                        uint32_t *devices, cs_error *error)
 {
     cs_plan *plan = &draft->scenario->plan;
+    const cs_placement *placement = placement_of(draft);
     uint32_t n_devices = draft->scenario->platform.n_devices, n = 0;
+    plan->apart = placement->apart && placement->apart(draft->schedule.params);
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        counts[s] = placement_of(draft)->holders(draft->schedule.params, n_devices, s, devices + n);
+        counts[s] = placement->holders(draft->schedule.params, n_devices, s, devices + n);
         if (given && !agrees(plan, s, devices + n, counts[s]))
             return cs_json_invalid(at, error,
                                    "must put stage %u on the devices on which the schedule \"%s\" "
