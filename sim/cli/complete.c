@@ -210,7 +210,8 @@ static void offer_argument(completion *c, const cs_option *option, const char *c
     offer_words(c, option->choices);
     if (option->names)
         offer_names(c, option->names, words, n);
-    if (!*c->option && !option->choices && (!option->names || strcmp(option->names, "devices") == 0))
+    if (!*c->option && !option->choices &&
+        (!option->names || strcmp(option->names, "devices") == 0))
         fprintf(c->out, "%s\n", files_word);
 }
 
