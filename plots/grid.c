@@ -77,12 +77,18 @@ static cs_status unknown_value(const cs_sheet *sheet, const char *const *names, 
                                const char *const *axes, uint32_t n_axes, cs_error *error)
 {
     cs_guess guess;
+    bool any = false;
     const char *value = sheet->options->value;
     cs_guess_init(&guess, value ? value : "");
     for (uint32_t i = 0; i < n; i++) {
-        if (is_figure(names[i], axes, n_axes))
+        if (is_figure(names[i], axes, n_axes)) {
             cs_guess_add(&guess, names[i]);
+            any = true;
+        }
     }
+    if (!any)
+        return cs_error_add(error, CS_INVALID, "%s: has no figures, as all of its points failed",
+                            sheet->reader->path);
     if (!value)
         return cs_error_add(error, CS_USAGE, "%s: --value must name a figure; %s has: %s",
                             sheet->options->kind, sheet->reader->path, guess.known);

@@ -125,8 +125,10 @@ static cs_status match_devices(const cs_sheet *sheet, cs_error *error)
         status = count_devices(sheet->measured, &others, error);
     if (status != CS_OK || n == others)
         return status;
-    return cs_error_add(error, CS_INVALID, "%s has %u devices, %s has %u", sheet->reader->path, n,
-                        sheet->measured->path, others);
+    return cs_error_add(
+        error, CS_INVALID,
+        "%s has %u devices, %s has %u: must be equally many to be drawn below each other",
+        sheet->reader->path, n, sheet->measured->path, others);
 }
 
 /* From the start of the first to the end of the last of the chosen mini-batches. */

@@ -1005,6 +1005,9 @@ COMPLETIONS = [
     (['run', 'tiny.json', '--set', '/schedule/mic'], ['/schedule/micro_batches=']),
     (['run', 'tiny.json', '-s', '/model/uniform/for'], ['/model/uniform/forward=']),
     (['sweep', 'tiny.json', '-v', '/iter'], ['/iterations=']),
+    (['plot', '--kind=t'], ['--kind=timeline']),
+    (['plan', 'tiny.json', '--planner=madpipe,ex'], ['--planner=madpipe,exhaustive']),
+    (['run', 'tiny.json', '--set=/schedule/mic'], ['--set=/schedule/micro_batches=']),
 ]
 
 
@@ -1031,6 +1034,8 @@ class Shell(Case):
         self.assertEqual(self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '=', 'zb'),
                          ['zb_h1'])
         self.assertIn('zb_h1', self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '='))
+        self.assertEqual(self.complete('sim', 'plot', '--kind', '=', 't'), ['timeline'])
+        self.assertIn('boxes', self.complete('sim', 'plot', '--kind', '='))
 
     @unittest.skipUnless(shutil.which('fish'), 'no fish')
     def test_fish(self):

@@ -250,9 +250,31 @@ class Compare(Case):
             self.assertRegex(text, r'(?m)^iteration time +8 s +12 s +\+50.00 %$')
             self.assertNotIn('predicted', text)
         self.sim('compare', a, b, '--fail-above', '50%')
+        more = self.simulate('more.h5', '/platform/devices=3', '/model/uniform/layers=3')
+        self.refused('a.h5 has 2 devices, more.h5 has 3: must be equally many to be drawn', 'compare', a,
+                     more, '-o', 'x.svg')
         self.refused('b.h5: the iteration time is +50.00 % from that of a.h5, more than 49 %',
                      'compare', a, b, '--fail-above', '49%', status=4)
         self.assertIsNone(self.only(a, a)['iteration_time']['change_fraction'] or None)
+
+    def test_differences_are_told(self):
+        """Of equally long lists the first element that differs, of others how long they are; of long
+        texts that begin alike the last ten characters that are, and what is behind."""
+        notes = 'the same words for longer than is shown, and for as long again, and then '
+        layer = {'backward_input': 1, 'backward_weight': 1, 'update': 0, 'weights': 0, 'output': 0, 'kept': 0}
+        models = [{'schema_version': 1, 'name': 'm', 'batch_size': 1, 'input': 0,
+                   'provenance': {'source': 's', 'hardware': 'h', 'date': '2026-11-22', 'notes': notes + last},
+                   'layers': [{'name': f'{i}', 'forward': i + 1, **layer} for i in layers]}
+                  for last, layers in (('one', (0, 1, 2)), ('two', (0, 2, 3)), ('one', (0, 1)))]
+        files = [self.simulate(f'{i}.h5', scenario={**UNIFORM, 'model': {'inline': model}})
+                 for i, model in enumerate(models)]
+        self.assertEqual(self.only(files[0], files[1])['differences'], [
+            '/model/inline/provenance/notes: ..." and then one" in the first, '
+            '..." and then two" in the second',
+            '/model/inline/layers/1/name: "1" in the first, "2" in the second',
+            '/model/inline/layers/1/forward: 2 in the first, 3 in the second'])
+        self.assertEqual(self.only(files[0], files[2])['differences'], [
+            '/model/inline/layers: an array of 3 in the first, an array of 2 in the second'])
 
     def only(self, *files):
         return json.loads(self.sim('compare', '--json', *files).stdout)['pairs'][0]

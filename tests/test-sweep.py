@@ -240,6 +240,12 @@ class Sweep(unittest.TestCase):
         self.assertIn('all of 3 points failed', done.stderr)
         self.assertEqual(len(json.loads(done.stdout)['points']), 3)
         self.assertTrue(os.path.exists(self.path('f.h5')))
+        for value in ([], ['--value', 'makespan_s']):
+            done = subprocess.run([SIM, 'plot', 'f.h5', '--kind', 'lines', *value], text=True,
+                                  capture_output=True, cwd=self.folder.name, check=False)
+            self.assertEqual(done.returncode, 3)
+            self.assertEqual(done.stderr,
+                             'sim: error: f.h5: has no figures, as all of its points failed\n')
 
     def test_a_key_of_one_schedule_only(self):
         points = self.points('--vary', '/schedule/kind=dp,gpipe', '--vary',

@@ -356,16 +356,38 @@ static void test_no_nvlinks(void **state)
             fail_msg("%s", platform.warning);
         cs_platform_finish(&platform);
     }
-    cs_platform platform;
-    cs_error error;
-    cs_error_init(&error);
-    expect_error("a word", CS_INVALID,
-                 "x.json: /nvswitch: must be a bandwidth > 0 or \"none\" (got true)",
-                 cs_topology_preset("x.json",
-                                    "{\"topology\":\"file\",\"file\":\"" CS_SOURCE_ROOT
-                                    "/tests/data/nccl-part.xml\",\"nvswitch\":true}",
-                                    4, &platform, &error),
-                 &error);
+}
+
+/* Where the file says how GPUs are joined, or the value is none of its own, it is not passed over. */
+static void test_nvswitch_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *value, *message;
+    } rows[] = {
+        {"nccl-part.xml", "true",
+         "x.json: /nvswitch: must be a bandwidth > 0 or \"none\" (got true)"},
+        {"nccl-part.xml", "\"nome\"",
+         "x.json: /nvswitch: must be a bandwidth > 0 or \"none\" (got \"nome\")"},
+        {"nccl-dgx1.xml", "\"300 GB/s\"",
+         "nccl-dgx1.xml: has NVLinks; \"nvswitch\" must be left out"},
+        {"nccl-dgx1.xml", "\"none\"", "nccl-dgx1.xml: has NVLinks; \"nvswitch\" must be left out"},
+        {"../../scenarios/dp-ring.json", "\"300 GB/s\"",
+         "dp-ring.json: is not NCCL's XML; \"nvswitch\" must be left out"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char text[256];
+        cs_platform platform;
+        cs_error error;
+        cs_error_init(&error);
+        snprintf(text, sizeof(text), "{\"topology\":\"file\",\"file\":\"%s\",\"nvswitch\":%s}",
+                 rows[i].file, rows[i].value);
+        const cs_status status =
+            cs_topology_preset(CS_SOURCE_ROOT "/tests/data/x.json", text, 4, &platform, &error);
+        expect_int(rows[i].value, CS_INVALID, status);
+        if (!strstr(error.text, rows[i].message))
+            fail_msg("%s: %s, not %s", rows[i].value, error.text, rows[i].message);
+    }
 }
 
 /* A file in a scenario's words: relative to the document, both formats. */
@@ -529,11 +551,17 @@ static void test_one_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),   cmocka_unit_test(test_json_errors),
-        cmocka_unit_test(test_given_route),   cmocka_unit_test(test_fewest_devices),
-        cmocka_unit_test(test_dgx1_xml),      cmocka_unit_test(test_part_xml),
-        cmocka_unit_test(test_xml_errors),    cmocka_unit_test(test_no_nvlinks),
-        cmocka_unit_test(test_topology_file), cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_json_errors),
+        cmocka_unit_test(test_given_route),
+        cmocka_unit_test(test_fewest_devices),
+        cmocka_unit_test(test_dgx1_xml),
+        cmocka_unit_test(test_part_xml),
+        cmocka_unit_test(test_xml_errors),
+        cmocka_unit_test(test_no_nvlinks),
+        cmocka_unit_test(test_nvswitch_is_refused),
+        cmocka_unit_test(test_topology_file),
+        cmocka_unit_test(test_pictures),
         cmocka_unit_test(test_one_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,8 +26,10 @@ static const cs_field fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(file_params, file),
      .doc = "what `sim export topology` wrote, or what NCCL_TOPO_DUMP_FILE makes NCCL write"},
     {"nvswitch", CS_FIELD_JSON, offsetof(file_params, given_nvswitch), .fallback = "",
-     .doc = "of NCCL's XML without NVLinks: joins all GPUs by a crossbar with this, one way; none: "
-            "GPUs talk over PCIe, which is a warning when nothing is said",
+     .doc =
+         "of NCCL's XML without NVLinks: joins all GPUs by a crossbar with this, one way; none: "
+         "GPUs talk over PCIe, which is a warning when nothing is said. Refused where the file has "
+         "NVLinks",
      .shape = "bandwidth > 0 or \"none\""},
     {0}};
 
@@ -41,7 +43,8 @@ static cs_status read_nvswitch(file_params *of, const cs_json_place *place, cs_e
     char got[CS_JSON_DESCRIBED_BYTES];
     if (!given || (cJSON_IsString(given) && strcmp(given->valuestring, "none") == 0))
         return CS_OK;
-    if (!cJSON_IsString(given) && !cJSON_IsNumber(given))
+    const bool word = cJSON_IsString(given) && !strpbrk(given->valuestring, "0123456789");
+    if (word || (!cJSON_IsString(given) && !cJSON_IsNumber(given)))
         return cs_json_invalid(&key, error, "must be a bandwidth > 0 or \"none\" (got %s)",
                                cs_json_describe(given, got, sizeof(got)));
     cJSON member = *given;
@@ -101,6 +104,13 @@ static cs_status read_json(const file_params *of, cs_fabric **net, uint32_t *rel
     return status;
 }
 
+static cs_status refuse_nvswitch(const file_params *of, const char *why, cs_error *error)
+{
+    char shown[256];
+    return cs_error_add(error, CS_INVALID, "%s: %s; \"nvswitch\" must be left out",
+                        cs_text_show(of->path, shown, sizeof(shown)), why);
+}
+
 /* *bare: NCCL's XML without NVLinks, about which the scenario says nothing. */
 static cs_status read_text(const file_params *of, cs_fabric **net, uint32_t *relays, bool *bare,
                            cs_error *error)
@@ -108,11 +118,12 @@ static cs_status read_text(const file_params *of, cs_fabric **net, uint32_t *rel
     uint32_t n_nvlinks = 0;
     *bare = false;
     if (of->text[strspn(of->text, " \t\r\n\xEF\xBB\xBF")] != '<')
-        return read_json(of, net, relays, error);
-    const cs_status status =
-        cs_fabric_from_nccl(of->path, of->text, of->length, of->nvswitch, net, &n_nvlinks, error);
+        return of->given_nvswitch ? refuse_nvswitch(of, "is not NCCL's XML", error)
+                                  : read_json(of, net, relays, error);
+    CS_TRY(
+        cs_fabric_from_nccl(of->path, of->text, of->length, of->nvswitch, net, &n_nvlinks, error));
     *bare = n_nvlinks == 0 && !of->given_nvswitch;
-    return status;
+    return n_nvlinks > 0 && of->given_nvswitch ? refuse_nvswitch(of, "has NVLinks", error) : CS_OK;
 }
 
 static cs_status warn_of_pcie(const file_params *of, cs_platform *platform, cs_error *error)

@@ -13,7 +13,8 @@ static const char files_word[] = ":files";
 
 typedef struct completion {
     FILE *out;
-    const char *typed;  /* of the word at the cursor */
+    const char *option; /* "--name=" where the word at the cursor begins so; else "" */
+    const char *typed;  /* of that word, behind `option` */
     const char *before; /* of what is offered: a part of `typed` that is kept */
     size_t before_bytes;
 } completion;
@@ -27,7 +28,7 @@ static void offer(void *context, const char *word, const char *doc)
     const char *rest = c->typed + c->before_bytes;
     if (strncmp(word, rest, strlen(rest)) != 0)
         return;
-    fprintf(c->out, "%.*s%s", (int)c->before_bytes, c->before, word);
+    fprintf(c->out, "%s%.*s%s", c->option, (int)c->before_bytes, c->before, word);
     if (clause > 0)
         fprintf(c->out, "\t%.*s", clause < SHOWN ? clause : SHOWN, doc);
     fputc('\n', c->out);
@@ -142,7 +143,8 @@ static void offer_pointers(completion *c, const cJSON *root)
         return;
     }
     if (!slash) { /* nothing is typed: all pointers begin so */
-        fputs(*c->typed ? "" : "/\n", c->out);
+        if (!*c->typed)
+            fprintf(c->out, "%s/\n", c->option);
         return;
     }
     const cJSON *there = find(root, parent);
@@ -208,7 +210,8 @@ static void offer_argument(completion *c, const cs_option *option, const char *c
     offer_words(c, option->choices);
     if (option->names)
         offer_names(c, option->names, words, n);
-    if (!option->choices && (!option->names || strcmp(option->names, "devices") == 0))
+    if (!*c->option && !option->choices &&
+        (!option->names || strcmp(option->names, "devices") == 0))
         fprintf(c->out, "%s\n", files_word);
 }
 
@@ -245,9 +248,26 @@ static void offer_word(completion *c, const cs_command *command, size_t position
         fprintf(c->out, "%s\n", files_word);
 }
 
+/* The option of a last word "--name=VALUE", which is divided; NULL: it is none with an argument. */
+static const cs_option *divide(completion *c, const cs_command *command, char *name, size_t size)
+{
+    const char *equals = strchr(c->typed, '=');
+    if (strncmp(c->typed, "--", 2) != 0 || !equals || (size_t)(equals - c->typed) + 2 > size)
+        return NULL;
+    snprintf(name, size, "%.*s", (int)(equals - c->typed), c->typed);
+    const cs_option *option = find_option(command, name);
+    if (!option || !option->argument)
+        return NULL;
+    snprintf(name, size, "--%s=", option->name);
+    c->option = name;
+    c->typed = equals + 1;
+    return option;
+}
+
 void cs_complete(const char *const *words, size_t n, FILE *out)
 {
-    completion c = {.out = out, .typed = n > 0 ? words[n - 1] : ""};
+    char name[64];
+    completion c = {.out = out, .option = "", .typed = n > 0 ? words[n - 1] : ""};
     const cs_command *command = n > 1 ? cs_command_find(words[0]) : NULL;
     if (n < 2) {
         offer_commands(&c);
@@ -257,7 +277,9 @@ void cs_complete(const char *const *words, size_t n, FILE *out)
     if (!command)
         return;
     const cs_option *option = n > 2 ? find_option(command, words[n - 2]) : NULL;
-    if (option && option->argument)
+    if (!option || !option->argument)
+        option = divide(&c, command, name, sizeof(name));
+    if (option)
         offer_argument(&c, option, words, n);
     else if (c.typed[0] == '-')
         offer_options(&c, command);

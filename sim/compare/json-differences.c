@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/text.h"
+
 enum { VALUE = 80, TEXT = 400 };
 
 typedef struct search {
@@ -14,21 +16,46 @@ typedef struct search {
     bool failed;
 } search;
 
-static void describe(const cJSON *value, char *text, size_t size)
+/* How much of two texts is left out in front, for long ones that begin alike: all but a little of it. */
+static size_t count_alike(const cJSON *a, const cJSON *b)
 {
-    if (value)
-        cs_json_describe(value, text, size);
-    else
+    enum { LONG = 40, KEPT = 10 };
+    size_t n = 0;
+    if (!cJSON_IsString(a) || !cJSON_IsString(b))
+        return 0;
+    while (a->valuestring[n] && a->valuestring[n] == b->valuestring[n])
+        n++;
+    if (n < LONG)
+        return 0;
+    n -= KEPT;
+    while (n > 0 && ((unsigned char)a->valuestring[n] & 0xC0) == 0x80) /* within a character */
+        n--;
+    return n;
+}
+
+/* A value, of a text what is behind its first `left_out` bytes. */
+static void describe(const cJSON *value, size_t left_out, char *text, size_t size)
+{
+    char quoted[VALUE];
+    if (!value)
         snprintf(text, size, "nothing");
+    else if (left_out > 0)
+        snprintf(text, size, "...%s",
+                 cs_text_quote(value->valuestring + left_out, quoted, sizeof(quoted)));
+    else if (cJSON_IsArray(value))
+        snprintf(text, size, "an array of %d", cJSON_GetArraySize(value));
+    else
+        cs_json_describe(value, text, size);
 }
 
 static void add(search *s, const char *pointer, const cJSON *a, const cJSON *b)
 {
-    char text[TEXT], values[2][VALUE];
+    char text[TEXT], values[2][VALUE + sizeof("...")];
+    const size_t left_out = count_alike(a, b);
     if (s->n > CS_DIFFERENCES_MAX)
         return;
-    describe(a, values[0], VALUE);
-    describe(b, values[1], VALUE);
+    describe(a, left_out, values[0], sizeof(values[0]));
+    describe(b, left_out, values[1], sizeof(values[1]));
     snprintf(text, sizeof(text), "%s: %s %s, %s %s", pointer, values[0], s->sides[0], values[1],
              s->sides[1]);
     s->texts[s->n] =
@@ -55,10 +82,30 @@ static void search_object(search *s, const char *pointer, const cJSON *a, const 
     }
 }
 
+/* Of equally many elements, the first that differs stands for all. */
+static void search_array(search *s, const char *pointer, const cJSON *a, const cJSON *b)
+{
+    char path[TEXT / 2];
+    const cJSON *one, *other = b->child;
+    int i = 0;
+    cJSON_ArrayForEach(one, a)
+    {
+        if (!cJSON_Compare(one, other, true)) {
+            snprintf(path, sizeof(path), "%.120s/%d", pointer, i);
+            search_in(s, path, one, other);
+            return;
+        }
+        other = other->next;
+        i++;
+    }
+}
+
 static void search_in(search *s, const char *pointer, const cJSON *a, const cJSON *b)
 {
     if (cJSON_IsObject(a) && cJSON_IsObject(b))
         search_object(s, pointer, a, b);
+    else if (cJSON_IsArray(a) && cJSON_IsArray(b) && cJSON_GetArraySize(a) == cJSON_GetArraySize(b))
+        search_array(s, pointer, a, b);
     else if (!b || !cJSON_Compare(a, b, true))
         add(s, pointer, a, b);
 }

@@ -28,13 +28,18 @@ static bool is_size(const char *key)
     return strcmp(key, "memory") == 0 || strcmp(key, "reserve") == 0;
 }
 
+static bool is_rate(const char *key)
+{
+    return ends_with(key, "bandwidth") || ends_with(key, "bandwidths") ||
+           strcmp(key, "nvswitch") == 0;
+}
+
 /* All memories and bandwidths of a section, in whichever topologies they stand. */
 static void warn_members(const cJSON *object, const cs_json_place *up, cs_error *warnings)
 {
     for (const cJSON *at = cJSON_IsObject(object) ? object->child : NULL; at; at = at->next) {
         const cs_json_place place = {.up = up, .key = at->string};
-        const bool rate = ends_with(at->string, "bandwidth") || ends_with(at->string, "bandwidths");
-        const char *unit = rate ? "B/s" : is_size(at->string) ? "B" : NULL;
+        const char *unit = is_rate(at->string) ? "B/s" : is_size(at->string) ? "B" : NULL;
         if (unit && cJSON_IsArray(at))
             warn_bare(at->child, unit, &place, warnings);
         else if (unit)
