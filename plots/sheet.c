@@ -498,18 +498,13 @@ static cs_status open_files(cs_sheet *sheet, cs_error *error)
     return status;
 }
 
-static bool is_from(const cs_reader *reader, const char *origin)
-{
-    return reader->origin && strcmp(reader->origin, origin) == 0;
-}
-
 cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
                         cs_reader *measured, cs_gnuplot *job, cs_error *error)
 {
     *sheet = empty_sheet(options, reader, job);
     sheet->measured = measured;
-    sheet->side_by_side = measured && (is_from(reader, CS_RESULTS_MEASURED) ||
-                                       is_from(measured, CS_RESULTS_SIMULATED));
+    sheet->side_by_side = measured && (cs_reader_is_from(reader, CS_RESULTS_MEASURED) ||
+                                       cs_reader_is_from(measured, CS_RESULTS_SIMULATED));
     cs_status status = choose_devices(sheet, error);
     if (status == CS_OK)
         status = cs_reader_out_of_memory(reader, &sheet->out_of_memory[0], error);

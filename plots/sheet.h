@@ -10,7 +10,7 @@
 
 #include "plots/gnuplot.h"
 #include "plots/plot.h"
-#include "plots/reader.h"
+#include "sim/trace/results-reader.h"
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 #include "plots/viewer.h"
 
-#include "plots/reader.h"
 #include "plots/sheet.h"
 #include "sim/base/file.h"
+#include "sim/trace/results-reader.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 """Checks how the tree is laid out: check-folders.py SOURCE_ROOT
 
 - who includes whom, against the table of folders in CONTRIBUTING.md
+- no circle of folders in that table
 - no meson.build compiles what stands in another folder
 - no file name twice, so that a name alone says which file is meant
 - no type of ours in two headers, so that a name alone says which type is meant
@@ -104,6 +105,20 @@ def check_table(root, table):
                 yield f'CONTRIBUTING.md: the table names {name}, which does not exist'
 
 
+def check_circles(table):
+    """Takes away, again and again, the folders that include none of those that are left. What may
+    include everything is nobody's to include."""
+    left = {folder: {name if name in table else folder_of(name, table) for name in allowed} - {folder}
+            for folder, allowed in table.items() if allowed != set(table)}
+    while left:
+        free = [folder for folder, needed in left.items() if not needed & set(left)]
+        if not free:
+            yield f'CONTRIBUTING.md: there is a circle among {", ".join(left)}'
+            return
+        for folder in free:
+            del left[folder]
+
+
 def check_names(paths):
     places = collections.defaultdict(list)
     for path in paths:
@@ -192,7 +207,8 @@ def check_root(root):
 def main(root):
     paths = list(files_of(root))
     table = read_table(root)
-    wrong = [*check_table(root, table), *check_includes(root, paths, table), *check_names(paths),
+    wrong = [*check_table(root, table), *check_circles(table),
+             *check_includes(root, paths, table), *check_names(paths),
              *check_types(root, paths), *check_compiled(root, paths),
              *check_unfinished(root, paths), *check_wired(root, paths), *check_root(root)]
     print('\n'.join(wrong) or f'{len(paths)} files, {len(table)} folders: all is in its place')

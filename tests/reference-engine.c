@@ -1,6 +1,7 @@
 #include "tests/reference-engine.h"
 
 #include "sim/base/vector.h"
+#include "topologies/route.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -815,11 +816,12 @@ static cs_status find_route(reference *run, uint32_t task)
     for (uint32_t i = 0; i < length; i++)
         if (isfinite(run->platform->links[record->links[i]].bandwidth))
             record->links[record->n_links++] = record->links[i];
-    const cs_status status = cs_platform_path(run->platform, cls->device, cls->peer,
-                                              &record->latency, &record->least, run->error);
-    if (status == CS_OK && !cs_time_add(record->latency, cls->duration, &record->latency))
-        return cs_error_add(run->error, CS_OVERFLOW, "a transfer takes too long");
-    return status;
+    cs_route route;
+    CS_TRY(cs_route_find(run->platform, cls->device, cls->peer, NULL, &route, run->error));
+    record->least = route.bandwidth;
+    return cs_time_add(route.latency, cls->duration, &record->latency)
+               ? CS_OK
+               : cs_error_add(run->error, CS_OVERFLOW, "a transfer takes too long");
 }
 
 static cs_status set_up_tasks(reference *run)

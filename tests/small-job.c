@@ -3,6 +3,7 @@
 #include "sim/engine/engine.h"
 #include "sim/lower/lower.h"
 #include "tests/listed-formula.h"
+#include "topologies/route.h"
 #include "topologies/topology.h"
 
 #include <assert.h>
@@ -64,45 +65,17 @@ static cs_status make_plan(small_run *run, const small_job *given, cs_layout lay
     return status;
 }
 
-/* Marks the links between two devices; false when one of them was marked before. */
-static bool take_links(const cs_platform *platform, uint32_t from, uint32_t to, bool *taken)
-{
-    uint32_t *route = malloc(((size_t)platform->longest_route + 1) * sizeof(*route));
-    assert(route);
-    uint32_t n = platform->route(platform, from, to, route);
-    bool all_free = true;
-    for (uint32_t i = 0; i < n; i++) {
-        all_free &= !taken[route[i]];
-        taken[route[i]] = true;
-    }
-    free(route);
-    return all_free;
-}
-
 /* A lone message between neighbours in a ring over the devices, as cs_job wants it. */
 static cs_status measure_messages(small_run *run, cs_error *error)
 {
     cs_job *job = &run->job;
-    bool *taken = calloc((size_t)run->platform.n_links + 1, sizeof(*taken));
-    if (!taken)
-        return cs_error_no_memory(error);
-    cs_status status = CS_OK;
-    job->bandwidth = INFINITY;
-    job->equal_messages = true;
-    for (uint32_t d = 0; job->n_devices > 1 && d < job->n_devices && status == CS_OK; d++) {
-        cs_time latency = 0;
-        double bandwidth = 0;
-        uint32_t next = (d + 1) % job->n_devices;
-        status = cs_platform_path(&run->platform, d, next, &latency, &bandwidth, error);
-        if (d > 0 && (latency != job->latency || bandwidth != job->bandwidth))
-            job->equal_messages = false;
-        job->equal_messages &= take_links(&run->platform, d, next, taken);
-        job->latency = latency;
-        job->bandwidth = bandwidth;
-    }
-    job->bandwidth /= run->platform.phi;
-    free(taken);
-    return status;
+    cs_messages ring;
+    CS_TRY(cs_messages_init_ring(&ring, &run->platform, job->n_devices, error));
+    job->latency = ring.latency;
+    job->bandwidth = ring.bandwidth / run->platform.phi;
+    job->equal_messages = cs_messages_are_equal(&ring);
+    cs_messages_finish(&ring);
+    return CS_OK;
 }
 
 static cs_status make_job(small_run *run, const small_job *given, cs_error *error)

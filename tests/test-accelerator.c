@@ -1,5 +1,5 @@
 /* Devices, precisions and the times that follow from them. */
-#include "sim/workload/workload.h"
+#include "sim/scenario/workload.h"
 
 #include "tests/expect.h"
 

@@ -1,5 +1,5 @@
 /* Estimates against profiles, kind by kind. */
-#include "sim/workload/compare.h"
+#include "sim/workload/foreign/pipedream-compare.h"
 #include "sim/workload/zoo/zoo.h"
 
 #include "sim/base/file.h"

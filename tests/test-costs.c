@@ -2,6 +2,7 @@
 #include "calib/costs.h"
 #include "sim/lower/lower.h"
 #include "sim/scenario/scenario.h"
+#include "topologies/route.h"
 
 #include "expect.h"
 #include "run-scenario.h"
@@ -124,7 +125,8 @@ static const struct {
     {"version", "{\"schema_version\": 2, \"sources\": []}", "/schema_version: must be"},
     {"no sources", "{\"schema_version\": 1}", "missing key \"sources\""},
     {"unknown key", HEAD ", \"speed\": 1}", "unknown key \"speed\""},
-    {"not a list", HEAD ", \"compute\": {}}", "/compute: must be an array"},
+    {"not a list", HEAD ", \"compute\": {}}",
+     "/compute: must be a list, such as [{\"op\": ...}, ...] (got an object)"},
     {"no time", HEAD ", \"compute\": [{\"op\": \"x\", \"source\": 0}]}",
      "/compute/0: must have one of \"forward\""},
     {"source",
@@ -138,7 +140,7 @@ static const struct {
      HEAD
      ", \"compute\": [{\"op\": \"x\", \"forward\": {\"median_s\": 1, \"low_s\": 1, \"high_s\": 1, "
      "\"samples\": 1, \"source\": 1}, \"source\": 0}]}",
-     "/compute/0/forward/source: must be a position in /sources (got 1)"},
+     "/compute/0/forward/source: must be a position in /sources, below 1 (got 1)"},
     {"memory twice",
      HEAD
      ", \"memory\": [{\"network\": \"x\", \"peak_bytes\": 1, \"held_bytes\": 1, \"source\": 0}, "
@@ -153,7 +155,7 @@ static const struct {
      HEAD ", \"compute\": [{\"op\": \"x\", \"forward\": " TIMING("-1") ", \"source\": 0}]}",
      "/compute/0/forward/median_s: must be"},
     {"no regimes", HEAD ", \"network\": [" NETWORK("send", "node", "2", "") "]}",
-     "/network/0/regimes: must be an array with at least one regime"},
+     "/network/0/regimes: must have from 1 to 64 entries (got 0)"},
     {"first regime",
      HEAD ", \"network\": [" NETWORK("send", "node", "2", REGIME("8", "1", "1")) "]}",
      "/network/0/regimes/0/from_bytes: must be 0 in the first regime"},
@@ -171,7 +173,7 @@ static const struct {
     {"half an interval",
      HEAD ", \"bandwidths\": [{\"kind\": \"peer\", \"bytes_per_s\": {\"value\": 1, \"low\": 1}, "
           "\"samples\": 3, \"source\": 0}]}",
-     "/bandwidths/0/bytes_per_s: missing key \"high\""},
+     "/bandwidths/0/bytes_per_s: must have both \"low\" and \"high\", or neither"},
     {"collective",
      HEAD ", \"network\": [" NETWORK("alltoall", "node", "2", REGIME("0", "1", "1")) "]}",
      "/network/0/collective: "},
@@ -410,8 +412,7 @@ static void test_links(void **state)
 {
     (void)state;
     cs_scenario scenario;
-    cs_time latency;
-    double bandwidth;
+    cs_route route;
     cs_error error;
     static const char text[] =
         "{\"schema_version\": 1, \"model\": {\"uniform\": {\"layers\": 4, \"forward\": 1, "
@@ -423,10 +424,9 @@ static void test_links(void **state)
             REGIME("0", "3e-6", "1e-9") ", " REGIME("4096", "9e-6", "5e-11")) "]") "}";
     load(text, &scenario);
     cs_error_init(&error);
-    assert_int_equal(cs_platform_path(&scenario.platform, 0, 1, &latency, &bandwidth, &error),
-                     CS_OK);
-    expect_int("latency", 3000000, latency);
-    expect_double("bandwidth", 1 / 5e-11, bandwidth);
+    assert_int_equal(cs_route_find(&scenario.platform, 0, 1, NULL, &route, &error), CS_OK);
+    expect_int("latency", 3000000, route.latency);
+    expect_double("bandwidth", 1 / 5e-11, route.bandwidth);
     cs_scenario_finish(&scenario);
 }
 

@@ -1,5 +1,5 @@
 /* config.json of transformers: parameters against the published ones. */
-#include "sim/workload/huggingface.h"
+#include "sim/workload/foreign/huggingface.h"
 #include "sim/workload/net-model.h"
 
 #include "tests/expect.h"

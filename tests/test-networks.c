@@ -1,5 +1,6 @@
 /* The topologies of clusters and nodes: routes, bandwidths and sizes against values by hand. */
 #include "tests/expect.h"
+#include "topologies/route.h"
 #include "topologies/topology.h"
 
 #include <math.h>
@@ -187,15 +188,13 @@ static void test_paths(void **state)
         const path_row *row = &path_rows[i];
         cs_platform platform = build(row->platform, row->n_devices);
         char name[512];
-        cs_time latency;
-        double bandwidth;
+        cs_route route;
         snprintf(name, sizeof(name), "%s, %" PRIu32 " to %" PRIu32, row->platform, row->source,
                  row->target);
-        assert_int_equal(
-            cs_platform_path(&platform, row->source, row->target, &latency, &bandwidth, NULL),
-            CS_OK);
-        expect_double(name, row->bandwidth, bandwidth);
-        expect_int(name, row->latency, latency);
+        assert_int_equal(cs_route_find(&platform, row->source, row->target, NULL, &route, NULL),
+                         CS_OK);
+        expect_double(name, row->bandwidth, route.bandwidth);
+        expect_int(name, row->latency, route.latency);
         cs_platform_finish(&platform);
     }
 }

@@ -1,7 +1,7 @@
 /* Plots: what the reader refuses, what gnuplot is given, and that pictures are whole. */
 #include "plots/plot.h"
-#include "plots/reader.h"
 #include "sim/analysis/store.h"
+#include "sim/trace/results-reader.h"
 #include "sim/trace/results.h"
 
 #include "tests/expect.h"

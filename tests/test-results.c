@@ -1,7 +1,7 @@
 /* Results files: the schema, by values derived by hand, by other programs, and by walking the file. */
-#include "plots/reader.h"
 #include "sim/analysis/store.h"
 #include "sim/base/file.h"
+#include "sim/trace/results-reader.h"
 #include "sim/trace/results.h"
 
 #include "tests/expect.h"

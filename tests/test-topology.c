@@ -1,5 +1,6 @@
 /* Platforms: links, routes and paths of every topology, against values derived by hand. */
 #include "tests/expect.h"
+#include "topologies/route.h"
 #include "topologies/topology.h"
 
 #include <inttypes.h>
@@ -295,14 +296,12 @@ static void test_paths(void **state)
     for (size_t i = 0; i < sizeof(path_rows) / sizeof(path_rows[0]); i++) {
         const path_row *row = &path_rows[i];
         cs_platform platform = build(row->topology, row->params, row->n_devices);
-        cs_time latency = -1;
-        double bandwidth = -1;
-        assert_int_equal(
-            cs_platform_path(&platform, row->source, row->target, &latency, &bandwidth, NULL),
-            CS_OK);
-        if (latency != row->latency || bandwidth != row->bandwidth)
+        cs_route route;
+        assert_int_equal(cs_route_find(&platform, row->source, row->target, NULL, &route, NULL),
+                         CS_OK);
+        if (route.latency != row->latency || route.bandwidth != row->bandwidth)
             fail_msg("row %zu, %s: got %" PRId64 " ps and %g bytes/s, not %" PRId64 " and %g", i,
-                     row->topology, latency, bandwidth, row->latency, row->bandwidth);
+                     row->topology, route.latency, route.bandwidth, row->latency, row->bandwidth);
         cs_platform_finish(&platform);
     }
 }
@@ -316,15 +315,81 @@ static void test_path_overflow(void **state)
         platform.links[link].latency = INT64_C(1) << 62;
     cs_error error;
     cs_error_init(&error);
-    cs_time latency = -1;
-    double bandwidth = -1;
-    assert_int_equal(cs_platform_path(&platform, 0, 1, &latency, &bandwidth, &error), CS_OK);
-    assert_int_equal(latency, INT64_C(1) << 62);
-    latency = -1;
-    assert_int_equal(cs_platform_path(&platform, 0, 2, &latency, &bandwidth, &error), CS_OVERFLOW);
-    assert_int_equal(latency, -1);
+    cs_route route;
+    assert_int_equal(cs_route_find(&platform, 0, 1, NULL, &route, &error), CS_OK);
+    assert_int_equal(route.latency, INT64_C(1) << 62);
+    route.latency = -1;
+    assert_int_equal(cs_route_find(&platform, 0, 2, NULL, &route, &error), CS_OVERFLOW);
+    assert_int_equal(route.latency, -1);
     assert_non_null(strstr(error.text, "link \"gpu1 to gpu2\""));
     cs_platform_finish(&platform);
+}
+
+/* Messages at once on a ring of four, each link of 1 us: a message of two hops takes two of the links
+ * d to d + 1, up. Equal are those that are alike and share no link, or whose links are not shared out.
+ */
+static void test_messages(void **state)
+{
+    (void)state;
+    static const struct messages_row {
+        const char *name;
+        uint32_t n;
+        struct {
+            uint32_t source, target;
+            uint64_t user;
+        } messages[4];
+        bool alike, apart, equal_if_free, equal_if_shared;
+    } rows[] = {
+        {"none", 0, {{0}}, true, true, true, true},
+        {"around the ring",
+         4,
+         {{0, 1, 0}, {1, 2, 1}, {2, 3, 2}, {3, 0, 3}},
+         true,
+         true,
+         true,
+         true},
+        {"both ways", 2, {{0, 1, 7}, {1, 0, 8}}, true, true, true, true},
+        {"two hops, both over 1 to 2", 2, {{0, 2, 0}, {1, 3, 1}}, true, false, true, false},
+        {"the same of one user", 2, {{0, 2, 5}, {1, 3, 5}}, true, true, true, true},
+        {"two hops and one hop apart", 2, {{0, 2, 0}, {2, 3, 1}}, false, true, false, false},
+        {"two hops and one hop of them", 2, {{0, 2, 0}, {1, 2, 1}}, false, false, false, false},
+    };
+    cs_platform platform = build("ring", "{\"bandwidth\": 1e9, \"latency\": 1e-6}", 4);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct messages_row *row = &rows[i];
+        cs_messages all;
+        assert_int_equal(cs_messages_init(&all, &platform, NULL), CS_OK);
+        for (uint32_t m = 0; m < row->n; m++)
+            assert_int_equal(cs_messages_add(&all, row->messages[m].source, row->messages[m].target,
+                                             row->messages[m].user, NULL),
+                             CS_OK);
+        expect_int(row->name, row->alike, all.alike);
+        expect_int(row->name, row->apart, all.apart);
+        platform.sharing = CS_SHARING_NONE;
+        expect_int(row->name, row->equal_if_free, cs_messages_are_equal(&all));
+        platform.sharing = CS_SHARING_MAX_MIN;
+        expect_int(row->name, row->equal_if_shared, cs_messages_are_equal(&all));
+        cs_messages_finish(&all);
+    }
+    cs_platform_finish(&platform);
+}
+
+/* A message to the next device takes 1 us and a link of its own, whatever the size of the ring. */
+static void test_messages_in_a_ring(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 5; n++) {
+        cs_platform platform = build("ring", "{\"bandwidth\": 1e9, \"latency\": 1e-6}", n);
+        cs_messages all;
+        platform.sharing = CS_SHARING_MAX_MIN;
+        assert_int_equal(cs_messages_init_ring(&all, &platform, n, NULL), CS_OK);
+        expect_int("messages", n, all.n);
+        expect_int("latency", 1000000, all.latency);
+        expect_double("bandwidth", 1e9, all.bandwidth);
+        assert_true(cs_messages_are_equal(&all));
+        cs_messages_finish(&all);
+        cs_platform_finish(&platform);
+    }
 }
 
 /* ---- Errors ---- */
@@ -453,6 +518,8 @@ int main(void)
         cmocka_unit_test(test_number_of_links),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_path_overflow),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_messages_in_a_ring),
         cmocka_unit_test(test_defaults_of_a_platform),
         cmocka_unit_test(test_wrong_numbers_of_devices),
         cmocka_unit_test(test_wrong_params),

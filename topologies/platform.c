@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,38 +231,5 @@ cs_status cs_platform_star(cs_platform *platform, double bandwidth, cs_time late
             status =
                 cs_platform_link(platform, cs_star_down(device), hub, device, bandwidth, 0, error);
     }
-    return status;
-}
-
-static cs_status add_up(const cs_platform *platform, const uint32_t *route, uint32_t length,
-                        cs_time *latency, double *bandwidth, cs_error *error)
-{
-    cs_time sum = 0;
-    double least = INFINITY;
-    for (uint32_t i = 0; i < length; i++) {
-        const cs_link *link = &platform->links[route[i]];
-        if (!cs_time_add(sum, link->latency, &sum))
-            return cs_error_add(error, CS_OVERFLOW,
-                                "topology %s: the latencies of a route with link \"%s\" add up to "
-                                "more than 2^63 ps",
-                                platform->topology, link->name);
-        least = fmin(least, link->bandwidth);
-    }
-    *latency = sum;
-    *bandwidth = least;
-    return CS_OK;
-}
-
-cs_status cs_platform_path(const cs_platform *platform, uint32_t source, uint32_t target,
-                           cs_time *latency, double *bandwidth, cs_error *error)
-{
-    assert(source < platform->n_devices && target < platform->n_devices);
-    uint32_t *route = malloc(((size_t)platform->longest_route + 1) * sizeof(*route));
-    if (!route)
-        return cs_error_no_memory(error);
-    const uint32_t length = platform->route(platform, source, target, route);
-    assert(length <= platform->longest_route);
-    const cs_status status = add_up(platform, route, length, latency, bandwidth, error);
-    free(route);
     return status;
 }

@@ -163,10 +163,4 @@ const char *cs_sharing_text(const cs_platform *platform, char text[CS_SHARING_TE
 
 const char *cs_vertex_kind_name(cs_vertex_kind kind);
 
-/* Sum of latencies, and smallest bandwidth (infinity for an empty route), of the route between two
- * devices: the time of a lone transfer is latency + bytes / bandwidth. CS_OVERFLOW. */
-CS_MUST_CHECK cs_status cs_platform_path(const cs_platform *platform, uint32_t source,
-                                         uint32_t target, cs_time *latency, double *bandwidth,
-                                         cs_error *error);
-
 #endif

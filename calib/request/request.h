@@ -12,7 +12,7 @@
 
 #include "sim/base/field.h"
 #include "sim/base/time.h"
-#include "sim/workload/workload.h"
+#include "sim/scenario/workload.h"
 
 enum { CS_REQUEST_PROCESSES_MAX = 1024, CS_REQUEST_RUNS_MAX = 1000 };
 

@@ -3,8 +3,8 @@
 #include "sim/base/units.h"
 #include "sim/cli/import-costs.h"
 #include "sim/cli/output-name.h"
-#include "sim/workload/pipedream.h"
-#include "sim/workload/torch-trace.h"
+#include "sim/workload/foreign/pipedream.h"
+#include "sim/workload/foreign/torch-trace.h"
 
 #include <stdlib.h>
 #include <string.h>

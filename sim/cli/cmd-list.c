@@ -7,7 +7,7 @@
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/sweep-fields.h"
 #include "sim/cli/wrap.h"
-#include "sim/workload/workload.h"
+#include "sim/scenario/workload.h"
 #include "sim/workload/zoo/zoo.h"
 
 #include <string.h>

@@ -5,9 +5,9 @@
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/workload-option.h"
-#include "sim/workload/compare.h"
+#include "sim/scenario/workload.h"
+#include "sim/workload/foreign/pipedream-compare.h"
 #include "sim/workload/net-json.h"
-#include "sim/workload/workload.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "schedules/plan/replication.h"
 #include "sim/base/units.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/workload/pipedream-prefixes.h"
+#include "sim/workload/foreign/pipedream-prefixes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "sim/compare/compare-runs.h"
 
-#include "plots/reader.h"
 #include "sim/compare/json-differences.h"
 #include "sim/graph/graph.h"
+#include "sim/trace/results-reader.h"
 #include "sim/trace/results-schema.h"
 
 #include <math.h>
@@ -298,17 +298,12 @@ static cs_status compare_categories(pair *p, cs_compared_run *to, cs_error *erro
 
 /* ---- where the files come from ---- */
 
-static bool is_from(const cs_reader *reader, const char *origin)
-{
-    return reader->origin && strcmp(reader->origin, origin) == 0;
-}
-
 /* Files that do not say are a prediction and a measurement. */
 static cs_status take_origins(const pair *p, cs_compared_run *to, cs_error *error)
 {
     const cs_reader *first = &p->readers[0], *second = &p->readers[1];
-    const bool measured = is_from(first, CS_RESULTS_MEASURED);
-    const bool simulated = is_from(second, CS_RESULTS_SIMULATED);
+    const bool measured = cs_reader_is_from(first, CS_RESULTS_MEASURED);
+    const bool simulated = cs_reader_is_from(second, CS_RESULTS_SIMULATED);
     if (measured && simulated)
         return cs_error_add(
             error, CS_INVALID,

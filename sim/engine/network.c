@@ -1,6 +1,7 @@
 #include "sim/engine/network.h"
 
 #include "sim/base/vector.h"
+#include "topologies/route.h"
 
 #include <assert.h>
 #include <math.h>
@@ -90,67 +91,52 @@ static bool add(id_list *list, uint32_t id)
 
 /* ---- routes ---- */
 
-static bool competes(const cs_platform *platform, const route *way)
+static cs_status find_delivery(const cs_platform *platform, const route *way, const cs_route *found,
+                               cs_pair ends, cs_delivery *delivery, cs_error *error)
 {
-    return way->bytes > 0 && way->n_finite > 0 && platform->sharing != CS_SHARING_NONE &&
-           platform->sharing != CS_SHARING_PHI;
-}
-
-static cs_status find_delivery(const cs_platform *platform, const route *way, cs_pair ends,
-                               cs_delivery *delivery, cs_error *error)
-{
-    cs_time delay, bytes_time = 0;
-    double bandwidth;
-    cs_status status =
-        cs_platform_path(platform, ends.source, ends.target, &delay, &bandwidth, error);
-    if (status != CS_OK)
-        return status;
-    delivery->competes = competes(platform, way);
+    cs_time bytes_time = 0;
+    delivery->competes = way->bytes > 0 && way->n_finite > 0 && cs_links_are_contended(platform);
     double bytes = (double)way->bytes;
     if (platform->sharing == CS_SHARING_PHI)
         bytes *= platform->phi;
-    if ((!delivery->competes && !cs_time_transfer(bytes, bandwidth, &bytes_time)) ||
-        !cs_time_add(delay, bytes_time, &delivery->delay))
+    if ((!delivery->competes && !cs_time_transfer(bytes, found->bandwidth, &bytes_time)) ||
+        !cs_time_add(found->latency, bytes_time, &delivery->delay))
         return cs_error_add(
             error, CS_OVERFLOW,
             "a transfer of %lld bytes from device %u to device %u, at %.4g bytes/s, "
             "takes 2^63 ps (106 days) or more",
-            (long long)way->bytes, ends.source, ends.target, bandwidth);
+            (long long)way->bytes, ends.source, ends.target, found->bandwidth);
     return CS_OK;
 }
 
-static bool find_route(cs_network *network, const cs_platform *platform, cs_pair ends,
-                       int64_t bytes, route *way)
+/* Those of finite bandwidth come first. */
+static void order_links(const cs_platform *platform, uint32_t *links, route *way)
 {
-    *way = (route){.first = network->n_route_links, .bandwidth = INFINITY, .bytes = bytes};
-    if (!cs_vector_reserve((void **)&network->route_links, &network->cap_route_links,
-                           (uint64_t)way->first + platform->longest_route,
-                           sizeof(*network->route_links)))
-        return false;
-    if (platform->longest_route == 0)
-        return true; /* a platform without links */
-    uint32_t *links = network->route_links + way->first;
-    way->n = platform->route(platform, ends.source, ends.target, links);
-    network->n_route_links += way->n;
     for (uint32_t i = 0; i < way->n; i++) {
-        double bandwidth = platform->links[links[i]].bandwidth;
-        if (!isfinite(bandwidth))
+        const uint32_t link = links[i];
+        if (!isfinite(platform->links[link].bandwidth))
             continue;
-        way->bandwidth = fmin(way->bandwidth, bandwidth);
-        uint32_t link = links[i];
         links[i] = links[way->n_finite];
         links[way->n_finite++] = link;
     }
-    return true;
 }
 
 static cs_status find_way(cs_network *network, const cs_platform *platform, uint32_t cls,
                           cs_pair ends, int64_t bytes, cs_delivery *deliveries, cs_error *error)
 {
     route *way = &network->routes[cls];
-    return find_route(network, platform, ends, bytes, way)
-               ? find_delivery(platform, way, ends, &deliveries[cls], error)
-               : cs_error_no_memory(error);
+    const uint32_t first = network->n_route_links;
+    if (!cs_vector_reserve((void **)&network->route_links, &network->cap_route_links,
+                           first + UINT64_C(1) + platform->longest_route,
+                           sizeof(*network->route_links)))
+        return cs_error_no_memory(error);
+    uint32_t *links = network->route_links + first;
+    cs_route found;
+    CS_TRY(cs_route_find(platform, ends.source, ends.target, links, &found, error));
+    *way = (route){.first = first, .n = found.n, .bandwidth = found.bandwidth, .bytes = bytes};
+    network->n_route_links += found.n;
+    order_links(platform, links, way);
+    return find_delivery(platform, way, &found, ends, &deliveries[cls], error);
 }
 
 static cs_status find_ways(cs_network *network, const cs_network_load *load,

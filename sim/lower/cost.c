@@ -1,6 +1,7 @@
 #include "sim/lower/cost.h"
 
 #include "sim/base/vector.h"
+#include "topologies/route.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,69 +41,67 @@ typedef struct account {
 
 /* ---- one round ---- */
 
-static bool add_links(account *a, flow *of, uint32_t n, bool competes)
+/* The links of a route on which the message meets others. */
+static bool add_links(account *a, flow *of, const cs_route *route)
 {
-    const cs_link *links = a->platform->links;
+    const uint32_t n = route->n;
     if (!cs_vector_reserve((void **)&a->links, &a->cap_links, (uint64_t)a->n_links + n,
                            sizeof(*a->links)) ||
         !cs_vector_reserve((void **)&a->used, &a->cap_used, (uint64_t)a->n_used + n,
                            sizeof(*a->used)))
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        const cs_link *link = &links[a->way[i]];
-        if (!cs_time_add(of->latency, link->latency, &of->latency))
-            a->status = CS_OVERFLOW;
-        if (!competes || !isfinite(link->bandwidth))
+        const uint32_t link = route->links[i];
+        if (!isfinite(a->platform->links[link].bandwidth))
             continue;
-        of->bandwidth = fmin(of->bandwidth, link->bandwidth);
-        a->links[a->n_links++] = a->way[i];
-        if (a->crowd[a->way[i]]++ == 0)
-            a->used[a->n_used++] = a->way[i];
+        a->links[a->n_links++] = link;
+        if (a->crowd[link]++ == 0)
+            a->used[a->n_used++] = link;
         of->n++;
     }
     return true;
 }
 
 static cs_level level_of(const cs_platform *platform, uint32_t from, uint32_t to,
-                         const uint32_t *way, uint32_t n)
+                         const cs_route *route)
 {
     const uint32_t node = platform->node_devices, rack = platform->rack_devices;
     bool peers = true;
-    for (uint32_t i = 0; i < n; i++)
-        peers = peers && platform->links[way[i]].peer;
+    for (uint32_t i = 0; i < route->n; i++)
+        peers = peers && platform->links[route->links[i]].peer;
     if (node == 0 ? rack == 0 : from / node == to / node)
         return peers ? CS_LEVEL_GPU_PAIR : CS_LEVEL_NODE;
     return rack == 0 || from / rack == to / rack ? CS_LEVEL_RACK : CS_LEVEL_SYSTEM;
 }
 
 /* In place of the latency and the bandwidth of the route, those of its level if they are given. */
-static void take_level(const account *a, const message *of, uint32_t n, flow *out)
+static void take_level(const account *a, const message *of, const cs_route *route, flow *out)
 {
     const uint32_t from = a->devices[of->from], to = a->devices[of->to];
-    const cs_alpha_beta *given = &a->levels[level_of(a->platform, from, to, a->way, n)];
+    const cs_alpha_beta *given = &a->levels[level_of(a->platform, from, to, route)];
     if (given->bandwidth > 0) {
         out->latency = given->alpha;
         out->bandwidth = given->bandwidth;
     }
 }
 
-static bool find_flows(account *a)
+static cs_status find_flows(account *a)
 {
     a->n_links = a->n_used = 0;
     if (!cs_vector_reserve((void **)&a->flows, &a->cap_flows, a->n_now, sizeof(*a->flows)))
-        return false;
+        return CS_NO_MEMORY;
     for (uint32_t i = 0; i < a->n_now; i++) {
         flow *of = &a->flows[i];
-        *of = (flow){.first = a->n_links, .bandwidth = INFINITY};
         const uint32_t from = a->devices[a->now[i].from], to = a->devices[a->now[i].to];
-        const uint32_t n =
-            a->platform->n_links > 0 ? a->platform->route(a->platform, from, to, a->way) : 0;
-        if (!add_links(a, of, n, a->now[i].bytes > 0))
-            return false;
+        cs_route route;
+        CS_TRY(cs_route_find(a->platform, from, to, a->way, &route, NULL));
+        *of = (flow){.first = a->n_links, .latency = route.latency, .bandwidth = route.bandwidth};
+        if (a->now[i].bytes > 0 && !add_links(a, of, &route))
+            return CS_NO_MEMORY;
         if (a->levels)
-            take_level(a, &a->now[i], n, of);
+            take_level(a, &a->now[i], &route, of);
     }
-    return true;
+    return CS_OK;
 }
 
 static void count_rates(account *a)
@@ -247,14 +246,13 @@ static void close_round(account *a)
     if (a->status != CS_OK || a->n_now == 0)
         return;
     if (!same_as_before(a)) {
-        if (!find_flows(a)) {
-            a->status = CS_NO_MEMORY;
+        a->status = find_flows(a);
+        if (a->status != CS_OK)
             return;
-        }
         set_rates(a);
         for (uint32_t i = 0; i < a->n_used; i++)
             a->crowd[a->used[i]] = 0;
-        if (a->status == CS_OK && !slowest(a))
+        if (!slowest(a))
             a->status = CS_OVERFLOW;
         message *swap = a->before;
         const uint32_t capacity = a->cap_before;

@@ -1,6 +1,7 @@
 #include "sim/lower/plan-collective.h"
 
 #include "sim/lower/cost.h"
+#include "topologies/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,40 +16,30 @@ void cs_way_finish(cs_way *way)
 
 /* ---- order of the ranks ---- */
 
-/* How near two devices are: fewer links first, then wider ones. */
-typedef struct nearness {
-    uint32_t links;
-    double bandwidth;
-} nearness;
-
-static nearness measure(const cs_platform *platform, uint32_t from, uint32_t to, uint32_t *way)
+/* Fewer links are nearer, then wider ones. */
+static bool is_nearer(const cs_route *a, const cs_route *b)
 {
-    nearness made = {.links = platform->route(platform, from, to, way), .bandwidth = 0};
-    for (uint32_t i = 0; i < made.links; i++) {
-        const double rate = platform->links[way[i]].bandwidth;
-        made.bandwidth = i == 0 || rate < made.bandwidth ? rate : made.bandwidth;
-    }
-    return made;
+    return a->n != b->n ? a->n < b->n : a->bandwidth > b->bandwidth;
 }
 
 /* From rank 0 on to the nearest rank that is not there yet, of equally near ones the one with the
  * lowest device: what shares a switch, a node, a rack comes together, so that a ring leaves each of
  * them once. O(n^2) routes. */
-static bool find_order(const cs_platform *platform, const uint32_t *given, uint32_t n,
-                       uint32_t *order)
+static cs_status find_order(const cs_platform *platform, const uint32_t *given, uint32_t n,
+                            uint32_t *order, cs_error *error)
 {
-    uint32_t *way = malloc(((size_t)platform->longest_route + 1) * sizeof(*way));
+    uint32_t *links = malloc(((size_t)platform->longest_route + 1) * sizeof(*links));
+    cs_status status = links ? CS_OK : cs_error_no_memory(error);
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
-    for (uint32_t i = 1; i < n && way; i++) {
+    for (uint32_t i = 1; i < n && status == CS_OK; i++) {
         uint32_t best = i;
-        nearness least = {.links = UINT32_MAX};
-        for (uint32_t k = i; k < n; k++) {
-            const nearness of = measure(platform, given[order[i - 1]], given[order[k]], way);
-            const bool equal = of.links == least.links && of.bandwidth == least.bandwidth;
-            if (of.links > least.links ||
-                (of.links == least.links && of.bandwidth < least.bandwidth) ||
-                (equal && given[order[k]] > given[order[best]]))
+        cs_route least = {.n = UINT32_MAX}, of = {0};
+        for (uint32_t k = i; k < n && status == CS_OK; k++) {
+            status =
+                cs_route_find(platform, given[order[i - 1]], given[order[k]], links, &of, error);
+            const bool equal = !is_nearer(&of, &least) && !is_nearer(&least, &of);
+            if (is_nearer(&least, &of) || (equal && given[order[k]] > given[order[best]]))
                 continue;
             least = of;
             best = k;
@@ -57,21 +48,20 @@ static bool find_order(const cs_platform *platform, const uint32_t *given, uint3
         order[i] = order[best];
         order[best] = swap;
     }
-    free(way);
-    return way != NULL;
+    free(links);
+    return status;
 }
 
 /* The same within each node: rings then follow the links between GPUs, as NCCL looks for them. */
-static bool find_order_in_nodes(const cs_platform *platform, const uint32_t *given, uint32_t n,
-                                uint32_t node_ranks, uint32_t *order)
+static cs_status find_order_in_nodes(const cs_platform *platform, const uint32_t *given, uint32_t n,
+                                     uint32_t node_ranks, uint32_t *order, cs_error *error)
 {
-    bool found = true;
-    for (uint32_t first = 0; first < n && found; first += node_ranks) {
-        found = find_order(platform, given + first, node_ranks, order + first);
+    for (uint32_t first = 0; first < n; first += node_ranks) {
+        CS_TRY(find_order(platform, given + first, node_ranks, order + first, error));
         for (uint32_t i = first; i < first + node_ranks; i++)
             order[i] += first;
     }
-    return found;
+    return CS_OK;
 }
 
 /* How many ranks share a node, when it is the same number in every node and they stand together. */
@@ -208,26 +198,25 @@ static cs_status choose(const cs_platform *platform, const cs_lower_options *opt
 }
 
 /* The ranks in the algorithm's order, and what it has to know of their nodes. */
-static bool order_ranks(const cs_platform *platform, const uint32_t *given,
-                        const cs_lower_options *options, cs_way *way)
+static cs_status order_ranks(const cs_platform *platform, const uint32_t *given,
+                             const cs_lower_options *options, cs_way *way, cs_error *error)
 {
     cs_collective *of = &way->collective;
-    bool found = true;
     for (uint32_t i = 0; i < of->n; i++)
         way->order[i] = i;
     if (options->order == CS_ORDER_FOUND)
-        found = find_order(platform, given, of->n, way->order);
-    for (uint32_t i = 0; i < of->n && found; i++)
+        CS_TRY(find_order(platform, given, of->n, way->order, error));
+    for (uint32_t i = 0; i < of->n; i++)
         way->devices[i] = given[way->order[i]];
-    of->node_ranks = found ? find_nodes(platform, way->devices, of->n) : 0;
+    of->node_ranks = find_nodes(platform, way->devices, of->n);
     if (options->fidelity != CS_FIDELITY_ALPHA_BETA) /* there a rank has one port */
         of->rings = count_nics(platform, way->devices, of->node_ranks);
     if (options->order != CS_ORDER_AUTO || of->rings < 2 || of->n == of->node_ranks)
-        return found;
-    found = find_order_in_nodes(platform, given, of->n, of->node_ranks, way->order);
-    for (uint32_t i = 0; i < of->n && found; i++)
+        return CS_OK;
+    CS_TRY(find_order_in_nodes(platform, given, of->n, of->node_ranks, way->order, error));
+    for (uint32_t i = 0; i < of->n; i++)
         way->devices[i] = given[way->order[i]];
-    return found;
+    return CS_OK;
 }
 
 cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_platform *platform,
@@ -239,11 +228,11 @@ cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_pla
                    .order = malloc(group.n * sizeof(*made.order)),
                    .devices = malloc(group.n * sizeof(*made.devices)),
                    .cost = -1};
-    if (!made.order || !made.devices || !order_ranks(platform, given, options, &made)) {
-        cs_way_finish(&made);
-        return cs_error_no_memory(error);
-    }
-    const cs_status status = choose(platform, options, &made, error);
+    cs_status status = made.order && made.devices
+                           ? order_ranks(platform, given, options, &made, error)
+                           : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = choose(platform, options, &made, error);
     if (status != CS_OK) {
         cs_way_finish(&made);
         return status;

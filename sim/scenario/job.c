@@ -1,108 +1,50 @@
 #include "schedules/ties.h"
 #include "sim/scenario/sections.h"
-
-#include <math.h>
-
-/* A lone message on a route, and whether it has all its links for itself. */
-typedef struct message {
-    cs_time latency;
-    double bandwidth;
-    bool alone;
-} message;
-
-/* Follows the route and marks its links as taken; false when the latencies do not fit. */
-static bool follow(const cs_platform *platform, uint32_t from, uint32_t to, uint32_t *route,
-                   bool *taken, message *out)
-{
-    *out = (message){.bandwidth = INFINITY, .alone = true};
-    uint32_t n = platform->route(platform, from, to, route);
-    for (uint32_t i = 0; i < n; i++) {
-        const cs_link *link = &platform->links[route[i]];
-        if (!cs_time_add(out->latency, link->latency, &out->latency))
-            return false;
-        out->bandwidth = fmin(out->bandwidth, link->bandwidth);
-        out->alone &= !taken[route[i]];
-        taken[route[i]] = true;
-    }
-    return true;
-}
-
-/* Transfers that can slow each other down. */
-static bool competes(const cs_platform *platform)
-{
-    return platform->sharing != CS_SHARING_NONE && platform->sharing != CS_SHARING_PHI;
-}
+#include "topologies/route.h"
 
 /* The time of a lone message between neighbours, around a ring over all devices, and whether it is
  * that of each of them when all are on the way at once. */
 static cs_status measure_messages(cs_scenario *scenario, cs_error *error)
 {
-    const cs_platform *platform = &scenario->platform;
     cs_job *job = &scenario->job;
-    cs_arena *arena = &scenario->arena;
-    bool *taken = cs_arena_alloc(arena, platform->n_links, sizeof(*taken));
-    uint32_t *route = cs_arena_alloc(arena, platform->longest_route, sizeof(*route));
-    if (!taken || !route)
-        return cs_error_no_memory(error);
-    message first = {.bandwidth = INFINITY}, one;
-    job->equal_messages = true;
-    for (uint32_t d = 0; job->n_devices > 1 && d < job->n_devices; d++) {
-        if (!follow(platform, d, (d + 1) % job->n_devices, route, taken, &one))
-            return cs_error_add(error, CS_OVERFLOW,
-                                "the latencies from device %u on exceed 2^63 ps", d);
-        first = d == 0 ? one : first;
-        job->equal_messages &= one.latency == first.latency && one.bandwidth == first.bandwidth &&
-                               (one.alone || !competes(platform));
-    }
-    job->latency = first.latency;
-    job->bandwidth = first.bandwidth / platform->phi;
+    cs_messages ring;
+    CS_TRY(cs_messages_init_ring(&ring, &scenario->platform, job->n_devices, error));
+    job->latency = ring.latency;
+    job->bandwidth = ring.bandwidth / scenario->platform.phi;
+    job->equal_messages = cs_messages_are_equal(&ring);
+    cs_messages_finish(&ring);
     return CS_OK;
 }
 
-/* Between the devices of a stage and of the next one: whether a message takes what the job's lone one
- * takes, both ways, and nobody else uses their links. `users` has a row per link: 1 + the lower and
- * the higher of the two devices whose link it is, 0 while it is nobody's. */
-static bool own_links(const cs_scenario *scenario, uint32_t stage, uint32_t *route, uint32_t *users)
+/* Adds the messages between the devices of a stage and of the next one, both ways. */
+static cs_status add_neighbours(const cs_plan *plan, uint32_t stage, cs_messages *messages,
+                                cs_error *error)
 {
-    const cs_platform *platform = &scenario->platform;
-    const cs_plan *plan = &scenario->plan;
-    uint32_t a = cs_plan_device(plan, stage);
-    uint32_t b = cs_plan_device(plan, stage + 1);
-    uint32_t low = a < b ? a : b, high = a < b ? b : a;
-    for (int back = 0; back < 2 && low < high; back++) {
-        uint32_t from = back ? high : low, to = back ? low : high;
-        uint32_t n = platform->route(platform, from, to, route);
-        cs_time latency = 0;
-        double bandwidth = INFINITY;
-        for (uint32_t i = 0; i < n; i++) {
-            const cs_link *link = &platform->links[route[i]];
-            uint32_t *user = &users[2 * (size_t)route[i]];
-            if (!cs_time_add(latency, link->latency, &latency) ||
-                (user[0] > 0 && (user[0] != low + 1 || user[1] != high + 1)))
-                return false;
-            user[0] = low + 1;
-            user[1] = high + 1;
-            bandwidth = fmin(bandwidth, link->bandwidth);
-        }
-        if (latency != scenario->job.latency ||
-            bandwidth / platform->phi != scenario->job.bandwidth)
-            return false;
-    }
-    return true;
+    const uint32_t a = cs_plan_device(plan, stage), b = cs_plan_device(plan, stage + 1);
+    const uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    const uint64_t pair = (uint64_t)low << 32 | high;
+    if (low == high)
+        return CS_OK;
+    CS_TRY(cs_messages_add(messages, low, high, pair, error));
+    return cs_messages_add(messages, high, low, pair, error);
 }
 
+/* Whether a message between the devices of neighbouring stages takes what the job's lone one takes,
+ * both ways, and nobody else uses their links. */
 static cs_status look_at_links(cs_scenario *scenario, cs_error *error)
 {
-    const cs_platform *platform = &scenario->platform;
-    cs_arena *arena = &scenario->arena;
-    uint32_t *users = cs_arena_alloc(arena, 2 * (size_t)platform->n_links, sizeof(*users));
-    uint32_t *route = cs_arena_alloc(arena, platform->longest_route, sizeof(*route));
-    if (!users || !route)
-        return cs_error_no_memory(error);
-    scenario->job.own_links = true;
-    for (uint32_t s = 0; s + 1 < scenario->plan.n_stages && scenario->job.own_links; s++)
-        scenario->job.own_links = own_links(scenario, s, route, users);
-    return CS_OK;
+    cs_job *job = &scenario->job;
+    cs_messages messages;
+    CS_TRY(cs_messages_init(&messages, &scenario->platform, error));
+    cs_status status = CS_OK;
+    for (uint32_t s = 0; s + 1 < scenario->plan.n_stages && status == CS_OK; s++)
+        status = add_neighbours(&scenario->plan, s, &messages, error);
+    const bool as_job =
+        messages.n == 0 || (messages.latency == job->latency &&
+                            messages.bandwidth / scenario->platform.phi == job->bandwidth);
+    job->own_links = messages.alike && messages.apart && as_job;
+    cs_messages_finish(&messages);
+    return status;
 }
 
 /* What planners and schedules see of the platform. */

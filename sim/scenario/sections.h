@@ -5,7 +5,7 @@
 
 #include "calib/costs.h"
 #include "sim/scenario/scenario.h"
-#include "sim/workload/workload.h"
+#include "sim/scenario/workload.h"
 
 typedef struct cs_top_section {
     uint32_t schema_version;

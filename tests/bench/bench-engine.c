@@ -19,6 +19,7 @@
 #include "schedules/schedule.h"
 #include "sim/base/random.h"
 #include "sim/engine/engine.h"
+#include "topologies/route.h"
 #include "topologies/topology.h"
 
 #include <gsl/gsl_randist.h>
@@ -162,9 +163,12 @@ static cs_status make_job(const bench_mode *mode, bench_setting *setting, cs_err
                     .micro_samples = 1,
                     .iterations = 1,
                     .equal_messages = true};
-    if (status == CS_OK)
-        status = cs_platform_path(&setting->platform, 0, 1, &job->latency, &job->bandwidth, error);
-    return status;
+    CS_TRY(status);
+    cs_route route;
+    CS_TRY(cs_route_find(&setting->platform, 0, 1, NULL, &route, error));
+    job->latency = route.latency;
+    job->bandwidth = route.bandwidth;
+    return CS_OK;
 }
 
 static cs_status make_setting(const bench_mode *mode, bench_setting *setting, cs_error *error)

@@ -1,6 +1,6 @@
 /* config.json of transformers: whatever is read becomes a chain whose parameters are those of the
  * network. */
-#include "sim/workload/huggingface.h"
+#include "sim/workload/foreign/huggingface.h"
 #include "sim/workload/net-model.h"
 
 #include <stdlib.h>

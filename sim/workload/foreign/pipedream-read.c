@@ -1,8 +1,8 @@
-#include "sim/workload/pipedream-graph.h"
+#include "sim/workload/foreign/pipedream-graph.h"
 
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
-#include "sim/workload/decimal.h"
+#include "sim/workload/foreign/decimal.h"
 
 #include <assert.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-#include "sim/workload/pipedream.h"
+#include "sim/workload/foreign/pipedream.h"
 
 #include "sim/base/file.h"
 #include "sim/base/text.h"
-#include "sim/workload/pipedream-chain.h"
-#include "sim/workload/pipedream-graph.h"
+#include "sim/workload/foreign/pipedream-chain.h"
+#include "sim/workload/foreign/pipedream-graph.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* The chain of layers in the graph of a PipeDream profile: which node belongs to which layer. What
  * decides that is told in pipedream.h; this header is between the sources of that module.
  */
-#ifndef CS_WORKLOAD_PIPEDREAM_CHAIN_H
-#define CS_WORKLOAD_PIPEDREAM_CHAIN_H
+#ifndef CS_FOREIGN_PIPEDREAM_CHAIN_H
+#define CS_FOREIGN_PIPEDREAM_CHAIN_H
 
 #include "sim/base/arena.h"
-#include "sim/workload/pipedream-graph.h"
+#include "sim/workload/foreign/pipedream-graph.h"
 
 enum { CS_PIPEDREAM_NONE = UINT32_MAX };
 

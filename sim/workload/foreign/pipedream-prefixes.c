@@ -1,7 +1,7 @@
-#include "sim/workload/pipedream-prefixes.h"
+#include "sim/workload/foreign/pipedream-prefixes.h"
 
 #include "sim/base/file.h"
-#include "sim/workload/pipedream-chain.h"
+#include "sim/workload/foreign/pipedream-chain.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "sim/workload/decimal.h"
+#include "sim/workload/foreign/decimal.h"
 
 #include "sim/base/number.h"
 

@@ -1,7 +1,7 @@
 /* Decimal numbers as exact integers in a smaller unit: "4.446" ms are 4446000000 ps, to the last
  * digit. Going through a double would round twice, and would not hold large sizes exactly. */
-#ifndef CS_WORKLOAD_DECIMAL_H
-#define CS_WORKLOAD_DECIMAL_H
+#ifndef CS_FOREIGN_DECIMAL_H
+#define CS_FOREIGN_DECIMAL_H
 
 #include <stddef.h>
 #include <stdint.h>

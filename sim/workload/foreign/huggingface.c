@@ -1,4 +1,4 @@
-#include "sim/workload/huggingface.h"
+#include "sim/workload/foreign/huggingface.h"
 
 #include "sim/base/field.h"
 #include "sim/base/text.h"

@@ -1,6 +1,6 @@
 /* Estimates held against a measured profile in PipeDream's format (pipedream.h), kind by kind. */
-#ifndef CS_WORKLOAD_COMPARE_H
-#define CS_WORKLOAD_COMPARE_H
+#ifndef CS_FOREIGN_PIPEDREAM_COMPARE_H
+#define CS_FOREIGN_PIPEDREAM_COMPARE_H
 
 #include "sim/workload/net-model.h"
 

@@ -1,8 +1,8 @@
-#include "sim/workload/workload.h"
+#include "sim/scenario/workload.h"
 
 #include "sim/base/file.h"
 #include "sim/base/text.h"
-#include "sim/workload/huggingface.h"
+#include "sim/workload/foreign/huggingface.h"
 #include "sim/workload/zoo/zoo.h"
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * grown from the same one, by the node that comes first in topological order. Where the network has
  * one node through which every path leads, its place does not depend on that.
  */
-#ifndef CS_WORKLOAD_PIPEDREAM_PREFIXES_H
-#define CS_WORKLOAD_PIPEDREAM_PREFIXES_H
+#ifndef CS_FOREIGN_PIPEDREAM_PREFIXES_H
+#define CS_FOREIGN_PIPEDREAM_PREFIXES_H
 
 #include "sim/base/error.h"
 #include "sim/workload/prefixes.h"

@@ -24,8 +24,8 @@
  * Layers are in the order of their first operator, one after the other:
  * branches are not told apart.
  */
-#ifndef CS_WORKLOAD_TORCH_TRACE_H
-#define CS_WORKLOAD_TORCH_TRACE_H
+#ifndef CS_FOREIGN_TORCH_TRACE_H
+#define CS_FOREIGN_TORCH_TRACE_H
 
 #include "sim/workload/model.h"
 

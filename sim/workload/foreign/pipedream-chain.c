@@ -1,4 +1,4 @@
-#include "sim/workload/pipedream-chain.h"
+#include "sim/workload/foreign/pipedream-chain.h"
 
 #include "sim/workload/articulation.h"
 

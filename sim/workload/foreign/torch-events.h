@@ -1,7 +1,7 @@
 /* The events of a PyTorch trace, sorted out: between the reader of the JSON and the one that makes
  * layers of them (torch-trace.h); not for others. */
-#ifndef CS_WORKLOAD_TORCH_EVENTS_H
-#define CS_WORKLOAD_TORCH_EVENTS_H
+#ifndef CS_FOREIGN_TORCH_EVENTS_H
+#define CS_FOREIGN_TORCH_EVENTS_H
 
 #include "sim/base/json.h"
 

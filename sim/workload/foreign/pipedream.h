@@ -27,8 +27,8 @@
  * until its backward, in-place or not: a layer keeps the activations that its nodes read, each
  * counted once, by the first layer that reads it. Updates and workspace are not in the file: 0.
  */
-#ifndef CS_WORKLOAD_PIPEDREAM_H
-#define CS_WORKLOAD_PIPEDREAM_H
+#ifndef CS_FOREIGN_PIPEDREAM_H
+#define CS_FOREIGN_PIPEDREAM_H
 
 #include "sim/workload/model.h"
 

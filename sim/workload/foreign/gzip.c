@@ -1,4 +1,4 @@
-#include "sim/workload/gzip.h"
+#include "sim/workload/foreign/gzip.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * Known values of "model_type": gpt2, llama, mistral, qwen2, bert, vit. Keys that do not change
  * sizes are left alone; those that do are read with the defaults of transformers, and checked.
  */
-#ifndef CS_WORKLOAD_HUGGINGFACE_H
-#define CS_WORKLOAD_HUGGINGFACE_H
+#ifndef CS_FOREIGN_HUGGINGFACE_H
+#define CS_FOREIGN_HUGGINGFACE_H
 
 #include "sim/base/json.h"
 #include "sim/workload/net.h"

@@ -1,7 +1,7 @@
-#include "sim/workload/compare.h"
+#include "sim/workload/foreign/pipedream-compare.h"
 
 #include "sim/base/file.h"
-#include "sim/workload/pipedream-graph.h"
+#include "sim/workload/foreign/pipedream-graph.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,17 @@
-/* Reads results files (sim/trace/results.h has the schema).
+/* Reads results files (results.h has the schema).
  *
  * A reader takes whole columns, converted to the type that is asked for; what it hands out lives as
  * long as the reader. Messages tell a file that is not there from one that is not HDF5, one that
  * was cut off, one of another program, and one of a newer version of this one.
  */
-#ifndef CS_PLOTS_READER_H
-#define CS_PLOTS_READER_H
+#ifndef CS_TRACE_RESULTS_READER_H
+#define CS_TRACE_RESULTS_READER_H
 
 #include "sim/base/arena.h"
 #include "sim/base/error.h"
 #include "sim/base/time.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct cs_reader {
@@ -37,6 +38,9 @@ void cs_reader_finish(cs_reader *reader);
 /* The same of the file of a sweep (scenarios/sweeps.md has the schema): of the members above it has
  * `name` and `axes`. */
 CS_MUST_CHECK cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error);
+
+/* Whether the file says that it is from there: CS_RESULTS_SIMULATED, CS_RESULTS_MEASURED. */
+bool cs_reader_is_from(const cs_reader *reader, const char *origin);
 
 /* Words of a text, divided by blanks. */
 CS_MUST_CHECK cs_status cs_reader_words(cs_reader *reader, const char *text,

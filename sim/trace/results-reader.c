@@ -1,4 +1,4 @@
-#include "plots/reader.h"
+#include "sim/trace/results-reader.h"
 
 #include "sim/trace/results-schema.h"
 
@@ -198,6 +198,11 @@ cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *er
     if (status != CS_OK)
         cs_reader_finish(reader);
     return status;
+}
+
+bool cs_reader_is_from(const cs_reader *reader, const char *origin)
+{
+    return reader->origin && strcmp(reader->origin, origin) == 0;
 }
 
 void cs_reader_finish(cs_reader *reader)

@@ -1,4 +1,4 @@
-#include "sim/workload/torch-events.h"
+#include "sim/workload/foreign/torch-events.h"
 
 #include "sim/base/vector.h"
 

@@ -1,6 +1,6 @@
 /* Files that may be compressed with gzip. */
-#ifndef CS_WORKLOAD_GZIP_H
-#define CS_WORKLOAD_GZIP_H
+#ifndef CS_FOREIGN_GZIP_H
+#define CS_FOREIGN_GZIP_H
 
 #include "sim/base/error.h"
 

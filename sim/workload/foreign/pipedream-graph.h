@@ -2,8 +2,8 @@
  * them. Between the reader of the text and the one that makes a chain of it (see pipedream.h); not
  * for others.
  */
-#ifndef CS_WORKLOAD_PIPEDREAM_GRAPH_H
-#define CS_WORKLOAD_PIPEDREAM_GRAPH_H
+#ifndef CS_FOREIGN_PIPEDREAM_GRAPH_H
+#define CS_FOREIGN_PIPEDREAM_GRAPH_H
 
 #include "sim/base/error.h"
 #include "sim/base/time.h"

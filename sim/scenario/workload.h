@@ -1,8 +1,8 @@
 /* What a user asks for when a model comes from an architecture: the network, its parameters, and
  * how it is trained on what. Scenarios and `sim model` read it from the same table of fields.
  */
-#ifndef CS_WORKLOAD_WORKLOAD_H
-#define CS_WORKLOAD_WORKLOAD_H
+#ifndef CS_SCENARIO_WORKLOAD_H
+#define CS_SCENARIO_WORKLOAD_H
 
 #include "sim/workload/net-model.h"
 

@@ -1,10 +1,10 @@
-#include "sim/workload/torch-trace.h"
+#include "sim/workload/foreign/torch-trace.h"
 
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
-#include "sim/workload/gzip.h"
-#include "sim/workload/torch-events.h"
+#include "sim/workload/foreign/gzip.h"
+#include "sim/workload/foreign/torch-events.h"
 
 #include <stdio.h>
 #include <stdlib.h>

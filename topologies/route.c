@@ -1,0 +1,94 @@
+#include "topologies/route.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+static cs_status add_up(const cs_platform *platform, const uint32_t *links, cs_route *route,
+                        cs_error *error)
+{
+    for (uint32_t i = 0; i < route->n; i++) {
+        const cs_link *link = &platform->links[links[i]];
+        if (!cs_time_add(route->latency, link->latency, &route->latency))
+            return cs_error_add(error, CS_OVERFLOW,
+                                "topology %s: the latencies of a route with link \"%s\" add up to "
+                                "more than 2^63 ps",
+                                platform->topology, link->name);
+        route->bandwidth = fmin(route->bandwidth, link->bandwidth);
+    }
+    return CS_OK;
+}
+
+cs_status cs_route_find(const cs_platform *platform, uint32_t source, uint32_t target,
+                        uint32_t *links, cs_route *route, cs_error *error)
+{
+    assert(source < platform->n_devices && target < platform->n_devices);
+    uint32_t *own = links ? NULL : malloc(((size_t)platform->longest_route + 1) * sizeof(*own));
+    if (!links && !own)
+        return cs_error_no_memory(error);
+    cs_route found = {.links = links, .bandwidth = INFINITY};
+    found.n = platform->route(platform, source, target, links ? links : own);
+    assert(found.n <= platform->longest_route);
+    const cs_status status = add_up(platform, links ? links : own, &found, error);
+    free(own);
+    if (status == CS_OK)
+        *route = found;
+    return status;
+}
+
+cs_status cs_messages_init(cs_messages *messages, const cs_platform *platform, cs_error *error)
+{
+    *messages = (cs_messages){
+        .platform = platform,
+        .bandwidth = INFINITY,
+        .alike = true,
+        .apart = true,
+        .route = malloc(((size_t)platform->longest_route + 1) * sizeof(*messages->route)),
+        .users = calloc((size_t)platform->n_links + 1, sizeof(*messages->users))};
+    if (messages->route && messages->users)
+        return CS_OK;
+    cs_messages_finish(messages);
+    return cs_error_no_memory(error);
+}
+
+void cs_messages_finish(cs_messages *messages)
+{
+    free(messages->route);
+    free(messages->users);
+    *messages = (cs_messages){0};
+}
+
+cs_status cs_messages_add(cs_messages *messages, uint32_t source, uint32_t target, uint64_t user,
+                          cs_error *error)
+{
+    cs_route found;
+    CS_TRY(cs_route_find(messages->platform, source, target, messages->route, &found, error));
+    if (messages->n++ == 0) {
+        messages->latency = found.latency;
+        messages->bandwidth = found.bandwidth;
+    }
+    messages->alike &= found.latency == messages->latency && found.bandwidth == messages->bandwidth;
+    for (uint32_t i = 0; i < found.n; i++) {
+        uint64_t *last = &messages->users[found.links[i]];
+        messages->apart &= *last == 0 || *last == user + 1;
+        *last = user + 1;
+    }
+    return CS_OK;
+}
+
+cs_status cs_messages_init_ring(cs_messages *messages, const cs_platform *platform, uint32_t n,
+                                cs_error *error)
+{
+    CS_TRY(cs_messages_init(messages, platform, error));
+    cs_status status = CS_OK;
+    for (uint32_t d = 0; n > 1 && d < n && status == CS_OK; d++)
+        status = cs_messages_add(messages, d, (d + 1) % n, d, error);
+    if (status != CS_OK)
+        cs_messages_finish(messages);
+    return status;
+}
+
+bool cs_messages_are_equal(const cs_messages *messages)
+{
+    return messages->alike && (messages->apart || !cs_links_are_contended(messages->platform));
+}
