@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SCHEMA_VERSION = 1, REGIMES_MAX = 64, POINT_VALUES = 5 };
 
@@ -644,5 +645,20 @@ cs_status cs_costs_save(const cs_costs *costs, const char *path, cs_error *error
         return cs_error_no_memory(error);
     const cs_status status = cs_file_write(path, json, strlen(json), error);
     free(json);
+    return status;
+}
+
+cs_status cs_costs_add_to_file(const cs_costs *measured, const char *path, cs_error *error)
+{
+    cs_costs all;
+    cs_costs_init(&all);
+    struct stat info;
+    cs_status status = CS_OK;
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) /* a device has nothing yet */
+        CS_TRY(cs_costs_load(path, &all, error));
+    status = cs_costs_merge(&all, measured, error);
+    if (status == CS_OK)
+        status = cs_costs_save(&all, path, error);
+    cs_costs_finish(&all);
     return status;
 }

@@ -179,6 +179,10 @@ cJSON *cs_costs_json(const cs_costs *costs);
 /* A file, through a draft; "-" is standard output. */
 CS_MUST_CHECK cs_status cs_costs_save(const cs_costs *costs, const char *path, cs_error *error);
 
+/* Adds to a cost file what was measured; makes the file if there is none. */
+CS_MUST_CHECK cs_status cs_costs_add_to_file(const cs_costs *measured, const char *path,
+                                             cs_error *error);
+
 /* ---- building ---- */
 
 /* Each copies the entry and all that it points to. An entry that is there already (same key; same

@@ -25,7 +25,7 @@ COMMON_NAMES = {
 ROOT = {'.ci', '.clang-format', '.editorconfig', '.gitignore', 'CONTRIBUTING.md', 'LICENSE', 'README.md',
         'calib', 'meson.build', 'meson_options.txt', 'plots', 'scenarios', 'schedules', 'setup.sh',
         'sim', 'tests', 'topologies'}
-CODE = ('.c', '.h')
+CODE = ('.c', '.h', '.cu')
 TEXT = CODE + ('.py', '.sh', '.gp', '.md', '.build')
 UNFINISHED = re.compile(r'\b(TO' r'DO|FIX' r'ME|HA' r'CK)\b')
 

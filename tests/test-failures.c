@@ -137,18 +137,14 @@ static const char request_text[] =
 
 static cs_status bench_once(const char *output, cs_error *error)
 {
-    cs_json_place place = {.file = "request"};
     cs_request request = {0};
     cs_arena arena;
+    cJSON *root;
     char text[1024];
     snprintf(text, sizeof(text), request_text, output);
-    cJSON *root = cJSON_Parse(text);
-    assert_non_null(root);
     cs_arena_init(&arena);
-    assert_int_equal(cs_field_read(root, &place, (const cs_field *const[]){cs_request_fields, NULL},
-                                   (void *const[]){&request}, &arena, error),
+    assert_int_equal(cs_request_read("request", text, strlen(text), &request, &root, &arena, error),
                      CS_OK);
-    request.notes = "";
     cs_status status = cs_bench_compute(&cs_backend_fake, &request, NULL, error);
     cJSON_Delete(root);
     cs_arena_finish(&arena);

@@ -185,7 +185,7 @@ class Commands(Case):
 
     def test_run_with_planner(self):
         self.interrupt(['run', 'planned.json', '-o', 'out.h5', '-s',
-                        '/schedule/partition={"planner": "best", "time_budget": "100 s"}'])
+                        '/schedule/partition={"planner": "best", "kicks": 1000000, "tries": 2147483647}'])
 
     def test_sweep(self):
         words = ['sweep', 'long.json', '-v', '/iterations=4,5,6,7', '-o', 'out.h5', '-j', '2']
@@ -200,12 +200,12 @@ class Commands(Case):
     def test_sweep_with_planner(self):
         self.interrupt(['sweep', 'planned.json', '-v', '/schedule/micro_batches=8,16', '-o',
                         'out.h5', '-j', '2', '-s',
-                        '/schedule/partition={"planner": "best", "time_budget": "100 s"}'],
+                        '/schedule/partition={"planner": "best", "kicks": 1000000, "tries": 2147483647}'],
                        delays=(0.5,))
 
     def test_plan(self):
-        self.interrupt(['plan', 'planned.json', '-P', 'best', '-p', 'time_budget=100 s', '-o',
-                        'out.json'], delays=(0, 0.3, 1))
+        self.interrupt(['plan', 'planned.json', '-P', 'best', '-p', 'kicks=1000000', '-p',
+                        'tries=2147483647', '-o', 'out.json'], delays=(0, 0.3, 1))
         self.interrupt(['plan', 'planned.json', '-P', 'madpipe', '-p', 'scan=100000', '-o',
                         'out.json'], delays=(0.3,))
 
@@ -215,7 +215,7 @@ class Commands(Case):
         self.addCleanup(os.close, leader)
         process = subprocess.Popen(
             ['setsid', '-c', '-w', SIM, 'plan', 'planned.json', '-P', 'best', '-p',
-             'time_budget=100 s'], cwd=self.folder, env=self.environment, stdin=follower,
+             'kicks=1000000', '-p', 'tries=2147483647'], cwd=self.folder, env=self.environment, stdin=follower,
             stdout=follower, stderr=follower)
         self.addCleanup(process.kill)
         os.close(follower)
@@ -227,7 +227,7 @@ class Commands(Case):
                 text += os.read(leader, 4096)
             except OSError:  # all others have closed it
                 break
-            if re.search(rb'best: \d+ %, \d+ s left', text) and not typed:
+            if re.search(rb'best: moves: \d+ s', text) and not typed:
                 os.write(leader, b'\x03')
                 typed = time.monotonic()
         self.assertEqual(process.wait(timeout=30), 130, text)

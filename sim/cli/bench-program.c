@@ -1,7 +1,6 @@
 #include "sim/cli/bench-program.h"
 
 #include "sim/base/file.h"
-#include "sim/base/json.h"
 #include "sim/base/process.h"
 #include "sim/base/temporary.h"
 
@@ -104,30 +103,22 @@ static void add_option(line *to, const cs_arguments *arguments, size_t k)
     }
 }
 
-static bool add_texts(const cs_arguments *arguments, cJSON *request)
+/* What was typed. */
+static void add_command(line *to, const cs_arguments *arguments)
 {
-    line command = {.used = 0};
-    char date[16];
-    time_t now = time(NULL);
-    struct tm day;
-    add_word(&command, "sim");
-    add_word(&command, arguments->command->name);
+    add_word(to, "sim");
+    add_word(to, arguments->command->name);
     for (size_t i = 0; i < arguments->n_words; i++)
-        add_word(&command, arguments->words[i]);
+        add_word(to, arguments->words[i]);
     for (size_t k = 0; cs_command_option(arguments->command, k); k++)
-        add_option(&command, arguments, k);
-    strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &day));
-    return cJSON_AddStringToObject(request, "command", command.text) &&
-           cJSON_AddStringToObject(request, "date", date) &&
-           cJSON_AddBoolToObject(request, "progress", isatty(STDERR_FILENO));
+        add_option(to, arguments, k);
 }
 
 /* A folder that is not there is found now, not when everything is measured. */
-static cs_status check_output(const cJSON *request, cs_error *error)
+static cs_status check_output(const char *path, cs_error *error)
 {
-    const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(request, "output"));
     cs_file_draft draft;
-    if (!path || strcmp(path, "-") == 0)
+    if (strcmp(path, "-") == 0)
         return CS_OK;
     cs_status status = cs_file_draft_begin(&draft, path, error);
     if (status == CS_OK)
@@ -136,9 +127,20 @@ static cs_status check_output(const cJSON *request, cs_error *error)
 }
 
 /* A file for the request; the caller removes it. */
-static cs_status write_request(const cJSON *request, cs_temporary *file, cs_error *error)
+static cs_status write_request(const cs_arguments *arguments, const cs_request *asked,
+                               cs_temporary *file, cs_error *error)
 {
-    char *json = cs_json_print(request);
+    cs_request request = *asked;
+    line command = {.used = 0};
+    char date[16];
+    time_t now = time(NULL);
+    struct tm day;
+    add_command(&command, arguments);
+    strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &day));
+    request.command = command.text;
+    request.date = date;
+    request.progress = isatty(STDERR_FILENO) == 1;
+    char *json = cs_request_print(&request);
     cs_status status = json ? cs_temporary_file(file, "sim-request", json, strlen(json), error)
                             : cs_error_no_memory(error);
     free(json);
@@ -257,15 +259,14 @@ static cs_status start_together(const char *launcher, uint32_t processes,
 }
 
 cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t processes,
-                               const cs_arguments *arguments, cJSON *request, cs_error *error)
+                               const cs_arguments *arguments, const cs_request *request,
+                               cs_error *error)
 {
     char program[PATH_MAX];
     cs_temporary file;
     CS_TRY(find(backend, program, sizeof(program), error));
-    CS_TRY(check_output(request, error));
-    if (!add_texts(arguments, request))
-        return cs_error_no_memory(error);
-    CS_TRY(write_request(request, &file, error));
+    CS_TRY(check_output(request->output, error));
+    CS_TRY(write_request(arguments, request, &file, error));
     const char *const words[] = {program, mode, file.path, NULL};
     cs_status status = processes > 0
                            ? start_together(launcher_of(arguments), processes, words, error)

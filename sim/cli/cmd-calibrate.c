@@ -1,9 +1,9 @@
 #include "calib/costs.h"
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/bench-program.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/workload-option.h"
-#include "sim/scenario/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -141,161 +141,182 @@ static cs_status check(const cs_arguments *arguments, bool network, cs_error *er
 
 /* ---- the request ---- */
 
-static cs_status add_count(const cs_arguments *arguments, const char *option, const char *key,
-                           uint32_t fallback, uint32_t *value, cJSON *request, cs_error *error)
+/* Everything but what is measured. */
+static cs_status read_common(const cs_arguments *arguments, bool network, cs_request *request,
+                             cs_arena *arena, cs_error *error)
 {
-    CS_TRY(cs_arguments_count(arguments, option, fallback, value, error));
-    return cJSON_AddNumberToObject(request, key, *value) ? CS_OK : cs_error_no_memory(error);
+    const char *notes = cs_arguments_value(arguments, "notes");
+    CS_TRY(cs_request_init(cs_arguments_value(arguments, "output"), request, arena, error));
+    const double limit = quantity(arguments, "time-limit", network ? 0.5 : 20);
+    if (!cs_time_from_seconds(limit, &request->time_limit))
+        return cs_error_add(error, CS_USAGE, "calibrate: --time-limit is too long");
+    request->share = quantity(arguments, "share", request->share);
+    request->min_bytes = llround(quantity(arguments, "min-bytes", (double)request->min_bytes));
+    request->max_bytes = llround(quantity(arguments, "max-bytes", (double)request->max_bytes));
+    request->notes = notes ? notes : "";
+    return CS_OK;
 }
 
-/* Quantities go as they were typed; the request is read with units. */
-static cs_status add_texts(const cs_arguments *arguments, bool network, cJSON *request,
-                           cs_error *error)
+/* "4,8,16": adds its numbers to the list, which has room for as many as it has commas, and one. */
+static cs_status add_batches(const char *text, uint32_t *batches, uint32_t *n, cs_error *error)
 {
-    static const char *const keys[][2] = {
-        {"min-bytes", "min_bytes"}, {"max-bytes", "max_bytes"}, {"notes", "notes"}};
-    const char *limit = cs_arguments_value(arguments, "time-limit");
-    bool added =
-        cJSON_AddStringToObject(request, "output", cs_arguments_value(arguments, "output"));
-    added &= cJSON_AddStringToObject(request, "time_limit",
-                                     limit     ? limit
-                                     : network ? "0.5 s"
-                                               : "20 s") != NULL;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        const char *value = cs_arguments_value(arguments, keys[i][0]);
-        if (value)
-            added &= cJSON_AddStringToObject(request, keys[i][1], value) != NULL;
-    }
-    const char *share = cs_arguments_value(arguments, "share");
-    if (share)
-        added &= cJSON_AddNumberToObject(request, "share", quantity(arguments, "share", 0)) != NULL;
-    return added ? CS_OK : cs_error_no_memory(error);
+    const char *at = text;
+    do {
+        char *end;
+        unsigned long value = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || (*end != ',' && *end != '\0') || value < 1 ||
+            value > CS_BATCH_MAX)
+            return cs_error_add(error, CS_USAGE,
+                                "calibrate: --batch must be whole numbers from 1 to %d, like "
+                                "4,8,16 (got \"%s\")",
+                                CS_BATCH_MAX, text);
+        batches[(*n)++] = (uint32_t)value;
+        at = end + 1;
+    } while (at[-1] == ',');
+    return CS_OK;
 }
 
-/* "4,8,16" */
-static cs_status add_batches(const cs_arguments *arguments, cJSON *request, cs_error *error)
+static cs_status read_batches(const cs_arguments *arguments, cs_list *list, cs_arena *arena,
+                              cs_error *error)
 {
     const char *const *texts;
-    size_t n = cs_arguments_values(arguments, "batch", &texts);
-    cJSON *list = cJSON_AddArrayToObject(request, "batches");
-    for (size_t i = 0; list && i < n; i++) {
-        const char *at = texts[i];
-        do {
-            char *end;
-            unsigned long value = strtoul(at, &end, 10);
-            if (*at < '0' || *at > '9' || (*end != ',' && *end != '\0') || value < 1 ||
-                value > CS_BATCH_MAX)
-                return cs_error_add(error, CS_USAGE,
-                                    "calibrate: --batch must be whole numbers from 1 to %d, like "
-                                    "4,8,16 (got \"%s\")",
-                                    CS_BATCH_MAX, texts[i]);
-            if (!cJSON_AddItemToArray(list, cJSON_CreateNumber((double)value)))
-                return cs_error_no_memory(error);
-            at = end + 1;
-        } while (at[-1] == ',');
-    }
-    if (list && n == 0 && !cJSON_AddItemToArray(list, cJSON_CreateNumber(1)))
-        list = NULL;
-    return list ? CS_OK : cs_error_no_memory(error);
+    const size_t n = cs_arguments_values(arguments, "batch", &texts);
+    size_t room = 1;
+    for (size_t i = 0; i < n; i++)
+        room += strlen(texts[i]);
+    uint32_t *batches = cs_arena_alloc(arena, room, sizeof(*batches));
+    if (!batches)
+        return cs_error_no_memory(error);
+    *list = (cs_list){.items = batches};
+    for (size_t i = 0; i < n; i++)
+        CS_TRY(add_batches(texts[i], batches, &list->n, error));
+    if (n == 0)
+        batches[list->n++] = 1;
+    return CS_OK;
 }
 
-/* The network is built here as well, so that what is wrong with it is known at once. */
-static cs_status add_model(const cs_arguments *arguments, cJSON *request, cs_error *error)
+/* The network is built here as well, so that what is wrong with it is known at once. `parameters` is
+ * an object that outlives the request. */
+static cs_status read_model(const cs_arguments *arguments, cJSON *parameters, cs_request *request,
+                            cs_arena *arena, cs_error *error)
 {
     static const cs_json_place place = {.file = "sim calibrate"};
-    cs_workload workload = {.name = cs_arguments_value(arguments, "model")};
-    cJSON *object = cJSON_AddObjectToObject(request, "workload");
-    cJSON *parameters = object ? cJSON_AddObjectToObject(object, "parameters") : NULL;
-    const char *precision = cs_arguments_value(arguments, "precision");
     cs_net net = {0};
-    if (!workload.name)
-        return cs_error_add(error, CS_USAGE, "calibrate compute: --model is missing");
-    if (!parameters || !cJSON_AddStringToObject(object, "name", workload.name) ||
-        !cJSON_AddStringToObject(object, "precision", precision ? precision : "fp32"))
+    cs_workload *workload = cs_arena_alloc(arena, 1, sizeof(*workload));
+    if (!workload || !parameters)
         return cs_error_no_memory(error);
-    cs_status status = cs_arguments_parameters(arguments, parameters, error);
-    workload.parameters = parameters;
-    if (status == CS_OK)
-        status = cs_workload_network(&workload, &place, &net, error);
+    workload->name = cs_arguments_value(arguments, "model");
+    if (!workload->name)
+        return cs_error_add(error, CS_USAGE, "calibrate compute: --model is missing");
+    CS_TRY(cs_arguments_choice(arguments, "precision", cs_precision_names, &workload->precision,
+                               error));
+    CS_TRY(cs_arguments_parameters(arguments, parameters, error));
+    workload->parameters = parameters;
+    request->workload = workload;
+    cs_status status = cs_workload_network(workload, &place, &net, error);
     cs_net_finish(&net);
     return status;
 }
 
-static cs_status add_collectives(const cs_arguments *arguments, cJSON *request, cs_error *error)
+static cs_status find_collective(const char *name, uint32_t *found, cs_error *error)
+{
+    cs_guess guess;
+    cs_guess_init(&guess, name);
+    for (*found = 0; cs_cost_collective_names[*found]; ++*found) {
+        if (strcmp(cs_cost_collective_names[*found], name) == 0)
+            return CS_OK;
+        cs_guess_add(&guess, cs_cost_collective_names[*found]);
+    }
+    return cs_error_add(error, CS_USAGE, "calibrate: unknown collective %s", cs_guess_text(&guess));
+}
+
+static cs_status read_collectives(const cs_arguments *arguments, cs_list *list, cs_arena *arena,
+                                  cs_error *error)
 {
     const char *const *names;
-    size_t n = cs_arguments_values(arguments, "collective", &names);
-    cJSON *list = n > 0 ? cJSON_CreateStringArray(names, (int)n) : NULL;
-    if (n == 0)
-        return CS_OK;
-    return list && cJSON_AddItemToObject(request, "collectives", list) ? CS_OK
-                                                                       : cs_error_no_memory(error);
+    const size_t n = cs_arguments_values(arguments, "collective", &names);
+    uint32_t *found = cs_arena_alloc(arena, n, sizeof(*found));
+    if (!found)
+        return cs_error_no_memory(error);
+    for (size_t i = 0; i < n; i++)
+        CS_TRY(find_collective(names[i], &found[i], error));
+    if (n > 0)
+        *list = (cs_list){.n = (uint32_t)n, .items = found};
+    return CS_OK;
 }
 
 /* ---- what is measured ---- */
 
-static cs_status calibrate_compute(const cs_arguments *arguments, const char *backend,
-                                   cJSON *request, cs_error *error)
+static cs_status read_compute(const cs_arguments *arguments, cJSON *parameters, cs_request *request,
+                              cs_arena *arena, cs_error *error)
 {
-    uint32_t processes, states;
-    cs_status status =
-        cs_arguments_choice(arguments, "optimizer", cs_optimizer_names, &states, error);
-    if (status == CS_OK && !cJSON_AddNumberToObject(request, "states", states))
-        status = cs_error_no_memory(error);
+    CS_TRY(
+        cs_arguments_choice(arguments, "optimizer", cs_optimizer_names, &request->states, error));
+    CS_TRY(cs_arguments_count(arguments, "processes", 1, &request->processes, error));
+    if (request->processes < 1 || request->processes > CS_REQUEST_PROCESSES_MAX)
+        return cs_error_add(error, CS_USAGE,
+                            "calibrate compute: --processes must be from 1 to %d (got %u)",
+                            CS_REQUEST_PROCESSES_MAX, request->processes);
+    CS_TRY(read_model(arguments, parameters, request, arena, error));
+    return read_batches(arguments, &request->batches, arena, error);
+}
+
+static cs_status calibrate_compute(const cs_arguments *arguments, const char *backend,
+                                   cs_request *request, cs_arena *arena, cs_error *error)
+{
+    cJSON *parameters = cJSON_CreateObject();
+    cs_status status = read_compute(arguments, parameters, request, arena, error);
     if (status == CS_OK)
-        status = add_count(arguments, "processes", "processes", 1, &processes, request, error);
-    if (status == CS_OK && (processes < 1 || processes > 1024))
-        status = cs_error_add(error, CS_USAGE,
-                              "calibrate compute: --processes must be from 1 to 1024 (got %u)",
-                              processes);
-    if (status == CS_OK)
-        status = add_model(arguments, request, error);
-    if (status == CS_OK)
-        status = add_batches(arguments, request, error);
-    return status == CS_OK ? cs_bench_program_run(backend, "compute", 0, arguments, request, error)
-                           : status;
+        status = cs_bench_program_run(backend, "compute", 0, arguments, request, error);
+    cJSON_Delete(parameters);
+    return status;
 }
 
 static cs_status calibrate_network(const cs_arguments *arguments, const char *backend,
-                                   cJSON *request, cs_error *error)
+                                   cs_request *request, cs_arena *arena, cs_error *error)
 {
-    uint32_t processes;
-    cs_status status = cs_arguments_count(arguments, "processes", 2, &processes, error);
-    if (status == CS_OK && processes < 2)
+    uint32_t ranks;
+    CS_TRY(cs_arguments_count(arguments, "processes", 2, &ranks, error));
+    if (ranks < 2)
         return cs_error_add(error, CS_USAGE, "calibrate network: --processes must be >= 2 (got %u)",
-                            processes);
-    if (status == CS_OK)
-        status = add_collectives(arguments, request, error);
-    return status == CS_OK
-               ? cs_bench_program_run(backend, "network", processes, arguments, request, error)
-               : status;
+                            ranks);
+    CS_TRY(read_collectives(arguments, &request->collectives, arena, error));
+    return cs_bench_program_run(backend, "network", ranks, arguments, request, error);
+}
+
+/* The name of the program: MPI connects processes on CPUs, NCCL on GPUs. */
+static cs_status choose_backend(const cs_arguments *arguments, bool network, const char **name,
+                                cs_error *error)
+{
+    uint32_t backend;
+    CS_TRY(cs_arguments_choice(arguments, "backend", backends, &backend, error));
+    if (cs_arguments_value(arguments, "backend") && network != (backend >= 2))
+        return cs_error_add(error, CS_USAGE, "calibrate %s: --backend must be %s (got \"%s\")",
+                            arguments->words[0], network ? "mpi or nccl" : "cpu or cuda",
+                            backends[backend]);
+    *name = backend == 1 || backend == 3 ? "cuda" : "cpu";
+    return CS_OK;
 }
 
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     bool network = strcmp(arguments->words[0], "network") == 0;
-    uint32_t backend = 0;
+    const char *backend = NULL;
+    cs_request request;
+    cs_arena arena;
     (void)context;
     if (!network && strcmp(arguments->words[0], "compute") != 0)
         return cs_error_add(error, CS_USAGE,
                             "calibrate: measure \"compute\" or \"network\" (got \"%s\")",
                             arguments->words[0]);
     CS_TRY(check(arguments, network, error));
-    cJSON *request = cJSON_CreateObject();
-    cs_status status = request ? CS_OK : cs_error_no_memory(error);
+    CS_TRY(choose_backend(arguments, network, &backend, error));
+    cs_arena_init(&arena);
+    cs_status status = read_common(arguments, network, &request, &arena, error);
     if (status == CS_OK)
-        status = cs_arguments_choice(arguments, "backend", backends, &backend, error);
-    if (status == CS_OK && cs_arguments_value(arguments, "backend") && network != (backend >= 2))
-        status = cs_error_add(error, CS_USAGE, "calibrate %s: --backend must be %s (got \"%s\")",
-                              arguments->words[0], network ? "mpi or nccl" : "cpu or cuda",
-                              backends[backend]);
-    if (status == CS_OK)
-        status = add_texts(arguments, network, request, error);
-    bool gpu = backend == 1 || backend == 3;
-    if (status == CS_OK)
-        status = network ? calibrate_network(arguments, gpu ? "cuda" : "cpu", request, error)
-                         : calibrate_compute(arguments, gpu ? "cuda" : "cpu", request, error);
-    cJSON_Delete(request);
+        status = network ? calibrate_network(arguments, backend, &request, &arena, error)
+                         : calibrate_compute(arguments, backend, &request, &arena, error);
+    cs_arena_finish(&arena);
     return status;
 }
 

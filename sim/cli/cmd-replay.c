@@ -4,7 +4,7 @@
 #include "sim/cli/workload-option.h"
 #include "sim/replay/replay.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const backends[] = {"cpu", "cuda", NULL};
@@ -20,54 +20,58 @@ static const cs_option options[] = {
 };
 
 /* --set /pointer=value, taken apart. */
-static cs_status add_overrides(const cs_arguments *arguments, cJSON *request, cs_error *error)
+static cs_status read_overrides(const cs_arguments *arguments, cs_list *overrides, cs_arena *arena,
+                                cs_error *error)
 {
     const char *const *texts;
     size_t n = cs_arguments_values(arguments, "set", &texts);
-    cJSON *list = cJSON_AddArrayToObject(request, "overrides");
-    for (size_t i = 0; list && i < n; i++) {
+    cs_request_override *pairs = cs_arena_alloc(arena, n, sizeof(*pairs));
+    cs_request_override **items = cs_arena_alloc(arena, n, sizeof(*items));
+    if (!pairs || !items)
+        return cs_error_no_memory(error);
+    for (size_t i = 0; i < n; i++) {
         const char *equals = strchr(texts[i], '='); /* there: the scenario was loaded with it */
-        char *pointer = strndup(texts[i], (size_t)(equals - texts[i]));
-        const char *pair[] = {pointer, equals + 1};
-        cJSON *both = pointer ? cJSON_CreateStringArray(pair, 2) : NULL;
-        free(pointer);
-        if (!both || !cJSON_AddItemToArray(list, both))
+        pairs[i].pointer = cs_arena_copy_length(arena, texts[i], (size_t)(equals - texts[i]));
+        pairs[i].value = equals + 1;
+        items[i] = &pairs[i];
+        if (!pairs[i].pointer)
             return cs_error_no_memory(error);
     }
-    return list ? CS_OK : cs_error_no_memory(error);
+    *overrides = (cs_list){.n = (uint32_t)n, .items = items};
+    return CS_OK;
 }
 
-static cs_status add_output(const cs_arguments *arguments, const cs_scenario *scenario,
-                            cJSON *request, cs_error *error)
+/* The scenario's name with an ending of its own; NULL when memory runs out. */
+static const char *default_output(const cs_scenario *scenario, cs_arena *arena)
 {
-    const char *given = cs_arguments_value(arguments, "output");
-    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
     size_t size = strlen(scenario->name) + sizeof("-measured.h5");
-    char *name = malloc(size);
+    char *name = cs_arena_alloc(arena, size, 1);
     if (!name)
-        return cs_error_no_memory(error);
+        return NULL;
     snprintf(name, size, "%s-measured.h5", scenario->name);
     for (char *at = name; *at; at++)
         *at = *at == '/' ? '_' : *at; /* a name, not a path */
-    bool added = cJSON_AddStringToObject(request, "output", given ? given : name) != NULL;
-    free(name);
-    return added ? CS_OK : cs_error_no_memory(error);
+    return name;
 }
 
-static cs_status fill(const cs_arguments *arguments, const cs_scenario *scenario, cJSON *request,
-                      cs_error *error)
+static cs_status read_request(const cs_arguments *arguments, const cs_scenario *scenario,
+                              cs_request *request, cs_arena *arena, cs_error *error)
 {
     uint32_t runs;
-    cs_status status = cs_arguments_count(arguments, "runs", 11, &runs, error);
-    if (status == CS_OK && (runs < 1 || runs > 1000))
-        return cs_error_add(error, CS_USAGE, "replay: --runs must be from 1 to 1000 (got %u)",
-                            runs);
-    if (status == CS_OK && (!cJSON_AddNumberToObject(request, "runs", runs) ||
-                            !cJSON_AddStringToObject(request, "scenario", arguments->words[0])))
-        status = cs_error_no_memory(error);
-    if (status == CS_OK)
-        status = add_output(arguments, scenario, request, error);
-    return status == CS_OK ? add_overrides(arguments, request, error) : status;
+    const char *output = cs_arguments_value(arguments, "output");
+    CS_TRY(cs_arguments_count(arguments, "runs", 11, &runs, error));
+    if (runs < 1 || runs > CS_REQUEST_RUNS_MAX)
+        return cs_error_add(error, CS_USAGE, "replay: --runs must be from 1 to %d (got %u)",
+                            CS_REQUEST_RUNS_MAX, runs);
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
+    if (!output)
+        output = default_output(scenario, arena);
+    if (!output)
+        return cs_error_no_memory(error);
+    CS_TRY(cs_request_init(output, request, arena, error));
+    request->runs = runs;
+    request->scenario = arguments->words[0];
+    return read_overrides(arguments, &request->overrides, arena, error);
 }
 
 /* One message here, where every process would have one. */
@@ -82,22 +86,22 @@ static cs_status check(const cs_scenario *scenario, const char *path, cs_error *
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_scenario scenario = {0};
+    cs_request request = {0};
     uint32_t backend = 0;
-    cJSON *request = cJSON_CreateObject();
-    cs_status status = request ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK)
-        status = cs_arguments_choice(arguments, "backend", backends, &backend, error);
+    cs_arena arena;
+    cs_arena_init(&arena);
+    cs_status status = cs_arguments_choice(arguments, "backend", backends, &backend, error);
     if (status == CS_OK)
         status = cs_scenario_from(context, arguments, &scenario, error);
     if (status == CS_OK)
-        status = fill(arguments, &scenario, request, error);
+        status = read_request(arguments, &scenario, &request, &arena, error);
     if (status == CS_OK)
         status = check(&scenario, arguments->words[0], error);
     if (status == CS_OK)
         status = cs_bench_program_run(backends[backend], "replay", scenario.platform.n_devices,
-                                      arguments, request, error);
+                                      arguments, &request, error);
     cs_scenario_finish(&scenario);
-    cJSON_Delete(request);
+    cs_arena_finish(&arena);
     return status;
 }
 

@@ -136,7 +136,7 @@ static cs_status add_memory(const subject *s, uint32_t batch, const cs_measure_r
                             cs_costs *costs, cs_error *error)
 {
     char key[512];
-    const cJSON *parameters = cJSON_GetObjectItemCaseSensitive(s->request->workload, "parameters");
+    const cJSON *parameters = s->request->workload->parameters;
     size_t used = (size_t)snprintf(key, sizeof(key), "%s n=%u %s states=%u", s->net->name, batch,
                                    cs_precision_names[s->precision], s->request->states);
     for (const cJSON *at = parameters ? parameters->child : NULL; at && used < sizeof(key);
@@ -235,22 +235,11 @@ static cs_status add_source(const cs_backend *backend, cs_bench *bench, const cs
 /* `done`: batch sizes that were measured to the end. */
 static cs_status measure_all(subject *s, cs_costs *costs, uint32_t *done, cs_error *error)
 {
-    const cJSON *batch;
-    cs_status status = add_source(s->backend, s->bench, s->request, costs, &s->source, error);
-    cJSON_ArrayForEach(batch, s->request->batches)
-    {
-        if (status != CS_OK)
-            return status;
-        if (!cJSON_IsNumber(batch) || batch->valuedouble < 1 || batch->valuedouble > CS_BATCH_MAX ||
-            batch->valuedouble != (double)(uint32_t)batch->valuedouble)
-            return cs_error_add(error, CS_INVALID, "batch sizes must be whole numbers from 1 to %d",
-                                CS_BATCH_MAX);
-        status = measure_batch(s, (uint32_t)batch->valuedouble, costs, error);
-        *done += status == CS_OK;
-    }
-    return status == CS_OK
-               ? cs_measure_copies(s->backend, s->bench, s->source, s->progress, costs, error)
-               : status;
+    const uint32_t *batches = s->request->batches.items;
+    CS_TRY(add_source(s->backend, s->bench, s->request, costs, &s->source, error));
+    for (*done = 0; *done < s->request->batches.n; ++*done)
+        CS_TRY(measure_batch(s, batches[*done], costs, error));
+    return cs_measure_copies(s->backend, s->bench, s->source, s->progress, costs, error);
 }
 
 /* A process that has a GPU open cannot be copied. */
@@ -275,11 +264,10 @@ static cs_status check_request(const cs_backend *backend, const cs_request *requ
 
 static void tell_missing(const cs_request *request, const cs_net *net, uint32_t done)
 {
-    const cJSON *batch;
-    uint32_t i = 0;
+    const uint32_t *batches = request->batches.items;
     fprintf(stderr, "%s: has what was measured so far; missing or cut short:", request->output);
-    cJSON_ArrayForEach(batch, request->batches) if (i++ >= done)
-        fprintf(stderr, " %s at batch %.0f,", net->name, batch->valuedouble);
+    for (uint32_t i = done; i < request->batches.n; i++)
+        fprintf(stderr, " %s at batch %u,", net->name, batches[i]);
     fprintf(stderr, " copies\n");
 }
 
@@ -288,7 +276,7 @@ static cs_status save(const cs_request *request, const cs_net *net, const cs_cos
 {
     if (costs->n_compute == 0)
         return status;
-    cs_status saved = cs_request_save(request, costs, error);
+    cs_status saved = cs_costs_add_to_file(costs, request->output, error);
     if (status != CS_OK && saved == CS_OK)
         tell_missing(request, net, done);
     return status == CS_OK ? saved : status;
@@ -299,20 +287,16 @@ cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
                            const cs_progress *progress, cs_error *error)
 {
     cs_json_place place = {.file = request->command};
-    cs_workload workload = {0};
+    const cs_workload *workload = request->workload;
     cs_net net = {0};
     cs_bench *bench = NULL;
     uint32_t done = 0;
     cs_costs costs;
-    cs_arena arena;
-    cs_arena_init(&arena);
+    if (!workload)
+        return cs_error_add(error, CS_INVALID, "the request has no \"workload\"");
     cs_costs_init(&costs);
-    cs_status status = cs_field_read(request->workload, &place,
-                                     (const cs_field *const[]){cs_workload_fields, NULL},
-                                     (void *const[]){&workload}, &arena, error);
-    if (status == CS_OK)
-        status = cs_workload_network(&workload, &place, &net, error);
-    cs_precision precision = (cs_precision)workload.precision;
+    cs_status status = cs_workload_network(workload, &place, &net, error);
+    cs_precision precision = (cs_precision)workload->precision;
     if (status == CS_OK)
         status = check_request(backend, request, precision, error);
     if (status == CS_OK)
@@ -330,6 +314,5 @@ cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
     backend->close(bench);
     cs_net_finish(&net);
     cs_costs_finish(&costs);
-    cs_arena_finish(&arena);
     return status;
 }

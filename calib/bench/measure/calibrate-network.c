@@ -4,33 +4,17 @@
 #include "calib/bench/measure/measure-network.h"
 #include "calib/bench/wire/core-count.h"
 #include "calib/costs-text.h"
-#include "sim/base/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* All of them where none are named. */
-static cs_status choose(const cJSON *names, uint32_t *collectives, cs_error *error)
+static uint32_t choose(const cs_list *names)
 {
-    const cJSON *name;
-    *collectives = names ? 0 : (UINT32_C(1) << CS_N_COST_COLLECTIVES) - 1;
-    cJSON_ArrayForEach(name, names)
-    {
-        const char *text = cJSON_IsString(name) ? name->valuestring : "";
-        cs_guess guess;
-        uint32_t found = CS_N_COST_COLLECTIVES;
-        cs_guess_init(&guess, text);
-        for (uint32_t c = 0; c < CS_N_COST_COLLECTIVES; c++) {
-            cs_guess_add(&guess, cs_cost_collective_names[c]);
-            if (strcmp(cs_cost_collective_names[c], text) == 0)
-                found = c;
-        }
-        if (found == CS_N_COST_COLLECTIVES)
-            return cs_error_add(error, CS_USAGE, "unknown collective %s", cs_guess_text(&guess));
-        *collectives |= UINT32_C(1) << found;
-    }
-    return CS_OK;
+    const uint32_t *chosen = names->items;
+    uint32_t collectives = names->n > 0 ? 0 : (UINT32_C(1) << CS_N_COST_COLLECTIVES) - 1;
+    for (uint32_t i = 0; i < names->n; i++)
+        collectives |= UINT32_C(1) << chosen[i];
+    return collectives;
 }
 
 static void tell(const cs_costs *costs)
@@ -112,20 +96,21 @@ static cs_status measure(const cs_request *request, cs_wire *wire, const cs_prog
 {
     cs_costs costs;
     cs_network_options options = {.wire = wire,
+                                  .collectives = choose(&request->collectives),
                                   .min_bytes = request->min_bytes,
                                   .max_bytes = request->max_bytes,
                                   .time_limit = cs_time_seconds(request->time_limit),
                                   .progress = wire->rank == 0 ? progress : NULL};
     cs_costs_init(&costs);
-    cs_status status = choose(request->collectives, &options.collectives, error);
-    if (status == CS_OK && wire->size < 2)
+    cs_status status = CS_OK;
+    if (wire->size < 2)
         status = cs_error_add(error, CS_USAGE, "messages need two processes or more");
     if (status == CS_OK)
         status = add_source(request, wire, &costs, &options.source, error);
     if (status == CS_OK)
         status = cs_measure_network(&options, &costs, error);
     if (wire->rank == 0 && costs.n_network > 0) {
-        cs_status saved = cs_request_save(request, &costs, error);
+        cs_status saved = cs_costs_add_to_file(&costs, request->output, error);
         status = status == CS_OK ? saved : status;
         tell(&costs);
     }

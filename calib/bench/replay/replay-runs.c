@@ -227,15 +227,13 @@ static cs_status run_worker(cs_worker *worker, const cs_request *request, uint32
 
 static cs_status load(const cs_request *request, cs_scenario *scenario, cs_error *error)
 {
-    uint32_t n = (uint32_t)cJSON_GetArraySize(request->overrides);
+    const cs_request_override *const *asked = request->overrides.items;
+    const uint32_t n = request->overrides.n;
     cs_override *overrides = calloc(n + UINT64_C(1), sizeof(*overrides));
     if (!overrides)
         return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < n; i++) {
-        const cJSON *one = cJSON_GetArrayItem(request->overrides, (int)i);
-        overrides[i].pointer = cJSON_GetStringValue(cJSON_GetArrayItem(one, 0));
-        overrides[i].value = cJSON_GetStringValue(cJSON_GetArrayItem(one, 1));
-    }
+    for (uint32_t i = 0; i < n; i++)
+        overrides[i] = (cs_override){asked[i]->pointer, asked[i]->value};
     cs_status status = cs_scenario_load(request->scenario, overrides, n, scenario, error);
     free(overrides);
     return status;
