@@ -112,7 +112,7 @@ static const struct {
     {"inline of the wrong type", "/model", "{\"inline\": 1}",
      "/model/inline: must be an object (got 1)"},
     {"inline without layers", "/model", MODEL("[]"),
-     "/model/inline/layers: must be an array of at least one layer (got none)"},
+     "/model/inline/layers: must have at least 1 entry (got 0)"},
     {"inline with half a layer", "/model",
      MODEL("[{\"name\": \"a\", \"forward\": 1, \"backward\": "
            "1, \"weights\": 1}]"),

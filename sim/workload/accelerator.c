@@ -10,16 +10,7 @@
 
 enum { SCHEMA_VERSION = 1 };
 
-const char *const cs_accelerator_group_names[] = {"conv", "winograd",    "linear", "attention",
-                                                  "norm", "elementwise", "pool",   "embedding",
-                                                  "loss", NULL};
-
 /* ---- reading ---- */
-
-typedef struct document {
-    uint32_t schema_version;
-    const cJSON *peaks, *efficiency, *sources;
-} document;
 
 static const cs_field head_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_accelerator, name), .doc = "what scenarios call it"},
@@ -31,26 +22,14 @@ static const cs_field head_fields[] = {
      .doc = "from the start of one kernel to that of the next, when both are empty"},
     {0}};
 
-static const cs_field document_fields[] = {
-    {"schema_version", CS_FIELD_COUNT, offsetof(document, schema_version), .min = SCHEMA_VERSION,
-     .max = SCHEMA_VERSION, .doc = "version of this format"},
-    {"peaks", CS_FIELD_JSON, offsetof(document, peaks),
-     .doc = "dense matrix products by precision; what is missing is not supported",
-     .shape = "{\"fp32\", \"tf32\", \"fp16\", \"bf16\"}"},
-    {"efficiency", CS_FIELD_JSON, offsetof(document, efficiency),
-     .doc = "by group of operators: fractions of the peaks, and where they come from",
-     .shape = "{group: {\"compute\", \"memory\", \"source\"}}"},
-    {"sources", CS_FIELD_JSON, offsetof(document, sources), .doc = "where the peaks come from",
-     .shape = "{\"peaks\", \"bandwidth\", \"memory\", \"launch\"}"},
-    {0}};
+#define PEAK(name, precision)                                                                      \
+    name, CS_FIELD_FLOP_RATE, (precision) * sizeof(double), .doc = "dense matrix products"
 
-static const cs_field source_fields[] = {
-    {"peaks", CS_FIELD_TEXT, offsetof(cs_accelerator, peak_source), .doc = "of the peaks"},
-    {"bandwidth", CS_FIELD_TEXT, offsetof(cs_accelerator, bandwidth_source),
-     .doc = "of the bandwidth"},
-    {"memory", CS_FIELD_TEXT, offsetof(cs_accelerator, memory_source), .doc = "of the capacity"},
-    {"launch", CS_FIELD_TEXT, offsetof(cs_accelerator, launch_source), .doc = "of the launch time"},
-    {0}};
+static const cs_field peak_fields[] = {{PEAK("fp32", CS_PRECISION_FP32), .above_min = true},
+                                       {PEAK("tf32", CS_PRECISION_TF32), .fallback = "0"},
+                                       {PEAK("fp16", CS_PRECISION_FP16), .fallback = "0"},
+                                       {PEAK("bf16", CS_PRECISION_BF16), .fallback = "0"},
+                                       {0}};
 
 static const cs_field efficiency_fields[] = {
     {"compute", CS_FIELD_NUMBER, offsetof(cs_efficiency, compute), .above_min = true, .max = 8,
@@ -61,50 +40,61 @@ static const cs_field efficiency_fields[] = {
      .doc = "where they come from: a measurement, or \"assumed\""},
     {0}};
 
-static void note(cs_status *status, cs_status other)
-{
-    if (*status == CS_OK)
-        *status = other;
-}
+#define GROUP(name, group)                                                                         \
+    {                                                                                              \
+        name, CS_FIELD_OBJECT, (group) * sizeof(cs_efficiency *),                                  \
+            .of = efficiency_fields, .size = sizeof(cs_efficiency), .doc = "of this group",        \
+            .shape = "{\"compute\", \"memory\", \"source\"}"                                       \
+    }
 
-static cs_status read_object(const cJSON *object, const cs_json_place *up, const char *key,
-                             const cs_field *table, void *out, cs_arena *arena, cs_error *error)
-{
-    cs_json_place place = {.up = up, .key = key};
-    if (!object)
-        return CS_OK; /* was reported as missing */
-    return cs_field_read(object, &place, (const cs_field *const[]){table, NULL},
-                         (void *const[]){out}, arena, error);
-}
+/* In the order of the groups. */
+static const cs_field group_fields[] = {
+    GROUP("conv", CS_GROUP_CONV),     GROUP("winograd", CS_GROUP_WINOGRAD),
+    GROUP("linear", CS_GROUP_LINEAR), GROUP("attention", CS_GROUP_ATTENTION),
+    GROUP("norm", CS_GROUP_NORM),     GROUP("elementwise", CS_GROUP_ELEMENTWISE),
+    GROUP("pool", CS_GROUP_POOL),     GROUP("embedding", CS_GROUP_EMBEDDING),
+    GROUP("loss", CS_GROUP_LOSS),     {0}};
 
-static cs_status read_peaks(const cJSON *object, const cs_json_place *up, cs_accelerator *device,
-                            cs_error *error)
-{
-    cs_field table[CS_N_PRECISIONS + 1] = {{0}};
-    for (int p = 0; p < CS_N_PRECISIONS; p++)
-        table[p] = (cs_field){cs_precision_names[p], CS_FIELD_FLOP_RATE,
-                              offsetof(cs_accelerator, peaks) + (size_t)p * sizeof(double),
-                              .fallback = "0", .doc = "dense matrix products"};
-    table[CS_PRECISION_FP32].fallback = NULL;
-    table[CS_PRECISION_FP32].above_min = true;
-    return read_object(object, up, "peaks", table, device, &device->arena, error);
-}
+typedef struct document {
+    uint32_t schema_version;
+    double *peaks;              /* per precision */
+    cs_efficiency **efficiency; /* per group */
+    cs_accelerator *sources;    /* of which only these are set */
+} document;
 
-static cs_status read_efficiencies(const cJSON *object, const cs_json_place *up,
-                                   cs_accelerator *device, cs_error *error)
+static const cs_field source_fields[] = {
+    {"peaks", CS_FIELD_TEXT, offsetof(cs_accelerator, peak_source), .doc = "of the peaks"},
+    {"bandwidth", CS_FIELD_TEXT, offsetof(cs_accelerator, bandwidth_source),
+     .doc = "of the bandwidth"},
+    {"memory", CS_FIELD_TEXT, offsetof(cs_accelerator, memory_source), .doc = "of the capacity"},
+    {"launch", CS_FIELD_TEXT, offsetof(cs_accelerator, launch_source), .doc = "of the launch time"},
+    {0}};
+
+static const cs_field document_fields[] = {
+    {"schema_version", CS_FIELD_COUNT, offsetof(document, schema_version), .min = SCHEMA_VERSION,
+     .max = SCHEMA_VERSION, .doc = "version of this format"},
+    {"peaks", CS_FIELD_OBJECT, offsetof(document, peaks), .of = peak_fields,
+     .size = CS_N_PRECISIONS * sizeof(double),
+     .doc = "dense matrix products by precision; what is missing is not supported",
+     .shape = "{\"fp32\", \"tf32\", \"fp16\", \"bf16\"}"},
+    {"efficiency", CS_FIELD_OBJECT, offsetof(document, efficiency), .of = group_fields,
+     .size = CS_N_ACCELERATOR_GROUPS * sizeof(cs_efficiency *),
+     .doc = "by group of operators: fractions of the peaks, and where they come from",
+     .shape = "{group: {\"compute\", \"memory\", \"source\"}}"},
+    {"sources", CS_FIELD_OBJECT, offsetof(document, sources), .of = source_fields,
+     .size = sizeof(cs_accelerator), .doc = "where the peaks come from",
+     .shape = "{\"peaks\", \"bandwidth\", \"memory\", \"launch\"}"},
+    {0}};
+
+static void take_parts(const document *parts, cs_accelerator *device)
 {
-    const cJSON *groups[CS_N_ACCELERATOR_GROUPS] = {NULL};
-    cs_field table[CS_N_ACCELERATOR_GROUPS + 1] = {{0}};
-    cs_json_place place = {.up = up, .key = "efficiency"};
+    memcpy(device->peaks, parts->peaks, sizeof(device->peaks));
     for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
-        table[g] =
-            (cs_field){cs_accelerator_group_names[g], CS_FIELD_JSON, (size_t)g * sizeof(groups[0]),
-                       .doc = "of this group", .shape = "{\"compute\", \"memory\", \"source\"}"};
-    cs_status status = read_object(object, up, "efficiency", table, groups, &device->arena, error);
-    for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
-        note(&status, read_object(groups[g], &place, cs_accelerator_group_names[g],
-                                  efficiency_fields, &device->groups[g], &device->arena, error));
-    return status;
+        device->groups[g] = *parts->efficiency[g];
+    device->peak_source = parts->sources->peak_source;
+    device->bandwidth_source = parts->sources->bandwidth_source;
+    device->memory_source = parts->sources->memory_source;
+    device->launch_source = parts->sources->launch_source;
 }
 
 cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_accelerator *device,
@@ -116,14 +106,11 @@ cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_
     cs_status status =
         cs_field_read(root, place, (const cs_field *const[]){head_fields, document_fields, NULL},
                       (void *const[]){&made, &parts}, &made.arena, error);
-    note(&status, read_peaks(parts.peaks, place, &made, error));
-    note(&status, read_efficiencies(parts.efficiency, place, &made, error));
-    note(&status,
-         read_object(parts.sources, place, "sources", source_fields, &made, &made.arena, error));
     if (status != CS_OK) {
         cs_accelerator_finish(&made);
         return status;
     }
+    take_parts(&parts, &made);
     *device = made;
     return CS_OK;
 }
@@ -214,7 +201,7 @@ static cs_accelerator_group group_of(const cs_op *op, cs_precision precision)
     if (precision == CS_PRECISION_FP32 && cs_op_is_winograd(op))
         return CS_GROUP_WINOGRAD;
     for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
-        if (strcmp(cs_op_kind_group(op->kind), cs_accelerator_group_names[g]) == 0)
+        if (strcmp(cs_op_kind_group(op->kind), group_fields[g].name) == 0)
             return (cs_accelerator_group)g;
     return CS_GROUP_ELEMENTWISE;
 }

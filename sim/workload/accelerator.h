@@ -81,7 +81,4 @@ double cs_accelerator_seconds(const cs_accelerator *device, const cs_op *op,
 /* Seconds of updating weights, by the bytes that move. */
 double cs_accelerator_update_seconds(const cs_accelerator *device, double bytes);
 
-/* "conv", ..., ended by NULL. */
-extern const char *const cs_accelerator_group_names[];
-
 #endif

@@ -8,47 +8,6 @@
 
 enum { SCHEMA_VERSION = 1 };
 
-/* What stands around the model's own members. */
-typedef struct document {
-    uint32_t schema_version;
-    const cJSON *work, *provenance, *layers, *batches;
-} document;
-
-static const cs_field version_fields[] = {
-    {"schema_version", CS_FIELD_COUNT, offsetof(document, schema_version), .min = SCHEMA_VERSION,
-     .max = SCHEMA_VERSION, .doc = "version of this format"},
-    {0}};
-
-static const cs_field part_fields[] = {
-    {"work", CS_FIELD_JSON, offsetof(document, work), .fallback = "",
-     .doc = "what training computes, whatever time it takes",
-     .shape = "{\"flop_per_sample\", ...}"},
-    {"provenance", CS_FIELD_JSON, offsetof(document, provenance),
-     .doc = "where the numbers come from", .shape = "{\"source\", \"hardware\", \"date\"}"},
-    {"layers", CS_FIELD_JSON, offsetof(document, layers), .doc = "the chain, from input to output",
-     .shape = "[{layer}, ...]"},
-    {"batches", CS_FIELD_JSON, offsetof(document, batches), .fallback = "",
-     .doc = "the same layers for other numbers of samples, which are then not scaled",
-     .shape = "[{\"batch_size\", \"input\", \"layers\"}, ...]"},
-    {0}};
-
-typedef struct batch_document {
-    cs_model_batch batch;
-    const cJSON *layers;
-} batch_document;
-
-static const cs_field batch_fields[] = {
-    {"batch_size", CS_FIELD_COUNT, offsetof(batch_document, batch.batch_size), .min = 1,
-     .doc = "samples that the times and activations are for"},
-    {"input", CS_FIELD_BYTES, offsetof(batch_document, batch.input_bytes), .fallback = "0",
-     .doc = "what the first layer reads"},
-    {0}};
-
-static const cs_field batch_layers_fields[] = {
-    {"layers", CS_FIELD_JSON, offsetof(batch_document, layers),
-     .doc = "the model's layers, with the same names and weights", .shape = "[{layer}, ...]"},
-    {0}};
-
 static const cs_field model_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_model, name), .doc = "name of the model"},
     {"batch_size", CS_FIELD_COUNT, offsetof(cs_model, batch_size),
@@ -129,6 +88,67 @@ static const cs_field whole_fields[] = {{"backward", CS_FIELD_TIME,
                                          .doc = "backward pass, where its two parts are not known"},
                                         {0}};
 
+/* A layer as it stands in a file. */
+typedef struct layer_entry {
+    cs_layer layer;
+    bool has_kept; /* else what it keeps is its input, which is the output of the layer before */
+} layer_entry;
+
+static cs_status read_layer(const cJSON *object, const cs_json_place *place, void *member,
+                            cs_arena *arena, cs_error *error);
+static cJSON *write_layer(const void *member);
+
+static const cs_field_kind layer_kind = {.read = read_layer, .write = write_layer};
+static const cs_field layer_field = {"layer", CS_FIELD_VARIANT, .kind = &layer_kind,
+                                     .size = sizeof(layer_entry)};
+
+typedef struct batch_entry {
+    uint32_t batch_size;
+    int64_t input_bytes;
+    cs_list layers; /* layer_entry */
+} batch_entry;
+
+static const cs_field batch_fields[] = {
+    {"batch_size", CS_FIELD_COUNT, offsetof(batch_entry, batch_size), .min = 1,
+     .doc = "samples that the times and activations are for"},
+    {"input", CS_FIELD_BYTES, offsetof(batch_entry, input_bytes), .fallback = "0",
+     .doc = "what the first layer reads"},
+    {"layers", CS_FIELD_LIST, offsetof(batch_entry, layers), .of = &layer_field, .least = 1,
+     .doc = "the model's layers, with the same names and weights",
+     .shape = "[{\"name\": ...}, ...]"},
+    {0}};
+
+static const cs_field batch_field = {"batch", CS_FIELD_OBJECT, .of = batch_fields,
+                                     .size = sizeof(batch_entry)};
+
+/* What stands around the model's own members. */
+typedef struct document {
+    uint32_t schema_version;
+    cs_model_work *work; /* or NULL */
+    cs_provenance *provenance;
+    cs_list layers;  /* layer_entry */
+    cs_list batches; /* pointers to batch_entry */
+} document;
+
+static const cs_field version_fields[] = {
+    {"schema_version", CS_FIELD_COUNT, offsetof(document, schema_version), .min = SCHEMA_VERSION,
+     .max = SCHEMA_VERSION, .doc = "version of this format"},
+    {0}};
+
+static const cs_field part_fields[] = {
+    {"work", CS_FIELD_OBJECT, offsetof(document, work), .fallback = "", .of = work_fields,
+     .size = sizeof(cs_model_work), .doc = "what training computes, whatever time it takes",
+     .shape = "{\"flop_per_sample\", ...}"},
+    {"provenance", CS_FIELD_OBJECT, offsetof(document, provenance), .of = provenance_fields,
+     .size = sizeof(cs_provenance), .doc = "where the numbers come from",
+     .shape = "{\"source\", \"hardware\", \"date\"}"},
+    {"layers", CS_FIELD_LIST, offsetof(document, layers), .of = &layer_field, .least = 1,
+     .doc = "the chain, from input to output", .shape = "[{\"name\": ...}, ...]"},
+    {"batches", CS_FIELD_LIST, offsetof(document, batches), .fallback = "", .of = &batch_field,
+     .doc = "the same layers for other numbers of samples, which are then not scaled",
+     .shape = "[{\"batch_size\": ...}, ...]"},
+    {0}};
+
 /* The status of several checks is that of the first that failed. */
 static void note(cs_status *status, cs_status other)
 {
@@ -155,17 +175,12 @@ static cs_status check_date(const char *date, const cs_json_place *up, cs_error 
                            cs_text_quote(date, quoted, sizeof(quoted)));
 }
 
-static cs_status read_provenance(const cJSON *object, const cs_json_place *up, cs_model *model,
-                                 cs_error *error)
+static cs_status check_provenance(const cs_provenance *of, const cs_json_place *up, cs_error *error)
 {
     cs_json_place place = {.up = up, .key = "provenance"};
-    cs_provenance *out = &model->provenance;
-    const cs_field *const tables[] = {provenance_fields, NULL};
-    void *const outs[] = {out};
-    cs_status status = cs_field_read(object, &place, tables, outs, &model->arena, error);
-    note(&status, check_not_empty(out->source, "source", &place, error));
-    note(&status, check_not_empty(out->hardware, "hardware", &place, error));
-    note(&status, check_date(out->date, &place, error));
+    cs_status status = check_not_empty(of->source, "source", &place, error);
+    note(&status, check_not_empty(of->hardware, "hardware", &place, error));
+    note(&status, check_date(of->date, &place, error));
     return status;
 }
 
@@ -189,10 +204,11 @@ static cs_status check_backward(const cJSON *object, const cs_json_place *place,
                            "\"backward_weight\"");
 }
 
-/* `input` are the bytes that the layer reads, the fallback of `kept`. */
-static cs_status read_layer(const cJSON *object, const cs_json_place *place, int64_t input,
-                            cs_arena *arena, cs_layer *layer, cs_error *error)
+static cs_status read_layer(const cJSON *object, const cs_json_place *place, void *member,
+                            cs_arena *arena, cs_error *error)
 {
+    layer_entry *entry = member;
+    cs_layer *layer = &entry->layer;
     const cs_field *const tables[] = {layer_fields, tie_fields, whole_fields, NULL};
     whole_backward whole = {0};
     void *const outs[] = {layer, layer, &whole};
@@ -203,17 +219,8 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, int
     note(&status, check_backward(object, place, error));
     if (cs_json_member(object, "backward"))
         split_backward(layer, whole.backward);
-    if (!cs_json_member(object, "kept"))
-        layer->kept_bytes = input;
+    entry->has_kept = cs_json_member(object, "kept") != NULL;
     return status;
-}
-
-static cs_status read_work(const cJSON *object, const cs_json_place *up, cs_model *model,
-                           cs_error *error)
-{
-    cs_json_place place = {.up = up, .key = "work"};
-    return cs_field_read(object, &place, (const cs_field *const[]){work_fields, NULL},
-                         (void *const[]){&model->work}, &model->arena, error);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -240,50 +247,32 @@ static cs_status report_twins(const cs_layer *const *sorted, uint32_t count, con
     return status;
 }
 
-/* Sorted by name, twins stand side by side. A layer that could not be read may have no name. */
+/* Sorted by name, twins stand side by side. */
 static cs_status check_unique(const cs_model *model, const cs_json_place *layers, cs_error *error)
 {
     const cs_layer **sorted = calloc(model->n_layers, sizeof(*sorted));
     if (!sorted)
         return cs_error_no_memory(error);
-    uint32_t count = 0;
     for (uint32_t i = 0; i < model->n_layers; i++)
-        if (model->layers[i].name && model->layers[i].name[0] != '\0')
-            sorted[count++] = &model->layers[i];
-    qsort(sorted, count, sizeof(*sorted), compare_names);
-    cs_status status = report_twins(sorted, count, model, layers, error);
+        sorted[i] = &model->layers[i];
+    qsort(sorted, model->n_layers, sizeof(*sorted), compare_names);
+    cs_status status = report_twins(sorted, model->n_layers, model, layers, error);
     free(sorted);
     return status;
 }
 
-static cs_status read_each_layer(const cJSON *array, const cs_json_place *place, int64_t input,
-                                 cs_arena *arena, cs_layer *layers, cs_error *error)
+/* The layers of a list, whose first one reads `input` bytes; NULL when memory runs out. */
+static cs_layer *take_layers(const cs_list *list, int64_t input, cs_arena *arena)
 {
-    cs_status status = CS_OK;
-    int i = 0;
-    const cJSON *object;
-    cJSON_ArrayForEach(object, array)
-    {
-        cs_json_place at = {.up = place, .index = i};
-        cs_layer *layer = &layers[i++];
-        note(&status, read_layer(object, &at, input, arena, layer, error));
-        input = layer->output_bytes;
+    const layer_entry *entries = list->items;
+    cs_layer *layers = cs_arena_alloc(arena, list->n, sizeof(*layers));
+    for (uint32_t i = 0; layers && i < list->n; i++) {
+        layers[i] = entries[i].layer;
+        if (!entries[i].has_kept)
+            layers[i].kept_bytes = input;
+        input = layers[i].output_bytes;
     }
-    return status;
-}
-
-/* Into memory of the arena: as many as the array has, and at least one. */
-static cs_status read_layers(const cJSON *array, const cs_json_place *place, int64_t input,
-                             cs_arena *arena, cs_layer **layers, cs_error *error)
-{
-    int count = cJSON_GetArraySize(array);
-    if (!cJSON_IsArray(array) || count < 1)
-        return cs_json_invalid(place, error, "must be an array of at least one layer (got %s)",
-                               cJSON_IsArray(array) ? "none" : cs_json_kind(array));
-    *layers = cs_arena_alloc(arena, (size_t)count, sizeof(**layers));
-    if (!*layers)
-        return cs_error_no_memory(error);
-    return read_each_layer(array, place, input, arena, *layers, error);
+    return layers;
 }
 
 /* The two keys go together, and with a layer that has these weights. */
@@ -317,17 +306,16 @@ static cs_status check_ties(const cs_model *model, const cs_json_place *layers, 
     return status;
 }
 
-static cs_status read_own_layers(const cJSON *array, const cs_json_place *up, cs_model *model,
+static cs_status take_own_layers(const cs_list *list, const cs_json_place *up, cs_model *model,
                                  cs_error *error)
 {
     cs_json_place place = {.up = up, .key = "layers"};
-    cs_status status =
-        read_layers(array, &place, model->input_bytes, &model->arena, &model->layers, error);
+    model->layers = take_layers(list, model->input_bytes, &model->arena);
     if (!model->layers)
-        return status;
-    model->n_layers = (uint32_t)cJSON_GetArraySize(array);
-    note(&status, check_unique(model, &place, error));
-    return status == CS_OK ? check_ties(model, &place, error) : status;
+        return cs_error_no_memory(error);
+    model->n_layers = list->n;
+    CS_TRY(check_unique(model, &place, error));
+    return check_ties(model, &place, error);
 }
 
 /* ---- other numbers of samples ---- */
@@ -337,8 +325,6 @@ static cs_status check_layer(const cs_layer *own, const cs_layer *layer, const c
 {
     char quoted[CS_TEXT_QUOTED_BYTES], expected[CS_TEXT_QUOTED_BYTES];
     cs_json_place name = {.up = up, .key = "name"}, weights = {.up = up, .key = "weights"};
-    if (!own->name || !layer->name)
-        return CS_OK; /* was reported */
     if (strcmp(own->name, layer->name) != 0)
         return cs_json_invalid(&name, error, "must be %s, as in the model's layers (got %s)",
                                cs_text_quote(own->name, expected, sizeof(expected)),
@@ -349,11 +335,10 @@ static cs_status check_layer(const cs_layer *own, const cs_layer *layer, const c
     return CS_OK;
 }
 
-static cs_status check_layers(const cs_model *model, const cJSON *array, const cs_layer *layers,
+static cs_status check_layers(const cs_model *model, const cs_layer *layers, uint32_t n,
                               const cs_json_place *place, cs_error *error)
 {
     cs_status status = CS_OK;
-    uint32_t n = (uint32_t)cJSON_GetArraySize(array);
     if (n != model->n_layers)
         return cs_json_invalid(place, error, "must have the model's %u layers (got %u)",
                                model->n_layers, n);
@@ -377,40 +362,35 @@ static cs_status check_batch_size(const cs_model *model, uint32_t samples, const
                  : CS_OK;
 }
 
-static cs_status read_batch(const cJSON *object, const cs_json_place *place, cs_model *model,
+static cs_status take_batch(const batch_entry *entry, const cs_json_place *place, cs_model *model,
                             cs_error *error)
 {
-    batch_document parts = {0};
-    const cs_field *const tables[] = {batch_fields, batch_layers_fields, NULL};
-    void *const outs[] = {&parts, &parts};
-    cs_json_place layers = {.up = place, .key = "layers"};
-    CS_TRY(cs_field_read(object, place, tables, outs, &model->arena, error));
-    cs_status status = check_batch_size(model, parts.batch.batch_size, place, error);
-    note(&status, read_layers(parts.layers, &layers, parts.batch.input_bytes, &model->arena,
-                              &parts.batch.layers, error));
+    cs_json_place at = {.up = place, .key = "layers"};
+    cs_layer *layers = take_layers(&entry->layers, entry->input_bytes, &model->arena);
+    if (!layers)
+        return cs_error_no_memory(error);
+    cs_status status = check_batch_size(model, entry->batch_size, place, error);
+    note(&status, check_layers(model, layers, entry->layers.n, &at, error));
     if (status == CS_OK)
-        status = check_layers(model, parts.layers, parts.batch.layers, &layers, error);
-    if (status == CS_OK)
-        model->batches[model->n_batches++] = parts.batch;
+        model->batches[model->n_batches++] =
+            (cs_model_batch){entry->batch_size, entry->input_bytes, layers};
     return status;
 }
 
-static cs_status read_batches(const cJSON *array, const cs_json_place *up, cs_model *model,
+static cs_status take_batches(const cs_list *list, const cs_json_place *up, cs_model *model,
                               cs_error *error)
 {
     cs_json_place place = {.up = up, .key = "batches"};
+    const batch_entry *const *entries = list->items;
     cs_status status = CS_OK;
-    int n = cJSON_GetArraySize(array), i = 0;
-    if (!cJSON_IsArray(array))
-        return cs_json_invalid(&place, error, "must be an array (got %s)", cs_json_kind(array));
-    if (n > 0 && model->batch_size == 0)
+    if (list->n > 0 && model->batch_size == 0)
         return cs_json_invalid(&place, error, "goes with a batch_size of at least 1 only");
-    model->batches = cs_arena_alloc(&model->arena, (size_t)n, sizeof(*model->batches));
+    model->batches = cs_arena_alloc(&model->arena, list->n, sizeof(*model->batches));
     if (!model->batches)
         return cs_error_no_memory(error);
-    for (const cJSON *object = array->child; object; object = object->next) {
-        cs_json_place at = {.up = &place, .index = i++};
-        note(&status, read_batch(object, &at, model, error));
+    for (uint32_t i = 0; i < list->n; i++) {
+        cs_json_place at = {.up = &place, .index = (int)i};
+        note(&status, take_batch(entries[i], &at, model, error));
     }
     return status;
 }
@@ -425,13 +405,15 @@ static cs_status read_document(const cJSON *root, const cs_json_place *place, cs
     cs_status status = cs_field_read(root, place, tables, outs, &model->arena, error);
     note(&status, check_not_empty(model->name, "name", place, error));
     if (parts.work)
-        note(&status, read_work(parts.work, place, model, error));
-    if (parts.provenance)
-        note(&status, read_provenance(parts.provenance, place, model, error));
-    if (parts.layers)
-        note(&status, read_own_layers(parts.layers, place, model, error));
-    if (parts.batches && model->layers)
-        note(&status, read_batches(parts.batches, place, model, error));
+        model->work = *parts.work;
+    if (parts.provenance) {
+        model->provenance = *parts.provenance;
+        note(&status, check_provenance(parts.provenance, place, error));
+    }
+    if (parts.layers.n > 0)
+        note(&status, take_own_layers(&parts.layers, place, model, error));
+    if (parts.batches.items && model->layers)
+        note(&status, take_batches(&parts.batches, place, model, error));
     return status;
 }
 
@@ -459,65 +441,66 @@ cs_status cs_model_load(const char *path, cs_model *model, cs_error *error)
     return status;
 }
 
-static bool add_layer(cJSON *array, const cs_layer *layer)
+static cJSON *write_layer(const void *member)
 {
+    const cs_layer *layer = &((const layer_entry *)member)->layer;
     cJSON *object = cJSON_CreateObject();
-    /* cJSON_AddItemToArray refuses NULL, and cannot fail otherwise. */
-    return cJSON_AddItemToArray(array, object) && cs_field_write(layer_fields, layer, object) &&
-           (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object));
+    if (object && cs_field_write(layer_fields, layer, object) &&
+        (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object)))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
 }
 
-static bool add_layers(cJSON *root, const cs_layer *layers, uint32_t n)
+/* The reverse of take_layers; its items are NULL when memory runs out. */
+static cs_list list_layers(const cs_layer *layers, uint32_t n, cs_arena *arena)
 {
-    cJSON *array = cJSON_AddArrayToObject(root, "layers");
-    bool done = array != NULL;
-    for (uint32_t i = 0; done && i < n; i++)
-        done = add_layer(array, &layers[i]);
-    return done;
+    layer_entry *entries = cs_arena_alloc(arena, n, sizeof(*entries));
+    for (uint32_t i = 0; entries && i < n; i++)
+        entries[i] = (layer_entry){layers[i], true};
+    return (cs_list){.n = n, .items = entries};
 }
 
-static bool add_batch(cJSON *array, const cs_model_batch *batch, uint32_t n_layers)
+static cs_list list_batches(const cs_model *model, cs_arena *arena)
 {
-    cJSON *object = cJSON_CreateObject();
-    batch_document parts = {.batch = *batch};
-    return cJSON_AddItemToArray(array, object) && cs_field_write(batch_fields, &parts, object) &&
-           add_layers(object, batch->layers, n_layers);
+    batch_entry *entries = cs_arena_alloc(arena, model->n_batches, sizeof(*entries));
+    batch_entry **items = cs_arena_alloc(arena, model->n_batches, sizeof(*items));
+    for (uint32_t i = 0; entries && items && i < model->n_batches; i++) {
+        const cs_model_batch *batch = &model->batches[i];
+        entries[i] = (batch_entry){batch->batch_size, batch->input_bytes,
+                                   list_layers(batch->layers, model->n_layers, arena)};
+        items[i] = &entries[i];
+        if (!entries[i].layers.items)
+            return (cs_list){0};
+    }
+    return (cs_list){.n = model->n_batches, .items = entries ? items : NULL};
 }
 
-static bool add_batches(cJSON *root, const cs_model *model)
+static bool write_document(const cs_model *model, cs_arena *arena, cJSON *root)
 {
-    if (model->n_batches == 0)
-        return true;
-    cJSON *array = cJSON_AddArrayToObject(root, "batches");
-    bool done = array != NULL;
-    for (uint32_t i = 0; done && i < model->n_batches; i++)
-        done = add_batch(array, &model->batches[i], model->n_layers);
-    return done;
-}
-
-static bool add_provenance(cJSON *root, const cs_model *model)
-{
-    cJSON *object = cJSON_AddObjectToObject(root, "provenance");
-    return object && cs_field_write(provenance_fields, &model->provenance, object);
-}
-
-static bool add_work(cJSON *root, const cs_model *model)
-{
-    if (!(model->work.flop_per_sample > 0))
-        return true;
-    cJSON *object = cJSON_AddObjectToObject(root, "work");
-    return object && cs_field_write(work_fields, &model->work, object);
+    cs_model_work work = model->work;
+    cs_provenance provenance = model->provenance;
+    document parts = {.schema_version = SCHEMA_VERSION,
+                      .work = work.flop_per_sample > 0 ? &work : NULL,
+                      .provenance = &provenance,
+                      .layers = list_layers(model->layers, model->n_layers, arena)};
+    if (model->n_batches > 0)
+        parts.batches = list_batches(model, arena);
+    return parts.layers.items && (parts.batches.items || model->n_batches == 0) &&
+           cs_field_write(version_fields, &parts, root) &&
+           cs_field_write(model_fields, model, root) &&
+           (!model->times_only || cs_field_write(times_only_fields, model, root)) &&
+           cs_field_write(part_fields, &parts, root);
 }
 
 cJSON *cs_model_json(const cs_model *model)
 {
-    document parts = {.schema_version = SCHEMA_VERSION};
+    cs_arena arena;
+    cs_arena_init(&arena);
     cJSON *root = cJSON_CreateObject();
-    if (root && cs_field_write(version_fields, &parts, root) &&
-        cs_field_write(model_fields, model, root) &&
-        (!model->times_only || cs_field_write(times_only_fields, model, root)) &&
-        add_work(root, model) && add_provenance(root, model) &&
-        add_layers(root, model->layers, model->n_layers) && add_batches(root, model))
+    const bool done = root && write_document(model, &arena, root);
+    cs_arena_finish(&arena);
+    if (done)
         return root;
     cJSON_Delete(root);
     return NULL;
