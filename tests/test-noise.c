@@ -482,7 +482,7 @@ static void test_runs(void **state)
         expect_bits("one thread", one.simulation.hash, runs[0].hashes[i]);
         expect_bits("four threads", one.simulation.hash, runs[1].hashes[i]);
         expect_double("makespan", cs_time_seconds(one.simulation.trace.makespan),
-                      runs[1].values[CS_RUN_MAKESPAN][i]);
+                      runs[1].values[CS_RUNS_MAKESPAN][i]);
         assert_true(i == 0 || runs[0].hashes[i] != runs[0].hashes[i - 1]);
         for (uint32_t f = 0; f < one.simulation.forms.n; f++)
             assert_false(one.simulation.forms.forms[f].applies);

@@ -1,5 +1,6 @@
 #include "sim/cli/report.h"
 
+#include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
 
 #include <inttypes.h>
@@ -48,12 +49,6 @@ static bool add_device_overlap(cJSON *object, const cs_time_use *use)
 {
     return add_overlap(object, seconds(use->communication - use->collectives),
                        seconds(use->collectives), seconds(use->active), seconds(use->hidden));
-}
-
-static bool add_mean_overlap(cJSON *root, const cs_analysis *analysis)
-{
-    const cs_mean_use mean = cs_analysis_mean(analysis);
-    return add_overlap(root, mean.messages, mean.collectives, mean.active, mean.hidden);
 }
 
 static bool add_categories(cJSON *object, const char *key, const int64_t *bytes)
@@ -284,19 +279,6 @@ static bool add_difference(cJSON *root, const cs_simulation *simulation)
            add_sequences(root, "sequences_by_forward_and_backward", staleness, true);
 }
 
-/* What the planner knew of a plan that it made for this run. */
-static bool add_search(cJSON *root, const cs_scenario *scenario)
-{
-    cs_time period = scenario->pattern.period, promised = scenario->search.promised;
-    if (period == 0 || scenario->search.bound == 0)
-        return true;
-    return add_number(root, "plan_stages", scenario->plan.n_stages) &&
-           add_number(root, "plan_period_s", seconds(period)) &&
-           add_number(root, "plan_promised_period_s", promised > 0 ? seconds(promised) : NAN) &&
-           add_number(root, "plan_lower_bound_s", seconds(scenario->search.bound)) &&
-           cJSON_AddBoolToObject(root, "plan_proven_optimal", scenario->search.optimal);
-}
-
 /* ---- costs ---- */
 
 static cJSON *add_item(cJSON *list)
@@ -354,20 +336,6 @@ static bool add_costs(cJSON *root, const cs_scenario *scenario, const cs_lower_r
     return done;
 }
 
-/* Nothing of a model that does not know its work. */
-static bool add_work(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
-{
-    const cs_model_work *work = &scenario->model.work;
-    const cs_work_rate rate = cs_simulation_work_rate(scenario, simulation);
-    if (!(work->flop_per_sample > 0))
-        return true;
-    return (work->tokens_per_sample == 0 ||
-            add_number(root, "throughput_tokens_per_s", rate.tokens)) &&
-           add_number(root, "model_flop_per_sample", work->flop_per_sample) &&
-           add_number(root, "device_model_flop_per_s", rate.flop) &&
-           add_number(root, "model_flop_utilisation_fraction", rate.utilisation);
-}
-
 /* Nothing of a schedule that can be read in one way only. */
 static bool add_reading(cJSON *root, const cs_scenario *scenario)
 {
@@ -376,51 +344,38 @@ static bool add_reading(cJSON *root, const cs_scenario *scenario)
            cJSON_AddStringToObject(root, "schedule_reading", schedule->reading(scenario->params));
 }
 
-/* Of a schedule without a flush. */
-static bool add_recurrence(cJSON *root, const cs_scenario *scenario, const cs_recurrence *found)
+/* The figures of one scope that the run has. */
+static bool add_figures(cJSON *root, const cs_outcome *outcome, cs_scope scope)
 {
-    const bool is = found->n > 0;
-    if (!scenario->schedule->asynchronous || found->end == 0)
-        return true;
-    return cJSON_AddBoolToObject(root, "periodic", is) &&
-           add_number(root, "period_iterations", is ? (double)found->n : (double)NAN) &&
-           add_number(root, "period_s", is ? seconds(found->period) : (double)NAN) &&
-           add_number(root, "periodic_from_iteration", is ? (double)found->first : (double)NAN) &&
-           add_number(root, "in_flight_half_way", found->half) &&
-           add_number(root, "in_flight_at_end", found->end);
+    bool done = true;
+    for (const cs_run_figure *figure = cs_run_figures; figure->key && done; figure++) {
+        if (figure->scope != scope || !cs_run_figure_given(figure, outcome))
+            continue;
+        const double value = figure->get(outcome);
+        done = figure->boolean ? cJSON_AddBoolToObject(root, figure->key, value != 0) != NULL
+                               : add_number(root, figure->key, value);
+    }
+    return done;
 }
 
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_analysis *analysis = &simulation->analysis;
-    bool stopped = simulation->trace.stopped; /* then no mini-batch need have ended */
+    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
     char hash[17];
     snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
     return cJSON_AddStringToObject(root, "name", scenario->name) &&
            cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
            add_reading(root, scenario) &&
            cJSON_AddStringToObject(root, "topology", scenario->platform.topology) &&
-           add_number(root, "batch_size_samples", scenario->batch_size) &&
-           add_number(root, "micro_batches", scenario->job.micro_batches) &&
-           add_number(root, "iterations", scenario->job.iterations) &&
-           add_number(root, "tasks", simulation->graph.n_tasks) &&
-           add_number(root, "seed", (double)scenario->seed) &&
+           add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
            add_sharing(root, &scenario->platform) && add_collectives(root, &simulation->lowering) &&
-           add_number(root, "makespan_s", seconds(simulation->trace.makespan)) &&
-           add_number(root, "iteration_time_s", stopped ? NAN : analysis->iteration_time) &&
-           add_number(root, "throughput_samples_per_s", stopped ? NAN : analysis->throughput) &&
-           add_number(root, "bubble_fraction", analysis->bubble_fraction) &&
-           add_number(root, "bubble_fraction_steady", analysis->steady.bubble) &&
-           add_number(root, "steady_iterations", analysis->steady.n) &&
-           add_recurrence(root, scenario, &analysis->recurrence) &&
-           add_mean_overlap(root, analysis) && add_work(root, scenario, simulation) &&
-           cJSON_AddBoolToObject(root, "out_of_memory", cs_simulation_out_of_memory(simulation)) &&
-           cJSON_AddBoolToObject(root, "stopped", stopped) &&
-           cJSON_AddStringToObject(root, "hash", hash) && add_search(root, scenario) &&
-           add_forms(root, simulation) && add_critical_path(root, analysis) &&
-           add_devices(root, scenario, simulation) && add_links(root, &simulation->trace) &&
-           add_weights(root, &analysis->staleness) && add_difference(root, simulation) &&
-           add_costs(root, scenario, &simulation->lowering);
+           add_figures(root, &outcome, CS_SCOPE_RUN) &&
+           cJSON_AddStringToObject(root, "hash", hash) &&
+           add_figures(root, &outcome, CS_SCOPE_PLAN) && add_forms(root, simulation) &&
+           add_critical_path(root, analysis) && add_devices(root, scenario, simulation) &&
+           add_links(root, &simulation->trace) && add_weights(root, &analysis->staleness) &&
+           add_difference(root, simulation) && add_costs(root, scenario, &simulation->lowering);
 }
 
 cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)

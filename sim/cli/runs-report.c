@@ -1,15 +1,11 @@
 #include "sim/cli/runs-report.h"
 
 #include "sim/base/units.h"
+#include "sim/run/figures.h"
 
 #include <inttypes.h>
 #include <math.h>
-
-static const char *const keys[] = {
-#define KEY(name, key, unit) key,
-    CS_RUN_FIGURE_MAP(KEY)
-#undef KEY
-};
+#include <string.h>
 
 /* ---- JSON ---- */
 
@@ -41,10 +37,10 @@ cs_status cs_runs_add_json(cJSON *report, const cs_runs *runs, cs_error *error)
     bool done = object && add_number(object, "runs", runs->n) &&
                 add_number(object, "first_seed", (double)runs->first_seed) &&
                 cJSON_AddBoolToObject(object, "all_equal", cs_runs_all_equal(runs));
-    for (uint32_t f = 0; f < CS_N_RUN_FIGURES && done; f++) {
+    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES && done; f++) {
         cs_summary summary;
         CS_TRY(cs_summary_of(runs->values[f], runs->n, &summary, error));
-        done = add_summary(object, keys[f], &summary);
+        done = add_summary(object, cs_runs_keys[f], &summary);
     }
     return done ? CS_OK : cs_error_no_memory(error);
 }
@@ -55,23 +51,22 @@ typedef struct text {
     char characters[CS_UNITS_TEXT_BYTES];
 } text;
 
-static text value_text(cs_run_figure figure, double value)
+static text value_text(const cs_run_figure *figure, double value)
 {
     text out;
     if (isnan(value))
         snprintf(out.characters, sizeof(out.characters), "-");
-    else if (figure == CS_RUN_THROUGHPUT)
-        snprintf(out.characters, sizeof(out.characters), "%.4g /s", value);
-    else if (figure == CS_RUN_BUBBLE)
+    else if (strcmp(figure->unit, "s") == 0)
+        cs_units_format(value, CS_QUANTITY_TIME, 4, out.characters, sizeof(out.characters));
+    else if (strcmp(figure->unit, "1") == 0)
         snprintf(out.characters, sizeof(out.characters), "%.4g %%", 100 * value);
     else
-        cs_units_format(value, CS_QUANTITY_TIME, 4, out.characters, sizeof(out.characters));
+        snprintf(out.characters, sizeof(out.characters), "%.4g /s", value);
     return out;
 }
 
 cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error)
 {
-    static const char *const labels[] = {"iteration time", "makespan", "throughput", "bubble"};
     if (runs->n == 0)
         return CS_OK;
     fprintf(out, "\n%" PRIu32 " runs, seeds %" PRIu64 " to %" PRIu64 "%s\n", runs->n,
@@ -79,17 +74,19 @@ cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error)
             cs_runs_all_equal(runs) ? ", all equal: nothing in the scenario is random" : "");
     fprintf(out, "%-15s %-10s %-23s %-10s %-10s %-10s %s\n", "", "mean", "95 % interval of it",
             "5 %", "median", "95 %", "largest");
-    for (uint32_t f = 0; f < CS_N_RUN_FIGURES; f++) {
+    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES; f++) {
+        const cs_run_figure *figure = cs_run_figure_find(cs_runs_keys[f]);
         cs_summary of;
         char interval[2 * CS_UNITS_TEXT_BYTES + 8];
         CS_TRY(cs_summary_of(runs->values[f], runs->n, &of, error));
-        snprintf(interval, sizeof(interval), "%s to %s", value_text(f, of.low).characters,
-                 value_text(f, of.high).characters);
-        fprintf(
-            out, "%-15s %-10s %-23s %-10s %-10s %-10s %s\n", labels[f],
-            value_text(f, of.mean).characters, interval, value_text(f, of.quantiles[1]).characters,
-            value_text(f, of.quantiles[3]).characters, value_text(f, of.quantiles[5]).characters,
-            value_text(f, of.quantiles[6]).characters);
+        snprintf(interval, sizeof(interval), "%s to %s", value_text(figure, of.low).characters,
+                 value_text(figure, of.high).characters);
+        fprintf(out, "%-15s %-10s %-23s %-10s %-10s %-10s %s\n", figure->label,
+                value_text(figure, of.mean).characters, interval,
+                value_text(figure, of.quantiles[1]).characters,
+                value_text(figure, of.quantiles[3]).characters,
+                value_text(figure, of.quantiles[5]).characters,
+                value_text(figure, of.quantiles[6]).characters);
     }
     return CS_OK;
 }

@@ -1,5 +1,6 @@
 #include "sim/run/repeat.h"
 
+#include "sim/run/figures.h"
 #include "sim/sweep/pool.h"
 
 #include <gsl/gsl_cdf.h>
@@ -10,9 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const cs_runs_keys[CS_N_RUNS_FIGURES] = {
+    [CS_RUNS_ITERATION_TIME] = "iteration_time_s",
+    [CS_RUNS_MAKESPAN] = "makespan_s",
+    [CS_RUNS_THROUGHPUT] = "throughput_samples_per_s",
+    [CS_RUNS_BUBBLE] = "bubble_fraction",
+};
+
 void cs_runs_finish(cs_runs *runs)
 {
-    for (uint32_t f = 0; f < CS_N_RUN_FIGURES; f++)
+    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES; f++)
         free(runs->values[f]);
     free(runs->hashes);
     *runs = (cs_runs){0};
@@ -27,14 +35,12 @@ typedef struct work {
     cs_runs *runs;
 } work;
 
-static void take_figures(const cs_simulation *simulation, uint32_t run, cs_runs *runs)
+static void take_figures(const cs_scenario *scenario, const cs_simulation *simulation, uint32_t run,
+                         cs_runs *runs)
 {
-    const cs_analysis *analysis = &simulation->analysis;
-    const bool stopped = simulation->trace.stopped;
-    runs->values[CS_RUN_ITERATION_TIME][run] = stopped ? (double)NAN : analysis->iteration_time;
-    runs->values[CS_RUN_MAKESPAN][run] = cs_time_seconds(simulation->trace.makespan);
-    runs->values[CS_RUN_THROUGHPUT][run] = stopped ? (double)NAN : analysis->throughput;
-    runs->values[CS_RUN_BUBBLE][run] = analysis->bubble_fraction;
+    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
+    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES; f++)
+        runs->values[f][run] = cs_run_figure_find(cs_runs_keys[f])->get(&outcome);
     runs->hashes[run] = simulation->hash;
 }
 
@@ -56,7 +62,7 @@ static void make_run(const void *context, uint32_t run, const cs_progress *progr
     item->status = cs_simulate(w->scenario, &options, &simulation, error);
     item->error = error;
     if (item->status == CS_OK)
-        take_figures(&simulation, run, w->runs);
+        take_figures(w->scenario, &simulation, run, w->runs);
     cs_simulation_finish(&simulation);
 }
 
@@ -74,7 +80,7 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
 static bool reserve(cs_runs *runs, uint32_t n)
 {
     bool ready = (runs->hashes = calloc(n, sizeof(*runs->hashes))) != NULL;
-    for (uint32_t f = 0; f < CS_N_RUN_FIGURES; f++)
+    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES; f++)
         ready = (runs->values[f] = calloc(n, sizeof(double))) != NULL && ready;
     return ready;
 }
@@ -92,7 +98,7 @@ cs_status cs_runs_make(const cs_scenario *scenario, const cs_simulation_options 
     }
     for (uint32_t i = 1; i < n; i++)
         points[i - 1] = i;
-    take_figures(first, 0, &made);
+    take_figures(scenario, first, 0, &made);
     work w = {.scenario = scenario, .options = *options, .runs = &made};
     const cs_pool pool = {.what = "repeating",
                           .points_are = "runs",
@@ -158,18 +164,17 @@ static cs_h5_value run_value(const void *data, uint64_t row, uint32_t which)
     return (cs_h5_value){.float64 = ((const cs_runs *)data)->values[which][row]};
 }
 
-static const cs_h5_column run_columns[] = {
-    {"run", CS_H5_UINT32, "1", "number of the run", .get = cs_h5_row_number},
-    {"seed", CS_H5_INT64, "1", "of its random streams", .get = run_seed},
-#define COLUMN(name, key, unit)                                                                    \
-    {key, CS_H5_DOUBLE, unit, "of the run", .get = run_value, .which = CS_RUN_##name},
-    CS_RUN_FIGURE_MAP(COLUMN)
-#undef COLUMN
-        {0},
-};
-
 cs_status cs_runs_store(cs_h5_file *file, const cs_runs *runs, cs_error *error)
 {
-    const cs_h5_table table = {"runs", "run", run_columns, runs->n, runs};
+    cs_h5_column columns[2 + CS_N_RUNS_FIGURES + 1] = {
+        {"run", CS_H5_UINT32, "1", "number of the run", .get = cs_h5_row_number},
+        {"seed", CS_H5_INT64, "1", "of its random streams", .get = run_seed},
+    };
+    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES; f++) {
+        const cs_run_figure *figure = cs_run_figure_find(cs_runs_keys[f]);
+        columns[2 + f] = (cs_h5_column){figure->key,  CS_H5_DOUBLE,     figure->unit,
+                                        "of the run", .get = run_value, .which = f};
+    }
+    const cs_h5_table table = {"runs", "run", columns, runs->n, runs};
     return runs->n > 0 ? cs_h5_write_table(file, &table, error) : CS_OK;
 }

@@ -6,24 +6,20 @@
 #include "sim/run/simulate.h"
 #include "sim/trace/h5.h"
 
-/* name, key of JSON and column of the results file, unit */
-#define CS_RUN_FIGURE_MAP(X)                                                                       \
-    X(ITERATION_TIME, "iteration_time_s", "s")                                                     \
-    X(MAKESPAN, "makespan_s", "s")                                                                 \
-    X(THROUGHPUT, "throughput_samples_per_s", "samples/s")                                         \
-    X(BUBBLE, "bubble_fraction", "1")
-
-typedef enum cs_run_figure {
-#define CS_RUN_FIGURE_ENUM(name, key, unit) CS_RUN_##name,
-    CS_RUN_FIGURE_MAP(CS_RUN_FIGURE_ENUM)
-#undef CS_RUN_FIGURE_ENUM
-        CS_N_RUN_FIGURES
-} cs_run_figure;
+/* The figures that are told of repeated runs, and their keys (figures.h). */
+enum {
+    CS_RUNS_ITERATION_TIME,
+    CS_RUNS_MAKESPAN,
+    CS_RUNS_THROUGHPUT,
+    CS_RUNS_BUBBLE,
+    CS_N_RUNS_FIGURES
+};
+extern const char *const cs_runs_keys[CS_N_RUNS_FIGURES];
 
 typedef struct cs_runs {
     uint32_t n; /* 0: there was one run, and nothing to say */
     uint64_t first_seed;
-    double *values[CS_N_RUN_FIGURES]; /* per run; NaN where a run was stopped */
+    double *values[CS_N_RUNS_FIGURES]; /* per run; NaN where a run was stopped */
     uint64_t *hashes;
 } cs_runs;
 

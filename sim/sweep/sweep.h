@@ -10,9 +10,9 @@
 #define CS_SWEEP_SWEEP_H
 
 #include "sim/base/progress.h"
-#include "sim/sweep/figures.h"
 #include "sim/sweep/journal.h"
 #include "sim/sweep/space.h"
+#include "sim/sweep/sweep-figures.h"
 
 /* Runs one document and hands out its report, an object. Called by several threads at a time. */
 typedef cs_status cs_sweep_function(const void *context, const cJSON *document,

@@ -1,4 +1,4 @@
-#include "sim/sweep/figures.h"
+#include "sim/sweep/sweep-figures.h"
 
 #include "sim/base/vector.h"
 

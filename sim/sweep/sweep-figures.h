@@ -16,8 +16,8 @@
  * So whatever a later schedule adds to the report is swept too. The unit is told by the end of the
  * key.
  */
-#ifndef CS_SWEEP_FIGURES_H
-#define CS_SWEEP_FIGURES_H
+#ifndef CS_SWEEP_SWEEP_FIGURES_H
+#define CS_SWEEP_SWEEP_FIGURES_H
 
 #include "sim/base/json.h"
 
