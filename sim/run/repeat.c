@@ -1,7 +1,7 @@
 #include "sim/run/repeat.h"
 
+#include "sim/base/pool.h"
 #include "sim/run/figures.h"
-#include "sim/sweep/pool.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort.h>

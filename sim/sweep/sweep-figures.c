@@ -1,6 +1,7 @@
 #include "sim/sweep/sweep-figures.h"
 
 #include "sim/base/vector.h"
+#include "sim/run/figures.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -183,28 +184,25 @@ cJSON *cs_figures_of(const cJSON *result)
 
 /* ---- units ---- */
 
+/* The figure that a name of form_key is about: what follows the word and the digits of its rank; or NULL. */
+static const char *after_word(const char *name, const char *word)
+{
+    const size_t length = strlen(word);
+    if (strncmp(name, word, length) != 0)
+        return NULL;
+    name += length + strspn(name + length, "0123456789");
+    return *name == '_' ? name + 1 : NULL;
+}
+
 const char *cs_figure_unit(const char *key)
 {
-    static const struct {
-        const char *end, *unit;
-    } units[] = {
-        {"_samples_per_s", "samples/s"},
-        {"_tokens_per_s", "tokens/s"},
-        {"_flop_per_sample", "flop"},
-        {"_bytes_per_s", "bytes/s"},
-        {"_flop_per_s", "flop/s"},
-        {"_per_s", "1/s"},
-        {"_bytes", "bytes"},
-        {"_samples", "samples"},
-        {"_s", "s"},
-    };
-    size_t length = strlen(key);
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        size_t end = strlen(units[i].end);
-        if (length > end && strcmp(key + length - end, units[i].end) == 0)
-            return units[i].unit;
+    static const char *const words[] = {"closed_form", "difference"};
+    const cs_run_figure *figure = cs_run_figure_find(key);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !figure; i++) {
+        const char *of = after_word(key, words[i]);
+        figure = of ? cs_run_figure_find(of) : NULL;
     }
-    return "1";
+    return figure ? figure->unit : "1";
 }
 
 /* ---- columns ---- */

@@ -13,8 +13,8 @@
  *
  * A second closed form for a figure is closed_form2_K, with difference2_K and so on.
  * Of one that is stated per device the largest counts, and the difference that is farthest from 0.
- * So whatever a later schedule adds to the report is swept too. The unit is told by the end of the
- * key.
+ * So whatever a later schedule adds to the report is swept too. Units come from the table of figures
+ * (sim/run/figures.h); a figure that is not in it is a number.
  */
 #ifndef CS_SWEEP_SWEEP_FIGURES_H
 #define CS_SWEEP_SWEEP_FIGURES_H
@@ -28,7 +28,7 @@
  * memory runs out. Texts are strings. */
 cJSON *cs_figures_of(const cJSON *result);
 
-/* "s" of "makespan_s", "samples/s" of "throughput_samples_per_s", "1" of "tasks". */
+/* "s" of "makespan_s" and of "closed_form_makespan_s", "1" of "tasks". */
 const char *cs_figure_unit(const char *key);
 
 /* The figures of all points, as columns. */

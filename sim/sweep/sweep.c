@@ -1,7 +1,7 @@
 #include "sim/sweep/sweep.h"
 
 #include "sim/base/hash.h"
-#include "sim/sweep/pool.h"
+#include "sim/base/pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Threads that work on points, and one thread, the caller's, that collects what they made.
  * Of sweeps, and of repeated runs. */
-#ifndef CS_SWEEP_POOL_H
-#define CS_SWEEP_POOL_H
+#ifndef CS_BASE_POOL_H
+#define CS_BASE_POOL_H
 
 #include "sim/base/error.h"
 #include "sim/base/progress.h"
