@@ -74,10 +74,16 @@ static bool add_oom(cJSON *object, const cs_graph *graph, const cs_device_record
            add_categories(oom, "memory_bytes", record->at_oom);
 }
 
+static bool add_of_device(cJSON *object, const char *key, const cs_outcome *outcome)
+{
+    return add_number(object, key, cs_run_figure_find(key)->get(outcome));
+}
+
 static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simulation *simulation,
                        uint32_t device)
 {
     const cs_device_record *record = &simulation->trace.devices[device];
+    const cs_outcome outcome = {scenario, simulation, device};
     cJSON *object = cJSON_CreateObject();
     if (!object || !cJSON_AddItemToArray(list, object)) {
         cJSON_Delete(object);
@@ -87,12 +93,11 @@ static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simula
     return add_number(object, "device", device) && add_number(object, "capacity_bytes", capacity) &&
            add_number(object, "reserved_bytes",
                       (double)scenario->platform.devices[device].reserve) &&
-           add_number(object, "peak_memory_bytes", (double)record->peak) &&
+           add_of_device(object, "peak_memory_bytes", &outcome) &&
            add_number(object, "peak_time_s", seconds(record->peak_time)) &&
            add_categories(object, "at_peak_bytes", record->at_peak) &&
            add_categories(object, "category_peak_bytes", record->category_peak) &&
-           add_number(object, "peak_activation_bytes",
-                      (double)record->category_peak[CS_MEMORY_ACTIVATIONS]) &&
+           add_of_device(object, "peak_activation_bytes", &outcome) &&
            add_time_use(object, &simulation->analysis.devices[device]) &&
            add_device_overlap(object, &simulation->analysis.devices[device]) &&
            add_oom(object, &simulation->graph, record);
