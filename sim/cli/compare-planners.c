@@ -252,7 +252,7 @@ static cs_status compare(cs_comparison *c, const cs_context *context, const cs_a
     for (uint32_t i = 0; i < c->n && status == CS_OK; i++)
         status = read_params(c, arguments, &c->outcomes[i], error);
     if (status == CS_OK)
-        status = cs_scenario_chain(&c->scenario, &root, &c->rules, &c->chain, error);
+        status = cs_scenario_chain(&c->scenario.job, &root, &c->rules, &c->chain, error);
     if (status == CS_OK && !c->scenario.job.equal_messages)
         cs_log_write(&context->log, CS_LOG_WARNING,
                      "messages between neighbouring devices differ or share links; the planner "
