@@ -10,10 +10,10 @@ static const char *const sharing_names[] = {"auto", "none", "fifo", "phi", "max_
 static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_NONE, CS_SHARING_FIFO,
                                       CS_SHARING_PHI, CS_SHARING_MAX_MIN};
 
-static const cs_field memory_field = {"memory", CS_FIELD_BYTES, .min = 1,
+static const cs_field memory_field = {"memory", CS_FIELD_BYTES, .min = 1, .large = true,
                                       .words =
                                           (const cs_field_word[]){{"unlimited", INFINITY}, {0}}};
-static const cs_field reserve_field = {"reserve", CS_FIELD_BYTES};
+static const cs_field reserve_field = {"reserve", CS_FIELD_BYTES, .large = true};
 static const cs_field speed_field = {"speed", CS_FIELD_NUMBER, .above_min = true};
 
 const cs_field cs_scenario_platform_fields[] = {

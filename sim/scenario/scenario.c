@@ -131,7 +131,7 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
                       cs_scenario *made, cs_error *error)
 {
     cs_sections sections;
-    CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, error));
+    CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, &made->warnings, error));
     CS_TRY(build(&sections, loaded, how, made, error));
     CS_TRY(take_over(&sections, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));

@@ -85,9 +85,10 @@ static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *lo
 }
 
 cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
-                           cs_sections *sections, cs_loaded *loaded, cs_error *error)
+                           cs_sections *sections, cs_loaded *loaded, cs_error *warnings,
+                           cs_error *error)
 {
-    *sections = (cs_sections){.root = {.file = path}};
+    *sections = (cs_sections){.root = {.file = path, .warnings = warnings}};
     *loaded = (cs_loaded){0};
     cs_costs_init(&loaded->costs);
     cs_status status =

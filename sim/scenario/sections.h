@@ -115,9 +115,11 @@ typedef struct cs_loaded {
 void cs_loaded_finish(cs_loaded *loaded);
 
 /* Reads all sections, whatever is wrong with the others. What they hold lives in the arena, but for
- * the parts of the document that have readers of their own: it must live as long. */
+ * the parts of the document that have readers of their own: it must live as long.
+ * What is valid and hardly meant is added to `warnings`. */
 CS_MUST_CHECK cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
-                                         cs_sections *sections, cs_loaded *loaded, cs_error *error);
+                                         cs_sections *sections, cs_loaded *loaded,
+                                         cs_error *warnings, cs_error *error);
 
 /* Of `given`, below `root`; empty costs when there are none. */
 CS_MUST_CHECK cs_status cs_costs_section_load(const cs_costs_section *given,
