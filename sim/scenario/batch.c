@@ -4,8 +4,8 @@ cs_status cs_scenario_batch(const cs_sections *sections, const cs_model *model, 
                             cs_batch *batch, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
-    const bool replicated = schedule->kind->layout == CS_LAYOUT_REPLICATED;
-    const uint32_t replicas = replicated ? n_devices : 1;
+    const bool replicated = cs_schedule_layout(schedule->kind)->replicated;
+    const uint32_t replicas = cs_schedule_section_mesh(schedule, n_devices).n_replicas;
     const uint32_t micro_batches = schedule->kind->micro_batches(schedule->params);
     const uint64_t parts = (uint64_t)micro_batches * replicas;
     const uint64_t own = model->batch_size > 0 ? model->batch_size : 1;

@@ -223,8 +223,8 @@ static uint32_t micro_batch(const cs_sections *sections, uint32_t devices)
     const cs_schedule_section *schedule = &sections->schedule;
     const uint32_t batch_size = sections->model.batch_size;
     uint64_t parts = schedule->kind->micro_batches(schedule->params);
-    if (schedule->kind->layout == CS_LAYOUT_REPLICATED && devices > 0)
-        parts *= devices;
+    if (devices > 0)
+        parts *= cs_schedule_section_mesh(schedule, devices).n_replicas;
     return batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
 }
 
@@ -247,11 +247,10 @@ static cs_status count_layers(const cs_sections *sections, uint32_t devices, uin
     const cs_json_place model = {.up = &sections->root, .key = "model"};
     const cs_json_place uniform = {.up = &model, .key = "uniform"};
     const cs_json_place layers = {.up = &uniform, .key = "layers"};
-    const cs_layout layout = schedule->kind->layout;
-    if (layout != CS_LAYOUT_PIPELINE && layout != CS_LAYOUT_PLACED)
+    if (!cs_schedule_layout(schedule->kind)->layer_per_stage)
         return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
                                schedule->kind->name);
-    *n = cs_scenario_stages(schedule, devices);
+    *n = cs_schedule_section_mesh(schedule, devices).n_stages;
     return CS_OK;
 }
 

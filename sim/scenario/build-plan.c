@@ -86,7 +86,8 @@ static cs_status balance(const cs_sections *sections, const cs_job *job, const c
     if (cs_schedule_takes_whole(schedule) && cs_model_knows(&model, batch->samples))
         CS_TRY(weigh_mini_batch(job->model, batch, arena, &model, error));
     const cs_balance balance = {.model = &model,
-                                .n_stages = cs_scenario_stages(schedule, job->n_devices),
+                                .n_stages =
+                                    cs_schedule_section_mesh(schedule, job->n_devices).n_stages,
                                 .speeds = speeds,
                                 .communication = schedule->partition_communication,
                                 .bandwidth = job->bandwidth,
@@ -246,13 +247,14 @@ static cs_status settle_devices(const cs_sections *sections, const cs_job *job, 
                                 cs_scenario_planned *planned, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
+    const cs_mesh mesh = cs_schedule_section_mesh(schedule, job->n_devices);
     const cs_json_place section = {.up = &sections->root, .key = "schedule"};
     const cs_json_place place = {.up = &section, .key = "partition"};
     const cs_partition_kind kind = schedule->partition.kind;
     const bool given = kind == CS_PARTITION_FILE || kind == CS_PARTITION_INLINE;
-    if (schedule->kind->layout == CS_LAYOUT_PLACED)
-        return cs_scenario_place(schedule, job->n_devices, given, &place, &planned->plan, error);
-    if (schedule->kind->layout != CS_LAYOUT_PLANNED)
+    if (schedule->kind->placement)
+        return cs_scenario_place(&mesh, given, &place, &planned->plan, error);
+    if (!cs_schedule_layout(schedule->kind)->any_device)
         return check_plan(schedule->kind, &planned->plan, job->n_devices, &place, arena, error);
     CS_TRY(check_planned(&planned->plan, job->n_devices, &place, error));
     return cs_scenario_find_pattern(sections, job, arena, &planned->plan, &planned->pattern, error);
@@ -262,13 +264,13 @@ cs_status cs_scenario_plan(const cs_sections *sections, const cs_job *unplanned,
                            const cs_batch *batch, const cs_progress *progress, cs_arena *arena,
                            cs_scenario_planned *planned, cs_error *error)
 {
-    const cs_layout layout = sections->schedule.kind->layout;
+    const cs_schedule *kind = sections->schedule.kind;
+    const cs_mesh mesh = cs_schedule_section_mesh(&sections->schedule, unplanned->n_devices);
     cs_scenario_planned made = {0};
-    if (!cs_layout_is_partitioned(layout))
-        return cs_plan_replicated(unplanned->model->n_layers,
-                                  layout == CS_LAYOUT_SINGLE ? 1 : unplanned->n_devices,
-                                  &planned->plan, error);
-    if (layout == CS_LAYOUT_PLACED)
+    if (!cs_schedule_layout(kind)->partitioned)
+        return cs_plan_replicated(unplanned->model->n_layers, mesh.n_replicas, &planned->plan,
+                                  error);
+    if (kind->placement)
         CS_TRY(cs_scenario_check_placed(sections, unplanned, error));
     cs_status status = make_partitioned(sections, unplanned, batch, progress, arena, &made, error);
     if (status == CS_OK)

@@ -9,8 +9,9 @@ cs_status cs_scenario_given_devices(const cs_sections *sections, uint32_t *n, cs
 {
     const cs_platform_section *section = &sections->platform;
     const cs_schedule *kind = sections->schedule.kind;
-    const bool spread = kind->layout == CS_LAYOUT_REPLICATED || kind->layout == CS_LAYOUT_PLANNED ||
-                        (kind->layout == CS_LAYOUT_PIPELINE && sections->model.workload.name);
+    const cs_layout_rules *layout = cs_schedule_layout(kind);
+    const bool spread =
+        layout->fills || (layout->device_per_layer && sections->model.workload.name);
     *n = section->devices;
     if (*n > 0 || !section->kind->devices || !spread ||
         (kind->devices && kind->devices(sections->schedule.params) > 0))
@@ -22,32 +23,25 @@ cs_status cs_scenario_given_devices(const cs_sections *sections, uint32_t *n, cs
  * known. */
 static uint32_t devices_needed(const cs_sections *sections, uint32_t n_layers)
 {
-    switch (sections->schedule.kind->layout) {
-    case CS_LAYOUT_SINGLE:
-        return 1;
-    case CS_LAYOUT_PIPELINE:
-        return sections->model.workload.name ? 0 : n_layers;
-    case CS_LAYOUT_PLACED:
-        return cs_scenario_devices_placed(&sections->schedule, n_layers);
-    case CS_LAYOUT_PLANNED:
-    case CS_LAYOUT_REPLICATED:
-        break;
-    }
-    return 0;
+    const cs_schedule_section *schedule = &sections->schedule;
+    const bool told =
+        sections->model.workload.name && cs_schedule_layout(schedule->kind)->device_per_layer;
+    return told ? 0 : cs_mesh_devices(schedule->kind, schedule->params, n_layers);
 }
 
 static cs_status refuse_none(const cs_sections *sections, const cs_model *model,
                              const cs_json_place *devices, cs_error *error)
 {
     const cs_schedule *kind = sections->schedule.kind;
+    const bool per_layer = cs_schedule_layout(kind)->device_per_layer;
     if (sections->platform.no_devices)
         return cs_json_invalid(devices, error, "must be > 0 (got 0)");
-    if (sections->model.workload.name && kind->layout == CS_LAYOUT_PIPELINE)
+    if (sections->model.workload.name && per_layer)
         return cs_json_invalid(devices, error,
                                "must be given for a pipeline of a named model: as many as stages, "
                                "at most %u, the layers of \"%s\"",
                                model->n_layers, model->name);
-    const bool needs_layers = sections->model.uniform && kind->layout == CS_LAYOUT_PIPELINE;
+    const bool needs_layers = sections->model.uniform && per_layer;
     return cs_json_invalid(devices, error, "must be given for the schedule \"%s\"%s", kind->name,
                            needs_layers ? " if /model/uniform/layers is not" : "");
 }

@@ -99,19 +99,17 @@ CS_MUST_CHECK cs_status cs_scenario_find_pattern(const cs_sections *sections,
                                                  const cs_plan *plan, cs_pattern *pattern,
                                                  cs_error *error);
 
-/* Where the schedule says which devices hold which stages: how many devices it needs for so many
- * layers; whether so many do; how many stages there are; the speed of each, that of its slowest
- * device; and the devices of the plan's stages, which are set, or have to be what a plan from a file
- * (`given`) says. */
-uint32_t cs_scenario_devices_placed(const cs_schedule_section *schedule, uint32_t n_layers);
-CS_MUST_CHECK cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,
-                                                 cs_error *error);
-uint32_t cs_scenario_stages(const cs_schedule_section *schedule, uint32_t n_devices);
+/* The speed of each stage, that of its slowest device. */
 CS_MUST_CHECK cs_status cs_scenario_stage_speeds(const cs_schedule_section *schedule,
                                                  const cs_job *job, cs_arena *arena, double **out,
                                                  cs_error *error);
-CS_MUST_CHECK cs_status cs_scenario_place(const cs_schedule_section *schedule, uint32_t n_devices,
-                                          bool given, const cs_json_place *place, cs_plan *plan,
+
+/* Of schedules with a placement: whether they run on the job's devices; and the devices of a plan's
+ * stages, which are set, or have to be what a plan from a file (`given`) says. */
+CS_MUST_CHECK cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,
+                                                 cs_error *error);
+CS_MUST_CHECK cs_status cs_scenario_place(const cs_mesh *mesh, bool given,
+                                          const cs_json_place *place, cs_plan *plan,
                                           cs_error *error);
 
 /* The samples that each stage's devices compute at once. CS_INVALID when a micro-batch cannot be

@@ -140,7 +140,7 @@ static const double most_tasks = 1 << 28;
 static cs_status check_tasks(const cs_sections *sections, const cs_job *job, cs_error *error)
 {
     const uint32_t n_layers = job->model->n_layers;
-    bool replicated = sections->schedule.kind->layout == CS_LAYOUT_REPLICATED;
+    bool replicated = cs_schedule_layout(sections->schedule.kind)->replicated;
     double devices = job->plan->n_devices, iterations = job->iterations;
     double per_micro_batch = replicated ? 1 + (double)n_layers : 5;
     double tasks = per_micro_batch * devices * job->micro_batches * iterations;

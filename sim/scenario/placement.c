@@ -3,25 +3,13 @@
 
 #include <stdlib.h>
 
-uint32_t cs_scenario_devices_placed(const cs_schedule_section *schedule, uint32_t n_layers)
-{
-    return schedule->kind->placement->n_devices(schedule->params, n_layers);
-}
-
-uint32_t cs_scenario_stages(const cs_schedule_section *schedule, uint32_t n_devices)
-{
-    if (schedule->kind->layout != CS_LAYOUT_PLACED)
-        return n_devices;
-    return schedule->kind->placement->n_stages(schedule->params, n_devices);
-}
-
 cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
     const cs_model *model = job->model;
     const uint32_t has = job->n_devices;
-    const uint32_t needed = cs_scenario_devices_placed(schedule, model->n_layers);
-    const uint32_t n_stages = cs_scenario_stages(schedule, has);
+    const uint32_t needed = cs_mesh_devices(schedule->kind, schedule->params, model->n_layers);
+    const uint32_t n_stages = cs_schedule_section_mesh(schedule, has).n_stages;
     const cs_json_place platform = {.up = &sections->root, .key = "platform"};
     const cs_json_place devices = {.up = &platform, .key = "devices"};
     if (n_stages > model->n_layers)
@@ -48,19 +36,13 @@ static double slowest(const cs_job *job, const uint32_t *devices, uint32_t n)
 cs_status cs_scenario_stage_speeds(const cs_schedule_section *schedule, const cs_job *job,
                                    cs_arena *arena, double **out, cs_error *error)
 {
-    const uint32_t n_devices = job->n_devices, n_stages = cs_scenario_stages(schedule, n_devices);
-    const bool placed = schedule->kind->layout == CS_LAYOUT_PLACED;
-    double *speeds = cs_arena_alloc(arena, n_stages, sizeof(*speeds));
-    uint32_t *devices = cs_arena_alloc(arena, n_devices, sizeof(*devices));
+    const cs_mesh mesh = cs_schedule_section_mesh(schedule, job->n_devices);
+    double *speeds = cs_arena_alloc(arena, mesh.n_stages, sizeof(*speeds));
+    uint32_t *devices = cs_arena_alloc(arena, mesh.n_devices, sizeof(*devices));
     if (!speeds || !devices)
         return cs_error_no_memory(error);
-    for (uint32_t s = 0; s < n_stages; s++) {
-        uint32_t n = 1;
-        devices[0] = s;
-        if (placed)
-            n = schedule->kind->placement->holders(schedule->params, n_devices, s, devices);
-        speeds[s] = slowest(job, devices, n);
-    }
+    for (uint32_t s = 0; s < mesh.n_stages; s++)
+        speeds[s] = slowest(job, devices, cs_mesh_holders(&mesh, s, devices));
     *out = speeds;
     return CS_OK;
 }
@@ -76,36 +58,33 @@ static bool agrees(const cs_plan *plan, uint32_t stage, const uint32_t *wanted, 
     return has->n_devices == n;
 }
 
-static cs_status place(const cs_schedule_section *schedule, uint32_t n_devices, bool given,
-                       const cs_json_place *at, uint32_t *counts, uint32_t *devices, cs_plan *plan,
-                       cs_error *error)
+static cs_status place(const cs_mesh *mesh, bool given, const cs_json_place *at, uint32_t *counts,
+                       uint32_t *devices, cs_plan *plan, cs_error *error)
 {
-    const cs_schedule *kind = schedule->kind;
     uint32_t n = 0;
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        counts[s] = kind->placement->holders(schedule->params, n_devices, s, devices + n);
+        counts[s] = cs_mesh_holders(mesh, s, devices + n);
         if (given && !agrees(plan, s, devices + n, counts[s]))
             return cs_json_invalid(at, error,
                                    "must put stage %u on the devices on which the schedule \"%s\" "
                                    "has it, %u of them, the first being %u",
-                                   s, kind->name, counts[s], devices[n]);
+                                   s, mesh->schedule->name, counts[s], devices[n]);
         n += counts[s];
     }
     return cs_plan_place(plan, counts, devices, error);
 }
 
-cs_status cs_scenario_place(const cs_schedule_section *schedule, uint32_t n_devices, bool given,
-                            const cs_json_place *at, cs_plan *plan, cs_error *error)
+cs_status cs_scenario_place(const cs_mesh *mesh, bool given, const cs_json_place *at, cs_plan *plan,
+                            cs_error *error)
 {
-    const uint32_t n_stages = cs_scenario_stages(schedule, n_devices);
+    const uint32_t n_stages = mesh->n_stages;
     if (plan->n_stages != n_stages)
         return cs_json_invalid(at, error, "must make %u stages for the schedule (got %u)", n_stages,
                                plan->n_stages);
     uint32_t *counts = calloc((size_t)n_stages + 1, sizeof(*counts));
-    uint32_t *devices = calloc((size_t)n_stages * n_devices + 1, sizeof(*devices));
-    cs_status status = counts && devices
-                           ? place(schedule, n_devices, given, at, counts, devices, plan, error)
-                           : cs_error_no_memory(error);
+    uint32_t *devices = calloc((size_t)n_stages * mesh->n_devices + 1, sizeof(*devices));
+    cs_status status = counts && devices ? place(mesh, given, at, counts, devices, plan, error)
+                                         : cs_error_no_memory(error);
     free(counts);
     free(devices);
     return status;

@@ -79,14 +79,14 @@ static cs_status check_partition(const cJSON *value, const cs_schedule_section *
 {
     const cs_schedule *kind = schedule->kind;
     const cs_partition *partition = &schedule->partition;
-    const bool pipeline = cs_layout_is_partitioned(kind->layout);
+    const bool pipeline = cs_schedule_layout(kind)->partitioned;
     const bool planned = partition->kind == CS_PARTITION_PLANNER;
     const cs_json_place place = {.up = section, .key = "partition"};
     const cs_json_place communication = {.up = section, .key = "partition_communication"};
     if (!pipeline && cs_json_member(value, "partition"))
         return cs_json_invalid(&place, error, "goes with pipelines only, not with \"%s\"",
                                kind->name);
-    if (planned && kind->layout == CS_LAYOUT_PLACED)
+    if (planned && kind->placement)
         return cs_json_invalid(&place, error,
                                "must be no planner's for \"%s\", which has devices of its own for "
                                "each stage",

@@ -4,6 +4,7 @@
 #define CS_SCENARIO_SECTIONS_H
 
 #include "calib/costs.h"
+#include "schedules/mesh.h"
 #include "schedules/plan/planner.h"
 #include "sim/scenario/scenario.h"
 #include "sim/workload/workload.h"
@@ -155,16 +156,16 @@ cs_field_names cs_scenario_measured_links(const cs_costs *costs);
 extern const cs_field_kind cs_costs_section_kind;
 extern const cs_field_kind cs_partition_field_kind;
 
-/* Layouts for which the user says which layers make a stage. */
-static inline bool cs_layout_is_partitioned(cs_layout layout)
-{
-    return layout != CS_LAYOUT_SINGLE && layout != CS_LAYOUT_REPLICATED;
-}
-
 /* Whether the schedule computes something of a whole mini-batch at once. */
 static inline bool cs_schedule_takes_whole(const cs_schedule_section *section)
 {
     return section->kind->takes_whole && section->kind->takes_whole(section->params);
+}
+
+static inline cs_mesh cs_schedule_section_mesh(const cs_schedule_section *section,
+                                               uint32_t n_devices)
+{
+    return cs_mesh_make(section->kind, section->params, n_devices);
 }
 
 /* Whether a uniform model has as many layers as there are devices for them. */
