@@ -80,7 +80,6 @@ char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scena
 {
     cs_top_section top = sections->top;
     top.name = scenario->name;
-    top.model = top.platform = top.schedule = top.collectives = top.sweep = NULL;
     top.costs = (cs_costs_section){0};
     cJSON *root = cJSON_CreateObject();
     char *text = NULL;

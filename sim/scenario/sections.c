@@ -96,6 +96,9 @@ cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
                       (void *const[]){&sections->top}, arena, error);
     if (!cJSON_IsObject(root))
         return status;
-    status = first_of(status, check_name(&sections->top, &sections->root, error));
-    return first_of(status, read_each(arena, sections, loaded, error));
+    cs_top_section *top = &sections->top;
+    status = first_of(status, check_name(top, &sections->root, error));
+    status = first_of(status, read_each(arena, sections, loaded, error));
+    top->model = top->platform = top->schedule = top->collectives = top->sweep = NULL;
+    return status;
 }

@@ -20,9 +20,9 @@ typedef struct cs_costs_section {
 typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
-    const cJSON *model, *platform, *schedule, *collectives; /* for their own readers */
+    const cJSON *model, *platform, *schedule, *collectives; /* NULL once they are read */
     cs_costs_section costs;
-    const cJSON *sweep; /* of another command: not read, not resolved */
+    const cJSON *sweep; /* the same; of another command */
     uint32_t iterations;
     uint32_t seed;
 } cs_top_section;
