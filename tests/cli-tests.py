@@ -157,6 +157,9 @@ class Messages(Case):
                  ['tiny.json', *set_('/schedule/micro_batches=1048576', '/iterations=1048576')],
                  ['tiny.json', *set_('/platform={"topology": "ring", "bandwidth": 12, '
                                      '"memory": 16}')],
+                 ['tiny.json', *set_('/platform={"topology": "ideal", "memory": [16, 16, 16, 16]}',
+                                     '/collectives={"fidelity": "alpha_beta", '
+                                     '"levels": {"node": {"bandwidth": 300}}}')],
                  ['tiny.json', *set_('/model/batch_size=7')],
                  ['named.json'], ['named.json', *set_('/model/parameters/image=0')],
                  ['named.json', *set_('/model/name=gpt', '/model/parameters={"heads": 7}')],

@@ -205,6 +205,26 @@ static cs_status read_text_number(const cs_field *field, const cJSON *value,
     return check_range(field, *number, value, place, error);
 }
 
+/* Below it, in bytes or bytes/s, a number of what is large by nature lacks its unit. */
+static const double least_meant = 1e6;
+
+/* Of a list, the first entry speaks for all. */
+static void warn_bare(const cs_field *field, const cJSON *value, const cs_json_place *place)
+{
+    const bool rate = field->type == CS_FIELD_BANDWIDTH;
+    const char *unit = rate ? "B/s" : "B";
+    const cs_json_place *above = place;
+    char got[CS_JSON_DESCRIBED_BYTES];
+    while (above && !above->warnings)
+        above = above->up;
+    if (!above || !(rate || field->large) || (!place->key && place->index > 0) ||
+        !(value->valuedouble > 0 && value->valuedouble < least_meant))
+        return;
+    (void)cs_json_invalid(place, above->warnings,
+                          "%s has no unit and is taken as %s; a text has one, such as \"16 G%s\"",
+                          cs_json_describe(value, got, sizeof(got)), unit, unit);
+}
+
 /* The number of any numeric field, in SI base units, checked. */
 static cs_status read_number(const cs_field *field, const cJSON *value, const cs_json_place *place,
                              double *number, cs_error *error)
@@ -216,6 +236,7 @@ static cs_status read_number(const cs_field *field, const cJSON *value, const cs
     *number = value->valuedouble + 0.0; /* -0 becomes 0 */
     if (is_whole(field) && *number != floor(*number))
         return wrong_type(field, value, place, error);
+    warn_bare(field, value, place);
     return check_range(field, *number, value, place, error);
 }
 

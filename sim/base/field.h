@@ -62,6 +62,8 @@ typedef struct cs_field {
                            * stored as a double, it is NaN */
     double min, max; /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
     bool above_min;  /* the minimum itself is excluded */
+    bool large;      /* of BYTES: a number without a unit below 1e6 is one whose unit was forgotten,
+                      * and gives a warning where the place has some; BANDWIDTH always is */
     const char *const *choices; /* of CS_FIELD_CHOICE, ended by NULL */
     const cs_field_word *words; /* of numbers, or NULL: texts that may stand for one */
     const struct cs_field *of;  /* of OBJECT: its table; of LIST: one field, the element */

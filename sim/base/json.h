@@ -31,6 +31,7 @@ typedef struct cs_json_place {
     const struct cs_json_place *up;
     const char *file;                   /* of the root only */
     const struct cs_field_names *names; /* for all that stands below, or NULL: see field.h */
+    cs_error *warnings;                 /* the same; about what is valid and hardly meant */
     const char *key;                    /* of an object's member, or NULL */
     int index;                          /* of an array's element, when there is no key */
 } cs_json_place;

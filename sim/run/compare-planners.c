@@ -134,7 +134,7 @@ static cs_status compare(cs_comparison *c, const cs_comparison_request *request,
     const cs_json_place root = {.file = request->file};
     c->rules = cs_scenario_chain_rules(&c->scenario);
     CS_TRY(take_planners(c, request, error));
-    CS_TRY(cs_scenario_chain(&c->scenario, &root, &c->rules, &c->chain, error));
+    CS_TRY(cs_scenario_chain(&c->scenario.job, &root, &c->rules, &c->chain, error));
     c->bound = cs_planner_bound(&c->chain);
     c->chain.progress = request->progress;
     for (uint32_t i = 0; i < c->n; i++) {

@@ -1,31 +1,11 @@
 #include "sim/scenario/sections.h"
 
 #include "sim/base/file.h"
-#include "sim/base/vector.h"
 
-#include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMED = 3 }; /* missing times in an error message */
-
-/* ---- files ---- */
-
-static cs_status load_file(cs_draft *draft, const char *name, cs_error *error)
-{
-    cs_costs loaded;
-    char *path = cs_file_relative(draft->path, name);
-    if (!path)
-        return cs_error_no_memory(error);
-    cs_status status = cs_costs_load(path, &loaded, error);
-    free(path);
-    if (status != CS_OK)
-        return status;
-    status = cs_costs_merge(&draft->costs, &loaded, error);
-    cs_costs_finish(&loaded);
-    return status;
-}
+/* ---- the member "costs" ---- */
 
 static cs_status wrong_kind(const cJSON *value, const cs_json_place *place, cs_error *error)
 {
@@ -35,226 +15,109 @@ static cs_status wrong_kind(const cJSON *value, const cs_json_place *place, cs_e
                            cs_json_describe(value, got, sizeof(got)));
 }
 
-/* Entries of later files take the place of earlier ones. */
-static cs_status load_files(cs_draft *draft, const cJSON *value, const cs_json_place *place,
-                            cs_error *error)
+static cs_status read_list(const cJSON *value, const cs_json_place *place,
+                           cs_costs_section *section, cs_arena *arena, cs_error *error)
 {
-    if (cJSON_IsString(value))
-        return load_file(draft, value->valuestring, error);
-    if (!cJSON_IsArray(value) || !value->child)
-        return wrong_kind(value, place, error);
-    cs_status status = CS_OK;
-    int i = 0;
-    for (const cJSON *item = value->child; item && status == CS_OK; item = item->next, i++) {
-        const cs_json_place at = {.up = place, .index = i};
-        status = cJSON_IsString(item) ? load_file(draft, item->valuestring, error)
-                                      : wrong_kind(item, &at, error);
+    const uint32_t n = (uint32_t)cJSON_GetArraySize(value);
+    const char **files = cs_arena_alloc(arena, n, sizeof(*files));
+    cs_json_place at = {.up = place};
+    if (!files)
+        return cs_error_no_memory(error);
+    for (const cJSON *item = value->child; item; item = item->next, at.index++) {
+        if (!cJSON_IsString(item))
+            return wrong_kind(item, &at, error);
+        files[at.index] = cs_arena_copy(arena, item->valuestring);
+        if (!files[at.index])
+            return cs_error_no_memory(error);
     }
-    return status;
-}
-
-static cs_status load(cs_draft *draft, const cJSON *value, const cs_json_place *place,
-                      cs_error *error)
-{
-    const cJSON *in_place = cs_json_member(value, "inline");
-    if (!cJSON_IsObject(value))
-        return load_files(draft, value, place, error);
-    if (!in_place || value->child->next)
-        return wrong_kind(value, place, error);
-    cs_costs read;
-    cs_status status =
-        cs_costs_read(in_place, &(cs_json_place){.up = place, .key = "inline"}, &read, error);
-    if (status != CS_OK)
-        return status;
-    status = cs_costs_merge(&draft->costs, &read, error);
-    cs_costs_finish(&read);
-    return status;
-}
-
-/* ---- for the model ---- */
-
-static cs_status note_missing(cs_draft *draft, const char *key, cs_pass pass)
-{
-    cs_costs_use *use = &draft->scenario->costs;
-    use->n_estimated++;
-    uint32_t i = 0;
-    while (i < use->n_missing && strcmp(use->missing[i].op, key) != 0)
-        i++;
-    if (i == use->n_missing) {
-        const char *op = cs_arena_copy(&draft->scenario->arena, key);
-        if (!op || !cs_vector_reserve((void **)&use->missing, &use->cap_missing,
-                                      use->n_missing + UINT64_C(1), sizeof(*use->missing)))
-            return CS_NO_MEMORY;
-        use->missing[use->n_missing++] = (cs_missing_cost){.op = op};
-    }
-    use->missing[i].passes |= 1u << pass;
-    use->missing[i].count++;
+    section->files = files;
+    section->n_files = n;
     return CS_OK;
 }
 
-static double find_seconds(void *context, const char *key, cs_pass pass)
+static cs_status read_costs(const cJSON *value, const cs_json_place *place, void *member,
+                            cs_arena *arena, cs_error *error)
 {
-    cs_draft *draft = context;
-    const cs_cost_compute *entry = cs_costs_compute(&draft->costs, key);
-    if (entry && entry->passes[pass].samples > 0) {
-        draft->scenario->costs.n_measured++;
-        return entry->passes[pass].median;
+    cs_costs_section *section = member;
+    section->given = true;
+    if (cJSON_IsString(value)) {
+        const cJSON list = {.type = cJSON_Array,
+                            .child =
+                                &(cJSON){.type = cJSON_String, .valuestring = value->valuestring}};
+        return read_list(&list, place, section, arena, error);
     }
-    if (note_missing(draft, key, pass) != CS_OK)
-        draft->costs_status = CS_NO_MEMORY;
-    return -1;
+    if (cJSON_IsArray(value) && value->child)
+        return read_list(value, place, section, arena, error);
+    const cJSON *in_place = cs_json_member(value, "inline");
+    if (!in_place || value->child->next)
+        return wrong_kind(value, place, error);
+    section->in_place = in_place;
+    return CS_OK;
 }
 
-static int64_t find_workspace(void *context, const char *key)
+static cJSON *write_costs(const void *member)
 {
-    const cs_draft *draft = context;
-    const cs_cost_compute *entry = cs_costs_compute(&draft->costs, key);
-    return entry ? entry->workspace_bytes : -1;
+    const cs_costs_section *section = member;
+    if (section->n_files > 0)
+        return cJSON_CreateStringArray(section->files, (int)section->n_files);
+    cJSON *object = cJSON_CreateObject();
+    cJSON *in_place = cJSON_Duplicate(section->in_place, true);
+    if (object && in_place && cJSON_AddItemToObject(object, "inline", in_place))
+        return object;
+    cJSON_Delete(in_place);
+    cJSON_Delete(object);
+    return NULL;
 }
 
-/* "a.json, b.json", for people. */
-static const char *name_files(cs_draft *draft)
+static bool has_no_costs(const void *member)
 {
-    const cJSON *value = draft->top.costs;
-    char text[256] = "inline";
-    size_t end = 0;
-    if (cJSON_IsString(value))
-        snprintf(text, sizeof(text), "%s", value->valuestring);
-    for (const cJSON *item = cJSON_IsArray(value) ? value->child : NULL; item && end < sizeof(text);
-         item = item->next)
-        end += (size_t)snprintf(text + end, sizeof(text) - end, "%s%s", end > 0 ? ", " : "",
-                                item->valuestring);
-    return cs_arena_copy(&draft->scenario->arena, text);
+    return !((const cs_costs_section *)member)->given;
 }
 
-/* Of the first entry: what all of one device have. */
-static const char *device_of(const cs_costs *costs)
-{
-    return costs->n_compute > 0 ? costs->sources[costs->compute[0].source].device : "";
-}
+const cs_field_kind cs_costs_section_kind = {read_costs, write_costs, has_no_costs};
 
-/* ---- of which device ---- */
+/* ---- files ---- */
 
-static bool have(const char *list, const char *device)
+static cs_status load_file(const char *from, const char *name, cs_costs *loaded, cs_error *error)
 {
-    const size_t length = strlen(device);
-    for (const char *at = strstr(list, device); at; at = strstr(at + 1, device))
-        if ((at == list || at[-1] == ' ') && (at[length] == '\0' || at[length] == ','))
-            return true;
-    return false;
-}
-
-/* Adds the device of a source to the list of different ones. */
-static void name_device(const cs_costs *costs, uint32_t source, char *list, size_t size,
-                        uint32_t *n)
-{
-    const char *device = costs->sources[source].device;
-    const size_t end = strlen(list);
-    if (have(list, device))
-        return;
-    snprintf(list + end, size - end, "%s%s", end > 0 ? ", " : "", device);
-    ++*n;
-}
-
-static cs_status warn(cs_draft *draft, const char *text, cs_error *error)
-{
-    cs_costs_use *use = &draft->scenario->costs;
-    use->warnings[use->n_warnings] = cs_arena_copy(&draft->scenario->arena, text);
-    return use->warnings[use->n_warnings++] ? CS_OK : cs_error_no_memory(error);
-}
-
-static cs_status name_devices(cs_draft *draft, cs_error *error)
-{
-    const cs_costs *costs = &draft->costs;
-    char list[512] = "", text[640];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < costs->n_compute; i++)
-        name_device(costs, costs->compute[i].source, list, sizeof(list), &n);
-    for (uint32_t i = 0; i < costs->n_network; i++)
-        name_device(costs, costs->network[i].source, list, sizeof(list), &n);
-    draft->scenario->costs.devices = cs_arena_copy(&draft->scenario->arena, list);
-    if (!draft->scenario->costs.devices)
+    char *path = cs_file_relative(from, name);
+    if (!path)
         return cs_error_no_memory(error);
-    snprintf(text, sizeof(text), "the costs are of different devices: %s", list);
-    return n > 1 ? warn(draft, text, error) : CS_OK;
+    cs_status status = cs_costs_load(path, loaded, error);
+    free(path);
+    return status;
 }
 
-/* Letters and digits, small. */
-static void simplify(const char *from, size_t length, char *to, size_t size)
+/* File number `i`, or what stands in place. */
+static cs_status load_one(const cs_costs_section *given, uint32_t i, const cs_json_place *root,
+                          cs_costs *loaded, cs_error *error)
 {
-    size_t end = 0;
-    for (size_t i = 0; i < length && end + 1 < size; i++)
-        if (isalnum((unsigned char)from[i]))
-            to[end++] = (char)tolower((unsigned char)from[i]);
-    to[end] = '\0';
+    const cs_json_place place = {.up = root, .key = "costs"};
+    const cs_json_place in_place = {.up = &place, .key = "inline"};
+    return given->in_place ? cs_costs_read(given->in_place, &in_place, loaded, error)
+                           : load_file(root->file, given->files[i], loaded, error);
 }
 
-/* Whether hardware names itself as a description does: by its name, or a word of its title with
- * letters and digits, like H100. */
-static bool is_called(const char *hardware, const cs_accelerator *device)
+/* Entries of later files take the place of earlier ones. */
+cs_status cs_costs_section_load(const cs_costs_section *given, const cs_json_place *root,
+                                cs_costs *costs, cs_error *error)
 {
-    char whole[256], part[64];
-    simplify(hardware, strlen(hardware), whole, sizeof(whole));
-    simplify(device->name, strlen(device->name), part, sizeof(part));
-    bool called = part[0] && strstr(whole, part);
-    for (const char *at = device->title; *at && !called; at += strspn(at, " ")) {
-        const size_t length = strcspn(at, " ");
-        simplify(at, length, part, sizeof(part));
-        called = strlen(part) > 2 && strpbrk(part, "0123456789") &&
-                 strpbrk(part, "abcdefghijklmnopqrstuvwxyz") && strstr(whole, part);
-        at += length;
+    const uint32_t n = given->in_place ? 1 : given->n_files;
+    cs_status status = CS_OK;
+    cs_costs made;
+    cs_costs_init(&made);
+    for (uint32_t i = 0; i < n && status == CS_OK; i++) {
+        cs_costs loaded = {0};
+        status = load_one(given, i, root, &loaded, error);
+        if (status == CS_OK)
+            status = cs_costs_merge(&made, &loaded, error);
+        cs_costs_finish(&loaded);
     }
-    return called;
-}
-
-/* Measured times beside a roofline, or under the name, of something else. */
-static cs_status check_hardware(cs_draft *draft, cs_error *error)
-{
-    cs_accelerator device = {0};
-    cs_error why;
-    char text[640];
-    const char *measured = device_of(&draft->costs);
-    cs_error_init(&why);
-    if (!draft->model.workload.device || draft->scenario->costs.n_measured == 0 ||
-        cs_accelerator_load(draft->model.workload.device, draft->model.workload.from, &device,
-                            &why) != CS_OK)
-        return CS_OK; /* of a device that is wrong, others tell */
-    snprintf(text, sizeof(text), "times of operators were measured on %.200s, not on %.200s",
-             measured, device.title);
-    const bool same = is_called(measured, &device);
-    cs_accelerator_finish(&device);
-    return same ? CS_OK : warn(draft, text, error);
-}
-
-cs_status cs_draft_check_missing(const cs_draft *draft, cs_error *error)
-{
-    const cs_costs_use *use = &draft->scenario->costs;
-    const cs_json_place model = {.up = &draft->root, .key = "model"};
-    const cs_json_place place = {.up = &model, .key = "device"};
-    char text[NAMED * CS_OP_KEY_BYTES] = "";
-    size_t end = 0;
-    if (draft->costs_status != CS_OK)
-        return cs_error_no_memory(error);
-    if (draft->model.workload.device || !draft->model.workload.name || !use->given)
-        return CS_OK;
-    if (draft->costs.n_compute == 0)
-        return cs_json_invalid(&place, error,
-                               "must be given, for the costs have no times of operators: one of "
-                               "`sim list devices`");
-    if (use->n_missing == 0)
-        return CS_OK;
-    for (uint32_t i = 0; i < use->n_missing && i < NAMED && end < sizeof(text); i++)
-        end += (size_t)snprintf(text + end, sizeof(text) - end, "%s %s", i > 0 ? ";" : "",
-                                use->missing[i].op);
-    return cs_json_invalid(&place, error, "must be given, for the costs lack %u of %u times:%s%s",
-                           use->n_estimated, use->n_measured + use->n_estimated, text,
-                           use->n_missing > NAMED ? "; ..." : "");
-}
-
-cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error)
-{
-    CS_TRY(check_hardware(draft, error));
-    return cs_draft_check_missing(draft, error);
+    if (status == CS_OK)
+        *costs = made;
+    else
+        cs_costs_finish(&made);
+    return status;
 }
 
 /* ---- for collectives ---- */
@@ -270,11 +133,13 @@ static const cs_kind kinds[CS_N_COST_COLLECTIVES] = {
     [CS_COST_GATHER] = CS_GATHER,
 };
 
-static bool hand_over(cs_draft *draft, const cs_cost_network *from, cs_measured_collective *to)
+static cs_status take_collective(const cs_cost_network *from, cs_arena *arena,
+                                 cs_measured_collective *to, cs_error *error)
 {
-    cs_measured_regime *regimes =
-        cs_arena_alloc(&draft->scenario->arena, from->n_regimes, sizeof(*regimes));
-    for (uint32_t i = 0; regimes && i < from->n_regimes; i++)
+    cs_measured_regime *regimes = cs_arena_alloc(arena, from->n_regimes, sizeof(*regimes));
+    if (!regimes)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < from->n_regimes; i++)
         regimes[i] = (cs_measured_regime){from->regimes[i].from, from->regimes[i].alpha.value,
                                           from->regimes[i].beta.value};
     *to = (cs_measured_collective){
@@ -284,13 +149,12 @@ static bool hand_over(cs_draft *draft, const cs_cost_network *from, cs_measured_
         .largest = from->n_points > 0 ? from->points[from->n_points - 1].bytes : 0,
         .n_regimes = from->n_regimes,
         .regimes = regimes};
-    return regimes != NULL;
+    return CS_OK;
 }
 
-static cs_status hand_over_all(cs_draft *draft, cs_error *error)
+cs_status cs_scenario_measured_collectives(const cs_costs *costs, cs_arena *arena,
+                                           const cs_measured_collectives **out, cs_error *error)
 {
-    const cs_costs *costs = &draft->costs;
-    cs_arena *arena = &draft->scenario->arena;
     cs_measured_collectives *all = cs_arena_alloc(arena, 1, sizeof(*all));
     cs_measured_collective *entries = cs_arena_alloc(arena, costs->n_network, sizeof(*entries));
     uint32_t n = 0;
@@ -300,33 +164,11 @@ static cs_status hand_over_all(cs_draft *draft, cs_error *error)
         const cs_cost_collective collective = costs->network[i].collective;
         if (collective == CS_COST_SEND || collective == CS_COST_STREAM)
             continue; /* of links: see below */
-        if (!hand_over(draft, &costs->network[i], &entries[n++]))
-            return cs_error_no_memory(error);
+        CS_TRY(take_collective(&costs->network[i], arena, &entries[n++], error));
     }
     *all = (cs_measured_collectives){n, entries};
-    draft->scenario->collectives.measured = n > 0 ? all : NULL;
+    *out = n > 0 ? all : NULL;
     return CS_OK;
-}
-
-cs_status cs_draft_read_costs(cs_draft *draft, cs_error *error)
-{
-    const cs_json_place place = {.up = &draft->root, .key = "costs"};
-    cs_costs_use *use = &draft->scenario->costs;
-    cs_costs_init(&draft->costs);
-    if (!draft->top.costs)
-        return CS_OK;
-    CS_TRY(load(draft, draft->top.costs, &place, error));
-    use->given = true;
-    use->files = name_files(draft);
-    draft->measured = (cs_measured){.seconds = find_seconds,
-                                    .workspace = find_workspace,
-                                    .context = draft,
-                                    .origin = use->files,
-                                    .device = device_of(&draft->costs)};
-    if (!use->files)
-        return cs_error_no_memory(error);
-    CS_TRY(name_devices(draft, error));
-    return hand_over_all(draft, error);
 }
 
 /* ---- for links ---- */

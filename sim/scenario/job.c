@@ -1,16 +1,15 @@
 #include "schedules/ties.h"
-#include "sim/scenario/sections.h"
+#include "sim/scenario/build.h"
 #include "topologies/route.h"
 
 /* The time of a lone message between neighbours, around a ring over all devices, and whether it is
  * that of each of them when all are on the way at once. */
-static cs_status measure_messages(cs_scenario *scenario, cs_error *error)
+static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_error *error)
 {
-    cs_job *job = &scenario->job;
     cs_messages ring;
-    CS_TRY(cs_messages_init_ring(&ring, &scenario->platform, job->n_devices, error));
+    CS_TRY(cs_messages_init_ring(&ring, platform, job->n_devices, error));
     job->latency = ring.latency;
-    job->bandwidth = ring.bandwidth / scenario->platform.phi;
+    job->bandwidth = ring.bandwidth / platform->phi;
     job->equal_messages = cs_messages_are_equal(&ring);
     cs_messages_finish(&ring);
     return CS_OK;
@@ -31,75 +30,49 @@ static cs_status add_neighbours(const cs_plan *plan, uint32_t stage, cs_messages
 
 /* Whether a message between the devices of neighbouring stages takes what the job's lone one takes,
  * both ways, and nobody else uses their links. */
-static cs_status look_at_links(cs_scenario *scenario, cs_error *error)
+static cs_status look_at_links(const cs_platform *platform, cs_job *job, cs_error *error)
 {
-    cs_job *job = &scenario->job;
     cs_messages messages;
-    CS_TRY(cs_messages_init(&messages, &scenario->platform, error));
+    CS_TRY(cs_messages_init(&messages, platform, error));
     cs_status status = CS_OK;
-    for (uint32_t s = 0; s + 1 < scenario->plan.n_stages && status == CS_OK; s++)
-        status = add_neighbours(&scenario->plan, s, &messages, error);
-    const bool as_job =
-        messages.n == 0 || (messages.latency == job->latency &&
-                            messages.bandwidth / scenario->platform.phi == job->bandwidth);
+    for (uint32_t s = 0; s + 1 < job->plan->n_stages && status == CS_OK; s++)
+        status = add_neighbours(job->plan, s, &messages, error);
+    const bool as_job = messages.n == 0 || (messages.latency == job->latency &&
+                                            messages.bandwidth / platform->phi == job->bandwidth);
     job->own_links = messages.alike && messages.apart && as_job;
     cs_messages_finish(&messages);
     return status;
 }
 
-/* What planners and schedules see of the platform. */
-cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error)
+cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model *model,
+                                    const cs_platform *platform, const cs_batch *batch,
+                                    cs_arena *arena, cs_job *job, cs_error *error)
 {
-    cs_scenario *scenario = draft->scenario;
-    uint32_t n = scenario->platform.n_devices;
-    double *speeds = cs_arena_alloc(&scenario->arena, n, sizeof(*speeds));
+    const cs_schedule_section *schedule = &sections->schedule;
+    const double states = cs_optimizers[sections->model.optimizer].state_ratio;
+    const uint32_t n = platform->n_devices;
+    double *speeds = cs_arena_alloc(arena, n, sizeof(*speeds));
     if (!speeds)
         return cs_error_no_memory(error);
-    scenario->job.memory = INT64_MAX;
+    cs_job made = {.model = model,
+                   .n_devices = n,
+                   .speeds = speeds,
+                   .micro_batches = batch->micro_batches,
+                   .micro_samples = batch->micro_samples,
+                   .iterations = sections->top.iterations,
+                   .optimizer_ratio =
+                       cs_precision_state_ratio((cs_precision)model->precision, states),
+                   .blocking = sections->platform.blocking,
+                   .memory = INT64_MAX};
     for (uint32_t d = 0; d < n; d++) {
-        const cs_device *device = &scenario->platform.devices[d];
-        speeds[d] = device->speed;
-        if (device->capacity < scenario->job.memory)
-            scenario->job.memory = device->capacity;
+        speeds[d] = platform->devices[d].speed;
+        if (platform->devices[d].capacity < made.memory)
+            made.memory = platform->devices[d].capacity;
     }
-    scenario->job.speeds = speeds;
-    scenario->job.n_devices = n;
-    return measure_messages(scenario, error);
-}
-
-/* Divides the mini-batch among replicas and micro-batches. */
-cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error)
-{
-    cs_scenario *scenario = draft->scenario;
-    bool replicated = draft->schedule.kind->layout == CS_LAYOUT_REPLICATED;
-    uint32_t replicas = replicated ? scenario->platform.n_devices : 1;
-    scenario->job.micro_batches = draft->schedule.kind->micro_batches(draft->schedule.params);
-    scenario->model.float_gradients = draft->model.gradients != 0;
-    if (draft->schedule.kind->replicas)
-        scenario->job.replicas = draft->schedule.kind->replicas(draft->schedule.params);
-    scenario->job.optimizer_ratio = cs_precision_state_ratio(
-        (cs_precision)scenario->model.precision, cs_optimizers[draft->model.optimizer].state_ratio);
-    uint64_t parts = (uint64_t)scenario->job.micro_batches * replicas;
-    uint64_t own = scenario->model.batch_size > 0 ? scenario->model.batch_size : 1;
-    uint64_t batch = draft->model.batch_size > 0 ? draft->model.batch_size : parts * own;
-    cs_json_place model = {.up = &draft->root, .key = "model"};
-    cs_json_place place = {.up = &model, .key = "batch_size"};
-    if (batch > UINT32_MAX)
-        return cs_json_invalid(&place, error, "must be given: %llu samples are too many",
-                               (unsigned long long)batch);
-    if (batch % parts != 0 && replicated)
-        return cs_json_invalid(&place, error,
-                               "must be a multiple of %llu, %u micro-batch%s on each of %u devices "
-                               "(got %llu)",
-                               (unsigned long long)parts, scenario->job.micro_batches,
-                               scenario->job.micro_batches == 1 ? "" : "es", replicas,
-                               (unsigned long long)batch);
-    if (batch % parts != 0)
-        return cs_json_invalid(&place, error,
-                               "must be a multiple of %llu, the micro-batches (got %llu)",
-                               (unsigned long long)parts, (unsigned long long)batch);
-    scenario->batch_size = (uint32_t)batch;
-    scenario->job.micro_samples = (uint32_t)(batch / parts);
+    if (schedule->kind->replicas)
+        made.replicas = schedule->kind->replicas(schedule->params);
+    CS_TRY(measure_messages(platform, &made, error));
+    *job = made;
     return CS_OK;
 }
 
@@ -108,21 +81,20 @@ static const double most_tasks = 1 << 28;
 
 /* Estimated from above: a pipeline has a forward, a recomputation, a backward and two messages per
  * stage and micro-batch; a replica of the whole model has at most a backward per layer. */
-static cs_status check_tasks(const cs_draft *draft, cs_error *error)
+static cs_status check_tasks(const cs_sections *sections, const cs_job *job, cs_error *error)
 {
-    const cs_scenario *scenario = draft->scenario;
-    const cs_job *job = &scenario->job;
-    bool replicated = draft->schedule.kind->layout == CS_LAYOUT_REPLICATED;
-    double devices = scenario->plan.n_devices, iterations = job->iterations;
-    double per_micro_batch = replicated ? 1 + (double)scenario->model.n_layers : 5;
+    const uint32_t n_layers = job->model->n_layers;
+    bool replicated = cs_schedule_layout(sections->schedule.kind)->replicated;
+    double devices = job->plan->n_devices, iterations = job->iterations;
+    double per_micro_batch = replicated ? 1 + (double)n_layers : 5;
     double tasks = per_micro_batch * devices * job->micro_batches * iterations;
     if (tasks <= most_tasks)
         return CS_OK;
-    return cs_json_invalid(&draft->root, error,
+    return cs_json_invalid(&sections->root, error,
                            "too large to simulate: %u mini-batches of %u micro-batches on %u "
                            "devices with %u layers (up to %.2g tasks, at most %.2g are)",
-                           job->iterations, job->micro_batches, scenario->plan.n_devices,
-                           scenario->model.n_layers, tasks, most_tasks);
+                           job->iterations, job->micro_batches, job->plan->n_devices, n_layers,
+                           tasks, most_tasks);
 }
 
 /* Adds up what schedules and memory pools add up later, so that they need not look. Memory: the
@@ -141,52 +113,96 @@ static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_mi
 }
 
 /* Devices of a stage that share a micro-batch. */
-static uint32_t sharers(const cs_job *job, uint32_t stage)
+static uint32_t sharers(const cs_job *job, const cs_plan *plan, uint32_t stage)
 {
-    return job->replicas == CS_REPLICAS_ALL_REDUCE ? job->plan->stages[stage].n_devices : 1;
+    return job->replicas == CS_REPLICAS_ALL_REDUCE ? plan->stages[stage].n_devices : 1;
+}
+
+cs_status cs_scenario_stage_samples(const cs_sections *sections, const cs_job *unplanned,
+                                    const cs_plan *plan, cs_arena *arena, cs_samples *samples,
+                                    cs_error *error)
+{
+    const cs_json_place up = {.up = &sections->root, .key = "model"};
+    const cs_json_place place = {.up = &up, .key = "batch_size"};
+    const uint32_t all = unplanned->micro_samples;
+    uint32_t *items = cs_arena_alloc(arena, plan->n_stages, sizeof(*items));
+    if (!items)
+        return cs_error_no_memory(error);
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        const uint32_t n = sharers(unplanned, plan, s);
+        if (unplanned->model->batch_size > 0 && all % n != 0)
+            return cs_json_invalid(&place, error,
+                                   "must give a micro-batch a multiple of %u samples, a share for "
+                                   "each device of stage %u (has %u)",
+                                   n, s, all);
+        items[s] = all / n;
+    }
+    *samples = (cs_samples){plan->n_stages, items};
+    return CS_OK;
+}
+
+cs_status cs_scenario_shares(const cs_job *job, cs_arena *arena, cs_samples *samples,
+                             cs_error *error)
+{
+    uint32_t *items = cs_arena_alloc(arena, job->n_devices, sizeof(*items)), n = 0;
+    if (!items)
+        return cs_error_no_memory(error);
+    for (uint32_t q = 2; job->replicas == CS_REPLICAS_ALL_REDUCE && q <= job->n_devices; q++) {
+        if (job->micro_samples % q == 0)
+            items[n++] = job->micro_samples / q;
+    }
+    *samples = (cs_samples){n, items};
+    return CS_OK;
+}
+
+cs_status cs_scenario_plan_samples(const cs_sections *sections, const cs_job *job,
+                                   const cs_batch *batch, cs_arena *arena, cs_samples *samples,
+                                   cs_error *error)
+{
+    const cs_partition *partition = &sections->schedule.partition;
+    cs_samples shares = {0};
+    if (partition->kind == CS_PARTITION_PLANNER && partition->planner->replicates)
+        CS_TRY(cs_scenario_shares(job, arena, &shares, error));
+    uint32_t *items = cs_arena_alloc(arena, shares.n + (size_t)1, sizeof(*items)), n = 0;
+    if (!items)
+        return cs_error_no_memory(error);
+    if (cs_schedule_takes_whole(&sections->schedule))
+        items[n++] = batch->samples;
+    for (uint32_t i = 0; i < shares.n; i++)
+        items[n++] = shares.items[i];
+    *samples = (cs_samples){n, items};
+    return CS_OK;
 }
 
 /* What one device does of a micro-batch, at the samples that it computes at once. */
-static cs_status sum_stage(cs_draft *draft, uint32_t s, cs_layer_sum *sum, cs_error *error)
+static cs_status sum_stage(const cs_job *job, uint32_t s, cs_layer_sum *sum, cs_error *error)
 {
-    const cs_job *job = &draft->scenario->job;
     const cs_stage *stage = &job->plan->stages[s];
-    uint32_t n = sharers(job, s), samples = job->micro_samples;
-    cs_json_place up = {.up = &draft->root, .key = "model"};
-    cs_json_place place = {.up = &up, .key = "batch_size"};
-    if (job->model->batch_size > 0 && samples % n != 0)
-        return cs_json_invalid(&place, error,
-                               "must give a micro-batch a multiple of %u samples, a share for each "
-                               "device of stage %u (has %u)",
-                               n, s, samples);
-    CS_TRY(cs_draft_price(draft, samples / n, error));
-    CS_TRY(cs_model_sum_share(job->model, stage->first_layer, stage->end_layer, samples, n, sum,
-                              error));
+    CS_TRY(cs_model_sum_share(job->model, stage->first_layer, stage->end_layer, job->micro_samples,
+                              sharers(job, job->plan, s), sum, error));
     return cs_ties_borrow(job->model, job->plan, s, sum, error);
 }
 
-static cs_status report_overflow(const cs_draft *draft, const cs_stage *stage, cs_error *error)
+static cs_status report_overflow(const cs_json_place *root, const cs_model *model,
+                                 const cs_stage *stage, cs_error *error)
 {
     return cs_error_add(error, CS_OVERFLOW,
                         "%s: /model: layers %u to %u of \"%s\" take more time or memory than fits "
                         "64 bits (2^63 ps are 106 days, 2^63 bytes are 8 EiB)",
-                        draft->path, stage->first_layer, stage->end_layer - 1,
-                        draft->scenario->model.name);
+                        root->file, stage->first_layer, stage->end_layer - 1, model->name);
 }
 
-static cs_status sum_stages(cs_draft *draft, cs_error *error)
+static cs_status sum_stages(const cs_json_place *root, cs_arena *arena, cs_job *job,
+                            cs_error *error)
 {
-    cs_scenario *scenario = draft->scenario;
-    cs_job *job = &scenario->job;
-    const cs_plan *plan = &scenario->plan;
-    cs_layer_sum *sums = cs_arena_alloc(&scenario->arena, plan->n_stages, sizeof(*sums));
+    const cs_plan *plan = job->plan;
+    cs_layer_sum *sums = cs_arena_alloc(arena, plan->n_stages, sizeof(*sums));
     if (!sums)
         return cs_error_no_memory(error);
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        const cs_stage *stage = &plan->stages[s];
-        CS_TRY(sum_stage(draft, s, &sums[s], error));
+        CS_TRY(sum_stage(job, s, &sums[s], error));
         if (!stage_fits(job, &sums[s], job->micro_batches))
-            return report_overflow(draft, stage, error);
+            return report_overflow(root, job->model, &plan->stages[s], error);
     }
     job->stages = sums;
     return CS_OK;
@@ -194,59 +210,50 @@ static cs_status sum_stages(cs_draft *draft, cs_error *error)
 
 /* A stage's work for a whole mini-batch at once. A model without samples is multiplied as if its
  * micro-batches had one each. */
-static cs_status sum_whole(const cs_draft *draft, const cs_stage *stage, cs_layer_sum *sum,
-                           cs_error *error)
+static cs_status sum_whole(const cs_job *job, const cs_batch *batch, const cs_stage *stage,
+                           cs_layer_sum *sum, cs_error *error)
 {
-    const cs_scenario *scenario = draft->scenario;
-    cs_model model = scenario->model;
-    uint32_t samples = scenario->batch_size;
+    cs_model model = *job->model;
+    uint32_t samples = batch->samples;
     if (model.batch_size == 0) {
         model.batch_size = 1;
-        samples = scenario->job.micro_batches;
+        samples = batch->micro_batches;
     }
     return cs_model_sum(&model, stage->first_layer, stage->end_layer, samples, sum, error);
 }
 
-static cs_status sum_whole_stages(const cs_draft *draft, cs_error *error)
+static cs_status sum_whole_stages(const cs_json_place *root, const cs_batch *batch, cs_arena *arena,
+                                  cs_job *job, cs_error *error)
 {
-    cs_scenario *scenario = draft->scenario;
-    const cs_plan *plan = &scenario->plan;
-    if (!cs_draft_takes_whole(draft))
-        return CS_OK;
-    cs_layer_sum *sums = cs_arena_alloc(&scenario->arena, plan->n_stages, sizeof(*sums));
+    const cs_plan *plan = job->plan;
+    cs_layer_sum *sums = cs_arena_alloc(arena, plan->n_stages, sizeof(*sums));
     if (!sums)
         return cs_error_no_memory(error);
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        cs_status status = sum_whole(draft, &plan->stages[s], &sums[s], error);
-        if (status == CS_OK && !stage_fits(&scenario->job, &sums[s], 1))
-            status = report_overflow(draft, &plan->stages[s], error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(sum_whole(job, batch, &plan->stages[s], &sums[s], error));
+        if (!stage_fits(job, &sums[s], 1))
+            return report_overflow(root, job->model, &plan->stages[s], error);
     }
-    scenario->job.whole = sums;
+    job->whole = sums;
     return CS_OK;
 }
 
-static cs_status check_schedule(const cs_draft *draft, cs_error *error)
+cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platform,
+                          const cs_batch *batch, const cs_job *unplanned, const cs_plan *plan,
+                          const cs_pattern *pattern, cs_arena *arena, cs_job *job, cs_error *error)
 {
-    const cs_schedule *kind = draft->schedule.kind;
-    cs_json_place place = {.up = &draft->root, .key = "schedule"};
-    return kind->check ? kind->check(&draft->scenario->job, draft->schedule.params, &place, error)
-                       : CS_OK;
-}
-
-cs_status cs_draft_build_job(cs_draft *draft, cs_error *error)
-{
-    cs_scenario *scenario = draft->scenario;
-    cs_job *job = &scenario->job;
-    job->model = &scenario->model;
-    job->plan = &scenario->plan;
-    job->pattern = scenario->pattern.period > 0 ? &scenario->pattern : NULL;
-    job->iterations = draft->top.iterations;
-    job->blocking = draft->platform.blocking;
-    CS_TRY(check_tasks(draft, error));
-    CS_TRY(look_at_links(scenario, error));
-    CS_TRY(sum_stages(draft, error));
-    CS_TRY(sum_whole_stages(draft, error));
-    return check_schedule(draft, error);
+    const cs_schedule_section *schedule = &sections->schedule;
+    const cs_json_place place = {.up = &sections->root, .key = "schedule"};
+    cs_job made = *unplanned;
+    made.plan = plan;
+    made.pattern = pattern;
+    CS_TRY(check_tasks(sections, &made, error));
+    CS_TRY(look_at_links(platform, &made, error));
+    CS_TRY(sum_stages(&sections->root, arena, &made, error));
+    if (cs_schedule_takes_whole(schedule))
+        CS_TRY(sum_whole_stages(&sections->root, batch, arena, &made, error));
+    if (schedule->kind->check)
+        CS_TRY(schedule->kind->check(&made, schedule->params, &place, error));
+    *job = made;
+    return CS_OK;
 }

@@ -102,22 +102,20 @@ cs_status cs_scenario_noise(const cs_platform_section *section, const cs_json_pl
     return jitter != CS_OK ? jitter : stragglers != CS_OK ? stragglers : background;
 }
 
-cs_status cs_draft_check_noise(const cs_draft *draft, const cs_json_place *platform,
-                               cs_error *error)
+cs_status cs_scenario_check_noise(const cs_noise *noise, uint32_t n_devices,
+                                  const cs_json_place *platform, cs_error *error)
 {
-    const cs_noise *noise = &draft->scenario->noise;
-    const uint32_t n = draft->scenario->platform.n_devices;
     const cs_json_place background = {.up = platform, .key = "background"};
     const cs_json_place pairs = {.up = &background, .key = "pairs"};
-    if (noise->n_sources > 0 && n < 2)
+    if (noise->n_sources > 0 && n_devices < 2)
         return cs_json_invalid(&background, error, "needs two devices at least");
     for (uint32_t i = 0; noise->pairs && i < noise->n_sources; i++) {
         const cs_json_place at = {.up = &pairs, .index = (int)i};
         const cs_pair pair = noise->pairs[i];
-        if (pair.source >= n || pair.target >= n)
-            return cs_json_invalid(&at, error,
-                                   "must be devices from 0 to %" PRIu32 " (got %" PRIu32 ")", n - 1,
-                                   pair.source >= n ? pair.source : pair.target);
+        if (pair.source >= n_devices || pair.target >= n_devices)
+            return cs_json_invalid(
+                &at, error, "must be devices from 0 to %" PRIu32 " (got %" PRIu32 ")",
+                n_devices - 1, pair.source >= n_devices ? pair.source : pair.target);
     }
     return CS_OK;
 }

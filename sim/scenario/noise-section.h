@@ -21,8 +21,8 @@ CS_MUST_CHECK cs_status cs_scenario_noise(const cs_platform_section *section,
                                           const cs_json_place *platform, cs_arena *arena,
                                           cs_noise *noise, cs_error *error);
 
-/* Whether the platform, once it is built, has the devices that are named. */
-CS_MUST_CHECK cs_status cs_draft_check_noise(const cs_draft *draft, const cs_json_place *platform,
-                                             cs_error *error);
+/* Whether so many devices are enough for the noise. */
+CS_MUST_CHECK cs_status cs_scenario_check_noise(const cs_noise *noise, uint32_t n_devices,
+                                                const cs_json_place *platform, cs_error *error);
 
 #endif

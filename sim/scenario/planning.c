@@ -4,23 +4,22 @@
 
 #include <stddef.h>
 
-cs_status cs_scenario_chain(const cs_scenario *scenario, const cs_json_place *root,
+cs_status cs_scenario_chain(const cs_job *job, const cs_json_place *root,
                             const cs_chain_rules *rules, cs_chain *chain, cs_error *error)
 {
-    const cs_platform *platform = &scenario->platform;
-    cs_json_place section = {.up = root, .key = "platform"};
-    cs_json_place place = {.up = &section, .key = "speed"};
-    cs_chain_options options = {.model = &scenario->model,
-                                .n_devices = platform->n_devices,
-                                .micro_samples = scenario->job.micro_samples,
-                                .speed = platform->n_devices > 0 ? platform->devices[0].speed : 1,
-                                .memory = scenario->job.memory,
-                                .bandwidth = scenario->job.bandwidth,
-                                .latency = scenario->job.latency,
-                                .optimizer_ratio = scenario->job.optimizer_ratio,
-                                .shared = scenario->job.replicas == CS_REPLICAS_ALL_REDUCE};
-    for (uint32_t d = 1; d < platform->n_devices; d++) {
-        double first = platform->devices[0].speed, own = platform->devices[d].speed;
+    const cs_json_place section = {.up = root, .key = "platform"};
+    const cs_json_place place = {.up = &section, .key = "speed"};
+    cs_chain_options options = {.model = job->model,
+                                .n_devices = job->n_devices,
+                                .micro_samples = job->micro_samples,
+                                .speed = job->n_devices > 0 ? job->speeds[0] : 1,
+                                .memory = job->memory,
+                                .bandwidth = job->bandwidth,
+                                .latency = job->latency,
+                                .optimizer_ratio = job->optimizer_ratio,
+                                .shared = job->replicas == CS_REPLICAS_ALL_REDUCE};
+    for (uint32_t d = 1; d < job->n_devices; d++) {
+        const double first = job->speeds[0], own = job->speeds[d];
         if (own < first || own > first)
             return cs_json_invalid(&place, error,
                                    "must be the same on all devices for a planner (got %g on "

@@ -10,10 +10,10 @@ static const char *const sharing_names[] = {"auto", "none", "fifo", "phi", "max_
 static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_NONE, CS_SHARING_FIFO,
                                       CS_SHARING_PHI, CS_SHARING_MAX_MIN};
 
-static const cs_field memory_field = {"memory", CS_FIELD_BYTES, .min = 1,
+static const cs_field memory_field = {"memory", CS_FIELD_BYTES, .min = 1, .large = true,
                                       .words =
                                           (const cs_field_word[]){{"unlimited", INFINITY}, {0}}};
-static const cs_field reserve_field = {"reserve", CS_FIELD_BYTES};
+static const cs_field reserve_field = {"reserve", CS_FIELD_BYTES, .large = true};
 static const cs_field speed_field = {"speed", CS_FIELD_NUMBER, .above_min = true};
 
 const cs_field cs_scenario_platform_fields[] = {
@@ -61,78 +61,17 @@ const cs_field cs_scenario_platform_fields[] = {
 };
 
 /* What is taken for the section's memory when it has none: a named model knows which device it runs
- * on. Put into the section, so that the resolved scenario shows it. */
-static cs_status settle_memory(cs_draft *draft, cs_error *error)
+ * on. */
+static cs_status settle_memory(int64_t of_device, cs_arena *arena, cs_list *memory, cs_error *error)
 {
-    const int64_t of_device = draft->model.device_memory;
-    if (draft->platform.memory.items)
+    if (memory->items)
         return CS_OK;
-    int64_t *value = cs_arena_alloc(&draft->scenario->arena, 1, sizeof(*value));
+    int64_t *value = cs_arena_alloc(arena, 1, sizeof(*value));
     if (!value)
         return cs_error_no_memory(error);
     *value = of_device > 0 ? of_device : INT64_MAX;
-    draft->platform.memory = (cs_list){.n = 1, .one = true, .items = value};
+    *memory = (cs_list){.n = 1, .one = true, .items = value};
     return CS_OK;
-}
-
-/* A list has an entry for each device. */
-static cs_status check_entries(const cs_draft *draft, const cs_list *list, const char *key,
-                               cs_error *error)
-{
-    const cs_json_place section = {.up = &draft->root, .key = "platform"};
-    const cs_json_place place = {.up = &section, .key = key};
-    const uint32_t n = draft->scenario->platform.n_devices;
-    if (list->one || list->n == n)
-        return CS_OK;
-    return cs_json_invalid(&place, error, "must have one entry for each of %u devices (got %u)", n,
-                           list->n);
-}
-
-/* The rest is the capacity. */
-static cs_status set_aside(cs_device *device, uint32_t number, int64_t bytes,
-                           const cs_json_place *section, cs_error *error)
-{
-    const cs_json_place place = {.up = section, .key = "reserve"};
-    if (bytes > 0 && device->capacity == INT64_MAX)
-        return cs_json_invalid(&place, error,
-                               "must be 0 for device %u, whose memory is unlimited (got %lld)",
-                               number, (long long)bytes);
-    if (bytes >= device->capacity)
-        return cs_json_invalid(&place, error,
-                               "must leave device %u some of its memory of %lld bytes (got %lld)",
-                               number, (long long)device->capacity, (long long)bytes);
-    device->reserve = bytes;
-    if (bytes > 0)
-        device->capacity -= bytes;
-    return CS_OK;
-}
-
-/* The value for a device: its own, or that of all. */
-static size_t entry(const cs_list *list, uint32_t device)
-{
-    return list->one ? 0 : device;
-}
-
-static cs_status set_devices(cs_draft *draft, cs_error *error)
-{
-    const cs_json_place section = {.up = &draft->root, .key = "platform"};
-    const cs_platform_section *given = &draft->platform;
-    cs_platform *platform = &draft->scenario->platform;
-    const cs_status lengths[] = {check_entries(draft, &given->memory, "memory", error),
-                                 check_entries(draft, &given->reserve, "reserve", error),
-                                 check_entries(draft, &given->speed, "speed", error)};
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]) && status == CS_OK; i++)
-        status = lengths[i];
-    for (uint32_t d = 0; d < platform->n_devices && status == CS_OK; d++) {
-        cs_device *device = &platform->devices[d];
-        device->capacity = ((const int64_t *)given->memory.items)[entry(&given->memory, d)];
-        device->speed = ((const double *)given->speed.items)[entry(&given->speed, d)];
-        status =
-            set_aside(device, d, ((const int64_t *)given->reserve.items)[entry(&given->reserve, d)],
-                      &section, error);
-    }
-    return status;
 }
 
 /* What `sharing` and `phi` say together; `auto` is settled in the section, so that the resolved
@@ -163,7 +102,7 @@ static cs_status settle_sharing(cs_platform_section *platform, const cs_json_pla
 
 /* Which topology it is has to be known before the section's keys can be. "ideal" stands for
  * {"topology": "ideal"}. */
-static cs_status find_kind(cs_draft *draft, const cJSON *value, const cs_json_place *place,
+static cs_status find_kind(const cJSON *value, const cs_json_place *place, const cs_topology **kind,
                            cs_error *error)
 {
     cs_json_place key = {.up = place, .key = "topology"};
@@ -182,20 +121,20 @@ static cs_status find_kind(cs_draft *draft, const cJSON *value, const cs_json_pl
     if (!cJSON_IsString(name))
         return cs_json_invalid(&key, error, "must be one of %s (got %s)", guess.known,
                                cs_json_describe(name, got, sizeof(got)));
-    draft->platform.kind = cs_topology_find(name->valuestring);
-    if (draft->platform.kind)
+    *kind = cs_topology_find(name->valuestring);
+    if (*kind)
         return CS_OK;
     return cs_json_invalid(name == value ? place : &key, error, "unknown topology %s",
                            cs_guess_text(&guess));
 }
 
-cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
+cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root,
+                                   const cs_costs *costs, int64_t device_memory, cs_arena *arena,
+                                   cs_platform_section *section, cs_error *error)
 {
-    const cs_field_names measured = cs_scenario_measured_links(&draft->costs);
-    cs_json_place place = {.up = &draft->root, .key = "platform", .names = &measured};
-    const cJSON *value = draft->top.platform;
-    cs_arena *arena = &draft->scenario->arena;
-    CS_TRY(find_kind(draft, value, &place, error));
+    const cs_field_names measured = cs_scenario_measured_links(costs);
+    const cs_json_place place = {.up = root, .key = "platform", .names = &measured};
+    CS_TRY(find_kind(value, &place, &section->kind, error));
     cJSON name_only = {.type = cJSON_Object}, name = {.type = cJSON_String};
     if (cJSON_IsString(value)) {
         name.string = (char *)(uintptr_t) "topology";
@@ -203,113 +142,10 @@ cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error)
         name_only.child = &name;
         value = &name_only;
     }
-    cs_status status =
-        cs_topology_params(draft->platform.kind, value, &place, cs_scenario_platform_fields,
-                           &draft->platform, arena, &draft->platform.params, error);
-    if (status == CS_OK)
-        status = settle_sharing(&draft->platform, &place, error);
-    if (status == CS_OK)
-        status = cs_scenario_noise(&draft->platform, &place, arena, &draft->scenario->noise, error);
-    return status;
-}
-
-/* A pipeline of a model from a file, or of a uniform one, has a device per layer where it is told
- * nothing; that is hardly meant of a network. */
-cs_status cs_draft_count_devices(cs_draft *draft, cs_error *error)
-{
-    cs_platform_section *section = &draft->platform;
-    const cs_schedule *kind = draft->schedule.kind;
-    const bool spread = kind->layout == CS_LAYOUT_REPLICATED || kind->layout == CS_LAYOUT_PLANNED ||
-                        (kind->layout == CS_LAYOUT_PIPELINE && draft->model.workload.name);
-    if (section->devices > 0 || !section->kind->devices || !spread ||
-        (kind->devices && kind->devices(draft->schedule.params) > 0))
-        return CS_OK;
-    return section->kind->devices(section->params, &section->devices, error);
-}
-
-/* How many devices a schedule runs on when the platform section does not say; 0: that cannot be
- * known. */
-static uint32_t devices_needed(const cs_draft *draft)
-{
-    const cs_schedule *kind = draft->schedule.kind;
-    uint32_t asked = kind->devices ? kind->devices(draft->schedule.params) : 0;
-    if (asked > 0)
-        return asked;
-    switch (kind->layout) {
-    case CS_LAYOUT_SINGLE:
-        return 1;
-    case CS_LAYOUT_PIPELINE:
-        return draft->model.workload.name ? 0 : draft->scenario->model.n_layers;
-    case CS_LAYOUT_PLACED:
-        return cs_draft_devices_placed(draft);
-    case CS_LAYOUT_PLANNED:
-    case CS_LAYOUT_REPLICATED:
-        break;
-    }
-    return 0;
-}
-
-/* The schedule and the platform must not say different numbers. */
-static cs_status settle_devices(cs_draft *draft, cs_error *error)
-{
-    cs_platform_section *section = &draft->platform;
-    const cs_schedule *kind = draft->schedule.kind;
-    cs_json_place place = {.up = &draft->root, .key = "platform"};
-    cs_json_place devices = {.up = &place, .key = "devices"};
-    uint32_t asked = kind->devices ? kind->devices(draft->schedule.params) : 0;
-    if (asked > 0 && section->devices > 0 && asked != section->devices)
-        return cs_json_invalid(&devices, error,
-                               "must be %u, as /schedule/workers says, or one of the two not given "
-                               "(got %u)",
-                               asked, section->devices);
-    if (section->devices == 0)
-        section->devices = devices_needed(draft);
-    if (section->devices > 0)
-        return CS_OK;
-    if (cs_json_member(draft->top.platform, "devices"))
-        return cs_json_invalid(&devices, error, "must be > 0 (got 0)");
-    if (draft->model.workload.name && kind->layout == CS_LAYOUT_PIPELINE)
-        return cs_json_invalid(&devices, error,
-                               "must be given for a pipeline of a named model: as many as stages, "
-                               "at most %u, the layers of \"%s\"",
-                               draft->scenario->model.n_layers, draft->scenario->model.name);
-    bool needs_layers = draft->model.uniform && kind->layout == CS_LAYOUT_PIPELINE;
-    return cs_json_invalid(&devices, error, "must be given for the schedule \"%s\"%s", kind->name,
-                           needs_layers ? " if /model/uniform/layers is not" : "");
-}
-
-/* A uniform model with a layer for each device. */
-static cs_status fill_pipeline(cs_draft *draft, cs_error *error)
-{
-    cs_json_place model = {.up = &draft->root, .key = "model"};
-    cs_json_place uniform = {.up = &model, .key = "uniform"};
-    cs_json_place layers = {.up = &uniform, .key = "layers"};
-    if (draft->schedule.kind->layout == CS_LAYOUT_PIPELINE)
-        return cs_draft_build_uniform(draft, draft->platform.devices, error);
-    if (draft->schedule.kind->layout == CS_LAYOUT_PLACED)
-        return cs_draft_build_uniform(draft,
-                                      draft->schedule.kind->placement->n_stages(
-                                          draft->schedule.params, draft->platform.devices),
-                                      error);
-    return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
-                           draft->schedule.kind->name);
-}
-
-cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error)
-{
-    cs_platform_section *section = &draft->platform;
-    cs_status status = settle_devices(draft, error);
-    if (status == CS_OK && draft->model.uniform && draft->uniform.layers == 0)
-        status = fill_pipeline(draft, error);
-    if (status != CS_OK)
-        return status;
-    CS_TRY(settle_memory(draft, error));
-    cs_platform *platform = &draft->scenario->platform;
-    CS_TRY(cs_topology_build(section->kind, section->params, section->devices, platform, error));
-    platform->sharing = section->shared;
-    platform->phi = section->coefficient;
-    const cs_json_place place = {.up = &draft->root, .key = "platform"};
-    status = set_devices(draft, error);
-    const cs_status noise = cs_draft_check_noise(draft, &place, error);
-    return status == CS_OK ? noise : status;
+    CS_TRY(cs_topology_params(section->kind, value, &place, cs_scenario_platform_fields, section,
+                              arena, &section->params, error));
+    section->no_devices = section->devices == 0 && cs_json_member(value, "devices");
+    CS_TRY(settle_sharing(section, &place, error));
+    CS_TRY(settle_memory(device_memory, arena, &section->memory, error));
+    return cs_scenario_noise(section, &place, arena, &section->noise, error);
 }

@@ -1,4 +1,4 @@
-#include "sim/scenario/sections.h"
+#include "sim/scenario/build.h"
 
 #include <stdlib.h>
 
@@ -15,37 +15,41 @@ static cJSON *add_section(cJSON *root, const char *key, const cs_field *table, c
     return !more || cs_field_write(more, more_values, section) ? section : NULL;
 }
 
-static bool add_model(const cs_draft *draft, cJSON *root)
+static bool add_model(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
 {
-    const cs_scenario *scenario = draft->scenario;
-    cs_model_section section = draft->model;
+    cs_model_section section = sections->model;
     section.file = NULL;
-    section.uniform = section.in_place = NULL;
+    section.uniform = NULL;
+    section.in_place = NULL;
     section.batch_size = scenario->batch_size;
     cJSON *model = add_section(root, "model", cs_scenario_model_fields, &section, NULL, NULL);
-    if (model && draft->model.uniform)
-        return add_section(model, "uniform", cs_scenario_uniform_fields, &draft->uniform, NULL,
-                           NULL);
-    return model && cJSON_AddItemToObject(model, "inline", cs_model_json(&scenario->model));
+    if (!model || !sections->model.uniform)
+        return model && cJSON_AddItemToObject(model, "inline", cs_model_json(&scenario->model));
+    cs_uniform_section uniform = *sections->model.uniform;
+    uniform.layers = scenario->model.n_layers;
+    return add_section(model, "uniform", cs_scenario_uniform_fields, &uniform, NULL, NULL);
 }
 
-static bool add_platform(const cs_draft *draft, cJSON *root)
+static bool add_platform(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
 {
-    cs_platform_section section = draft->platform;
+    cs_platform_section section = sections->platform;
     section.topology = section.kind->name;
+    section.devices = scenario->platform.n_devices;
     return add_section(root, "platform", cs_scenario_platform_fields, &section,
                        section.kind->fields, section.params);
 }
 
 /* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot say.
  * Planners may take long. */
-static bool add_schedule(const cs_draft *draft, cJSON *root, cs_error *error)
+static bool add_schedule(const cs_sections *sections, const cs_scenario *scenario, cJSON *root,
+                         cs_error *error)
 {
-    const cs_scenario *scenario = draft->scenario;
-    cs_schedule_section section = draft->schedule;
-    bool plan = cJSON_IsObject(section.partition) || cs_draft_has_planner(draft);
-    if (plan || !cs_layout_is_partitioned(section.kind->layout))
-        section.partition = NULL;
+    cs_schedule_section section = sections->schedule;
+    const bool partitioned = cs_schedule_layout(section.kind)->partitioned;
+    const bool plan = partitioned && section.partition.kind != CS_PARTITION_BALANCED &&
+                      section.partition.kind != CS_PARTITION_CUTS;
+    if (plan || !partitioned)
+        section.partition = (cs_partition){0};
     cJSON *schedule = add_section(root, "schedule", cs_scenario_schedule_fields, &section,
                                   section.kind->fields, section.params);
     if (!schedule || !plan)
@@ -61,28 +65,29 @@ static bool add_schedule(const cs_draft *draft, cJSON *root, cs_error *error)
 }
 
 /* The model has its times already; what is left are the collectives'. */
-static bool add_costs(const cs_draft *draft, cJSON *root)
+static bool add_costs(const cs_costs *costs, cJSON *root)
 {
-    cs_costs rest = draft->costs;
+    cs_costs rest = *costs;
     if (rest.n_network == 0)
         return true;
     rest.n_compute = rest.n_bandwidths = rest.n_overheads = 0;
-    cJSON *costs = cJSON_AddObjectToObject(root, "costs");
-    return costs && cJSON_AddItemToObject(costs, "inline", cs_costs_json(&rest));
+    cJSON *object = cJSON_AddObjectToObject(root, "costs");
+    return object && cJSON_AddItemToObject(object, "inline", cs_costs_json(&rest));
 }
 
-char *cs_draft_resolved(const cs_draft *draft, cs_error *error)
+char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scenario,
+                           const cs_costs *costs, cs_error *error)
 {
-    cs_top_section top = draft->top;
-    top.name = draft->scenario->name;
-    top.model = top.platform = top.schedule = top.collectives = top.costs = top.sweep = NULL;
+    cs_top_section top = sections->top;
+    top.name = scenario->name;
+    top.costs = (cs_costs_section){0};
     cJSON *root = cJSON_CreateObject();
     char *text = NULL;
-    if (root && cs_field_write(cs_scenario_fields, &top, root) && add_model(draft, root) &&
-        add_platform(draft, root) && add_schedule(draft, root, error) &&
-        add_section(root, "collectives", cs_lower_fields, &draft->scenario->collectives, NULL,
-                    NULL) &&
-        add_costs(draft, root))
+    if (root && cs_field_write(cs_scenario_fields, &top, root) &&
+        add_model(sections, scenario, root) && add_platform(sections, scenario, root) &&
+        add_schedule(sections, scenario, root, error) &&
+        add_section(root, "collectives", cs_lower_fields, &scenario->collectives, NULL, NULL) &&
+        add_costs(costs, root))
         text = cs_json_print(root);
     cJSON_Delete(root);
     return text;

@@ -1,38 +1,11 @@
 #include "sim/scenario/scenario.h"
 
 #include "sim/base/file.h"
+#include "sim/scenario/build.h"
 #include "sim/scenario/planning.h"
-#include "sim/scenario/sections.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { SCHEMA_VERSION = 1 };
-
-const cs_field cs_scenario_fields[] = {
-    {"schema_version", CS_FIELD_COUNT, offsetof(cs_top_section, schema_version),
-     .min = SCHEMA_VERSION, .max = SCHEMA_VERSION, .doc = "version of this format"},
-    {"name", CS_FIELD_TEXT, offsetof(cs_top_section, name), .fallback = "",
-     .doc = "of the results and pictures; the file's name when not given"},
-    {"model", CS_FIELD_JSON, offsetof(cs_top_section, model), .doc = "what is trained",
-     .shape = "{model}"},
-    {"platform", CS_FIELD_JSON, offsetof(cs_top_section, platform), .doc = "on what",
-     .shape = "{platform} or the name of a topology"},
-    {"schedule", CS_FIELD_JSON, offsetof(cs_top_section, schedule), .doc = "in which order",
-     .shape = "{schedule}"},
-    {"collectives", CS_FIELD_JSON, offsetof(cs_top_section, collectives), .fallback = "",
-     .doc = "how they become messages", .shape = "{collectives}"},
-    {"costs", CS_FIELD_JSON, offsetof(cs_top_section, costs), .fallback = "",
-     .doc = "measured times of operators and collectives (scenarios/costs.md)",
-     .shape = "file, [file, ...] or {\"inline\": {costs}}"},
-    {"iterations", CS_FIELD_COUNT, offsetof(cs_top_section, iterations), .fallback = "1", .min = 1,
-     .max = 1 << 20, .doc = "mini-batches to simulate"},
-    {"seed", CS_FIELD_COUNT, offsetof(cs_top_section, seed), .fallback = "1",
-     .doc = "of the random streams"},
-    {"sweep", CS_FIELD_JSON, offsetof(cs_top_section, sweep), .fallback = "",
-     .doc = "what `sim sweep` varies; other commands take no notice of it", .shape = "{sweep}"},
-    {0},
-};
 
 void cs_scenario_finish(cs_scenario *scenario)
 {
@@ -57,118 +30,126 @@ static const char *name_of_file(cs_arena *arena, const char *path)
                                 dot && dot != name ? (size_t)(dot - name) : strlen(name));
 }
 
-/* A results file is called after it. */
-static cs_status check_name(const cs_draft *draft, cs_error *error)
+/* How a scenario is read. */
+typedef struct reading {
+    bool unplanned; /* nothing is made from the plan on */
+    const cs_progress *progress;
+} reading;
+
+/* Model, platform and how the batch is divided. */
+static cs_status build_setting(const cs_sections *sections, cs_loaded *loaded, cs_batch *batch,
+                               cs_scenario *made, cs_error *error)
 {
-    cs_json_place place = {.up = &draft->root, .key = "name"};
-    if (draft->top.name && *draft->top.name == '\0')
-        return cs_json_invalid(&place, error, "must not be empty");
+    const bool open = cs_model_section_is_open(&sections->model);
+    cs_arena *arena = &made->arena;
+    uint32_t given, n;
+    CS_TRY(cs_scenario_given_devices(sections, &given, error));
+    CS_TRY(cs_scenario_costs_use(sections, &loaded->costs, arena, &made->costs, error));
+    if (!open)
+        CS_TRY(
+            cs_scenario_model(sections, loaded, given, arena, &made->model, &made->costs, error));
+    CS_TRY(cs_scenario_devices(sections, given, &made->model, &n, error));
+    if (open)
+        CS_TRY(cs_scenario_model(sections, loaded, n, arena, &made->model, &made->costs, error));
+    CS_TRY(cs_scenario_platform(sections, n, &made->platform, error));
+    CS_TRY(cs_scenario_batch(sections, &made->model, made->platform.n_devices, batch, error));
+    made->batch_size = batch->samples;
     return CS_OK;
 }
 
-/* All defaults where the section is missing. */
-static cs_status read_collectives(cs_draft *draft, cs_error *error)
+/* The plan, and the job that it makes of the one without. */
+static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
+                           const cs_batch *batch, const cs_job *unplanned,
+                           const cs_progress *progress, cs_scenario *made, cs_error *error)
 {
-    const cs_json_place place = {.up = &draft->root, .key = "collectives"};
-    return cs_lower_read(draft->top.collectives, &place, &draft->scenario->arena,
-                         &draft->scenario->collectives, error);
+    cs_arena *arena = &made->arena;
+    cs_samples samples;
+    cs_scenario_planned planned = {0};
+    CS_TRY(cs_scenario_plan_samples(sections, unplanned, batch, arena, &samples, error));
+    CS_TRY(cs_scenario_price(sections, loaded, &samples, arena, &made->model, &made->costs, error));
+    CS_TRY(cs_scenario_plan(sections, unplanned, batch, progress, arena, &planned, error));
+    made->plan = planned.plan;
+    made->pattern = planned.pattern;
+    made->search = planned.search;
+    CS_TRY(cs_scenario_stage_samples(sections, unplanned, &made->plan, arena, &samples, error));
+    CS_TRY(cs_scenario_price(sections, loaded, &samples, arena, &made->model, &made->costs, error));
+    return cs_scenario_job(sections, &made->platform, batch, unplanned, &made->plan,
+                           made->pattern.period > 0 ? &made->pattern : NULL, arena, &made->job,
+                           error);
 }
 
-/* Reads all sections, whatever is wrong with the others, so that one run reports everything. */
-static cs_status read_sections(cs_draft *draft, const cJSON *root, cs_error *error)
+static cs_status build(const cs_sections *sections, cs_loaded *loaded, const reading *how,
+                       cs_scenario *made, cs_error *error)
 {
-    cs_status status =
-        cs_field_read(root, &draft->root, (const cs_field *const[]){cs_scenario_fields, NULL},
-                      (void *const[]){&draft->top}, &draft->scenario->arena, error);
-    if (status != CS_OK && !(cJSON_IsObject(root)))
-        return status;
-    cs_status name = check_name(draft, error);
-    status = status == CS_OK ? name : status;
-    cs_status costs = cs_draft_read_costs(draft, error);
-    status = status == CS_OK ? costs : status;
-    if (costs != CS_OK)
-        draft->top.platform = NULL; /* cannot be read without the costs */
-    cs_status (*const readers[])(cs_draft *, cs_error *) = {
-        cs_draft_read_model, cs_draft_read_platform, cs_draft_read_schedule};
-    const cJSON *sections[] = {draft->top.model, draft->top.platform, draft->top.schedule};
-    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
-        cs_status section = sections[i] ? readers[i](draft, error) : CS_OK;
-        if (status == CS_OK)
-            status = section;
-    }
-    const cs_status collectives = read_collectives(draft, error);
-    return status == CS_OK ? collectives : status;
+    cs_batch batch;
+    cs_job unplanned;
+    cs_samples shares;
+    CS_TRY(build_setting(sections, loaded, &batch, made, error));
+    CS_TRY(cs_scenario_unplanned_job(sections, &made->model, &made->platform, &batch, &made->arena,
+                                     &unplanned, error));
+    if (!how->unplanned)
+        return build_job(sections, loaded, &batch, &unplanned, how->progress, made, error);
+    made->job = unplanned;
+    CS_TRY(cs_scenario_shares(&unplanned, &made->arena, &shares, error));
+    return cs_scenario_price(sections, loaded, &shares, &made->arena, &made->model, &made->costs,
+                             error);
 }
 
-static cs_status build(cs_draft *draft, cs_error *error)
+/* Of a named model; nothing is loaded of it any more. */
+static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_scenario *made,
+                          cs_error *error)
 {
-    cs_status (*const builders[])(cs_draft *, cs_error *) = {
-        cs_draft_count_devices,  cs_draft_build_model,   cs_draft_check_costs,
-        cs_draft_build_platform, cs_draft_view_platform, cs_draft_divide_batch,
-        cs_draft_build_plan,     cs_draft_build_job};
-    enum { ALL = sizeof(builders) / sizeof(builders[0]), UNPLANNED = ALL - 2 };
-    for (size_t i = 0; i < (draft->unplanned ? UNPLANNED : ALL); i++) {
-        CS_TRY(builders[i](draft, error));
-    }
-    return CS_OK;
-}
-
-static cs_status read_into(cs_draft *draft, const cJSON *root, cs_error *error)
-{
-    cs_scenario *scenario = draft->scenario;
-    cs_status status = read_sections(draft, root, error);
-    if (status == CS_OK)
-        status = build(draft, error);
-    if (status == CS_OK && draft->unplanned)
-        status = cs_draft_price_shares(draft, error);
-    if (status != CS_OK)
-        return status;
-    scenario->name =
-        draft->top.name ? draft->top.name : name_of_file(&scenario->arena, draft->path);
-    scenario->file = cs_arena_copy(&scenario->arena, draft->path);
-    scenario->seed = draft->top.seed;
-    scenario->schedule = draft->schedule.kind;
-    scenario->params = draft->schedule.params;
-    if (!scenario->file)
-        return cs_error_no_memory(error);
-    scenario->collectives.file = scenario->file;
-    cs_draft_warn(draft);
-    if (draft->unplanned && scenario->name)
+    if (!sections->model.workload.name)
         return CS_OK;
-    scenario->resolved = scenario->name ? cs_draft_resolved(draft, error) : NULL;
-    return scenario->resolved ? CS_OK : cs_error_or_no_memory(error);
-}
-
-/* Of a named model; the draft is left without. */
-static cs_status keep_net(cs_draft *draft, cs_error *error)
-{
-    cs_scenario *scenario = draft->scenario;
-    if (!draft->model.workload.name)
-        return CS_OK;
-    scenario->net = cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->net));
-    if (!scenario->net)
+    made->net = cs_arena_alloc(&made->arena, 1, sizeof(*made->net));
+    if (!made->net)
         return cs_error_no_memory(error);
-    *scenario->net = draft->model.net;
-    draft->model.net = (cs_net){0};
-    scenario->granularity = draft->model.workload.granularity;
+    *made->net = loaded->net;
+    loaded->net = (cs_net){0};
+    made->granularity = sections->model.workload.granularity;
     return CS_OK;
 }
 
-static cs_status read_scenario(const cJSON *root, const char *path, bool unplanned,
-                               const cs_progress *progress, cs_scenario *scenario, cs_error *error)
+/* What is taken over from the sections as it is. */
+static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_error *error)
+{
+    const char *path = sections->root.file;
+    made->name = sections->top.name ? sections->top.name : name_of_file(&made->arena, path);
+    made->file = cs_arena_copy(&made->arena, path);
+    if (!made->name || !made->file)
+        return cs_error_no_memory(error);
+    made->seed = sections->top.seed;
+    made->schedule = sections->schedule.kind;
+    made->params = sections->schedule.params;
+    made->noise = sections->platform.noise;
+    made->collectives = sections->collectives;
+    made->collectives.file = made->file;
+    return CS_OK;
+}
+
+static cs_status make(const cJSON *root, const char *path, const reading *how, cs_loaded *loaded,
+                      cs_scenario *made, cs_error *error)
+{
+    cs_sections sections;
+    CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, &made->warnings, error));
+    CS_TRY(build(&sections, loaded, how, made, error));
+    CS_TRY(take_over(&sections, made, error));
+    CS_TRY(keep_net(&sections, loaded, made, error));
+    cs_scenario_warn(&sections, made, &made->warnings);
+    if (how->unplanned)
+        return CS_OK;
+    made->resolved = cs_scenario_resolved(&sections, made, &loaded->costs, error);
+    return made->resolved ? CS_OK : cs_error_or_no_memory(error);
+}
+
+static cs_status read_scenario(const cJSON *root, const char *path, const reading *how,
+                               cs_scenario *scenario, cs_error *error)
 {
     *scenario = (cs_scenario){0};
     cs_arena_init(&scenario->arena);
-    cs_draft draft = {.path = path,
-                      .root = {.file = path},
-                      .unplanned = unplanned,
-                      .progress = progress,
-                      .scenario = scenario};
-    cs_status status = read_into(&draft, root, error);
-    if (status == CS_OK)
-        status = keep_net(&draft, error);
-    cs_net_finish(&draft.model.net);
-    cs_costs_finish(&draft.costs);
+    cs_loaded loaded = {0};
+    cs_status status = make(root, path, how, &loaded, scenario, error);
+    cs_loaded_finish(&loaded);
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;
@@ -177,19 +158,19 @@ static cs_status read_scenario(const cJSON *root, const char *path, bool unplann
 cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *scenario,
                            cs_error *error)
 {
-    return read_scenario(root, path, false, NULL, scenario, error);
+    return read_scenario(root, path, &(reading){0}, scenario, error);
 }
 
 cs_status cs_scenario_read_watched(const cJSON *root, const char *path, const cs_progress *progress,
                                    cs_scenario *scenario, cs_error *error)
 {
-    return read_scenario(root, path, false, progress, scenario, error);
+    return read_scenario(root, path, &(reading){.progress = progress}, scenario, error);
 }
 
 cs_status cs_scenario_read_unplanned(const cJSON *root, const char *path, cs_scenario *scenario,
                                      cs_error *error)
 {
-    return read_scenario(root, path, true, NULL, scenario, error);
+    return read_scenario(root, path, &(reading){.unplanned = true}, scenario, error);
 }
 
 cs_status cs_scenario_load(const char *path, const cs_override *overrides, size_t n_overrides,

@@ -32,6 +32,13 @@ typedef struct cs_costs_use {
     uint32_t n_warnings;
 } cs_costs_use;
 
+/* The search that made a plan and its pattern; zero where none did. */
+typedef struct cs_search {
+    cs_time promised, bound; /* as cs_planned has them; 0: unknown */
+    bool optimal;
+    const char *planner; /* its name */
+} cs_search;
+
 typedef struct cs_scenario {
     cs_arena arena;
     const char *file; /* that it was read from */
@@ -47,11 +54,7 @@ typedef struct cs_scenario {
     cs_platform platform;
     cs_plan plan;
     cs_pattern pattern; /* that came with the plan; period 0: none did */
-    struct {
-        cs_time promised, bound; /* as cs_planned has them; 0: unknown */
-        bool optimal;
-        const char *planner; /* its name */
-    } search;                /* that made plan and pattern, if a planner did; else zero */
+    cs_search search;
     cs_job job;
     cs_lower_options collectives;
     cs_noise noise; /* of every run: what it does is drawn from the run's seed */

@@ -1,37 +1,48 @@
-/* The sections of a scenario as they stand in the file, before anything is built from them.
+/* The sections of a scenario as its file states them: read once, and constant from then on.
  * Internal to sim/scenario. */
 #ifndef CS_SCENARIO_SECTIONS_H
 #define CS_SCENARIO_SECTIONS_H
 
 #include "calib/costs.h"
+#include "schedules/mesh.h"
+#include "schedules/plan/planner.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/workload.h"
+
+/* "costs": files, or a document in place. */
+typedef struct cs_costs_section {
+    bool given;
+    uint32_t n_files;
+    const char **files;
+    const cJSON *in_place; /* a costs document, for its own reader; or NULL */
+} cs_costs_section;
 
 typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
-    const cJSON *model, *platform, *schedule, *collectives, *costs;
-    const cJSON *sweep; /* of another command: not read, not resolved */
+    const cJSON *model, *platform, *schedule, *collectives; /* NULL once they are read */
+    cs_costs_section costs;
+    const cJSON *sweep; /* the same; of another command */
     uint32_t iterations;
     uint32_t seed;
 } cs_top_section;
-
-typedef struct cs_model_section {
-    const char *file;
-    const cJSON *uniform, *in_place;
-    uint32_t batch_size;   /* 0: so that a micro-batch is what the model was made for */
-    uint32_t optimizer;    /* position in cs_optimizers */
-    uint32_t gradients;    /* position in its choices; 0: as the weights */
-    cs_workload workload;  /* of a model that is built from its architecture */
-    cs_net net;            /* its network, until the model is built */
-    int64_t device_memory; /* bytes of the named model's device; 0: there is none */
-} cs_model_section;
 
 typedef struct cs_uniform_section {
     uint32_t layers; /* 0: one per device of a pipeline */
     cs_time forward, backward, update;
     int64_t weights, activation, workspace;
 } cs_uniform_section;
+
+typedef struct cs_model_section {
+    const char *file;
+    cs_uniform_section *uniform; /* NULL: another source */
+    const cJSON *in_place;       /* a model file's document, for its own reader; or NULL */
+    uint32_t batch_size;         /* 0: so that a micro-batch is what the model was made for */
+    uint32_t optimizer;          /* position in cs_optimizers */
+    uint32_t gradients;          /* position in its choices; 0: as the weights */
+    cs_workload workload;        /* of a model that is built from its architecture */
+    int64_t device_memory;       /* bytes of the named model's device; 0: there is none */
+} cs_model_section;
 
 enum { CS_PHI_COUNT = 0 }; /* "phi": "count" */
 
@@ -47,48 +58,120 @@ typedef struct cs_platform_section {
     cs_spread *jitter; /* NULL: none; the same of the next two */
     struct cs_stragglers_section *stragglers;
     struct cs_background_section *background;
+    /* not from the table: */
+    bool no_devices;    /* "devices" was given as 0 */
     cs_sharing shared;  /* what `sharing` and `phi` say together */
     double coefficient; /* phi, or 1 */
+    cs_noise noise;     /* what `jitter`, `stragglers` and `background` say together */
     const cs_topology *kind;
     void *params; /* of the topology */
 } cs_platform_section;
 
+typedef enum cs_partition_kind {
+    CS_PARTITION_NONE,
+    CS_PARTITION_BALANCED,
+    CS_PARTITION_CUTS,
+    CS_PARTITION_PLANNER,
+    CS_PARTITION_FILE,
+    CS_PARTITION_INLINE,
+} cs_partition_kind;
+
+typedef struct cs_partition {
+    cs_partition_kind kind;
+    const cJSON *cuts;         /* a list, which is read with the model */
+    const cs_planner *planner; /* other than "balanced" */
+    void *params;              /* of the planner */
+    bool has_rules;            /* some were given */
+    cs_chain_rules rules;      /* for the planner: the defaults but for those given */
+    const char *file;          /* of a plan, relative to the scenario */
+    const cJSON *in_place;     /* what would stand in the file, which is read with the model */
+} cs_partition;
+
 typedef struct cs_schedule_section {
     const char *kind_name;
-    const cJSON *partition; /* also of schedules without one, for which it means nothing */
+    cs_partition partition; /* also of schedules without one, for which it means nothing */
     bool partition_communication;
+    /* not from the table: */
     const cs_schedule *kind;
     void *params; /* of the schedule */
 } cs_schedule_section;
 
-/* Layouts for which the user says which layers make a stage. */
-static inline bool cs_layout_is_partitioned(cs_layout layout)
-{
-    return layout != CS_LAYOUT_SINGLE && layout != CS_LAYOUT_REPLICATED;
-}
-
-/* A scenario while it is read. */
-typedef struct cs_draft {
-    const char *path;
-    cs_json_place root;
-    bool unplanned; /* nothing is built from the plan on */
-    const cs_progress *progress;
+typedef struct cs_sections {
+    cs_json_place root; /* bears the file's name, which paths are relative to */
     cs_top_section top;
     cs_model_section model;
-    cs_uniform_section uniform;
     cs_platform_section platform;
     cs_schedule_section schedule;
-    cs_costs costs;         /* of all files; empty when there are none */
-    cs_status costs_status; /* of what was counted while the model was built */
-    cs_measured measured;   /* how the model asks them */
-    cs_scenario *scenario;  /* what is built */
-} cs_draft;
+    cs_lower_options collectives; /* with the measured ones of the costs */
+} cs_sections;
+
+/* What sections name, read with them so that everything that is wrong is reported in one go. */
+typedef struct cs_loaded {
+    cs_costs costs; /* of all files; empty when there are none */
+    cs_net net;     /* of a named model */
+    cs_model model; /* of a file, or in place */
+} cs_loaded;
+
+/* Zeroed ones can be finished. */
+void cs_loaded_finish(cs_loaded *loaded);
+
+/* Reads all sections, whatever is wrong with the others. What they hold lives in the arena, but for
+ * the parts of the document that have readers of their own: it must live as long.
+ * What is valid and hardly meant is added to `warnings`. */
+CS_MUST_CHECK cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
+                                         cs_sections *sections, cs_loaded *loaded,
+                                         cs_error *warnings, cs_error *error);
+
+/* Of `given`, below `root`; empty costs when there are none. */
+CS_MUST_CHECK cs_status cs_costs_section_load(const cs_costs_section *given,
+                                              const cs_json_place *root, cs_costs *costs,
+                                              cs_error *error);
+
+/* The measured times of collectives; NULL when there are none. */
+CS_MUST_CHECK cs_status cs_scenario_measured_collectives(const cs_costs *costs, cs_arena *arena,
+                                                         const cs_measured_collectives **out,
+                                                         cs_error *error);
+
+/* Each reads a section, and loads what is named in it. Fills its section in part when it fails. */
+CS_MUST_CHECK cs_status cs_model_section_read(const cJSON *value, const cs_json_place *root,
+                                              bool has_costs, cs_arena *arena,
+                                              cs_model_section *section, cs_loaded *loaded,
+                                              cs_error *error);
+CS_MUST_CHECK cs_status cs_schedule_section_read(const cJSON *value, const cs_json_place *root,
+                                                 cs_arena *arena, cs_schedule_section *section,
+                                                 cs_error *error);
+
+/* `device_memory` is that of a named model's device, for what has no memory of its own; 0: there is
+ * none. Links may be as `costs` were measured. */
+CS_MUST_CHECK cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root,
+                                                 const cs_costs *costs, int64_t device_memory,
+                                                 cs_arena *arena, cs_platform_section *section,
+                                                 cs_error *error);
+
+/* "measured node" and "measured network" as latencies and bandwidths of the platform section.
+ * CS_INVALID where nothing of the kind was measured. The costs must live as long. */
+cs_field_names cs_scenario_measured_links(const cs_costs *costs);
+
+/* Of members of sections that are variants. */
+extern const cs_field_kind cs_costs_section_kind;
+extern const cs_field_kind cs_partition_field_kind;
 
 /* Whether the schedule computes something of a whole mini-batch at once. */
-static inline bool cs_draft_takes_whole(const cs_draft *draft)
+static inline bool cs_schedule_takes_whole(const cs_schedule_section *section)
 {
-    const cs_schedule *kind = draft->schedule.kind;
-    return kind->takes_whole && kind->takes_whole(draft->schedule.params);
+    return section->kind->takes_whole && section->kind->takes_whole(section->params);
+}
+
+static inline cs_mesh cs_schedule_section_mesh(const cs_schedule_section *section,
+                                               uint32_t n_devices)
+{
+    return cs_mesh_make(section->kind, section->params, n_devices);
+}
+
+/* Whether a uniform model has as many layers as there are devices for them. */
+static inline bool cs_model_section_is_open(const cs_model_section *section)
+{
+    return section->uniform && section->uniform->layers == 0;
 }
 
 typedef struct cs_optimizer {
@@ -98,70 +181,5 @@ typedef struct cs_optimizer {
 
 /* In step with the choices of the field "optimizer". */
 extern const cs_optimizer cs_optimizers[];
-
-/* Reads the files of costs, before the sections that use them, and hands the times of collectives to
- * the scenario. */
-CS_MUST_CHECK cs_status cs_draft_read_costs(cs_draft *draft, cs_error *error);
-
-/* CS_INVALID, naming them, when there are times that were not measured and no device either. The
- * first also warns of costs of another device than the model's. */
-CS_MUST_CHECK cs_status cs_draft_check_costs(cs_draft *draft, cs_error *error);
-CS_MUST_CHECK cs_status cs_draft_check_missing(const cs_draft *draft, cs_error *error);
-
-/* "measured node" and "measured network" as latencies and bandwidths of the platform section.
- * CS_INVALID where nothing of the kind was measured. The costs must live as long. */
-cs_field_names cs_scenario_measured_links(const cs_costs *costs);
-
-/* Each reads its section, and loads or builds nothing that is large. */
-CS_MUST_CHECK cs_status cs_draft_read_model(cs_draft *draft, cs_error *error);
-CS_MUST_CHECK cs_status cs_draft_read_platform(cs_draft *draft, cs_error *error);
-CS_MUST_CHECK cs_status cs_draft_read_schedule(cs_draft *draft, cs_error *error);
-
-/* Builds a uniform model, once it is known how many layers it has. */
-CS_MUST_CHECK cs_status cs_draft_build_uniform(cs_draft *draft, uint32_t layers, cs_error *error);
-
-/* Each builds its part of the scenario, in this order. The first takes the number of devices from
- * the topology where that has one of its own and the scenario says none. */
-CS_MUST_CHECK cs_status cs_draft_count_devices(cs_draft *draft, cs_error *error);
-CS_MUST_CHECK cs_status cs_draft_build_model(cs_draft *draft, cs_error *error);
-CS_MUST_CHECK cs_status cs_draft_build_platform(cs_draft *draft, cs_error *error);
-CS_MUST_CHECK cs_status cs_draft_view_platform(cs_draft *draft, cs_error *error);
-CS_MUST_CHECK cs_status cs_draft_divide_batch(cs_draft *draft, cs_error *error);
-CS_MUST_CHECK cs_status cs_draft_build_plan(cs_draft *draft, cs_error *error);
-CS_MUST_CHECK cs_status cs_draft_build_job(cs_draft *draft, cs_error *error);
-
-/* Prices the model at as many samples as a device computes at once, where it is built from an
- * architecture: cs_model_sum then finds them. The times of others scale linearly. */
-CS_MUST_CHECK cs_status cs_draft_price(cs_draft *draft, uint32_t samples, cs_error *error);
-
-/* Of schedules with a placement of their own: how many devices they ask for; whether the platform
- * has as many; how many stages there are; and the devices of the plan's stages, which are set, or
- * have to be what a plan from a file (`given`) says. */
-uint32_t cs_draft_devices_placed(const cs_draft *draft);
-CS_MUST_CHECK cs_status cs_draft_check_devices(const cs_draft *draft, cs_error *error);
-uint32_t cs_draft_stages(const cs_draft *draft);
-/* Per stage, that of its slowest device; NULL when memory runs out. */
-double *cs_draft_stage_speeds(const cs_draft *draft);
-CS_MUST_CHECK cs_status cs_draft_place(cs_draft *draft, bool given, const cs_json_place *place,
-                                       cs_error *error);
-
-/* Whether "partition" names a planner other than "balanced"; the plan that it makes. */
-bool cs_draft_has_planner(const cs_draft *draft);
-CS_MUST_CHECK cs_status cs_draft_plan(cs_draft *draft, const cs_json_place *place, cs_error *error);
-
-/* Prices the model at all shares of a micro-batch that replicas can have, for planners to choose from.
- */
-CS_MUST_CHECK cs_status cs_draft_price_shares(cs_draft *draft, cs_error *error);
-
-/* Gives a plan that has several stages on a device a pattern, if it has none, by an integer program.
- * CS_LIMIT, naming the device and the bytes, when none fits. */
-CS_MUST_CHECK cs_status cs_draft_find_pattern(cs_draft *draft, const cs_json_place *place,
-                                              cs_error *error);
-
-/* Fills the scenario's warnings. */
-void cs_draft_warn(cs_draft *draft);
-
-/* The scenario with all defaults; NULL when memory runs out, or with a message. */
-char *cs_draft_resolved(const cs_draft *draft, cs_error *error);
 
 #endif

@@ -1,0 +1,303 @@
+#include "sim/scenario/build.h"
+
+#include "sim/base/vector.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMED = 3 }; /* missing times in an error message */
+
+/* ---- the costs that are given ---- */
+
+/* "a.json, b.json", for people. */
+static const char *name_files(const cs_costs_section *given, cs_arena *arena)
+{
+    char text[256] = "inline";
+    size_t end = 0;
+    for (uint32_t i = 0; i < given->n_files && end < sizeof(text); i++)
+        end += (size_t)snprintf(text + end, sizeof(text) - end, "%s%s", end > 0 ? ", " : "",
+                                given->files[i]);
+    return cs_arena_copy(arena, text);
+}
+
+static bool have(const char *list, const char *device)
+{
+    const size_t length = strlen(device);
+    for (const char *at = strstr(list, device); at; at = strstr(at + 1, device))
+        if ((at == list || at[-1] == ' ') && (at[length] == '\0' || at[length] == ','))
+            return true;
+    return false;
+}
+
+/* Adds the device of a source to the list of different ones. */
+static void name_device(const cs_costs *costs, uint32_t source, char *list, size_t size,
+                        uint32_t *n)
+{
+    const char *device = costs->sources[source].device;
+    const size_t end = strlen(list);
+    if (have(list, device))
+        return;
+    snprintf(list + end, size - end, "%s%s", end > 0 ? ", " : "", device);
+    ++*n;
+}
+
+static cs_status warn(cs_costs_use *use, const char *text, cs_arena *arena, cs_error *error)
+{
+    use->warnings[use->n_warnings] = cs_arena_copy(arena, text);
+    return use->warnings[use->n_warnings++] ? CS_OK : cs_error_no_memory(error);
+}
+
+cs_status cs_scenario_costs_use(const cs_sections *sections, const cs_costs *costs, cs_arena *arena,
+                                cs_costs_use *use, cs_error *error)
+{
+    char list[512] = "", text[640];
+    uint32_t n = 0;
+    *use = (cs_costs_use){.given = sections->top.costs.given};
+    if (!use->given)
+        return CS_OK;
+    for (uint32_t i = 0; i < costs->n_compute; i++)
+        name_device(costs, costs->compute[i].source, list, sizeof(list), &n);
+    for (uint32_t i = 0; i < costs->n_network; i++)
+        name_device(costs, costs->network[i].source, list, sizeof(list), &n);
+    use->files = name_files(&sections->top.costs, arena);
+    use->devices = cs_arena_copy(arena, list);
+    if (!use->files || !use->devices)
+        return cs_error_no_memory(error);
+    snprintf(text, sizeof(text), "the costs are of different devices: %s", list);
+    return n > 1 ? warn(use, text, arena, error) : CS_OK;
+}
+
+/* ---- taking of them ---- */
+
+/* A workload that is priced by costs, and counts what it takes of them. */
+typedef struct pricing {
+    const cs_costs *costs;
+    cs_arena *arena;
+    cs_costs_use *use;
+    cs_status status; /* of the counting */
+    cs_measured measured;
+    cs_workload workload;
+} pricing;
+
+static cs_status note_missing(pricing *p, const char *key, cs_pass pass)
+{
+    cs_costs_use *use = p->use;
+    use->n_estimated++;
+    uint32_t i = 0;
+    while (i < use->n_missing && strcmp(use->missing[i].op, key) != 0)
+        i++;
+    if (i == use->n_missing) {
+        const char *op = cs_arena_copy(p->arena, key);
+        if (!op || !cs_vector_reserve((void **)&use->missing, &use->cap_missing,
+                                      use->n_missing + UINT64_C(1), sizeof(*use->missing)))
+            return CS_NO_MEMORY;
+        use->missing[use->n_missing++] = (cs_missing_cost){.op = op};
+    }
+    use->missing[i].passes |= 1u << pass;
+    use->missing[i].count++;
+    return CS_OK;
+}
+
+static double find_seconds(void *context, const char *key, cs_pass pass)
+{
+    pricing *p = context;
+    const cs_cost_compute *entry = cs_costs_compute(p->costs, key);
+    if (entry && entry->passes[pass].samples > 0) {
+        p->use->n_measured++;
+        return entry->passes[pass].median;
+    }
+    if (note_missing(p, key, pass) != CS_OK)
+        p->status = CS_NO_MEMORY;
+    return -1;
+}
+
+static int64_t find_workspace(void *context, const char *key)
+{
+    const pricing *p = context;
+    const cs_cost_compute *entry = cs_costs_compute(p->costs, key);
+    return entry ? entry->workspace_bytes : -1;
+}
+
+/* Of the first entry: what all of one device have. */
+static const char *device_of(const cs_costs *costs)
+{
+    return costs->n_compute > 0 ? costs->sources[costs->compute[0].source].device : "";
+}
+
+/* `p` must not move afterwards. */
+static void start(pricing *p, const cs_sections *sections, const cs_costs *costs, cs_arena *arena,
+                  cs_costs_use *use)
+{
+    p->costs = costs;
+    p->arena = arena;
+    p->use = use;
+    p->status = CS_OK;
+    p->measured = (cs_measured){.seconds = find_seconds,
+                                .workspace = find_workspace,
+                                .context = p,
+                                .origin = use->files,
+                                .device = device_of(costs)};
+    p->workload = sections->model.workload;
+    p->workload.costs = costs->n_compute > 0 ? &p->measured : NULL;
+}
+
+/* Letters and digits, small. */
+static void simplify(const char *from, size_t length, char *to, size_t size)
+{
+    size_t end = 0;
+    for (size_t i = 0; i < length && end + 1 < size; i++)
+        if (isalnum((unsigned char)from[i]))
+            to[end++] = (char)tolower((unsigned char)from[i]);
+    to[end] = '\0';
+}
+
+/* Whether hardware names itself as a description does: by its name, or a word of its title with
+ * letters and digits, like H100. */
+static bool is_called(const char *hardware, const cs_accelerator *device)
+{
+    char whole[256], part[64];
+    simplify(hardware, strlen(hardware), whole, sizeof(whole));
+    simplify(device->name, strlen(device->name), part, sizeof(part));
+    bool called = part[0] && strstr(whole, part);
+    for (const char *at = device->title; *at && !called; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        simplify(at, length, part, sizeof(part));
+        called = strlen(part) > 2 && strpbrk(part, "0123456789") &&
+                 strpbrk(part, "abcdefghijklmnopqrstuvwxyz") && strstr(whole, part);
+        at += length;
+    }
+    return called;
+}
+
+/* Measured times beside a roofline, or under the name, of something else. */
+static cs_status check_hardware(const pricing *p, cs_error *error)
+{
+    const cs_workload *workload = &p->workload;
+    cs_accelerator device = {0};
+    cs_error why;
+    char text[640];
+    const char *measured = device_of(p->costs);
+    cs_error_init(&why);
+    if (!workload->device || p->use->n_measured == 0 ||
+        cs_accelerator_load(workload->device, workload->from, &device, &why) != CS_OK)
+        return CS_OK; /* of a device that is wrong, others tell */
+    snprintf(text, sizeof(text), "times of operators were measured on %.200s, not on %.200s",
+             measured, device.title);
+    const bool same = is_called(measured, &device);
+    cs_accelerator_finish(&device);
+    return same ? CS_OK : warn(p->use, text, p->arena, error);
+}
+
+static cs_status check_missing(const pricing *p, const cs_json_place *root, cs_error *error)
+{
+    const cs_costs_use *use = p->use;
+    const cs_json_place model = {.up = root, .key = "model"};
+    const cs_json_place place = {.up = &model, .key = "device"};
+    char text[NAMED * CS_OP_KEY_BYTES] = "";
+    size_t end = 0;
+    if (p->status != CS_OK)
+        return cs_error_no_memory(error);
+    if (p->workload.device || !use->given)
+        return CS_OK;
+    if (p->costs->n_compute == 0)
+        return cs_json_invalid(&place, error,
+                               "must be given, for the costs have no times of operators: one of "
+                               "`sim list devices`");
+    if (use->n_missing == 0)
+        return CS_OK;
+    for (uint32_t i = 0; i < use->n_missing && i < NAMED && end < sizeof(text); i++)
+        end += (size_t)snprintf(text + end, sizeof(text) - end, "%s %s", i > 0 ? ";" : "",
+                                use->missing[i].op);
+    return cs_json_invalid(&place, error, "must be given, for the costs lack %u of %u times:%s%s",
+                           use->n_estimated, use->n_measured + use->n_estimated, text,
+                           use->n_missing > NAMED ? "; ..." : "");
+}
+
+/* ---- models ---- */
+
+/* The samples that a device computes at once, which the times are estimated for: batch.c checks that
+ * the division leaves no rest. */
+static uint32_t micro_batch(const cs_sections *sections, uint32_t devices)
+{
+    const cs_schedule_section *schedule = &sections->schedule;
+    const uint32_t batch_size = sections->model.batch_size;
+    uint64_t parts = schedule->kind->micro_batches(schedule->params);
+    if (devices > 0)
+        parts *= cs_schedule_section_mesh(schedule, devices).n_replicas;
+    return batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
+}
+
+static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded, uint32_t devices,
+                            cs_arena *arena, cs_model *model, cs_costs_use *use, cs_error *error)
+{
+    pricing p;
+    start(&p, sections, &loaded->costs, arena, use);
+    p.workload.batch_size = micro_batch(sections, devices);
+    CS_TRY(cs_workload_model(&p.workload, &loaded->net, model, error));
+    CS_TRY(check_hardware(&p, error));
+    return check_missing(&p, &sections->root, error);
+}
+
+/* As many as the schedule puts on so many devices, one on each stage. */
+static cs_status count_layers(const cs_sections *sections, uint32_t devices, uint32_t *n,
+                              cs_error *error)
+{
+    const cs_schedule_section *schedule = &sections->schedule;
+    const cs_json_place model = {.up = &sections->root, .key = "model"};
+    const cs_json_place uniform = {.up = &model, .key = "uniform"};
+    const cs_json_place layers = {.up = &uniform, .key = "layers"};
+    if (!cs_schedule_layout(schedule->kind)->layer_per_stage)
+        return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
+                               schedule->kind->name);
+    *n = cs_schedule_section_mesh(schedule, devices).n_stages;
+    return CS_OK;
+}
+
+static cs_status make_uniform(const cs_sections *sections, uint32_t devices, cs_model *model,
+                              cs_error *error)
+{
+    const cs_uniform_section *uniform = sections->model.uniform;
+    const cs_layer layer = {.forward = uniform->forward,
+                            .backward_input = uniform->backward / 2,
+                            .backward_weight = uniform->backward - uniform->backward / 2,
+                            .update = uniform->update,
+                            .weight_bytes = uniform->weights,
+                            .output_bytes = uniform->activation,
+                            .kept_bytes = uniform->activation,
+                            .workspace_bytes = uniform->workspace};
+    uint32_t n_layers = uniform->layers;
+    if (n_layers == 0)
+        CS_TRY(count_layers(sections, devices, &n_layers, error));
+    return cs_model_uniform(n_layers, &layer, model, error);
+}
+
+cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded, uint32_t devices,
+                            cs_arena *arena, cs_model *model, cs_costs_use *use, cs_error *error)
+{
+    if (sections->model.workload.name) {
+        CS_TRY(make_named(sections, loaded, devices, arena, model, use, error));
+    } else if (sections->model.uniform) {
+        CS_TRY(make_uniform(sections, devices, model, error));
+    } else {
+        *model = loaded->model;
+        loaded->model = (cs_model){0};
+    }
+    model->float_gradients = sections->model.gradients != 0;
+    return CS_OK;
+}
+
+cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded,
+                            const cs_samples *samples, cs_arena *arena, cs_model *model,
+                            cs_costs_use *use, cs_error *error)
+{
+    pricing p;
+    if (!sections->model.workload.name)
+        return CS_OK;
+    start(&p, sections, &loaded->costs, arena, use);
+    for (uint32_t i = 0; i < samples->n; i++) {
+        CS_TRY(cs_workload_add_batch(&p.workload, &loaded->net, samples->items[i], model, error));
+        CS_TRY(check_missing(&p, &sections->root, error));
+    }
+    return CS_OK;
+}

@@ -1,0 +1,137 @@
+#include "sim/scenario/build.h"
+#include "sim/scenario/noise-section.h"
+
+/* ---- how many devices ---- */
+
+/* A pipeline of a model from a file, or of a uniform one, has a device per layer where it is told
+ * nothing; that is hardly meant of a network. */
+cs_status cs_scenario_given_devices(const cs_sections *sections, uint32_t *n, cs_error *error)
+{
+    const cs_platform_section *section = &sections->platform;
+    const cs_schedule *kind = sections->schedule.kind;
+    const cs_layout_rules *layout = cs_schedule_layout(kind);
+    const bool spread =
+        layout->fills || (layout->device_per_layer && sections->model.workload.name);
+    *n = section->devices;
+    if (*n > 0 || !section->kind->devices || !spread ||
+        (kind->devices && kind->devices(sections->schedule.params) > 0))
+        return CS_OK;
+    return section->kind->devices(section->params, n, error);
+}
+
+/* How many devices a schedule runs on when the platform section does not say; 0: that cannot be
+ * known. */
+static uint32_t devices_needed(const cs_sections *sections, uint32_t n_layers)
+{
+    const cs_schedule_section *schedule = &sections->schedule;
+    const bool told =
+        sections->model.workload.name && cs_schedule_layout(schedule->kind)->device_per_layer;
+    return told ? 0 : cs_mesh_devices(schedule->kind, schedule->params, n_layers);
+}
+
+static cs_status refuse_none(const cs_sections *sections, const cs_model *model,
+                             const cs_json_place *devices, cs_error *error)
+{
+    const cs_schedule *kind = sections->schedule.kind;
+    const bool per_layer = cs_schedule_layout(kind)->device_per_layer;
+    if (sections->platform.no_devices)
+        return cs_json_invalid(devices, error, "must be > 0 (got 0)");
+    if (sections->model.workload.name && per_layer)
+        return cs_json_invalid(devices, error,
+                               "must be given for a pipeline of a named model: as many as stages, "
+                               "at most %u, the layers of \"%s\"",
+                               model->n_layers, model->name);
+    const bool needs_layers = sections->model.uniform && per_layer;
+    return cs_json_invalid(devices, error, "must be given for the schedule \"%s\"%s", kind->name,
+                           needs_layers ? " if /model/uniform/layers is not" : "");
+}
+
+/* The schedule and the platform must not say different numbers. */
+cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given, const cs_model *model,
+                              uint32_t *n, cs_error *error)
+{
+    const cs_schedule *kind = sections->schedule.kind;
+    const cs_json_place place = {.up = &sections->root, .key = "platform"};
+    const cs_json_place devices = {.up = &place, .key = "devices"};
+    const uint32_t asked = kind->devices ? kind->devices(sections->schedule.params) : 0;
+    if (asked > 0 && given > 0 && asked != given)
+        return cs_json_invalid(&devices, error,
+                               "must be %u, as /schedule/workers says, or one of the two not given "
+                               "(got %u)",
+                               asked, given);
+    *n = given > 0 ? given : asked > 0 ? asked : devices_needed(sections, model->n_layers);
+    return *n > 0 ? CS_OK : refuse_none(sections, model, &devices, error);
+}
+
+/* ---- the platform ---- */
+
+/* A list has an entry for each device. */
+static cs_status check_entries(const cs_list *list, uint32_t n, const cs_json_place *section,
+                               const char *key, cs_error *error)
+{
+    const cs_json_place place = {.up = section, .key = key};
+    if (list->one || list->n == n)
+        return CS_OK;
+    return cs_json_invalid(&place, error, "must have one entry for each of %u devices (got %u)", n,
+                           list->n);
+}
+
+/* The rest is the capacity. */
+static cs_status set_aside(cs_device *device, uint32_t number, int64_t bytes,
+                           const cs_json_place *section, cs_error *error)
+{
+    const cs_json_place place = {.up = section, .key = "reserve"};
+    if (bytes > 0 && device->capacity == INT64_MAX)
+        return cs_json_invalid(&place, error,
+                               "must be 0 for device %u, whose memory is unlimited (got %lld)",
+                               number, (long long)bytes);
+    if (bytes >= device->capacity)
+        return cs_json_invalid(&place, error,
+                               "must leave device %u some of its memory of %lld bytes (got %lld)",
+                               number, (long long)device->capacity, (long long)bytes);
+    device->reserve = bytes;
+    if (bytes > 0)
+        device->capacity -= bytes;
+    return CS_OK;
+}
+
+/* The value for a device: its own, or that of all. */
+static size_t entry(const cs_list *list, uint32_t device)
+{
+    return list->one ? 0 : device;
+}
+
+static cs_status set_devices(const cs_platform_section *given, const cs_json_place *section,
+                             cs_platform *platform, cs_error *error)
+{
+    const uint32_t n = platform->n_devices;
+    const cs_status lengths[] = {check_entries(&given->memory, n, section, "memory", error),
+                                 check_entries(&given->reserve, n, section, "reserve", error),
+                                 check_entries(&given->speed, n, section, "speed", error)};
+    cs_status status = CS_OK;
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]) && status == CS_OK; i++)
+        status = lengths[i];
+    for (uint32_t d = 0; d < n && status == CS_OK; d++) {
+        cs_device *device = &platform->devices[d];
+        device->capacity = ((const int64_t *)given->memory.items)[entry(&given->memory, d)];
+        device->speed = ((const double *)given->speed.items)[entry(&given->speed, d)];
+        status =
+            set_aside(device, d, ((const int64_t *)given->reserve.items)[entry(&given->reserve, d)],
+                      section, error);
+    }
+    return status;
+}
+
+cs_status cs_scenario_platform(const cs_sections *sections, uint32_t n_devices,
+                               cs_platform *platform, cs_error *error)
+{
+    const cs_json_place place = {.up = &sections->root, .key = "platform"};
+    const cs_platform_section *section = &sections->platform;
+    CS_TRY(cs_topology_build(section->kind, section->params, n_devices, platform, error));
+    platform->sharing = section->shared;
+    platform->phi = section->coefficient;
+    const cs_status status = set_devices(section, &place, platform, error);
+    const cs_status noise =
+        cs_scenario_check_noise(&section->noise, platform->n_devices, &place, error);
+    return status == CS_OK ? noise : status;
+}

@@ -1,0 +1,136 @@
+/* The values of a scenario, each a function of the sections and of the values before it:
+ *
+ *     sections ─▶ costs in use ─▶ model ─▶ devices ─▶ platform ─▶ batch ─▶ job without a plan ─▶ plan ─▶ job
+ *
+ * What is made lives in the arena, where it is not said to be finished by somebody.
+ * Internal to sim/scenario. */
+#ifndef CS_SCENARIO_BUILD_H
+#define CS_SCENARIO_BUILD_H
+
+#include "sim/scenario/sections.h"
+
+/* Devices that the scenario says, or that its topology has by itself; 0: neither says. */
+CS_MUST_CHECK cs_status cs_scenario_given_devices(const cs_sections *sections, uint32_t *n,
+                                                  cs_error *error);
+
+/* The costs that are given, none of them used yet. `missing` is freed by whoever owns it. */
+CS_MUST_CHECK cs_status cs_scenario_costs_use(const cs_sections *sections, const cs_costs *costs,
+                                              cs_arena *arena, cs_costs_use *use, cs_error *error);
+
+/* The model: taken from what was loaded, made of the network for the samples that each of so many
+ * devices (0: not known yet) computes at once, or of uniform layers, one per device where their number
+ * is open. What is taken of the costs is counted in `use`. CS_INVALID, naming them, when there are
+ * times that were not measured and no device either. */
+CS_MUST_CHECK cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
+                                          uint32_t devices, cs_arena *arena, cs_model *model,
+                                          cs_costs_use *use, cs_error *error);
+
+/* Numbers of samples that the model is needed for. */
+typedef struct cs_samples {
+    uint32_t n;
+    uint32_t *items;
+} cs_samples;
+
+/* Adds a batch to the model for each number, where it is made of a network: cs_model_sum then finds
+ * them. The times of other models scale linearly. */
+CS_MUST_CHECK cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded,
+                                          const cs_samples *samples, cs_arena *arena,
+                                          cs_model *model, cs_costs_use *use, cs_error *error);
+
+/* How many devices there are, of `given` or as the schedule needs for so many layers as the model has
+ * (zeroed: its number is open). */
+CS_MUST_CHECK cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given,
+                                            const cs_model *model, uint32_t *n, cs_error *error);
+
+CS_MUST_CHECK cs_status cs_scenario_platform(const cs_sections *sections, uint32_t n_devices,
+                                             cs_platform *platform, cs_error *error);
+
+/* How the mini-batch is divided among replicas and micro-batches. */
+typedef struct cs_batch {
+    uint32_t samples; /* of a mini-batch */
+    uint32_t micro_batches, micro_samples;
+} cs_batch;
+
+CS_MUST_CHECK cs_status cs_scenario_batch(const cs_sections *sections, const cs_model *model,
+                                          uint32_t n_devices, cs_batch *batch, cs_error *error);
+
+/* What planners and schedules see before there is a plan: `plan`, `pattern`, `stages`, `whole` are
+ * NULL, `own_links` is false. The model must live as long. */
+CS_MUST_CHECK cs_status cs_scenario_unplanned_job(const cs_sections *sections,
+                                                  const cs_model *model,
+                                                  const cs_platform *platform,
+                                                  const cs_batch *batch, cs_arena *arena,
+                                                  cs_job *job, cs_error *error);
+
+/* The samples of all shares of a micro-batch that replicas can have, for planners to choose from. */
+CS_MUST_CHECK cs_status cs_scenario_shares(const cs_job *job, cs_arena *arena, cs_samples *samples,
+                                           cs_error *error);
+
+/* Numbers of samples that a plan is made with, other than those of a micro-batch. */
+CS_MUST_CHECK cs_status cs_scenario_plan_samples(const cs_sections *sections, const cs_job *job,
+                                                 const cs_batch *batch, cs_arena *arena,
+                                                 cs_samples *samples, cs_error *error);
+
+/* A plan, its pattern if it has one, and the search that made them if one did. */
+typedef struct cs_scenario_planned {
+    cs_plan plan;
+    cs_pattern pattern; /* period 0: none */
+    cs_search search;
+} cs_scenario_planned;
+
+void cs_scenario_planned_finish(cs_scenario_planned *planned);
+
+/* Planners report to `progress`, which may be NULL. */
+CS_MUST_CHECK cs_status cs_scenario_plan(const cs_sections *sections, const cs_job *unplanned,
+                                         const cs_batch *batch, const cs_progress *progress,
+                                         cs_arena *arena, cs_scenario_planned *planned,
+                                         cs_error *error);
+
+/* The plan that the planner makes which the partition names. */
+CS_MUST_CHECK cs_status cs_scenario_plan_by_planner(const cs_sections *sections,
+                                                    const cs_job *unplanned,
+                                                    const cs_progress *progress,
+                                                    cs_scenario_planned *planned, cs_error *error);
+
+/* Gives a plan that has several stages on a device a pattern, if it has none, by an integer program.
+ * CS_LIMIT, naming the device and the bytes, when none fits. */
+CS_MUST_CHECK cs_status cs_scenario_find_pattern(const cs_sections *sections,
+                                                 const cs_job *unplanned, cs_arena *arena,
+                                                 const cs_plan *plan, cs_pattern *pattern,
+                                                 cs_error *error);
+
+/* The speed of each stage, that of its slowest device. */
+CS_MUST_CHECK cs_status cs_scenario_stage_speeds(const cs_schedule_section *schedule,
+                                                 const cs_job *job, cs_arena *arena, double **out,
+                                                 cs_error *error);
+
+/* Of schedules with a placement: whether they run on the job's devices; and the devices of a plan's
+ * stages, which are set, or have to be what a plan from a file (`given`) says. */
+CS_MUST_CHECK cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,
+                                                 cs_error *error);
+CS_MUST_CHECK cs_status cs_scenario_place(const cs_mesh *mesh, bool given,
+                                          const cs_json_place *place, cs_plan *plan,
+                                          cs_error *error);
+
+/* The samples that each stage's devices compute at once. CS_INVALID when a micro-batch cannot be
+ * shared equally. */
+CS_MUST_CHECK cs_status cs_scenario_stage_samples(const cs_sections *sections,
+                                                  const cs_job *unplanned, const cs_plan *plan,
+                                                  cs_arena *arena, cs_samples *samples,
+                                                  cs_error *error);
+
+/* The job with its plan, which must live as long, as the pattern, which may be NULL; checked by the
+ * schedule. */
+CS_MUST_CHECK cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platform,
+                                        const cs_batch *batch, const cs_job *unplanned,
+                                        const cs_plan *plan, const cs_pattern *pattern,
+                                        cs_arena *arena, cs_job *job, cs_error *error);
+
+/* Adds the scenario's warnings. */
+void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings);
+
+/* The scenario with all defaults; NULL when memory runs out, or with a message. */
+char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scenario,
+                           const cs_costs *costs, cs_error *error);
+
+#endif

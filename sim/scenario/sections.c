@@ -1,0 +1,104 @@
+#include "sim/scenario/sections.h"
+
+enum { SCHEMA_VERSION = 1 };
+
+const cs_field cs_scenario_fields[] = {
+    {"schema_version", CS_FIELD_COUNT, offsetof(cs_top_section, schema_version),
+     .min = SCHEMA_VERSION, .max = SCHEMA_VERSION, .doc = "version of this format"},
+    {"name", CS_FIELD_TEXT, offsetof(cs_top_section, name), .fallback = "",
+     .doc = "of the results and pictures; the file's name when not given"},
+    {"model", CS_FIELD_JSON, offsetof(cs_top_section, model), .doc = "what is trained",
+     .shape = "{model}"},
+    {"platform", CS_FIELD_JSON, offsetof(cs_top_section, platform), .doc = "on what",
+     .shape = "{platform} or the name of a topology"},
+    {"schedule", CS_FIELD_JSON, offsetof(cs_top_section, schedule), .doc = "in which order",
+     .shape = "{schedule}"},
+    {"collectives", CS_FIELD_JSON, offsetof(cs_top_section, collectives), .fallback = "",
+     .doc = "how they become messages", .shape = "{collectives}"},
+    {"costs", CS_FIELD_VARIANT, offsetof(cs_top_section, costs), .fallback = "",
+     .size = sizeof(cs_costs_section), .kind = &cs_costs_section_kind,
+     .doc = "measured times of operators and collectives (scenarios/costs.md)",
+     .shape = "file, [file, ...] or {\"inline\": {costs}}"},
+    {"iterations", CS_FIELD_COUNT, offsetof(cs_top_section, iterations), .fallback = "1", .min = 1,
+     .max = 1 << 20, .doc = "mini-batches to simulate"},
+    {"seed", CS_FIELD_COUNT, offsetof(cs_top_section, seed), .fallback = "1",
+     .doc = "of the random streams"},
+    {"sweep", CS_FIELD_JSON, offsetof(cs_top_section, sweep), .fallback = "",
+     .doc = "what `sim sweep` varies; other commands take no notice of it", .shape = "{sweep}"},
+    {0},
+};
+
+void cs_loaded_finish(cs_loaded *loaded)
+{
+    cs_costs_finish(&loaded->costs);
+    cs_net_finish(&loaded->net);
+    cs_model_finish(&loaded->model);
+    *loaded = (cs_loaded){0};
+}
+
+static cs_status first_of(cs_status first, cs_status later)
+{
+    return first != CS_OK ? first : later;
+}
+
+/* A results file is called after it. */
+static cs_status check_name(const cs_top_section *top, const cs_json_place *root, cs_error *error)
+{
+    const cs_json_place place = {.up = root, .key = "name"};
+    if (top->name && *top->name == '\0')
+        return cs_json_invalid(&place, error, "must not be empty");
+    return CS_OK;
+}
+
+static cs_status load_costs(const cs_costs_section *given, const cs_json_place *root,
+                            cs_arena *arena, cs_costs *costs, cs_lower_options *collectives,
+                            cs_error *error)
+{
+    CS_TRY(cs_costs_section_load(given, root, costs, error));
+    return cs_scenario_measured_collectives(costs, arena, &collectives->measured, error);
+}
+
+/* The platform can be read with all the costs only. */
+static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *loaded,
+                           cs_error *error)
+{
+    const cs_json_place *root = &sections->root;
+    const cs_top_section *top = &sections->top;
+    const cs_costs_section *given = &top->costs;
+    const bool readable = !given->given || given->n_files > 0 || given->in_place;
+    const cs_json_place collectives = {.up = root, .key = "collectives"};
+    const cs_status costs =
+        load_costs(given, root, arena, &loaded->costs, &sections->collectives, error);
+    cs_status status = costs;
+    if (top->model)
+        status = first_of(status, cs_model_section_read(top->model, root, given->given, arena,
+                                                        &sections->model, loaded, error));
+    if (top->platform && costs == CS_OK && readable)
+        status = first_of(status, cs_platform_section_read(top->platform, root, &loaded->costs,
+                                                           sections->model.device_memory, arena,
+                                                           &sections->platform, error));
+    if (top->schedule)
+        status = first_of(status, cs_schedule_section_read(top->schedule, root, arena,
+                                                           &sections->schedule, error));
+    return first_of(status, cs_lower_read(top->collectives, &collectives, arena,
+                                          &sections->collectives, error));
+}
+
+cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
+                           cs_sections *sections, cs_loaded *loaded, cs_error *warnings,
+                           cs_error *error)
+{
+    *sections = (cs_sections){.root = {.file = path, .warnings = warnings}};
+    *loaded = (cs_loaded){0};
+    cs_costs_init(&loaded->costs);
+    cs_status status =
+        cs_field_read(root, &sections->root, (const cs_field *const[]){cs_scenario_fields, NULL},
+                      (void *const[]){&sections->top}, arena, error);
+    if (!cJSON_IsObject(root))
+        return status;
+    cs_top_section *top = &sections->top;
+    status = first_of(status, check_name(top, &sections->root, error));
+    status = first_of(status, read_each(arena, sections, loaded, error));
+    top->model = top->platform = top->schedule = top->collectives = top->sweep = NULL;
+    return status;
+}

@@ -1,0 +1,90 @@
+/* Which devices hold which stages: schedules of every layout on a few devices, by hand. */
+#include "schedules/mesh.h"
+#include "tests/expect.h"
+
+enum { MOST = 8 };
+
+typedef struct row {
+    const char *kind, *params;
+    uint32_t n_devices;
+    uint32_t n_stages, n_replicas;
+    uint32_t needed; /* devices for 6 layers, where nobody says */
+    uint32_t n_last; /* that hold the last stage */
+    uint32_t last[4];
+} row;
+
+static const row rows[] = {
+    /* the whole model: on one device of how many there are, or on each */
+    {"sequential", "{}", 4, 1, 1, 1, 1, {0}},
+    {"dp", "{}", 4, 1, 4, 0, 4, {0, 1, 2, 3}},
+    {"dp", "{}", 1, 1, 1, 0, 1, {0}},
+    /* a stage on each device, so one for each of 6 layers */
+    {"gpipe", "{\"micro_batches\": 8}", 4, 4, 1, 6, 1, {3}},
+    {"1f1b", "{\"micro_batches\": 8}", 1, 1, 1, 6, 1, {0}},
+    /* two stages on each device in turn: stage 7 of 8 is the second of the last device; 6 layers are
+     * the stages of 3 devices */
+    {"interleaved_1f1b", "{\"micro_batches\": 8, \"stages_per_device\": 2}", 4, 8, 1, 3, 1, {3}},
+    /* a plan says; where none does, as a pipeline, on devices that somebody has to count */
+    {"periodic", "{\"micro_batches\": 8}", 4, 4, 1, 0, 1, {3}},
+};
+
+static void expect_mesh(const row *of, const void *params)
+{
+    const cs_schedule *schedule = cs_schedule_find(of->kind);
+    const cs_mesh mesh = cs_mesh_make(schedule, params, of->n_devices);
+    uint32_t devices[MOST] = {0};
+    expect_int(of->kind, of->n_stages, mesh.n_stages);
+    expect_int(of->kind, of->n_replicas, mesh.n_replicas);
+    expect_int(of->kind, of->needed, cs_mesh_devices(schedule, params, 6));
+    expect_int(of->kind, of->n_last, cs_mesh_holders(&mesh, mesh.n_stages - 1, devices));
+    for (uint32_t i = 0; i < of->n_last; i++)
+        expect_int(of->kind, of->last[i], devices[i]);
+}
+
+static void test_meshes(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS(rows); r++) {
+        const cs_schedule *schedule = cs_schedule_find(rows[r].kind);
+        const cs_json_place place = {.file = rows[r].kind};
+        cs_arena arena;
+        cs_error error;
+        cJSON *object;
+        cs_arena_init(&arena);
+        cs_error_init(&error);
+        assert_non_null(schedule);
+        assert_int_equal(
+            cs_json_parse(place.file, rows[r].params, strlen(rows[r].params), &object, &error),
+            CS_OK);
+        void *params = cs_arena_alloc(&arena, 1, schedule->params_size + 1);
+        assert_non_null(params);
+        if (cs_field_read(object, &place, (const cs_field *const[]){schedule->fields, NULL},
+                          (void *const[]){params}, &arena, &error) != CS_OK)
+            fail_msg("%s", error.text);
+        expect_mesh(&rows[r], params);
+        cJSON_Delete(object);
+        cs_arena_finish(&arena);
+    }
+}
+
+/* Only schedules with a placement say so, and a layout is either partitioned or has one stage. */
+static void test_layouts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; cs_schedules[i]; i++) {
+        const cs_layout_rules *rules = cs_schedule_layout(cs_schedules[i]);
+        const bool placed = cs_schedules[i]->layout == CS_LAYOUT_PLACED;
+        expect_int(cs_schedules[i]->name, placed, cs_schedules[i]->placement != NULL);
+        assert_false(rules->partitioned && rules->replicated);
+        assert_true(rules->partitioned || !(rules->layer_per_stage || rules->any_device));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_meshes),
+        cmocka_unit_test(test_layouts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
