@@ -24,6 +24,7 @@ UPDATE = '--update' in sys.argv
 WORDS = [word for word in sys.argv[1:] if word != '--update']
 SIM, ROOT = os.path.abspath(WORDS[0]), os.path.abspath(WORDS[1])
 SCENARIOS = os.path.join(ROOT, 'scenarios')
+DOCS = os.path.join(ROOT, 'docs')
 
 UNIFORM = {
     'schema_version': 1,
@@ -1102,7 +1103,7 @@ def tables_of(path):
 class Documentation(Case):
     def setUp(self):
         super().setUp()
-        self.tables = tables_of(os.path.join(SCENARIOS, 'README.md'))
+        self.tables = tables_of(os.path.join(DOCS, 'reference/scenario.md'))
 
     def test_keys(self):
         """Tables have the keys of `sim list`, in their order, with their defaults."""
@@ -1116,7 +1117,7 @@ class Documentation(Case):
                     ('models', 'name'): 'name: a model from its architecture',
                     ('sections', 'chain'): 'How planners count',
                     ('sections', 'sweep'): 'Which points'}
-        sweeps = tables_of(os.path.join(SCENARIOS, 'sweeps.md'))
+        sweeps = tables_of(os.path.join(DOCS, 'how-to/sweeps.md'))
         self.tables['Which points'] = sweeps['Which points']
         for group, prefix in (('topologies', ''), ('schedules', ''), ('planners', 'planner ')):
             for entry in listed[group]:
@@ -1166,8 +1167,8 @@ class Documentation(Case):
                          [key for key in keys[0] if key not in keys[1]])
 
     def test_costs_keys(self):
-        """costs.md has the keys of the JSON, and its example of a file can be read."""
-        page = os.path.join(SCENARIOS, 'costs.md')
+        """The page of measured costs has the keys of the JSON, and its example of a file can be read."""
+        page = os.path.join(DOCS, 'how-to/measured-costs.md')
         examples = re.findall(r'```json\n(.*?)```', read(page).decode(), re.DOTALL)
         write('costs.json', next(e for e in examples if e.startswith('{\n  "schema_version"')))
         write('costs-run.json', {'schema_version': 1, 'schedule': {'kind': 'dp'},
@@ -1205,7 +1206,7 @@ class Documentation(Case):
 
     def test_examples(self):
         """Every JSON example that is a scenario can be run, and so can its resolved form."""
-        text = read(os.path.join(SCENARIOS, 'README.md')).decode()
+        text = read(os.path.join(DOCS, 'reference/scenario.md')).decode()
         scenarios = [e for e in re.findall(r'```json\n(.*?)```', text, re.DOTALL)
                      if e.startswith('{\n  "schema_version"')]
         self.assertTrue(scenarios)
@@ -1247,7 +1248,7 @@ class Work(Case):
         self.assertAlmostEqual(result['model_flop_utilisation_fraction'] /
                                (6 * macs * rate / 2 / 312e12), 1, 12)
         heading = 'What a model of known work adds to it'
-        keys = list(tables_of(os.path.join(SCENARIOS, 'README.md'))[heading])
+        keys = list(tables_of(os.path.join(DOCS, 'reference/scenario.md'))[heading])
         self.assertEqual([key for key in result if key in keys], keys)
 
     def test_what_counts(self):
@@ -1333,7 +1334,7 @@ class Shipped(Case):
         """All of them run, from anywhere, and resolve to a scenario with the same results."""
         names = sorted(n for n in os.listdir(SCENARIOS) if n.endswith('.json'))
         self.assertIn('uniform-gpipe.json', names)
-        readme = read(os.path.join(SCENARIOS, 'README.md')).decode()
+        readme = read(os.path.join(DOCS, 'reference/scenario.md')).decode()
         for name in names:
             with self.subTest(name):
                 path = os.path.join(SCENARIOS, name)

@@ -54,8 +54,8 @@ enum { MODEL_KINDS = 3 }; /* that come before the models with names */
 static bool model_at(size_t i, entry *out)
 {
     const entry entries[MODEL_KINDS] = {
-        {"file", "layers from a file (scenarios/model-format.md), as `sim import` writes it", NULL,
-         cs_scenario_model_fields},
+        {"file", "layers from a file (docs/reference/model-file.md), as `sim import` writes it",
+         NULL, cs_scenario_model_fields},
         {"uniform", "a chain of equal layers", NULL, cs_scenario_uniform_fields},
         {"name", "one of those below, or a config.json", NULL, cs_workload_fields},
     };

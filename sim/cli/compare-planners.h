@@ -45,7 +45,7 @@ CS_MUST_CHECK cs_status cs_comparison_verdict(const cs_comparison *comparison, c
 CS_MUST_CHECK cs_status cs_comparison_print(const cs_comparison *comparison, FILE *out,
                                             cs_error *error);
 
-/* Keys: scenarios/README.md. NULL when memory runs out, or with a message. */
+/* Keys: docs/reference/scenario.md. NULL when memory runs out, or with a message. */
 cJSON *cs_comparison_json(const cs_comparison *comparison, cs_error *error);
 
 /* The plan as a file, with its pattern; NULL likewise. */

@@ -13,7 +13,7 @@ static const char *const optimizer_names[] = {"sgd", "momentum", "adam", NULL};
 
 const cs_field cs_scenario_model_fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(cs_model_section, file), .fallback = "",
-     .doc = "model file (scenarios/model-format.md), relative to the scenario"},
+     .doc = "model file (docs/reference/model-file.md), relative to the scenario"},
     {"uniform", CS_FIELD_JSON, offsetof(cs_model_section, uniform), .fallback = "",
      .doc = "instead of a file: a chain of equal layers", .shape = "{uniform}"},
     {"inline", CS_FIELD_JSON, offsetof(cs_model_section, in_place), .fallback = "",

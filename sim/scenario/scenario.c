@@ -23,7 +23,7 @@ const cs_field cs_scenario_fields[] = {
     {"collectives", CS_FIELD_JSON, offsetof(cs_top_section, collectives), .fallback = "",
      .doc = "how they become messages", .shape = "{collectives}"},
     {"costs", CS_FIELD_JSON, offsetof(cs_top_section, costs), .fallback = "",
-     .doc = "measured times of operators and collectives (scenarios/costs.md)",
+     .doc = "measured times of operators and collectives (docs/how-to/measured-costs.md)",
      .shape = "file, [file, ...] or {\"inline\": {costs}}"},
     {"iterations", CS_FIELD_COUNT, offsetof(cs_top_section, iterations), .fallback = "1", .min = 1,
      .max = 1 << 20, .doc = "mini-batches to simulate"},
