@@ -27,7 +27,7 @@ static const cs_field fields[] = {
      .doc = "what `sim export topology` wrote, or what NCCL_TOPO_DUMP_FILE makes NCCL write"},
     {"nvswitch", CS_FIELD_JSON, offsetof(file_params, given_nvswitch), .fallback = "",
      .doc = "of NCCL's XML without NVLinks: joins all GPUs by a crossbar with this, one way; none: "
-            "GPUs talk over PCIe, which is a warning when nothing is said",
+            "GPUs talk over PCIe; without this key they do so with a warning",
      .shape = "bandwidth > 0 or \"none\""},
     {0}};
 

@@ -326,9 +326,8 @@ static cs_status sweep(const cs_context *context, const setup *s, bool resume, c
                      results->n_done, results->n_points);
     status = cs_sweep_run(&s->sweep, context->progress, journal, results, error);
     if (status != CS_OK && s->journal)
-        cs_log_write(&context->log, CS_LOG_INFO,
-                     "%u of %u points are done; --resume goes on from there", results->n_done,
-                     results->n_points);
+        cs_log_write(&context->log, CS_LOG_INFO, "%u of %u points are done; --resume continues",
+                     results->n_done, results->n_points);
     if (status == CS_OK)
         status = show(context, s, journal, results, error);
     if (status == CS_OK)
