@@ -9,7 +9,7 @@
  *
  * A value is built by adding entries (from measurements: calib/fit.h makes regimes and confidence
  * intervals; from foreign logs: calib/import.h; from a file), and can be merged with others.
- * Format of the file, with an example: scenarios/costs.md.
+ * Format of the file, with an example: docs/how-to/measured-costs.md.
  */
 #ifndef CS_CALIB_COSTS_H
 #define CS_CALIB_COSTS_H

@@ -116,8 +116,9 @@ static cs_status read_values(const cs_sheet *sheet, const char *const *axes, uin
         return unknown_value(sheet, names, n, axes, n_axes, error);
     cs_status status = cs_reader_read_array(sheet->reader, value, array, error);
     if (status == CS_OK && !array->values)
-        status = cs_error_add(error, CS_USAGE, "%s: %s: is no figure but texts",
-                              sheet->options->kind, value);
+        status =
+            cs_error_add(error, CS_USAGE, "%s: %s: holds texts, which cannot be drawn as a figure",
+                         sheet->options->kind, value);
     return status;
 }
 

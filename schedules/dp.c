@@ -18,8 +18,9 @@ static const cs_field fields[] = {
     {"micro_batches", CS_FIELD_COUNT, offsetof(dp_params, micro_batches), .fallback = "1", .min = 1,
      .max = 1 << 20, .doc = "micro-batches per device whose gradients are accumulated"},
     {"bucket", CS_FIELD_BYTES, offsetof(dp_params, bucket), .fallback = "0 B",
-     .doc = "gradients are reduced while the backward runs, whenever at least so many bytes are "
-            "there, as PyTorch's DDP does with 25 MB; 0: all at once after it"},
+     .doc = "gradients are reduced while the backward still runs, whenever this many bytes have "
+            "accumulated, as PyTorch's DDP does with 25 MB; 0: one all-reduce after the backward, "
+            "which overlaps with nothing"},
     {0},
 };
 

@@ -56,7 +56,9 @@ static const cs_field fields[] = {
          "what a backward computes at once, and is priced for in time and workspace: all samples "
          "of the mini-batch, as in the paper, or a micro-batch, N times"},
     {"in_flight", CS_FIELD_COUNT, offsetof(nf1b_params, in_flight), .fallback = "0",
-     .doc = "mini-batches injected and not yet updated on worker 1; 0: no limit"},
+     .doc = "mini-batches injected and not yet updated on worker 1; 0: no limit, and memory that "
+            "grows "
+            "with the run where a later worker is slower"},
     {"version_at", CS_FIELD_CHOICE, offsetof(nf1b_params, version_at), .fallback = "first_worker",
      .choices = version_names,
      .doc = "where a mini-batch's update makes its version complete for all, or each stage for "

@@ -24,6 +24,7 @@ UPDATE = '--update' in sys.argv
 WORDS = [word for word in sys.argv[1:] if word != '--update']
 SIM, ROOT = os.path.abspath(WORDS[0]), os.path.abspath(WORDS[1])
 SCENARIOS = os.path.join(ROOT, 'scenarios')
+DOCS = os.path.join(ROOT, 'docs')
 
 UNIFORM = {
     'schema_version': 1,
@@ -92,8 +93,7 @@ class Messages(Case):
     def test_help(self):
         commands = re.findall(r'^  (\w+) ', run('--help').stdout, re.MULTILINE)
         self.assertIn('run', commands)
-        text = shown('--help') + ''.join(shown('help', command) for command in commands)
-        self.expect_golden('help', text)
+        self.expect_golden('help', (shown('--help') + shown('help', 'run')).replace(ROOT, 'ROOT'))
         for command in commands:
             self.assertEqual(run(command, '--help').stdout, run('help', command).stdout)
             self.assertEqual(run(command, '-h').stdout, run('help', command).stdout)
@@ -104,8 +104,50 @@ class Messages(Case):
             self.assertLess(len(line), 100, line)
             self.assertEqual(line, line.rstrip())
 
+    def test_help_is_complete(self):
+        """Each command says how it is called, what it does, and of every option what it does."""
+        for command in re.findall(r'^  (\w+) ', run('--help').stdout, re.MULTILINE):
+            text = run('help', command).stdout
+            usage, doc, options = re.fullmatch(
+                r'(usage: sim .*?)\n\n(.*)\n\noptions:\n(.*)', text, re.DOTALL).groups()
+            self.assertTrue(usage.startswith(f'usage: sim {command}'), usage)
+            self.assertRegex(doc, r'(?s)^\S.*[.:]', command)
+            for option in re.split(r'\n(?=  (?:-\w,|   ) --)', options):
+                self.assertRegex(option, r'^  (-\w,|   ) --[\w-]+', command)
+                doc = re.sub(r'^ +(-\w,)? +--[\w-]+( [A-Z][\w./|-]*)?', '', option)
+                self.assertGreaterEqual(len(doc.split()), 2, f'{command}: {option}')
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), 100 if line.startswith('usage') else 80, line)
+
     def test_list(self):
-        self.expect_golden('list', shown('list'))
+        self.expect_golden('list', ''.join(shown('list', *words) for words in (
+            ['1f1b'], ['planners', 'pipedream'], ['cluster'], ['h100'],
+            ['--markdown', 'sections', 'jitter'], ['--json', 'sequential'])))
+        self.expect(run('list', 'planners', '1f1b'), 2, 'unknown "1f1b"')
+
+    def test_list_is_complete(self):
+        """Everything has a summary, and every parameter says what it means, what it may be, and what it
+        is when it is left out: a default that is read again as such a value, or nothing."""
+        listed = json.loads(run('list', '--json').stdout)
+        kinds = ('schedules', 'planners', 'topologies', 'models', 'devices', 'sections')
+        self.assertEqual([kind for kind in kinds if len(listed[kind]) < 7], [])
+        text = ' '.join(run('list').stdout.split())
+        for entry in (entry for kind in kinds for entry in listed[kind]):
+            self.assertRegex(entry['name'], r'^[\w-]+$')
+            self.assertRegex(entry['summary'], r'^\S.*[^.\s]$', entry['name'])
+            self.assertIn(f"{entry['name']}: {entry['summary']}", text)
+            names = [p['name'] for p in entry['parameters']]
+            self.assertEqual(len(set(names)), len(names), names)
+            for parameter in entry['parameters']:
+                where = f"{entry['name']}: {parameter}"
+                self.assertRegex(parameter['doc'], r'^\S.*[^.\s]$', where)
+                self.assertTrue(parameter['expected'], where)
+                self.assertFalse(parameter['required'] and parameter['default'], where)
+                choices = re.match(r'one of (.*)', parameter['expected'])
+                if choices and parameter['default']:
+                    self.assertIn(parameter['default'], choices[1].split(', '), where)
+                elif parameter['expected'].startswith(('time', 'bandwidth')) and parameter['default'] != 'none':
+                    self.assertRegex(parameter['default'], r'^(0|[\d.]+ \S+)?$', where)
 
     def test_run(self):
         write('dp.json', dict(UNIFORM, schedule={'kind': 'dp'}, platform={
@@ -1123,36 +1165,9 @@ def tables_of(path):
 class Documentation(Case):
     def setUp(self):
         super().setUp()
-        self.tables = tables_of(os.path.join(SCENARIOS, 'README.md'))
-
-    def test_keys(self):
-        """Tables have the keys of `sim list`, in their order, with their defaults."""
-        listed = json.loads(run('list', '--json').stdout)
-        headings = {('sections', 'scenario'): 'The file', ('sections', 'platform'): 'Platform',
-                    ('sections', 'schedule'): 'Schedule',
-                    ('sections', 'collectives'): 'Collectives', ('models', 'file'): 'Model',
-                    ('sections', 'jitter'): 'jitter', ('sections', 'stragglers'): 'stragglers',
-                    ('sections', 'background'): 'background', ('sections', 'level'): 'level',
-                    ('models', 'uniform'): 'uniform: a chain of equal layers',
-                    ('models', 'name'): 'name: a model from its architecture',
-                    ('sections', 'chain'): 'How planners count',
-                    ('sections', 'sweep'): 'Which points'}
-        sweeps = tables_of(os.path.join(SCENARIOS, 'sweeps.md'))
-        self.tables['Which points'] = sweeps['Which points']
-        for group, prefix in (('topologies', ''), ('schedules', ''), ('planners', 'planner ')):
-            for entry in listed[group]:
-                headings[group, entry['name']] = prefix + entry['name']
-        for group, entries in listed.items():
-            for entry in entries if isinstance(entries, list) else ():
-                if group in ('models', 'devices') and (group, entry['name']) not in headings:
-                    continue  # networks and devices, which the program itself tells
-                heading = headings[group, entry['name']]
-                rows = self.tables.get(heading, {})
-                expected = {p['name']: 'required' if p['required'] else
-                            f"`{p['default']}`" if p['default'] else 'none'
-                            for p in entry['parameters']}
-                self.assertEqual({key: cells[1] for key, cells in rows.items()}, expected, heading)
-                self.assertEqual(list(rows), list(expected), heading)
+        self.tables = {}
+        for page in ('output', 'exit-codes', 'topologies'):
+            self.tables.update(tables_of(os.path.join(DOCS, 'reference', page + '.md')))
 
     def test_json_keys(self):
         small = ['-s', '/platform={"topology":"ring","devices":4,"bandwidth":1e9,"memory":"7 GB"}']
@@ -1187,8 +1202,8 @@ class Documentation(Case):
                          [key for key in keys[0] if key not in keys[1]])
 
     def test_costs_keys(self):
-        """costs.md has the keys of the JSON, and its example of a file can be read."""
-        page = os.path.join(SCENARIOS, 'costs.md')
+        """The page of measured costs has the keys of the JSON, and its example of a file can be read."""
+        page = os.path.join(DOCS, 'how-to/measured-costs.md')
         examples = re.findall(r'```json\n(.*?)```', read(page).decode(), re.DOTALL)
         write('costs.json', next(e for e in examples if e.startswith('{\n  "schema_version"')))
         write('costs-run.json', {'schema_version': 1, 'schedule': {'kind': 'dp'},
@@ -1226,11 +1241,14 @@ class Documentation(Case):
 
     def test_examples(self):
         """Every JSON example that is a scenario can be run, and so can its resolved form."""
-        text = read(os.path.join(SCENARIOS, 'README.md')).decode()
+        names = [os.path.join(folder, name) for folder, _, files in os.walk(DOCS) for name in files]
+        text = '\n'.join(read(name).decode() for name in names if name.endswith('.md'))
         scenarios = [e for e in re.findall(r'```json\n(.*?)```', text, re.DOTALL)
-                     if e.startswith('{\n  "schema_version"')]
+                     if e.startswith('{\n  "schema_version"') and '"platform"' in e]
         self.assertTrue(scenarios)
         os.symlink(os.path.join(SCENARIOS, 'models'), 'models')
+        for name, content in re.findall(r'<!-- file (\S+) -->\n```json\n(.*?)```', text, re.DOTALL):
+            write(name, content)
         for example in scenarios:
             write('example.json', example)
             self.expect(run('check', 'example.json'), 0)
@@ -1268,7 +1286,7 @@ class Work(Case):
         self.assertAlmostEqual(result['model_flop_utilisation_fraction'] /
                                (6 * macs * rate / 2 / 312e12), 1, 12)
         heading = 'What a model of known work adds to it'
-        keys = list(tables_of(os.path.join(SCENARIOS, 'README.md'))[heading])
+        keys = list(tables_of(os.path.join(DOCS, 'reference/output.md'))[heading])
         self.assertEqual([key for key in result if key in keys], keys)
 
     def test_what_counts(self):

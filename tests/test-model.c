@@ -558,9 +558,9 @@ static void test_documentation(void **state)
     size_t length;
     cs_error error;
     cs_error_init(&error);
-    check(
-        cs_file_read(CS_SOURCE_ROOT "/scenarios/model-format.md", 1 << 20, &page, &length, &error),
-        &error);
+    check(cs_file_read(CS_SOURCE_ROOT "/docs/reference/model-file.md", 1 << 20, &page, &length,
+                       &error),
+          &error);
     char *begin = strstr(page, "```json\n");
     assert_non_null(begin);
     begin += strlen("```json\n");

@@ -3,7 +3,8 @@
 
 Each line "$ COMMAND" in a code block of a page is run, in a copy of what it needs from the tree,
 and what follows in the page has to be what the command prints, with or without the program's messages
-("sim: ..."). A line "..." in a page stands for any number of lines, including none.
+("sim: ..."). A line "..." in a page stands for any number of lines, including none. Pages that are
+followed from the top, such as the tutorial, are docs.py's.
 """
 import difflib
 import glob
@@ -19,7 +20,7 @@ import tempfile
 NOT_REPEATED = re.compile(r'\bsim (calibrate|replay)\b|measure\.sh|^timeout |measured\.h5|--resume')
 
 # Where a page's commands are run, if not at the top.
-FOLDERS = {'scenarios/replay/README.md': 'scenarios/replay'}
+FOLDERS = {'docs/how-to/replay.md': 'scenarios/replay'}
 
 # Of PipeDream's project, not in this tree: what needs it is skipped where it is not beside it.
 PROFILE = os.path.join('..', 'shared', 'profiles', 'pipedream', 'resnet50', 'graph.txt')
@@ -105,10 +106,16 @@ def check(page, root, sim):
     return done, wrong
 
 
+def is_followed(page):
+    """Whether docs.py runs its commands, one after the other with the files that it shows."""
+    with open(page, encoding='utf-8') as file:
+        return page.endswith('docs/tutorial.md') or '<!-- run -->' in file.read()
+
+
 def main(sim, root, *pages):
     if not pages:
         found = glob.glob(os.path.join(root, '**', '*.md'), recursive=True)
-        pages = sorted(os.path.relpath(page, root) for page in found)
+        pages = sorted(os.path.relpath(page, root) for page in found if not is_followed(page))
     counts = [check(page, root, os.path.abspath(sim)) for page in pages]
     done, wrong = (sum(column) for column in zip(*counts))
     print(f'{done} commands in pages, {wrong} of them print something else')

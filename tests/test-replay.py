@@ -329,7 +329,8 @@ class Missing(Case):
     def test_walk_through(self):
         """What the tutorial predicts is what the costs beside it give."""
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../scenarios/replay')
-        with open(os.path.join(folder, 'README.md'), encoding='utf-8') as file:
+        page = os.path.join(folder, '../../docs/how-to/replay.md')
+        with open(page, encoding='utf-8') as file:
             blocks = re.findall(r'```\n(.*?)```', file.read(), re.DOTALL)
         shown = next(b for b in blocks if b.startswith('$ sim run vgg-gpipe.json')).split('\n')[1:-2]
         done = self.sim('run', os.path.join(folder, 'vgg-gpipe.json'), '-o', 'p.h5')

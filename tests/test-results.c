@@ -441,7 +441,7 @@ static void find_section(const char *page, const char *table, char *text, size_t
     const char *begin = strstr(page, heading), *end = begin ? strstr(begin + 1, "\n### ") : NULL;
     size_t length = begin ? end ? (size_t)(end - begin) : strlen(begin) : 0;
     if (length == 0 || length >= size)
-        fail_msg("results-format.md: no section for /%s, or one too long", table);
+        fail_msg("results-file.md: no section for /%s, or one too long", table);
     memcpy(text, begin, length);
     text[length] = '\0';
 }
@@ -462,7 +462,7 @@ static void expect_column(const char *section, const char *table, const char *co
         found = strncmp(column, families[i].prefix, strlen(families[i].prefix)) == 0 &&
                 strstr(section, families[i].row);
     if (!found)
-        fail_msg("results-format.md: /%s: nothing about %s", table, name);
+        fail_msg("results-file.md: /%s: nothing about %s", table, name);
 }
 
 static void expect_meanings(const char *section, const char *table, hid_t dataset)
@@ -474,7 +474,7 @@ static void expect_meanings(const char *section, const char *table, hid_t datase
         char name[80];
         snprintf(name, sizeof(name), "`%s`", word);
         if (!strstr(section, name))
-            fail_msg("results-format.md: /%s: nothing about %s", table, name);
+            fail_msg("results-file.md: /%s: nothing about %s", table, name);
     }
     H5free_memory(meanings);
 }
@@ -501,8 +501,8 @@ static void test_documentation(void **state)
     size_t length;
     cs_error error;
     cs_error_init(&error);
-    cs_status status = cs_file_read(CS_SOURCE_ROOT "/sim/trace/results-format.md", 1 << 20, &page,
-                                    &length, &error);
+    cs_status status = cs_file_read(CS_SOURCE_ROOT "/docs/reference/results-file.md", 1 << 20,
+                                    &page, &length, &error);
     expect_error("page", CS_OK, "", status, &error);
     write_synthetic(*state, &two_by_two);
     hid_t file = H5Fopen(*state, H5F_ACC_RDONLY, H5P_DEFAULT);

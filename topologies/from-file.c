@@ -26,10 +26,9 @@ static const cs_field fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(file_params, file),
      .doc = "what `sim export topology` wrote, or what NCCL_TOPO_DUMP_FILE makes NCCL write"},
     {"nvswitch", CS_FIELD_JSON, offsetof(file_params, given_nvswitch), .fallback = "",
-     .doc =
-         "of NCCL's XML without NVLinks: joins all GPUs by a crossbar with this, one way; none: "
-         "GPUs talk over PCIe, which is a warning when nothing is said. Refused where the file has "
-         "NVLinks",
+     .doc = "of NCCL's XML without NVLinks: joins all GPUs by a crossbar with this, one way; none: "
+            "GPUs talk over PCIe; without this key they do so with a warning. Refused where the "
+            "file has NVLinks",
      .shape = "bandwidth > 0 or \"none\""},
     {0}};
 

@@ -19,9 +19,12 @@ const cs_field cs_noise_spread_fields[] = {
      .doc = "of the share of bandwidth that is lost, or of x where something takes 1 + x times as "
             "long"},
     {"deviation", CS_FIELD_NUMBER, offsetof(cs_spread, deviation), .fallback = "0",
-     .doc = "standard deviation, of lognormal and beta"},
+     .doc =
+         "standard deviation, from a millionth to a million times the mean; required of lognormal "
+         "and beta, and only there"},
     {"probability", CS_FIELD_NUMBER, offsetof(cs_spread, probability), .fallback = "1", .max = 1,
-     .doc = "with which a link, a device or a task is hit at all"},
+     .doc = "probability that a link, a device or a computation is affected at all; the others "
+            "have 0"},
     {0}};
 
 static bool wants_deviation(const cs_spread *spread)

@@ -330,7 +330,8 @@ const cs_command cs_command_calibrate = {
     .doc = "compute trains a network again and again and times every kernel of it: forward, "
            "gradients of inputs and of weights, update. network times messages and collectives "
            "between two processes, all of a node, and all, and fits alpha and beta to each.\n\n"
-           "Both add to a cost file (scenarios/costs.md), which a scenario takes as \"costs\".",
+           "Both add to a cost file (docs/how-to/measured-costs.md), which a scenario takes as "
+           "\"costs\".",
     .options = options,
     .run = run,
 };

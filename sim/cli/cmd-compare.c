@@ -160,7 +160,8 @@ const cs_command cs_command_compare = {
            "Of several pairs, a line for each scenario; pairs of the same scenario are rounds of "
            "one measurement.\n\n"
            "Two simulations, or two measurements, may be of any scenarios, and their figures stand "
-           "side by side. A change is second over first, less 1. How the scenarios differ is told.",
+           "side by side. A change is second over first, less 1. It also lists how the scenarios "
+           "differ.",
     .options = options,
     .run = run,
 };

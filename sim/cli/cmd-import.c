@@ -211,7 +211,8 @@ const cs_command cs_command_import = {
            "A trace of PyTorch's profiler, recorded over a training step with record_shapes=True "
            "and best with_stack=True, becomes a chain of its modules with their measured times.\n\n"
            "The output of nccl-tests, or of the OSU micro-benchmarks, becomes a costs file "
-           "(scenarios/costs.md): a latency and a time per byte for every collective, number of "
+           "(docs/how-to/measured-costs.md): a latency and a time per byte for every collective, "
+           "number of "
            "ranks and regime of sizes, with 95 % intervals. `sim plot --kind fit` draws it.",
     .options = options,
     .run = run,

@@ -10,10 +10,13 @@
 #include "sim/scenario/workload.h"
 #include "sim/workload/zoo/zoo.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const cs_option options[] = {
     {"json", 0, NULL, "Print one JSON object", false, NULL},
+    {"markdown", 0, NULL, "Print tables in Markdown, as the reference pages have them", false,
+     NULL},
     {0},
 };
 
@@ -54,8 +57,8 @@ enum { MODEL_KINDS = 3 }; /* that come before the models with names */
 static bool model_at(size_t i, entry *out)
 {
     const entry entries[MODEL_KINDS] = {
-        {"file", "layers from a file (scenarios/model-format.md), as `sim import` writes it", NULL,
-         cs_scenario_model_fields},
+        {"file", "layers from a file (docs/reference/model-file.md), as `sim import` writes it",
+         NULL, cs_scenario_model_fields},
         {"uniform", "a chain of equal layers", NULL, cs_scenario_uniform_fields},
         {"name", "one of those below, or a config.json", NULL, cs_workload_fields},
     };
@@ -177,16 +180,20 @@ static void print_field(const cs_field *field, FILE *out)
     cs_wrap(out, FIELD_COLUMN + 2, FIELD_COLUMN + 2, CS_WRAP_REPORT, field->doc);
 }
 
-/* What is asked for: the words of the command line are none, a section, or the name of an entry of one
- * section or several. */
+/* What is asked for: the words of the command line are none, a section, a section and the name of one of
+ * its entries, or a name alone, which entries of several sections may have. */
 static bool wants_section(const cs_arguments *arguments, size_t section)
 {
-    return arguments->n_words == 0 || strcmp(arguments->words[0], sections[section].name) == 0;
+    return arguments->n_words == 0 ||
+           (arguments->n_words == 1 && strcmp(arguments->words[0], sections[section].name) == 0);
 }
 
 static bool wants(const cs_arguments *arguments, size_t section, const entry *one)
 {
-    return wants_section(arguments, section) || strcmp(arguments->words[0], one->name) == 0;
+    if (arguments->n_words == 2 && strcmp(arguments->words[0], sections[section].name) != 0)
+        return false;
+    return wants_section(arguments, section) ||
+           strcmp(arguments->words[arguments->n_words - 1], one->name) == 0;
 }
 
 static bool wants_any(const cs_arguments *arguments, size_t section)
@@ -227,6 +234,73 @@ static void print_section(const cs_arguments *arguments, size_t section, FILE *o
     for (size_t i = 0; sections[section].at(i, &one); i++)
         if (wants(arguments, section, &one))
             print_entry(&one, out);
+}
+
+/* As Markdown reads it as plain text. */
+static void print_escaped(const char *text, FILE *out)
+{
+    for (; *text; text++) {
+        if (strchr("|*<", *text))
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+}
+
+static void print_row(const cs_field *field, FILE *out)
+{
+    char expected[160];
+    fprintf(out, "| `%s` | ", field->name);
+    print_escaped(cs_field_expected(field, expected, sizeof(expected)), out);
+    if (!field->fallback)
+        fputs(" | required | ", out);
+    else if (*field->fallback)
+        fprintf(out, " | `%s` | ", field->fallback);
+    else
+        fputs(" | none | ", out);
+    print_escaped(field->doc, out);
+    fputs(" |\n", out);
+}
+
+static void print_markdown_entry(const entry *one, FILE *out)
+{
+    fputc(toupper((unsigned char)one->summary[0]), out);
+    print_escaped(one->summary + 1, out);
+    if (one->source) {
+        fputs(". Source: ", out);
+        print_escaped(one->source, out);
+    }
+    fputs(".\n\n", out);
+    for (const cs_formula *formula = one->formulas; formula && formula->text; formula++) {
+        fprintf(out, "- closed form of the %s%s: ", cs_figure_label(formula->figure),
+                formula->comparison ? " (a comparison, never promised)" : "");
+        print_escaped(formula->text, out);
+        fputs(formula[1].text ? "\n" : "\n\n", out);
+    }
+    if (!one->fields->name) {
+        fputs("No keys.\n", out);
+        return;
+    }
+    fputs("| key | value | default | meaning |\n|---|---|---|---|\n", out);
+    for (const cs_field *field = one->fields; field->name; field++)
+        print_row(field, out);
+}
+
+/* An entry that is asked for by its section and name has no heading: its page has one. */
+static void print_markdown(const cs_arguments *arguments, size_t section, FILE *out)
+{
+    entry one;
+    const bool headings = arguments->n_words < 2;
+    if (headings)
+        fprintf(out, "## %s\n\n", sections[section].name);
+    for (size_t i = 0; sections[section].at(i, &one); i++) {
+        if (!wants(arguments, section, &one))
+            continue;
+        if (headings)
+            fprintf(out, "### `%s`\n\n", one.name);
+        print_markdown_entry(&one, out);
+        if (headings)
+            fputc('\n', out);
+    }
 }
 
 static bool add_field(cJSON *list, const cs_field *field)
@@ -326,26 +400,27 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     for (size_t s = 0; s < N_SECTIONS; s++)
         known |= wants_any(arguments, s);
     if (!known)
-        return unknown_word(arguments->words[0], error);
+        return unknown_word(arguments->words[arguments->n_words - 1], error);
     if (cs_arguments_flag(arguments, "json"))
         return cs_print_json(list_json(arguments), context->out, error);
+    const bool markdown = cs_arguments_flag(arguments, "markdown");
     for (size_t s = 0; s < N_SECTIONS; s++) {
         if (wants_any(arguments, s))
-            print_section(arguments, s, context->out);
+            (markdown ? print_markdown : print_section)(arguments, s, context->out);
     }
     return CS_OK;
 }
 
 const cs_command cs_command_list = {
     .name = "list",
-    .words = "[schedules|planners|topologies|models|devices|sections|NAME]",
+    .words = "[SECTION] [NAME]",
     .min_words = 0,
-    .max_words = 1,
+    .max_words = 2,
     .choices = section_names,
     .summary = "list what scenarios can name, with parameters",
     .doc = "Lists schedules, planners, topologies, models, devices and the other sections of a "
            "scenario, each with its parameters, their units, ranges and defaults, and its source; "
-           "all of them, those of one kind, or the one of a NAME.",
+           "all of them, those of one kind, or the ones of that NAME.",
     .options = options,
     .run = run,
 };

@@ -240,7 +240,8 @@ const cs_command cs_command_model = {
         "Builds the network of that name (sim list models), or the one that the config.json of a "
         "transformers model describes, and prints its chain of layers: parameters, "
         "multiply-accumulates, what each hands on and keeps for backward, and estimated times.\n\n"
-        "With --output the chain becomes a model file (scenarios/model-format.md). Times are those "
+        "With --output the chain becomes a model file (docs/reference/model-file.md). Times are "
+        "those "
         "of a roofline on a device's description (scenarios/devices): estimates, not "
         "measurements. --compare holds them against a profile in PipeDream's format.",
     .options = options,

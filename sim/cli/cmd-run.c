@@ -183,7 +183,8 @@ const cs_command cs_command_run = {
         "With jitter, stragglers or background messages in the scenario, runs with different seeds "
         "differ: --runs N makes N of them, in threads, and adds mean, confidence interval and "
         "percentiles. All else that is printed and stored is about the first one.\n\n"
-        "The results file is HDF5 (sim/trace/results-format.md); `sim plot` draws it. It appears "
+        "The results file is HDF5 (docs/reference/results-file.md); `sim plot` draws it. It "
+        "appears "
         "complete or not at all.",
     .options = options,
     .run = run,

@@ -331,9 +331,8 @@ static cs_status sweep(const cs_context *context, const setup *s, bool resume, c
                      results->n_done, results->n_points);
     status = cs_sweep_run(&s->sweep, context->progress, journal, results, error);
     if (status != CS_OK && s->journal)
-        cs_log_write(&context->log, CS_LOG_INFO,
-                     "%u of %u points are done; --resume goes on from there", results->n_done,
-                     results->n_points);
+        cs_log_write(&context->log, CS_LOG_INFO, "%u of %u points are done; --resume continues",
+                     results->n_done, results->n_points);
     if (status == CS_OK)
         status = show(context, s, journal, results, error);
     if (status == CS_OK)
@@ -380,7 +379,7 @@ const cs_command cs_command_sweep = {
         "every "
         "next one twice as large; 1..1000..log7, 7 values with equal ratios; 0..1..lin5, 5 with "
         "equal "
-        "distances; 1..32..x2 GB/s with a unit. scenarios/sweeps.md explains all of it.\n\n"
+        "distances; 1..32..x2 GB/s with a unit. docs/how-to/sweeps.md explains all of it.\n\n"
         "FIGURES: main stands for iteration_time_s, throughput_samples_per_s, bubble_fraction and "
         "peak_memory_bytes; every number of `sim run --json` has its name. With -o FILE.csv they "
         "are what the file has, in SI base units; without --table it has all.",

@@ -245,7 +245,9 @@ void cs_command_print_usage(FILE *out)
     for (size_t i = 0; cs_commands[i]; i++)
         fprintf(out, "  %-12s %s\n", cs_commands[i]->name, cs_commands[i]->summary);
     fprintf(out,
-            "\n`sim COMMAND --help` explains a command, `sim --version` prints the version.\n");
+            "\n`sim COMMAND --help` explains a command, `sim --version` prints the version.\n"
+            "Pages (docs/README.md) and scenarios are in %s.\n",
+            access(CS_SHARE_DIR, R_OK) == 0 ? CS_SHARE_DIR : CS_SOURCE_DIR);
 }
 
 enum { OPTION_COLUMN = 34 };

@@ -1,4 +1,4 @@
-/* What `sim compare` prints: a table for people, or one JSON object (scenarios/README.md). */
+/* What `sim compare` prints: a table for people, or one JSON object (docs/reference/scenario.md). */
 #ifndef CS_CLI_COMPARE_REPORT_H
 #define CS_CLI_COMPARE_REPORT_H
 

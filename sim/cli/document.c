@@ -83,9 +83,12 @@ void cs_document_man(FILE *out)
     print_statuses(out);
     fputs(".SH ENVIRONMENT\n.TP\n.B SIM_PLOTS_DIR\n"
           "Folder of the gnuplot programs that\n.B sim plot\nuses, instead of the installed one.\n"
+          ".SH FILES\n.TP\n.I " CS_SHARE_DIR "\n"
+          "Scenarios, and the pages that messages name. Begin with\n.IR docs/tutorial.md .\n"
           ".SH EXAMPLES\n.nf\n"
-          "sim run scenarios/vgg16\\-gpipe.json \\-o vgg16.h5\n"
-          "sim plot vgg16.h5 \\-\\-kind timeline \\-o vgg16.svg\n"
+          "cd " CS_SHARE_DIR "\n"
+          "sim run scenarios/vgg16\\-gpipe.json \\-o /tmp/vgg16.h5\n"
+          "sim plot /tmp/vgg16.h5 \\-\\-kind timeline \\-o /tmp/vgg16.svg\n"
           "sim run scenarios/vgg16\\-gpipe.json \\-\\-set /schedule/micro_batches=16 "
           "\\-\\-json\n.fi\n",
           out);

@@ -25,8 +25,7 @@ static void tell(const cs_log *log, const cs_costs *costs, const cs_import_repor
             cs_log_write(log, CS_LOG_WARNING, "%s", line);
     }
     if (report->n_skipped > 0)
-        cs_log_write(log, CS_LOG_WARNING,
-                     "%u rows of no bytes, or tests that are not known, left out",
+        cs_log_write(log, CS_LOG_WARNING, "left out %u rows with 0 bytes or of unknown tests",
                      report->n_skipped);
 }
 

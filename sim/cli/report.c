@@ -620,9 +620,7 @@ static void print_missing(const cs_costs_use *use, FILE *out)
 static void print_measured_collectives(const cs_lower_report *lowering, FILE *out)
 {
     if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
-        fprintf(out,
-                "  the fidelity %s has no use for measured times of collectives, \"analytic\" "
-                "has\n",
+        fprintf(out, "  the fidelity %s ignores measured times of collectives; use \"analytic\"\n",
                 cs_fidelity_name(lowering->fidelity));
     else
         fprintf(out, "  %llu of %llu collectives take measured times, the others computed ones\n",

@@ -10,7 +10,7 @@
  * each other; 16 at most), the critical path, and what ran out of memory. */
 void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out);
 
-/* Keys in SI base units that end in their unit (scenarios/README.md lists them); NULL when memory
+/* Keys in SI base units that end in their unit (docs/reference/scenario.md lists them); NULL when memory
  * runs out. */
 cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation);
 

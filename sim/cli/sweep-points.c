@@ -20,7 +20,8 @@ const cs_field cs_sweep_fields[] = {
      .doc = "keys of the scenario and the values they take, as --vary has them",
      .shape = "{\"/json/pointer\": \"2..32\" or [value, ...], ...}"},
     {"zip", CS_FIELD_BOOL, offsetof(sweep_section, zip), .fallback = "false",
-     .doc = "not every combination: all first values, all second ones, ..."},
+     .doc = "combine the first values of all keys, then the second ones, and so on, instead of "
+            "every combination"},
     {"csv", CS_FIELD_TEXT, offsetof(sweep_section, csv), .fallback = "",
      .doc = "instead of keys: a file of points, relative to the scenario"},
     {0},

@@ -13,22 +13,22 @@ static const char *const optimizer_names[] = {"sgd", "momentum", "adam", NULL};
 
 const cs_field cs_scenario_model_fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(cs_model_section, file), .fallback = "",
-     .doc = "model file (scenarios/model-format.md), relative to the scenario"},
+     .doc = "a model file (docs/reference/model-file.md); its path is relative to the scenario"},
     {"uniform", CS_FIELD_OBJECT, offsetof(cs_model_section, uniform), .fallback = "",
      .of = cs_scenario_uniform_fields, .size = sizeof(cs_uniform_section),
      .doc = "instead of a file: a chain of equal layers", .shape = "{uniform}"},
     {"inline", CS_FIELD_JSON, offsetof(cs_model_section, in_place), .fallback = "",
-     .doc = "instead of a file: what would stand in it", .shape = "{model file}"},
+     .doc = "instead of a file: its contents", .shape = "{model file}"},
     {"batch_size", CS_FIELD_COUNT, offsetof(cs_model_section, batch_size), .fallback = "0",
      .doc = "samples per mini-batch; times and activations scale linearly from the model's own; 0: "
-            "so that a micro-batch is what the model was made for"},
+            "a micro-batch has the batch size of the model; required of a named model"},
     {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
      .choices = optimizer_names,
-     .doc = "states kept besides weights and gradients: none, one or two values per weight"},
+     .doc = "its states: no, one or two values per weight, besides weights and gradients"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
      .choices = gradient_names,
-     .doc = "type in which gradients are summed, kept and sent: the weights', or fp32 whatever "
-            "theirs is"},
+     .doc = "type in which gradients are summed, kept and sent: that of the weights, or fp32 (4 "
+            "bytes) whatever that is"},
     {0},
 };
 
@@ -36,17 +36,17 @@ const cs_field cs_scenario_uniform_fields[] = {
     {"layers", CS_FIELD_COUNT, offsetof(cs_uniform_section, layers), .fallback = "0",
      .max = 1 << 20, .doc = "layers in the chain; 0: one per device of a pipeline"},
     {"forward", CS_FIELD_TIME, offsetof(cs_uniform_section, forward),
-     .doc = "of a layer, per micro-batch"},
+     .doc = "forward of a layer for a micro-batch of any size"},
     {"backward", CS_FIELD_TIME, offsetof(cs_uniform_section, backward),
-     .doc = "of a layer, per micro-batch"},
+     .doc = "backward of a layer for a micro-batch of any size"},
     {"update", CS_FIELD_TIME, offsetof(cs_uniform_section, update), .fallback = "0 s",
-     .doc = "of a layer's weights, per mini-batch"},
+     .doc = "update of a layer's weights, once per mini-batch"},
     {"weights", CS_FIELD_BYTES, offsetof(cs_uniform_section, weights), .fallback = "0 B",
-     .doc = "of a layer"},
+     .doc = "weights of a layer"},
     {"activation", CS_FIELD_BYTES, offsetof(cs_uniform_section, activation), .fallback = "0 B",
-     .doc = "what a layer hands on, and what it keeps for its backward, per micro-batch"},
+     .doc = "output of a layer, per micro-batch, which it also keeps for its backward"},
     {"workspace", CS_FIELD_BYTES, offsetof(cs_uniform_section, workspace), .fallback = "0 B",
-     .doc = "what a layer needs while it computes"},
+     .doc = "memory that a layer needs only while it computes"},
     {0},
 };
 

@@ -21,42 +21,43 @@ const cs_field cs_scenario_platform_fields[] = {
      .doc = "one of `sim list topologies`"},
     {"devices", CS_FIELD_COUNT, offsetof(cs_platform_section, devices), .fallback = "0",
      .max = 1 << 20,
-     .doc = "GPUs; 0: as many as the schedule needs, one per layer for a pipeline; pipelines of "
-            "named models and dp have to be told, but for a topology from a file, "
-            "which has its own number"},
+     .doc =
+         "GPUs; 0: as many as the schedule needs, one for sequential and one per layer for a "
+         "pipeline of uniform layers or of a model file; required of dp and of pipelines of named "
+         "models; with a topology from a file, all GPUs of the file"},
     {"memory", CS_FIELD_LIST, offsetof(cs_platform_section, memory), .fallback = "",
      .of = &memory_field, .each = true,
-     .doc = "of a device, or a list with one entry per device; when not given, that of a named "
-            "model's device, else unlimited",
+     .doc = "capacity of a device, or a list with one entry per device; default: the memory of the "
+            "named model's device, else unlimited",
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
     {"reserve", CS_FIELD_LIST, offsetof(cs_platform_section, reserve), .fallback = "0",
      .of = &reserve_field, .each = true,
-     .doc = "of its memory, set aside for what is not simulated: the driver's context, what the "
-            "allocator wastes, buffers of libraries",
+     .doc = "memory of a device set aside for what is not simulated: the driver's context, "
+            "fragmentation, buffers of libraries",
      .shape = "bytes or [bytes, ...]"},
     {"speed", CS_FIELD_LIST, offsetof(cs_platform_section, speed), .fallback = "1",
      .of = &speed_field, .each = true,
-     .doc = "factor by which a device is faster than the model's times say, or a list",
+     .doc = "speed relative to the model's times: a device with speed 2 takes half the time; one "
+            "number, or a list with one per device",
      .shape = "number or [number, ...]"},
     {"sharing", CS_FIELD_CHOICE, offsetof(cs_platform_section, sharing), .fallback = "auto",
      .choices = sharing_names,
-     .doc =
-         "how transfers share links; auto: max_min, but fifo where there are no switches (ring)"},
+     .doc = "how transfers share links; auto: fifo on a ring, which has no switches, else max_min"},
     {"phi", CS_FIELD_NUMBER, offsetof(cs_platform_section, phi), .fallback = "", .min = 1,
      .words = (const cs_field_word[]){{"count", CS_PHI_COUNT}, {0}},
-     .doc = "with sharing phi: contention coefficient, or \"count\" for the number of transfers on "
-            "the link"},
+     .doc = "required with sharing phi: the contention coefficient, or \"count\" for the number of "
+            "transfers on the link"},
     {"blocking", CS_FIELD_BOOL, offsetof(cs_platform_section, blocking), .fallback = "false",
-     .doc = "point-to-point transfers occupy the compute of sender and receiver"},
+     .doc = "messages between stages occupy the compute of sender and receiver"},
     {"jitter", CS_FIELD_OBJECT, offsetof(cs_platform_section, jitter), .fallback = "",
      .of = cs_noise_spread_fields, .size = sizeof(cs_spread),
-     .doc = "share of its bandwidth that each link has lost in a run", .shape = "{spread}"},
+     .doc = "share of its bandwidth that each link loses, for the whole run", .shape = "{spread}"},
     {"stragglers", CS_FIELD_OBJECT, offsetof(cs_platform_section, stragglers), .fallback = "",
      .of = cs_scenario_stragglers_fields, .size = sizeof(cs_stragglers_section),
      .doc = "devices and computations that take longer", .shape = "{stragglers}"},
     {"background", CS_FIELD_OBJECT, offsetof(cs_platform_section, background), .fallback = "",
      .of = cs_scenario_background_fields, .size = sizeof(cs_background_section),
-     .doc = "messages of others on the links", .shape = "{background}"},
+     .doc = "other traffic on the links", .shape = "{background}"},
     {0},
 };
 

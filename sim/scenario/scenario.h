@@ -1,6 +1,6 @@
 /* Scenarios: what a user asks to be simulated.
  *
- * scenario.json names a model, a platform and a schedule (format: scenarios/README.md). Loading it
+ * scenario.json names a model, a platform and a schedule (format: docs/reference/scenario.md). Loading it
  * resolves every default and builds the values that the simulation starts from: model, platform,
  * plan, job. Errors in the file are reported several in one go, each with file and JSON pointer.
  */

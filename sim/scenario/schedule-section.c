@@ -9,14 +9,15 @@ const cs_field cs_scenario_schedule_fields[] = {
      .doc = "one of `sim list schedules`"},
     {"partition", CS_FIELD_VARIANT, offsetof(cs_schedule_section, partition),
      .fallback = "\"balanced\"", .size = sizeof(cs_partition), .kind = &cs_partition_field_kind,
-     .doc = "of a pipeline: how layers are assigned to stages: by one of `sim list planners`, with "
-            "its parameters in an object, by the first layers of stages 1, 2, ..., by a file that "
-            "`sim plan` wrote, or inline by what would stand in it",
+     .doc =
+         "how the layers of a pipeline are assigned to stages: by a planner of `sim list "
+         "planners`, with its parameters in an object; by the first layers of stages 1, 2, ...; by "
+         "a file that `sim plan` wrote, or by its contents",
      .shape = "the name of a planner, {\"planner\": name, ...}, [layer, ...], {\"file\": name} or "
               "{\"inline\": {plan}}"},
     {"partition_communication", CS_FIELD_BOOL,
      offsetof(cs_schedule_section, partition_communication), .fallback = "false",
-     .doc = "with \"balanced\": count the messages between stages as well"},
+     .doc = "\"balanced\" counts the messages between stages as well"},
     {0},
 };
 

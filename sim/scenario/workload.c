@@ -11,22 +11,27 @@
 
 const cs_field cs_workload_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_workload, name), .fallback = "",
-     .doc = "one of `sim list models`, or a config.json of transformers"},
+     .doc =
+         "one of `sim list models`, or a config.json of transformers; its path is relative to the "
+         "scenario"},
     {"parameters", CS_FIELD_JSON, offsetof(cs_workload, parameters), .fallback = "",
-     .doc = "of the named model, as `sim list models` tells them", .shape = "{parameter: value}"},
+     .doc = "parameters of the network, which `sim list models` describes",
+     .shape = "{parameter: value}"},
     {"device", CS_FIELD_TEXT, offsetof(cs_workload, device), .fallback = "",
-     .doc = "whose times the named model takes: one of `sim list devices`, or a file"},
+     .doc = "required of a named model: the device whose times are estimated, one of `sim list "
+            "devices` or a device file"},
     {"precision", CS_FIELD_CHOICE, offsetof(cs_workload, precision), .fallback = "fp32",
      .choices = cs_precision_names,
-     .doc = "of the named model; fp16 and bf16 keep master weights and states in float32; of a "
-            "config.json that says torch_dtype, that one when not given"},
+     .doc =
+         "type of computing and of storage, which the device must have; with fp16 and bf16, master "
+         "weights and states are fp32; default of a config.json: its torch_dtype or dtype"},
     {"granularity", CS_FIELD_CHOICE, offsetof(cs_workload, granularity), .fallback = "layer",
      .choices = cs_granularity_names,
-     .doc = "of the chain that the named model becomes: the finest, or its blocks"},
+     .doc = "layers of the chain: the finest possible, or the blocks of the network"},
     {"recompute", CS_FIELD_BOOL, offsetof(cs_workload, recompute), .fallback = "false",
      .doc = "every layer keeps its input only, and runs its forward again before its backward"},
     {"measured", CS_FIELD_TEXT, offsetof(cs_workload, measured), .fallback = "",
-     .doc = "model file whose layers' times replace the estimates, by name"},
+     .doc = "a model file whose times replace the estimates of the layers of the same name"},
     {0},
 };
 

@@ -35,7 +35,7 @@ typedef struct cs_reader {
 CS_MUST_CHECK cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error);
 void cs_reader_finish(cs_reader *reader);
 
-/* The same of the file of a sweep (scenarios/sweeps.md has the schema): of the members above it has
+/* The same of the file of a sweep (docs/how-to/sweeps.md has the schema): of the members above it has
  * `name` and `axes`. */
 CS_MUST_CHECK cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error);
 

@@ -9,7 +9,7 @@
  *   name, topology, schedule, program_version
  *   scenario             the scenario with every default resolved, JSON
  *   origin               "simulated", or "measured" by a replay
- *   provenance           of a measured one: how, JSON (results-format.md has the members)
+ *   provenance           of a measured one: how, JSON (results-file.md has the members)
  *   sharing              how links were shared, "max_min"; not where there are none
  *   algorithms           of the collectives, "ring, tree"; not where there are none
  *   seed                 uint64

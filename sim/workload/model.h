@@ -89,7 +89,7 @@ typedef struct cs_layer_sum {
 /* Zeroed models can be finished. */
 void cs_model_finish(cs_model *model);
 
-/* Reads a model file (format: scenarios/model-format.md). What is wrong is reported in one go. The
+/* Reads a model file (format: docs/reference/model-file.md). What is wrong is reported in one go. The
  * document need not outlive the call. On failure `model` is untouched. */
 CS_MUST_CHECK cs_status cs_model_load(const char *path, cs_model *model, cs_error *error);
 CS_MUST_CHECK cs_status cs_model_read(const cJSON *root, const cs_json_place *place,

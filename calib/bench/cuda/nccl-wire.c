@@ -146,7 +146,7 @@ static cs_status collective_of(cs_wire *wire, cs_cost_collective collective, con
     case CS_COST_GATHER:
         return exchange(wire, from, to, (int64_t)share * 4, false, true, error);
     default:
-        return cs_error_add(error, CS_FAILED, "%s is no collective of all ranks",
+        return cs_error_add(error, CS_FAILED, "%s is not a collective of all ranks",
                             cs_cost_collective_names[collective]);
     }
 }

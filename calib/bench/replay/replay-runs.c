@@ -108,7 +108,7 @@ static cs_status choose_run(runs *all, uint32_t *chosen, cs_error *error)
 
 /* ---- the file ---- */
 
-/* How it was measured; results-format.md has the members. */
+/* How it was measured; results-file.md has the members. */
 static cJSON *provenance_of(const cs_worker *worker, const cs_request *request, const runs *all)
 {
     cs_cost_source source = {.device = "", .driver = "", .libraries = "", .clock = ""};

@@ -239,7 +239,7 @@ static cs_status collective_of(cs_cost_collective collective, const cs_wire *wir
         return check(MPI_Gather(from, share, MPI_FLOAT, to, share, MPI_FLOAT, 0, all), "MPI_Gather",
                      error);
     default:
-        return cs_error_add(error, CS_FAILED, "%s is no collective of all ranks",
+        return cs_error_add(error, CS_FAILED, "%s is not a collective of all ranks",
                             cs_cost_collective_names[collective]);
     }
 }
