@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 # These measure this machine, or are interrupted after some time: no two runs print the same.
-NOT_REPEATED = re.compile(r'\bsim (calibrate|replay)\b|measure\.sh|^timeout |measured\.h5|--resume')
+NOT_REPEATED = re.compile(r'^cc |^./example|\bsim (calibrate|replay)\b|measure\.sh|^timeout |measured\.h5|--resume')
 
 # Where a page's commands are run, if not at the top.
 FOLDERS = {'docs/how-to/replay.md': 'scenarios/replay'}
