@@ -15,7 +15,9 @@ import tempfile
 NUMBER = 200
 NETWORKS = [('vgg16', {'image': 32}), ('resnet50', {'image': 64}), ('densenet121', {'image': 64}),
             ('vit_b16', {'image': 64}), ('gpt', {'layers': 4, 'hidden': 128, 'heads': 4,
-                                                 'sequence': 64, 'vocabulary': 1000})]
+                                                 'sequence': 64, 'vocabulary': 1000}),
+            ('llama', {'layers': 3, 'hidden': 128, 'heads': 4, 'kv_heads': 2, 'intermediate': 256,
+                       'sequence': 64, 'vocabulary': 1000})]
 DEVICES = [('v100', 'fp32'), ('v100', 'fp16'), ('a100', 'tf32'), ('a100', 'bf16'), ('h100', 'bf16')]
 
 
@@ -41,21 +43,26 @@ class Draw:
         return {'micro_batches': self.micros}
 
     def dp(self):
+        self.devices = self.one(2, 4, 8, 16, 32)
         return {'micro_batches': self.one(1, 1, 2, 4),
                 **({'bucket': self.one('1 MB', '25 MB', '100 kB')} if self.chance(.5) else {})}
 
-    def gpipe(self):
+    def recomputed(self):
         return {'micro_batches': self.micros,
                 **({'recompute': True} if self.chance(.3) else {})}
 
+    def gpipe(self):
+        return {**self.recomputed(), 'backward_order': self.one('reversed', 'fifo')}
+
     def one_f_one_b(self):
-        return {**self.gpipe(), 'replicas': self.one('all_reduce', 'round_robin')}
+        return {**self.recomputed(), 'replicas': self.one('all_reduce', 'round_robin')}
 
     def interleaved_1f1b(self):
         self.devices = self.one(2, 3, 4)
         chunks = self.one(2, 3)
         self.fixed_layers = chunks * self.devices
-        return {'micro_batches': self.devices * self.one(1, 2, 3), 'stages_per_device': chunks,
+        return {'micro_batches': self.stream.randint(1, 3 * self.devices),
+                'stages_per_device': chunks,
                 **({'recompute': True} if self.chance(.3) else {})}
 
     def zb_h1(self):
@@ -72,6 +79,7 @@ class Draw:
     def nf1b(self):
         return {'micro_batches': self.one(1, 2, 3, 4),
                 'version_at': self.one('first_worker', 'last_worker', 'per_stage'),
+                'backward_pass': self.one('mini_batch', 'mini_batch', 'micro_batches'),
                 **({'in_flight': self.one(1, 2, 3)} if self.chance(.3) else {}),
                 **({'backward': self.one(1, 2, .5)} if self.chance(.3) else {})}
 
@@ -85,7 +93,10 @@ class Draw:
         setting = self.one('single_gpu', 'multi_gpu', 'model_parallel', 'pipeline', 'zero')
         self.devices = None
         self.fixed_layers = n
+        cyclic = self.kind != 'cdp_dp'
         return {'micro_batches': n, 'setting': setting,
+                **({'start_delay': 'two_tasks'} if cyclic and self.chance(.3) else {}),
+                **({'new_weights': 'beside'} if self.kind == 'cdp_v2' and self.chance(.3) else {}),
                 **({'retention': 'micro_batch'} if setting.endswith('gpu') and self.chance(.3)
                    else {})}
 
@@ -141,6 +152,8 @@ class Draw:
                                  'weights': '20 MB', 'activation': '4 MB', 'workspace': '1 MB'}}
         else:
             model = self.inline_model()
+        if self.chance(.2):
+            model['gradients'] = 'fp32'
         return {**model, 'optimizer': self.one('sgd', 'momentum', 'adam')}
 
     def topology(self):
@@ -152,19 +165,22 @@ class Draw:
             {'topology': 'fat_tree', 'radix': 4, 'oversubscription': self.one(1, 2), **plain},
             {'topology': 'leaf_spine', 'hosts_per_leaf': 2, 'spines': 2, **plain},
             {'topology': 'torus', 'shape': [4, 4], **plain},
-            {'topology': 'nvlink_mesh'}, {'topology': 'dgx-a100'}, {'topology': 'abci'},
+            {'topology': 'nvlink_mesh'}, {'topology': 'dgx-a100'}, {'topology': 'dgx-h100'},
+            {'topology': 'dgx1-v100'}, {'topology': 'abci'},
             {'topology': 'cluster', 'node': {'topology': 'nvlink_mesh'},
              'network': {'topology': 'leaf_spine', 'hosts_per_leaf': 4, 'spines': 2,
                          'bandwidth': '12 GB/s', 'latency': '2 us'},
-             'gpus_per_node': 2, 'nics_per_node': 1})
+             'gpus_per_node': 2, 'nics_per_node': self.one(1, 2)})
 
     def platform(self):
         platform = self.topology()
         if self.devices:
             platform['devices'] = self.devices
         platform['memory'] = self.one('unlimited', '16 GiB', '2 GB')
+        if platform['memory'] != 'unlimited' and self.chance(.3):
+            platform['reserve'] = '500 MB'
         if platform['topology'] != 'ideal':
-            platform['sharing'] = self.one('none', 'fifo', 'max_min')
+            platform['sharing'] = self.one('auto', 'auto', 'none', 'fifo', 'max_min')
             if self.chance(.1):
                 platform.update(sharing='phi', phi=self.one(2, 1.5, 'count'))
         if self.chance(.2):
@@ -178,7 +194,7 @@ class Draw:
                                                   'probability': .3}}
         if self.chance(.15) and platform['topology'] != 'ideal':
             platform['jitter'] = {'distribution': 'beta', 'mean': .1, 'deviation': .05}
-            if platform['sharing'] == 'max_min':
+            if platform['sharing'] in ('max_min', 'auto') and platform['topology'] != 'ring':
                 platform['background'] = {'flows': 2, 'bytes': '1 MB', 'gap': '1 ms'}
         return platform
 
@@ -193,9 +209,9 @@ class Draw:
         return 'balanced'
 
     def collectives(self):
-        return {'algorithm': self.one('usual', 'usual', 'auto', 'ring', 'tree', 'halving'),
+        return {'algorithm': self.one('usual', 'usual', 'auto', 'ring', 'tree', 'segmented'),
                 'fidelity': self.one('auto', 'auto', 'flow', 'analytic', 'alpha_beta'),
-                'chunks': self.one(0, 0, 1, 4), 'order': self.one('given', 'given', 'found')}
+                'chunks': self.one(0, 0, 1, 4), 'order': self.one('auto', 'auto', 'given', 'found')}
 
     def scenario(self):
         schedule = self.schedule()
