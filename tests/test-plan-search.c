@@ -153,7 +153,7 @@ static void best_against_exhaustive(void **state)
 {
     (void)state;
     static const random_chain_limits limits = {6, 3, 30, 12, 9};
-    enum { CHAINS = 2000 };
+    enum { CHAINS = 500 };
     gsl_rng *rng = cs_random_stream(7, "best against exhaustive");
     uint32_t possible = 0, contiguous_optimal = 0;
     for (uint32_t i = 0; i < CHAINS; i++) {
