@@ -17,6 +17,7 @@ void cs_graph_finish(cs_graph *graph)
     free(graph->policies);
     free(graph->groups);
     free(graph->group_devices);
+    free(graph->stands_for);
     *graph = (cs_graph){0};
 }
 
@@ -53,6 +54,16 @@ static const char *const categories[] = {
 const char *cs_category_name(cs_category category)
 {
     return categories[category];
+}
+
+const char *cs_purpose_name(cs_purpose purpose)
+{
+    static const char *const purposes[] = {
+#define CS_PURPOSE_ROW(name, text) text,
+        CS_PURPOSE_MAP(CS_PURPOSE_ROW)
+#undef CS_PURPOSE_ROW
+    };
+    return purposes[purpose];
 }
 
 char *cs_graph_describe(const cs_graph *graph, uint32_t task, char *text, size_t size)

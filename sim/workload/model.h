@@ -17,9 +17,37 @@
 #include "sim/base/json.h"
 #include "sim/base/time.h"
 #include "sim/workload/precision.h"
+#include "sim/workload/split.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* What a device computes of a layer without an exchange in between. */
+typedef struct cs_layer_piece {
+    cs_time forward, backward_input, backward_weight;
+} cs_layer_piece;
+
+/* What devices hand each other within a layer. It stands in front of piece `gap` of the layer, or
+ * behind the last one (`gap` = n_pieces). Forward passes pieces and gaps in rising order, backward in
+ * falling order. An exchange begins when what stands before it in its pass has ended, and what stands
+ * behind it waits for it. With `beside` it begins when the piece before it in its pass begins, and so
+ * runs at the same time; what stands behind waits for both. */
+typedef struct cs_exchange {
+    uint8_t kind;  /* cs_exchange_kind */
+    uint8_t axes;  /* cs_axes_name */
+    bool backward; /* belongs to the backward, else to the forward and to each repetition of it */
+    bool beside;
+    uint32_t gap;
+    int64_t bytes; /* see cs_exchange_kind */
+} cs_exchange;
+
+/* Weights of a layer whose gradients are summed over other axes than GRADIENT. */
+typedef struct cs_weight_part {
+    uint8_t axes; /* cs_axes_name: EXPERT_DATA of experts; TENSOR of what all devices of the tensor
+                   * axis hold alike and compute a part of the gradients of (after the sum over
+                   * GRADIENT) */
+    int64_t bytes;
+} cs_weight_part;
 
 typedef struct cs_layer {
     const char *name;
@@ -35,6 +63,12 @@ typedef struct cs_layer {
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
     int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
+    /* Of a layer that is divided over several devices; all sizes and times are then of one device.
+     * Its times are the sums over its pieces. Without pieces it is one, and exchanges nothing. */
+    uint32_t n_pieces, n_exchanges, n_weight_parts;
+    cs_layer_piece *pieces;
+    cs_exchange *exchanges;       /* those of one gap and pass stand in the order of that pass */
+    cs_weight_part *weight_parts; /* the gradients of other weights are summed over GRADIENT */
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
