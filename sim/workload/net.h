@@ -53,7 +53,8 @@
     X(EMBEDDING, "embedding", "embedding")                                                         \
     X(CROSS_ENTROPY, "cross_entropy", "loss")                                                      \
     X(SQUARED_ERROR, "squared_error", "loss")                                                      \
-    X(VIEW, "view", "elementwise")
+    X(VIEW, "view", "elementwise")                                                                 \
+    X(EXCHANGE, "exchange", "elementwise") /* of a local network: net-local.h */
 
 typedef enum cs_op_kind {
 #define CS_OP_ENUM(name, text, group) CS_OP_##name,
