@@ -13,6 +13,7 @@
     X(nf1b)                                                                                        \
     X(interleaved_1f1b)                                                                            \
     X(zb_h1)                                                                                       \
+    X(zb_h2)                                                                                       \
     X(periodic)                                                                                    \
     X(cdp_dp)                                                                                      \
     X(cdp_v1)                                                                                      \
