@@ -1315,7 +1315,7 @@ class Work(Case):
         document = {'schema_version': 1, 'model': {'inline': model}, 'schedule': {'kind': 'dp'},
                     'platform': {'topology': 'ideal', 'devices': 2}}
         out = run('run', write('one.json', document), '--no-output').stdout
-        self.assertIn("model flop         333.3 Gflop/s a device, 11.1 % of slate's peak in fp32\n", out)
+        self.assertIn("model flop         333.3 Gflop/s a device, 11.11 % of slate's peak in fp32\n", out)
         model['work'] = {'flop_per_sample': 1e9, 'tokens_per_sample': 3}
         out = run('run', write('one.json', document), '--no-output').stdout
         self.assertIn('666.67 samples/s, 2000 tokens/s\nmodel flop         333.3 Gflop/s a device\n', out)
