@@ -766,8 +766,12 @@ class Status(Case):
                 ('vgg16', '--image', '20'), ('resnet50', '--batch', '0'),
                 ('gpt', '-p', 'heads=7'), ('vit_b16', '-p', 'head=3'), ('vgg16', '-p', 'image'),
                 ('vgg16', '-d', 'v10'), ('vgg16', '-d', 'v100', '--precision', 'bf16'),
-                ('vgg16', '--precision', 'fp8'), ('vgg16', '-o', 'm.json'), ('t5.json',)]
+                ('vgg16', '--precision', 'fp8'), ('vgg16', '-o', 'm.json'), ('t5.json',),
+                ('mixtral', '-p', 'layers=2', '--precision', 'bf16', '-g', 'block')]
         self.expect_golden('model', ''.join(shown('model', *row) for row in rows))
+        self.expect(run('calibrate', 'compute', '--model', 'mixtral', '-o', 'c.json'), 3,
+                    'sim: error: mixtral: operator layers.0.mlp.top_k (top_k) can be estimated, but no '
+                    'backend can run it\n')
         self.expect_files('t5.json')
 
     def test_model_file(self):

@@ -602,6 +602,12 @@ class Replay(Case):
                 'vocabulary': 50, 'sequence': 8, 'layers': 2, 'hidden': 8, 'heads': 2}}})
         self.refused('tied.json: /model/name: operator head.lm_head of stage 1 shares the weights of '
                      'embedding.wte of stage 0', 'replay', 'tied.json', '-o', 'x.h5')
+        self.write('experts.json', {**good, 'model': {
+            'name': 'mixtral', 'batch_size': 4, 'device': 'v100', 'parameters': {
+                'vocabulary': 50, 'sequence': 8, 'layers': 2, 'hidden': 8, 'heads': 2, 'kv_heads': 2,
+                'expert_intermediate': 8}}})
+        self.refused('experts.json: /model/name: mixtral: operator layers.0.mlp.top_k (top_k) can be '
+                     'estimated, but no backend can run it', 'replay', 'experts.json')
         self.write('half.json', {**good, 'model': {**good['model'], 'precision': 'bf16',
                                                    'device': 'h100'}})
         self.refused('half.json: /model/precision: must be fp32', 'replay', 'half.json')
