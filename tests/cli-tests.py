@@ -766,8 +766,12 @@ class Status(Case):
                 ('vgg16', '--image', '20'), ('resnet50', '--batch', '0'),
                 ('gpt', '-p', 'heads=7'), ('vit_b16', '-p', 'head=3'), ('vgg16', '-p', 'image'),
                 ('vgg16', '-d', 'v10'), ('vgg16', '-d', 'v100', '--precision', 'bf16'),
-                ('vgg16', '--precision', 'fp8'), ('vgg16', '-o', 'm.json'), ('t5.json',)]
+                ('vgg16', '--precision', 'fp8'), ('vgg16', '-o', 'm.json'), ('t5.json',),
+                ('mixtral', '-p', 'layers=2', '--precision', 'bf16', '-g', 'block')]
         self.expect_golden('model', ''.join(shown('model', *row) for row in rows))
+        self.expect(run('calibrate', 'compute', '--model', 'mixtral', '-o', 'c.json'), 3,
+                    'sim: error: mixtral: operator layers.0.mlp.top_k (top_k) can be estimated, but no '
+                    'backend can run it\n')
         self.expect_files('t5.json')
 
     def test_model_file(self):
@@ -1077,7 +1081,7 @@ class Shell(Case):
         self.assertIn('list', self.complete('sim', ''))
         # bash has divided it at '='
         self.assertEqual(self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '=', 'zb'),
-                         ['zb_h1'])
+                         ['zb_h1', 'zb_h2'])
         self.assertIn('zb_h1', self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '='))
         self.assertEqual(self.complete('sim', 'plot', '--kind', '=', 't'), ['timeline'])
         self.assertIn('boxes', self.complete('sim', 'plot', '--kind', '='))
@@ -1315,7 +1319,7 @@ class Work(Case):
         document = {'schema_version': 1, 'model': {'inline': model}, 'schedule': {'kind': 'dp'},
                     'platform': {'topology': 'ideal', 'devices': 2}}
         out = run('run', write('one.json', document), '--no-output').stdout
-        self.assertIn("model flop         333.3 Gflop/s a device, 11.1 % of slate's peak in fp32\n", out)
+        self.assertIn("model flop         333.3 Gflop/s a device, 11.11 % of slate's peak in fp32\n", out)
         model['work'] = {'flop_per_sample': 1e9, 'tokens_per_sample': 3}
         out = run('run', write('one.json', document), '--no-output').stdout
         self.assertIn('666.67 samples/s, 2000 tokens/s\nmodel flop         333.3 Gflop/s a device\n', out)

@@ -162,6 +162,7 @@ static const struct {
              {"1f1b", pipeline},
              {"interleaved_1f1b", interleaved},
              {"zb_h1", any_micros},
+             {"zb_h2", any_micros},
              {"pipedream", pipedream},
              {"pipedream_2bw", two_buffered},
              {"nf1b", nf1b},

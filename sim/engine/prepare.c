@@ -27,12 +27,12 @@ static void split_effects(cs_engine *e, const cs_class *cls, cs_run_class *run)
         e->effects[out++] = e->graph->effects[i];
         e->order_devices |= !run->transfer && e->graph->effects[i].device != cls->device;
     }
-    run->n_start = (uint16_t)(out - cls->first_effect);
+    run->n_start = out - cls->first_effect;
     for (uint32_t i = cls->first_effect; i < end; i++) {
         if (e->graph->effects[i].at_end)
             e->effects[out++] = e->graph->effects[i];
     }
-    run->n_end = (uint16_t)(end - cls->first_effect - run->n_start);
+    run->n_end = end - cls->first_effect - run->n_start;
 }
 
 static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_delivery *delivery,

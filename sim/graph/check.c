@@ -16,6 +16,15 @@ static bool releases_fit(const cs_graph *graph, const cs_class *cls)
              cs_time_add(last, cls->release, &last)));
 }
 
+static bool effects_are_own(const cs_graph *graph, const cs_class *cls)
+{
+    for (uint32_t e = 0; e < cls->n_effects; e++) {
+        if (graph->effects[cls->first_effect + e].device != cls->device)
+            return false;
+    }
+    return true;
+}
+
 /* The first id out of range, as a message. Everything later may index without looking. */
 static cs_status check_classes(const cs_graph *graph, cs_error *error)
 {
@@ -32,18 +41,22 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
                     (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
                     (cls->policy == 0 || (cls->policy <= graph->n_policies &&
                                           cls->weights != CS_NONE && cls->kind != CS_UPDATE)) &&
-                    cls->first_effect <= graph->n_effects && cls->n_effects <= UINT16_MAX &&
+                    cls->first_effect <= graph->n_effects &&
                     cls->n_effects <= graph->n_effects - cls->first_effect;
         if (!fits)
             return cs_error_add(error, CS_INVALID,
                                 "task class %u (%s, stage %u, device %u): a number is out of range",
                                 i, cs_kind_name(cls->kind), cls->stage, cls->device);
-        if (group == CS_GROUP_COLLECTIVE && (cls->n_effects > 0 || cls->weights != CS_NONE))
+        if (group == CS_GROUP_COLLECTIVE && cls->weights != CS_NONE)
             return cs_error_add(
                 error, CS_INVALID,
-                "task class %u (%s): a collective has no effect on memory and reads "
-                "no weights; what follows it may",
-                i, cs_kind_name(cls->kind));
+                "task class %u (%s): a collective reads no weights; what follows it may", i,
+                cs_kind_name(cls->kind));
+        if (group == CS_GROUP_COLLECTIVE && !effects_are_own(graph, cls))
+            return cs_error_add(
+                error, CS_INVALID,
+                "task class %u (%s): a rank of a collective has effects on its own device only", i,
+                cs_kind_name(cls->kind));
     }
     return CS_OK;
 }
@@ -189,13 +202,15 @@ static cs_status check_groups(const cs_graph *graph, cs_error *error)
     return CS_OK;
 }
 
-/* Whether `task` is rank `rank` of the collective that `first` is rank 0 of. */
+/* Whether `task` is rank `rank` of the collective that `first` is rank 0 of: its class is one of those
+ * that were added together. */
 static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint32_t rank)
 {
     if (task >= graph->n_tasks)
         return false;
     const cs_class *cls = cs_graph_class(graph, first), *member = cs_graph_class(graph, task);
-    return member->kind == cls->kind && member->peer == cls->peer && member->bytes == cls->bytes &&
+    return graph->tasks[task].cls == graph->tasks[first].cls + rank && member->kind == cls->kind &&
+           member->peer == cls->peer && member->bytes == cls->bytes &&
            graph->tasks[task].item == graph->tasks[first].item &&
            member->device == graph->group_devices[graph->groups[cls->peer].first + rank];
 }

@@ -107,6 +107,7 @@ typedef struct open_list {
 typedef struct rank_state {
     open_list open, before; /* before: what messages of round `round` wait for */
     uint32_t round;         /* of its last message; CS_NONE before the first */
+    bool entered;           /* by a meeting, which its first message waits for */
 } rank_state;
 
 /* Classes of messages, by what they are: a table with open addressing. */
@@ -123,8 +124,11 @@ typedef struct lowering {
     image *images; /* per old task */
     entry *entries;
     uint32_t n_entries, cap_entries;
-    cs_way *ways;      /* per old class; those of first members are filled */
-    uint32_t *delays;  /* per old class: the class of its delay, or CS_NONE */
+    cs_way *ways;     /* per old class; those of first members are filled */
+    uint32_t *delays; /* per old class: the class of its delay, or CS_NONE */
+    uint32_t
+        *enters; /* per old class: that of the meeting with its effects at the start, or CS_NONE */
+    uint32_t *leaves;  /* the same of those at the end */
     rank_state *ranks; /* scratch, per rank */
     uint32_t n_ranks;
     class_table classes;
@@ -177,7 +181,8 @@ static void copy_frame(lowering *l)
 
 static uint32_t slot_of(const class_table *table, const cs_class *cls)
 {
-    const int64_t key[] = {cls->device, cls->peer, cls->bytes, cls->stage, cls->origin};
+    const int64_t key[] = {cls->device, cls->peer,   cls->bytes,
+                           cls->stage,  cls->origin, cls->purpose};
     return (uint32_t)cs_hash_bytes(key, sizeof(key), 0) & (table->capacity - 1);
 }
 
@@ -214,6 +219,7 @@ static uint32_t message_class(lowering *l, const cs_class *of, uint32_t from, ui
 {
     const cs_class made = {.kind = CS_TRANSFER,
                            .origin = of->kind,
+                           .purpose = of->purpose,
                            .stage = of->stage,
                            .device = from,
                            .peer = to,
@@ -229,7 +235,7 @@ static uint32_t message_class(lowering *l, const cs_class *of, uint32_t from, ui
     for (; l->classes.slots[at] != CS_NONE; at = (at + 1) & (l->classes.capacity - 1)) {
         const cs_class *have = made_class(l, l->classes.slots[at]);
         if (have->device == from && have->peer == to && have->bytes == bytes &&
-            have->stage == of->stage && have->origin == of->kind)
+            have->stage == of->stage && have->origin == of->kind && have->purpose == of->purpose)
             return l->classes.slots[at];
     }
     const uint32_t id = cs_builder_class(l->to, &made);
@@ -291,6 +297,53 @@ static uint32_t add_meeting(lowering *l, uint32_t rank)
     return cs_builder_task(l->to, cls, l->from->tasks[l->member].item);
 }
 
+static const cs_class *class_of(const lowering *l, uint32_t member)
+{
+    return cs_graph_class(l->from, member);
+}
+
+static bool has_effects(const lowering *l, uint32_t member, bool at_end)
+{
+    const cs_class *cls = class_of(l, member);
+    for (uint32_t e = 0; e < cls->n_effects; e++) {
+        if (l->from->effects[cls->first_effect + e].at_end == at_end)
+            return true;
+    }
+    return false;
+}
+
+/* Gives the class that was added last the effects of a member, at its start or at its end. */
+static void copy_effects(lowering *l, uint32_t member, bool at_end)
+{
+    const cs_class *cls = class_of(l, member);
+    for (uint32_t e = cls->first_effect; e < cls->first_effect + cls->n_effects; e++) {
+        const cs_effect *effect = &l->from->effects[e];
+        if (effect->at_end == at_end)
+            cs_builder_effect(l->to, effect->category, effect->device, effect->bytes, at_end);
+    }
+}
+
+/* A meeting with a member's effects, at its start or at its end. */
+static uint32_t add_effects(lowering *l, uint32_t member, bool at_end)
+{
+    const cs_class *of = class_of(l, member);
+    const uint32_t old = l->from->tasks[member].cls;
+    uint32_t *cls = at_end ? &l->leaves[old] : &l->enters[old];
+    if (*cls == CS_NONE) {
+        *cls = cs_builder_class(l->to, &(cs_class){.kind = CS_TRANSFER,
+                                                   .origin = of->kind,
+                                                   .purpose = of->purpose,
+                                                   .stage = of->stage,
+                                                   .device = of->device,
+                                                   .peer = of->device,
+                                                   .weights = CS_NONE});
+        if (*cls == CS_NONE)
+            return CS_NONE;
+        copy_effects(l, member, at_end);
+    }
+    return cs_builder_task(l->to, *cls, l->from->tasks[member].item);
+}
+
 /* Puts aside what the messages of this round wait for: all that is open from earlier rounds. */
 static void begin_round(lowering *l, rank_state *rank, uint32_t round)
 {
@@ -324,7 +377,7 @@ static bool add_message(void *context, const cs_send *send)
     if (cls == CS_NONE)
         return false;
     if (from->round != send->round) {
-        const bool first = from->round == CS_NONE;
+        const bool first = from->round == CS_NONE && !from->entered;
         begin_round(l, from, send->round);
         if (first && from->before.n > 0)
             enter_receiver(l, send->from);
@@ -342,29 +395,43 @@ static bool add_message(void *context, const cs_send *send)
 static void leave_rank(lowering *l, uint32_t rank)
 {
     open_list *open = &l->ranks[rank].open;
-    image *of = &l->images[member_of(l, rank)];
-    if (l->ranks[rank].round == CS_NONE) { /* has only received */
+    const uint32_t member = member_of(l, rank);
+    image *of = &l->images[member];
+    const bool effects = has_effects(l, member, true);
+    if (l->ranks[rank].round == CS_NONE && !l->ranks[rank].entered) { /* has only received */
         const uint32_t meeting = add_meeting(l, rank);
         add_entry(l, member_of(l, rank), meeting);
         push_open(l, open, meeting, CS_NONE);
     }
     for (uint32_t i = 0; i < 2; i++)
         of->exits[i] = i < open->n ? open->items[i].task : CS_NONE;
-    if (open->n <= 2)
+    if (open->n <= 2 && !effects)
         return;
-    of->exits[0] = add_meeting(l, rank);
+    of->exits[0] = effects ? add_effects(l, member, true) : add_meeting(l, rank);
     of->exits[1] = CS_NONE;
     for (uint32_t i = 0; i < open->n; i++)
         cs_builder_edge(l->to, open->items[i].task, of->exits[0]);
 }
 
+static void enter_rank(lowering *l, uint32_t rank)
+{
+    rank_state *state = &l->ranks[rank];
+    const uint32_t member = member_of(l, rank);
+    state->open.n = state->before.n = 0;
+    state->round = CS_NONE;
+    l->images[member] = (image){CS_NONE, {CS_NONE, CS_NONE}};
+    state->entered = has_effects(l, member, false);
+    if (!state->entered)
+        return;
+    const uint32_t meeting = add_effects(l, member, false);
+    add_entry(l, member, meeting);
+    push_open(l, &state->open, meeting, CS_NONE);
+}
+
 static void lower_to_flows(lowering *l, const cs_way *way)
 {
-    for (uint32_t rank = 0; rank < way->collective.n; rank++) {
-        l->ranks[rank].open.n = l->ranks[rank].before.n = 0;
-        l->ranks[rank].round = CS_NONE;
-        l->images[l->member + rank] = (image){CS_NONE, {CS_NONE, CS_NONE}};
-    }
+    for (uint32_t rank = 0; rank < way->collective.n; rank++)
+        enter_rank(l, rank);
     if (!way->algorithm->walk(&way->collective, add_message, l))
         return;
     for (uint32_t rank = 0; rank < way->collective.n; rank++)
@@ -373,23 +440,42 @@ static void lower_to_flows(lowering *l, const cs_way *way)
 
 /* ---- one delay ---- */
 
-static void lower_to_delay(lowering *l, const cs_way *way)
+/* Its class has the effects that all members have at their ends. */
+static uint32_t delay_class(lowering *l, const cs_way *way)
 {
     uint32_t *cls = &l->delays[l->from->tasks[l->member].cls];
-    if (*cls == CS_NONE)
-        *cls = cs_builder_class(l->to, &(cs_class){.kind = CS_TRANSFER,
-                                                   .origin = class_now(l)->kind,
-                                                   .stage = class_now(l)->stage,
-                                                   .device = way->devices[0],
-                                                   .peer = way->devices[0],
-                                                   .weights = CS_NONE,
-                                                   .duration = way->cost});
-    if (*cls == CS_NONE)
+    if (*cls != CS_NONE)
+        return *cls;
+    const cs_class *of = class_now(l);
+    *cls = cs_builder_class(l->to, &(cs_class){.kind = CS_TRANSFER,
+                                               .origin = of->kind,
+                                               .purpose = of->purpose,
+                                               .stage = of->stage,
+                                               .device = way->devices[0],
+                                               .peer = way->devices[0],
+                                               .weights = CS_NONE,
+                                               .duration = way->cost});
+    for (uint32_t i = 0; i < way->collective.n && *cls != CS_NONE; i++)
+        copy_effects(l, l->member + i, true);
+    return *cls;
+}
+
+static void lower_to_delay(lowering *l, const cs_way *way)
+{
+    const uint32_t cls = delay_class(l, way), n = way->collective.n;
+    if (cls == CS_NONE)
         return;
-    const uint32_t task = cs_builder_task(l->to, *cls, l->from->tasks[l->member].item);
-    for (uint32_t rank = 0; rank < way->collective.n; rank++) {
-        l->images[l->member + rank] = (image){CS_NONE, {task, CS_NONE}};
-        add_entry(l, l->member + rank, task);
+    for (uint32_t member = l->member; member < l->member + n; member++) {
+        const uint32_t meeting =
+            has_effects(l, member, false) ? add_effects(l, member, false) : CS_NONE;
+        l->images[member] = (image){CS_NONE, {meeting, CS_NONE}};
+    }
+    const uint32_t task = cs_builder_task(l->to, cls, l->from->tasks[l->member].item);
+    for (uint32_t member = l->member; member < l->member + n; member++) {
+        const uint32_t meeting = l->images[member].exits[0];
+        add_entry(l, member, meeting == CS_NONE ? task : meeting);
+        cs_builder_edge(l->to, meeting, task);
+        l->images[member].exits[0] = task;
     }
 }
 
@@ -448,10 +534,15 @@ static bool reserve(lowering *l)
     l->images = malloc(((size_t)l->from->n_tasks + 1) * sizeof(*l->images));
     l->ways = calloc(classes, sizeof(*l->ways));
     l->delays = malloc(classes * sizeof(*l->delays));
+    l->enters = malloc(classes * sizeof(*l->enters));
+    l->leaves = malloc(classes * sizeof(*l->leaves));
     l->ranks = calloc(l->n_ranks, sizeof(*l->ranks));
-    if (l->delays)
-        memset(l->delays, 0xff, classes * sizeof(*l->delays));
-    return l->to && l->images && l->ways && l->delays && l->ranks;
+    uint32_t *const none[] = {l->delays, l->enters, l->leaves};
+    for (size_t i = 0; i < 3; i++) {
+        if (none[i])
+            memset(none[i], 0xff, classes * sizeof(*none[i]));
+    }
+    return l->to && l->images && l->ways && l->delays && l->enters && l->leaves && l->ranks;
 }
 
 static void release(lowering *l)
@@ -467,6 +558,8 @@ static void release(lowering *l)
     free(l->entries);
     free(l->ways);
     free(l->delays);
+    free(l->enters);
+    free(l->leaves);
     free(l->ranks);
     free(l->classes.slots);
     free(l->made);

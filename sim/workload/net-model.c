@@ -18,11 +18,12 @@ static bool is_side_loss(const cs_net *net, uint32_t p)
     return p + 1 < net->n_ops && (kind == CS_OP_CROSS_ENTROPY || kind == CS_OP_SQUARED_ERROR);
 }
 
-static bool reads_input(const cs_op *op, const uint32_t *writer)
+static bool reads_input(const cs_net *net, const cs_op *op, const uint32_t *writer)
 {
     bool reads = false;
     for (uint32_t i = 0; i < op->n_inputs; i++)
-        reads |= writer[op->inputs[i]] == CS_NO_TENSOR;
+        reads |=
+            writer[op->inputs[i]] == CS_NO_TENSOR && !cs_net_tensor(net, op->inputs[i])->loaded;
     return reads;
 }
 
@@ -46,7 +47,7 @@ static cs_status find_ends(const cs_net *net, uint32_t *ends, uint32_t *n_ends, 
         for (uint32_t p = 0; p < n; p++) {
             writer[net->ops[p].output] = p;
             readers[p] = last_reader(net, p);
-            if (reads_input(&net->ops[p], writer))
+            if (reads_input(net, &net->ops[p], writer))
                 last_fed = p;
         }
         *n_ends = cs_articulation_find(readers, n, last_fed, ends);
@@ -519,6 +520,18 @@ int64_t cs_net_parameters(const cs_net *net)
     int64_t sum = 0;
     for (uint32_t p = 0; p < net->n_ops; p++)
         sum += (net->ops[p].tied ? 0 : net->ops[p].weights) + net->ops[p].biases;
+    return sum;
+}
+
+/* Weights of all experts but those that compute a token are idle. */
+int64_t cs_net_active_parameters(const cs_net *net)
+{
+    int64_t sum = cs_net_parameters(net);
+    for (uint32_t p = 0; p < net->n_ops; p++) {
+        const cs_op *op = &net->ops[p];
+        if (op->kind == CS_OP_GROUPED_LINEAR)
+            sum -= (op->weights + op->biases) / op->experts * (op->experts - op->top_k);
+    }
     return sum;
 }
 

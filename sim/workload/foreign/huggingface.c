@@ -123,17 +123,17 @@ static void build_gpt2(cs_net *net, const config *c, const additions *more)
 
 static void build_decoder(cs_net *net, const config *c, const additions *more, bool bias)
 {
-    cs_llama_build(net, &(cs_llama){.layers = c->layers,
-                                    .hidden = c->hidden,
-                                    .heads = c->heads,
-                                    .kv_heads = c->kv_heads ? c->kv_heads : c->heads,
-                                    .sequence = more->sequence,
-                                    .vocabulary = c->vocabulary,
-                                    .intermediate = c->intermediate,
-                                    .head = c->head,
-                                    .tied = c->tied,
-                                    .bias = bias,
-                                    .kernel = more->kernel});
+    cs_decoder_build(net, &(cs_decoder){.layers = c->layers,
+                                        .hidden = c->hidden,
+                                        .heads = c->heads,
+                                        .kv_heads = c->kv_heads ? c->kv_heads : c->heads,
+                                        .sequence = more->sequence,
+                                        .vocabulary = c->vocabulary,
+                                        .intermediate = c->intermediate,
+                                        .head = c->head,
+                                        .tied = c->tied,
+                                        .style = {.bias = bias},
+                                        .kernel = more->kernel});
 }
 
 static void build_llama(cs_net *net, const config *c, const additions *more)
