@@ -889,7 +889,7 @@ class Json(Case):
         run('run', 'tiny.json', '-o', 'a.h5')
         planned = ['-s', '/platform={"topology": "ideal", "devices": 2}']
         cases = [['run', 'tiny.json', '--no-output'], ['check', 'tiny.json'], ['list'],
-                 ['model', 'vgg16'], ['plan', 'tiny.json'], ['plan', 'tiny.json', '-P', 'best', *planned],
+                 ['model', 'vgg16'], ['strategies', 'vgg16'], ['plan', 'tiny.json'], ['plan', 'tiny.json', '-P', 'best', *planned],
                  ['plan', 'tiny.json', '-P', 'all', *planned],
                  ['sweep', 'tiny.json', '-v', '/iterations=1,2', '--no-output']]
         commands = set(re.findall(r'^  (\w+) ', run('--help').stdout, re.MULTILINE))
