@@ -86,6 +86,10 @@ CS_MUST_CHECK cs_status cs_net_model(const cs_net *net, const cs_net_options *op
 
 /* Totals over a network: parameters, and multiply-accumulates of one sample. */
 int64_t cs_net_parameters(const cs_net *net);
+
+/* Those that compute a token: all but the ones of experts that it does not go to. Embeddings count
+ * whole, as they do in the published figures of Mixtral and Qwen. */
+int64_t cs_net_active_parameters(const cs_net *net);
 double cs_net_macs(const cs_net *net);
 
 #endif
