@@ -237,7 +237,7 @@ static shape draw_shape(gsl_rng *random, uint32_t tensor, uint32_t context)
 {
     shape s = {.layers = draw(random, 1, 3), .head = 4 * draw(random, 1, 3)};
     const uint32_t groups = draw(random, 1, 3);
-    s.kv_heads = tensor * draw(random, 1, 2);
+    s.kv_heads = tensor * context * draw(random, 1, 2);
     s.heads = s.kv_heads * groups;
     s.hidden = 8 * draw(random, 1, 6);
     s.inner = tensor * draw(random, 3, 30);
@@ -276,16 +276,29 @@ static void expect_moved(const char *row, const moved *expected, const moved *go
     }
 }
 
+/* Of an embedding, blocks and a head. */
+static void expect_layers(const cs_model *model, cs_axes_name axes, const moved *embedding,
+                          const moved *block, const moved *head)
+{
+    for (uint32_t i = 0; i < model->n_layers; i++) {
+        const moved got = moved_of(&model->layers[i], axes);
+        const bool is_first = i == 0, is_last = i + 1 == model->n_layers;
+        expect_moved(model->layers[i].name, is_first ? embedding : is_last ? head : block, &got);
+    }
+}
+
 /* Shoeybi et al., figure 4: of rows x hidden, in 2 bytes, one all-reduce forward and one backward per
  * attention and per multilayer perceptron; one forward behind the embedding, one backward in front of the
  * last matrix; three of a float32 per row in the loss. With sequence parallelism (Korthikanti et al.,
  * figure 5) an all-reduce is a reduce-scatter on the side of the second matrix and an all-gather on that
  * of the first, in both passes, and what a first matrix read is gathered once more in backward. */
-static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch, bool divided)
+static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch,
+                         const cs_split *split)
 {
-    const int64_t rows = (int64_t)batch * s->tokens, x = 2 * rows * s->hidden;
+    const int64_t rows = (int64_t)batch * s->tokens / split->grid.context;
+    const int64_t x = 2 * rows * s->hidden;
     moved embedding = {0}, block = {0}, head = {0};
-    if (divided) {
+    if (split->sequence_parallel) {
         embedding.bytes[CS_EXCHANGE_REDUCE_SCATTER][0] = x;
         embedding.bytes[CS_EXCHANGE_ALL_GATHER][1] = x;
         block.bytes[CS_EXCHANGE_ALL_GATHER][0] = 2 * x;
@@ -302,11 +315,41 @@ static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch, 
         head.bytes[CS_EXCHANGE_ALL_REDUCE][1] = x;
     }
     head.bytes[CS_EXCHANGE_ALL_REDUCE][0] = 3 * 4 * rows;
-    for (uint32_t i = 0; i < model->n_layers; i++) {
-        const moved got = moved_of(&model->layers[i], CS_AXES_TENSOR);
-        const bool first = i == 0, last = i + 1 == model->n_layers;
-        expect_moved(model->layers[i].name, first ? &embedding : last ? &head : &block, &got);
+    if (split->grid.tensor == 1)
+        embedding = block = head = (moved){0};
+    expect_layers(model, CS_AXES_TENSOR, &embedding, &block, &head);
+}
+
+/* Rows of keys and values of a place, R k, k being the features of a place's heads of both:
+ *   ring        C - 1 shifts of them forward; backward as many, and as many of their gradients
+ *   all-gather  all C R of them forward, and again backward, where their gradients are scattered
+ *   all-to-all  them and the queries, and the results, which are as large as these; backward the same */
+static void expect_context(const shape *s, const cs_model *model, uint32_t batch,
+                           const cs_split *split)
+{
+    const int64_t c = split->grid.context, rows = (int64_t)batch * s->tokens / c;
+    const int64_t keys = 2 * 2 * rows * s->kv_heads * s->head / split->grid.tensor;
+    const int64_t queries = 2 * rows * s->heads * s->head / split->grid.tensor;
+    const moved none = {0};
+    moved block = {0};
+    switch (split->context_method) {
+    case CS_CONTEXT_RING:
+        block.bytes[CS_EXCHANGE_SHIFT][0] = (c - 1) * keys;
+        block.bytes[CS_EXCHANGE_SHIFT][1] = 2 * (c - 1) * keys;
+        break;
+    case CS_CONTEXT_ALL_GATHER:
+        block.bytes[CS_EXCHANGE_ALL_GATHER][0] = c * keys;
+        block.bytes[CS_EXCHANGE_ALL_GATHER][1] = c * keys;
+        block.bytes[CS_EXCHANGE_REDUCE_SCATTER][1] = c * keys;
+        break;
+    case CS_CONTEXT_ALL_TO_ALL:
+        block.bytes[CS_EXCHANGE_ALL_TO_ALL][0] = 2 * queries + keys;
+        block.bytes[CS_EXCHANGE_ALL_TO_ALL][1] = 2 * queries + keys;
+        break;
     }
+    if (c == 1)
+        block = none;
+    expect_layers(model, CS_AXES_CONTEXT, &none, &block, &none);
 }
 
 /* Parameters that every place holds: norms, biases behind a sum, positions. */
@@ -317,10 +360,11 @@ static int64_t replicated(const shape *s)
     return norms + biases + (s->positions ? (int64_t)s->tokens * s->hidden : 0);
 }
 
-/* Over all places: each has its part of the weights and of the multiplications. */
+/* Over all places: each has its part of the weights and of the multiplications. Places with other tokens
+ * have the same weights. */
 static void expect_sums(const shape *s, const cs_net *net, const cs_split *split)
 {
-    const uint32_t places = cs_grid_places(&split->grid);
+    const uint32_t places = cs_grid_places(&split->grid), context = split->grid.context;
     int64_t parameters = 0, shared = 0;
     double macs = 0;
     cs_error error;
@@ -337,8 +381,10 @@ static void expect_sums(const shape *s, const cs_net *net, const cs_split *split
         cs_net_local_finish(&local);
     }
     const int64_t alike = replicated(s);
-    expect_int("parameters", cs_net_parameters(net) + (places - 1) * alike, parameters);
-    expect_int("shared", split->sequence_parallel ? places * alike : 0, shared);
+    expect_int("parameters", context * cs_net_parameters(net) + (places - context) * alike,
+               parameters);
+    expect_int("shared", split->sequence_parallel && split->grid.tensor > 1 ? places * alike : 0,
+               shared);
     expect_double("products", cs_net_macs(net), macs);
 }
 
@@ -361,7 +407,9 @@ static void expect_pieces(const cs_net *net, const cs_net_options *options, cons
         }
         for (uint32_t i = 0; i < layer->n_exchanges; i++)
             assert_true(layer->exchanges[i].gap <= layer->n_pieces);
-        assert_true(layer->n_pieces > 0);
+        assert_true(layer->n_exchanges == 0 || layer->n_pieces > 0);
+        if (layer->n_pieces == 0)
+            continue;
         assert_true(fabs((double)sum.forward - of->forward * 1e12) <= layer->n_pieces);
         assert_true(fabs((double)sum.backward_input - of->backward_input * 1e12) <=
                     layer->n_pieces);
@@ -374,7 +422,8 @@ static void expect_pieces(const cs_net *net, const cs_net_options *options, cons
     cs_net_chain_finish(&chain);
 }
 
-static void test_pairs(void **state)
+/* Splits of all kinds of axes and methods, of a transformer that they divide. */
+static void test_drawn(void **state)
 {
     (void)state;
     gsl_rng *random = cs_random_stream(1, "transformers");
@@ -384,14 +433,17 @@ static void test_pairs(void **state)
     for (int i = 0; i < DRAWN; i++) {
         cs_split split = cs_split_none();
         cs_net net;
-        split.grid.tensor = draw(random, 2, 8);
+        split.grid.tensor = draw(random, 1, 6);
+        split.grid.context = split.grid.tensor > 1 ? draw(random, 1, 4) : draw(random, 2, 4);
         split.sequence_parallel = i % 2;
-        const shape s = draw_shape(random, split.grid.tensor, 1);
+        split.context_method = (cs_context_method)draw(random, 0, 2);
+        const shape s = draw_shape(random, split.grid.tensor, split.grid.context);
         const uint32_t batch = draw(random, 1, 3);
         make_transformer(&s, &net);
         const cs_net_options options = options_of(&device, &split, batch);
         cs_model model = model_of(&net, &options);
-        expect_pairs(&s, &model, batch, split.sequence_parallel);
+        expect_pairs(&s, &model, batch, &split);
+        expect_context(&s, &model, batch, &split);
         expect_sums(&s, &net, &split);
         expect_pieces(&net, &options, &model);
         cs_model_finish(&model);
@@ -461,7 +513,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_undivided),
         cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_drawn),
         cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,34 @@ static void add_exchange(cutter *c, uint32_t p)
     }
 }
 
+/* Of causal attention over C R tokens, in 2 C chunks of R / 2 (split-context.c), the first step has a
+ * place's own chunks, with R^2 / 2 + R / 2 pairs, and each of the others R^2 / 2. Without a mask, or with a
+ * window, all steps are taken to be alike. */
+static double share_of_step(const cs_op *op, const cs_shape *out, uint32_t step)
+{
+    const cs_attention *a = &op->attention;
+    const double rows = out->dims[0], steps = a->steps;
+    if (!a->causal || a->window > 0 || a->kernel != CS_ATTENTION_FLASH)
+        return 1 / steps;
+    return (rows + (step == 0)) / (steps * rows + 1);
+}
+
+/* Each step is a piece, and what its shift goes on beside is the one in front of it. */
+static void add_steps(cutter *c, uint32_t p)
+{
+    const cs_op *op = &c->local->net.ops[p];
+    const cs_shape *out = &cs_net_tensor(&c->local->net, op->output)->shape;
+    const cs_piece_seconds all = c->seconds[p];
+    close_piece(c);
+    for (uint32_t step = 0; step < c->local->ops[p].steps; step++) {
+        const double share = share_of_step(op, out, step);
+        put_exchanges(c, p, step);
+        add_seconds(c, (cs_piece_seconds){share * all.forward, share * all.backward_input,
+                                          share * all.backward_weight});
+        close_piece(c);
+    }
+}
+
 static void add_operators(cutter *c)
 {
     uint32_t deferred_end = 0; /* operators before this one have left their gradients of weights */
@@ -94,7 +122,9 @@ static void add_operators(cutter *c)
             put_exchanges(c, p, 0);
             if (p < deferred_end)
                 own.backward_weight = 0;
-            if (c->local->net.ops[p].kind != CS_OP_VIEW)
+            if (c->local->ops[p].steps > 1)
+                add_steps(c, p);
+            else if (c->local->net.ops[p].kind != CS_OP_VIEW)
                 add_seconds(c, own);
         }
         if (p + 1 == deferred_end)
@@ -126,8 +156,8 @@ cs_status cs_net_pieces_find(const cs_net_local *local, const cs_net_options *ho
                              cs_net_layer *layer, cs_arena *arena, cs_error *error)
 {
     const uint32_t n = count_exchanges(local, *exchange, layer->end);
-    const size_t most =
-        2 * (size_t)(layer->end - layer->first) + n + 1; /* an operator closes two */
+    /* an operator closes three at most, and each exchange one */
+    const size_t most = 3 * (size_t)(layer->end - layer->first) + n + 1;
     cutter c = {local, how, seconds, layer, *exchange, false};
     sum_shared(local, layer);
     if (n == 0)

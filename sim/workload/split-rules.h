@@ -54,6 +54,8 @@ typedef struct cs_rule_answer {
     cs_division made;               /* its result as it comes */
     cs_division output; /* and as it is handed on, behind an exchange where they differ */
     bool shared; /* all places hold the same parameters, and compute a part of their gradients */
+    uint32_t shares; /* of attention: cs_attention.shares, 0: as they are */
+    bool ring;       /* and whether keys and values go around among as many places */
     uint32_t n_inner;
     cs_inner_exchange inner[CS_RULE_INNER_MAX];
 } cs_rule_answer;
@@ -67,6 +69,9 @@ typedef struct cs_rules {
 
 extern const cs_rules cs_rules_tensor_pairs; /* split-tensor.c */
 extern const cs_rules cs_rules_context;      /* split-context.c */
+
+/* The key of "parallel" that gives an axis its size. */
+const char *cs_split_key(const cs_split *split, cs_layout_axis axis);
 
 /* ---- what rules have in common ---- */
 

@@ -59,6 +59,10 @@ static bool passes_features(const cs_op *op)
     case CS_OP_VIEW:
     case CS_OP_ATTENTION:
         return true;
+    case CS_OP_RMS_NORM: /* head by head */
+        return op->groups > 1;
+    case CS_OP_HEAD_CONCAT:
+        return op->heads > 1;
     default:
         return false;
     }
@@ -183,16 +187,34 @@ static void rule_attention(const cs_rule_query *q, cs_rule_answer *answer)
 
 /* ---- normalisation ---- */
 
-/* Over all features of a token. */
+/* Over all features of a token, or head by head: then a place has some heads, and the same weights. */
 static void rule_norm(const cs_rule_query *q, cs_rule_answer *answer)
 {
-    cs_answer_alike(q, is_features(q, 0) ? outside(q, q->op->inputs[0]) : q->given[0], answer);
+    const bool gathers = is_features(q, 0) && !passes_features(q->op);
+    cs_answer_alike(q, gathers ? outside(q, q->op->inputs[0]) : q->given[0], answer);
     answer->shared = answer->made.part == CS_DIVIDED;
 }
 
-static void rule_softmax(const cs_rule_query *q, cs_rule_answer *answer)
+/* ---- heads side by side ---- */
+
+/* A part that all heads share is whole where the heads are divided, and each place has the gradient of
+ * its heads. */
+static void rule_head_concat(const cs_rule_query *q, cs_rule_answer *answer)
 {
-    rule_norm(q, answer);
+    const cs_net *net = q->net;
+    const uint32_t own = cs_net_tensor(net, q->op->inputs[0])->shape.dims[1];
+    const uint32_t other = cs_net_tensor(net, q->op->inputs[1])->shape.dims[1];
+    const bool is_shared = cs_net_tensor(net, q->op->output)->shape.dims[1] != own + other;
+    const bool features = is_features(q, 0) || is_features(q, 1);
+    if (features && q->op->heads == 1) {
+        cs_answer_alike(q, outside(q, q->op->inputs[0]), answer);
+        return;
+    }
+    cs_rule_follow(q, answer);
+    if (features && is_shared) {
+        answer->inputs[1] = (cs_division){0};
+        answer->partial[1] = true;
+    }
 }
 
 /* ---- additions ---- */
@@ -243,7 +265,8 @@ const cs_rules cs_rules_tensor_pairs = {{
     [CS_OP_ATTENTION] = rule_attention,
     [CS_OP_LAYER_NORM] = rule_norm,
     [CS_OP_RMS_NORM] = rule_norm,
-    [CS_OP_SOFTMAX] = rule_softmax,
+    [CS_OP_SOFTMAX] = rule_norm,
+    [CS_OP_HEAD_CONCAT] = rule_head_concat,
     [CS_OP_RELU] = cs_rule_follow,
     [CS_OP_GELU] = cs_rule_follow,
     [CS_OP_SILU] = cs_rule_follow,
