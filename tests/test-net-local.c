@@ -153,6 +153,7 @@ static void test_kept(void **state)
  * behind, a last matrix. */
 typedef struct shape {
     uint32_t layers, hidden, heads, kv_heads, head, inner, tokens, vocabulary;
+    uint32_t experts, top_k, expert_inner; /* 0 experts: a multilayer perceptron */
     bool fused, gated, bias, layer_norm, norm_behind, rotary, dropout, positions, tied;
 } shape;
 
@@ -194,6 +195,22 @@ static cs_tensor add_mlp(cs_net *net, const shape *s, cs_tensor x)
     return cs_net_linear(net, "out", y, &(cs_linear){.out = s->hidden, .bias = s->bias});
 }
 
+static cs_tensor add_mixture(cs_net *net, const shape *s, cs_tensor x)
+{
+    cs_grouped_linear linear = {s->expert_inner, s->experts, s->top_k, false};
+    const cs_tensor logits = cs_net_linear(net, "router", x, &(cs_linear){.out = s->experts});
+    const cs_tensor routing = cs_net_top_k(net, "top_k", logits, s->top_k);
+    const cs_tensor rows = cs_net_dispatch(net, "dispatch", x, routing, 0);
+    cs_tensor y = cs_net_grouped_linear(net, "in", rows, &linear);
+    if (s->gated)
+        y = cs_net_mul(net, "mul", cs_net_silu(net, "act", y),
+                       cs_net_grouped_linear(net, "up", rows, &linear));
+    else
+        y = cs_net_gelu(net, "act", y);
+    linear.out = s->hidden;
+    return cs_net_combine(net, "combine", cs_net_grouped_linear(net, "out", y, &linear), routing);
+}
+
 static cs_tensor add_branch(cs_net *net, const shape *s, const char *name, cs_tensor x,
                             cs_tensor (*branch)(cs_net *, const shape *, cs_tensor))
 {
@@ -218,7 +235,7 @@ static void make_transformer(const shape *s, cs_net *net)
     for (uint32_t i = 0; i < s->layers; i++) {
         cs_net_block(net, "block%u", i);
         x = add_branch(net, s, "attention", x, add_attention);
-        x = add_branch(net, s, "mlp", x, add_mlp);
+        x = add_branch(net, s, "mlp", x, s->experts > 0 ? add_mixture : add_mlp);
     }
     cs_net_block(net, "head");
     x = add_norm(net, s, "norm", x);
@@ -296,22 +313,22 @@ static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch,
                          const cs_split *split)
 {
     const int64_t rows = (int64_t)batch * s->tokens / split->grid.context;
-    const int64_t x = 2 * rows * s->hidden;
+    const int64_t x = 2 * rows * s->hidden, pairs = s->experts > 0 ? 1 : 2;
     moved embedding = {0}, block = {0}, head = {0};
     if (split->sequence_parallel) {
         embedding.bytes[CS_EXCHANGE_REDUCE_SCATTER][0] = x;
         embedding.bytes[CS_EXCHANGE_ALL_GATHER][1] = x;
-        block.bytes[CS_EXCHANGE_ALL_GATHER][0] = 2 * x;
-        block.bytes[CS_EXCHANGE_REDUCE_SCATTER][0] = 2 * x;
-        block.bytes[CS_EXCHANGE_ALL_GATHER][1] = 4 * x;
-        block.bytes[CS_EXCHANGE_REDUCE_SCATTER][1] = 2 * x;
+        block.bytes[CS_EXCHANGE_ALL_GATHER][0] = pairs * x;
+        block.bytes[CS_EXCHANGE_REDUCE_SCATTER][0] = pairs * x;
+        block.bytes[CS_EXCHANGE_ALL_GATHER][1] = 2 * pairs * x;
+        block.bytes[CS_EXCHANGE_REDUCE_SCATTER][1] = pairs * x;
         head.bytes[CS_EXCHANGE_ALL_GATHER][0] = x;
         head.bytes[CS_EXCHANGE_ALL_GATHER][1] = x;
         head.bytes[CS_EXCHANGE_REDUCE_SCATTER][1] = x;
     } else {
         embedding.bytes[CS_EXCHANGE_ALL_REDUCE][0] = x;
-        block.bytes[CS_EXCHANGE_ALL_REDUCE][0] = 2 * x;
-        block.bytes[CS_EXCHANGE_ALL_REDUCE][1] = 2 * x;
+        block.bytes[CS_EXCHANGE_ALL_REDUCE][0] = pairs * x;
+        block.bytes[CS_EXCHANGE_ALL_REDUCE][1] = pairs * x;
         head.bytes[CS_EXCHANGE_ALL_REDUCE][1] = x;
     }
     head.bytes[CS_EXCHANGE_ALL_REDUCE][0] = 3 * 4 * rows;
@@ -352,20 +369,53 @@ static void expect_context(const shape *s, const cs_model *model, uint32_t batch
     expect_layers(model, CS_AXES_CONTEXT, &none, &block, &none);
 }
 
-/* Parameters that every place holds: norms, biases behind a sum, positions. */
+/* A place routes its tokens, each to k experts. Twice in each pass the rows change places, so many more at
+ * the busiest as the imbalance says; with several places per expert they gather the rows and sum up, or
+ * backward sum up and gather, what they have together. */
+static void expect_experts(const shape *s, const cs_model *model, uint32_t batch,
+                           const cs_split *split)
+{
+    const cs_grid *grid = &split->grid;
+    const uint32_t routed = s->tokens / grid->context / grid->tensor * s->top_k;
+    const uint32_t busiest =
+        grid->expert > 1 ? (uint32_t)ceil(routed * split->expert_imbalance) : routed;
+    const int64_t rows = 2 * (int64_t)batch * busiest * s->hidden;
+    const moved none = {0};
+    moved between = {0}, within = {0};
+    for (int pass = 0; pass < 2 && s->experts > 0; pass++) {
+        if (grid->expert > 1)
+            between.bytes[CS_EXCHANGE_ALL_TO_ALL][pass] = 2 * rows;
+        if (grid->expert_tensor == 1)
+            continue;
+        within.bytes[CS_EXCHANGE_ALL_GATHER][pass] = grid->expert_tensor * rows;
+        within.bytes[CS_EXCHANGE_REDUCE_SCATTER][pass] = grid->expert_tensor * rows;
+    }
+    expect_layers(model, CS_AXES_EXPERT, &none, &between, &none);
+    expect_layers(model, CS_AXES_EXPERT_TENSOR, &none, &within, &none);
+}
+
+/* Parameters of all experts. */
+static int64_t of_experts(const shape *s)
+{
+    return (int64_t)s->layers * s->experts * s->hidden * s->expert_inner * (s->gated ? 3 : 2);
+}
+
+/* Parameters that every place holds: norms, biases behind a sum, positions, routers. */
 static int64_t replicated(const shape *s)
 {
     const int64_t norms = (2 * (int64_t)s->layers + 1) * s->hidden * (s->layer_norm ? 2 : 1);
-    const int64_t biases = s->bias ? 2 * (int64_t)s->layers * s->hidden : 0;
-    return norms + biases + (s->positions ? (int64_t)s->tokens * s->hidden : 0);
+    const int64_t biases = s->bias ? (s->experts > 0 ? 1 : 2) * (int64_t)s->layers * s->hidden : 0;
+    return norms + biases + (s->positions ? (int64_t)s->tokens * s->hidden : 0) +
+           (int64_t)s->layers * s->hidden * s->experts;
 }
 
 /* Over all places: each has its part of the weights and of the multiplications. Places with other tokens
  * have the same weights. */
 static void expect_sums(const shape *s, const cs_net *net, const cs_split *split)
 {
-    const uint32_t places = cs_grid_places(&split->grid), context = split->grid.context;
-    int64_t parameters = 0, shared = 0;
+    const cs_grid *grid = &split->grid;
+    const uint32_t places = cs_grid_places(grid), alike_places = grid->context * grid->data;
+    int64_t parameters = 0, shared = 0, experts = 0;
     double macs = 0;
     cs_error error;
     cs_error_init(&error);
@@ -378,14 +428,18 @@ static void expect_sums(const shape *s, const cs_net *net, const cs_split *split
         for (uint32_t p = 0; p < local.net.n_ops; p++)
             if (local.ops[p].weight_axes == CS_AXES_TENSOR)
                 shared += local.net.ops[p].weights + local.net.ops[p].biases;
+            else if (local.net.ops[p].kind == CS_OP_GROUPED_LINEAR)
+                experts += local.net.ops[p].weights;
         cs_net_local_finish(&local);
     }
-    const int64_t alike = replicated(s);
-    expect_int("parameters", context * cs_net_parameters(net) + (places - context) * alike,
-               parameters);
-    expect_int("shared", split->sequence_parallel && split->grid.tensor > 1 ? places * alike : 0,
-               shared);
-    expect_double("products", cs_net_macs(net), macs);
+    const int64_t alike = replicated(s), dense = cs_net_parameters(net) - of_experts(s);
+    expect_int("experts", places / (grid->expert * grid->expert_tensor) * of_experts(s), experts);
+    expect_int("parameters", alike_places * dense + (places - alike_places) * alike,
+               parameters - experts);
+    expect_int("shared", split->sequence_parallel && grid->tensor > 1 ? places * alike : 0, shared);
+    if (split->expert_imbalance > 1)
+        return; /* the busiest place has more than its part */
+    expect_double("products", grid->data * cs_net_macs(net), macs);
 }
 
 /* The pieces of a layer are all of its operators' work, to the picosecond that each piece is rounded. */
@@ -422,6 +476,32 @@ static void expect_pieces(const cs_net *net, const cs_net_options *options, cons
     cs_net_chain_finish(&chain);
 }
 
+static uint32_t draw_divisor(gsl_rng *random, uint32_t of)
+{
+    uint32_t divisor = draw(random, 1, of);
+    while (of % divisor != 0)
+        divisor--;
+    return divisor;
+}
+
+static cs_split draw_split(gsl_rng *random, bool experts)
+{
+    cs_split split = cs_split_none();
+    cs_grid *grid = &split.grid;
+    grid->tensor = draw(random, 1, 6);
+    grid->context = grid->tensor > 1 ? draw(random, 1, 4) : draw(random, 2, 4);
+    grid->data = draw(random, 1, 3);
+    split.sequence_parallel = experts || draw(random, 0, 1);
+    split.context_method = (cs_context_method)draw(random, 0, 2);
+    if (experts) {
+        const uint32_t places = cs_grid_places(grid);
+        grid->expert_tensor = draw_divisor(random, places);
+        grid->expert = draw_divisor(random, places / grid->expert_tensor);
+        split.expert_imbalance = draw(random, 0, 1) ? 1 : 1.3;
+    }
+    return split;
+}
+
 /* Splits of all kinds of axes and methods, of a transformer that they divide. */
 static void test_drawn(void **state)
 {
@@ -431,19 +511,21 @@ static void test_drawn(void **state)
     assert_non_null(random);
     load_device(&device);
     for (int i = 0; i < DRAWN; i++) {
-        cs_split split = cs_split_none();
+        const cs_split split = draw_split(random, i % 3 == 0);
         cs_net net;
-        split.grid.tensor = draw(random, 1, 6);
-        split.grid.context = split.grid.tensor > 1 ? draw(random, 1, 4) : draw(random, 2, 4);
-        split.sequence_parallel = i % 2;
-        split.context_method = (cs_context_method)draw(random, 0, 2);
-        const shape s = draw_shape(random, split.grid.tensor, split.grid.context);
+        shape s = draw_shape(random, split.grid.tensor, split.grid.context);
+        if (i % 3 == 0) {
+            s.experts = split.grid.expert * draw(random, 1, 3);
+            s.top_k = draw(random, 1, s.experts < 3 ? s.experts : 3);
+            s.expert_inner = split.grid.expert_tensor * draw(random, 2, 9);
+        }
         const uint32_t batch = draw(random, 1, 3);
         make_transformer(&s, &net);
         const cs_net_options options = options_of(&device, &split, batch);
         cs_model model = model_of(&net, &options);
         expect_pairs(&s, &model, batch, &split);
         expect_context(&s, &model, batch, &split);
+        expect_experts(&s, &model, batch, &split);
         expect_sums(&s, &net, &split);
         expect_pieces(&net, &options, &model);
         cs_model_finish(&model);
@@ -480,6 +562,40 @@ static const struct {
      {.grid.tensor = 3},
      "/parallel/tensor: must divide the 44 features of layers.0.mlp.gate_proj (got 3): 2 or 4 "
      "would"},
+    {"experts",
+     "mixtral",
+     "{\"layers\": 1, \"hidden\": 64, \"heads\": 4, \"kv_heads\": 4}",
+     {.grid = {.expert = 3, .data = 3}},
+     "/parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 3): 2 or 4 would"},
+    {"own tokens",
+     "mixtral",
+     "{\"layers\": 1, \"hidden\": 64, \"heads\": 4, \"kv_heads\": 4}",
+     {.grid = {.tensor = 2}},
+     "/parallel/sequence_parallel: must be true with \"tensor\" 2 and the experts of "
+     "layers.0.mlp.dispatch: a device routes its own tokens (got false)"},
+    {"context",
+     "gpt",
+     "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"sequence\": 14}",
+     {.grid = {.context = 4}},
+     "/parallel/context: must divide the 14 tokens of a sample (got 4): 2 or 7 would"},
+    {"chunks",
+     "gpt",
+     "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"sequence\": 60}",
+     {.grid = {.context = 4}},
+     "/parallel/context: must divide the 60 tokens of h.0.attn.attention into two equal chunks per "
+     "device (got 4): 3 or 5 would"},
+    {"no tokens",
+     "resnet50",
+     "{}",
+     {.grid = {.context = 2}},
+     "/parallel/context: must be 1 for a network that reads no tokens (got 2)"},
+    {"heads all to all",
+     "gpt",
+     "{\"layers\": 1, \"hidden\": 96, \"heads\": 6, \"sequence\": 60}",
+     {.grid = {.context = 4}, .context_method = CS_CONTEXT_ALL_TO_ALL},
+     "/parallel/context: must divide the 6 heads that a device has of h.0.attn.attention (got 4): "
+     "3 "
+     "or 6 would"},
     {"tokens",
      "gpt",
      "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"sequence\": 14}",
@@ -497,8 +613,12 @@ static void test_wrong(void **state)
         const cs_json_place root = {.file = "s.json"}, at = {.up = &root, .key = "parallel"};
         char expected[512];
         cs_split split = wrong[i].split;
-        split.grid = cs_grid_single();
-        split.grid.tensor = wrong[i].split.grid.tensor;
+        uint32_t *const sizes[] = {&split.grid.tensor,   &split.grid.space[0],
+                                   &split.grid.space[1], &split.grid.space[2],
+                                   &split.grid.context,  &split.grid.data,
+                                   &split.grid.expert,   &split.grid.expert_tensor};
+        for (size_t k = 0; k < ROWS(sizes); k++)
+            *sizes[k] += *sizes[k] == 0; /* left out: 1 */
         cs_error_init(&error);
         make_zoo(wrong[i].name, wrong[i].parameters, &net);
         snprintf(expected, sizeof(expected), "s.json: %s", wrong[i].message);

@@ -102,7 +102,7 @@ static uint32_t axis_size(const maker *m, cs_layout_axis axis)
 
 static cs_shape local_shape(const maker *m, const cs_tensor_layout *layout, const cs_shape *shape)
 {
-    return cs_layout_local(layout, shape, grid_of(m), m->place);
+    return cs_layout_local(layout, shape, m->split, m->place);
 }
 
 static void add_version(maker *m, cs_tensor of, const version *added)
@@ -164,7 +164,16 @@ typedef struct change {
     cs_tensor_layout from, to;
 } change;
 
-/* Bytes are counted before what adds up or turns around, and after what gathers. */
+/* Counted before what adds up, after what gathers, and of what moves rows at the side of the busiest
+ * place. */
+static int64_t elements_of(cs_exchange_kind kind, const cs_shape *before, const cs_shape *after)
+{
+    const int64_t from = cs_shape_elements(before), to = cs_shape_elements(after);
+    if (kind == CS_EXCHANGE_ALL_TO_ALL)
+        return from > to ? from : to;
+    return kind == CS_EXCHANGE_ALL_GATHER ? to : from;
+}
+
 static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layout_axis axis,
                       bool backward)
 {
@@ -172,7 +181,7 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
     const cs_division from = now->axes[axis];
     cs_exchange_kind kind;
     now->axes[axis] = c->to.axes[axis];
-    if (axis_size(m, axis) == 1 || !cs_division_exchange(from, c->to.axes[axis], &kind))
+    if (axis_size(m, axis) == 1 || !cs_division_exchange(axis, from, c->to.axes[axis], &kind))
         return;
     const cs_shape after = local_shape(m, now, &c->shape);
     push_exchange(m, (cs_op_exchange){.op = m->made->net.n_ops - 1,
@@ -180,8 +189,7 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
                                       .axes = (uint8_t)cs_layout_axes(axis),
                                       .backward = backward,
                                       .element = CS_ELEMENT_ACTIVATION,
-                                      .elements = cs_shape_elements(
-                                          kind == CS_EXCHANGE_ALL_GATHER ? &after : &before)});
+                                      .elements = elements_of(kind, &before, &after)});
 }
 
 static void push_forward(maker *m, const change *c)
@@ -191,13 +199,21 @@ static void push_forward(maker *m, const change *c)
         push_axis(m, c, &now, (cs_layout_axis)axis, false);
 }
 
+/* The gradient of a summand is that of the sum, of all rows where those are gathered. */
+static cs_division_kind of_partial(cs_layout_axis axis)
+{
+    return axis == CS_LAYOUT_EXPERT_TENSOR ? CS_GATHERED : CS_WHOLE;
+}
+
 /* The gradient that readers leave of what is in that layout. */
 static cs_tensor_layout gradient_of(const cs_tensor_layout *layout, uint32_t partial)
 {
     cs_tensor_layout gradient = *layout;
     for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
-        if (gradient.axes[axis].part != CS_DIVIDED)
-            gradient.axes[axis].part = partial & 1u << axis ? CS_PARTIAL : CS_WHOLE;
+        if (partial & 1u << axis)
+            gradient.axes[axis].part = CS_PARTIAL;
+        else if (gradient.axes[axis].part == CS_PARTIAL)
+            gradient.axes[axis].part = of_partial((cs_layout_axis)axis);
     return gradient;
 }
 
@@ -269,7 +285,10 @@ static const cs_rules *rules_of(const cs_split *split, cs_layout_axis axis)
     const uint32_t method = split->tensor_method;
     if (axis == CS_LAYOUT_TENSOR)
         return method < sizeof(tensor) / sizeof(tensor[0]) ? tensor[method] : NULL;
-    return axis == CS_LAYOUT_CONTEXT ? &cs_rules_context : NULL;
+    return axis == CS_LAYOUT_CONTEXT         ? &cs_rules_context
+           : axis == CS_LAYOUT_EXPERT        ? &cs_rules_expert
+           : axis == CS_LAYOUT_EXPERT_TENSOR ? &cs_rules_expert_tensor
+                                             : NULL;
 }
 
 static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op *d)
@@ -362,6 +381,7 @@ static void set_parameters(const maker *m, const divided_op *d, const cs_op *of,
         op->heads = local_heads(of->heads, in, whole_in);
         break;
     case CS_OP_GROUPED_LINEAR:
+        op->experts = of->experts / grid_of(m)->expert;
         op->weights = (int64_t)op->experts * in->dims[1] * features;
         op->biases = of->biases > 0 ? (int64_t)op->experts * features : 0;
         break;
@@ -434,6 +454,16 @@ static uint32_t lender_of(const maker *m, uint32_t p)
     return lender < p ? m->local_of[lender] + 1 : 0;
 }
 
+static cs_axes_name weight_axes(const maker *m, const divided_op *d, const cs_op *op)
+{
+    const cs_grid *grid = grid_of(m);
+    if (op->kind == CS_OP_GROUPED_LINEAR)
+        return grid->tensor * grid->expert * grid->expert_tensor > 1 ? CS_AXES_EXPERT_DATA
+                                                                     : CS_AXES_GRADIENT;
+    return d->shared_over_tensor && op->weights + op->biases > 0 ? CS_AXES_TENSOR
+                                                                 : CS_AXES_GRADIENT;
+}
+
 /* The operator itself, in the layouts that it reads and makes. */
 static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *biases_left)
 {
@@ -443,7 +473,7 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
     const cs_shape in = local_shape(m, &d->inputs[0], &whole);
     const cs_shape shape = local_shape(m, &d->made, &out->shape);
     cs_op op = *of;
-    cs_local_op info = {.origin = p, .weight_axes = CS_AXES_GRADIENT};
+    cs_local_op info = {.origin = p};
     for (uint32_t i = 0; i < of->n_inputs; i++) {
         op.inputs[i] = version_for(m, of->inputs[i], &d->inputs[i], d->partial[i], p);
         if (op.inputs[i] == CS_NO_TENSOR)
@@ -451,12 +481,11 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
     }
     set_parameters(m, d, of, &in, &shape, &op);
     set_attention(m, d, of, &op, &info);
-    if (has_part(m, &d->made, CS_PARTIAL)) {
+    if (has_part(m, &d->made, CS_PARTIAL) && of->kind != CS_OP_GROUPED_LINEAR) {
         *biases_left = op.biases;
         op.biases = 0;
     }
-    if (d->shared_over_tensor && op.weights + op.biases > 0)
-        info.weight_axes = CS_AXES_TENSOR;
+    info.weight_axes = (uint8_t)weight_axes(m, d, &op);
     m->local_of[p] = m->made->net.n_ops;
     op.lender = of->tied ? lender_of(m, p) : 0;
     const cs_tensor made = push_op(m, &op, &shape, out->element, &info);
@@ -532,6 +561,14 @@ static bool can_defer(const cs_net_local *made, const bool *exchanges, uint32_t 
     return weights;
 }
 
+/* Of Megatron's pairs: filters and channels are exchanged as ParaDL does, one thing after the other, and
+ * what was gathered is kept. */
+static bool is_of_pairs(const maker *m, const cs_op_exchange *exchange)
+{
+    return exchange->axes == CS_AXES_CONTEXT ||
+           (exchange->axes == CS_AXES_TENSOR && m->split->tensor_method == CS_TENSOR_PAIRS);
+}
+
 static bool is_sum(const cs_op_exchange *exchange)
 {
     return exchange->kind == CS_EXCHANGE_ALL_REDUCE || exchange->kind == CS_EXCHANGE_REDUCE_SCATTER;
@@ -545,8 +582,9 @@ static void defer_weights(maker *m, const bool *exchanges)
         cs_op_exchange *exchange = &made->exchanges[e];
         const cs_op *op = &made->net.ops[exchange->op];
         const uint32_t last = cs_net_tensor(&made->net, op->output)->last_reader;
-        if (!exchange->backward || !is_sum(exchange) || op->kind != CS_OP_EXCHANGE ||
-            last == CS_NO_TENSOR || !can_defer(made, exchanges, exchange->op, last))
+        if (!is_of_pairs(m, exchange) || !exchange->backward || !is_sum(exchange) ||
+            op->kind != CS_OP_EXCHANGE || last == CS_NO_TENSOR ||
+            !can_defer(made, exchanges, exchange->op, last))
             continue;
         made->ops[exchange->op].deferred = last;
         exchange->beside = true;
@@ -577,7 +615,8 @@ static void gather_again(maker *m, const bool *kept)
         cs_op_exchange again = made->exchanges[e];
         const cs_tensor_info *out = cs_net_tensor(&made->net, made->net.ops[again.op].output);
         cs_local_op *info = &made->ops[again.op];
-        if (again.backward || again.kind != CS_EXCHANGE_ALL_GATHER || !kept[out->storage])
+        if (!is_of_pairs(m, &again) || again.backward || again.kind != CS_EXCHANGE_ALL_GATHER ||
+            !kept[out->storage])
             continue;
         info->gathers_again = true;
         again.backward = true;

@@ -601,13 +601,16 @@ static bool fill_pieces(const cs_net_layer *from, cs_layer *to)
 static cs_status divide_layer(const cs_net_options *how, const cs_net_layer *from, cs_layer *to,
                               cs_arena *arena, cs_error *error)
 {
-    if (from->shared_parameters > 0) {
-        to->weight_parts = cs_arena_alloc(arena, 1, sizeof(*to->weight_parts));
-        if (!to->weight_parts)
-            return cs_error_no_memory(error);
-        to->weight_parts[to->n_weight_parts++] = (cs_weight_part){
-            CS_AXES_TENSOR, from->shared_parameters * cs_precision_bytes(how->precision)};
-    }
+    const cs_weight_part parts[] = {{CS_AXES_TENSOR, from->shared_parameters},
+                                    {CS_AXES_EXPERT_DATA, from->expert_parameters}};
+    const uint32_t n = sizeof(parts) / sizeof(parts[0]);
+    to->weight_parts = cs_arena_alloc(arena, n, sizeof(*to->weight_parts));
+    if (!to->weight_parts)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        if (parts[i].bytes > 0)
+            to->weight_parts[to->n_weight_parts++] = (cs_weight_part){
+                parts[i].axes, parts[i].bytes * cs_precision_bytes(how->precision)};
     if (from->n_pieces == 0)
         return CS_OK;
     to->pieces = cs_arena_alloc(arena, from->n_pieces, sizeof(*to->pieces));

@@ -66,6 +66,7 @@ typedef struct cs_net_layer {
     cs_piece_seconds *pieces;
     cs_exchange *exchanges;
     int64_t shared_parameters; /* whose gradients are summed over the tensor axis as well */
+    int64_t expert_parameters; /* and instead over the places with the same experts */
 } cs_net_layer;
 
 typedef struct cs_net_chain {

@@ -1,5 +1,7 @@
 #include "sim/workload/net-pieces.h"
 
+#include <string.h>
+
 typedef struct cutter {
     const cs_net_local *local;
     const cs_net_options *how;
@@ -29,22 +31,36 @@ static int64_t bytes_of(const cutter *c, const cs_op_exchange *exchange)
     return exchange->elements * width * c->how->batch_size;
 }
 
-/* The exchanges in front of a step of an operator, or behind it. */
+static void put_at(cutter *c, uint32_t at, const cs_op_exchange *exchange)
+{
+    cs_exchange *list = c->layer->exchanges;
+    memmove(&list[at + 1], &list[at], (c->layer->n_exchanges - at) * sizeof(*list));
+    c->layer->n_exchanges++;
+    list[at] = (cs_exchange){.kind = exchange->kind,
+                             .axes = exchange->axes,
+                             .backward = exchange->backward,
+                             .beside = exchange->beside,
+                             .gap = c->layer->n_pieces,
+                             .bytes = bytes_of(c, exchange)};
+}
+
+/* The exchanges in front of a step of an operator, or behind it. Of those in one gap, backward passes
+ * those of the last operator first. */
 static void put_exchanges(cutter *c, uint32_t op, uint32_t step)
 {
     const cs_net_local *local = c->local;
+    uint32_t first = UINT32_MAX; /* of the gap */
     for (; c->exchange < local->n_exchanges; c->exchange++) {
         const cs_op_exchange *exchange = &local->exchanges[c->exchange];
         if (exchange->op != op || exchange->step != step)
             return;
         close_piece(c);
-        c->layer->exchanges[c->layer->n_exchanges++] =
-            (cs_exchange){.kind = exchange->kind,
-                          .axes = exchange->axes,
-                          .backward = exchange->backward,
-                          .beside = exchange->beside,
-                          .gap = c->layer->n_pieces,
-                          .bytes = bytes_of(c, exchange)};
+        if (first == UINT32_MAX) {
+            first = c->layer->n_exchanges;
+            while (first > 0 && c->layer->exchanges[first - 1].gap == c->layer->n_pieces)
+                first--;
+        }
+        put_at(c, exchange->backward ? first++ : c->layer->n_exchanges, exchange);
     }
 }
 
@@ -143,12 +159,16 @@ static uint32_t count_exchanges(const cs_net_local *local, uint32_t first, uint3
     return n;
 }
 
-static void sum_shared(const cs_net_local *local, cs_net_layer *layer)
+static void sum_parameters(const cs_net_local *local, cs_net_layer *layer)
 {
-    for (uint32_t p = layer->first; p < layer->end; p++)
+    for (uint32_t p = layer->first; p < layer->end; p++) {
+        const cs_op *op = &local->net.ops[p];
+        const int64_t parameters = (op->tied ? 0 : op->weights) + op->biases;
         if (local->ops[p].weight_axes == CS_AXES_TENSOR)
-            layer->shared_parameters +=
-                (local->net.ops[p].tied ? 0 : local->net.ops[p].weights) + local->net.ops[p].biases;
+            layer->shared_parameters += parameters;
+        if (local->ops[p].weight_axes == CS_AXES_EXPERT_DATA)
+            layer->expert_parameters += parameters;
+    }
 }
 
 cs_status cs_net_pieces_find(const cs_net_local *local, const cs_net_options *how,
@@ -159,7 +179,7 @@ cs_status cs_net_pieces_find(const cs_net_local *local, const cs_net_options *ho
     /* an operator closes three at most, and each exchange one */
     const size_t most = 3 * (size_t)(layer->end - layer->first) + n + 1;
     cutter c = {local, how, seconds, layer, *exchange, false};
-    sum_shared(local, layer);
+    sum_parameters(local, layer);
     if (n == 0)
         return CS_OK;
     layer->exchanges = cs_arena_alloc(arena, n, sizeof(*layer->exchanges));

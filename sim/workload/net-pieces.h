@@ -11,7 +11,7 @@
 #include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
 
-/* Fills the pieces and exchanges of a layer, and its shared parameters; without an exchange there are no
+/* Fills the pieces and exchanges of a layer, and its shared and expert parameters; without an exchange there are no
  * pieces. `seconds` are those of the local operators. *exchange is the first exchange of the network
  * that belongs to the layer; it becomes that of the next. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_net_pieces_find(const cs_net_local *local, const cs_net_options *how,

@@ -57,6 +57,10 @@ const char *cs_split_key(const cs_split *split, cs_layout_axis axis)
     switch (axis) {
     case CS_LAYOUT_CONTEXT:
         return "context";
+    case CS_LAYOUT_EXPERT:
+        return "expert";
+    case CS_LAYOUT_EXPERT_TENSOR:
+        return "expert_tensor";
     case CS_LAYOUT_TENSOR:
         return split->tensor_method == CS_TENSOR_FILTER    ? "filter"
                : split->tensor_method == CS_TENSOR_CHANNEL ? "channel"

@@ -80,16 +80,17 @@ static bool adds_parts(const cs_rule_query *q, const cs_op *op)
     return parts;
 }
 
-static bool feeds_pairs(const cs_rule_query *q, cs_tensor tensor)
+bool cs_feeds_pairs(const cs_rule_query *q, cs_tensor tensor)
 {
     const uint32_t *at = &q->links->first_reader[tensor];
     bool feeds = at[0] < at[1];
     for (uint32_t r = at[0]; feeds && r < at[1]; r++) {
         const cs_op *reader = &q->net->ops[q->links->readers[r]];
-        if (reader->kind == CS_OP_LINEAR || reader->kind == CS_OP_CROSS_ENTROPY)
+        if (reader->kind == CS_OP_LINEAR || reader->kind == CS_OP_GROUPED_LINEAR ||
+            reader->kind == CS_OP_CROSS_ENTROPY)
             continue;
         feeds =
-            (passes_features(reader) || adds_parts(q, reader)) && feeds_pairs(q, reader->output);
+            (passes_features(reader) || adds_parts(q, reader)) && cs_feeds_pairs(q, reader->output);
     }
     return feeds;
 }
@@ -150,7 +151,7 @@ static void rule_linear(const cs_rule_query *q, cs_rule_answer *answer)
 {
     if (is_features(q, 0))
         second_of_pair(q, answer);
-    else if (feeds_pairs(q, q->op->output))
+    else if (cs_feeds_pairs(q, q->op->output))
         first_of_pair(q, answer);
     else
         cs_rule_follow(q, answer);
@@ -226,6 +227,20 @@ static void rule_add(const cs_rule_query *q, cs_rule_answer *answer)
     answer->shared = is_tokens(q, 0);
 }
 
+/* ---- mixtures of experts ---- */
+
+/* Each place routes its own tokens: the experts' axes cross this one. */
+static void rule_dispatch(const cs_rule_query *q, cs_rule_answer *answer)
+{
+    if (!is_tokens(q, 0))
+        cs_split_refuse(
+            q->report, "sequence_parallel",
+            "must be true with \"tensor\" %u and the experts of %s: a device routes its own "
+            "tokens (got false)",
+            q->size, q->op->name);
+    cs_rule_follow(q, answer);
+}
+
 /* ---- embedding and losses ---- */
 
 static void rule_embedding(const cs_rule_query *q, cs_rule_answer *answer)
@@ -277,6 +292,10 @@ const cs_rules cs_rules_tensor_pairs = {{
     [CS_OP_DROPOUT] = cs_rule_follow,
     [CS_OP_COPY] = cs_rule_follow,
     [CS_OP_VIEW] = cs_rule_view,
+    [CS_OP_TOP_K] = cs_rule_follow,
+    [CS_OP_DISPATCH] = rule_dispatch,
+    [CS_OP_GROUPED_LINEAR] = cs_rule_follow,
+    [CS_OP_COMBINE] = cs_rule_follow,
     [CS_OP_EMBEDDING] = rule_embedding,
     [CS_OP_CROSS_ENTROPY] = rule_cross_entropy,
     [CS_OP_SQUARED_ERROR] = rule_squared_error,
