@@ -60,7 +60,8 @@
     X(GROUPED_LINEAR, "grouped_linear", "linear")                                                  \
     X(COMBINE, "combine", "embedding")                                                             \
     X(CAUSAL_CONV, "causal_conv", "elementwise")                                                   \
-    X(SCAN, "scan", "attention")
+    X(SCAN, "scan", "attention")                                                                   \
+    X(EXCHANGE, "exchange", "elementwise") /* of a local network: net-local.h */
 
 typedef enum cs_op_kind {
 #define CS_OP_ENUM(name, text, group) CS_OP_##name,
