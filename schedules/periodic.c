@@ -586,6 +586,7 @@ const cs_schedule cs_schedule_periodic = {
     .fields = fields,
     .params_size = sizeof(periodic_params),
     .layout = CS_LAYOUT_PLANNED,
+    .no_grid = "runs plans whose stages have one device each; use \"1f1b\"",
     .asynchronous = true,
     .micro_batches = micro_batches,
     .check = check,
