@@ -1,5 +1,6 @@
 /* Exchanges in whole graphs: effects on memory, purposes, folded graphs and families of groups, run
  * by the engine and by the reference engine. */
+#include "sim/analysis/analysis.h"
 #include "sim/graph/builder.h"
 #include "sim/lower/lower.h"
 #include "tests/expect.h"
@@ -290,12 +291,324 @@ static void test_many_effects(void **state)
     cs_platform_finish(&platform);
 }
 
+/* ---- folded graphs ---- */
+
+/* `tensor` x `data` places on each of `stages` pipeline ranks. Place i of stage p is device
+ * p * places + i or, with the pipeline innermost, i * stages + p. */
+typedef struct mesh {
+    uint32_t tensor, data, stages, micro_batches;
+    bool inner_pipeline;
+} mesh;
+
+static uint32_t places_of(const mesh *m)
+{
+    return m->tensor * m->data;
+}
+
+static uint32_t device_at(const mesh *m, uint32_t stage, uint32_t place)
+{
+    return m->inner_pipeline ? place * m->stages + stage : stage * places_of(m) + place;
+}
+
+typedef struct mesh_graph {
+    const mesh *of;
+    cs_builder *builder;
+    bool folded;
+    uint32_t forward[4][16], backward[4][16], update[4][16]; /* classes per stage and place */
+    uint32_t tensor[4][16], data[4][16];                     /* of exchanges, per group */
+    uint32_t last[4][16]; /* the task that the next one of the place waits for */
+} mesh_graph;
+
+static bool is_there(const mesh_graph *g, uint32_t place)
+{
+    return !g->folded || place == 0;
+}
+
+/* Groups of all stages, and the classes of their exchanges: over `size` places, `stride` apart. */
+static void add_exchanges(mesh_graph *g, uint32_t size, uint32_t stride, cs_purpose purpose,
+                          uint32_t out[4][16])
+{
+    static const cs_effect effects[] = {{11, 0, CS_MEMORY_BUFFERS, false},
+                                        {-11, 0, CS_MEMORY_BUFFERS, true}};
+    for (uint32_t p = 0; p < g->of->stages && size > 1; p++)
+        for (uint32_t first = 0; first < places_of(g->of); first++) {
+            uint32_t devices[16];
+            if (first / stride % size != 0)
+                continue;
+            for (uint32_t i = 0; i < size; i++)
+                devices[i] = device_at(g->of, p, first + i * stride);
+            const cs_exchange_class exchange = {.kind = CS_ALL_REDUCE,
+                                                .purpose = purpose,
+                                                .stage = p,
+                                                .group =
+                                                    cs_builder_group(g->builder, devices, size),
+                                                .bytes = 1000 * (p + 1),
+                                                .effects = effects,
+                                                .n_effects = ROWS(effects)};
+            cs_builder_family(g->builder, exchange.group, 2 * p + (stride > 1));
+            out[p][first] = cs_builder_exchange(g->builder, &exchange);
+        }
+}
+
+static void add_classes(mesh_graph *g)
+{
+    for (uint32_t p = 0; p < g->of->stages; p++)
+        for (uint32_t i = 0; i < places_of(g->of); i++) {
+            const uint32_t d = device_at(g->of, p, i);
+            if (!is_there(g, i))
+                continue;
+            cs_builder_resident(g->builder, d, CS_MEMORY_WEIGHTS, 100 + p);
+            g->forward[p][i] = cs_builder_compute(g->builder, CS_FORWARD, p, d, CS_NONE, 7 + p);
+            cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, d, 20 + p, false);
+            g->backward[p][i] = cs_builder_compute(g->builder, CS_BACKWARD, p, d, CS_NONE, 15 + p);
+            cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, d, -20 - (int64_t)p, true);
+            g->update[p][i] = cs_builder_compute(g->builder, CS_UPDATE, p, d, CS_NONE, 3);
+        }
+}
+
+/* One more task for each place, after what is last there. */
+static void add_tasks(mesh_graph *g, uint32_t stage, uint32_t classes[4][16], uint32_t item)
+{
+    for (uint32_t i = 0; i < places_of(g->of); i++) {
+        if (!is_there(g, i))
+            continue;
+        const uint32_t task = cs_builder_task(g->builder, classes[stage][i], item);
+        cs_builder_edge(g->builder, g->last[stage][i], task);
+        g->last[stage][i] = task;
+    }
+}
+
+static void add_members(mesh_graph *g, uint32_t stage, uint32_t size, uint32_t stride,
+                        uint32_t exchanges[4][16], uint32_t item)
+{
+    for (uint32_t first = 0; first < places_of(g->of) && size > 1; first++) {
+        if (first / stride % size != 0 || (g->folded && first > 0))
+            continue;
+        const uint32_t member = cs_builder_members(g->builder, exchanges[stage][first], item);
+        for (uint32_t i = 0; i < (g->folded ? 1 : size); i++) {
+            cs_builder_edge(g->builder, g->last[stage][first + i * stride], member + i);
+            g->last[stage][first + i * stride] = member + i;
+        }
+    }
+}
+
+static void hand_on(mesh_graph *g, uint32_t from, uint32_t to, uint32_t item)
+{
+    for (uint32_t i = 0; i < places_of(g->of); i++) {
+        if (!is_there(g, i))
+            continue;
+        const uint32_t cls = cs_builder_transfer(g->builder, from, device_at(g->of, from, i),
+                                                 device_at(g->of, to, i), 500, false);
+        const uint32_t task = cs_builder_task(g->builder, cls, item);
+        cs_builder_edge(g->builder, g->last[from][i], task);
+        g->last[to][i] = task;
+    }
+}
+
+/* All micro-batches forward, all backward, then gradients are summed and weights updated. */
+static void add_pipeline(mesh_graph *g)
+{
+    const mesh *of = g->of;
+    memset(g->last, 0xff, sizeof(g->last));
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t m = 0; m < of->micro_batches; m++)
+            for (uint32_t k = 0; k < of->stages; k++) {
+                const uint32_t p = pass == 0 ? k : of->stages - 1 - k;
+                add_tasks(g, p, pass == 0 ? g->forward : g->backward, m);
+                add_members(g, p, of->tensor, 1, g->tensor, m);
+                if (k + 1 < of->stages)
+                    hand_on(g, p, pass == 0 ? p + 1 : p - 1, m);
+            }
+    for (uint32_t p = 0; p < of->stages; p++) {
+        add_members(g, p, of->data, of->tensor, g->data, 0);
+        add_tasks(g, p, g->update, 0);
+    }
+}
+
+/* Place 0 of each stage stands for all of it, or nobody for others. */
+static cs_builder *mesh_builder(const mesh *of, bool folded)
+{
+    static mesh_graph g;
+    uint32_t stands_for[64];
+    const uint32_t n = of->stages * places_of(of);
+    g = (mesh_graph){.of = of,
+                     .builder = cs_builder_create(n, of->stages, of->micro_batches, 1),
+                     .folded = folded};
+    for (uint32_t p = 0; p < of->stages; p++)
+        for (uint32_t i = 0; i < places_of(of); i++)
+            stands_for[device_at(of, p, i)] = device_at(of, p, 0);
+    if (folded)
+        cs_builder_fold(g.builder, stands_for);
+    add_classes(&g);
+    add_exchanges(&g, of->tensor, 1, CS_PURPOSE_TENSOR, g.tensor);
+    add_exchanges(&g, of->data, of->tensor, CS_PURPOSE_GRADIENTS, g.data);
+    add_pipeline(&g);
+    return g.builder;
+}
+
+static void expect_equal(const char *name, const outcome *all, const outcome *folded)
+{
+    cs_analysis a, b;
+    cs_error error;
+    const uint32_t n = all->trace.n_devices;
+    cs_error_init(&error);
+    expect_int(name, all->trace.makespan, folded->trace.makespan);
+    expect_int(name, n, folded->trace.n_devices);
+    for (uint32_t d = 0; d < n; d++) {
+        const cs_device_record *x = &all->trace.devices[d], *y = &folded->trace.devices[d];
+        expect_int(name, x->peak, y->peak);
+        expect_int(name, x->peak_time, y->peak_time);
+        for (uint32_t c = 0; c < CS_N_CATEGORIES; c++) {
+            expect_int(name, x->at_peak[c], y->at_peak[c]);
+            expect_int(name, x->category_peak[c], y->category_peak[c]);
+        }
+    }
+    check(name, cs_analyse(&all->graph, &all->trace, 5, &a, &error), &error);
+    check(name, cs_analyse(&folded->graph, &folded->trace, 5, &b, &error), &error);
+    expect_double(name, a.bubble_fraction, b.bubble_fraction);
+    expect_double(name, a.throughput, b.throughput);
+    for (uint32_t d = 0; d < n; d++) {
+        const cs_time_use *x = &a.devices[d], *y = &b.devices[d];
+        expect_int(name, x->compute[CS_FORWARD], y->compute[CS_FORWARD]);
+        expect_int(name, x->communication, y->communication);
+        expect_int(name, x->dependency, y->dependency);
+        expect_int(name, x->flush, y->flush);
+        expect_int(name, x->collectives, y->collectives);
+    }
+    cs_analysis_finish(&a);
+    cs_analysis_finish(&b);
+}
+
+/* All that is said of any device of a mesh is the same whether all are simulated or one place of each
+ * stage: bit by bit, where messages take their time alone. */
+static void test_folded(void **state)
+{
+    (void)state;
+    static const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    for (uint32_t i = 0; i < 3 * 3 * 3 * 2; i++) {
+        const mesh m = {.tensor = 1 + i % 3,
+                        .data = 1 + i / 3 % 3,
+                        .stages = 1 + i / 9 % 3,
+                        .micro_batches = 3,
+                        .inner_pipeline = i / 27};
+        char name[64];
+        snprintf(name, sizeof(name), "mesh %" PRIu32, i);
+        cs_platform platform = make_platform(SWITCH, m.stages * places_of(&m));
+        platform.sharing = CS_SHARING_NONE;
+        outcome all = run(name, mesh_builder(&m, false), &platform, &options);
+        outcome folded = run(name, mesh_builder(&m, true), &platform, &options);
+        expect_equal(name, &all, &folded);
+        finish(&all);
+        finish(&folded);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* Two stages of two places, 0 and 1, 2 and 3; 0 stands for 1, and 2 for 3. */
+#define BREAK(name, change)                                                                        \
+    static void break_##name(cs_graph *graph)                                                      \
+    {                                                                                              \
+        change;                                                                                    \
+    }
+BREAK(nothing, (void)graph)
+BREAK(chain, graph->stands_for[0] = 2)
+BREAK(unknown, graph->stands_for[1] = 4)
+BREAK(resident, graph->residents[0].device = 1)
+BREAK(compute, graph->classes[0].device = 3)
+BREAK(unequal, graph->stands_for[3] = 0)
+BREAK(all_members, graph->stands_for[1] = 1; graph->stands_for[3] = 3)
+
+static const struct {
+    const char *name;
+    void (*break_it)(cs_graph *graph);
+    const char *message; /* "" where nothing is wrong */
+} unfoldable[] = {
+    {"nothing", break_nothing, ""},
+    {"a chain", break_chain,
+     "device 1: device 0 is simulated in its place, which is not simulated itself"},
+    {"an unknown device", break_unknown,
+     "device 1: device 4 is simulated in its place, which is not simulated itself"},
+    {"memory of nobody", break_resident,
+     "resident bytes 0 is on device 1, for which device 0 stands"},
+    {"work of nobody", break_compute, "task class 0 is on device 3, for which device 2 stands"},
+    {"unequal ends", break_unequal,
+     "task class 8: device 0, which stands for 3, sends to device 2, which stands for 1"},
+    {"one member of two", break_all_members,
+     "task 2: the members of a collective must be alike and follow each other in order of rank"},
+};
+
+static void test_not_foldable(void **state)
+{
+    (void)state;
+    static const mesh m = {.tensor = 2, .data = 1, .stages = 2, .micro_batches = 1};
+    for (size_t i = 0; i < ROWS(unfoldable); i++) {
+        cs_error error;
+        cs_graph graph = {0};
+        cs_builder *builder = mesh_builder(&m, true);
+        cs_error_init(&error);
+        check("build", cs_builder_finish(builder, &graph, &error), &error);
+        cs_builder_destroy(builder);
+        unfoldable[i].break_it(&graph);
+        const char *message = unfoldable[i].message;
+        const cs_status status = cs_graph_check(&graph, &error);
+        expect_error(unfoldable[i].name, *message ? CS_INVALID : CS_OK, message, status, &error);
+        cs_graph_finish(&graph);
+    }
+}
+
+/* Flows need all devices, and a device stands only for such as are like it. */
+static void test_fold_on_platform(void **state)
+{
+    (void)state;
+    static const mesh m = {.tensor = 2, .data = 1, .stages = 2, .micro_batches = 1};
+    static const struct {
+        uint32_t fidelity;
+        double speed;
+        int64_t capacity;
+        const char *message;
+    } rows[] = {
+        {CS_FIDELITY_ANALYTIC, 1, INT64_MAX, ""},
+        {CS_FIDELITY_AUTO, 1, INT64_MAX, ""},
+        {CS_FIDELITY_FLOW, 1, INT64_MAX,
+         "the fidelity flow needs all devices of the platform in the graph, not one in place of "
+         "several: use analytic or alpha_beta"},
+        {CS_FIDELITY_ANALYTIC, 2, INT64_MAX,
+         "device 2 cannot stand for device 3, which has another speed or memory"},
+        {CS_FIDELITY_ANALYTIC, 1, 1000,
+         "device 2 cannot stand for device 3, which has another speed or memory"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const cs_lower_options options = {
+            .algorithm = 1, .chunks = 1, .fidelity = rows[i].fidelity, .most_flows = 1000};
+        cs_platform platform = make_platform(SWITCH, 4);
+        cs_error error;
+        cs_graph graph = {0}, lowered = {0};
+        cs_lower_report report;
+        cs_builder *builder = mesh_builder(&m, true);
+        platform.devices[3].speed = rows[i].speed;
+        platform.devices[3].capacity = rows[i].capacity;
+        cs_error_init(&error);
+        check("build", cs_builder_finish(builder, &graph, &error), &error);
+        cs_builder_destroy(builder);
+        const char *message = rows[i].message;
+        const cs_status status =
+            cs_lower_with(&graph, &platform, &options, &lowered, &report, &error);
+        expect_error("fold", *message ? CS_INVALID : CS_OK, message, status, &error);
+        if (status == CS_OK)
+            expect_int("fidelity", CS_FIDELITY_ANALYTIC, report.fidelity);
+        cs_graph_finish(&graph);
+        cs_graph_finish(&lowered);
+        cs_platform_finish(&platform);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_effects),
-        cmocka_unit_test(test_purposes),
-        cmocka_unit_test(test_many_effects),
+        cmocka_unit_test(test_effects),      cmocka_unit_test(test_purposes),
+        cmocka_unit_test(test_many_effects), cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_not_foldable), cmocka_unit_test(test_fold_on_platform),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ enum { MOST_ROWS = 96 };
 static uint32_t owner(uint32_t rows, uint32_t parts, uint32_t row)
 {
     for (uint32_t i = 0; i < parts; i++) {
-        const cs_rows own = cs_rows_of(rows, parts, i);
+        const cs_row_range own = cs_rows_of(rows, parts, i);
         if (row >= own.first && row < own.end)
             return i;
     }

@@ -43,6 +43,12 @@ static const char twice_the_reach[] =
     "\"F0 F1 F2 B0 F3 B1 F4 B2 W0 B3 W1 B4 W2 W3 W4\", "
     "\"F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 W0 W1 W2 W3 W4\"]}";
 
+/* Three stages, four micro-batches: 2(3 - s) - 1 forwards, or all, before the first backward. */
+static const char eager_order[] = "{\"kind\": \"custom\", \"micro_batches\": 4, \"device_tasks\": ["
+                                  "\"F0 F1 F2 F3 B0 B1 B2 B3\", "
+                                  "\"F0 F1 F2 B0 F3 B1 B2 B3\", "
+                                  "\"F0 B0 F1 B1 F2 B2 F3 B3\"]}";
+
 static const struct {
     const char *name, *written, *schedule;
     uint32_t layers, devices;
@@ -52,6 +58,8 @@ static const struct {
     {"one group", one_group, "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 3}", 6, 2},
     {"two groups", two_groups, "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 5}", 6, 2},
     {"zb_h1", zero_bubble, "{\"kind\": \"zb_h1\", \"micro_batches\": 4}", 3, 3},
+    {"eager 1f1b", eager_order,
+     "{\"kind\": \"1f1b\", \"micro_batches\": 4, \"warm_up\": \"eager\"}", 3, 3},
     {"zb_h2", twice_the_reach, "{\"kind\": \"zb_h2\", \"micro_batches\": 5}", 3, 3},
 };
 
@@ -176,6 +184,42 @@ static void test_zero_bubble_forms(void **state)
     }
 }
 
+/* 1f1b with f = 1 s, b = 2 s, latency c: up to 2c = f + b the eager warm-up hides every message but those
+ * of one way down and one back, which the shortest does not; beyond it the form does not apply. */
+static void check_eager(uint32_t P, uint32_t M, uint32_t half_seconds)
+{
+    char schedule[128], row[96], network[128];
+    snprintf(schedule, sizeof(schedule),
+             "{\"kind\": \"1f1b\", \"micro_batches\": %u, \"warm_up\": \"eager\"}", M);
+    snprintf(network, sizeof(network),
+             "\"topology\": \"ring\", \"bandwidth\": \"1 TB/s\", \"latency\": \"%u ms\"",
+             500 * half_seconds);
+    snprintf(row, sizeof(row), "P %u, M %u, c %u/2 s", P, M, half_seconds);
+    const cs_time expected =
+        CS_PS_PER_SEC * 3 * (M + P - 1) + CS_PS_PER_SEC * half_seconds * (P - 1);
+    const bool holds = half_seconds <= 3;
+    scenario_run run;
+    uniform_run_expect(&run, &(uniform_text){P, P, 1, schedule,
+                                             "\"forward\": \"1 s\", \"backward\": \"2 s\", "
+                                             "\"weights\": \"1 GB\", \"activation\": \"0 B\"",
+                                             network});
+    if (holds)
+        expect_int(row, expected, run.simulation.trace.makespan);
+    else if (run.simulation.trace.makespan < expected)
+        fail_msg("%s: below the time of one way down and back", row);
+    expect_int(row, P + (holds ? 1 : 0), uniform_run_check_forms(row, &run));
+    scenario_run_finish(&run);
+}
+
+static void test_eager(void **state)
+{
+    (void)state;
+    for (uint32_t P = 2; P <= 6; P++)
+        for (uint32_t M = 1; M <= 14; M++)
+            for (uint32_t half_seconds = 0; half_seconds <= 5; half_seconds++)
+                check_eager(P, M, half_seconds);
+}
+
 /* With equal times the bubble is (P - 1) f against 3 (P - 1) f of 1F1B. */
 static void test_third_of_1f1b(void **state)
 {
@@ -201,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_interleaved_forms),
         cmocka_unit_test(test_zero_bubble_forms),
+        cmocka_unit_test(test_eager),
         cmocka_unit_test(test_third_of_1f1b),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -417,6 +417,27 @@ static void test_next_tokens(void **state)
     }
 }
 
+/* Work that a model counts as its own, 6 flop a multiply-accumulate: 30 each for the 8 routed rows in
+ * each of two products, 18 per token in the router; padding to a capacity of 1.25 (12 rows) is none,
+ * and what does not fit into one of 0.5 (6 rows) is not done. */
+static void test_work(void **state)
+{
+    (void)state;
+    static const double capacities[] = {0, 1.25, 0.5}, rows[] = {8, 8, 6};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_net net;
+        cs_model model;
+        cs_accelerator none;
+        cs_accelerator_none(&none);
+        const cs_net_options how = {.batch_size = 1, .device = &none, .source = "test"};
+        build_mixture(&net, capacities[i]);
+        assert_int_equal(cs_net_model(&net, &how, &model, &error), CS_OK);
+        expect_double("flop", 6 * (2 * 30 * rows[i] + 4 * 18), model.work.flop_per_sample);
+        cs_model_finish(&model);
+        cs_net_finish(&net);
+    }
+}
+
 /* ---- keys of measured times ---- */
 
 static void test_keys(void **state)
@@ -450,7 +471,7 @@ int main(void)
         cmocka_unit_test(test_attention),  cmocka_unit_test(test_head_concat),
         cmocka_unit_test(test_head_norm),  cmocka_unit_test(test_decoder_kept),
         cmocka_unit_test(test_active),     cmocka_unit_test(test_next_tokens),
-        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_work),       cmocka_unit_test(test_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

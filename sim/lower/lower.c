@@ -152,6 +152,8 @@ static bool has_collectives(const cs_graph *graph)
 static void copy_frame(lowering *l)
 {
     const cs_graph *from = l->from;
+    if (from->stands_for)
+        cs_builder_fold(l->to, from->stands_for);
     for (uint32_t i = 0; i < from->n_devices; i++)
         cs_builder_queue(l->to, i, from->queues[i]);
     for (uint32_t i = 0; i < from->n_residents; i++)
@@ -167,7 +169,10 @@ static void copy_frame(lowering *l)
     for (uint32_t i = 0; i < from->n_registers; i++)
         cs_builder_register(l->to);
     for (uint32_t i = 0; i < from->n_groups; i++)
-        cs_builder_group(l->to, from->group_devices + from->groups[i].first, from->groups[i].n);
+        cs_builder_family(
+            l->to,
+            cs_builder_group(l->to, from->group_devices + from->groups[i].first, from->groups[i].n),
+            from->groups[i].family);
     for (uint32_t i = 0; i < from->n_classes; i++) {
         const cs_class *cls = &from->classes[i];
         cs_builder_class(l->to, cls);
@@ -451,18 +456,18 @@ static uint32_t delay_class(lowering *l, const cs_way *way)
                                                .origin = of->kind,
                                                .purpose = of->purpose,
                                                .stage = of->stage,
-                                               .device = way->devices[0],
-                                               .peer = way->devices[0],
+                                               .device = of->device,
+                                               .peer = of->device,
                                                .weights = CS_NONE,
                                                .duration = way->cost});
-    for (uint32_t i = 0; i < way->collective.n && *cls != CS_NONE; i++)
+    for (uint32_t i = 0; i < way->n_members && *cls != CS_NONE; i++)
         copy_effects(l, l->member + i, true);
     return *cls;
 }
 
 static void lower_to_delay(lowering *l, const cs_way *way)
 {
-    const uint32_t cls = delay_class(l, way), n = way->collective.n;
+    const uint32_t cls = delay_class(l, way), n = way->n_members;
     if (cls == CS_NONE)
         return;
     for (uint32_t member = l->member; member < l->member + n; member++) {
@@ -497,7 +502,7 @@ static void lower_tasks(lowering *l)
             lower_to_delay(l, way);
         else
             lower_to_flows(l, way);
-        task += way->collective.n;
+        task += way->n_members;
     }
 }
 
@@ -606,7 +611,7 @@ static void count_measured(const lowering *l, cs_lower_report *report)
         const cs_way *way = &l->ways[l->from->tasks[task].cls];
         if (way->algorithm)
             note_measured(way, report);
-        task += way->algorithm ? way->collective.n : 1;
+        task += way->algorithm ? way->n_members : 1;
     }
 }
 
@@ -644,12 +649,12 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
         n_tasks += (double)way->n_sends + 1;
         report->n_flows += way->n_sends;
         note_algorithm(report, way->algorithm->name);
-        task += way->collective.n;
+        task += way->n_members;
     }
     const bool many = report->n_flows > l->options->most_flows;
     report->fidelity = (cs_fidelity)l->options->fidelity;
     if (report->fidelity == CS_FIDELITY_AUTO)
-        report->fidelity = many ? CS_FIDELITY_ANALYTIC : CS_FIDELITY_FLOW;
+        report->fidelity = many || l->from->stands_for ? CS_FIDELITY_ANALYTIC : CS_FIDELITY_FLOW;
     l->delayed = report->fidelity != CS_FIDELITY_FLOW;
     if (!l->delayed && n_tasks >= CS_LIST)
         return too_large(n_tasks, error);
@@ -681,10 +686,32 @@ cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
             status = cs_way_decide(graph, cls, platform, &named, &way, error);
         cs_way_finish(&way);
         seen[id] = true;
-        task += collective ? graph->groups[cls->peer].n : 1;
+        task += collective ? cs_graph_count_members(graph, cls->peer) : 1;
     }
     free(seen);
     return status;
+}
+
+/* Devices that one stands for must be like it, and flows need them all. */
+static cs_status check_fold(const cs_graph *graph, const cs_platform *platform,
+                            const cs_lower_options *options, cs_error *error)
+{
+    if (!graph->stands_for)
+        return CS_OK;
+    if (options->fidelity == CS_FIDELITY_FLOW)
+        return cs_error_add(error, CS_INVALID,
+                            "the fidelity flow needs all devices of the platform in the graph, "
+                            "not one in place of several: use analytic or alpha_beta");
+    for (uint32_t d = 0; platform && d < graph->n_devices; d++) {
+        const cs_device *device = &platform->devices[d];
+        const cs_device *by = &platform->devices[graph->stands_for[d]];
+        if (device->speed != by->speed || device->capacity != by->capacity)
+            return cs_error_add(error, CS_INVALID,
+                                "device %u cannot stand for device %u, which has another speed or "
+                                "memory",
+                                graph->stands_for[d], d);
+    }
+    return CS_OK;
 }
 
 static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *report,
@@ -704,6 +731,7 @@ cs_status cs_lower_with(cs_graph *graph, const cs_platform *platform,
                         cs_error *error)
 {
     *report = (cs_lower_report){0};
+    CS_TRY(check_fold(graph, platform, options, error));
     if (!has_collectives(graph)) {
         *lowered = *graph;
         *graph = (cs_graph){0};

@@ -229,6 +229,7 @@ cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_pla
     cs_way made = {.collective = {.kind = cls->kind, .n = group.n, .bytes = cls->bytes},
                    .order = malloc(group.n * sizeof(*made.order)),
                    .devices = malloc(group.n * sizeof(*made.devices)),
+                   .n_members = cs_graph_count_members(graph, cls->peer),
                    .cost = -1};
     cs_status status = made.order && made.devices
                            ? order_ranks(platform, given, options, &made, error)

@@ -50,6 +50,7 @@ typedef struct cs_outcome {
 typedef struct cs_run_figure {
     const char *key;   /* in JSON, results files and tables */
     const char *label; /* for people */
+    const char *meaning;
     cs_unit unit;
     double (*get)(const cs_outcome *outcome); /* NaN: not known */
     bool (*given)(const cs_outcome *outcome); /* whether this run has it; NULL: each has */

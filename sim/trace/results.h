@@ -50,6 +50,8 @@
  *   oom_time        of the first allocation beyond the capacity, or -1
  *   oom_task        that made it; none: what is resident from the start, or no such allocation
  *   at_oom_<category>    live bytes then, 0 without one
+ *   simulated_as    the device that was simulated in its place, or itself: rows of both are equal, and
+ *                   tasks and memory are those of the simulated ones; only where the run was folded
  *   and, from the analysis, where the time [0, makespan) went, ps: compute_<kind>, communication,
  *   dependency, flush
  * /versions         one row per task that reads or makes weights; no rows when not recorded

@@ -1,9 +1,9 @@
 #include "sim/workload/halo.h"
 
-cs_rows cs_rows_of(uint32_t rows, uint32_t parts, uint32_t i)
+cs_row_range cs_rows_of(uint32_t rows, uint32_t parts, uint32_t i)
 {
-    return (cs_rows){(uint32_t)((uint64_t)i * rows / parts),
-                     (uint32_t)(((uint64_t)i + 1) * rows / parts)};
+    return (cs_row_range){(uint32_t)((uint64_t)i * rows / parts),
+                          (uint32_t)(((uint64_t)i + 1) * rows / parts)};
 }
 
 uint32_t cs_rows_most(uint32_t rows, uint32_t parts)
@@ -12,7 +12,7 @@ uint32_t cs_rows_most(uint32_t rows, uint32_t parts)
 }
 
 /* From `first` up to `last` of `rows` are needed, and those of `own` are there. */
-static cs_halo missing(int64_t first, int64_t last, uint32_t rows, cs_rows own)
+static cs_halo missing(int64_t first, int64_t last, uint32_t rows, cs_row_range own)
 {
     cs_halo halo = {0, 0};
     first = first > 0 ? first : 0;
@@ -34,7 +34,8 @@ static int64_t floor_divide(int64_t a, int64_t b)
 
 cs_halo cs_halo_of_input(const cs_sliding *sliding, uint32_t parts, uint32_t i)
 {
-    const cs_rows in = cs_rows_of(sliding->in, parts, i), out = cs_rows_of(sliding->out, parts, i);
+    const cs_row_range in = cs_rows_of(sliding->in, parts, i),
+                       out = cs_rows_of(sliding->out, parts, i);
     const int64_t reach = (int64_t)sliding->dilation * (sliding->kernel - 1);
     if (out.first == out.end)
         return (cs_halo){0, 0};
@@ -45,7 +46,8 @@ cs_halo cs_halo_of_input(const cs_sliding *sliding, uint32_t parts, uint32_t i)
 
 cs_halo cs_halo_of_gradient(const cs_sliding *sliding, uint32_t parts, uint32_t i)
 {
-    const cs_rows in = cs_rows_of(sliding->in, parts, i), out = cs_rows_of(sliding->out, parts, i);
+    const cs_row_range in = cs_rows_of(sliding->in, parts, i),
+                       out = cs_rows_of(sliding->out, parts, i);
     const int64_t reach = (int64_t)sliding->dilation * (sliding->kernel - 1);
     const int64_t first = (int64_t)in.first + sliding->pad - reach;
     if (in.first == in.end)
@@ -87,7 +89,7 @@ static uint32_t rows_at(uint32_t rows, uint32_t parts, int64_t i)
 {
     if (i < 0 || i >= parts)
         return 0;
-    const cs_rows own = cs_rows_of(rows, parts, (uint32_t)i);
+    const cs_row_range own = cs_rows_of(rows, parts, (uint32_t)i);
     return own.end - own.first;
 }
 

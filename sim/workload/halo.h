@@ -35,16 +35,16 @@ typedef struct cs_sliding {
 } cs_sliding;
 
 /* Rows [first, end). */
-typedef struct cs_rows {
+typedef struct cs_row_range {
     uint32_t first, end;
-} cs_rows;
+} cs_row_range;
 
 typedef struct cs_halo {
     uint32_t before, behind; /* rows */
 } cs_halo;
 
 /* The rows that part i of `parts` has of `rows`. Some are empty where there are more parts than rows. */
-cs_rows cs_rows_of(uint32_t rows, uint32_t parts, uint32_t i);
+cs_row_range cs_rows_of(uint32_t rows, uint32_t parts, uint32_t i);
 
 /* The most rows that a part has. */
 uint32_t cs_rows_most(uint32_t rows, uint32_t parts);
