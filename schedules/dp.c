@@ -258,6 +258,8 @@ const cs_schedule cs_schedule_dp = {
     .fields = fields,
     .params_size = sizeof(dp_params),
     .layout = CS_LAYOUT_REPLICATED,
+    .no_grid =
+        "is data parallelism by itself; use \"sequential\", whose axis \"data\" does the same",
     .micro_batches = micro_batches,
     .generate = generate,
     .closed_forms = closed_forms,

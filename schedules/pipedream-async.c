@@ -120,7 +120,7 @@ static cs_status add_versions(const cs_job *job, bool vertical_sync, cs_forms *f
         uint32_t replica = h - plan->stages[s].first_device;
         cs_form form = {.figure = CS_FIGURE_PEAK_VERSIONS,
                         .device = plan->devices[h],
-                        .exact = cs_order_1f1b_in_flight(job, job->iterations, s, replica),
+                        .exact = cs_order_1f1b_in_flight(job, job->iterations, false, s, replica),
                         .formula = takes_turns(job) ? "ceil(D/R) versions" : "P - s versions",
                         .source = source,
                         .applies = !vertical_sync && job->iterations >= 2 * plan->n_devices,

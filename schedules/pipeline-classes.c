@@ -1,5 +1,6 @@
 #include "schedules/pipeline-classes.h"
 
+#include "schedules/program.h"
 #include "schedules/residents.h"
 
 typedef struct maker {
@@ -92,17 +93,11 @@ static bool make_boundary(maker *m, uint32_t stage)
     return true;
 }
 
-/* A message is a buffer at the sender while it is sent, and at the receiver from then on; the
- * task that reads it frees that one. */
 static uint32_t make_send(maker *m, uint32_t stage, uint32_t sender, uint32_t receiver,
                           int64_t bytes)
 {
-    uint32_t cls =
-        cs_builder_transfer(m->builder, stage, sender, receiver, bytes, m->job->blocking);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, sender, bytes, false);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, sender, -bytes, true);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, receiver, bytes, false);
-    return cls;
+    cs_class message = cs_program_message(m->job, stage, sender, receiver, bytes);
+    return cs_program_send(m->builder, &message, false);
 }
 
 static void make_sends(maker *m, uint32_t stage)
@@ -121,77 +116,32 @@ static void make_sends(maker *m, uint32_t stage)
 
 /* ---- what is computed ---- */
 
-/* What the stage holds of a micro-batch between forward and backward, and after recomputation. */
-static int64_t kept_early(const maker *m, uint32_t stage)
+/* A pass over a stage by one of its holders. */
+static cs_pass pass_of(const maker *m, const place *at, cs_kind kind)
 {
-    const cs_layer_sum *sum = &m->job->stages[stage];
-    return m->options->recompute ? sum->input_bytes : sum->kept_bytes;
-}
-
-static int64_t kept_late(const maker *m, uint32_t stage)
-{
-    const cs_layer_sum *sum = &m->job->stages[stage];
-    return m->options->recompute && sum->kept_bytes < sum->input_bytes ? sum->input_bytes
-                                                                       : sum->kept_bytes;
-}
-
-static uint32_t make_compute(maker *m, const place *at, cs_kind kind, cs_time duration)
-{
-    return cs_builder_compute(m->builder, kind, at->stage, at->device, m->made.slots[at->holder],
-                              duration);
-}
-
-static uint32_t make_forward(maker *m, const place *at)
-{
-    const cs_layer_sum *sum = &m->job->stages[at->stage];
-    uint32_t cls = make_compute(m, at, CS_FORWARD, sum->forward);
-    cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device, kept_early(m, at->stage),
-                      false);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, -m->received[at->holder], false);
-    if (at->stage + 1 < m->job->plan->n_stages && adjacent_on_one_device(m, at->stage))
-        cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, sum->output_bytes, true);
-    cs_builder_workspace(m->builder, at->device, m->job->stages[at->stage].workspace_bytes);
-    return cls;
-}
-
-static uint32_t make_recompute(maker *m, const place *at)
-{
-    uint32_t cls = make_compute(m, at, CS_RECOMPUTE, m->job->stages[at->stage].forward);
-    cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device,
-                      kept_late(m, at->stage) - kept_early(m, at->stage), false);
-    cs_builder_workspace(m->builder, at->device, m->job->stages[at->stage].workspace_bytes);
-    return cls;
-}
-
-/* A layer's workspace has the gradient that enters it: that of a message is in its buffer. */
-static int64_t backward_workspace(const maker *m, uint32_t stage)
-{
-    const cs_layer_sum *sum = &m->job->stages[stage];
-    int64_t received = stage + 1 < m->job->plan->n_stages ? sum->output_bytes : 0;
-    return sum->workspace_bytes > received ? sum->workspace_bytes - received : 0;
-}
-
-/* The whole backward, or a half of it: the first half hands a gradient on, the last one frees what
- * was kept and the gradient that both halves read. */
-static uint32_t make_backward(maker *m, const place *at, cs_kind kind)
-{
-    const cs_layer_sum *sum = &m->job->stages[at->stage];
-    cs_time duration = 0;
-    if (kind != CS_BACKWARD_WEIGHT)
-        duration += sum->backward_input;
-    if (kind != CS_BACKWARD_INPUT)
-        duration += sum->backward_weight;
-    uint32_t cls = make_compute(m, at, kind, duration);
-    if (kind != CS_BACKWARD_INPUT) {
-        cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device, -kept_late(m, at->stage),
-                          true);
-        if (at->stage + 1 < m->job->plan->n_stages)
-            cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, -sum->output_bytes, true);
+    const bool first = at->stage == 0, last = at->stage + 1 == m->job->plan->n_stages;
+    cs_pass pass = {.kind = kind, .recompute = m->options->recompute};
+    if (kind == CS_FORWARD) {
+        pass.reads = m->received[at->holder];
+        if (!last && adjacent_on_one_device(m, at->stage))
+            pass.leaves = m->job->stages[at->stage].output_bytes;
+    } else if (kind >= CS_BACKWARD && kind <= CS_BACKWARD_WEIGHT) {
+        pass.reads = pass.entered = last ? 0 : m->job->stages[at->stage].output_bytes;
+        if (!first && adjacent_on_one_device(m, at->stage - 1))
+            pass.leaves = m->received[at->holder];
     }
-    if (kind != CS_BACKWARD_WEIGHT && at->stage > 0 && adjacent_on_one_device(m, at->stage - 1))
-        cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, m->received[at->holder], true);
-    cs_builder_workspace(m->builder, at->device, backward_workspace(m, at->stage));
-    return cls;
+    return pass;
+}
+
+static uint32_t make_pass(maker *m, const place *at, cs_kind kind)
+{
+    const cs_pass pass = pass_of(m, at, kind);
+    const cs_program_step step = cs_program_whole(&m->job->stages[at->stage], &pass);
+    return cs_program_class(m->builder, &step,
+                            &(cs_class){.stage = at->stage,
+                                        .device = at->device,
+                                        .peer = CS_NONE,
+                                        .weights = m->made.slots[at->holder]});
 }
 
 static void set_policies(maker *m, uint32_t holder)
@@ -208,11 +158,8 @@ static void set_policies(maker *m, uint32_t holder)
 static void make_holder(maker *m, const place *at)
 {
     uint32_t *of = m->made.holders[at->holder].of;
-    of[CS_FORWARD] = make_forward(m, at);
-    of[CS_RECOMPUTE] = m->options->recompute ? make_recompute(m, at) : CS_NONE;
-    for (cs_kind kind = CS_BACKWARD; kind <= CS_BACKWARD_WEIGHT; kind++)
-        of[kind] = make_backward(m, at, kind);
-    of[CS_UPDATE] = make_compute(m, at, CS_UPDATE, m->job->stages[at->stage].update);
+    for (cs_kind kind = CS_FORWARD; kind <= CS_UPDATE; kind++)
+        of[kind] = kind != CS_RECOMPUTE || m->options->recompute ? make_pass(m, at, kind) : CS_NONE;
     if (m->options->policies)
         set_policies(m, at->holder);
 }

@@ -19,12 +19,8 @@
  * as well, after the all-reduces among replicas; not with `continuous`: each copy is then updated by
  * its own gradients, and who reads a scenario is warned.
  *
- * Memory of stage s, per micro-batch: what its layers keep, from the start of the forward to
- * the end of the backward (split: of its second half); with recomputation only its input, and the
- * rest from the start of the recomputation on. An activation on its way is a buffer at the sender
- * until it is sent and at the receiver until the forward that reads it starts (then it counts as
- * kept); a gradient, until the end of the backward that reads it (split: of both halves). Weights,
- * gradients and optimizer states are there all the time.
+ * What a stage holds and computes in a pass is in program.h. Weights, gradients and optimizer states
+ * are there all the time.
  */
 #ifndef CS_SCHEDULES_PIPELINE_H
 #define CS_SCHEDULES_PIPELINE_H

@@ -146,6 +146,9 @@ typedef struct cs_schedule {
     bool asynchronous; /* mini-batches overlap, so that a short run only fills and drains */
     bool sums_ties;    /* the gradients of weights that two stages share (ties.h) */
     const cs_placement *placement; /* of CS_LAYOUT_PLACED */
+    const char
+        *no_grid; /* why it takes no job with CS_REPLICAS_GRID, and what does, as a sentence that
+                          * its name begins: "has ...; use ..."; NULL: it takes them */
     /* Reads what fields alone cannot, JSON above all, while the document is there; or NULL.
      * `place` is that of the object, `arena` lives as long as `params`. */
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,

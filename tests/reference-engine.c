@@ -874,6 +874,14 @@ static void finish(reference *run)
     cs_trace_finish(&run->trace);
 }
 
+/* What is stood for had the memory of what stands for it. */
+static void unfold(reference *run)
+{
+    const uint32_t *by = run->graph->stands_for;
+    for (uint32_t device = 0; by && device < run->graph->n_devices; device++)
+        run->trace.devices[device] = run->trace.devices[by[device]];
+}
+
 cs_status reference_run(const cs_graph *graph, const cs_platform *platform,
                         const cs_engine_options *options, cs_trace *trace, cs_error *error)
 {
@@ -886,6 +894,7 @@ cs_status reference_run(const cs_graph *graph, const cs_platform *platform,
         run.task_versions = NULL;
     }
     if (status == CS_OK) {
+        unfold(&run);
         *trace = run.trace;
         run.trace = (cs_trace){0};
     }

@@ -47,6 +47,67 @@ static const struct {
      " \"vocab_size\": 151936, \"max_position_embeddings\": 131072,"
      " \"tie_word_embeddings\": true}",
      494032768},
+    {"Qwen2-0.5B, as newer versions write it",
+     "{\"model_type\": \"qwen2\", \"num_hidden_layers\": 24, \"hidden_size\": 896,"
+     " \"num_attention_heads\": 14, \"num_key_value_heads\": 2, \"intermediate_size\": 4864,"
+     " \"vocab_size\": 151936, \"use_sliding_window\": false, \"sliding_window\": null,"
+     " \"max_window_layers\": 24, \"tie_word_embeddings\": true}",
+     494032768},
+    {"Mixtral-8x7B-v0.1",
+     "{\"model_type\": \"mixtral\", \"num_hidden_layers\": 32, \"hidden_size\": 4096,"
+     " \"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"intermediate_size\": 14336,"
+     " \"vocab_size\": 32000, \"max_position_embeddings\": 32768, \"num_local_experts\": 8,"
+     " \"num_experts_per_tok\": 2, \"sliding_window\": null, \"tie_word_embeddings\": false,"
+     " \"router_aux_loss_coef\": 0.02}",
+     46702792704},
+    {"Qwen3-0.6B",
+     "{\"model_type\": \"qwen3\", \"num_hidden_layers\": 28, \"hidden_size\": 1024,"
+     " \"num_attention_heads\": 16, \"num_key_value_heads\": 8, \"head_dim\": 128,"
+     " \"intermediate_size\": 3072, \"vocab_size\": 151936, \"attention_bias\": false,"
+     " \"max_position_embeddings\": 40960, \"tie_word_embeddings\": true}",
+     596049920},
+    {"Qwen3-30B-A3B",
+     "{\"model_type\": \"qwen3_moe\", \"num_hidden_layers\": 48, \"hidden_size\": 2048,"
+     " \"num_attention_heads\": 32, \"num_key_value_heads\": 4, \"head_dim\": 128,"
+     " \"intermediate_size\": 6144, \"moe_intermediate_size\": 768, \"num_experts\": 128,"
+     " \"num_experts_per_tok\": 8, \"decoder_sparse_step\": 1, \"mlp_only_layers\": [],"
+     " \"vocab_size\": 151936, \"max_position_embeddings\": 40960, \"sliding_window\": null,"
+     " \"use_sliding_window\": false, \"tie_word_embeddings\": false}",
+     30532122624},
+    {"DeepSeek-V2-Lite",
+     "{\"model_type\": \"deepseek_v2\", \"num_hidden_layers\": 27, \"hidden_size\": 2048,"
+     " \"num_attention_heads\": 16, \"num_key_value_heads\": 16, \"intermediate_size\": 10944,"
+     " \"moe_intermediate_size\": 1408, \"n_routed_experts\": 64, \"num_experts_per_tok\": 6,"
+     " \"n_shared_experts\": 2, \"first_k_dense_replace\": 1, \"moe_layer_freq\": 1,"
+     " \"q_lora_rank\": null, \"kv_lora_rank\": 512, \"qk_nope_head_dim\": 128,"
+     " \"qk_rope_head_dim\": 64, \"v_head_dim\": 128, \"vocab_size\": 102400,"
+     " \"max_position_embeddings\": 163840, \"attention_bias\": false,"
+     " \"tie_word_embeddings\": false}",
+     15706484224},
+    {"DeepSeek-V3",
+     "{\"model_type\": \"deepseek_v3\", \"num_hidden_layers\": 61, \"hidden_size\": 7168,"
+     " \"num_attention_heads\": 128, \"num_key_value_heads\": 128, \"intermediate_size\": 18432,"
+     " \"moe_intermediate_size\": 2048, \"n_routed_experts\": 256, \"num_experts_per_tok\": 8,"
+     " \"n_shared_experts\": 1, \"first_k_dense_replace\": 3, \"moe_layer_freq\": 1,"
+     " \"q_lora_rank\": 1536, \"kv_lora_rank\": 512, \"qk_nope_head_dim\": 128,"
+     " \"qk_rope_head_dim\": 64, \"v_head_dim\": 128, \"vocab_size\": 129280,"
+     " \"max_position_embeddings\": 163840, \"num_nextn_predict_layers\": 1,"
+     " \"tie_word_embeddings\": false}",
+     671026419200},
+    {"gpt-oss-20b",
+     "{\"model_type\": \"gpt_oss\", \"num_hidden_layers\": 24, \"hidden_size\": 2880,"
+     " \"num_attention_heads\": 64, \"num_key_value_heads\": 8, \"head_dim\": 64,"
+     " \"intermediate_size\": 2880, \"num_local_experts\": 32, \"num_experts_per_tok\": 4,"
+     " \"experts_per_token\": 4, \"sliding_window\": 128, \"attention_bias\": true,"
+     " \"vocab_size\": 201088, \"max_position_embeddings\": 131072,"
+     " \"tie_word_embeddings\": false}",
+     20914757184},
+    /* with biases of queries, keys, values and the projection behind: 3 * 8 + 8 more in 1 layer */
+    {"llama with biases",
+     "{\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": 8,"
+     " \"num_attention_heads\": 2, \"intermediate_size\": 16, \"vocab_size\": 10,"
+     " \"attention_bias\": true}",
+     2 * 10 * 8 + 8 + 4 * 64 + 3 * 8 * 16 + 2 * 8 + 4 * 8},
     {"bert-base-uncased",
      "{\"model_type\": \"bert\", \"num_hidden_layers\": 12, \"hidden_size\": 768,"
      " \"num_attention_heads\": 12, \"intermediate_size\": 3072, \"vocab_size\": 30522,"
@@ -111,25 +172,102 @@ static void test_precision(void **state)
     }
 }
 
+/* ---- windows ---- */
+
+#define DECODER(type, more)                                                                        \
+    "{\"model_type\": \"" type "\", \"num_hidden_layers\": 4, \"hidden_size\": 8,"                 \
+    " \"num_attention_heads\": 2, \"intermediate_size\": 16, \"vocab_size\": 10, " more "}"
+
+#define SLIDING "\"use_sliding_window\": true, \"sliding_window\": 5, "
+#define OSS     "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
+
+/* The window of each of 4 layers, 0 for none; as transformers reads the keys: Mistral has one
+ * everywhere, of 4096 where the file is silent; Qwen2 and Qwen3 from max_window_layers on; GPT-OSS in
+ * the first of two; a list of layers says it for each. */
+static const struct {
+    const char *row, *config;
+    uint32_t windows[4];
+} windows[] = {
+    {"mistral", DECODER("mistral", "\"sliding_window\": 7"), {7, 7, 7, 7}},
+    {"mistral, none", DECODER("mistral", "\"sliding_window\": null"), {0}},
+    {"mistral, silent", DECODER("mistral", "\"x\": 1"), {4096, 4096, 4096, 4096}},
+    {"mixtral, silent",
+     DECODER("mixtral", "\"num_local_experts\": 4, \"num_experts_per_tok\": 2"),
+     {0}},
+    {"qwen2, off", DECODER("qwen2", "\"sliding_window\": 5, \"max_window_layers\": 0"), {0}},
+    {"qwen2, on", DECODER("qwen2", SLIDING "\"max_window_layers\": 3"), {0, 0, 0, 5}},
+    {"qwen2, on for none", DECODER("qwen2", SLIDING "\"x\": 1"), {0}},
+    {"qwen2, null",
+     DECODER("qwen2", "\"use_sliding_window\": true, \"sliding_window\": null,"
+                      " \"max_window_layers\": 0"),
+     {0}},
+    {"qwen3, a list",
+     DECODER("qwen3", SLIDING "\"layer_types\": [\"full_attention\", \"sliding_attention\","
+                              " \"sliding_attention\", \"full_attention\"]"),
+     {0, 5, 5, 0}},
+    {"gpt-oss", DECODER("gpt_oss", OSS "\"x\": 1"), {128, 0, 128, 0}},
+    {"gpt-oss, a list",
+     DECODER("gpt_oss", OSS "\"sliding_window\": 3, \"layer_types\": [\"full_attention\","
+                            " \"full_attention\", \"full_attention\", \"sliding_attention\"]"),
+     {0, 0, 0, 3}},
+};
+
+static void test_windows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(windows); i++) {
+        cs_net net;
+        cs_error error;
+        uint32_t n = 0;
+        if (read_text(windows[i].config, "{}", &net, &error) != CS_OK)
+            fail_msg("%s: %s", windows[i].row, error.text);
+        for (uint32_t p = 0; p < net.n_ops; p++)
+            if (net.ops[p].kind == CS_OP_ATTENTION)
+                expect_int(windows[i].row, windows[i].windows[n++], net.ops[p].attention.window);
+        expect_int(windows[i].row, 4, n);
+        cs_net_finish(&net);
+    }
+}
+
+/* ---- what users get wrong ---- */
+
+#define KNOWN                                                                                      \
+    "gpt2, llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, gpt_oss, "  \
+    "bert, vit"
+
 #define GPT2                                                                                       \
     "{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 8, \"n_head\": 2, \"vocab_size\": 9}"
 
 static const struct {
     const char *row, *config, *params, *message;
 } errors[] = {
-    {"an unknown architecture", "{\"model_type\": \"t5\"}", "{}",
-     "config.json: /model_type: unknown architecture \"t5\"; known: gpt2, llama, mistral, qwen2, "
-     "bert, vit"},
+    {"an unknown architecture", "{\"model_type\": \"t6\"}", "{}",
+     "config.json: /model_type: unknown architecture \"t6\"; known: " KNOWN},
     {"a typo", "{\"model_type\": \"lama\"}", "{}",
-     "config.json: /model_type: unknown architecture \"lama\"; did you mean \"llama\"? known: "
-     "gpt2, "
-     "llama, mistral, qwen2, bert, vit"},
-    {"experts", "{\"model_type\": \"mixtral\"}", "{}",
-     "config.json: /model_type: mixtures of experts are not supported (got \"mixtral\"); known: "
-     "gpt2, llama, mistral, qwen2, bert, vit"},
+     "config.json: /model_type: unknown architecture \"lama\"; did you mean \"llama\"? "
+     "known: " KNOWN},
+    {"a size of the experts is missing", DECODER("mixtral", "\"num_local_experts\": 8"), "{}",
+     "config.json: missing key \"num_experts_per_tok\": must be a whole number from 1 to 1048576"},
+    {"dense layers between",
+     DECODER("qwen3_moe", "\"num_experts\": 4, \"num_experts_per_tok\": 2,"
+                          " \"moe_intermediate_size\": 8, \"decoder_sparse_step\": 2,"
+                          " \"mlp_only_layers\": [1]"),
+     "{}",
+     "config.json: /decoder_sparse_step: must be 1, all that is supported (got 2)\n"
+     "config.json: /mlp_only_layers: must be [], all that is supported (got [1])"},
+    {"a bias of the MLP", DECODER("llama", "\"mlp_bias\": true"), "{}",
+     "config.json: /mlp_bias: must be false, all that is supported (got true)"},
+    {"another attention", DECODER("qwen3", "\"layer_types\": [\"linear_attention\"]"), "{}",
+     "config.json: /layer_types/0: unknown value \"linear_attention\"; did you mean "
+     "\"sliding_attention\"? known: full_attention, sliding_attention"},
+    {"too few layers", DECODER("qwen3", "\"layer_types\": [\"full_attention\"]"), "{}",
+     "config.json: qwen3: layer_types must have num_hidden_layers, 4, elements (got 1)"},
+    {"a capacity without experts", GPT2, "{\"capacity\": 1}",
+     "p: /capacity: goes with experts only"},
+    {"more predictions than modules", GPT2, "{\"next_tokens\": 1}",
+     "p: /next_tokens: must be at most num_nextn_predict_layers, 0 (got 1)"},
     {"no architecture", "{}", "{}",
-     "config.json: /model_type: unknown architecture \"\"; known: gpt2, llama, mistral, qwen2, "
-     "bert, vit"},
+     "config.json: /model_type: unknown architecture \"\"; known: " KNOWN},
     {"no object", "[]", "{}",
      "config.json: must be an object, the config.json of transformers (got an array)"},
     {"heads that do not divide",
@@ -141,7 +279,7 @@ static const struct {
     {"a sequence beyond the positions", GPT2, "{\"sequence\": 2000}",
      "config.json: gpt2: sequence must be at most positions, 1024 (got 2000)"},
     {"an unknown parameter", GPT2, "{\"tokens\": 3}",
-     "p: unknown key \"tokens\"; known: sequence, attention"},
+     "p: unknown key \"tokens\"; known: sequence, attention, capacity, next_tokens"},
 };
 
 static void test_errors(void **state)
@@ -160,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_precision),
         cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_windows),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -340,7 +340,7 @@ class Missing(Case):
         made = self.sim('compare', 'p.h5', measured(self.folder, 'p.h5')).stdout.split('\n')
         tasks = next(i for i, line in enumerate(made) if line.startswith('tasks'))
         for i, line in enumerate(made): # label, number of tasks, predicted columns
-            for first, end in ((0, 33),) if i < tasks else ((0, 24), (31, 42), (65, 76)):
+            for first, end in ((0, 34),) if i < tasks else ((0, 24), (31, 42), (65, 76)):
                 self.assertEqual(shown[i][first:end], line[first:end])
 
     def test_devices_of_costs(self):
@@ -602,6 +602,12 @@ class Replay(Case):
                 'vocabulary': 50, 'sequence': 8, 'layers': 2, 'hidden': 8, 'heads': 2}}})
         self.refused('tied.json: /model/name: operator head.lm_head of stage 1 shares the weights of '
                      'embedding.wte of stage 0', 'replay', 'tied.json', '-o', 'x.h5')
+        self.write('experts.json', {**good, 'model': {
+            'name': 'mixtral', 'batch_size': 4, 'device': 'v100', 'parameters': {
+                'vocabulary': 50, 'sequence': 8, 'layers': 2, 'hidden': 8, 'heads': 2, 'kv_heads': 2,
+                'expert_intermediate': 8}}})
+        self.refused('experts.json: /model/name: mixtral: operator layers.0.mlp.top_k (top_k) can be '
+                     'estimated, but no backend can run it', 'replay', 'experts.json')
         self.write('half.json', {**good, 'model': {**good['model'], 'precision': 'bf16',
                                                    'device': 'h100'}})
         self.refused('half.json: /model/precision: must be fp32', 'replay', 'half.json')

@@ -56,6 +56,184 @@ static const struct {
     {"cosmoflow", "{\"size\": 512}", 9437636, 0},
 };
 
+/* Totals of the published checkpoints, counted here by their configurations, matrix by matrix; active are
+ * those that a token goes to. `latent` heads have 128 features without positions, 64 with, and values of
+ * 128, from latent vectors of `query_rank` (0: none) and 512. */
+typedef struct decoder_sizes {
+    int64_t layers, hidden, vocabulary, heads, kv_heads, head;
+    bool latent;
+    int64_t query_rank;
+    int64_t experts, top_k, expert, shared, dense_layers, intermediate;
+    bool head_norms, biases, router_bias;
+} decoder_sizes;
+
+static int64_t attention_of(const decoder_sizes *d)
+{
+    const int64_t h = d->hidden, q = d->heads * d->head, k = d->kv_heads * d->head;
+    if (d->latent) {
+        const int64_t queries = d->heads * (128 + 64), r = d->query_rank;
+        return (r > 0 ? h * r + r + r * queries : h * queries) + h * (512 + 64) + 512 +
+               512 * d->heads * (128 + 128) + d->heads * 128 * h;
+    }
+    return h * q + 2 * h * k + q * h + (d->head_norms ? 2 * d->head : 0) +
+           (d->biases ? q + 2 * k + h + d->heads /* sinks */ : 0);
+}
+
+/* Of a model whose tokens go to `experts` of its experts. */
+static int64_t decoder_parameters(const decoder_sizes *d, int64_t experts)
+{
+    const int64_t h = d->hidden, mixtures = d->layers - d->dense_layers;
+    const int64_t expert = 3 * h * d->expert + (d->biases ? 2 * d->expert + h : 0);
+    const int64_t router = h * d->experts + (d->router_bias ? d->experts : 0);
+    return 2 * d->vocabulary * h + h + d->layers * (2 * h + attention_of(d)) +
+           d->dense_layers * 3 * h * d->intermediate +
+           mixtures * (router + experts * expert + d->shared * 3 * h * d->expert);
+}
+
+static const struct {
+    const char *name, *params;
+    int64_t parameters, active;
+    decoder_sizes sizes;
+} decoders[] = {
+    {"llama",
+     "{\"kv_heads\": 8, \"intermediate\": 14336, \"vocabulary\": 128256}", /* Llama-3 8B */
+     8030261248,
+     8030261248,
+     {.layers = 32,
+      .hidden = 4096,
+      .vocabulary = 128256,
+      .heads = 32,
+      .kv_heads = 8,
+      .head = 128,
+      .dense_layers = 32,
+      .intermediate = 14336}},
+    {"mixtral",
+     "{}",
+     46702792704,
+     12879925248,
+     {.layers = 32,
+      .hidden = 4096,
+      .vocabulary = 32000,
+      .heads = 32,
+      .kv_heads = 8,
+      .head = 128,
+      .experts = 8,
+      .top_k = 2,
+      .expert = 14336}},
+    {"qwen3",
+     "{}",
+     30532122624,
+     3353032704,
+     {.layers = 48,
+      .hidden = 2048,
+      .vocabulary = 151936,
+      .heads = 32,
+      .kv_heads = 4,
+      .head = 128,
+      .experts = 128,
+      .top_k = 8,
+      .expert = 768,
+      .head_norms = true}},
+    {"deepseek_v2",
+     "{}",
+     235741434880,
+     21375800320,
+     {.layers = 60,
+      .hidden = 5120,
+      .vocabulary = 102400,
+      .heads = 128,
+      .latent = true,
+      .query_rank = 1536,
+      .experts = 160,
+      .top_k = 6,
+      .expert = 1536,
+      .shared = 2,
+      .dense_layers = 1,
+      .intermediate = 12288}},
+    {"deepseek_v2", /* DeepSeek-V2-Lite */
+     "{\"layers\": 27, \"hidden\": 2048, \"heads\": 16, \"intermediate\": 10944,"
+     " \"expert_intermediate\": 1408, \"experts\": 64, \"q_lora_rank\": 0}",
+     15706484224,
+     2661150208,
+     {.layers = 27,
+      .hidden = 2048,
+      .vocabulary = 102400,
+      .heads = 16,
+      .latent = true,
+      .experts = 64,
+      .top_k = 6,
+      .expert = 1408,
+      .shared = 2,
+      .dense_layers = 1,
+      .intermediate = 10944}},
+    /* with 58 * 256 biases of the routers, and without multi-token prediction */
+    {"deepseek_v3",
+     "{}",
+     671026419200,
+     37552297472,
+     {.layers = 61,
+      .hidden = 7168,
+      .vocabulary = 129280,
+      .heads = 128,
+      .latent = true,
+      .query_rank = 1536,
+      .experts = 256,
+      .top_k = 8,
+      .expert = 2048,
+      .shared = 1,
+      .dense_layers = 3,
+      .intermediate = 18432,
+      .router_bias = true}},
+    /* The model card's 3.61 and 5.13 billion active ones leave out the embedding, 201088 * 2880. */
+    {"gpt_oss",
+     "{}",
+     20914757184,
+     4187440704,
+     {.layers = 24,
+      .hidden = 2880,
+      .vocabulary = 201088,
+      .heads = 64,
+      .kv_heads = 8,
+      .head = 64,
+      .experts = 32,
+      .top_k = 4,
+      .expert = 2880,
+      .biases = true,
+      .router_bias = true}},
+    {"gpt_oss",
+     "{\"layers\": 36, \"experts\": 128}",
+     116829156672,
+     5711982912,
+     {.layers = 36,
+      .hidden = 2880,
+      .vocabulary = 201088,
+      .heads = 64,
+      .kv_heads = 8,
+      .head = 64,
+      .experts = 128,
+      .top_k = 4,
+      .expert = 2880,
+      .biases = true,
+      .router_bias = true}},
+};
+
+static void test_decoders(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(decoders); i++) {
+        const decoder_sizes *d = &decoders[i].sizes;
+        cs_net net;
+        must_build(decoders[i].name, decoders[i].params, &net);
+        print_message("  %-12s %12" PRId64 " parameters, %11" PRId64 " active\n", decoders[i].name,
+                      cs_net_parameters(&net), cs_net_active_parameters(&net));
+        expect_int(decoders[i].name, decoders[i].parameters, decoder_parameters(d, d->experts));
+        expect_int(decoders[i].name, decoders[i].parameters, cs_net_parameters(&net));
+        expect_int(decoders[i].name, decoders[i].active, decoder_parameters(d, d->top_k));
+        expect_int(decoders[i].name, decoders[i].active, cs_net_active_parameters(&net));
+        cs_net_finish(&net);
+    }
+}
+
 static void test_totals(void **state)
 {
     (void)state;
@@ -235,7 +413,8 @@ static const struct {
 } errors[] = {
     {"a typo", "resnet51", "{}",
      "unknown model \"resnet51\"; did you mean \"resnet50\"? known: vgg16, resnet18, resnet50, "
-     "resnet101, resnet152, densenet121, vit_b16, inception_v3, cosmoflow, gpt, llama, bert"},
+     "resnet101, resnet152, densenet121, vit_b16, inception_v3, cosmoflow, gpt, llama, mixtral, "
+     "qwen3, deepseek_v2, deepseek_v3, gpt_oss, bert"},
     {"a small image, pooling", "vgg16", "{\"image\": 31}",
      "p: vgg16: layer stage5.pool runs out of pixels: its input is 1 x 1, padding 0, its kernel 2 "
      "x "
@@ -248,6 +427,15 @@ static const struct {
     {"heads", "gpt", "{\"heads\": 7}", "p: /heads: must divide hidden, 768 (got 7)"},
     {"heads of a ViT", "vit_b16", "{\"heads\": 5}", "p: /heads: must divide hidden, 768 (got 5)"},
     {"heads of keys", "llama", "{\"kv_heads\": 5}", "p: /kv_heads: must divide heads, 32 (got 5)"},
+    {"experts", "mixtral", "{\"top_k\": 9}", "p: /top_k: must be from 1 to experts, 8 (got 9)"},
+    {"a head of values", "deepseek_v3", "{\"v_head\": 0}",
+     "p: /v_head: must be >= 1 with latent attention (got 0)"},
+    {"a letter", "gpt_oss", "{\"pattern\": \"wfx\"}",
+     "p: /pattern: must be letters f (attends to everything) and w (within the window), one per "
+     "layer, "
+     "repeated (got \"wfx\")"},
+    {"no window", "gpt_oss", "{\"window\": 0}",
+     "p: /window: must be given for the layers w of the pattern \"wf\""},
     {"patches", "vit_b16", "{\"image\": 225}",
      "p: /image: must be a multiple of patch, 16 (got 225)"},
     {"positions", "gpt", "{\"positions\": 8}",
@@ -290,7 +478,8 @@ static void test_batch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_totals), cmocka_unit_test(test_chains), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_totals), cmocka_unit_test(test_decoders),
+        cmocka_unit_test(test_chains), cmocka_unit_test(test_kept),
         cmocka_unit_test(test_errors), cmocka_unit_test(test_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,12 +9,12 @@ enum { MOST_GPUS = 1024, MOST_SWITCHES = 1024 };
  * src/graph/topo.h). */
 const cs_field cs_pcie_tree_fields[] = {
     {"sockets", CS_FIELD_COUNT, offsetof(cs_pcie_tree, sockets), .fallback = "2", .min = 1,
-     .max = 16, .doc = "each with a host bridge"},
+     .max = 64, .doc = "each with a host bridge"},
     {"switches_per_socket", CS_FIELD_COUNT, offsetof(cs_pcie_tree, switches), .fallback = "2",
      .max = 64, .doc = "PCIe switches; 0: GPUs hang on the host bridge"},
     {"gpus_per_switch", CS_FIELD_COUNT, offsetof(cs_pcie_tree, gpus_per_switch), .fallback = "0",
      .max = MOST_GPUS, .doc = "0: GPUs are spread evenly"},
-    {"nics", CS_FIELD_COUNT, offsetof(cs_pcie_tree, nics), .fallback = "0", .max = 64,
+    {"nics", CS_FIELD_COUNT, offsetof(cs_pcie_tree, nics), .fallback = "0", .max = 128,
      .doc = "network adapters of the node, spread over the switches"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_pcie_tree, bandwidth), .fallback = "12 GB/s",
      .above_min = true, .doc = "of a GPU's link, one way (default: PCIe 3 x16)"},

@@ -412,6 +412,13 @@ static void find_rates(const study *s, uint32_t batch_size, cs_analysis *analysi
         analysis->throughput = batch_size / analysis->iteration_time;
 }
 
+/* What is stood for did the same. */
+static void unfold(const cs_graph *graph, cs_time_use *devices)
+{
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        devices[d] = devices[cs_graph_stand_in(graph, d)];
+}
+
 static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
 {
     const cs_graph *graph = s->graph;
@@ -424,9 +431,12 @@ static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
     if (!analysis->devices || !analysis->steps)
         return false;
     for (uint32_t device = 0; device < graph->n_devices; device++)
-        explain_device(s, device, &analysis->devices[device]);
+        if (cs_graph_has(graph, device))
+            explain_device(s, device, &analysis->devices[device]);
     if (!cs_overlap_find(graph, s->trace, analysis->devices))
         return false;
+    if (graph->stands_for)
+        unfold(graph, analysis->devices);
     walk_path(s, analysis->steps, analysis->n_steps);
     sum_path(s, analysis);
     analysis->bubble_fraction = bubble_of(analysis);

@@ -98,22 +98,6 @@ static cs_status store_staleness(cs_h5_file *file, const cs_staleness *found, cs
     return status;
 }
 
-static cs_status store_figures(cs_h5_file *file, const cs_analysis *analysis, cs_error *error)
-{
-    const struct {
-        const char *name;
-        double value;
-    } figures[] = {
-        {"iteration_time_s", analysis->iteration_time},
-        {"throughput_samples_per_s", analysis->throughput},
-        {"bubble_fraction", analysis->bubble_fraction},
-    };
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]) && status == CS_OK; i++)
-        status = cs_h5_set_double(file, figures[i].name, figures[i].value, error);
-    return status;
-}
-
 cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_error *error)
 {
     const cs_h5_table devices = {"devices",         "device",
@@ -122,7 +106,6 @@ cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_er
     const cs_h5_table path = {"critical_path", "step",
                               path_columns,    analysis->n_steps,
                               analysis->steps, .row_size = sizeof(*analysis->steps)};
-    CS_TRY(store_figures(file, analysis, error));
     CS_TRY(cs_h5_write_table(file, &devices, error));
     CS_TRY(cs_h5_write_table(file, &path, error));
     return store_staleness(file, &analysis->staleness, error);

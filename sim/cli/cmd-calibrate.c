@@ -214,6 +214,8 @@ static cs_status read_model(const cs_arguments *arguments, cJSON *parameters, cs
     workload->parameters = parameters;
     request->workload = workload;
     cs_status status = cs_workload_network(workload, &place, &net, error);
+    if (status == CS_OK)
+        status = cs_net_check_runnable(&net, error);
     cs_net_finish(&net);
     return status;
 }

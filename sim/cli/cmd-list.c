@@ -7,6 +7,7 @@
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/sweep-fields.h"
 #include "sim/cli/wrap.h"
+#include "sim/run/figures.h"
 #include "sim/scenario/workload.h"
 #include "sim/workload/zoo/zoo.h"
 
@@ -25,6 +26,7 @@ typedef struct entry {
     const char *name, *summary, *source;
     const cs_field *fields;
     const cs_formula *formulas; /* of a schedule's closed forms; or NULL */
+    const char *unit;           /* of a figure; or NULL */
     char text[200], more[400];  /* of an entry whose texts are made up */
 } entry;
 
@@ -87,9 +89,18 @@ static void describe_device(const cs_accelerator *device, entry *out)
     snprintf(out->more, sizeof(out->more), "%s; %s", device->peak_source, device->bandwidth_source);
 }
 
+static const cs_field none[] = {{0}};
+
+static bool figure_at(size_t i, entry *out)
+{
+    const cs_run_figure *at = &cs_run_figures[i];
+    if (at->key)
+        *out = (entry){at->key, at->meaning, NULL, none, .unit = cs_unit_word(at->unit)};
+    return at->key != NULL;
+}
+
 static bool device_at(size_t i, entry *out)
 {
-    static const cs_field none[] = {{0}};
     cs_accelerator device = {0};
     if (!cs_accelerators[i].name)
         return false;
@@ -108,6 +119,7 @@ static bool section_at(size_t i, entry *out)
         {"scenario", "the whole file", NULL, cs_scenario_fields},
         {"platform", "keys of every topology", NULL, cs_scenario_platform_fields},
         {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
+        {"parallel", "how layers are divided over devices", NULL, cs_scenario_parallel_fields},
         {"jitter", "a spread: in platform/jitter, and in platform/stragglers", NULL,
          cs_noise_spread_fields},
         {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
@@ -127,8 +139,10 @@ static const struct {
     bool (*at)(size_t i, entry *out);
     size_t first; /* whose name a user may say */
 } sections[] = {
-    {"schedules", schedule_at},        {"planners", planner_at}, {"topologies", topology_at},
-    {"models", model_at, MODEL_KINDS}, {"devices", device_at},   {"sections", section_at},
+    {"schedules", schedule_at},  {"planners", planner_at},
+    {"topologies", topology_at}, {"models", model_at, MODEL_KINDS},
+    {"devices", device_at},      {"sections", section_at},
+    {"figures", figure_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
@@ -160,7 +174,7 @@ const cs_field *cs_listed_fields(const char *section, const char *name)
 }
 
 static const char *const section_names[] = {"schedules", "planners", "topologies", "models",
-                                            "devices",   "sections", NULL};
+                                            "devices",   "sections", "figures",    NULL};
 
 enum { FIELD_COLUMN = 31 };
 
@@ -215,7 +229,9 @@ static void print_formula(const cs_formula *formula, FILE *out)
 
 static void print_entry(const entry *one, FILE *out)
 {
-    int used = fprintf(out, "  %s: ", one->name);
+    int used = one->unit && strcmp(one->unit, "1") != 0
+                   ? fprintf(out, "  %s (%s): ", one->name, one->unit)
+                   : fprintf(out, "  %s: ", one->name);
     cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one->summary);
     if (one->source) {
         fputs("      ", out);
@@ -261,6 +277,13 @@ static void print_row(const cs_field *field, FILE *out)
     fputs(" |\n", out);
 }
 
+static void print_figure_row(const entry *one, FILE *out)
+{
+    fprintf(out, "| `%s` | %s | ", one->name, strcmp(one->unit, "1") == 0 ? "" : one->unit);
+    print_escaped(one->summary, out);
+    fputs(" |\n", out);
+}
+
 static void print_markdown_entry(const entry *one, FILE *out)
 {
     fputc(toupper((unsigned char)one->summary[0]), out);
@@ -289,7 +312,10 @@ static void print_markdown_entry(const entry *one, FILE *out)
 static void print_markdown(const cs_arguments *arguments, size_t section, FILE *out)
 {
     entry one;
-    const bool headings = arguments->n_words < 2;
+    const bool figures = sections[section].at == figure_at;
+    const bool headings = arguments->n_words < 2 && !figures;
+    if (figures)
+        fputs("| key | unit | meaning |\n|---|---|---|\n", out);
     if (headings)
         fprintf(out, "## %s\n\n", sections[section].name);
     for (size_t i = 0; sections[section].at(i, &one); i++) {
@@ -297,7 +323,7 @@ static void print_markdown(const cs_arguments *arguments, size_t section, FILE *
             continue;
         if (headings)
             fprintf(out, "### `%s`\n\n", one.name);
-        print_markdown_entry(&one, out);
+        (figures ? print_figure_row : print_markdown_entry)(&one, out);
         if (headings)
             fputc('\n', out);
     }
@@ -341,6 +367,8 @@ static bool add_entry(cJSON *list, const entry *one)
     bool complete = cJSON_AddStringToObject(object, "name", one->name) &&
                     cJSON_AddStringToObject(object, "summary", one->summary) &&
                     cJSON_AddStringToObject(object, "source", one->source ? one->source : "");
+    if (complete && one->unit)
+        return cJSON_AddStringToObject(object, "unit", one->unit) != NULL;
     cJSON *formulas = complete ? cJSON_AddArrayToObject(object, "closed_forms") : NULL;
     for (const cs_formula *formula = one->formulas; formulas && formula && formula->text;
          formula++) {
@@ -417,10 +445,11 @@ const cs_command cs_command_list = {
     .min_words = 0,
     .max_words = 2,
     .choices = section_names,
-    .summary = "list what scenarios can name, with parameters",
+    .summary = "list what scenarios can name, with parameters, and figures of runs",
     .doc = "Lists schedules, planners, topologies, models, devices and the other sections of a "
            "scenario, each with its parameters, their units, ranges and defaults, and its source; "
-           "all of them, those of one kind, or the ones of that NAME.",
+           "and the figures that runs and sweeps report; all of them, those of one kind, or the "
+           "ones of that NAME.",
     .options = options,
     .run = run,
 };

@@ -93,6 +93,11 @@ static void print_totals(const cs_net *net, const cs_net_options *how, const cs_
     fprintf(out, "\n%s: %u layers, %lld parameters, %.4f GMAC (%.4f Gflop) per sample\n", net->name,
             chain->n_layers, (long long)cs_net_parameters(net), cs_net_macs(net) / 1e9,
             2 * cs_net_macs(net) / 1e9);
+    if (cs_net_active_parameters(net) < cs_net_parameters(net))
+        fprintf(out,
+                "%lld of the parameters are active: all but those of experts that a token does "
+                "not go to\n",
+                (long long)cs_net_active_parameters(net));
     fprintf(out, "kept for backward at batch %u in %s: %s\n", how->batch_size,
             cs_precision_names[how->precision],
             cs_units_format(kept, CS_QUANTITY_BYTES, 5, text, sizeof(text)));

@@ -380,8 +380,8 @@ const cs_command cs_command_sweep = {
         "next one twice as large; 1..1000..log7, 7 values with equal ratios; 0..1..lin5, 5 with "
         "equal "
         "distances; 1..32..x2 GB/s with a unit. docs/how-to/sweeps.md explains all of it.\n\n"
-        "FIGURES: main stands for iteration_time_s, throughput_samples_per_s, bubble_fraction and "
-        "peak_memory_bytes; every number of `sim run --json` has its name. With -o FILE.csv they "
+        "FIGURES: every number of `sim run --json` under its name; main stands for those that most "
+        "sweeps are about: iteration time, throughput, bubble, peak memory. With -o FILE.csv they "
         "are what the file has, in SI base units; without --table it has all.",
     .options = options,
     .run = run,

@@ -134,7 +134,7 @@ static const terms *terms_of(const cs_compared_run *pair)
 
 static void print_row(const char *label, text first, text second, text last, FILE *out)
 {
-    fprintf(out, "%-20s %12s %12s %12s\n", label, first.characters, second.characters,
+    fprintf(out, "%-21s %12s %12s %12s\n", label, first.characters, second.characters,
             last.characters);
 }
 
@@ -142,7 +142,7 @@ static void print_row(const char *label, text first, text second, text last, FIL
 static void print_texts(const char *label, cs_compared_text of, FILE *out)
 {
     if (of.first || of.second)
-        fprintf(out, "%-20s %12s %12s\n", label, of.first ? of.first : "-",
+        fprintf(out, "%-21s %12s %12s\n", label, of.first ? of.first : "-",
                 of.second ? of.second : "-");
 }
 
@@ -151,6 +151,20 @@ static void print_figure(const terms *with, const char *label, cs_compared figur
 {
     print_row(label, quantity_text(figure.first, quantity), quantity_text(figure.second, quantity),
               error_text(with->share(figure)), out);
+}
+
+/* Fractions differ in points, others by a share. */
+static void print_main(const terms *with, const cs_compared_figure *of, FILE *out)
+{
+    const cs_compared value = of->value;
+    char heading[CS_UNIT_TEXT_BYTES];
+    text first, second, last = error_text(with->share(value));
+    cs_run_figure_cell(of->figure, value.first, first.characters, sizeof(first.characters));
+    cs_run_figure_cell(of->figure, value.second, second.characters, sizeof(second.characters));
+    if (of->figure->unit == CS_UNIT_FRACTION)
+        last = number_text(100 * with->sign * (value.first - value.second), "%+.2f points");
+    print_row(cs_run_figure_heading(of->figure, heading, sizeof(heading)), first, second, last,
+              out);
 }
 
 static void print_kind(const terms *with, const cs_compared_kind *kind, FILE *out)
@@ -203,20 +217,12 @@ void cs_compare_print(const cs_compared_run *pair, FILE *out)
         print_file(with->second, &pair->files[1], out);
         fputs("change: second / first - 1\n\n", out);
     }
-    fprintf(out, "%-20.20s %12s %12s %12s\n", pair->side_by_side ? "" : pair->name, with->first,
+    fprintf(out, "%-21.21s %12s %12s %12s\n", pair->side_by_side ? "" : pair->name, with->first,
             with->second, with->last);
     print_texts("links shared by", pair->sharing, out);
     print_texts("collectives by", pair->algorithms, out);
-    print_figure(with, "iteration time", pair->iteration, CS_QUANTITY_TIME, out);
-    print_figure(with, "all iterations", pair->span, CS_QUANTITY_TIME, out);
-    print_row("samples/s", number_text(pair->throughput.first, "%.4g"),
-              number_text(pair->throughput.second, "%.4g"),
-              error_text(with->share(pair->throughput)), out);
-    print_row(
-        "bubble fraction", number_text(100 * pair->bubble.first, "%.2f %%"),
-        number_text(100 * pair->bubble.second, "%.2f %%"),
-        number_text(100 * with->sign * (pair->bubble.first - pair->bubble.second), "%+.2f points"),
-        out);
+    for (uint32_t f = 0; f < pair->n_figures; f++)
+        print_main(with, &pair->figures[f], out);
     for (uint32_t d = 0; d < pair->n_devices; d++) {
         char label[32];
         snprintf(label, sizeof(label), "peak memory, %u", d);
@@ -329,6 +335,17 @@ static bool add_figure(cJSON *object, const char *key, const char *unit, const c
            add_part(both, with->last, "_fraction", with->share(figure));
 }
 
+/* Under its key without the unit, which is that of the numbers. */
+static bool add_main(cJSON *object, const cs_compared_run *pair, const cs_compared_figure *of)
+{
+    const char *key = of->figure->key, *unit = cs_unit_suffix(of->figure->unit);
+    char name[CS_UNIT_TEXT_BYTES];
+    const size_t all = strlen(key), end = strlen(unit);
+    const bool ends = all > end && strcmp(key + all - end, unit) == 0;
+    snprintf(name, sizeof(name), "%.*s", (int)(ends ? all - end : all), key);
+    return add_figure(object, name, unit, pair, of->value);
+}
+
 static bool add_kinds(cJSON *object, const cs_compared_run *pair)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "tasks");
@@ -399,12 +416,10 @@ static bool add_pair(cJSON *list, const cs_compared_run *pair)
     cJSON *one = add_item(list);
     bool done = one && cJSON_AddStringToObject(one, "name", pair->name) && add_files(one, pair) &&
                 add_texts(one, "sharing", pair, pair->sharing) &&
-                add_texts(one, "algorithms", pair, pair->algorithms) &&
-                add_figure(one, "iteration_time", "_s", pair, pair->iteration) &&
-                add_figure(one, "makespan", "_s", pair, pair->span) &&
-                add_figure(one, "throughput", "_samples_per_s", pair, pair->throughput) &&
-                add_figure(one, "bubble", "_fraction", pair, pair->bubble) &&
-                add_kinds(one, pair) && add_devices(one, pair);
+                add_texts(one, "algorithms", pair, pair->algorithms);
+    for (uint32_t f = 0; done && f < pair->n_figures; f++)
+        done = add_main(one, pair, &pair->figures[f]);
+    done = done && add_kinds(one, pair) && add_devices(one, pair);
     cJSON *notes = done ? cJSON_AddArrayToObject(one, "differences") : NULL;
     done = notes != NULL;
     for (uint32_t i = 0; done && i < pair->n_notes; i++)

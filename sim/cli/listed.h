@@ -1,5 +1,5 @@
 /* What `sim list` lists, by section: "schedules", "planners", "topologies", "models", "devices",
- * "sections". */
+ * "sections", "figures". */
 #ifndef CS_CLI_LISTED_H
 #define CS_CLI_LISTED_H
 

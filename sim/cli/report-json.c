@@ -357,8 +357,9 @@ static bool add_figures(cJSON *root, const cs_outcome *outcome, cs_scope scope)
         if (figure->scope != scope || !cs_run_figure_given(figure, outcome))
             continue;
         const double value = figure->get(outcome);
-        done = figure->boolean ? cJSON_AddBoolToObject(root, figure->key, value != 0) != NULL
-                               : add_number(root, figure->key, value);
+        done = figure->unit == CS_UNIT_BOOLEAN
+                   ? cJSON_AddBoolToObject(root, figure->key, value != 0) != NULL
+                   : add_number(root, figure->key, value);
     }
     return done;
 }

@@ -2,6 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/cli/wrap.h"
+#include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
 
 #include <inttypes.h>
@@ -115,15 +116,12 @@ static void print_form(const cs_simulation *simulation, const cs_form *form, FIL
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
 }
 
-/* A figure of the whole run, once, and under it all closed forms for it. */
-static void print_with_forms(const cs_simulation *simulation, cs_figure figure, FILE *out)
+/* Under a figure of the whole run all closed forms for it. */
+static void print_forms(const cs_simulation *simulation, const char *key, FILE *out)
 {
-    double value = cs_simulation_figure(simulation, &(cs_form){.figure = figure});
-    print_figure(cs_figure_label(figure),
-                 isnan(value) ? "not steady" : figure_text(figure, value).characters, out);
-    for (uint32_t f = 0; f < simulation->forms.n; f++) {
+    for (uint32_t f = 0; f < simulation->forms.n && !simulation->trace.stopped; f++) {
         const cs_form *form = &simulation->forms.forms[f];
-        if (form->figure == figure && form->device == CS_NONE && !simulation->trace.stopped)
+        if (form->device == CS_NONE && strcmp(cs_figure_key(form->figure), key) == 0)
             print_form(simulation, form, out);
     }
 }
@@ -145,55 +143,58 @@ static void print_sources(const cs_forms *forms, FILE *out)
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-static bool has_form(const cs_simulation *simulation, cs_figure figure)
+/* ", 36 % of a100's peak in bf16" behind what the line has. */
+static void add_value(char *line, size_t size, const cs_run_figure *figure,
+                      const cs_outcome *outcome)
 {
-    for (uint32_t f = 0; f < simulation->forms.n; f++) {
-        if (simulation->forms.forms[f].figure == figure)
-            return true;
-    }
-    return false;
-}
-
-/* "model flop  113 Tflop/s a device, 36 % of a100's peak in bf16" */
-static void print_work(const cs_scenario *scenario, const cs_work_rate *rate, FILE *out)
-{
-    const cs_model *model = &scenario->model;
-    char flop[CS_UNITS_TEXT_BYTES], line[256], share[160] = "";
-    if (isnan(rate->flop))
+    const double value = figure->get(outcome);
+    const size_t end = strlen(line);
+    char number[CS_UNIT_TEXT_BYTES], detail[128] = "";
+    if (isnan(value))
         return;
-    if (!isnan(rate->utilisation))
-        snprintf(share, sizeof(share), ", %.3g %% of %.80s's peak in %s", 100 * rate->utilisation,
-                 model->work.device ? model->work.device : "the device",
-                 cs_precision_names[model->precision]);
-    snprintf(line, sizeof(line), "%s a device%s",
-             cs_units_format(rate->flop, CS_QUANTITY_FLOP_RATE, DIGITS, flop, sizeof(flop)), share);
-    print_figure("model flop", line, out);
+    snprintf(line + end, size - end, "%s%s%s", *line ? ", " : "",
+             cs_unit_format(figure->unit, value, number, sizeof(number)),
+             figure->detail ? figure->detail(outcome, detail, sizeof(detail)) : "");
 }
 
-static void print_throughput(const cs_scenario *scenario, const cs_simulation *simulation,
-                             FILE *out)
+/* Nothing where the run has no value. */
+static void print_line(const cs_run_figure *figure, const cs_outcome *outcome, FILE *out)
 {
-    const cs_work_rate rate = cs_simulation_work_rate(scenario, simulation);
-    char line[128], tokens[64] = "";
-    if (!isnan(rate.tokens))
-        snprintf(tokens, sizeof(tokens), ", %.5g tokens/s", rate.tokens);
-    snprintf(line, sizeof(line), "%.5g samples/s%s", simulation->analysis.throughput, tokens);
-    print_figure("throughput", line, out);
-    print_work(scenario, &rate, out);
+    char line[512] = "";
+    if (!cs_run_figure_given(figure, outcome) || isnan(figure->get(outcome)))
+        return;
+    add_value(line, sizeof(line), figure, outcome);
+    for (const cs_run_figure *next = figure + 1; next->shown & CS_SHOWN_JOINED; next++)
+        if (cs_run_figure_given(next, outcome))
+            add_value(line, sizeof(line), next, outcome);
+    print_figure(figure->label, line, out);
+    print_forms(outcome->simulation, figure->key, out);
+}
+
+/* Where the schedule states it. */
+static void print_version_difference(const cs_simulation *simulation, FILE *out)
+{
+    const cs_figure figure = CS_FIGURE_VERSION_DIFFERENCE;
+    const double value = cs_simulation_figure(simulation, &(cs_form){.figure = figure});
+    uint32_t f = 0;
+    while (f < simulation->forms.n && simulation->forms.forms[f].figure != figure)
+        f++;
+    if (f == simulation->forms.n)
+        return;
+    print_figure(cs_figure_label(figure),
+                 isnan(value) ? "not steady" : figure_text(figure, value).characters, out);
+    print_forms(simulation, cs_figure_key(figure), out);
 }
 
 static void print_figures(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
 {
+    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
     fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "",
             FORMULA_COLUMN - COMPARISON_COLUMN, "simulated is", "formula, and what it assumes");
-    if (!simulation->trace.stopped) {
-        print_with_forms(simulation, CS_FIGURE_ITERATION_TIME, out);
-        print_throughput(scenario, simulation, out);
-    }
-    print_with_forms(simulation, CS_FIGURE_MAKESPAN, out);
-    print_with_forms(simulation, CS_FIGURE_BUBBLE, out);
-    if (has_form(simulation, CS_FIGURE_VERSION_DIFFERENCE))
-        print_with_forms(simulation, CS_FIGURE_VERSION_DIFFERENCE, out);
+    for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++)
+        if (figure->shown & CS_SHOWN_REPORT)
+            print_line(figure, &outcome, out);
+    print_version_difference(simulation, out);
 }
 
 /* ---- devices ---- */

@@ -20,7 +20,7 @@ typedef struct cs_sweep_shown {
  * where closed forms hold. */
 void cs_sweep_report_print(const cs_sweep_shown *shown, FILE *out);
 
-/* "12.3 ms": a value of a figure, in 4 digits and its unit; returns `text`. */
+/* "12.3 ms": a value of a figure with its unit, a fraction as a number; returns `text`. */
 char *cs_sweep_figure_text(const cs_figure_column *column, double value, char *text, size_t size);
 
 bool cs_sweep_out_of_memory(const cs_sweep_results *results, uint32_t point);

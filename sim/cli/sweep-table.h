@@ -4,8 +4,7 @@
 
 #include "sim/cli/sweep-report.h"
 
-/* `figures` are names divided by commas; "main" stands for the iteration time, throughput, bubble
- * fraction and peak memory. */
+/* `figures` are names separated by commas; "main" stands for those that are CS_SHOWN_SWEEP. */
 
 /* Aligned columns, values in units for people; points that failed or are out of memory say so at the
  * end of their row. CS_USAGE where no point has one of the figures. */

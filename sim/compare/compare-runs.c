@@ -396,9 +396,25 @@ static cs_status compare_scenarios(pair *p, cs_compared_run *to, cs_error *error
 
 /* ---- all of it ---- */
 
-static double positive(double value)
+static cs_compared figure_of(const pair *p, const char *key)
 {
-    return value > 0 ? value : (double)NAN;
+    return (cs_compared){cs_reader_figure(&p->readers[0], key),
+                         cs_reader_figure(&p->readers[1], key)};
+}
+
+static cs_status take_figures(const pair *p, cs_compared_run *to, cs_error *error)
+{
+    while (cs_run_figure_main(to->n_figures))
+        to->n_figures++;
+    to->figures = cs_arena_alloc(&to->arena, to->n_figures, sizeof(*to->figures));
+    if (!to->figures)
+        return cs_error_no_memory(error);
+    for (uint32_t f = 0; f < to->n_figures; f++) {
+        const cs_run_figure *figure = cs_run_figure_main(f);
+        to->figures[f] = (cs_compared_figure){figure, figure_of(p, figure->key)};
+    }
+    to->iteration = figure_of(p, "iteration_time_s");
+    return CS_OK;
 }
 
 /* The texts of both files, which live no longer than their readers. */
@@ -417,10 +433,7 @@ static cs_status compare(pair *p, cs_compared_run *to, cs_error *error)
     if (!to->name || !copy_texts(a->sharing, b->sharing, to, &to->sharing) ||
         !copy_texts(a->algorithms, b->algorithms, to, &to->algorithms))
         return cs_error_no_memory(error);
-    to->iteration = (cs_compared){a->iteration_time, b->iteration_time};
-    to->span = (cs_compared){cs_time_seconds(a->makespan), cs_time_seconds(b->makespan)};
-    to->throughput = (cs_compared){positive(a->throughput), positive(b->throughput)};
-    to->bubble = (cs_compared){a->bubble_fraction, b->bubble_fraction};
+    CS_TRY(take_figures(p, to, error));
     CS_TRY(take_origins(p, to, error));
     CS_TRY(take_files(p, to, error));
     CS_TRY(compare_scenarios(p, to, error));

@@ -20,6 +20,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/error.h"
+#include "sim/run/figures.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,12 @@ typedef struct cs_compared {
 /* NaN where either is not known, or the figure that it is a share of is not above 0. */
 double cs_compared_error(cs_compared figure);
 double cs_compared_change(cs_compared figure);
+
+/* A main figure of both. */
+typedef struct cs_compared_figure {
+    const cs_run_figure *figure;
+    cs_compared value;
+} cs_compared_figure;
 
 /* Where the figures come from. */
 typedef struct cs_compared_file {
@@ -59,14 +66,13 @@ typedef struct cs_compared_run {
     bool side_by_side; /* of two simulations, or two measurements */
     cs_compared_file files[2];
     cs_compared_text sharing, algorithms; /* of links, of collectives */
-    cs_compared iteration, span;          /* s: of an iteration; of all */
-    cs_compared throughput;               /* samples/s, NaN: the batch size is not known */
-    cs_compared bubble;                   /* fraction */
+    cs_compared iteration;                /* its time, s */
+    cs_compared_figure *figures;
     cs_compared_kind *kinds;
     cs_compared_device *devices;
     const char *const *categories;
     const char *const *notes; /* how the two scenarios differ; a sentence each */
-    uint32_t n_kinds, n_devices, n_categories, n_notes;
+    uint32_t n_figures, n_kinds, n_devices, n_categories, n_notes;
     cs_arena arena;
 } cs_compared_run;
 

@@ -41,6 +41,8 @@
  * stop_on_oom the run ends when the instant of the first allocation beyond a capacity is over: that
  * instant is the makespan, tasks still running end there, and those that never started have the
  * span (-1, -1).
+ *
+ * Folded graphs. A device that another one stands for (cs_graph.stands_for) gets that one's record.
  */
 #ifndef CS_ENGINE_ENGINE_H
 #define CS_ENGINE_ENGINE_H

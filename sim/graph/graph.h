@@ -254,13 +254,27 @@ cs_kind_group cs_kind_group_of(cs_kind kind);
 const char *cs_category_name(cs_category category);
 const char *cs_purpose_name(cs_purpose purpose);
 
-static inline bool cs_graph_has(const cs_graph *graph, uint32_t device)
+/* The device that is simulated in place of this one, or itself. */
+static inline uint32_t cs_graph_stand_in(const cs_graph *graph, uint32_t device)
 {
-    return !graph->stands_for || graph->stands_for[device] == device;
+    return graph->stands_for ? graph->stands_for[device] : device;
 }
 
+static inline bool cs_graph_has(const cs_graph *graph, uint32_t device)
+{
+    return cs_graph_stand_in(graph, device) == device;
+}
+
+/* Per device, into `times`: for how many it stands, itself included; 0 where another one does. */
+void cs_graph_count_devices(const cs_graph *graph, uint32_t *times);
+
+/* How many ranks of a group are on devices that are simulated: that many members its collectives have.
+ */
+uint32_t cs_graph_count_members(const cs_graph *graph, uint32_t group);
+
 /* Checks what the engine takes for granted: ids in range, effects that balance per device and
- * category, members of a collective that stand together, no cycle through edges and program order.
+ * category, members of a collective that stand together, nothing on devices that others stand for, no
+ * cycle through edges and program order.
  * A cycle is shown: "F0.1 on device 2 -> ...". CS_INVALID. */
 CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
 

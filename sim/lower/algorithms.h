@@ -12,6 +12,8 @@
  *   all_to_all                                      what each rank has for all, itself included
  *   halo                                            one message; ranks exchange one with each
  *                                                   neighbour, the first and last with one
+ *   shift                                           one message; each rank sends one to the next
+ *                                                   rank, the last one to the first
  * Where bytes do not divide, the first shares are a byte longer. The additions of reductions take no
  * time.
  *
@@ -19,6 +21,7 @@
  *   ring          all_reduce                                         2 (p - 1)
  *                 reduce_scatter, all_gather, all_to_all (pairwise)  p - 1
  *                 broadcast, reduce (a chain, in k chunks)           p - 2 + k
+ *                 shift                                              1
  *   ring_per_nic  all_reduce, reduce_scatter, all_gather, broadcast, reduce over nodes with several
  *                 NICs: a ring for each NIC at once, with 1 / NICs of the bytes; rounds as of ring
  *   halving       all_reduce of any p, reduce_scatter and all_gather of p = 2^n: recursive halving,
@@ -28,7 +31,7 @@
  *   hierarchical  all_reduce: to one rank of each node by a chain in k chunks, a ring of those, back
  *   segmented     all_reduce: reduce-scatter in each node, a ring for each rank of a node with its
  *                 peers in the other nodes, all at once, all-gather in each node
- *   direct        broadcast, reduce, scatter, gather, all_to_all, halo: all messages at once
+ *   direct        broadcast, reduce, scatter, gather, all_to_all, halo, shift: all messages at once
  *
  * All rings of ring_per_nic go from node to node, each through the ranks of a node from another one
  * on, so that each enters and leaves by a NIC of its own. Where the number of nodes is even, every

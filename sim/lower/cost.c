@@ -303,7 +303,8 @@ static bool reserve(account *a)
 /* So that the shares of the ranks are equal, and rounds alike, where there are shares. */
 static void round_up(cs_collective *of)
 {
-    const bool whole = of->kind == CS_BROADCAST || of->kind == CS_REDUCE || of->kind == CS_HALO;
+    const bool whole = of->kind == CS_BROADCAST || of->kind == CS_REDUCE || of->kind == CS_HALO ||
+                       of->kind == CS_SHIFT;
     if (!whole && of->bytes % of->n != 0 && of->bytes < INT64_MAX - of->n)
         of->bytes += of->n - of->bytes % of->n;
 }

@@ -9,6 +9,10 @@
  * A member of a collective is entered before its rank's first message and left when its rank has
  * received and sent all. A rank that receives before it sends, or ends with many messages, gets a
  * transfer of no bytes to itself, which takes no time, at that end.
+ *
+ * Effects of a member at its start take place when all is there that it waits for, whether or not the
+ * other ranks are; those at its end when it is left: with flows as soon as its rank is through, with
+ * a delay when that is over. Transfers have the purpose of the collective that they are made of.
  */
 #ifndef CS_LOWER_LOWER_H
 #define CS_LOWER_LOWER_H

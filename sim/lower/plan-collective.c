@@ -197,21 +197,23 @@ static cs_status choose(const cs_platform *platform, const cs_lower_options *opt
     return CS_OK;
 }
 
-/* The ranks in the algorithm's order, and what it has to know of their nodes. */
+/* The ranks in the algorithm's order, and what it has to know of their nodes. A halo or a shift is
+ * between neighbours as they are given. */
 static cs_status order_ranks(const cs_platform *platform, const uint32_t *given,
                              const cs_lower_options *options, cs_way *way, cs_error *error)
 {
     cs_collective *of = &way->collective;
+    const bool neighbours = of->kind == CS_HALO || of->kind == CS_SHIFT;
     for (uint32_t i = 0; i < of->n; i++)
         way->order[i] = i;
-    if (options->order == CS_ORDER_FOUND)
+    if (options->order == CS_ORDER_FOUND && !neighbours)
         CS_TRY(find_order(platform, given, of->n, way->order, error));
     for (uint32_t i = 0; i < of->n; i++)
         way->devices[i] = given[way->order[i]];
     of->node_ranks = find_nodes(platform, way->devices, of->n);
     if (options->fidelity != CS_FIDELITY_ALPHA_BETA) /* there a rank has one port */
         of->rings = count_nics(platform, way->devices, of->node_ranks);
-    if (options->order != CS_ORDER_AUTO || of->rings < 2 || of->n == of->node_ranks)
+    if (options->order != CS_ORDER_AUTO || neighbours || of->rings < 2 || of->n == of->node_ranks)
         return CS_OK;
     CS_TRY(find_order_in_nodes(platform, given, of->n, of->node_ranks, way->order, error));
     for (uint32_t i = 0; i < of->n; i++)
@@ -227,6 +229,7 @@ cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls, const cs_pla
     cs_way made = {.collective = {.kind = cls->kind, .n = group.n, .bytes = cls->bytes},
                    .order = malloc(group.n * sizeof(*made.order)),
                    .devices = malloc(group.n * sizeof(*made.devices)),
+                   .n_members = cs_graph_count_members(graph, cls->peer),
                    .cost = -1};
     cs_status status = made.order && made.devices
                            ? order_ranks(platform, given, options, &made, error)

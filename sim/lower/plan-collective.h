@@ -15,6 +15,7 @@ typedef struct cs_way {
     cs_collective collective; /* with the number of chunks */
     uint32_t *order;          /* rank of the algorithm -> rank of the group; allocated */
     uint32_t *devices;        /* of the algorithm's ranks; allocated */
+    uint32_t n_members;       /* ranks that are simulated */
     uint64_t n_sends;
     cs_time cost; /* -1: not computed */
     bool network; /* ranks in several nodes */

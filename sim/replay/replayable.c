@@ -1,6 +1,6 @@
 #include "sim/replay/replayable.h"
 
-#include "sim/workload/net.h"
+#include "sim/workload/op-shape.h"
 
 #include <stdlib.h>
 
@@ -41,6 +41,15 @@ static cs_status check_ties(const cs_scenario *scenario, const char *path, cs_er
     return status;
 }
 
+static cs_status check_operators(const cs_scenario *scenario, const char *path, cs_error *error)
+{
+    cs_error why;
+    cs_error_init(&why);
+    const cs_status status = cs_net_check_runnable(scenario->net, &why);
+    return status == CS_OK ? CS_OK
+                           : cs_error_add(error, status, "%s: /model/name: %s", path, why.text);
+}
+
 static bool shares_micro_batches(const cs_scenario *scenario)
 {
     bool several = false;
@@ -57,6 +66,7 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
             "must have a \"name\" to be replayed: only an architecture says which kernels "
             "to run",
             error);
+    CS_TRY(check_operators(scenario, path, error));
     if (scenario->model.precision != CS_PRECISION_FP32)
         return refuse(path, "/model/precision", "must be fp32 to be replayed", error);
     for (uint32_t l = 0; l < scenario->model.n_layers; l++)

@@ -7,7 +7,7 @@
 #ifndef CS_SCENARIO_SCENARIO_H
 #define CS_SCENARIO_SCENARIO_H
 
-#include "schedules/schedule.h"
+#include "schedules/mesh.h"
 #include "sim/lower/lower.h"
 #include "topologies/noise.h"
 #include "topologies/topology.h"
@@ -39,6 +39,15 @@ typedef struct cs_search {
     const char *planner; /* its name */
 } cs_search;
 
+/* The mesh that the section "parallel" asks for. */
+typedef struct cs_parallel {
+    cs_split split;
+    cs_states states;
+    uint32_t n_ranks; /* pipeline ranks */
+    uint32_t order[CS_N_MESH_AXES];
+    const uint32_t *devices; /* place i of pipeline rank r is devices[r * places + i] */
+} cs_parallel;
+
 typedef struct cs_scenario {
     cs_arena arena;
     const char *file; /* that it was read from */
@@ -49,8 +58,9 @@ typedef struct cs_scenario {
     const cs_schedule *schedule;
     void *params; /* of the schedule */
     cs_model model;
-    struct cs_net *net;   /* that a named model was built from; NULL of others */
-    uint32_t granularity; /* cs_granularity of its chain */
+    struct cs_net *net;          /* that a named model was built from; NULL of others */
+    uint32_t granularity;        /* cs_granularity of its chain */
+    const cs_parallel *parallel; /* NULL: the scenario has no such section */
     cs_platform platform;
     cs_plan plan;
     cs_pattern pattern; /* that came with the plan; period 0: none did */
@@ -94,6 +104,7 @@ extern const cs_field cs_scenario_model_fields[];
 extern const cs_field cs_scenario_uniform_fields[];
 extern const cs_field cs_scenario_platform_fields[];
 extern const cs_field cs_scenario_schedule_fields[];
+extern const cs_field cs_scenario_parallel_fields[];
 extern const cs_field cs_scenario_stragglers_fields[];
 extern const cs_field cs_scenario_background_fields[];
 

@@ -1,7 +1,6 @@
 #include "sim/sweep/sweep-figures.h"
 
 #include "sim/base/vector.h"
-#include "sim/run/figures.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -194,7 +193,7 @@ static const char *after_word(const char *name, const char *word)
     return *name == '_' ? name + 1 : NULL;
 }
 
-const char *cs_figure_unit(const char *key)
+cs_unit cs_figure_unit(const char *key)
 {
     static const char *const words[] = {"closed_form", "difference"};
     const cs_run_figure *figure = cs_run_figure_find(key);
@@ -202,7 +201,7 @@ const char *cs_figure_unit(const char *key)
         const char *of = after_word(key, words[i]);
         figure = of ? cs_run_figure_find(of) : NULL;
     }
-    return figure ? figure->unit : "1";
+    return figure ? figure->unit : CS_UNIT_NUMBER;
 }
 
 /* ---- columns ---- */

@@ -20,6 +20,7 @@
 #define CS_SWEEP_SWEEP_FIGURES_H
 
 #include "sim/base/json.h"
+#include "sim/run/figures.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,8 +29,8 @@
  * memory runs out. Texts are strings. */
 cJSON *cs_figures_of(const cJSON *result);
 
-/* "s" of "makespan_s" and of "closed_form_makespan_s", "1" of "tasks". */
-const char *cs_figure_unit(const char *key);
+/* Seconds of "makespan_s" and of "closed_form_makespan_s"; a number of what is not in the table. */
+cs_unit cs_figure_unit(const char *key);
 
 /* The figures of all points, as columns. */
 typedef struct cs_figure_column {

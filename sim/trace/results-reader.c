@@ -134,12 +134,6 @@ static cs_status read_attributes(cs_reader *reader, cs_error *error)
         const char **out;
     } texts[] = {
         {"name", &reader->name}, {"topology", &reader->topology}, {"schedule", &reader->schedule}};
-    const struct {
-        const char *name;
-        double *out;
-    } figures[] = {{"iteration_time_s", &reader->iteration_time},
-                   {"throughput_samples_per_s", &reader->throughput},
-                   {"bubble_fraction", &reader->bubble_fraction}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         *texts[i].out = read_text(reader, reader->file, texts[i].name);
         if (!*texts[i].out)
@@ -149,10 +143,6 @@ static cs_status read_attributes(cs_reader *reader, cs_error *error)
     reader->origin = read_text(reader, reader->file, "origin");
     reader->sharing = read_text(reader, reader->file, "sharing");
     reader->algorithms = read_text(reader, reader->file, "algorithms");
-    for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-        if (!read_number(reader, figures[i].name, H5T_NATIVE_DOUBLE, figures[i].out))
-            *figures[i].out = NAN;
-    }
     if (!read_number(reader, "makespan", H5T_NATIVE_INT64, &reader->makespan) ||
         reader->makespan < 0)
         return fail(reader, error, "makespan", "missing, must be a time >= 0");
@@ -174,6 +164,15 @@ cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error)
     if (status != CS_OK)
         cs_reader_finish(reader);
     return status;
+}
+
+double cs_reader_figure(const cs_reader *reader, const char *key)
+{
+    double value;
+    if (read_number(reader, key, H5T_NATIVE_DOUBLE, &value))
+        return value;
+    /* files of earlier versions have it in picoseconds only */
+    return strcmp(key, "makespan_s") == 0 ? cs_time_seconds(reader->makespan) : (double)NAN;
 }
 
 static cs_status read_sweep_attributes(cs_reader *reader, cs_error *error)

@@ -22,12 +22,8 @@ typedef struct cs_reader {
     const char *sharing, *algorithms; /* of links, of collectives; NULL: the file does not say */
     cs_time makespan;
     uint32_t micro_batches; /* of each mini-batch */
-    /* of the analysis; NaN where the file has none */
-    double iteration_time; /* s */
-    double throughput;     /* samples/s, 0: the batch size is not known */
-    double bubble_fraction;
-    const char *axes; /* of a sweep's file: names of its varied keys, divided by blanks */
-    int64_t file;     /* HDF5's id */
+    const char *axes;       /* of a sweep's file: names of its varied keys, divided by blanks */
+    int64_t file;           /* HDF5's id */
     cs_arena arena;
 } cs_reader;
 
@@ -38,6 +34,9 @@ void cs_reader_finish(cs_reader *reader);
 /* The same of the file of a sweep (docs/how-to/sweeps.md has the schema): of the members above it has
  * `name` and `axes`. */
 CS_MUST_CHECK cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error);
+
+/* A figure of the run by its key (sim/run/figures.h); NaN where the file has none. */
+double cs_reader_figure(const cs_reader *reader, const char *key);
 
 /* Whether the file says that it is from there: CS_RESULTS_SIMULATED, CS_RESULTS_MEASURED. */
 bool cs_reader_is_from(const cs_reader *reader, const char *origin);

@@ -234,6 +234,19 @@ static cs_h5_value device_at_oom(const void *data, uint64_t row, uint32_t catego
     return (cs_h5_value){.int64 = device->out_of_memory ? device->at_oom[category] : 0};
 }
 
+static cs_h5_value device_simulated_as(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.uint32 = cs_graph_stand_in(data, (uint32_t)row)};
+}
+
+/* Of the same table: it takes the graph. */
+static const cs_h5_column device_fold_columns[] = {
+    {"simulated_as", CS_H5_UINT32, "1", "device that was simulated in its place, or itself",
+     .get = device_simulated_as},
+    {0},
+};
+
 #define BYTES_OF(member) CS_H5_INT64, "bytes", .which = offsetof(cs_device_record, member)
 
 static const cs_h5_column device_columns[] = {
@@ -359,9 +372,12 @@ cs_status cs_results_write(cs_h5_file *file, const cs_results_info *info, const 
         {"devices", "device", device_columns, trace->n_devices, trace->devices,
          .row_size = sizeof(*trace->devices)},
     };
+    const cs_h5_table fold = {"devices", "device", device_fold_columns, graph->n_devices, graph};
     cs_status status = write_attributes(file, info, graph, trace, error);
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == CS_OK; i++)
         status = cs_h5_write_table(file, &tables[i], error);
+    if (status == CS_OK && graph->stands_for)
+        status = cs_h5_write_table(file, &fold, error);
     if (status == CS_OK)
         status = write_some(file, "versions", version_columns, has_version, graph, trace, error);
     return status == CS_OK

@@ -61,7 +61,7 @@ static void make_inputs(walk *w, const cs_op *op, int64_t workspace)
     bool aside[CS_OP_INPUTS_MAX] = {false};
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         cs_tensor t = op->inputs[i];
-        if (!cs_net_tensor(w->net, t)->differentiable)
+        if (!cs_op_makes_gradient(w->net, op, i))
             continue;
         aside[i] = w->written[t];
         if (aside[i])
@@ -106,7 +106,7 @@ static bool has_gradient_of_inputs(const cs_net *net, const cs_op *op)
 {
     bool any = false;
     for (uint32_t i = 0; i < op->n_inputs; i++)
-        any |= cs_net_tensor(net, op->inputs[i])->differentiable;
+        any |= cs_op_makes_gradient(net, op, i);
     return any;
 }
 

@@ -32,6 +32,22 @@ static bool add_window(cJSON *object, const cs_op *op)
            cJSON_AddNumberToObject(object, "groups", op->groups);
 }
 
+/* What operators of mixtures and of attention have besides their shapes; 0 is left out. */
+static bool add_attributes(cJSON *object, const cs_op *op)
+{
+    const figure attributes[] = {
+        {"heads", op->kind == CS_OP_RMS_NORM && op->groups > 1 ? op->groups : op->heads},
+        {"experts", op->experts},
+        {"top_k", op->top_k},
+        {"capacity", op->capacity},
+        {"window", op->attention.window},
+    };
+    bool done = true;
+    for (size_t i = 0; done && i < sizeof(attributes) / sizeof(attributes[0]); i++)
+        done = attributes[i].value == 0 || add_figures(object, &attributes[i], 1);
+    return done;
+}
+
 static bool add_shapes(cJSON *object, const cs_net *net, const cs_op *op)
 {
     const cs_shape *out = &cs_net_tensor(net, op->output)->shape;
@@ -45,7 +61,7 @@ static bool add_shapes(cJSON *object, const cs_net *net, const cs_op *op)
             done = cJSON_AddItemToArray(shape, cJSON_CreateNumber(in->dims[d]));
     }
     return done && add_sizes(object, "output_shape", out->dims, out->rank) &&
-           add_window(object, op);
+           add_window(object, op) && add_attributes(object, op);
 }
 
 static cJSON *op_json(const cs_net *net, const cs_net_options *how, const cs_op *op)
@@ -131,12 +147,14 @@ cJSON *cs_net_json(const cs_net *net, const cs_net_options *options, const cs_ne
         {"macs_per_sample", cs_net_macs(net)},
         {"kept_bytes", kept},
     };
+    const figure active[] = {{"active_parameters", (double)cs_net_active_parameters(net)}};
     cJSON *root = cJSON_CreateObject();
     bool done =
         root && cJSON_AddStringToObject(root, "name", net->name) &&
         cJSON_AddStringToObject(root, "device", options->device->name) &&
         cJSON_AddStringToObject(root, "precision", cs_precision_names[options->precision]) &&
-        add_figures(root, figures, sizeof(figures) / sizeof(figures[0]));
+        add_figures(root, figures, sizeof(figures) / sizeof(figures[0])) &&
+        (active[0].value == figures[1].value || add_figures(root, active, 1));
     cJSON *layers = done ? cJSON_AddArrayToObject(root, "layers") : NULL;
     done = layers != NULL;
     for (uint32_t i = 0; done && i < chain->n_layers; i++)

@@ -18,11 +18,12 @@ static bool is_side_loss(const cs_net *net, uint32_t p)
     return p + 1 < net->n_ops && (kind == CS_OP_CROSS_ENTROPY || kind == CS_OP_SQUARED_ERROR);
 }
 
-static bool reads_input(const cs_op *op, const uint32_t *writer)
+static bool reads_input(const cs_net *net, const cs_op *op, const uint32_t *writer)
 {
     bool reads = false;
     for (uint32_t i = 0; i < op->n_inputs; i++)
-        reads |= writer[op->inputs[i]] == CS_NO_TENSOR;
+        reads |=
+            writer[op->inputs[i]] == CS_NO_TENSOR && !cs_net_tensor(net, op->inputs[i])->loaded;
     return reads;
 }
 
@@ -46,7 +47,7 @@ static cs_status find_ends(const cs_net *net, uint32_t *ends, uint32_t *n_ends, 
         for (uint32_t p = 0; p < n; p++) {
             writer[net->ops[p].output] = p;
             readers[p] = last_reader(net, p);
-            if (reads_input(&net->ops[p], writer))
+            if (reads_input(net, &net->ops[p], writer))
                 last_fed = p;
         }
         *n_ends = cs_articulation_find(readers, n, last_fed, ends);
@@ -389,13 +390,38 @@ static void describe_times(const cs_net_options *how, const cs_net_chain *chain,
         snprintf(hardware, size, "%s", how->measured->device);
 }
 
+/* The share of what an operator multiplies that is no padding of experts up to their capacity: routed
+ * rows, at most all, by the rows that their dispatch made. */
+static double useful_share(const cs_net *net, uint32_t p)
+{
+    if (net->ops[p].kind != CS_OP_GROUPED_LINEAR)
+        return 1;
+    const double rows = cs_net_tensor(net, net->ops[p].output)->shape.dims[0];
+    while (p > 0 && net->ops[p].kind != CS_OP_DISPATCH)
+        p--;
+    if (net->ops[p].kind != CS_OP_DISPATCH)
+        return 1;
+    return fmin(1, (double)cs_net_tensor(net, net->ops[p].inputs[1])->elements / rows);
+}
+
+static double useful_macs(const cs_net *net)
+{
+    double sum = 0;
+    for (uint32_t p = 0; p < net->n_ops; p++) {
+        cs_op_cost cost;
+        cs_op_cost_of(net, &net->ops[p], 1, CS_PRECISION_FP32, &cost);
+        sum += cost.macs * useful_share(net, p);
+    }
+    return sum;
+}
+
 /* The usual count of work in training: of the products (convolutions, linear layers, attention), each
  * of which has two more of its size backward. The rest of the operators is small change, and a kernel that
  * computes forward again does it to save memory (Chowdhery et al., PaLM, JMLR 2023, appendix B). */
 static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model *model)
 {
     cs_model_work *work = &model->work;
-    work->flop_per_sample = 3 * 2 * cs_net_macs(net);
+    work->flop_per_sample = 3 * 2 * useful_macs(net);
     work->tokens_per_sample = net->input_ids < UINT32_MAX ? (uint32_t)net->input_ids : 0;
     work->peak =
         isfinite(how->device->peaks[how->precision]) ? how->device->peaks[how->precision] : 0;
@@ -519,6 +545,18 @@ int64_t cs_net_parameters(const cs_net *net)
     int64_t sum = 0;
     for (uint32_t p = 0; p < net->n_ops; p++)
         sum += (net->ops[p].tied ? 0 : net->ops[p].weights) + net->ops[p].biases;
+    return sum;
+}
+
+/* Weights of all experts but those that compute a token are idle. */
+int64_t cs_net_active_parameters(const cs_net *net)
+{
+    int64_t sum = cs_net_parameters(net);
+    for (uint32_t p = 0; p < net->n_ops; p++) {
+        const cs_op *op = &net->ops[p];
+        if (op->kind == CS_OP_GROUPED_LINEAR)
+            sum -= (op->weights + op->biases) / op->experts * (op->experts - op->top_k);
+    }
     return sum;
 }
 

@@ -19,6 +19,7 @@
 #include "sim/workload/model.h"
 #include "sim/workload/net.h"
 #include "sim/workload/op-shape.h"
+#include "sim/workload/split.h"
 
 typedef enum cs_granularity { CS_GRANULARITY_LAYER, CS_GRANULARITY_BLOCK } cs_granularity;
 
@@ -36,6 +37,10 @@ typedef struct cs_net_options {
     const cs_measured *measured;  /* asked before the device is; or NULL */
     const char *source;           /* for the provenance: what the network was made from */
     const char *date;             /* for the provenance, YYYY-MM-DD; NULL: 1970-01-01, for none */
+    /* How the work of batch_size samples is divided over devices: the model is then that of the
+     * device at `place` of the grid (net-local.h). NULL: one device does all. */
+    const cs_split *split;
+    uint32_t place;
 } cs_net_options;
 
 /* A layer of the chain: operators [first, end). */
@@ -71,6 +76,10 @@ CS_MUST_CHECK cs_status cs_net_model(const cs_net *net, const cs_net_options *op
 
 /* Totals over a network: parameters, and multiply-accumulates of one sample. */
 int64_t cs_net_parameters(const cs_net *net);
+
+/* Those that compute a token: all but the ones of experts that it does not go to. Embeddings count
+ * whole, as they do in the published figures of Mixtral and Qwen. */
+int64_t cs_net_active_parameters(const cs_net *net);
 double cs_net_macs(const cs_net *net);
 
 #endif

@@ -179,6 +179,17 @@ cs_tensor cs_net_dropout(cs_net *net, const char *name, cs_tensor x, double prob
     return probability > 0 ? add_alike(net, name, CS_OP_DROPOUT, x, false) : x;
 }
 
+static bool divides(cs_net *net, const char *name, uint32_t heads, uint32_t features)
+{
+    char text[128];
+    if (heads > 0 && features % heads == 0)
+        return true;
+    snprintf(text, sizeof(text), "must have heads that divide its %u features (got %u heads)",
+             features, heads);
+    fail_at(net, name, text);
+    return false;
+}
+
 /* A scale, and a shift where `shift`, per channel of an image or per feature of a sequence. */
 static cs_tensor add_norm(cs_net *net, const char *name, cs_op_kind kind, cs_tensor x, bool shift)
 {
@@ -204,6 +215,19 @@ cs_tensor cs_net_layer_norm(cs_net *net, const char *name, cs_tensor x)
 cs_tensor cs_net_rms_norm(cs_net *net, const char *name, cs_tensor x)
 {
     return add_norm(net, name, CS_OP_RMS_NORM, x, false);
+}
+
+cs_tensor cs_net_head_norm(cs_net *net, const char *name, cs_tensor x, uint32_t heads)
+{
+    if (!cs_net_usable(net, &x, 1))
+        return CS_NO_TENSOR;
+    cs_op op = cs_net_op(CS_OP_RMS_NORM, &x, 1);
+    cs_shape shape = cs_net_tensor(net, x)->shape;
+    if (!divides(net, name, heads, shape.dims[shape.rank - 1]))
+        return CS_NO_TENSOR;
+    op.weights = shape.dims[shape.rank - 1] / heads;
+    op.groups = heads;
+    return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
 /* ---- of two tensors or more ---- */
@@ -264,6 +288,108 @@ cs_tensor cs_net_concat(cs_net *net, const char *name, const cs_tensor *parts, u
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
+cs_tensor cs_net_head_concat(cs_net *net, const char *name, const cs_tensor parts[2],
+                             uint32_t heads, bool shared)
+{
+    if (!cs_net_usable(net, parts, 2))
+        return CS_NO_TENSOR;
+    cs_op op = cs_net_op(CS_OP_HEAD_CONCAT, parts, 2);
+    cs_shape shape = cs_net_tensor(net, parts[0])->shape;
+    const cs_shape *other = &cs_net_tensor(net, parts[1])->shape;
+    if (shape.rank != 2 || other->rank != 2 || shape.dims[0] != other->dims[0]) {
+        fail_at(net, name, "joins tensors of different sizes");
+        return CS_NO_TENSOR;
+    }
+    if (!divides(net, name, heads, shape.dims[1]) ||
+        (!shared && !divides(net, name, heads, other->dims[1])))
+        return CS_NO_TENSOR;
+    op.heads = heads;
+    shape.dims[1] += shared ? heads * other->dims[1] : other->dims[1];
+    return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
+}
+
+/* ---- mixtures of experts ---- */
+
+cs_tensor cs_net_top_k(cs_net *net, const char *name, cs_tensor logits, uint32_t k)
+{
+    char text[96];
+    if (!cs_net_usable(net, &logits, 1))
+        return CS_NO_TENSOR;
+    cs_op op = cs_net_op(CS_OP_TOP_K, &logits, 1);
+    cs_shape shape = cs_net_tensor(net, logits)->shape;
+    op.experts = shape.dims[shape.rank - 1];
+    op.top_k = k;
+    if (k < 1 || k > op.experts) {
+        snprintf(text, sizeof(text), "must choose from 1 to %u of its experts (got %u)", op.experts,
+                 k);
+        fail_at(net, name, text);
+        return CS_NO_TENSOR;
+    }
+    shape.dims[shape.rank - 1] = k;
+    return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
+}
+
+/* The operator that wrote a tensor; it exists, unless the tensor is an input. */
+static uint32_t writer_of(const cs_net *net, cs_tensor tensor)
+{
+    uint32_t p = net->n_ops;
+    while (p > 0 && net->ops[p - 1].output != tensor)
+        p--;
+    return p - 1;
+}
+
+cs_tensor cs_net_dispatch(cs_net *net, const char *name, cs_tensor x, cs_tensor routing,
+                          double capacity)
+{
+    const cs_tensor inputs[] = {x, routing};
+    if (!cs_net_usable(net, inputs, 2))
+        return CS_NO_TENSOR;
+    const cs_op *router = &net->ops[writer_of(net, routing)];
+    cs_op op = cs_net_op(CS_OP_DISPATCH, inputs, 2);
+    cs_shape shape = cs_net_tensor(net, x)->shape;
+    const double routed = (double)shape.dims[0] * router->top_k;
+    const double rows =
+        capacity > 0 ? ceil(capacity * routed / router->experts) * router->experts : routed;
+    op.experts = router->experts;
+    op.top_k = router->top_k;
+    op.capacity = capacity;
+    if (rows > UINT32_MAX) {
+        fail_at(net, name, "makes more than 2^32 rows");
+        return CS_NO_TENSOR;
+    }
+    shape.dims[0] = (uint32_t)rows;
+    return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
+}
+
+cs_tensor cs_net_grouped_linear(cs_net *net, const char *name, cs_tensor rows,
+                                const cs_grouped_linear *linear)
+{
+    if (!cs_net_usable(net, &rows, 1))
+        return CS_NO_TENSOR;
+    cs_op op = cs_net_op(CS_OP_GROUPED_LINEAR, &rows, 1);
+    cs_shape shape = cs_net_tensor(net, rows)->shape;
+    op.experts = linear->experts;
+    op.top_k = linear->top_k;
+    op.weights = (int64_t)linear->experts * shape.dims[1] * linear->out;
+    op.biases = linear->bias ? (int64_t)linear->experts * linear->out : 0;
+    shape.dims[1] = linear->out;
+    return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
+}
+
+cs_tensor cs_net_combine(cs_net *net, const char *name, cs_tensor rows, cs_tensor routing)
+{
+    const cs_tensor inputs[] = {rows, routing};
+    if (!cs_net_usable(net, inputs, 2))
+        return CS_NO_TENSOR;
+    const cs_op *router = &net->ops[writer_of(net, routing)];
+    cs_op op = cs_net_op(CS_OP_COMBINE, inputs, 2);
+    op.experts = router->experts;
+    op.top_k = router->top_k;
+    cs_shape shape = {
+        2, {cs_net_tensor(net, routing)->shape.dims[0], cs_net_tensor(net, rows)->shape.dims[1]}};
+    return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
+}
+
 /* ---- with learned parameters ---- */
 
 cs_tensor cs_net_linear(cs_net *net, const char *name, cs_tensor x, const cs_linear *linear)
@@ -276,6 +402,7 @@ cs_tensor cs_net_linear(cs_net *net, const char *name, cs_tensor x, const cs_lin
     op.weights = (int64_t)*features * linear->out;
     op.biases = linear->bias ? linear->out : 0;
     op.tied = linear->tied;
+    op.lender = linear->tied && linear->lender ? writer_of(net, linear->lender) + 1 : 0;
     *features = linear->out;
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
@@ -288,6 +415,21 @@ cs_tensor cs_net_embedding(cs_net *net, const char *name, cs_tensor ids, uint32_
     cs_op op = cs_net_op(CS_OP_EMBEDDING, &ids, 1);
     op.weights = (int64_t)rows * features;
     cs_shape shape = {2, {cs_net_tensor(net, ids)->shape.dims[0], features}};
+    return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
+}
+
+cs_tensor cs_net_embedding_of(cs_net *net, const char *name, cs_tensor ids, cs_tensor of)
+{
+    const cs_tensor inputs[] = {ids, of};
+    if (!cs_net_usable(net, inputs, 2))
+        return CS_NO_TENSOR;
+    cs_op op = cs_net_op(CS_OP_EMBEDDING, &ids, 1);
+    const uint32_t lender = writer_of(net, of);
+    op.weights = net->ops[lender].weights;
+    op.tied = true;
+    op.lender = lender + 1;
+    cs_shape shape = {
+        2, {cs_net_tensor(net, ids)->shape.dims[0], cs_net_tensor(net, of)->shape.dims[1]}};
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
@@ -325,19 +467,19 @@ cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3]
     cs_op op = cs_net_op(CS_OP_ATTENTION, qkv, 3);
     op.attention = *attention;
     cs_shape shape = cs_net_tensor(net, qkv[0])->shape;
+    const uint32_t values = cs_net_tensor(net, qkv[2])->shape.dims[1];
     char text[128];
-    if (attention->heads == 0 || shape.dims[1] % attention->heads != 0) {
-        snprintf(text, sizeof(text), "must have heads that divide its %u features (got %u heads)",
-                 shape.dims[1], attention->heads);
-        fail_at(net, name, text);
+    if (!divides(net, name, attention->heads, shape.dims[1]) ||
+        !divides(net, name, attention->kv_heads, values))
         return CS_NO_TENSOR;
-    }
     if ((double)shape.dims[0] * shape.dims[0] * attention->heads > CS_MOST_ELEMENTS) {
         snprintf(text, sizeof(text), "has too many weights: %u tokens, squared, of %u heads",
                  shape.dims[0], attention->heads);
         fail_at(net, name, text);
         return CS_NO_TENSOR;
     }
+    op.weights = attention->sinks ? attention->heads : 0;
+    shape.dims[1] = values / attention->kv_heads * attention->heads;
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 

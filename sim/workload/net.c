@@ -128,6 +128,8 @@ const cs_tensor_info *cs_net_tensor(const cs_net *net, cs_tensor tensor)
 uint32_t cs_net_lender(const cs_net *net, uint32_t op)
 {
     uint32_t lender = net->ops[op].tied ? 0 : op;
+    if (net->ops[op].lender > 0)
+        return net->ops[op].lender - 1;
     while (lender < net->n_ops &&
            (net->ops[lender].tied || net->ops[lender].weights != net->ops[op].weights))
         lender++;
@@ -175,8 +177,6 @@ static cs_tensor add_input(cs_net *net, const cs_shape *shape, cs_element elemen
     if (x == CS_NO_TENSOR)
         return x;
     net->tensors[x].differentiable = false;
-    *(element == CS_ELEMENT_INT64 ? &net->input_ids : &net->input_elements) +=
-        net->tensors[x].elements;
     return x;
 }
 
@@ -185,13 +185,26 @@ cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_extent space)
     cs_shape shape = {1 + space.rank, {channels}};
     for (uint32_t i = 0; i < space.rank; i++)
         shape.dims[1 + i] = space.size[i];
-    return add_input(net, &shape, CS_ELEMENT_ACTIVATION);
+    cs_tensor x = add_input(net, &shape, CS_ELEMENT_ACTIVATION);
+    if (x != CS_NO_TENSOR)
+        net->input_elements += net->tensors[x].elements;
+    return x;
 }
 
 cs_tensor cs_net_token_ids(cs_net *net, uint32_t tokens)
 {
-    cs_shape shape = {1, {tokens}};
-    return add_input(net, &shape, CS_ELEMENT_INT64);
+    cs_tensor x = add_input(net, &(cs_shape){1, {tokens}}, CS_ELEMENT_INT64);
+    if (x != CS_NO_TENSOR)
+        net->input_ids += net->tensors[x].elements;
+    return x;
+}
+
+cs_tensor cs_net_more_token_ids(cs_net *net, uint32_t tokens)
+{
+    cs_tensor x = add_input(net, &(cs_shape){1, {tokens}}, CS_ELEMENT_INT64);
+    if (x != CS_NO_TENSOR)
+        net->tensors[x].loaded = true;
+    return x;
 }
 
 /* ---- operators ---- */
@@ -219,7 +232,7 @@ static void link_op(cs_net *net, const cs_op *op)
     out->differentiable = op->weights + op->biases > 0;
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         net->tensors[op->inputs[i]].last_reader = net->n_ops;
-        out->differentiable |= net->tensors[op->inputs[i]].differentiable;
+        out->differentiable |= cs_op_makes_gradient(net, op, i);
     }
     if (shares)
         out->storage = net->tensors[op->inputs[0]].storage;
@@ -243,6 +256,11 @@ cs_tensor cs_net_add_op(cs_net *net, const char *name, cs_op *op, const cs_shape
     link_op(net, op);
     net->ops[net->n_ops++] = *op;
     return op->output;
+}
+
+bool cs_op_makes_gradient(const cs_net *net, const cs_op *op, uint32_t i)
+{
+    return net->tensors[op->inputs[i]].differentiable && !(op->kind == CS_OP_DISPATCH && i > 0);
 }
 
 /* ---- words ---- */

@@ -53,7 +53,12 @@
     X(EMBEDDING, "embedding", "embedding")                                                         \
     X(CROSS_ENTROPY, "cross_entropy", "loss")                                                      \
     X(SQUARED_ERROR, "squared_error", "loss")                                                      \
-    X(VIEW, "view", "elementwise")
+    X(VIEW, "view", "elementwise")                                                                 \
+    X(HEAD_CONCAT, "head_concat", "elementwise")                                                   \
+    X(TOP_K, "top_k", "elementwise")                                                               \
+    X(DISPATCH, "dispatch", "embedding")                                                           \
+    X(GROUPED_LINEAR, "grouped_linear", "linear")                                                  \
+    X(COMBINE, "combine", "embedding")
 
 typedef enum cs_op_kind {
 #define CS_OP_ENUM(name, text, group) CS_OP_##name,
@@ -90,6 +95,7 @@ typedef struct cs_tensor_info {
     uint32_t storage;     /* tensors that share one have the same number */
     uint32_t last_reader; /* op, CS_NO_TENSOR when none reads it */
     bool differentiable;  /* a gradient of it is computed */
+    bool loaded; /* an input that every device that reads it loads by itself, like targets */
 } cs_tensor_info;
 
 /* How attention is computed, which decides what it keeps. */
@@ -116,13 +122,24 @@ typedef struct cs_linear {
     uint32_t out;
     bool bias;
     bool tied; /* its weights are another operator's: used, not counted */
+    cs_tensor
+        lender; /* of tied ones: that operator's output; 0: of the first with as many weights */
 } cs_linear;
+
+/* E matrices: rows that are grouped by expert are multiplied by the matrix of theirs. */
+typedef struct cs_grouped_linear {
+    uint32_t out;
+    uint32_t experts, top_k; /* E, of which so many compute a token */
+    bool bias;
+} cs_grouped_linear;
 
 typedef struct cs_attention {
     uint32_t heads, kv_heads; /* of queries; of keys and values */
     cs_attention_kernel kernel;
     bool causal;
-    double dropout; /* of the attention weights */
+    double dropout;  /* of the attention weights */
+    uint32_t window; /* of causal ones: a token attends to so many, itself included; 0: to all */
+    bool sinks;      /* a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
 } cs_attention;
 
 enum { CS_OP_INPUTS_MAX = 8 };
@@ -138,8 +155,12 @@ typedef struct cs_op {
     int64_t weights, biases; /* elements used */
     bool tied;               /* the weights are counted elsewhere */
     cs_extent kernel, stride, pad;
-    uint32_t groups;
+    uint32_t groups; /* of channels; of features that a norm is taken over, one head each */
     cs_attention attention;
+    uint32_t heads;          /* of a concatenation of heads */
+    uint32_t experts, top_k; /* of the operators of a mixture; 0: it is of none */
+    double capacity;         /* of a dispatch: see cs_net_dispatch */
+    uint32_t lender; /* of a tied one: the operator whose weights these are, + 1; 0: not said */
 } cs_op;
 
 typedef struct cs_net {
@@ -193,6 +214,10 @@ void cs_net_leave(cs_net *net, uint32_t entered);
 cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_extent space);
 cs_tensor cs_net_token_ids(cs_net *net, uint32_t tokens);
 
+/* The ids again, or others, for operators further on: whoever reads them loads them by itself, as it
+ * does the targets of a loss, so that they cross no boundary of the chain. */
+cs_tensor cs_net_more_token_ids(cs_net *net, uint32_t tokens);
+
 /* ---- operators ---- */
 
 cs_tensor cs_net_conv(cs_net *net, const char *name, cs_tensor x, const cs_conv *conv);
@@ -200,6 +225,10 @@ cs_tensor cs_net_linear(cs_net *net, const char *name, cs_tensor x, const cs_lin
 cs_tensor cs_net_batch_norm(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_layer_norm(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_rms_norm(cs_net *net, const char *name, cs_tensor x);
+
+/* Over each of so many equal parts of a token's features by itself, with one scale for all parts
+ * (the queries and keys of Qwen3). */
+cs_tensor cs_net_head_norm(cs_net *net, const char *name, cs_tensor x, uint32_t heads);
 cs_tensor cs_net_max_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool);
 cs_tensor cs_net_avg_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool);
 cs_tensor cs_net_adaptive_pool(cs_net *net, const char *name, cs_tensor x, uint32_t size);
@@ -223,15 +252,45 @@ cs_tensor cs_net_concat(cs_net *net, const char *name, const cs_tensor *parts, u
 cs_tensor cs_net_embedding(cs_net *net, const char *name, cs_tensor ids, uint32_t rows,
                            uint32_t features);
 
+/* With the table of another embedding, whose output `of` is. */
+cs_tensor cs_net_embedding_of(cs_net *net, const char *name, cs_tensor ids, cs_tensor of);
+
 /* x + a learned parameter of x's shape; x + rows of a learned table of so many parameters; a
  * learned first token in front of the others. */
 cs_tensor cs_net_add_learned(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_add_table(cs_net *net, const char *name, cs_tensor x, int64_t parameters);
 cs_tensor cs_net_first_token(cs_net *net, const char *name, cs_tensor x);
 
-/* queries, keys and values are (tokens, features). */
+/* Of (tokens, heads x features) each, the features of a head side by side; a part with `shared` has
+ * one head, which stands in all of the result. */
+cs_tensor cs_net_head_concat(cs_net *net, const char *name, const cs_tensor parts[2],
+                             uint32_t heads, bool shared);
+
+/* queries, keys and values are (tokens, features); the heads of queries and keys have equally many
+ * features, those of values may have others, as the result then has. */
 cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3],
                            const cs_attention *attention);
+
+/* A mixture of experts (Shazeer et al., ICLR 2017), for tokens of one sample:
+ *
+ *     routing = cs_net_top_k(net, "top_k", cs_net_linear(net, "router", x, ...), experts, k);
+ *     rows = cs_net_dispatch(net, "dispatch", x, routing, capacity);
+ *     ... rows through cs_net_grouped_linear and what works element by element ...
+ *     y = cs_net_combine(net, "combine", rows, routing);
+ *
+ * top_k makes of the logits (tokens, experts) the weights (tokens, k) of the k experts that a token
+ * goes to; which they are is part of it. dispatch copies every token to its experts, grouped by
+ * expert: (tokens k) rows, where experts take what comes (capacity 0), else experts times their
+ * capacity, ceil(capacity tokens k / experts) rows, the rest of a group being padding and what does
+ * not fit it dropped (GShard, Lepikhin et al., ICLR 2021). combine adds to each token the rows that
+ * are its own, times their weights. How many rows an expert gets is the data's; costs are those of
+ * equal groups. */
+cs_tensor cs_net_top_k(cs_net *net, const char *name, cs_tensor logits, uint32_t k);
+cs_tensor cs_net_dispatch(cs_net *net, const char *name, cs_tensor x, cs_tensor routing,
+                          double capacity);
+cs_tensor cs_net_grouped_linear(cs_net *net, const char *name, cs_tensor rows,
+                                const cs_grouped_linear *linear);
+cs_tensor cs_net_combine(cs_net *net, const char *name, cs_tensor rows, cs_tensor routing);
 
 /* Views: (channels, space...) as features, or as tokens of `channels` features; some of the
  * features; token number 0 alone (what keeps it keeps all tokens: they are one storage). */
@@ -248,9 +307,13 @@ cs_tensor cs_net_squared_error(cs_net *net, const char *name, cs_tensor x);
 
 const cs_tensor_info *cs_net_tensor(const cs_net *net, cs_tensor tensor);
 
-/* The operator whose weights operator `op` uses: itself, or of a tied one the first that has as many
- * of its own. n_ops: there is none. */
+/* The operator whose weights operator `op` uses: itself, or of a tied one the one that was said, or
+ * else the first that has as many of its own. n_ops: there is none. */
 uint32_t cs_net_lender(const cs_net *net, uint32_t op);
+
+/* Whether backward makes a gradient of what `op` reads as input i. A dispatch reads where the rows
+ * go, not the weights that the routing has besides. */
+bool cs_op_makes_gradient(const cs_net *net, const cs_op *op, uint32_t i);
 
 const char *cs_op_kind_name(cs_op_kind kind);
 const char *cs_op_kind_group(cs_op_kind kind);

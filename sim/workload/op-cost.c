@@ -96,27 +96,56 @@ static void cost_linear(const subject *s, cs_op_cost *cost)
     cost_product(s, s->batch * rows_of(s->in) * (double)s->op->weights, cost);
 }
 
+/* The products of all experts in one kernel, each row with one of the matrices. */
+static void cost_grouped_linear(const subject *s, cs_op_cost *cost)
+{
+    cost_product(s, s->batch * rows_of(s->in) * (double)s->op->weights / s->op->experts, cost);
+}
+
 /* ---- attention ---- */
 
-/* The two products of queries and keys, and of weights and values, each rows x rows x features; a
- * fused causal kernel leaves out the half above the diagonal. Backward there are four products, and
- * a fused kernel computes the weights a second time (Dao et al., FlashAttention, NeurIPS 2022). */
+/* Queries and keys that meet: a fused causal kernel leaves out the half above the diagonal, and with
+ * a window what is further away: sum over rows i of min(i, window). */
+static double pairs_of(const cs_attention *a, double rows, double keys)
+{
+    if (a->kernel != CS_ATTENTION_FLASH || !a->causal)
+        return rows * keys;
+    const double window = a->window > 0 && a->window < rows ? a->window : rows;
+    return window * (window + 1) / 2 + (rows - window) * window;
+}
+
+/* The gradient of a head's sink is minus the sum over the rows of its share of the softmax, times the
+ * row's product of result and gradient; both are there, a float32 per row and head. */
+static void cost_sinks(double rows, cs_op_cost *cost)
+{
+    cost->backward_weight = (cs_pass_cost){3 * rows, 2 * FLOAT * rows, 1};
+}
+
+/* The two products of queries and keys, and of weights and values. Backward there are four: two of
+ * the features of queries, two of those of values; a fused kernel computes the weights a second time
+ * (Dao et al., FlashAttention, NeurIPS 2022). */
 static void cost_attention(const subject *s, cs_op_cost *cost)
 {
     const cs_attention *a = &s->op->attention;
+    const cs_shape *key = &cs_net_tensor(s->net, s->op->inputs[1])->shape;
+    const cs_shape *value = &cs_net_tensor(s->net, s->op->inputs[2])->shape;
     bool flash = a->kernel == CS_ATTENTION_FLASH;
-    double rows = s->out->shape.dims[0], features = s->out->shape.dims[1];
-    double keys = (double)cs_net_tensor(s->net, s->op->inputs[1])->shape.dims[1];
-    double pairs = flash && a->causal ? rows * (rows + 1) / 2 : rows * rows;
-    double weights = s->batch * a->heads * rows * rows; /* elements of the matrix */
-    double tensors = s->width * s->batch * rows * 2 * (features + keys);
+    double rows = s->out->shape.dims[0], values = s->out->shape.dims[1];
+    double queries = s->in->shape.dims[1];
+    double pairs = s->batch * pairs_of(a, rows, key->dims[0]);
+    double weights = s->batch * a->heads * rows * key->dims[0]; /* elements of the matrix */
+    double tensors = s->width * s->batch *
+                     (rows * (queries + values) +
+                      key->dims[0] * ((double)key->dims[1] + (double)value->dims[1]));
     double passes = (a->dropout > 0 ? 6 : 4) * s->width;
-    cost->macs = s->batch * 2 * pairs * features;
+    cost->macs = pairs * (queries + values);
     cost->forward = (cs_pass_cost){2 * cost->macs, tensors, 1};
-    cost->backward_input = (cs_pass_cost){5 * cost->macs, 2 * tensors, 1};
+    cost->backward_input = (cs_pass_cost){2 * pairs * (3 * queries + 2 * values), 2 * tensors, 1};
     cost->extra_kept_bytes = (int64_t)(s->batch * a->heads * rows * FLOAT);
     cost->keeps_output = flash;
     cost->keeps_input = true;
+    if (a->sinks)
+        cost_sinks(s->batch * a->heads * rows, cost);
     if (flash)
         return;
     cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights, 3};
@@ -126,6 +155,52 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
     cost->workspace_bytes = (int64_t)(weights * s->width);
     if (a->dropout > 0)
         cost->extra_kept_bytes += (int64_t)(weights * (MASK + s->width));
+}
+
+/* The part that all heads share is written to each of them, and its gradient is the sum over them. */
+static void cost_head_concat(const subject *s, cs_op_cost *cost)
+{
+    const double other = s->batch * (double)cs_net_tensor(s->net, s->op->inputs[1])->elements;
+    const double copies = s->y - s->x; /* of the other part */
+    cost->forward = (cs_pass_cost){0, s->width * (s->x + other + s->y), 1};
+    cost->backward_input = (cs_pass_cost){copies - other, cost->forward.bytes, 1};
+}
+
+/* ---- mixtures of experts ---- */
+
+/* A softmax of the logits in float32; from what it wrote, the largest k (a comparison per logit) with
+ * their numbers, and those divided by their sum. */
+static void cost_top_k(const subject *s, cs_op_cost *cost)
+{
+    const double probabilities = FLOAT * s->x, chosen = (INDEX + s->width) * s->y;
+    cost->forward =
+        (cs_pass_cost){6 * s->x + 2 * s->y, s->width * s->x + 2 * probabilities + chosen, 2};
+    cost->backward_input =
+        (cs_pass_cost){4 * s->x + 2 * s->y, probabilities + s->width * s->x + chosen, 2};
+    cost->extra_kept_bytes = (int64_t)(probabilities + INDEX * s->y);
+}
+
+/* The numbers of the routed rows are sorted by expert (read, written) and say which token a row is a
+ * copy of (read); a token's gradient is the sum of its rows'. */
+static void cost_dispatch(const subject *s, cs_op_cost *cost)
+{
+    const double numbers = INDEX * s->batch * rows_of(s->out), moved = s->width * (s->x + s->y);
+    cost->forward = (cs_pass_cost){0, moved + 3 * numbers, 2};
+    cost->backward_input = (cs_pass_cost){s->y, moved + numbers, 1};
+    cost->extra_kept_bytes = (int64_t)numbers;
+}
+
+/* Each row is multiplied by its weight and added; backward, a row's gradient is its token's times the
+ * weight, and the weight's the product of the row and that gradient. The numbers are the
+ * dispatch's. */
+static void cost_combine(const subject *s, cs_op_cost *cost)
+{
+    const double weights = s->batch * (double)cs_net_tensor(s->net, s->op->inputs[1])->elements;
+    const double numbers = INDEX * s->batch * rows_of(s->in);
+    cost->forward = (cs_pass_cost){2 * s->x, s->width * (s->x + s->y + weights) + numbers, 1};
+    cost->backward_input =
+        (cs_pass_cost){3 * s->x, s->width * (2 * s->x + s->y + 2 * weights) + numbers, 1};
+    cost->keeps_input = true;
 }
 
 /* ---- elementwise and the rest ---- */
@@ -138,7 +213,7 @@ static double statistics(const subject *s)
     case CS_OP_LAYER_NORM:
         return 2.0 * s->batch * rows_of(s->in);
     case CS_OP_RMS_NORM:
-        return s->batch * rows_of(s->in);
+        return s->batch * rows_of(s->in) * s->op->groups;
     default:
         return 0;
     }
@@ -156,20 +231,6 @@ static void cost_loss(const subject *s, cs_op_cost *cost)
     cost->backward_input.flop = simple[s->op->kind].backward_flop * s->x;
     cost->extra_kept_bytes = (int64_t)(logarithms + targets);
     cost->keeps_input = simple[s->op->kind].keeps_input;
-}
-
-static void cost_pool(const subject *s, cs_op_cost *cost)
-{
-    double window = 1;
-    for (uint32_t i = 0; i < s->op->kernel.rank; i++)
-        window *= s->op->kernel.size[i];
-    cost->forward.bytes += s->width * s->x;
-    cost->backward_input.bytes += s->width * s->x;
-    cost->forward.flop += window * s->y;
-    if (s->op->kind == CS_OP_MAX_POOL)
-        cost->extra_kept_bytes = (int64_t)(INDEX * s->y);
-    if (s->op->kind == CS_OP_ADAPTIVE_POOL && s->out->elements == s->out->shape.dims[0])
-        cost->keeps_input = false;
 }
 
 static void cost_simple(const subject *s, cs_op_cost *cost)
@@ -194,34 +255,46 @@ static void cost_simple(const subject *s, cs_op_cost *cost)
         cost->extra_kept_bytes += (int64_t)(s->width * s->x);
 }
 
+static void cost_pool(const subject *s, cs_op_cost *cost)
+{
+    double window = 1;
+    cost_simple(s, cost);
+    for (uint32_t i = 0; i < s->op->kernel.rank; i++)
+        window *= s->op->kernel.size[i];
+    cost->forward.bytes += s->width * s->x;
+    cost->backward_input.bytes += s->width * s->x;
+    cost->forward.flop += window * s->y;
+    if (s->op->kind == CS_OP_MAX_POOL)
+        cost->extra_kept_bytes = (int64_t)(INDEX * s->y);
+    if (s->op->kind == CS_OP_ADAPTIVE_POOL && s->out->elements == s->out->shape.dims[0])
+        cost->keeps_input = false;
+}
+
+/* Kinds with a rule of their own; the others have a row in `simple`. */
+static void (*const rules[CS_N_OP_KINDS])(const subject *s, cs_op_cost *cost) = {
+    [CS_OP_CONV] = cost_conv,
+    [CS_OP_LINEAR] = cost_linear,
+    [CS_OP_GROUPED_LINEAR] = cost_grouped_linear,
+    [CS_OP_ATTENTION] = cost_attention,
+    [CS_OP_HEAD_CONCAT] = cost_head_concat,
+    [CS_OP_TOP_K] = cost_top_k,
+    [CS_OP_DISPATCH] = cost_dispatch,
+    [CS_OP_COMBINE] = cost_combine,
+    [CS_OP_CROSS_ENTROPY] = cost_loss,
+    [CS_OP_SQUARED_ERROR] = cost_loss,
+    [CS_OP_MAX_POOL] = cost_pool,
+    [CS_OP_AVG_POOL] = cost_pool,
+    [CS_OP_ADAPTIVE_POOL] = cost_pool,
+};
+
 static void cost_by_kind(const subject *s, cs_op_cost *cost)
 {
-    switch (s->op->kind) {
-    case CS_OP_CONV:
-        cost_conv(s, cost);
-        break;
-    case CS_OP_LINEAR:
-        cost_linear(s, cost);
-        break;
-    case CS_OP_ATTENTION:
-        cost_attention(s, cost);
-        break;
-    case CS_OP_CROSS_ENTROPY:
-    case CS_OP_SQUARED_ERROR:
-        cost_loss(s, cost);
-        break;
-    case CS_OP_MAX_POOL:
-    case CS_OP_AVG_POOL:
-    case CS_OP_ADAPTIVE_POOL:
+    if (s->op->kind == CS_OP_VIEW)
+        return;
+    if (rules[s->op->kind])
+        rules[s->op->kind](s, cost);
+    else
         cost_simple(s, cost);
-        cost_pool(s, cost);
-        break;
-    case CS_OP_VIEW:
-        break;
-    default:
-        cost_simple(s, cost);
-        break;
-    }
 }
 
 /* ---- what all have ---- */
@@ -229,7 +302,7 @@ static void cost_by_kind(const subject *s, cs_op_cost *cost)
 bool cs_op_accumulates(const cs_net *net, const cs_op *op, uint32_t i)
 {
     const cs_tensor_info *read = cs_net_tensor(net, op->inputs[i]);
-    return read->differentiable && read->last_reader != (uint32_t)(op - net->ops) &&
+    return cs_op_makes_gradient(net, op, i) && read->last_reader != (uint32_t)(op - net->ops) &&
            op->kind != CS_OP_VIEW;
 }
 
@@ -270,7 +343,7 @@ void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precis
     s.x = s.batch * (double)s.in->elements;
     s.y = s.batch * (double)s.out->elements;
     for (uint32_t i = 0; i < op->n_inputs; i++) {
-        s.needs_gradient |= cs_net_tensor(net, op->inputs[i])->differentiable;
+        s.needs_gradient |= cs_op_makes_gradient(net, op, i);
         cost->input_bytes += cs_tensor_bytes(net, op->inputs[i], batch, precision);
     }
     cost->output_bytes = cs_tensor_bytes(net, op->output, batch, precision);

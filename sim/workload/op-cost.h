@@ -1,8 +1,8 @@
 /* What an operator of a network costs, from the shapes that it reads and writes.
  *
  * A flop is one addition or multiplication, so a multiply-accumulate is 2 flop; `macs` counts the
- * multiply-accumulates of convolutions, linear layers and the two products of attention, which is
- * what the reference implementations publish (some of them under the name of "FLOPS").
+ * multiply-accumulates of convolutions, linear layers, those of experts included, and the two
+ * products of attention, which is what the reference implementations publish (some of them under the name of "FLOPS").
  *
  * Bytes are those that must move between memory and the device when each tensor of an operator is
  * read and written once (twice where it takes two passes, as batch normalisation does).
@@ -12,6 +12,7 @@
  *   conv, linear      input
  *   batch, layer norm input, and two float32 statistics per channel or per row
  *   rms norm          input and the normalised input (it is composed of operators), one statistic
+ *                     per row and head
  *   relu              output, in place
  *   gelu, silu        input          tanh, softmax   output         mul    both inputs
  *   max pool          input, and an int64 index per output
@@ -23,7 +24,10 @@
  *   embedding         token ids, int64
  *   cross entropy     logarithms of the probabilities (float32) and int64 targets
  *   squared error     input and target
- *   add, concat, copy, view, rotary: nothing
+ *   top k             probabilities of all experts (float32), and an int64 per chosen one
+ *   dispatch          an int64 per row: which token it is
+ *   grouped linear    input         combine         both inputs
+ *   add, concat, head concat, copy, view, rotary: nothing
  * Workspace is the matrix of weights of attention in memory; what a convolution library asks for is
  * not known here. Gradients of activations are counted over the whole network (backward-memory.h).
  */

@@ -33,6 +33,9 @@ static void describe(const cs_net *net, const cs_op *op, uint32_t batch, cs_op_s
     shape->bias = op->biases > 0;
     shape->in_place = op->in_place;
     shape->attention = op->attention;
+    shape->experts = op->experts;
+    shape->top_k = op->top_k;
+    shape->heads = op->heads;
 }
 
 static uint32_t passes_of(const cs_op_cost *cost)
@@ -125,6 +128,25 @@ static void add_attention(key *k, const cs_attention *attention)
         attention->causal ? " causal" : "");
     if (attention->dropout > 0)
         add(k, " dropout");
+    if (attention->window > 0)
+        add(k, " window=%u", attention->window);
+    if (attention->sinks)
+        add(k, " sinks");
+}
+
+/* Of an operator on heads or experts. */
+static void add_parts(key *k, const cs_op_shape *shape)
+{
+    const struct {
+        const char *name;
+        uint32_t n;
+    } parts[] = {{"heads", shape->heads},
+                 {"groups", shape->kind == CS_OP_RMS_NORM && shape->groups > 1 ? shape->groups : 0},
+                 {"experts", shape->experts},
+                 {"top_k", shape->top_k}};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (parts[i].n > 0)
+            add(k, " %s=%u", parts[i].name, parts[i].n);
 }
 
 /* Of additions and tables; elsewhere the shapes say how many there are. */
@@ -144,9 +166,11 @@ static void add_operator(key *k, const cs_op_shape *shape)
     add_sizes(k, shape->output.dims, shape->output.rank);
     add_window(k, shape);
     add_attention(k, &shape->attention);
+    add_parts(k, shape);
     if (shape->weights > 0 && tells_weights(shape->kind))
         add(k, " weights=%lld", (long long)shape->weights);
-    if (shape->bias && (shape->kind == CS_OP_CONV || shape->kind == CS_OP_LINEAR))
+    if (shape->bias && (shape->kind == CS_OP_CONV || shape->kind == CS_OP_LINEAR ||
+                        shape->kind == CS_OP_GROUPED_LINEAR))
         add(k, " bias");
     if (shape->in_place)
         add(k, " in_place");
@@ -171,4 +195,37 @@ char *cs_op_shape_key(const cs_op_shape *shape, char *text, size_t size)
     }
     add(&k, " %s", cs_precision_names[shape->precision]);
     return text;
+}
+
+/* ---- what backends can run ---- */
+
+static bool is_runnable(const cs_net *net, const cs_op *op)
+{
+    const cs_attention *a = &op->attention;
+    switch (op->kind) {
+    case CS_OP_HEAD_CONCAT:
+    case CS_OP_TOP_K:
+    case CS_OP_DISPATCH:
+    case CS_OP_GROUPED_LINEAR:
+    case CS_OP_COMBINE:
+        return false;
+    case CS_OP_RMS_NORM:
+        return op->groups == 1;
+    case CS_OP_ATTENTION:
+        return a->window == 0 && !a->sinks &&
+               cs_net_tensor(net, op->inputs[0])->elements ==
+                   cs_net_tensor(net, op->output)->elements;
+    default:
+        return true;
+    }
+}
+
+cs_status cs_net_check_runnable(const cs_net *net, cs_error *error)
+{
+    for (uint32_t p = 0; p < net->n_ops; p++)
+        if (!is_runnable(net, &net->ops[p]))
+            return cs_error_add(error, CS_INVALID,
+                                "%s: operator %s (%s) can be estimated, but no backend can run it",
+                                net->name, net->ops[p].name, cs_op_kind_name(net->ops[p].kind));
+    return CS_OK;
 }

@@ -8,6 +8,7 @@
  *     linear n=8 in=197x768 out=197x3072 bias fp32
  *     add n=8 in=64x56x56,64x56x56 out=64x56x56 in_place fp32
  *     attention n=8 in=197x768,197x768,197x768 out=197x768 heads=12 kv_heads=12 flash fp32
+ *     grouped_linear n=1 in=8192x4096 out=8192x14336 experts=8 top_k=2 bf16
  *     accumulate elements=1605632 fp32
  *     update parameters=36864 optimizer=momentum fp32
  *
@@ -54,7 +55,8 @@ typedef struct cs_op_shape {
     uint32_t groups;
     int64_t weights; /* elements, those that it only borrows included */
     bool bias, in_place;
-    cs_attention attention; /* heads 0: it has none */
+    cs_attention attention;         /* heads 0: it has none */
+    uint32_t heads, experts, top_k; /* 0: it has none */
 } cs_op_shape;
 
 enum {
@@ -69,6 +71,11 @@ uint32_t cs_op_shapes_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_
 
 /* The key of a piece, as above; returns `text`. */
 char *cs_op_shape_key(const cs_op_shape *shape, char *text, size_t size);
+
+/* CS_INVALID, with the operator, when a network has one that no backend can run, so that it can be
+ * neither measured nor replayed but only estimated: those of mixtures of experts, heads whose values
+ * have other sizes than their keys, windows, sinks, norms by head. */
+CS_MUST_CHECK cs_status cs_net_check_runnable(const cs_net *net, cs_error *error);
 
 /* Measured times, from whoever has some. Both functions get a key; what they do not know is priced
  * by the roofline of the device (accelerator.h). */

@@ -298,6 +298,8 @@ cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
     cs_status status = cs_workload_network(workload, &place, &net, error);
     cs_precision precision = (cs_precision)workload->precision;
     if (status == CS_OK)
+        status = cs_net_check_runnable(&net, error);
+    if (status == CS_OK)
         status = check_request(backend, request, precision, error);
     if (status == CS_OK)
         status = backend->open(0, &bench, error);

@@ -3,11 +3,9 @@
 #include "calib/bench/device/cores.h"
 #include "calib/bench/replay/worker.h"
 #include "calib/bench/wire/core-count.h"
-#include "sim/analysis/store.h"
 #include "sim/base/json.h"
-#include "sim/base/version.h"
 #include "sim/replay/notes-trace.h"
-#include "sim/trace/results.h"
+#include "sim/run/store-run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,26 +147,18 @@ static cs_status write_file(const cs_replay *replay, const cs_trace *trace, cons
                             const char *path, cs_error *error)
 {
     const cs_scenario *scenario = replay->scenario;
-    cs_results_info info = {.name = scenario->name,
-                            .topology = scenario->platform.topology,
-                            .schedule = scenario->schedule->name,
-                            .scenario = scenario->resolved,
-                            .program_version = SIM_VERSION,
-                            .seed = scenario->seed,
-                            .provenance = provenance};
-    cs_analysis analysis = {0};
+    cs_simulation measured = {.graph = replay->graph, .trace = *trace};
     cs_h5_file *file = NULL;
-    cs_status status = cs_analyse(&replay->graph, trace, scenario->batch_size, &analysis, error);
+    cs_status status =
+        cs_analyse(&replay->graph, trace, scenario->batch_size, &measured.analysis, error);
     if (status == CS_OK)
         status = cs_h5_create(path, NULL, &file, error);
     if (status == CS_OK)
-        status = cs_results_write(file, &info, &replay->graph, trace, error);
-    if (status == CS_OK)
-        status = cs_analysis_store(file, &analysis, error);
+        status = cs_simulation_store(file, scenario, &measured, provenance, error);
     if (status == CS_OK)
         status = cs_h5_commit(file, error);
     cs_h5_destroy(file);
-    cs_analysis_finish(&analysis);
+    cs_analysis_finish(&measured.analysis);
     return status;
 }
 

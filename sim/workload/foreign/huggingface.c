@@ -1,228 +1,48 @@
 #include "sim/workload/foreign/huggingface.h"
 
-#include "sim/base/field.h"
 #include "sim/base/text.h"
+#include "sim/workload/foreign/huggingface-families.h"
 #include "sim/workload/zoo/families.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST = 1 << 20, MOST_LAYERS = 4096, LONGEST_SEQUENCE = 4096 };
-
-/* What the files of all families tell, each under names of its own. */
-typedef struct config {
-    uint32_t layers, hidden, heads, kv_heads, head, intermediate, vocabulary, positions, types;
-    uint32_t image, patch, channels, labels;
-    double dropout;
-    bool tied, bias;
-} config;
-
-/* What the user adds. */
-typedef struct additions {
-    uint32_t sequence; /* 0: as many as there are positions, LONGEST_SEQUENCE at most */
-    uint32_t kernel;
-} additions;
+enum { LONGEST_SEQUENCE = 4096 };
 
 static const cs_field addition_fields[] = {
-    {"sequence", CS_FIELD_COUNT, offsetof(additions, sequence), .fallback = "0", .max = LARGEST,
+    {"sequence", CS_FIELD_COUNT, offsetof(cs_config_additions, sequence), .fallback = "0",
+     .max = CS_CONFIG_SIZE_MAX,
      .doc = "tokens of a sample; 0: as many as there are positions, 4096 at most"},
-    {"attention", CS_FIELD_CHOICE, offsetof(additions, kernel), .fallback = "flash",
+    {"attention", CS_FIELD_CHOICE, offsetof(cs_config_additions, kernel), .fallback = "flash",
      .choices = cs_attention_kernels, .doc = "a fused kernel, or one that keeps the weights"},
+    {"capacity", CS_FIELD_NUMBER, offsetof(cs_config_additions, capacity), .fallback = "0",
+     .max = CS_CONFIG_SIZE_MAX,
+     .doc = "rows that an expert computes, padded, by its equal share; 0: those it gets"},
+    {"next_tokens", CS_FIELD_COUNT, offsetof(cs_config_additions, next_tokens), .fallback = "0",
+     .max = CS_CONFIG_SIZE_MAX,
+     .doc = "modules of multi-token prediction, at most num_nextn_predict_layers"},
     {0},
 };
-
-#define SIZE(key, member, fallback_)                                                               \
-    {                                                                                              \
-        key, CS_FIELD_COUNT, offsetof(config, member), .fallback = fallback_, .min = 1,            \
-                                                       .max = LARGEST, .doc = key                  \
-    }
-
-#define OPTIONAL(key, member)                                                                      \
-    {                                                                                              \
-        key, CS_FIELD_COUNT, offsetof(config, member), .fallback = "0", .max = LARGEST, .doc = key \
-    }
-
-#define LAYERS(key)                                                                                \
-    {                                                                                              \
-        key, CS_FIELD_COUNT, offsetof(config, layers), .min = 1, .max = MOST_LAYERS, .doc = key    \
-    }
-
-#define DROPOUT(key, fallback_)                                                                    \
-    {                                                                                              \
-        key, CS_FIELD_NUMBER, offsetof(config, dropout), .fallback = fallback_, .max = 1,          \
-                                                         .doc = key                                \
-    }
-
-#define FLAG(key, member, fallback_)                                                               \
-    {                                                                                              \
-        key, CS_FIELD_BOOL, offsetof(config, member), .fallback = fallback_, .doc = key            \
-    }
-
-static const cs_field gpt2_fields[] = {
-    LAYERS("n_layer"),
-    SIZE("n_embd", hidden, NULL),
-    SIZE("n_head", heads, NULL),
-    SIZE("vocab_size", vocabulary, NULL),
-    OPTIONAL("n_inner", intermediate),
-    SIZE("n_positions", positions, "1024"),
-    DROPOUT("resid_pdrop", "0.1"),
-    {0},
-};
-
-#define LLAMA_FIELDS(tied_)                                                                        \
-    LAYERS("num_hidden_layers"), SIZE("hidden_size", hidden, NULL),                                \
-        SIZE("num_attention_heads", heads, NULL), OPTIONAL("num_key_value_heads", kv_heads),       \
-        OPTIONAL("head_dim", head), SIZE("intermediate_size", intermediate, NULL),                 \
-        SIZE("vocab_size", vocabulary, NULL), SIZE("max_position_embeddings", positions, "2048"),  \
-        FLAG("tie_word_embeddings", tied, tied_)
-
-static const cs_field llama_fields[] = {
-    LLAMA_FIELDS("false"), FLAG("attention_bias", bias, "false"), {0}};
-
-/* Their files do not tell the bias: Mistral has none, Qwen2 one for queries, keys and values. */
-static const cs_field mistral_fields[] = {LLAMA_FIELDS("false"), {0}};
-
-static const cs_field bert_fields[] = {
-    LAYERS("num_hidden_layers"),
-    SIZE("hidden_size", hidden, NULL),
-    SIZE("num_attention_heads", heads, NULL),
-    SIZE("intermediate_size", intermediate, NULL),
-    SIZE("vocab_size", vocabulary, NULL),
-    SIZE("max_position_embeddings", positions, "512"),
-    SIZE("type_vocab_size", types, "2"),
-    DROPOUT("hidden_dropout_prob", "0.1"),
-    {0},
-};
-
-static const cs_field vit_fields[] = {
-    LAYERS("num_hidden_layers"),
-    SIZE("hidden_size", hidden, NULL),
-    SIZE("num_attention_heads", heads, NULL),
-    SIZE("intermediate_size", intermediate, NULL),
-    SIZE("image_size", image, "224"),
-    SIZE("patch_size", patch, "16"),
-    SIZE("num_channels", channels, "3"),
-    SIZE("num_labels", labels, "2"),
-    DROPOUT("hidden_dropout_prob", "0"),
-    {0},
-};
-
-/* ---- families ---- */
-
-static void build_gpt2(cs_net *net, const config *c, const additions *more)
-{
-    cs_gpt_build(net, &(cs_gpt){.layers = c->layers,
-                                .hidden = c->hidden,
-                                .heads = c->heads,
-                                .sequence = more->sequence,
-                                .vocabulary = c->vocabulary,
-                                .positions = c->positions,
-                                .intermediate = c->intermediate,
-                                .dropout = c->dropout,
-                                .kernel = more->kernel});
-}
-
-static void build_decoder(cs_net *net, const config *c, const additions *more, bool bias)
-{
-    cs_llama_build(net, &(cs_llama){.layers = c->layers,
-                                    .hidden = c->hidden,
-                                    .heads = c->heads,
-                                    .kv_heads = c->kv_heads ? c->kv_heads : c->heads,
-                                    .sequence = more->sequence,
-                                    .vocabulary = c->vocabulary,
-                                    .intermediate = c->intermediate,
-                                    .head = c->head,
-                                    .tied = c->tied,
-                                    .bias = bias,
-                                    .kernel = more->kernel});
-}
-
-static void build_llama(cs_net *net, const config *c, const additions *more)
-{
-    if (c->bias)
-        cs_net_fail(net, "attention_bias must be false: a bias of the last projection of an "
-                         "attention is not supported");
-    build_decoder(net, c, more, false);
-}
-
-static void build_mistral(cs_net *net, const config *c, const additions *more)
-{
-    build_decoder(net, c, more, false);
-}
-
-static void build_qwen2(cs_net *net, const config *c, const additions *more)
-{
-    build_decoder(net, c, more, true);
-}
-
-static void build_bert(cs_net *net, const config *c, const additions *more)
-{
-    cs_bert_build(net, &(cs_bert){.layers = c->layers,
-                                  .hidden = c->hidden,
-                                  .heads = c->heads,
-                                  .sequence = more->sequence,
-                                  .vocabulary = c->vocabulary,
-                                  .positions = c->positions,
-                                  .types = c->types,
-                                  .intermediate = c->intermediate,
-                                  .dropout = c->dropout,
-                                  .kernel = more->kernel});
-}
-
-static void build_vit(cs_net *net, const config *c, const additions *more)
-{
-    cs_vit_build(net, &(cs_vit){.image = c->image,
-                                .patch = c->patch,
-                                .channels = c->channels,
-                                .layers = c->layers,
-                                .hidden = c->hidden,
-                                .heads = c->heads,
-                                .intermediate = c->intermediate,
-                                .classes = c->labels,
-                                .dropout = c->dropout,
-                                .kernel = more->kernel});
-}
-
-static const struct family {
-    const char *type;
-    const cs_field *fields;
-    void (*build)(cs_net *net, const config *c, const additions *more);
-} families[] = {
-    {"gpt2", gpt2_fields, build_gpt2},          {"llama", llama_fields, build_llama},
-    {"mistral", mistral_fields, build_mistral}, {"qwen2", mistral_fields, build_qwen2},
-    {"bert", bert_fields, build_bert},          {"vit", vit_fields, build_vit},
-};
-
-enum { N_FAMILIES = sizeof(families) / sizeof(families[0]) };
-
-/* "mixtral", "qwen2_moe": near in letters to what is known, and far from it. */
-static bool has_experts(const char *type)
-{
-    return strcmp(type, "mixtral") == 0 || strstr(type, "moe");
-}
 
 static cs_status find_family(const cJSON *root, const cs_json_place *place,
-                             const struct family **family, cs_error *error)
+                             const cs_config_family **family, cs_error *error)
 {
     const cJSON *type = cs_json_member(root, "model_type");
     cs_json_place key = {.up = place, .key = "model_type"};
     cs_guess guess;
     cs_guess_init(&guess, cJSON_IsString(type) ? type->valuestring : "");
-    for (size_t i = 0; i < N_FAMILIES; i++) {
-        if (cJSON_IsString(type) && strcmp(type->valuestring, families[i].type) == 0) {
-            *family = &families[i];
+    for (const cs_config_family *f = cs_config_families; f->type; f++) {
+        if (cJSON_IsString(type) && strcmp(type->valuestring, f->type) == 0) {
+            *family = f;
             return CS_OK;
         }
-        cs_guess_add(&guess, families[i].type);
+        cs_guess_add(&guess, f->type);
     }
     if (!cJSON_IsObject(root))
         return cs_json_invalid(place, error,
                                "must be an object, the config.json of transformers "
                                "(got %s)",
                                cs_json_kind(root));
-    if (cJSON_IsString(type) && has_experts(type->valuestring))
-        return cs_json_invalid(&key, error,
-                               "mixtures of experts are not supported (got \"%.64s\"); known: %s",
-                               type->valuestring, guess.known);
     return cs_json_invalid(&key, error, "unknown architecture %s", cs_guess_text(&guess));
 }
 
@@ -248,7 +68,7 @@ static cJSON *pick(const cJSON *root, const cs_field *fields)
 }
 
 /* A classifier's file names its classes instead of counting them. */
-static void count_labels(const cJSON *root, config *c)
+static void count_labels(const cJSON *root, cs_config *c)
 {
     const cJSON *labels = cs_json_member(root, "id2label");
     int n = cJSON_IsObject(labels) ? cJSON_GetArraySize(labels) : 0;
@@ -256,34 +76,70 @@ static void count_labels(const cJSON *root, config *c)
         c->labels = (uint32_t)n;
 }
 
-static cs_status read_config(const cJSON *root, const cs_json_place *place,
-                             const struct family *family, config *c, cs_error *error)
+/* One message for each value that would make another network. */
+static cs_status check_fixed(const cJSON *root, const cs_json_place *place,
+                             const cs_config_fixed *fixed, cs_error *error)
 {
-    cs_arena arena;
-    cs_arena_init(&arena);
-    cJSON *picked = pick(root, family->fields);
-    cs_status status =
-        picked ? cs_field_read(picked, place, (const cs_field *const[]){family->fields, NULL},
-                               (void *const[]){c}, &arena, error)
-               : cs_error_no_memory(error);
-    cJSON_Delete(picked);
-    cs_arena_finish(&arena);
-    count_labels(root, c);
+    cs_status status = CS_OK;
+    for (; fixed && fixed->key; fixed++) {
+        const cs_json_place key = {.up = place, .key = fixed->key};
+        const cJSON *member = cs_json_member(root, fixed->key);
+        char *text = member && !cJSON_IsNull(member) ? cJSON_PrintUnformatted(member) : NULL;
+        if (text && strcmp(text, fixed->value) != 0)
+            status = cs_json_invalid(&key, error, "must be %s, all that is supported (got %.64s)",
+                                     fixed->value, text);
+        free(text);
+    }
     return status;
 }
 
-static cs_status read_additions(const cJSON *parameters, const cs_json_place *place,
-                                const config *c, additions *more, cs_error *error)
+static void take_nulls(const cJSON *root, cs_config *c)
 {
-    cs_arena arena;
-    cs_arena_init(&arena);
+    for (const cs_config_nullable *n = cs_config_nullables; n->key; n++)
+        if (cJSON_IsNull(cs_json_member(root, n->key)))
+            *(uint32_t *)((char *)c + n->offset) = 0;
+}
+
+static cs_status read_config(const cJSON *root, const cs_json_place *place,
+                             const cs_config_family *family, cs_arena *arena, cs_config *c,
+                             cs_error *error)
+{
+    cJSON *picked = pick(root, family->fields);
     cs_status status =
-        cs_field_read(parameters, place, (const cs_field *const[]){addition_fields, NULL},
-                      (void *const[]){more}, &arena, error);
-    cs_arena_finish(&arena);
+        picked ? cs_field_read(picked, place, (const cs_field *const[]){family->fields, NULL},
+                               (void *const[]){c}, arena, error)
+               : cs_error_no_memory(error);
+    cJSON_Delete(picked);
+    count_labels(root, c);
+    take_nulls(root, c);
+    const cs_status fixed = check_fixed(root, place, family->fixed, error);
+    return status == CS_OK ? fixed : status;
+}
+
+/* What goes with some architectures only. */
+static cs_status check_additions(const cs_json_place *place, const cs_config *c,
+                                 const cs_config_additions *more, cs_error *error)
+{
+    const cs_json_place capacity = {.up = place, .key = "capacity"};
+    const cs_json_place next_tokens = {.up = place, .key = "next_tokens"};
+    if (more->capacity > 0 && c->experts == 0)
+        return cs_json_invalid(&capacity, error, "goes with experts only");
+    if (more->next_tokens > c->next_tokens)
+        return cs_json_invalid(&next_tokens, error,
+                               "must be at most num_nextn_predict_layers, %u (got %u)",
+                               c->next_tokens, more->next_tokens);
+    return CS_OK;
+}
+
+static cs_status read_additions(const cJSON *parameters, const cs_json_place *place,
+                                const cs_config *c, cs_arena *arena, cs_config_additions *more,
+                                cs_error *error)
+{
+    CS_TRY(cs_field_read(parameters, place, (const cs_field *const[]){addition_fields, NULL},
+                         (void *const[]){more}, arena, error));
     if (more->sequence == 0)
         more->sequence = c->positions < LONGEST_SEQUENCE ? c->positions : LONGEST_SEQUENCE;
-    return status;
+    return check_additions(place, c, more, error);
 }
 
 /* What the weights are stored in, which is what is trained in where nobody says otherwise. */
@@ -305,28 +161,41 @@ static void take_precision(const cJSON *root, cs_net *net)
     }
 }
 
-cs_status cs_huggingface_read(const cJSON *root, const char *file, const cJSON *parameters,
-                              const cs_json_place *place, cs_net *net, cs_error *error)
+static cs_status build(const cs_config_family *family, const cs_json_place *top, const cs_config *c,
+                       const cs_config_additions *more, cs_net *net, cs_error *error)
 {
-    cs_json_place top = {.file = file};
-    const struct family *family = NULL;
-    config c = {0};
-    additions more = {0};
     cs_net made;
-    CS_TRY(find_family(root, &top, &family, error));
-    CS_TRY(read_config(root, &top, family, &c, error));
-    CS_TRY(read_additions(parameters, place, &c, &more, error));
     cs_net_begin(&made, family->type, error);
-    made.place = &top;
-    family->build(&made, &c, &more);
+    made.place = top;
+    family->build(&made, c, more);
     cs_status status = cs_net_end(&made);
     if (status != CS_OK) {
         cs_net_finish(&made);
         return status;
     }
-    take_precision(root, &made);
     *net = made;
     return CS_OK;
+}
+
+cs_status cs_huggingface_read(const cJSON *root, const char *file, const cJSON *parameters,
+                              const cs_json_place *place, cs_net *net, cs_error *error)
+{
+    const cs_json_place top = {.file = file};
+    const cs_config_family *family = NULL;
+    cs_config c = {0};
+    cs_config_additions more = {0};
+    cs_arena arena;
+    CS_TRY(find_family(root, &top, &family, error));
+    cs_arena_init(&arena);
+    cs_status status = read_config(root, &top, family, &arena, &c, error);
+    if (status == CS_OK)
+        status = read_additions(parameters, place, &c, &arena, &more, error);
+    if (status == CS_OK)
+        status = build(family, &top, &c, &more, net, error);
+    if (status == CS_OK)
+        take_precision(root, net);
+    cs_arena_finish(&arena);
+    return status;
 }
 
 cs_status cs_huggingface_load(const char *path, const cJSON *parameters, const cs_json_place *place,

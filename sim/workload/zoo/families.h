@@ -13,14 +13,33 @@ typedef struct cs_gpt {
     uint32_t kernel;       /* cs_attention_kernel */
 } cs_gpt;
 
-/* Decoder with RMS norms, rotary positions, grouped keys and values and SwiGLU (Llama). */
-typedef struct cs_llama {
+/* What members of a family of decoders have in common, whatever their sizes. */
+typedef struct cs_decoder_style {
+    bool bias;        /* of queries, keys and values */
+    bool output_bias; /* of the projection behind the attention */
+    bool head_norms;  /* of each head's queries and keys */
+    bool sinks;       /* see cs_attention */
+    bool expert_bias; /* of the experts' matrices */
+    bool router_bias; /* of the router */
+} cs_decoder_style;
+
+/* Decoder with RMS norms, rotary positions, grouped keys and values or latent ones, and SwiGLU, which
+ * experts may compute. */
+typedef struct cs_decoder {
     uint32_t layers, hidden, heads, kv_heads, sequence, vocabulary, intermediate;
     uint32_t head; /* features of a head; 0: hidden / heads */
     bool tied;     /* the last matrix is the embedding's */
-    bool bias;     /* of queries, keys and values */
     uint32_t kernel;
-} cs_llama;
+    uint32_t window;     /* tokens that a layer 'w' attends to */
+    const char *pattern; /* a letter per layer, repeated: 'f' or 'w'; NULL: by the window */
+    /* latent attention, of the rank latent_rank > 0, in place of head and kv_heads: */
+    uint32_t query_rank, latent_rank, nope_head, rope_head, value_head;
+    /* experts > 0 in all layers but the first dense_layers: */
+    uint32_t experts, top_k, expert_intermediate, shared_experts, dense_layers;
+    double capacity;
+    uint32_t next_tokens; /* modules of multi-token prediction */
+    cs_decoder_style style;
+} cs_decoder;
 
 /* Encoder with layer norms behind, and a pooler (BERT). */
 typedef struct cs_bert {
@@ -37,7 +56,7 @@ typedef struct cs_vit {
 } cs_vit;
 
 void cs_gpt_build(cs_net *net, const cs_gpt *gpt);
-void cs_llama_build(cs_net *net, const cs_llama *llama);
+void cs_decoder_build(cs_net *net, const cs_decoder *decoder);
 void cs_bert_build(cs_net *net, const cs_bert *bert);
 void cs_vit_build(cs_net *net, const cs_vit *vit);
 

@@ -1,0 +1,242 @@
+/* Decoders with RMS norms, rotary positions and gated MLPs: Llama, Mistral, Qwen, Mixtral, DeepSeek,
+ * GPT-OSS. Names of operators are those of transformers. */
+#include "sim/workload/zoo/families.h"
+#include "sim/workload/zoo/transformer.h"
+
+#include <string.h>
+
+/* ---- attention ---- */
+
+/* Whether layer i attends to everything, 'f', or within the window, 'w'. */
+static char kind_of(const cs_decoder *p, uint32_t i)
+{
+    if (p->pattern && p->pattern[0])
+        return p->pattern[i % strlen(p->pattern)];
+    return p->window > 0 ? 'w' : 'f';
+}
+
+static cs_attention attention_of(const cs_decoder *p, uint32_t i, uint32_t kv_heads)
+{
+    return (cs_attention){.heads = p->heads,
+                          .kv_heads = kv_heads,
+                          .kernel = (cs_attention_kernel)p->kernel,
+                          .causal = true,
+                          .window = kind_of(p, i) == 'w' ? p->window : 0,
+                          .sinks = p->style.sinks};
+}
+
+/* Queries or keys with their positions. */
+static cs_tensor rotate(cs_net *net, const cs_decoder *p, const char *norm, const char *rotary,
+                        cs_tensor x, uint32_t heads)
+{
+    if (p->style.head_norms)
+        x = cs_net_head_norm(net, norm, x, heads);
+    return cs_net_rotary(net, rotary, x);
+}
+
+/* Heads of queries share those of keys and values in groups (Ainslie et al., EMNLP 2023). */
+static cs_tensor attend(cs_net *net, const cs_decoder *p, uint32_t i, cs_tensor x)
+{
+    const uint32_t head = p->head ? p->head : p->hidden / p->heads;
+    const cs_linear query = {.out = p->heads * head, .bias = p->style.bias};
+    const cs_linear key = {.out = p->kv_heads * head, .bias = p->style.bias};
+    const cs_attention attention = attention_of(p, i, p->kv_heads);
+    cs_tensor q = cs_net_linear(net, "q_proj", x, &query);
+    cs_tensor k = cs_net_linear(net, "k_proj", x, &key);
+    cs_tensor v = cs_net_linear(net, "v_proj", x, &key);
+    q = rotate(net, p, "q_norm", "q_rotary", q, p->heads);
+    k = rotate(net, p, "k_norm", "k_rotary", k, p->kv_heads);
+    x = cs_net_attention(net, "attention", (const cs_tensor[]){q, k, v}, &attention);
+    return cs_net_linear(net, "o_proj", x,
+                         &(cs_linear){.out = p->hidden, .bias = p->style.output_bias});
+}
+
+/* The queries, through their latent vector if they have one, positions on some of the features. */
+static cs_tensor make_queries(cs_net *net, const cs_decoder *p, cs_tensor x)
+{
+    const cs_linear query = {.out = p->heads * (p->nope_head + p->rope_head)};
+    if (p->query_rank > 0) {
+        x = cs_net_linear(net, "q_a_proj", x, &(cs_linear){.out = p->query_rank});
+        x = cs_net_linear(net, "q_b_proj", cs_net_rms_norm(net, "q_a_layernorm", x), &query);
+    } else {
+        x = cs_net_linear(net, "q_proj", x, &query);
+    }
+    cs_tensor rope = cs_net_features(net, "q_rope", x, p->heads * p->rope_head);
+    const cs_tensor parts[] = {cs_net_features(net, "q_nope", x, p->heads * p->nope_head),
+                               cs_net_rotary(net, "q_rotary", rope)};
+    return cs_net_head_concat(net, "q", parts, p->heads, false);
+}
+
+/* Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), as it trains: keys and
+ * values are made of one latent vector per token, and the part of the keys that has positions is one
+ * for all heads. */
+static cs_tensor attend_latent(cs_net *net, const cs_decoder *p, uint32_t i, cs_tensor x)
+{
+    const cs_attention attention = attention_of(p, i, p->heads);
+    const cs_tensor q = make_queries(net, p, x);
+    const cs_linear down = {.out = p->latent_rank + p->rope_head};
+    const cs_linear up = {.out = p->heads * (p->nope_head + p->value_head)};
+    cs_tensor both = cs_net_linear(net, "kv_a_proj_with_mqa", x, &down);
+    cs_tensor latent = cs_net_features(net, "kv_latent", both, p->latent_rank);
+    cs_tensor rope = cs_net_features(net, "k_rope", both, p->rope_head);
+    cs_tensor kv =
+        cs_net_linear(net, "kv_b_proj", cs_net_rms_norm(net, "kv_a_layernorm", latent), &up);
+    const cs_tensor keys[] = {cs_net_features(net, "k_nope", kv, p->heads * p->nope_head),
+                              cs_net_rotary(net, "k_rotary", rope)};
+    const cs_tensor k = cs_net_head_concat(net, "k", keys, p->heads, true);
+    const cs_tensor v = cs_net_features(net, "v", kv, p->heads * p->value_head);
+    x = cs_net_attention(net, "attention", (const cs_tensor[]){q, k, v}, &attention);
+    return cs_net_linear(net, "o_proj", x, &(cs_linear){.out = p->hidden});
+}
+
+/* ---- MLPs ---- */
+
+static cs_tensor add_mlp(cs_net *net, const cs_decoder *p, cs_tensor x, const char *scope,
+                         uint32_t intermediate)
+{
+    uint32_t mark = cs_net_enter(net, scope);
+    const cs_linear inner = {.out = intermediate};
+    cs_tensor gate = cs_net_silu(net, "act", cs_net_linear(net, "gate_proj", x, &inner));
+    x = cs_net_mul(net, "mul", gate, cs_net_linear(net, "up_proj", x, &inner));
+    x = cs_net_linear(net, "down_proj", x, &(cs_linear){.out = p->hidden});
+    cs_net_leave(net, mark);
+    return x;
+}
+
+/* The same by the experts, on the rows that are theirs. */
+static cs_tensor add_experts(cs_net *net, const cs_decoder *p, cs_tensor rows)
+{
+    uint32_t mark = cs_net_enter(net, "experts");
+    cs_grouped_linear linear = {p->expert_intermediate, p->experts, p->top_k, p->style.expert_bias};
+    cs_tensor gate =
+        cs_net_silu(net, "act", cs_net_grouped_linear(net, "gate_proj", rows, &linear));
+    rows = cs_net_mul(net, "mul", gate, cs_net_grouped_linear(net, "up_proj", rows, &linear));
+    linear.out = p->hidden;
+    rows = cs_net_grouped_linear(net, "down_proj", rows, &linear);
+    cs_net_leave(net, mark);
+    return rows;
+}
+
+static cs_tensor add_mixture(cs_net *net, const cs_decoder *p, cs_tensor x)
+{
+    uint32_t mark = cs_net_enter(net, "mlp");
+    const cs_linear router = {.out = p->experts, .bias = p->style.router_bias};
+    cs_tensor routing =
+        cs_net_top_k(net, "top_k", cs_net_linear(net, "gate", x, &router), p->top_k);
+    cs_tensor rows = cs_net_dispatch(net, "dispatch", x, routing, p->capacity);
+    cs_tensor y = cs_net_combine(net, "combine", add_experts(net, p, rows), routing);
+    if (p->shared_experts > 0)
+        y = cs_net_add(
+            net, "add", y,
+            add_mlp(net, p, x, "shared_experts", p->shared_experts * p->expert_intermediate));
+    cs_net_leave(net, mark);
+    return y;
+}
+
+/* ---- blocks ---- */
+
+static cs_tensor add_layer(cs_net *net, const cs_decoder *p, uint32_t i, cs_tensor x)
+{
+    cs_tensor y = cs_net_rms_norm(net, "input_layernorm", x);
+    uint32_t mark = cs_net_enter(net, "self_attn");
+    y = p->latent_rank > 0 ? attend_latent(net, p, i, y) : attend(net, p, i, y);
+    cs_net_leave(net, mark);
+    x = cs_net_add(net, "add_1", x, y);
+    y = cs_net_rms_norm(net, "post_attention_layernorm", x);
+    y = p->experts > 0 && i >= p->dense_layers ? add_mixture(net, p, y)
+                                               : add_mlp(net, p, y, "mlp", p->intermediate);
+    return cs_net_add(net, "add_2", x, y);
+}
+
+/* Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): module d reads what the one
+ * before it made of a token and the embedding of the token d further on, and predicts the one behind
+ * that, with the embedding and the head of the model. */
+static void add_next_tokens(cs_net *net, const cs_decoder *p, cs_tensor x, cs_tensor embedded,
+                            cs_tensor logits)
+{
+    for (uint32_t d = 0; d < p->next_tokens; d++) {
+        cs_net_block(net, "mtp.%u", d);
+        const cs_tensor ids = cs_net_more_token_ids(net, p->sequence);
+        const cs_tensor next = cs_net_embedding_of(net, "embed_tokens", ids, embedded);
+        const cs_tensor both[] = {cs_net_rms_norm(net, "enorm", next),
+                                  cs_net_rms_norm(net, "hnorm", x)};
+        const cs_linear head = {.out = p->vocabulary, .tied = true, .lender = logits};
+        x = cs_net_head_concat(net, "concat", both, 1, false);
+        x = cs_net_linear(net, "eh_proj", x, &(cs_linear){.out = p->hidden});
+        x = add_layer(net, p, p->layers + d, x);
+        cs_tensor y = cs_net_rms_norm(net, "shared_head.norm", x);
+        cs_net_cross_entropy(net, "loss", cs_net_linear(net, "shared_head.head", y, &head));
+    }
+}
+
+/* ---- checks ---- */
+
+static bool check_pattern(cs_net *net, const cs_decoder *p)
+{
+    const size_t known = p->pattern ? strspn(p->pattern, "fw") : 0;
+    if (p->pattern && p->pattern[known]) {
+        cs_net_refuse(
+            net, "pattern",
+            "must be letters f (attends to everything) and w (within the window), one per "
+            "layer, repeated (got \"%.32s\")",
+            p->pattern);
+        return false;
+    }
+    if (p->pattern && strchr(p->pattern, 'w') && p->window == 0) {
+        cs_net_refuse(net, "window", "must be given for the layers w of the pattern \"%.32s\"",
+                      p->pattern);
+        return false;
+    }
+    return true;
+}
+
+static bool check_experts(cs_net *net, const cs_decoder *p)
+{
+    if (p->experts > 0 && (p->top_k < 1 || p->top_k > p->experts)) {
+        cs_net_refuse(net, "top_k", "must be from 1 to experts, %u (got %u)", p->experts, p->top_k);
+        return false;
+    }
+    return true;
+}
+
+static bool check_latent(cs_net *net, const cs_decoder *p)
+{
+    if (p->latent_rank == 0 || (p->nope_head > 0 && p->rope_head > 0 && p->value_head > 0))
+        return true;
+    cs_net_refuse(net,
+                  p->nope_head == 0   ? "qk_nope_head"
+                  : p->rope_head == 0 ? "qk_rope_head"
+                                      : "v_head",
+                  "must be >= 1 with latent attention (got 0)");
+    return false;
+}
+
+static bool check(cs_net *net, const cs_decoder *p)
+{
+    if (p->latent_rank == 0 && p->head == 0 && !cs_net_check_heads(net, p->hidden, p->heads))
+        return false;
+    if (p->latent_rank == 0 && p->heads % p->kv_heads != 0) {
+        cs_net_refuse(net, "kv_heads", "must divide heads, %u (got %u)", p->heads, p->kv_heads);
+        return false;
+    }
+    return check_pattern(net, p) && check_experts(net, p) && check_latent(net, p);
+}
+
+void cs_decoder_build(cs_net *net, const cs_decoder *p)
+{
+    if (!check(net, p))
+        return;
+    cs_net_block(net, "embedding");
+    const cs_tensor embedded = cs_net_embedding(
+        net, "embed_tokens", cs_net_token_ids(net, p->sequence), p->vocabulary, p->hidden);
+    cs_tensor x = embedded;
+    for (uint32_t i = 0; i < p->layers; i++) {
+        cs_net_block(net, "layers.%u", i);
+        x = add_layer(net, p, i, x);
+    }
+    cs_net_block(net, "head");
+    cs_tensor y = cs_net_rms_norm(net, "norm", x);
+    y = cs_net_linear(net, "lm_head", y, &(cs_linear){.out = p->vocabulary, .tied = p->tied});
+    cs_net_cross_entropy(net, "loss", y);
+    add_next_tokens(net, p, x, embedded, y);
+}

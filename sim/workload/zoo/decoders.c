@@ -1,0 +1,221 @@
+/* Families of decoders with RMS norms, rotary positions and gated MLPs, each by the sizes of one of
+ * its models; decoder.c has what they are made of. */
+#include "sim/workload/zoo/families.h"
+#include "sim/workload/zoo/transformer.h"
+
+#define DIM(key, default_, doc_) CS_DIM(cs_decoder, key, default_, doc_)
+
+/* A size that may be absent, 0. */
+#define MAYBE(key_, member_, default_, doc_)                                                       \
+    {                                                                                              \
+        key_, CS_FIELD_COUNT, offsetof(cs_decoder, member_), .fallback = default_,                 \
+                                                             .max = CS_DIM_MAX, .doc = doc_        \
+    }
+
+#define SIZES(layers_, hidden_, heads_)                                                            \
+    CS_LAYERS_FIELD(cs_decoder, layers_), DIM(hidden, hidden_, "features of a token"),             \
+        DIM(heads, heads_, "of the queries; they divide hidden")
+
+#define KEYS(kv_heads_) DIM(kv_heads, kv_heads_, "of keys and values; they divide heads")
+
+#define TOKENS(vocabulary_, intermediate_)                                                         \
+    DIM(sequence, "4096", "tokens of a sample"), DIM(vocabulary, vocabulary_, "different tokens"), \
+        DIM(intermediate, intermediate_, "features within the MLP")
+
+#define HEAD(default_) MAYBE("head", head, default_, "features of a head; 0: hidden / heads")
+
+#define TIED                                                                                       \
+    {                                                                                              \
+        "tied", CS_FIELD_BOOL, offsetof(cs_decoder, tied), .fallback = "false",                    \
+                                                           .doc = "the last matrix is the "        \
+                                                                  "embedding's"                    \
+    }
+
+#define WINDOW(window_, pattern_)                                                                  \
+    MAYBE("window", window, window_,                                                               \
+          "tokens that a token attends to, itself included, in layers w; 0: no windows"),          \
+    {                                                                                              \
+        "pattern", CS_FIELD_TEXT, offsetof(cs_decoder, pattern),                                   \
+            .fallback = pattern_,                                                                  \
+            .doc = "a letter per layer, repeated: w attends within the "                           \
+                   "window, f to everything; by default all alike"                                 \
+    }
+
+#define MIXTURE(experts_, top_k_, intermediate_)                                                   \
+    MAYBE("experts", experts, experts_, "routed experts of a layer; 0: an MLP in all layers"),     \
+        DIM(top_k, top_k_, "experts that a token goes to"),                                        \
+        DIM(expert_intermediate, intermediate_, "features within an expert"), CAPACITY
+
+#define CAPACITY                                                                                   \
+    {                                                                                              \
+        "capacity", CS_FIELD_NUMBER, offsetof(cs_decoder, capacity),                               \
+            .fallback = "0", .max = CS_DIM_MAX,                                                    \
+            .doc = "rows that an expert computes, padded, by its equal share; 0: those it gets"    \
+    }
+
+#define SHARED(shared_, dense_)                                                                    \
+    MAYBE("shared_experts", shared_experts, shared_, "experts that all tokens go to, besides"),    \
+        MAYBE("dense_layers", dense_layers, dense_, "first layers, which have an MLP")
+
+#define LATENT(query_rank_, latent_rank_, nope_, rope_, value_)                                    \
+    MAYBE("q_lora_rank", query_rank, query_rank_,                                                  \
+          "features of the queries' latent vector; 0: there is none"),                             \
+        MAYBE("kv_lora_rank", latent_rank, latent_rank_,                                           \
+              "features of the latent vector of keys and values"),                                 \
+        MAYBE("qk_nope_head", nope_head, nope_, "features of a head without positions"),           \
+        MAYBE("qk_rope_head", rope_head, rope_, "features of a head with positions"),              \
+        MAYBE("v_head", value_head, value_, "features of a head's values")
+
+static void build(cs_net *net, const void *variant, const void *params)
+{
+    cs_decoder decoder = *(const cs_decoder *)params;
+    const cs_decoder_style *style = variant;
+    if (style)
+        decoder.style = *style;
+    cs_decoder_build(net, &decoder);
+}
+
+/* ---- Llama ---- */
+
+static const cs_field llama_fields[] = {
+    SIZES("32", "4096", "32"),
+    KEYS("32"),
+    TOKENS("32000", "11008"),
+    HEAD("0"),
+    TIED,
+    {"bias", CS_FIELD_BOOL, offsetof(cs_decoder, style.bias), .fallback = "false",
+     .doc = "queries, keys and values have one"},
+    WINDOW("0", ""),
+    CS_KERNEL_FIELD(cs_decoder),
+    {0},
+};
+
+const cs_zoo_entry cs_zoo_llama = {
+    .name = "llama",
+    .summary = "Llama-like decoder; the defaults are Llama-2 7B",
+    .source = "Touvron et al., Llama 2, 2023 (arXiv 2307.09288); as transformers has it",
+    .fields = llama_fields,
+    .params_size = sizeof(cs_decoder),
+    .build = build,
+};
+
+/* ---- Mixtral ---- */
+
+static const cs_field mixtral_fields[] = {
+    SIZES("32", "4096", "32"),
+    KEYS("8"),
+    DIM(sequence, "4096", "tokens of a sample"),
+    DIM(vocabulary, "32000", "different tokens"),
+    MIXTURE("8", "2", "14336"),
+    HEAD("0"),
+    TIED,
+    WINDOW("0", ""),
+    CS_KERNEL_FIELD(cs_decoder),
+    {0},
+};
+
+const cs_zoo_entry cs_zoo_mixtral = {
+    .name = "mixtral",
+    .summary = "Llama-like decoder with experts in place of MLPs; the defaults are Mixtral 8x7B",
+    .source = "Jiang et al., Mixtral of Experts, 2024 (arXiv 2401.04088); as transformers has it",
+    .fields = mixtral_fields,
+    .params_size = sizeof(cs_decoder),
+    .build = build,
+};
+
+/* ---- Qwen3 ---- */
+
+static const cs_decoder_style qwen3_style = {.head_norms = true};
+
+static const cs_field qwen3_fields[] = {
+    SIZES("48", "2048", "32"),  KEYS("4"), TOKENS("151936", "6144"),    HEAD("128"),
+    MIXTURE("128", "8", "768"), TIED,      CS_KERNEL_FIELD(cs_decoder), {0},
+};
+
+const cs_zoo_entry cs_zoo_qwen3 = {
+    .name = "qwen3",
+    .summary = "Decoder with norms of queries and keys, and experts; the defaults are "
+               "Qwen3-30B-A3B",
+    .source =
+        "Yang et al., Qwen3 technical report, 2025 (arXiv 2505.09388); as transformers has it",
+    .fields = qwen3_fields,
+    .params_size = sizeof(cs_decoder),
+    .variant = &qwen3_style,
+    .build = build,
+};
+
+/* ---- DeepSeek ---- */
+
+static const cs_field deepseek_v2_fields[] = {
+    SIZES("60", "5120", "128"),
+    TOKENS("102400", "12288"),
+    LATENT("1536", "512", "128", "64", "128"),
+    MIXTURE("160", "6", "1536"),
+    SHARED("2", "1"),
+    CS_KERNEL_FIELD(cs_decoder),
+    {0},
+};
+
+const cs_zoo_entry cs_zoo_deepseek_v2 = {
+    .name = "deepseek_v2",
+    .summary = "Decoder with latent attention and experts; the defaults are DeepSeek-V2",
+    .source = "DeepSeek-AI, DeepSeek-V2, 2024 (arXiv 2405.04434); as transformers has it",
+    .fields = deepseek_v2_fields,
+    .params_size = sizeof(cs_decoder),
+    .build = build,
+};
+
+/* The router has a bias per expert, which balances the load without a loss. */
+static const cs_decoder_style deepseek_v3_style = {.router_bias = true};
+
+static const cs_field deepseek_v3_fields[] = {
+    SIZES("61", "7168", "128"),
+    TOKENS("129280", "18432"),
+    LATENT("1536", "512", "128", "64", "128"),
+    MIXTURE("256", "8", "2048"),
+    SHARED("1", "3"),
+    MAYBE("next_tokens", next_tokens, "0", "modules that predict a token more each (MTP)"),
+    CS_KERNEL_FIELD(cs_decoder),
+    {0},
+};
+
+const cs_zoo_entry cs_zoo_deepseek_v3 = {
+    .name = "deepseek_v3",
+    .summary = "Decoder with latent attention and experts; the defaults are DeepSeek-V3",
+    .source = "DeepSeek-AI, DeepSeek-V3 technical report, 2024 (arXiv 2412.19437); as transformers "
+              "has it",
+    .fields = deepseek_v3_fields,
+    .params_size = sizeof(cs_decoder),
+    .variant = &deepseek_v3_style,
+    .build = build,
+};
+
+/* ---- GPT-OSS ---- */
+
+static const cs_decoder_style gpt_oss_style = {
+    .bias = true, .output_bias = true, .sinks = true, .expert_bias = true, .router_bias = true};
+
+static const cs_field gpt_oss_fields[] = {
+    SIZES("24", "2880", "64"),
+    KEYS("8"),
+    DIM(sequence, "4096", "tokens of a sample"),
+    DIM(vocabulary, "201088", "different tokens"),
+    HEAD("64"),
+    WINDOW("128", "wf"),
+    MIXTURE("32", "4", "2880"),
+    TIED,
+    CS_KERNEL_FIELD(cs_decoder),
+    {0},
+};
+
+const cs_zoo_entry cs_zoo_gpt_oss = {
+    .name = "gpt_oss",
+    .summary = "Decoder with windows in every second layer, attention sinks and experts; the "
+               "defaults are gpt-oss-20b",
+    .source = "OpenAI, gpt-oss-120b & gpt-oss-20b model card, 2025 (arXiv 2508.10925); as "
+              "transformers has it",
+    .fields = gpt_oss_fields,
+    .params_size = sizeof(cs_decoder),
+    .variant = &gpt_oss_style,
+    .build = build,
+};

@@ -1,0 +1,614 @@
+/* Exchanges in whole graphs: effects on memory, purposes, folded graphs and families of groups, run
+ * by the engine and by the reference engine. */
+#include "sim/analysis/analysis.h"
+#include "sim/graph/builder.h"
+#include "sim/lower/lower.h"
+#include "tests/expect.h"
+#include "tests/reference-engine.h"
+#include "topologies/topology.h"
+
+enum { MOST_RANKS = 4 };
+
+/* 10 GB/s, so 100 ps per byte, and 1 us from device to device. */
+#define SWITCH "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"10 GB/s\",\"latency\":\"1 us\"}"
+
+static const cs_time us = 1000000; /* ps */
+
+static void check(const char *name, cs_status status, const cs_error *error)
+{
+    if (status != CS_OK)
+        fail_msg("%s: %s: %s", name, cs_status_name(status), error->text);
+}
+
+static cs_platform make_platform(const char *text, uint32_t n_devices)
+{
+    cs_platform platform;
+    cs_error error;
+    cs_error_init(&error);
+    check(text, cs_topology_preset("test", text, n_devices, &platform, &error), &error);
+    platform.sharing = CS_SHARING_MAX_MIN;
+    return platform;
+}
+
+/* A graph, lowered and run. */
+typedef struct outcome {
+    cs_graph graph;
+    cs_trace trace;
+    cs_lower_report report;
+} outcome;
+
+static void finish(outcome *of)
+{
+    cs_graph_finish(&of->graph);
+    cs_trace_finish(&of->trace);
+}
+
+/* By both engines, which must agree. */
+static void run_both(const char *name, const outcome *of, const cs_platform *platform,
+                     cs_trace *trace)
+{
+    const cs_engine_options options = {.record_memory = true};
+    cs_error error;
+    cs_trace slow;
+    cs_error_init(&error);
+    check(name, cs_engine_run(&of->graph, platform, &options, trace, &error), &error);
+    check(name, reference_run(&of->graph, platform, &options, &slow, &error), &error);
+    expect_bits(name, cs_trace_hash(&slow), cs_trace_hash(trace));
+    cs_trace_finish(&slow);
+}
+
+static outcome run(const char *name, cs_builder *builder, const cs_platform *platform,
+                   const cs_lower_options *options)
+{
+    outcome of = {0};
+    cs_error error;
+    cs_graph graph = {0};
+    cs_error_init(&error);
+    check(name, cs_builder_finish(builder, &graph, &error), &error);
+    cs_builder_destroy(builder);
+    check(name, cs_graph_check(&graph, &error), &error);
+    check(name, cs_lower_with(&graph, platform, options, &of.graph, &of.report, &error), &error);
+    check(name, cs_graph_check(&of.graph, &error), &error);
+    run_both(name, &of, platform, &of.trace);
+    return of;
+}
+
+/* ---- effects ---- */
+
+typedef struct effect_row {
+    const char *name;
+    cs_kind kind;
+    int64_t bytes;
+    uint32_t fidelity;
+    cs_time entered[3], left[3]; /* us */
+} effect_row;
+
+/* Three ranks compute for 10, 20 and 30 us before they enter, and for 5 us afterwards.
+ *
+ * An all-gather of 30,000 bytes has messages of 1 us + 10,000 * 100 ps = 2 us. In the first round rank r
+ * sends from 10 (r + 1) on; in the second when it has sent and received in the first. Rank 0 has
+ * received at 32, from rank 2, and sends until 34; rank 1 has at 22 and sends until 24; rank 2
+ * sends from 32 to 34. All have received when the message of rank 0 or 2 is there, at 34. The delay is
+ * 2 rounds of 2 us from 30 on, until 34.
+ *
+ * A broadcast of 30,000 bytes in a chain: 4 us a message. Rank 0 sends from 10 to 14 and is through; rank
+ * 1 sends from 20 to 24; rank 2 enters at 30, when all is there already, and leaves at once. The delay:
+ * 2 * 4 us from 30 on.
+ *
+ * A halo of 10,000 bytes: rank 0 sends from 10 to 12. Rank 1 sends two messages at 20, each at half of
+ * its bandwidth: 1 us + 2 us. Rank 2 sends from 30 to 32. Rank 0 leaves with the message of rank 1,
+ * at 23; rank 1 with that of rank 2, at 32; and rank 2 then too. The delay is rank 1's 3 us.
+ *
+ * A shift of 10,000 bytes: rank r sends from 10 (r + 1) on, for 2 us, and leaves when that and the
+ * message of the rank before it have arrived: 12 and 32; 22 and 12; 32 and 22. The delay is 2 us. */
+static const effect_row effect_rows[] = {
+    {"all_gather, flows", CS_ALL_GATHER, 30000, CS_FIDELITY_FLOW, {10, 20, 30}, {34, 34, 34}},
+    {"all_gather, delay", CS_ALL_GATHER, 30000, CS_FIDELITY_ANALYTIC, {10, 20, 30}, {34, 34, 34}},
+    {"broadcast, flows", CS_BROADCAST, 30000, CS_FIDELITY_FLOW, {10, 20, 30}, {14, 24, 30}},
+    {"broadcast, delay", CS_BROADCAST, 30000, CS_FIDELITY_ANALYTIC, {10, 20, 30}, {38, 38, 38}},
+    {"halo, flows", CS_HALO, 10000, CS_FIDELITY_FLOW, {10, 20, 30}, {23, 32, 32}},
+    {"halo, delay", CS_HALO, 10000, CS_FIDELITY_ANALYTIC, {10, 20, 30}, {33, 33, 33}},
+    {"shift, flows", CS_SHIFT, 10000, CS_FIDELITY_FLOW, {10, 20, 30}, {32, 22, 32}},
+    {"shift, delay", CS_SHIFT, 10000, CS_FIDELITY_ANALYTIC, {10, 20, 30}, {32, 32, 32}},
+};
+
+/* Each rank holds a buffer of 7 bytes while it is in the collective, which takes 3 bytes of
+ * activations at its start and leaves 5 of gradients, until the computation afterwards frees them.
+ * With effects at the start, at the end, or both; the effects of one moment are applied together. */
+static cs_builder *effect_graph(const effect_row *row, bool starts, bool ends)
+{
+    const cs_effect effects[] = {{7, 0, CS_MEMORY_BUFFERS, !starts},
+                                 {-7, 0, CS_MEMORY_BUFFERS, ends},
+                                 {-3, 0, CS_MEMORY_ACTIVATIONS, !starts},
+                                 {5, 0, CS_MEMORY_GRADIENTS, ends}};
+    cs_builder *builder = cs_builder_create(3, 1, 1, 1);
+    const uint32_t group = cs_builder_group(builder, (const uint32_t[]){0, 1, 2}, 3);
+    uint32_t before[3], after[3];
+    for (uint32_t d = 0; d < 3; d++) {
+        before[d] = cs_builder_compute(builder, CS_FORWARD, 0, d, CS_NONE, (d + 1) * 10 * us);
+        cs_builder_effect(builder, CS_MEMORY_ACTIVATIONS, d, 3, false);
+        after[d] = cs_builder_compute(builder, CS_BACKWARD, 0, d, CS_NONE, 5 * us);
+        cs_builder_effect(builder, CS_MEMORY_GRADIENTS, d, -5, true);
+    }
+    const uint32_t exchange =
+        cs_builder_exchange(builder, &(cs_exchange_class){.kind = row->kind,
+                                                          .purpose = CS_PURPOSE_TENSOR,
+                                                          .group = group,
+                                                          .bytes = row->bytes,
+                                                          .effects = effects,
+                                                          .n_effects = ROWS(effects)});
+    for (uint32_t d = 0; d < 3; d++)
+        cs_builder_task(builder, before[d], 0);
+    const uint32_t first = cs_builder_members(builder, exchange, 0);
+    for (uint32_t d = 0; d < 3; d++) {
+        cs_builder_edge(builder, d, first + d);
+        cs_builder_edge(builder, first + d, cs_builder_task(builder, after[d], 0));
+    }
+    return builder;
+}
+
+/* The bytes of a category on a device when the instant `time` was over. */
+static int64_t live_at(const cs_trace *trace, uint32_t device, uint32_t category, cs_time time)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < trace->n_samples; i++) {
+        const cs_memory_sample *at = &trace->samples[i];
+        if (at->device == device && at->category == category && at->time <= time)
+            bytes = at->bytes;
+    }
+    return bytes;
+}
+
+/* A change of so many bytes at the time, and none at the picosecond before it. */
+static void expect_change(const char *name, const cs_trace *trace, uint32_t device,
+                          uint32_t category, cs_time time, int64_t before, int64_t after)
+{
+    expect_int(name, before, live_at(trace, device, category, time - 1));
+    expect_int(name, after, live_at(trace, device, category, time));
+}
+
+static void expect_effects(const effect_row *row, const outcome *of, bool starts, bool ends)
+{
+    const char *name = row->name;
+    for (uint32_t d = 0; d < 3; d++) {
+        const cs_time from = row->entered[d] * us, to = row->left[d] * us;
+        const bool buffered = starts && ends && from < to;
+        expect_change(name, &of->trace, d, CS_MEMORY_ACTIVATIONS, starts ? from : to, 3, 0);
+        expect_change(name, &of->trace, d, CS_MEMORY_GRADIENTS, ends ? to : from, 0, 5);
+        expect_change(name, &of->trace, d, CS_MEMORY_BUFFERS, from, 0, buffered ? 7 : 0);
+        expect_int(name, starts && ends ? 7 : 0,
+                   of->trace.devices[d].category_peak[CS_MEMORY_BUFFERS]);
+        expect_int(name, 0, live_at(&of->trace, d, CS_MEMORY_BUFFERS, to));
+    }
+}
+
+/* Computations afterwards begin when their ranks have left. */
+static void expect_left(const effect_row *row, const outcome *of)
+{
+    for (uint32_t task = 0; task < of->graph.n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(&of->graph, task);
+        if (cls->kind == CS_BACKWARD)
+            expect_int(row->name, row->left[cls->device] * us, of->trace.spans[task].start);
+    }
+}
+
+static void test_effects(void **state)
+{
+    (void)state;
+    cs_platform platform = make_platform(SWITCH, 3);
+    for (size_t i = 0; i < ROWS(effect_rows); i++) {
+        const effect_row *row = &effect_rows[i];
+        /* all at the start, all at the end, or in this order */
+        for (uint32_t which = 0; which < 3; which++) {
+            const bool starts = which != 1, ends = which != 0;
+            const cs_lower_options options = {
+                .algorithm = 1, .chunks = 1, .fidelity = row->fidelity};
+            outcome of = run(row->name, effect_graph(row, starts, ends), &platform, &options);
+            expect_effects(row, &of, starts, ends);
+            expect_left(row, &of);
+            finish(&of);
+        }
+    }
+    cs_platform_finish(&platform);
+}
+
+/* ---- purposes ---- */
+
+/* Two exchanges of the same bytes between the same devices: the transfers of each have its purpose,
+ * and a transfer that is of no collective is for stages. A ring of two in an all-gather: 2 messages. */
+static void test_purposes(void **state)
+{
+    (void)state;
+    static const uint32_t fidelities[] = {CS_FIDELITY_FLOW, CS_FIDELITY_ANALYTIC};
+    cs_platform platform = make_platform(SWITCH, 2);
+    for (size_t f = 0; f < ROWS(fidelities); f++) {
+        const cs_lower_options options = {.algorithm = 1, .chunks = 1, .fidelity = fidelities[f]};
+        const uint32_t times = fidelities[f] == CS_FIDELITY_FLOW ? 2 : 1;
+        uint32_t n[CS_N_PURPOSES] = {0};
+        cs_builder *builder = cs_builder_create(2, 1, 1, 1);
+        const uint32_t group = cs_builder_group(builder, (const uint32_t[]){0, 1}, 2);
+        for (uint32_t purpose = CS_PURPOSE_GRADIENTS; purpose < CS_N_PURPOSES; purpose++)
+            cs_builder_members(
+                builder,
+                cs_builder_exchange(builder, &(cs_exchange_class){.kind = CS_ALL_GATHER,
+                                                                  .purpose = purpose,
+                                                                  .group = group,
+                                                                  .bytes = 10}),
+                0);
+        cs_builder_task(builder, cs_builder_transfer(builder, 0, 0, 1, 5, false), 0);
+        outcome of = run("purposes", builder, &platform, &options);
+        for (uint32_t task = 0; task < of.graph.n_tasks; task++)
+            n[cs_graph_class(&of.graph, task)->purpose]++;
+        for (uint32_t purpose = 0; purpose < CS_N_PURPOSES; purpose++)
+            expect_int(cs_purpose_name(purpose), purpose == CS_PURPOSE_STAGES ? 1 : times,
+                       n[purpose]);
+        finish(&of);
+    }
+    cs_platform_finish(&platform);
+}
+
+/* ---- more effects than 16 bits count ---- */
+
+/* 2,000 ranks with 40 effects each at their end: all 80,000 are of one delay. */
+static void test_many_effects(void **state)
+{
+    (void)state;
+    enum { RANKS = 2000, PAIRS = 40 };
+    static uint32_t devices[RANKS];
+    static cs_effect effects[2 * PAIRS];
+    cs_platform platform = make_platform("{\"topology\":\"ideal\"}", RANKS);
+    for (uint32_t d = 0; d < RANKS; d++)
+        devices[d] = d;
+    for (uint32_t e = 0; e < 2 * PAIRS; e++)
+        effects[e] = (cs_effect){e < PAIRS ? 3 : -3, 0, CS_MEMORY_BUFFERS, e >= PAIRS};
+    cs_builder *builder = cs_builder_create(RANKS, 1, 1, 1);
+    const uint32_t group = cs_builder_group(builder, devices, RANKS);
+    const uint32_t exchange =
+        cs_builder_exchange(builder, &(cs_exchange_class){.kind = CS_ALL_GATHER,
+                                                          .group = group,
+                                                          .bytes = RANKS,
+                                                          .effects = effects,
+                                                          .n_effects = 2 * PAIRS});
+    cs_builder_members(builder, exchange, 0);
+    const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    cs_graph graph = {0}, lowered = {0};
+    cs_lower_report report;
+    cs_trace trace;
+    cs_error error;
+    cs_error_init(&error);
+    check("many", cs_builder_finish(builder, &graph, &error), &error);
+    cs_builder_destroy(builder);
+    check("many", cs_lower_with(&graph, &platform, &options, &lowered, &report, &error), &error);
+    check("many", cs_graph_check(&lowered, &error), &error);
+    expect_int("effects of the delay", PAIRS * RANKS, cs_graph_class(&lowered, RANKS)->n_effects);
+    check("many", cs_engine_run(&lowered, &platform, &(cs_engine_options){0}, &trace, &error),
+          &error);
+    for (uint32_t d = 0; d < RANKS; d++)
+        expect_int("peak", 3 * PAIRS, trace.devices[d].category_peak[CS_MEMORY_BUFFERS]);
+    cs_trace_finish(&trace);
+    cs_graph_finish(&lowered);
+    cs_platform_finish(&platform);
+}
+
+/* ---- folded graphs ---- */
+
+/* `tensor` x `data` places on each of `stages` pipeline ranks. Place i of stage p is device
+ * p * places + i or, with the pipeline innermost, i * stages + p. */
+typedef struct mesh {
+    uint32_t tensor, data, stages, micro_batches;
+    bool inner_pipeline;
+} mesh;
+
+static uint32_t places_of(const mesh *m)
+{
+    return m->tensor * m->data;
+}
+
+static uint32_t device_at(const mesh *m, uint32_t stage, uint32_t place)
+{
+    return m->inner_pipeline ? place * m->stages + stage : stage * places_of(m) + place;
+}
+
+typedef struct mesh_graph {
+    const mesh *of;
+    cs_builder *builder;
+    bool folded;
+    uint32_t forward[4][16], backward[4][16], update[4][16]; /* classes per stage and place */
+    uint32_t tensor[4][16], data[4][16];                     /* of exchanges, per group */
+    uint32_t last[4][16]; /* the task that the next one of the place waits for */
+} mesh_graph;
+
+static bool is_there(const mesh_graph *g, uint32_t place)
+{
+    return !g->folded || place == 0;
+}
+
+/* Groups of all stages, and the classes of their exchanges: over `size` places, `stride` apart. */
+static void add_exchanges(mesh_graph *g, uint32_t size, uint32_t stride, cs_purpose purpose,
+                          uint32_t out[4][16])
+{
+    static const cs_effect effects[] = {{11, 0, CS_MEMORY_BUFFERS, false},
+                                        {-11, 0, CS_MEMORY_BUFFERS, true}};
+    for (uint32_t p = 0; p < g->of->stages && size > 1; p++)
+        for (uint32_t first = 0; first < places_of(g->of); first++) {
+            uint32_t devices[16];
+            if (first / stride % size != 0)
+                continue;
+            for (uint32_t i = 0; i < size; i++)
+                devices[i] = device_at(g->of, p, first + i * stride);
+            const cs_exchange_class exchange = {.kind = CS_ALL_REDUCE,
+                                                .purpose = purpose,
+                                                .stage = p,
+                                                .group =
+                                                    cs_builder_group(g->builder, devices, size),
+                                                .bytes = 1000 * (p + 1),
+                                                .effects = effects,
+                                                .n_effects = ROWS(effects)};
+            cs_builder_family(g->builder, exchange.group, 2 * p + (stride > 1));
+            out[p][first] = cs_builder_exchange(g->builder, &exchange);
+        }
+}
+
+static void add_classes(mesh_graph *g)
+{
+    for (uint32_t p = 0; p < g->of->stages; p++)
+        for (uint32_t i = 0; i < places_of(g->of); i++) {
+            const uint32_t d = device_at(g->of, p, i);
+            if (!is_there(g, i))
+                continue;
+            cs_builder_resident(g->builder, d, CS_MEMORY_WEIGHTS, 100 + p);
+            g->forward[p][i] = cs_builder_compute(g->builder, CS_FORWARD, p, d, CS_NONE, 7 + p);
+            cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, d, 20 + p, false);
+            g->backward[p][i] = cs_builder_compute(g->builder, CS_BACKWARD, p, d, CS_NONE, 15 + p);
+            cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, d, -20 - (int64_t)p, true);
+            g->update[p][i] = cs_builder_compute(g->builder, CS_UPDATE, p, d, CS_NONE, 3);
+        }
+}
+
+/* One more task for each place, after what is last there. */
+static void add_tasks(mesh_graph *g, uint32_t stage, uint32_t classes[4][16], uint32_t item)
+{
+    for (uint32_t i = 0; i < places_of(g->of); i++) {
+        if (!is_there(g, i))
+            continue;
+        const uint32_t task = cs_builder_task(g->builder, classes[stage][i], item);
+        cs_builder_edge(g->builder, g->last[stage][i], task);
+        g->last[stage][i] = task;
+    }
+}
+
+static void add_members(mesh_graph *g, uint32_t stage, uint32_t size, uint32_t stride,
+                        uint32_t exchanges[4][16], uint32_t item)
+{
+    for (uint32_t first = 0; first < places_of(g->of) && size > 1; first++) {
+        if (first / stride % size != 0 || (g->folded && first > 0))
+            continue;
+        const uint32_t member = cs_builder_members(g->builder, exchanges[stage][first], item);
+        for (uint32_t i = 0; i < (g->folded ? 1 : size); i++) {
+            cs_builder_edge(g->builder, g->last[stage][first + i * stride], member + i);
+            g->last[stage][first + i * stride] = member + i;
+        }
+    }
+}
+
+static void hand_on(mesh_graph *g, uint32_t from, uint32_t to, uint32_t item)
+{
+    for (uint32_t i = 0; i < places_of(g->of); i++) {
+        if (!is_there(g, i))
+            continue;
+        const uint32_t cls = cs_builder_transfer(g->builder, from, device_at(g->of, from, i),
+                                                 device_at(g->of, to, i), 500, false);
+        const uint32_t task = cs_builder_task(g->builder, cls, item);
+        cs_builder_edge(g->builder, g->last[from][i], task);
+        g->last[to][i] = task;
+    }
+}
+
+/* All micro-batches forward, all backward, then gradients are summed and weights updated. */
+static void add_pipeline(mesh_graph *g)
+{
+    const mesh *of = g->of;
+    memset(g->last, 0xff, sizeof(g->last));
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t m = 0; m < of->micro_batches; m++)
+            for (uint32_t k = 0; k < of->stages; k++) {
+                const uint32_t p = pass == 0 ? k : of->stages - 1 - k;
+                add_tasks(g, p, pass == 0 ? g->forward : g->backward, m);
+                add_members(g, p, of->tensor, 1, g->tensor, m);
+                if (k + 1 < of->stages)
+                    hand_on(g, p, pass == 0 ? p + 1 : p - 1, m);
+            }
+    for (uint32_t p = 0; p < of->stages; p++) {
+        add_members(g, p, of->data, of->tensor, g->data, 0);
+        add_tasks(g, p, g->update, 0);
+    }
+}
+
+/* Place 0 of each stage stands for all of it, or nobody for others. */
+static cs_builder *mesh_builder(const mesh *of, bool folded)
+{
+    static mesh_graph g;
+    uint32_t stands_for[64];
+    const uint32_t n = of->stages * places_of(of);
+    g = (mesh_graph){.of = of,
+                     .builder = cs_builder_create(n, of->stages, of->micro_batches, 1),
+                     .folded = folded};
+    for (uint32_t p = 0; p < of->stages; p++)
+        for (uint32_t i = 0; i < places_of(of); i++)
+            stands_for[device_at(of, p, i)] = device_at(of, p, 0);
+    if (folded)
+        cs_builder_fold(g.builder, stands_for);
+    add_classes(&g);
+    add_exchanges(&g, of->tensor, 1, CS_PURPOSE_TENSOR, g.tensor);
+    add_exchanges(&g, of->data, of->tensor, CS_PURPOSE_GRADIENTS, g.data);
+    add_pipeline(&g);
+    return g.builder;
+}
+
+static void expect_equal(const char *name, const outcome *all, const outcome *folded)
+{
+    cs_analysis a, b;
+    cs_error error;
+    const uint32_t n = all->trace.n_devices;
+    cs_error_init(&error);
+    expect_int(name, all->trace.makespan, folded->trace.makespan);
+    expect_int(name, n, folded->trace.n_devices);
+    for (uint32_t d = 0; d < n; d++) {
+        const cs_device_record *x = &all->trace.devices[d], *y = &folded->trace.devices[d];
+        expect_int(name, x->peak, y->peak);
+        expect_int(name, x->peak_time, y->peak_time);
+        for (uint32_t c = 0; c < CS_N_CATEGORIES; c++) {
+            expect_int(name, x->at_peak[c], y->at_peak[c]);
+            expect_int(name, x->category_peak[c], y->category_peak[c]);
+        }
+    }
+    check(name, cs_analyse(&all->graph, &all->trace, 5, &a, &error), &error);
+    check(name, cs_analyse(&folded->graph, &folded->trace, 5, &b, &error), &error);
+    expect_double(name, a.bubble_fraction, b.bubble_fraction);
+    expect_double(name, a.throughput, b.throughput);
+    for (uint32_t d = 0; d < n; d++) {
+        const cs_time_use *x = &a.devices[d], *y = &b.devices[d];
+        expect_int(name, x->compute[CS_FORWARD], y->compute[CS_FORWARD]);
+        expect_int(name, x->communication, y->communication);
+        expect_int(name, x->dependency, y->dependency);
+        expect_int(name, x->flush, y->flush);
+        expect_int(name, x->collectives, y->collectives);
+    }
+    cs_analysis_finish(&a);
+    cs_analysis_finish(&b);
+}
+
+/* All that is said of any device of a mesh is the same whether all are simulated or one place of each
+ * stage: bit by bit, where messages take their time alone. */
+static void test_folded(void **state)
+{
+    (void)state;
+    static const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    for (uint32_t i = 0; i < 3 * 3 * 3 * 2; i++) {
+        const mesh m = {.tensor = 1 + i % 3,
+                        .data = 1 + i / 3 % 3,
+                        .stages = 1 + i / 9 % 3,
+                        .micro_batches = 3,
+                        .inner_pipeline = i / 27};
+        char name[64];
+        snprintf(name, sizeof(name), "mesh %" PRIu32, i);
+        cs_platform platform = make_platform(SWITCH, m.stages * places_of(&m));
+        platform.sharing = CS_SHARING_NONE;
+        outcome all = run(name, mesh_builder(&m, false), &platform, &options);
+        outcome folded = run(name, mesh_builder(&m, true), &platform, &options);
+        expect_equal(name, &all, &folded);
+        finish(&all);
+        finish(&folded);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* Two stages of two places, 0 and 1, 2 and 3; 0 stands for 1, and 2 for 3. */
+#define BREAK(name, change)                                                                        \
+    static void break_##name(cs_graph *graph)                                                      \
+    {                                                                                              \
+        change;                                                                                    \
+    }
+BREAK(nothing, (void)graph)
+BREAK(chain, graph->stands_for[0] = 2)
+BREAK(unknown, graph->stands_for[1] = 4)
+BREAK(resident, graph->residents[0].device = 1)
+BREAK(compute, graph->classes[0].device = 3)
+BREAK(unequal, graph->stands_for[3] = 0)
+BREAK(all_members, graph->stands_for[1] = 1; graph->stands_for[3] = 3)
+
+static const struct {
+    const char *name;
+    void (*break_it)(cs_graph *graph);
+    const char *message; /* "" where nothing is wrong */
+} unfoldable[] = {
+    {"nothing", break_nothing, ""},
+    {"a chain", break_chain,
+     "device 1: device 0 is simulated in its place, which is not simulated itself"},
+    {"an unknown device", break_unknown,
+     "device 1: device 4 is simulated in its place, which is not simulated itself"},
+    {"memory of nobody", break_resident,
+     "resident bytes 0 is on device 1, for which device 0 stands"},
+    {"work of nobody", break_compute, "task class 0 is on device 3, for which device 2 stands"},
+    {"unequal ends", break_unequal,
+     "task class 8: device 0, which stands for 3, sends to device 2, which stands for 1"},
+    {"one member of two", break_all_members,
+     "task 2: the members of a collective must be alike and follow each other in order of rank"},
+};
+
+static void test_not_foldable(void **state)
+{
+    (void)state;
+    static const mesh m = {.tensor = 2, .data = 1, .stages = 2, .micro_batches = 1};
+    for (size_t i = 0; i < ROWS(unfoldable); i++) {
+        cs_error error;
+        cs_graph graph = {0};
+        cs_builder *builder = mesh_builder(&m, true);
+        cs_error_init(&error);
+        check("build", cs_builder_finish(builder, &graph, &error), &error);
+        cs_builder_destroy(builder);
+        unfoldable[i].break_it(&graph);
+        const char *message = unfoldable[i].message;
+        const cs_status status = cs_graph_check(&graph, &error);
+        expect_error(unfoldable[i].name, *message ? CS_INVALID : CS_OK, message, status, &error);
+        cs_graph_finish(&graph);
+    }
+}
+
+/* Flows need all devices, and a device stands only for such as are like it. */
+static void test_fold_on_platform(void **state)
+{
+    (void)state;
+    static const mesh m = {.tensor = 2, .data = 1, .stages = 2, .micro_batches = 1};
+    static const struct {
+        uint32_t fidelity;
+        double speed;
+        int64_t capacity;
+        const char *message;
+    } rows[] = {
+        {CS_FIDELITY_ANALYTIC, 1, INT64_MAX, ""},
+        {CS_FIDELITY_AUTO, 1, INT64_MAX, ""},
+        {CS_FIDELITY_FLOW, 1, INT64_MAX,
+         "the fidelity flow needs all devices of the platform in the graph, not one in place of "
+         "several: use analytic or alpha_beta"},
+        {CS_FIDELITY_ANALYTIC, 2, INT64_MAX,
+         "device 2 cannot stand for device 3, which has another speed or memory"},
+        {CS_FIDELITY_ANALYTIC, 1, 1000,
+         "device 2 cannot stand for device 3, which has another speed or memory"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const cs_lower_options options = {
+            .algorithm = 1, .chunks = 1, .fidelity = rows[i].fidelity, .most_flows = 1000};
+        cs_platform platform = make_platform(SWITCH, 4);
+        cs_error error;
+        cs_graph graph = {0}, lowered = {0};
+        cs_lower_report report;
+        cs_builder *builder = mesh_builder(&m, true);
+        platform.devices[3].speed = rows[i].speed;
+        platform.devices[3].capacity = rows[i].capacity;
+        cs_error_init(&error);
+        check("build", cs_builder_finish(builder, &graph, &error), &error);
+        cs_builder_destroy(builder);
+        const char *message = rows[i].message;
+        const cs_status status =
+            cs_lower_with(&graph, &platform, &options, &lowered, &report, &error);
+        expect_error("fold", *message ? CS_INVALID : CS_OK, message, status, &error);
+        if (status == CS_OK)
+            expect_int("fidelity", CS_FIDELITY_ANALYTIC, report.fidelity);
+        cs_graph_finish(&graph);
+        cs_graph_finish(&lowered);
+        cs_platform_finish(&platform);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_effects),      cmocka_unit_test(test_purposes),
+        cmocka_unit_test(test_many_effects), cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_not_foldable), cmocka_unit_test(test_fold_on_platform),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
