@@ -31,7 +31,8 @@ typedef struct cs_layer_piece {
  * behind the last one (`gap` = n_pieces). Forward passes pieces and gaps in rising order, backward in
  * falling order. An exchange begins when what stands before it in its pass has ended, and what stands
  * behind it waits for it. With `beside` it begins when the piece before it in its pass begins, and so
- * runs at the same time; what stands behind waits for both. */
+ * runs at the same time; what stands behind waits for both. That piece alone: whoever joins pieces that no
+ * exchange of a pass divides must not join it to the one before. */
 typedef struct cs_exchange {
     uint8_t kind;  /* cs_exchange_kind */
     uint8_t axes;  /* cs_axes_name */

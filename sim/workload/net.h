@@ -58,7 +58,8 @@
     X(TOP_K, "top_k", "elementwise")                                                               \
     X(DISPATCH, "dispatch", "embedding")                                                           \
     X(GROUPED_LINEAR, "grouped_linear", "linear")                                                  \
-    X(COMBINE, "combine", "embedding")
+    X(COMBINE, "combine", "embedding")                                                             \
+    X(EXCHANGE, "exchange", "elementwise") /* of a local network: net-local.h */
 
 typedef enum cs_op_kind {
 #define CS_OP_ENUM(name, text, group) CS_OP_##name,

@@ -32,6 +32,7 @@ static const struct simple {
     [CS_OP_EMBEDDING] = {0, 0, 2, 0, 2, 0, true, false},
     [CS_OP_CROSS_ENTROPY] = {6, 3, 0, 0, 0, 0, false, false},
     [CS_OP_SQUARED_ERROR] = {3, 2, 0, 0, 0, 0, true, false},
+    [CS_OP_EXCHANGE] = {0, 0, 0, 0, 1, 0, false, false}, /* the gradient of its bias */
 };
 
 /* An operator with what all rules need. */
