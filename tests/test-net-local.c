@@ -3,6 +3,7 @@
 #include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
 #include "sim/workload/op-cost.h"
+#include "sim/workload/recompute.h"
 #include "sim/workload/zoo/zoo.h"
 #include "tests/expect.h"
 
@@ -62,6 +63,34 @@ static const cs_layer *layer_named(const cs_model *model, const char *name)
             return &model->layers[i];
     fail_msg("no layer %s", name);
     return NULL;
+}
+
+/* ---- what is exchanged ---- */
+
+/* Bytes of exchanges over one axis, by kind and pass. */
+typedef struct moved {
+    int64_t bytes[CS_EXCHANGE_BROADCAST + 1][2];
+} moved;
+
+static moved moved_of(const cs_layer *layer, cs_axes_name axes)
+{
+    moved sum = {0};
+    for (uint32_t i = 0; i < layer->n_exchanges; i++)
+        if (layer->exchanges[i].axes == axes)
+            sum.bytes[layer->exchanges[i].kind][layer->exchanges[i].backward] +=
+                layer->exchanges[i].bytes;
+    return sum;
+}
+
+static void expect_moved(const char *row, const moved *expected, const moved *got)
+{
+    char text[96];
+    for (int kind = 0; kind <= CS_EXCHANGE_BROADCAST; kind++) {
+        for (int pass = 0; pass < 2; pass++) {
+            snprintf(text, sizeof(text), "%s, kind %d, %s", row, kind, pass ? "back" : "forward");
+            expect_int(text, expected->bytes[kind][pass], got->bytes[kind][pass]);
+        }
+    }
 }
 
 /* ---- nothing divided ---- */
@@ -143,6 +172,128 @@ static void test_kept(void **state)
             cs_model_finish(&model);
         }
     }
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
+/* ---- recomputation ---- */
+
+static void expect_recomputed(const cs_layer *plain, const cs_layer *layer, int64_t kept,
+                              double seconds)
+{
+    const double more = (double)(layer->backward_input - plain->backward_input);
+    expect_int("kept", kept, layer->kept_bytes);
+    expect_int("forward", plain->forward, layer->forward);
+    expect_int("weights", plain->backward_weight, layer->backward_weight);
+    if (fabs(more - seconds * 1e12) > plain->n_pieces + 1)
+        fail_msg("expected %.0f ps more, got %.0f", seconds * 1e12, more);
+    assert_true(layer->workspace_bytes >= plain->workspace_bytes);
+}
+
+/* Forward exchanges once more in backward; a gather that backward repeated anyway it does once. */
+static void expect_repeated(const cs_layer *plain, const cs_layer *layer)
+{
+    moved expected = moved_of(plain, CS_AXES_TENSOR);
+    const moved got = moved_of(layer, CS_AXES_TENSOR);
+    expected.bytes[CS_EXCHANGE_ALL_REDUCE][1] += expected.bytes[CS_EXCHANGE_ALL_REDUCE][0];
+    expected.bytes[CS_EXCHANGE_REDUCE_SCATTER][1] += expected.bytes[CS_EXCHANGE_REDUCE_SCATTER][0];
+    expect_moved("repeated", &expected, &got);
+}
+
+static double attention_seconds(const cs_net *net, const cs_net_options *options)
+{
+    cs_net_local local;
+    cs_error error;
+    double seconds = 0;
+    cs_error_init(&error);
+    if (cs_net_local_make(net, options->split, 0, NULL, &local, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    for (uint32_t p = 0; p < local.net.n_ops; p++) {
+        const cs_op *op = &local.net.ops[p];
+        cs_op_cost cost;
+        cs_op_cost_of(&local.net, op, options->batch_size, options->precision, &cost);
+        if (strcmp(op->name, "h.0.attn.attention") == 0)
+            seconds =
+                cs_accelerator_seconds(options->device, op, &cost.forward, options->precision);
+    }
+    cs_net_local_finish(&local);
+    return seconds;
+}
+
+/* Without the matrices of attention, Korthikanti et al. (section 5): s b h (10 + 24 / t), and with sequence
+ * parallelism 34 s b h / t; without all of a block, its input: 2 s b h, or the place's part of it. */
+static void test_recomputed(void **state)
+{
+    (void)state;
+    static const char parameters[] =
+        "{\"layers\": 2, \"hidden\": 64, \"heads\": 8, \"sequence\": 48, \"vocabulary\": 101, "
+        "\"attention\": \"math\"}";
+    static const char *const attention[] = {"attention"}, *const blocks[] = {"h.0", "h.1"};
+    const int64_t s = 48, b = 3, h = 64, statistics = 16 * s * b;
+    cs_accelerator device;
+    cs_net net;
+    load_device(&device);
+    make_zoo("gpt", parameters, &net);
+    for (uint32_t t = 1; t <= 8; t *= 2) {
+        for (int sequence_parallel = 0; sequence_parallel < 2; sequence_parallel++) {
+            cs_split split = cs_split_none();
+            split.grid.tensor = t;
+            split.sequence_parallel = sequence_parallel;
+            cs_net_options options = options_of(&device, &split, (uint32_t)b);
+            cs_model plain = model_of(&net, &options);
+            options.recompute_ops = attention;
+            options.n_recompute_ops = 1;
+            cs_model without = model_of(&net, &options);
+            options.recompute_ops = blocks;
+            options.n_recompute_ops = 2;
+            cs_model none = model_of(&net, &options);
+            const cs_layer *block = layer_named(&plain, "h.0");
+            expect_recomputed(block, layer_named(&without, "h.0"),
+                              sequence_parallel ? (s * b * 34 * h + statistics) / t
+                                                : s * b * (10 * h + 24 * h / t) + statistics,
+                              attention_seconds(&net, &options));
+            expect_recomputed(block, layer_named(&none, "h.0"),
+                              2 * s * b * h / (sequence_parallel ? t : 1),
+                              (double)block->forward * 1e-12);
+            expect_repeated(block, layer_named(&none, "h.0"));
+            cs_model_finish(&plain);
+            cs_model_finish(&without);
+            cs_model_finish(&none);
+        }
+    }
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
+/* A name is that of an operator, or parts of it. */
+static void test_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *op;
+        bool means;
+    } rows[] = {
+        {"layers.3.mlp.act", "layers.3.mlp.act", true}, {"mlp", "layers.3.mlp.act", true},
+        {"layers.3", "layers.3.mlp.act", true},         {"3.mlp", "layers.3.mlp.act", true},
+        {"layers.3", "layers.31.mlp.act", false},       {"ayers", "layers.3.mlp.act", false},
+        {"act", "layers.3.mlp.activation", false},      {"", "layers.3", false},
+    };
+    static const char *const unknown[] = {"act", "mlpp"};
+    cs_accelerator device;
+    cs_net net;
+    cs_error error;
+    cs_model model;
+    for (size_t i = 0; i < ROWS(rows); i++)
+        expect_int(rows[i].name, rows[i].means, cs_recompute_means(rows[i].name, rows[i].op));
+    load_device(&device);
+    make_zoo("gpt", "{\"layers\": 1}", &net);
+    cs_net_options options = options_of(&device, NULL, 1);
+    options.recompute_ops = unknown;
+    options.n_recompute_ops = 2;
+    cs_error_init(&error);
+    expect_error("unknown", CS_INVALID,
+                 "gpt: has no operator \"mlpp\" to recompute; its first is \"embedding.wte\"",
+                 cs_net_model(&net, &options, &model, &error), &error);
     cs_net_finish(&net);
     cs_accelerator_finish(&device);
 }
@@ -265,32 +416,6 @@ static shape draw_shape(gsl_rng *random, uint32_t tensor, uint32_t context)
     for (size_t i = 0; i < ROWS(flags); i++)
         *flags[i] = draw(random, 0, 1);
     return s;
-}
-
-/* Bytes of exchanges over one axis, by kind and pass. */
-typedef struct moved {
-    int64_t bytes[CS_EXCHANGE_BROADCAST + 1][2];
-} moved;
-
-static moved moved_of(const cs_layer *layer, cs_axes_name axes)
-{
-    moved sum = {0};
-    for (uint32_t i = 0; i < layer->n_exchanges; i++)
-        if (layer->exchanges[i].axes == axes)
-            sum.bytes[layer->exchanges[i].kind][layer->exchanges[i].backward] +=
-                layer->exchanges[i].bytes;
-    return sum;
-}
-
-static void expect_moved(const char *row, const moved *expected, const moved *got)
-{
-    char text[96];
-    for (int kind = 0; kind <= CS_EXCHANGE_BROADCAST; kind++) {
-        for (int pass = 0; pass < 2; pass++) {
-            snprintf(text, sizeof(text), "%s, kind %d, %s", row, kind, pass ? "back" : "forward");
-            expect_int(text, expected->bytes[kind][pass], got->bytes[kind][pass]);
-        }
-    }
 }
 
 /* Of an embedding, blocks and a head. */
@@ -631,10 +756,9 @@ static void test_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_undivided),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_drawn),
-        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_undivided),  cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_recomputed), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_drawn),      cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

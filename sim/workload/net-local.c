@@ -622,6 +622,7 @@ static void gather_again(maker *m, const bool *kept)
         again.backward = true;
         again.beside = info->deferred > 0;
         again.step = again.beside ? 1 : CS_BEHIND;
+        again.again_of = again.op + 1;
         if (!again.beside)
             again.op = out->last_reader;
         push_exchange(m, again);

@@ -24,6 +24,8 @@ typedef struct cs_op_exchange {
     uint32_t op; /* of the local network */
     uint32_t
         step; /* 0: in front of it; more: see `deferred` and `steps` of cs_local_op; CS_BEHIND */
+    uint32_t
+        again_of; /* of one that gathers again: the exchange operator whose gather it repeats, + 1 */
     uint32_t order; /* among those in front of one step: that of their pass */
     uint8_t kind;   /* cs_exchange_kind */
     uint8_t axes;   /* cs_axes_name */

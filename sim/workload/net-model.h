@@ -41,6 +41,9 @@ typedef struct cs_net_options {
      * device at `place` of the grid (net-local.h). NULL: one device does all. */
     const cs_split *split;
     uint32_t place;
+    const char *const
+        *recompute_ops; /* names of operators whose forward is done again (recompute.h) */
+    uint32_t n_recompute_ops;
 } cs_net_options;
 
 /* A piece of a layer (cs_layer_piece), or an operator. */

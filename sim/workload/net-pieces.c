@@ -6,7 +6,9 @@ typedef struct cutter {
     const cs_net_local *local;
     const cs_net_options *how;
     const cs_piece_seconds *seconds;
+    const uint32_t *runs;
     cs_net_layer *layer;
+    uint32_t first;    /* exchange of the layer */
     uint32_t exchange; /* the next one of the network */
     bool used;         /* the piece at the end has work in it */
 } cutter;
@@ -54,6 +56,8 @@ static void put_exchanges(cutter *c, uint32_t op, uint32_t step)
         const cs_op_exchange *exchange = &local->exchanges[c->exchange];
         if (exchange->op != op || exchange->step != step)
             return;
+        if (exchange->again_of > 0 && c->runs[exchange->again_of - 1] > 0)
+            continue; /* its gather is in a run that is done again */
         close_piece(c);
         if (first == UINT32_MAX) {
             first = c->layer->n_exchanges;
@@ -125,6 +129,24 @@ static void add_steps(cutter *c, uint32_t p)
     }
 }
 
+/* The exchanges of a run, in front of its backward. */
+static void repeat_exchanges(cutter *c, uint32_t first, uint32_t last)
+{
+    uint32_t at = UINT32_MAX;
+    for (uint32_t e = c->first; e < c->local->n_exchanges; e++) {
+        cs_op_exchange exchange = c->local->exchanges[e];
+        if (exchange.op > last)
+            break;
+        if (exchange.op < first || exchange.backward)
+            continue;
+        close_piece(c);
+        at = at == UINT32_MAX ? c->layer->n_exchanges : at + 1;
+        exchange.backward = true;
+        exchange.beside = false;
+        put_at(c, at, &exchange);
+    }
+}
+
 static void add_operators(cutter *c)
 {
     uint32_t deferred_end = 0; /* operators before this one have left their gradients of weights */
@@ -146,6 +168,8 @@ static void add_operators(cutter *c)
         if (p + 1 == deferred_end)
             close_piece(c);
         put_exchanges(c, p, CS_BEHIND);
+        if (c->runs[p] > 0 && (p + 1 == c->layer->end || c->runs[p + 1] != c->runs[p]))
+            repeat_exchanges(c, c->runs[p] - 1, p);
     }
     c->used |= c->layer->n_pieces == 0;
     close_piece(c);
@@ -172,17 +196,17 @@ static void sum_parameters(const cs_net_local *local, cs_net_layer *layer)
 }
 
 cs_status cs_net_pieces_find(const cs_net_local *local, const cs_net_options *how,
-                             const cs_piece_seconds *seconds, uint32_t *exchange,
-                             cs_net_layer *layer, cs_arena *arena, cs_error *error)
+                             const cs_op_timing *timing, uint32_t *exchange, cs_net_layer *layer,
+                             cs_arena *arena, cs_error *error)
 {
     const uint32_t n = count_exchanges(local, *exchange, layer->end);
     /* an operator closes three at most, and each exchange one */
-    const size_t most = 3 * (size_t)(layer->end - layer->first) + n + 1;
-    cutter c = {local, how, seconds, layer, *exchange, false};
+    const size_t most = 3 * (size_t)(layer->end - layer->first) + 2 * (size_t)n + 1;
+    cutter c = {local, how, timing->seconds, timing->runs, layer, *exchange, *exchange, false};
     sum_parameters(local, layer);
     if (n == 0)
         return CS_OK;
-    layer->exchanges = cs_arena_alloc(arena, n, sizeof(*layer->exchanges));
+    layer->exchanges = cs_arena_alloc(arena, 2 * (size_t)n, sizeof(*layer->exchanges));
     layer->pieces = cs_arena_alloc(arena, most, sizeof(*layer->pieces));
     if (!layer->exchanges || !layer->pieces)
         return cs_error_no_memory(error);
