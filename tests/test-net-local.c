@@ -200,7 +200,8 @@ static void expect_repeated(const cs_layer *plain, const cs_layer *layer)
     expect_moved("repeated", &expected, &got);
 }
 
-static double attention_seconds(const cs_net *net, const cs_net_options *options)
+/* Of the operators of that name in the first block. */
+static double seconds_of(const cs_net *net, const cs_net_options *options, const char *name)
 {
     cs_net_local local;
     cs_error error;
@@ -212,8 +213,8 @@ static double attention_seconds(const cs_net *net, const cs_net_options *options
         const cs_op *op = &local.net.ops[p];
         cs_op_cost cost;
         cs_op_cost_of(&local.net, op, options->batch_size, options->precision, &cost);
-        if (strcmp(op->name, "h.0.attn.attention") == 0)
-            seconds =
+        if (cs_recompute_means(name, op->name) && cs_recompute_means("h.0", op->name))
+            seconds +=
                 cs_accelerator_seconds(options->device, op, &cost.forward, options->precision);
     }
     cs_net_local_finish(&local);
@@ -221,7 +222,8 @@ static double attention_seconds(const cs_net *net, const cs_net_options *options
 }
 
 /* Without the matrices of attention, Korthikanti et al. (section 5): s b h (10 + 24 / t), and with sequence
- * parallelism 34 s b h / t; without all of a block, its input: 2 s b h, or the place's part of it. */
+ * parallelism 34 s b h / t; without the masks of two dropouts, of s b h bytes each, but with what these
+ * read, twice as large, s b h * 2 more than the whole; without all of a block, its input: 2 s b h, or the place's part of it. */
 static void test_recomputed(void **state)
 {
     (void)state;
@@ -229,6 +231,7 @@ static void test_recomputed(void **state)
         "{\"layers\": 2, \"hidden\": 64, \"heads\": 8, \"sequence\": 48, \"vocabulary\": 101, "
         "\"attention\": \"math\"}";
     static const char *const attention[] = {"attention"}, *const blocks[] = {"h.0", "h.1"};
+    static const char *const dropout[] = {"dropout"};
     const int64_t s = 48, b = 3, h = 64, statistics = 16 * s * b;
     cs_accelerator device;
     cs_net net;
@@ -244,6 +247,8 @@ static void test_recomputed(void **state)
             options.recompute_ops = attention;
             options.n_recompute_ops = 1;
             cs_model without = model_of(&net, &options);
+            options.recompute_ops = dropout;
+            cs_model inputs = model_of(&net, &options);
             options.recompute_ops = blocks;
             options.n_recompute_ops = 2;
             cs_model none = model_of(&net, &options);
@@ -251,13 +256,17 @@ static void test_recomputed(void **state)
             expect_recomputed(block, layer_named(&without, "h.0"),
                               sequence_parallel ? (s * b * 34 * h + statistics) / t
                                                 : s * b * (10 * h + 24 * h / t) + statistics,
-                              attention_seconds(&net, &options));
+                              seconds_of(&net, &options, "attention"));
+            expect_recomputed(block, layer_named(&inputs, "h.0"),
+                              block->kept_bytes + 2 * s * b * h / (sequence_parallel ? t : 1),
+                              seconds_of(&net, &options, "dropout"));
             expect_recomputed(block, layer_named(&none, "h.0"),
                               2 * s * b * h / (sequence_parallel ? t : 1),
                               (double)block->forward * 1e-12);
             expect_repeated(block, layer_named(&none, "h.0"));
             cs_model_finish(&plain);
             cs_model_finish(&without);
+            cs_model_finish(&inputs);
             cs_model_finish(&none);
         }
     }
