@@ -669,6 +669,101 @@ static void test_drawn(void **state)
     gsl_rng_free(random);
 }
 
+/* ---- more places than heads of keys and values ---- */
+
+static void expect_weights(const cs_net_local *local, const char *name, int64_t weights,
+                           cs_axes_name axes)
+{
+    for (uint32_t p = 0; p < local->net.n_ops; p++) {
+        const cs_op *op = &local->net.ops[p];
+        if (op->kind == CS_OP_LINEAR && cs_recompute_means(name, op->name)) {
+            expect_int(name, weights, op->weights);
+            expect_int(name, axes, local->ops[p].weight_axes);
+        }
+    }
+}
+
+/* 8 places, 8 heads of 4 features, 2 of keys and values: each place has a head of queries, 32 x 4
+ * weights, and the head of keys that 3 others have as well, of which it computes the gradients that its
+ * queries cause. */
+static void test_copies(void **state)
+{
+    (void)state;
+    cs_net net;
+    cs_error error;
+    cs_split split = cs_split_none();
+    split.grid.tensor = 8;
+    make_zoo("llama",
+             "{\"layers\": 1, \"hidden\": 32, \"heads\": 8, \"kv_heads\": 2, \"sequence\": 16, "
+             "\"intermediate\": 64}",
+             &net);
+    cs_error_init(&error);
+    for (uint32_t place = 0; place < 8; place++) {
+        cs_net_local local;
+        if (cs_net_local_make(&net, &split, place, NULL, &local, &error) != CS_OK)
+            fail_msg("%s", error.text);
+        expect_weights(&local, "q_proj", 32 * 4, CS_AXES_GRADIENT);
+        expect_weights(&local, "k_proj", 32 * 4, CS_AXES_TENSOR);
+        expect_weights(&local, "v_proj", 32 * 4, CS_AXES_TENSOR);
+        expect_weights(&local, "o_proj", 4 * 32, CS_AXES_GRADIENT);
+        for (uint32_t p = 0; p < local.net.n_ops; p++)
+            if (local.net.ops[p].kind == CS_OP_ATTENTION)
+                expect_int("heads", 1, local.net.ops[p].attention.kv_heads);
+        cs_net_local_finish(&local);
+    }
+    cs_net_finish(&net);
+}
+
+/* ---- a pair ---- */
+
+/* The second of two matrices reads what the first made: of r rows, h features, f between, a place of t
+ * multiplies r x h by h x f / t and r x f / t by f / t x h, in both passes, and what each place then has is
+ * summed, r x h forward (second) and backward (first). */
+static void test_pair(void **state)
+{
+    (void)state;
+    enum { R = 64, H = 4096, F = 8192, T = 4 };
+    const double gemm = 2.0 * R * H * F / T, width = 2;
+    const double moved_bytes = width * (R * H + R * F / T + (double)H * F / T);
+    cs_accelerator device;
+    cs_error error;
+    cs_net net;
+    cs_split split = cs_split_none();
+    split.grid.tensor = T;
+    load_device(&device);
+    cs_error_init(&error);
+    cs_net_begin(&net, "two", &error);
+    cs_tensor x = cs_net_embedding(&net, "table", cs_net_token_ids(&net, R), T, H);
+    x = cs_net_layer_norm(&net, "norm", x);
+    cs_net_block(&net, "pair");
+    x = cs_net_linear(&net, "in", x, &(cs_linear){.out = F});
+    x = cs_net_linear(&net, "out", x, &(cs_linear){.out = H});
+    cs_net_block(&net, "loss");
+    cs_net_squared_error(&net, "loss", x);
+    assert_int_equal(cs_net_end(&net), CS_OK);
+    const cs_net_options options = options_of(&device, &split, 1);
+    cs_model model = model_of(&net, &options);
+    const cs_layer *pair = layer_named(&model, "pair");
+    const cs_op product = {.kind = CS_OP_LINEAR};
+    const cs_pass_cost pass = {gemm, moved_bytes, 1};
+    cs_time one;
+    assert_true(cs_time_from_seconds(
+        cs_accelerator_seconds(&device, &product, &pass, CS_PRECISION_FP16), &one));
+    const cs_time times[] = {pair->forward, pair->backward_input, pair->backward_weight};
+    for (size_t i = 0; i < ROWS(times); i++)
+        if (llabs((long long)(times[i] - 2 * one)) > 2)
+            fail_msg("pass %zu: expected 2 x %" PRId64 ", got %" PRId64, i, one, times[i]);
+    moved expected = {0};
+    expected.bytes[CS_EXCHANGE_ALL_REDUCE][0] = 2 * R * H;
+    expected.bytes[CS_EXCHANGE_ALL_REDUCE][1] = 2 * R * H;
+    const moved got = moved_of(pair, CS_AXES_TENSOR);
+    expect_moved("pair", &expected, &got);
+    expect_int("weights", 2 * 2 * H * F / T, pair->weight_bytes);
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
 /* ---- what does not divide ---- */
 
 static const struct {
@@ -767,7 +862,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_undivided),  cmocka_unit_test(test_kept),
         cmocka_unit_test(test_recomputed), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_drawn),      cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_drawn),      cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_pair),       cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

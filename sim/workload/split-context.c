@@ -30,9 +30,10 @@ static void check_chunks(const cs_rule_query *q)
 static void rule_heads(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const uint32_t tensor = q->split->grid.tensor;
-    const uint32_t heads[] = {q->op->attention.heads / tensor, q->op->attention.kv_heads / tensor};
-    cs_rule_divides(q, heads[0], "heads that a device has");
-    cs_rule_divides(q, heads[1], "heads of keys and values that a device has");
+    const uint32_t heads = q->op->attention.heads, keys = q->op->attention.kv_heads;
+    cs_rule_divides(q, heads > tensor ? heads / tensor : 1, "heads that a device has");
+    cs_rule_divides(q, keys > tensor ? keys / tensor : 1,
+                    "heads of keys and values that a device has");
     cs_answer_alike(q, cs_divided(1), answer);
     answer->output = cs_divided(0);
 }
