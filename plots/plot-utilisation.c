@@ -1,5 +1,7 @@
 #include "plots/sheet.h"
 
+#include "sim/base/vector.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +72,8 @@ static int compare_links(const void *a, const void *b)
     const link_use *x = a, *y = b;
     if (x->share != y->share)
         return x->share > y->share ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
+    CS_COMPARE(x->index, y->index);
+    return 0;
 }
 
 /* Whether all links are inside the first "node0/". */

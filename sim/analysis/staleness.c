@@ -1,5 +1,7 @@
 #include "sim/analysis/staleness.h"
 
+#include "sim/base/vector.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,10 +70,8 @@ typedef struct making {
 static int compare_makings(const void *left, const void *right)
 {
     const making *a = left, *b = right;
-    if (a->slot != b->slot)
-        return a->slot < b->slot ? -1 : 1;
-    if (a->end != b->end)
-        return a->end < b->end ? -1 : 1;
+    CS_COMPARE(a->slot, b->slot);
+    CS_COMPARE(a->end, b->end);
     return a->task < b->task ? -1 : a->task > b->task;
 }
 

@@ -85,6 +85,18 @@ CS_MUST_CHECK cs_status cs_reader_meanings(cs_reader *reader, const char *column
                                            const char *const **meanings, uint32_t *n,
                                            cs_error *error);
 
+/* The columns of /tasks that say what ran where and when, with the meanings of kinds. */
+typedef struct cs_reader_tasks {
+    const uint32_t *kind, *origin, *device, *peer, *stage, *mini_batch, *micro_batch;
+    const int64_t *start, *end; /* ps */
+    const char *const *kinds;   /* of `kind` and `origin`, which are below n_kinds */
+    uint64_t n;
+    uint32_t n_kinds;
+} cs_reader_tasks;
+
+CS_MUST_CHECK cs_status cs_reader_read_tasks(cs_reader *reader, cs_reader_tasks *tasks,
+                                             cs_error *error);
+
 /* The columns of a group whose names begin with `prefix`, in the order of the file. */
 CS_MUST_CHECK cs_status cs_reader_names(cs_reader *reader, const char *group, const char *prefix,
                                         const char *const **names, uint32_t *n, cs_error *error);
