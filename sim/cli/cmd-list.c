@@ -5,7 +5,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/listed.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/cli/sweep-fields.h"
+#include "sim/cli/sweep-points.h"
 #include "sim/cli/wrap.h"
 #include "sim/run/figures.h"
 #include "sim/scenario/workload.h"

@@ -4,7 +4,6 @@
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/sweep-points.h"
 #include "sim/cli/sweep-report.h"
-#include "sim/cli/sweep-table.h"
 #include "sim/sweep/sweep-file.h"
 
 #include <stdlib.h>

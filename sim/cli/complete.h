@@ -15,4 +15,10 @@
  * ":files" says that the name of a file may stand there. */
 void cs_complete(const char *const *words, size_t n, FILE *out);
 
+/* Names of shells, ended by NULL, and "words", which stands for what their code asks. */
+extern const char *const cs_completion_shells[];
+
+/* The code for a shell; NULL for what is none. */
+const char *cs_completion_code(const char *shell);
+
 #endif

@@ -1,4 +1,4 @@
-#include "sim/cli/completion-code.h"
+#include "sim/cli/complete.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -15,4 +15,7 @@ CS_MUST_CHECK cs_status cs_sweep_points(const cs_arguments *arguments, const cJS
  * frees it; NULL when memory runs out. */
 char *cs_sweep_command(const cs_arguments *arguments);
 
+/* The keys of a scenario's section "sweep". */
+extern const cs_field cs_sweep_fields[];
+
 #endif
