@@ -192,8 +192,8 @@ static uint32_t number_stages(uint32_t n_devices, uint32_t most_chunks, chunks *
     return most;
 }
 
-/* Which of its stages a device computes, so that their boxes can be told apart; without a change where
- * none has two, or where there are too many to tell. */
+/* Which of its stages a device computes, so that their boxes can be told apart; without a change
+ * where none has two, or where there are too many to tell. */
 static cs_status find_chunks(timeline *t, uint32_t panel, cs_error *error)
 {
     enum { MOST_CHUNKS = 64, MOST_PLACES = 1 << 24 };
@@ -278,10 +278,11 @@ static cs_status collect_boxes(timeline *t, cs_error *error)
 
 /* ---- lay-out ---- */
 
-/* Colours of boxes with names, [0] of mini-batches 0, 2, ... and [1] of 1, 3, ... Kinds differ in lightness, so
- * that they are told apart in grey too: forward is the lightest, then backward_weight, backward with
- * backward_input. Where devices hold several stages, these go from dark to light: kinds do not overlap, but for
- * recompute and what is in no row, which has the last one. */
+/* Colours of boxes with names, [0] of mini-batches 0, 2, ... and [1] of 1, 3, ... Kinds differ in
+ * lightness, so that they are told apart in grey too: forward is the lightest, then
+ * backward_weight, backward with backward_input. Where devices hold several stages, these go from
+ * dark to light: kinds do not overlap, but for recompute and what is in no row, which has the last
+ * one. */
 static const struct {
     const char *kind;
     uint32_t one[2], dark[2], light[2];
@@ -313,7 +314,8 @@ static const char *order_of_chunks(const timeline *t, char *text, size_t size)
     return text;
 }
 
-/* Of each kind the first and the last stage's colour, of even and of odd mini-batches; or one of each. */
+/* Of each kind the first and the last stage's colour, of even and of odd mini-batches; or one of
+ * each. */
 static void write_names_legend(timeline *t)
 {
     cs_legend_entry entries[MAX_KINDS];
@@ -498,9 +500,9 @@ static void write_label(timeline *t, const box *b)
             cs_colour_on(colour_of(t, b)));
 }
 
-/* Boxes narrower than half a point that begin in the same cell of a few points. They are drawn over the
- * time that they span: each kind as high as its share of that time, so that idle time stays seen. So
- * millions of boxes become a bounded number. */
+/* Boxes narrower than half a point that begin in the same cell of a few points. They are drawn over
+ * the time that they span: each kind as high as its share of that time, so that idle time stays
+ * seen. So millions of boxes become a bounded number. */
 typedef struct gathering {
     box span; /* of the boxes so far, looking like the first */
     uint32_t n_boxes;

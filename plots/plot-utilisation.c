@@ -137,8 +137,8 @@ static double choose_row_height(uint32_t n)
     return n * height > 2400 ? fmax(2400. / n, 2) : height;
 }
 
-/* "node0/gpu7 to node0/plx3" is "node0/gpu7 to plx3"; and "gpu7 to plx3" where there is no other node.
- * Longer names lose their middle: both ends are needed. */
+/* "node0/gpu7 to node0/plx3" is "node0/gpu7 to plx3"; and "gpu7 to plx3" where there is no other
+ * node. Longer names lose their middle: both ends are needed. */
 static void shown_name(const utilisation *u, const char *name, char *text, size_t size)
 {
     const char *slash = strchr(name, '/'), *to = strstr(name, " to ");

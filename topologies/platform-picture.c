@@ -124,7 +124,8 @@ static void add_end(picture *p, uint32_t *next, uint32_t v, uint32_t other, bool
         p->ends[next[v]++] = (end){v == other ? NONE : other, out, link->peer, link->bandwidth};
 }
 
-/* The ends of all vertices, sorted; of what is not shown, none. `next` is room for a number each. */
+/* The ends of all vertices, sorted; of what is not shown, none. `next` is room for a number each.
+ * */
 static void list_ends(picture *p, uint32_t *next)
 {
     const cs_platform *of = p->platform;
@@ -175,7 +176,8 @@ static int compare_vertices(const picture *p, uint32_t a, uint32_t b)
     return 0;
 }
 
-/* qsort has no context: a merge sort, which also leaves equal ones in the order of their numbers. */
+/* qsort has no context: a merge sort, which also leaves equal ones in the order of their numbers.
+ * */
 static void sort_vertices(const picture *p, uint32_t *order, uint32_t n, uint32_t *room)
 {
     if (n < 2)

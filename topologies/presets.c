@@ -1,5 +1,5 @@
-/* Presets: machines, each as the text of a scenario's platform. To add one: its text and PRESET below,
- * and a line in registry.c. */
+/* Presets: machines, each as the text of a scenario's platform. To add one: its text and PRESET
+ * below, and a line in registry.c. */
 #include "topologies/topology.h"
 
 static const cs_field none[] = {{0}};
@@ -17,13 +17,13 @@ static const cs_field none[] = {{0}};
 /* ABCI, the machine of the ParaDL paper: nodes with 4 V100 on two sockets.
  *
  *   between two GPUs of a node   2 NVLinks of 25 GB/s each way
- *   PCIe 3 x16                   12 GB/s (what NCCL reckons with; 15.75 GB/s of bare lanes): a PLX
+ *   PCIe 3 x16                   12 GB/s (what NCCL assumes; the lanes carry 15.75 GB/s): a PLX
  *                                switch per socket with 2 GPUs, a NIC and an uplink
- *   between the sockets          10 GB/s (UPI, what NCCL reckons with for Skylake)
+ *   between the sockets          10 GB/s (UPI, what NCCL assumes for Skylake)
  *   network                      two rails of InfiniBand EDR, 12.5 GB/s: 17 nodes in a rack, two
- *                                leaf switches with 17 NICs each; full bisection in the rack (18
- *                                links from a leaf, 6 to each of three switches), a third of it over
- *                                racks (12 links down and 4 up, 2 to each of its two core switches)
+ *                                leaf switches with 17 NICs each; full bisection in the rack 
+ *                                (18 links from a leaf, 6 to each of three switches), a third of it
+ *                                over racks (12 links down and 4 up, 2 to each of its two core switches)
  *   latency                      0.6 us over NVLink, 0.5 us per PCIe link (1 us for two of them),
  *                                0.1 us per network link: the latencies of NCCL's tuning model
  *                                (hwLat in src/graph/tuning.cc), 90 ns for a switch (SB7890)
@@ -48,7 +48,7 @@ PRESET(abci, "abci",
 
 /* DGX-1 with 8 V100: hybrid cube-mesh of NVLinks (dgx1.c), two sockets with two PCIe switches each,
  * a switch for 2 GPUs and an EDR NIC. PCIe 3 x16 at 12 GB/s, 10 GB/s between the sockets and the
- * latencies are those that NCCL reckons with (topo.h, tuning.cc). More than one are joined by EDR
+ * latencies are those that NCCL assumes (topo.h, tuning.cc). More than one are joined by EDR
  * switches of 36 ports in a fat-tree of full bandwidth, two levels: up to 162 of them. */
 static const char dgx1_v100[] =
     "{\"topology\": \"cluster\", \"gpus_per_node\": 8,"
@@ -62,11 +62,11 @@ PRESET(dgx1_v100, "dgx1-v100", .summary = "preset: DGX-1 with 8 V100, four EDR N
        .source = "NVIDIA, DGX-1 with Tesla V100 system architecture, WP-08437-002, 2017; NCCL, "
                  "src/graph/topo.h")
 
-/* DGX A100: NVSwitch with 300 GB/s per GPU and direction; two sockets with two PCIe 4 switches each,
- * a switch for 2 GPUs and 2 HDR NICs (200 Gbit/s). PCIe 4 x16 at 24 GB/s and 16 GB/s between the
- * sockets are what NCCL reckons with. More than one are joined as in a SuperPOD: eight rails, a leaf
- * per rail and 20 nodes, its 20 links up to the spines. The number of nodes is not limited here by
- * the ports of a spine. */
+/* DGX A100: NVSwitch with 300 GB/s per GPU and direction; two sockets with two PCIe 4 switches
+ * each, a switch for 2 GPUs and 2 HDR NICs (200 Gbit/s). PCIe 4 x16 at 24 GB/s and 16 GB/s between
+ * the sockets are what NCCL assumes. More than one are joined as in a SuperPOD: eight rails, a
+ * leaf per rail and 20 nodes, its 20 links up to the spines. The number of nodes is not limited
+ * here by the ports of a spine. */
 static const char dgx_a100[] =
     "{\"topology\": \"cluster\", \"gpus_per_node\": 8,"
     " \"node\": {\"topology\": \"nvswitch\", \"model\": \"dgx-a100\", \"latency\": \"0.6 us\","
@@ -82,10 +82,10 @@ PRESET(dgx_a100, "dgx-a100", .summary = "preset: DGX A100, 8 A100 on NVSwitch, e
            "architecture, 2021; NCCL, src/graph/topo.h")
 
 /* DGX H100: NVSwitch with 450 GB/s per GPU and direction; two sockets, PCIe 5 x16 at 48 GB/s (what
- * NCCL reckons with), each GPU with an NDR NIC (400 Gbit/s) of its own on the same PCIe switch (in
- * the ConnectX-7), 40 GB/s between the sockets. More than one are joined as in a SuperPOD: eight
- * rails, a leaf of 64 ports per rail and 32 nodes, its 32 links up to 16 spines. The number of nodes
- * is not limited here by the ports of a spine. */
+ * NCCL assumes), each GPU with an NDR NIC (400 Gbit/s) of its own on the same PCIe switch (in the
+ * ConnectX-7), 40 GB/s between the sockets. More than one are joined as in a SuperPOD: eight rails,
+ * a leaf of 64 ports per rail and 32 nodes, its 32 links up to 16 spines. The number of nodes is
+ * not limited here by the ports of a spine. */
 static const char dgx_h100[] =
     "{\"topology\": \"cluster\", \"gpus_per_node\": 8,"
     " \"node\": {\"topology\": \"nvswitch\", \"model\": \"dgx-h100\", \"latency\": \"0.6 us\","
@@ -98,11 +98,11 @@ PRESET(dgx_h100, "dgx-h100", .summary = "preset: DGX H100, 8 H100 on NVSwitch, e
        .source = "NVIDIA, H100 Tensor Core GPU architecture white paper, 2022; DGX SuperPOD (H100) "
                  "reference architecture, 2023; NCCL, src/graph/topo.h")
 
-/* A server with 8 RTX TITAN and no NVLink bridges: PCIe 3 x16, two sockets with two switches each, a
- * switch for 2 GPUs. 12 GB/s per x16 link and 10 GB/s between the sockets are what NCCL reckons
- * with. The two GPUs of a switch share its uplink. Where the driver does not let such GPUs talk to
- * each other directly, messages go through the memory of a host bridge: say so with host_bandwidth
- * of a pcie_tree. */
+/* A server with 8 RTX TITAN and no NVLink bridges: PCIe 3 x16, two sockets with two switches each,
+ * a switch for 2 GPUs. 12 GB/s per x16 link and 10 GB/s between the sockets are what NCCL assumes.
+ * The two GPUs of a switch share its uplink. Where the driver does not let such GPUs talk to each
+ * other directly, messages go through the memory of a host bridge: say so with host_bandwidth of a
+ * pcie_tree. */
 static const char pcie_8gpu[] =
     "{\"topology\": \"pcie_tree\", \"sockets\": 2, \"switches_per_socket\": 2,"
     " \"gpus_per_switch\": 2, \"bandwidth\": \"12 GB/s\", \"socket_bandwidth\": \"10 GB/s\","

@@ -35,9 +35,10 @@ static int by_device_and_start(const void *left, const void *right)
     return 0;
 }
 
-/* One after the other in order of their starts: the latest end of each sort so far is all that must be
- * known of those before, as what comes adds only what lies behind it. Time in which both sorts have begun
- * and neither has ended is hidden; it is counted when the later of the two begins or goes on. */
+/* One after the other in order of their starts: the latest end of each sort so far is all that must
+ * be known of those before, as what comes adds only what lies behind it. Time in which both sorts
+ * have begun and neither has ended is hidden; it is counted when the later of the two begins or
+ * goes on. */
 static void add_intervals(const interval *at, size_t n, cs_time_use *devices)
 {
     cs_time ends[2] = {0, 0}; /* transfers; computations */

@@ -1,5 +1,5 @@
-/* Growable arrays and the order of their elements. An array is a pointer, a length and a capacity that the owner keeps
- * side by side.
+/* Growable arrays and the order of their elements. An array is a pointer, a length and a capacity
+ * that the owner keeps side by side.
  *
  *     cs_task *tasks; uint32_t n_tasks, cap_tasks;
  *     if (!cs_vector_reserve((void **)&tasks, &cap_tasks, n_tasks + 1u, sizeof(*tasks)))

@@ -5,8 +5,8 @@
 
 /* All ask `sim completion words` what may stand at the cursor (complete.h). */
 
-/* bash divides words at '=' and ':' too, so that they are put together first; it then replaces what is
- * behind the last of these only. A word that goes on gets no blank. */
+/* bash divides words at '=' and ':' too, so that they are put together first; it then replaces what
+ * is behind the last of these only. A word that goes on gets no blank. */
 static const char bash[] =
     "# bash completion for sim; made by `sim completion bash`\n"
     "_sim()\n"

@@ -6,8 +6,8 @@
 #include "sim/cli/command.h"
 #include "sim/sweep/space.h"
 
-/* Fills `space`, begun by cs_space_init, from --vary, --zip and --csv; without --vary and --csv from
- * the document's "sweep". Sets the keys' quantities. */
+/* Fills `space`, begun by cs_space_init, from --vary, --zip and --csv; without --vary and --csv
+ * from the document's "sweep". Sets the keys' quantities. */
 CS_MUST_CHECK cs_status cs_sweep_points(const cs_arguments *arguments, const cJSON *document,
                                         cs_space *space, cs_error *error);
 

@@ -34,8 +34,8 @@ CS_MUST_CHECK cs_status cs_sweep_report_json(const cs_space *space, const cs_jou
  *
  * `figures` are names separated by commas; "main" stands for those that are CS_SHOWN_SWEEP.
  *
- * Aligned columns, values in units for people; points that failed or are out of memory say so at the
- * end of their row. CS_USAGE where no point has one of the figures. */
+ * Aligned columns, values in units for people; points that failed or are out of memory say so at
+ * the end of their row. CS_USAGE where no point has one of the figures. */
 CS_MUST_CHECK cs_status cs_sweep_table_print(const cs_sweep_shown *shown, const char *figures,
                                              FILE *out, cs_error *error);
 

@@ -183,7 +183,8 @@ cJSON *cs_figures_of(const cJSON *result)
 
 /* ---- units ---- */
 
-/* The figure that a name of form_key is about: what follows the word and the digits of its rank; or NULL. */
+/* The figure that a name of form_key is about: what follows the word and the digits of its rank; or
+ * NULL. */
 static const char *after_word(const char *name, const char *word)
 {
     const size_t length = strlen(word);

@@ -70,11 +70,11 @@ static void tell(const runs *all)
     if (spread > wide)
         fprintf(stderr,
                 "sim: warning: the longest run took %.0f %% more than the shortest: the "
-                "machine does other things as well\n",
+                "machine was busy with other work as well\n",
                 100 * spread);
     if (all->sharing > 0)
         fprintf(stderr,
-                "sim: warning: %u processes share cores: they take turns, and times are not "
+                "sim: warning: %u processes share cores: they take turns, so times are not "
                 "those of devices of their own\n",
                 all->sharing);
 }
