@@ -82,7 +82,8 @@ typedef enum cs_kind_group {
     X(OPTIMIZER, "optimizer_states")                                                               \
     X(ACTIVATIONS, "activations")                                                                  \
     X(BUFFERS, "communication_buffers")                                                            \
-    X(WORKSPACE, "workspace")
+    X(WORKSPACE, "workspace")                                                                      \
+    X(GATHERED, "gathered_weights")
 
 typedef enum cs_category {
 #define CS_CATEGORY_ENUM(name, text) CS_MEMORY_##name,
