@@ -3,8 +3,7 @@
 #include "sim/base/hash.h"
 #include "sim/base/vector.h"
 #include "sim/graph/builder.h"
-#include "sim/lower/cost.h"
-#include "sim/lower/plan-collective.h"
+#include "sim/lower/alike.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -725,6 +724,8 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *re
         return cs_error_no_memory(error);
     CS_TRY(cs_prices_init(&l->prices, l->from, l->platform, l->options, error));
     CS_TRY(decide(l, report, error));
+    if (l->from->stands_for)
+        CS_TRY(cs_alike_find(&l->prices, l->ways, report->unlike, error));
     copy_frame(l);
     lower_tasks(l);
     lower_edges(l);
