@@ -1,6 +1,7 @@
 #include "sim/cli/report.h"
 
 #include "sim/base/units.h"
+#include "sim/cli/mesh-report.h"
 #include "sim/cli/wrap.h"
 #include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
@@ -661,6 +662,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     if (scenario->schedule->reading)
         fprintf(out, "%s: %s\n", scenario->schedule->name,
                 scenario->schedule->reading(scenario->params));
+    cs_mesh_report_print(scenario, out);
     fputc('\n', out);
     print_costs(scenario, &simulation->lowering, out);
     print_network(&scenario->platform, &simulation->lowering, out);
