@@ -856,6 +856,56 @@ static void test_copies(void **state)
     cs_net_finish(&net);
 }
 
+/* ---- state spaces ---- */
+
+/* A mixer of Mamba-2 is a pair around a scan of heads; its norm is over the features of all places, whose
+ * squares are summed, a float32 per row forward and backward. All of its parameters are divided. */
+static void test_scan(void **state)
+{
+    (void)state;
+    enum { TOKENS = 64, HIDDEN = 32, BATCH = 2, T = 4 };
+    cs_net net;
+    cs_error error;
+    cs_accelerator device;
+    cs_split split = cs_split_none();
+    double macs = 0;
+    int64_t scan = 0;
+    split.grid.tensor = T;
+    load_device(&device);
+    make_zoo("mamba2",
+             "{\"layers\": 1, \"hidden\": 32, \"state_heads\": 8, \"state_head\": 8, "
+             "\"state_groups\": 4, \"state\": 16, \"sequence\": 64}",
+             &net);
+    cs_error_init(&error);
+    for (uint32_t place = 0; place < T; place++) {
+        cs_net_local local;
+        if (cs_net_local_make(&net, &split, place, NULL, &local, &error) != CS_OK)
+            fail_msg("%s", error.text);
+        macs += cs_net_macs(&local.net);
+        for (uint32_t p = 0; p < local.net.n_ops; p++)
+            scan += cs_recompute_means("mixer", local.net.ops[p].name)
+                        ? local.net.ops[p].weights + local.net.ops[p].biases
+                        : 0;
+        cs_net_local_finish(&local);
+    }
+    expect_double("products", cs_net_macs(&net), macs);
+    for (uint32_t p = 0; p < net.n_ops; p++)
+        scan -= cs_recompute_means("mixer", net.ops[p].name)
+                    ? net.ops[p].weights + net.ops[p].biases
+                    : 0;
+    expect_int("parameters", 0, scan);
+    const cs_net_options options = options_of(&device, &split, BATCH);
+    cs_model model = model_of(&net, &options);
+    moved expected = {0};
+    for (int pass = 0; pass < 2; pass++)
+        expected.bytes[CS_EXCHANGE_ALL_REDUCE][pass] = BATCH * TOKENS * (2 * HIDDEN + 4);
+    const moved got = moved_of(layer_named(&model, "layers.0"), CS_AXES_TENSOR);
+    expect_moved("mixer", &expected, &got);
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
 /* ---- a pair ---- */
 
 /* The second of two matrices reads what the first made: of r rows, h features, f between, a place of t
@@ -955,6 +1005,17 @@ static const struct {
      {.grid = {.context = 4}},
      "/parallel/context: must divide the 60 tokens of h.0.attn.attention into two equal chunks per "
      "device (got 4): 3 or 5 would"},
+    {"scan",
+     "mamba2",
+     "{\"layers\": 1, \"sequence\": 64}",
+     {.grid = {.context = 2}},
+     "/parallel/context: must be 1 with layers.0.mixer.conv1d, which goes from token to token (got "
+     "2)"},
+    {"groups",
+     "mamba2",
+     "{\"layers\": 1, \"state_heads\": 12, \"state_groups\": 6, \"sequence\": 64}",
+     {.grid = {.tensor = 4}},
+     "/parallel/tensor: must divide the 6 groups of layers.0.mixer.scan (got 4): 3 or 6 would"},
     {"no tokens",
      "resnet50",
      "{}",
@@ -1005,7 +1066,8 @@ int main(void)
         cmocka_unit_test(test_undivided),  cmocka_unit_test(test_kept),
         cmocka_unit_test(test_recomputed), cmocka_unit_test(test_names),
         cmocka_unit_test(test_drawn),      cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_pair),       cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_scan),       cmocka_unit_test(test_pair),
+        cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

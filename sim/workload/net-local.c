@@ -377,6 +377,16 @@ static void set_parameters(const maker *m, const divided_op *d, const cs_op *of,
         op->attention.heads = local_heads(of->attention.heads, in, whole_in);
         op->weights = of->attention.sinks ? op->attention.heads : 0;
         break;
+    case CS_OP_CAUSAL_CONV:
+        op->groups = features;
+        op->weights = local_features(of->weights, whole, features);
+        op->biases = local_features(of->biases, whole, features);
+        break;
+    case CS_OP_SCAN:
+        op->scan.heads = local_heads(of->scan.heads, in, whole_in);
+        op->scan.groups = local_heads(of->scan.groups, in, whole_in);
+        op->weights = 3 * (int64_t)op->scan.heads;
+        break;
     case CS_OP_HEAD_CONCAT:
         op->heads = local_heads(of->heads, in, whole_in);
         break;
