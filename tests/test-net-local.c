@@ -107,6 +107,19 @@ static const struct {
     {"densenet121", "{}"},
 };
 
+static void expect_same_operators(const cs_net *net, const cs_split *split)
+{
+    cs_net_local local;
+    cs_error error;
+    cs_error_init(&error);
+    if (cs_net_local_make(net, split, 0, NULL, &local, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    expect_int(net->name, net->n_ops, local.net.n_ops);
+    for (uint32_t p = 0; p < net->n_ops; p++)
+        expect_int(net->ops[p].name, net->ops[p].kind, local.net.ops[p].kind);
+    cs_net_local_finish(&local);
+}
+
 /* With axes of size 1 the model is that of one device, bit for bit, and nothing is exchanged; samples
  * that are divided change nothing either. */
 static void test_undivided(void **state)
@@ -125,6 +138,7 @@ static void test_undivided(void **state)
         cs_model whole = model_of(&net, &options);
         options.split = &split;
         cs_model local = model_of(&net, &options);
+        expect_same_operators(&net, &split);
         cJSON *expected = cs_model_json(&whole), *got = cs_model_json(&local);
         assert_true(cJSON_Compare(expected, got, true));
         for (uint32_t l = 0; l < local.n_layers; l++)

@@ -530,6 +530,8 @@ static void divide_tokens(maker *m, uint32_t tokens, cs_tensor_layout *layout)
 {
     const uint32_t context = grid_of(m)->context;
     char would[CS_DIVISORS_TEXT_BYTES];
+    if (context == 1)
+        return;
     layout->axes[CS_LAYOUT_CONTEXT] = cs_divided(0);
     if (tokens % context != 0)
         cs_split_refuse(&m->report, "context", "must divide the %u tokens of a sample (got %u): %s",
