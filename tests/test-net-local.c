@@ -870,6 +870,73 @@ static void test_copies(void **state)
     cs_net_finish(&net);
 }
 
+/* ---- a ring ---- */
+
+/* Pairs of queries and keys that meet in step `step` on place `place`, token by token: a place has the
+ * chunks c and 2 C - 1 - c of 2 C, and reads in step s those of place c - s. */
+static int64_t count_pairs(uint32_t tokens, uint32_t places, uint32_t place, uint32_t step)
+{
+    const uint32_t chunk = tokens / (2 * places), other = (place + places - step) % places;
+    int64_t pairs = 0;
+    for (uint32_t i = 0; i < tokens; i++) {
+        for (uint32_t j = 0; j <= i; j++) {
+            const uint32_t a = i / chunk, b = j / chunk;
+            pairs += (a == place || a == 2 * places - 1 - place) &&
+                     (b == other || b == 2 * places - 1 - other);
+        }
+    }
+    return pairs;
+}
+
+static bool is_beside(const cs_layer *layer, uint32_t gap)
+{
+    uint32_t shifts = 0;
+    bool beside = true;
+    for (uint32_t i = 0; i < layer->n_exchanges; i++) {
+        shifts += layer->exchanges[i].gap == gap;
+        beside &= layer->exchanges[i].gap != gap || layer->exchanges[i].beside;
+    }
+    return beside && shifts > 0;
+}
+
+/* Each step of causal attention takes the part of its time that its pairs are, on all places alike, and
+ * the next keys and values arrive beside it. A block is: norm to values, C steps, the rest. */
+static void test_ring(void **state)
+{
+    (void)state;
+    enum { TOKENS = 48, C = 4 };
+    cs_accelerator device;
+    cs_net net;
+    cs_split split = cs_split_none();
+    split.grid.context = C;
+    load_device(&device);
+    make_zoo("gpt",
+             "{\"layers\": 1, \"hidden\": 64, \"heads\": 4, \"sequence\": 48, \"dropout\": 0}",
+             &net);
+    const cs_net_options options = options_of(&device, &split, 2);
+    cs_model model = model_of(&net, &options);
+    const cs_layer *block = layer_named(&model, "h.0");
+    const double seconds = seconds_of(&net, &options, "attention");
+    int64_t all = 0;
+    for (uint32_t step = 0; step < C; step++)
+        all += count_pairs(TOKENS, C, 0, step);
+    expect_int("pairs", (int64_t)TOKENS * (TOKENS + 1) / 2, all * C);
+    expect_int("pieces", C + 2, block->n_pieces);
+    for (uint32_t step = 0; step < C; step++) {
+        const int64_t pairs = count_pairs(TOKENS, C, 0, step);
+        const double expected = seconds * 1e12 * (double)pairs / (double)all;
+        for (uint32_t place = 1; place < C; place++)
+            expect_int("pairs", pairs, count_pairs(TOKENS, C, place, step));
+        if (fabs((double)block->pieces[1 + step].forward - expected) > 1)
+            fail_msg("step %u: expected %.1f ps, got %" PRId64, step, expected,
+                     block->pieces[1 + step].forward);
+        assert_true(is_beside(block, 1 + step));
+    }
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
 /* ---- state spaces ---- */
 
 /* A mixer of Mamba-2 is a pair around a scan of heads; its norm is over the features of all places, whose
@@ -1080,8 +1147,8 @@ int main(void)
         cmocka_unit_test(test_undivided),  cmocka_unit_test(test_kept),
         cmocka_unit_test(test_recomputed), cmocka_unit_test(test_names),
         cmocka_unit_test(test_drawn),      cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_scan),       cmocka_unit_test(test_pair),
-        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_scan),       cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_pair),       cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
