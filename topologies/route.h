@@ -58,6 +58,7 @@ bool cs_messages_are_equal(const cs_messages *messages);
  * divides n. */
 typedef struct cs_rings {
     uint32_t n, size, stride;
+    bool alone; /* only that of device 0 runs */
 } cs_rings;
 
 /* A message that takes as long as the slowest of them: the most latency, and the least bandwidth, where

@@ -31,7 +31,8 @@ typedef struct cs_layer_piece {
  * behind the last one (`gap` = n_pieces). Forward passes pieces and gaps in rising order, backward in
  * falling order. An exchange begins when what stands before it in its pass has ended, and what stands
  * behind it waits for it. With `beside` it begins when the piece before it in its pass begins, and so
- * runs at the same time; what stands behind waits for both. */
+ * runs at the same time; what stands behind waits for both. That piece alone: whoever joins pieces that no
+ * exchange of a pass divides must not join it to the one before. */
 typedef struct cs_exchange {
     uint8_t kind;  /* cs_exchange_kind */
     uint8_t axes;  /* cs_axes_name */
@@ -141,6 +142,9 @@ CS_MUST_CHECK cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *laye
 
 /* Whether times and activations for so many samples are there, and need not be scaled. */
 bool cs_model_knows(const cs_model *model, uint32_t samples);
+
+/* The layers with times and activations for so many samples, or for any; NULL where they are not there. */
+const cs_layer *cs_model_layers(const cs_model *model, uint32_t samples);
 
 /* Sums over [first, end) for micro-batches of `samples`: those of the model or of one of its batches
  * where they are for so many, as they are. Else times, activations and workspace are scaled linearly

@@ -2,6 +2,7 @@
 
 #include "sim/workload/articulation.h"
 #include "sim/workload/backward-memory.h"
+#include "sim/workload/net-pieces.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -229,8 +230,19 @@ static double update_seconds(const cs_net_options *how, int64_t parameters)
     return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
 }
 
-static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
-                   const op_times *times, cs_net_layer *layer)
+static cs_piece_seconds seconds_of(const cs_net_options *how, const cs_op *op,
+                                   const cs_op_cost *cost, const op_times *times)
+{
+    return (cs_piece_seconds){
+        .forward = or_roofline(times->operator[CS_PASS_FORWARD], how, op, &cost->forward),
+        .backward_input = input_seconds(times, how, op, cost),
+        .backward_weight =
+            or_roofline(times->operator[CS_PASS_BACKWARD_WEIGHT], how, op, &cost->backward_weight),
+    };
+}
+
+static bool add_op(const cs_op_cost *cost, const op_times *times, const cs_piece_seconds *seconds,
+                   cs_net_layer *layer)
 {
     layer->macs += cost->macs;
     layer->forward_flop += cost->forward.flop;
@@ -239,10 +251,9 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
     layer->forward_bytes += cost->forward.bytes;
     layer->input_bytes += cost->backward_input.bytes;
     layer->weight_bytes += cost->backward_weight.bytes;
-    layer->forward += or_roofline(times->operator[CS_PASS_FORWARD], how, op, &cost->forward);
-    layer->backward_input += input_seconds(times, how, op, cost);
-    layer->backward_weight +=
-        or_roofline(times->operator[CS_PASS_BACKWARD_WEIGHT], how, op, &cost->backward_weight);
+    layer->forward += seconds->forward;
+    layer->backward_input += seconds->backward_input;
+    layer->backward_weight += seconds->backward_weight;
     layer->update += fmax(times->update, 0);
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
            add(&layer->kept_bytes, cost->extra_kept_bytes);
@@ -271,9 +282,16 @@ static void visit_op(const cs_net *net, const cs_net_options *how, const cs_op *
     }
 }
 
-/* `workspaces` are those of the operators' kernels. */
+/* Per operator, while layers are counted. */
+typedef struct counts {
+    storage *storages;   /* per storage */
+    int64_t *workspaces; /* of the kernels */
+    int64_t *peaks;      /* of gradients and workspace */
+    cs_piece_seconds *seconds;
+} counts;
+
 static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
-                        storage *storages, int64_t *workspaces)
+                        counts *of)
 {
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
@@ -283,16 +301,42 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            workspaces[p] = times.workspace >= 0 ? times.workspace : cost.workspace_bytes;
-            fits = add_op(how, &net->ops[p], &cost, &times, layer) &&
+            of->workspaces[p] = times.workspace >= 0 ? times.workspace : cost.workspace_bytes;
+            of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
+            fits = add_op(&cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases));
-            visit_op(net, how, &net->ops[p], i, &cost, storages);
+            visit_op(net, how, &net->ops[p], i, &cost, of->storages);
             if (p == layer->first)
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
         }
         layer->update += update_seconds(how, estimated);
     }
+    return fits;
+}
+
+/* What is gathered again in backward is there from then to the last operator that reads it. */
+static bool move_gathered(const cs_net_local *local, counts *of)
+{
+    bool fits = true;
+    for (uint32_t p = 0; p < local->net.n_ops; p++) {
+        const cs_op *op = &local->net.ops[p];
+        const cs_tensor_info *out = cs_net_tensor(&local->net, op->output);
+        storage *from = &of->storages[cs_net_tensor(&local->net, op->inputs[0])->storage];
+        storage *gathered = &of->storages[out->storage];
+        if (!local->ops[p].gathers_again)
+            continue;
+        from->kept = true;
+        gathered->kept = false;
+        for (uint32_t q = p + 1; q <= out->last_reader; q++)
+            fits = fits && add(&of->workspaces[q], gathered->bytes);
+    }
+    return fits;
+}
+
+static bool keep_storages(const cs_net *net, const storage *storages, cs_net_chain *chain)
+{
+    bool fits = true;
     for (uint32_t s = 0; fits && s < net->n_storages; s++)
         if (storages[s].kept)
             fits = add(&chain->layers[storages[s].layer].kept_bytes, storages[s].bytes);
@@ -308,6 +352,27 @@ static cs_status check_options(const cs_net *net, const cs_net_options *how, cs_
     return cs_accelerator_check(how->device, how->precision, error);
 }
 
+/* A network, and what is counted of it: all, or what one place has. */
+typedef struct divided {
+    const cs_net *whole;
+    const cs_net_local *local; /* NULL: it is not divided */
+    const cs_net *net;
+} divided;
+
+/* `local` is the caller's to finish. */
+static cs_status divide(const cs_net *net, const cs_net_options *how, cs_net_local *local,
+                        divided *d, cs_error *error)
+{
+    CS_TRY(check_options(net, how, error));
+    *d = (divided){.whole = net, .net = net};
+    if (!how->split)
+        return CS_OK;
+    CS_TRY(cs_net_local_make(net, how->split, how->place, NULL, local, error));
+    d->local = local;
+    d->net = &local->net;
+    return CS_OK;
+}
+
 static void set_workspace(cs_net_layer *layer, const int64_t *peaks)
 {
     for (uint32_t p = layer->first; p < layer->end; p++)
@@ -315,44 +380,84 @@ static void set_workspace(cs_net_layer *layer, const int64_t *peaks)
             layer->workspace_bytes = peaks[p];
 }
 
-static cs_status make_chain(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
+/* The layers of the whole network, by the operators of the local one. */
+static void move_layers(const cs_net_local *local, cs_net_chain *chain)
+{
+    uint32_t p = 0;
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        cs_net_layer *layer = &chain->layers[i];
+        layer->first = p;
+        while (p < local->net.n_ops && local->ops[p].origin < layer->end)
+            p++;
+        layer->end = p;
+    }
+}
+
+static cs_status count_layers(const divided *d, const cs_net_options *how, cs_net_chain *chain,
+                              counts *of, cs_error *error)
+{
+    const cs_net *net = d->net;
+    uint32_t exchange = 0;
+    if (!cost_layers(net, how, chain, of) || (d->local && !move_gathered(d->local, of)) ||
+        !keep_storages(net, of->storages, chain))
+        return cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
+                            net->name);
+    CS_TRY(
+        cs_backward_memory(net, how->batch_size, how->precision, of->workspaces, of->peaks, error));
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        set_workspace(&chain->layers[i], of->peaks);
+        if (d->local)
+            CS_TRY(cs_net_pieces_find(d->local, how, of->seconds, &exchange, &chain->layers[i],
+                                      &chain->arena, error));
+    }
+    return CS_OK;
+}
+
+static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_chain *chain,
                             cs_error *error)
 {
-    cs_status status = check_options(net, how, error);
-    if (status == CS_OK)
-        status = make_layers(net, how->granularity, chain, error);
-    if (status != CS_OK)
-        return status;
-    storage *storages = calloc(net->n_storages, sizeof(*storages));
-    int64_t *workspaces = calloc(net->n_ops, sizeof(*workspaces));
-    int64_t *peaks = calloc(net->n_ops, sizeof(*peaks));
-    if (!storages || !workspaces || !peaks)
-        status = cs_error_no_memory(error);
-    else if (!cost_layers(net, how, chain, storages, workspaces))
-        status = cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
-                              net->name);
-    if (status == CS_OK)
-        status = cs_backward_memory(net, how->batch_size, how->precision, workspaces, peaks, error);
-    for (uint32_t i = 0; status == CS_OK && i < chain->n_layers; i++)
-        set_workspace(&chain->layers[i], peaks);
-    free(storages);
-    free(workspaces);
-    free(peaks);
+    const cs_net *net = d->net;
+    CS_TRY(make_layers(d->whole, how->granularity, chain, error));
+    if (d->local)
+        move_layers(d->local, chain);
+    counts of = {.storages = calloc(net->n_storages, sizeof(*of.storages)),
+                 .workspaces = calloc(net->n_ops, sizeof(*of.workspaces)),
+                 .peaks = calloc(net->n_ops, sizeof(*of.peaks)),
+                 .seconds = calloc(net->n_ops, sizeof(*of.seconds))};
+    cs_status status = of.storages && of.workspaces && of.peaks && of.seconds
+                           ? count_layers(d, how, chain, &of, error)
+                           : cs_error_no_memory(error);
+    free(of.storages);
+    free(of.workspaces);
+    free(of.peaks);
+    free(of.seconds);
     return status;
 }
 
-cs_status cs_net_chain_find(const cs_net *net, const cs_net_options *options, cs_net_chain *chain,
+static cs_status find_chain(const divided *d, const cs_net_options *how, cs_net_chain *chain,
                             cs_error *error)
 {
     cs_net_chain made = {0};
     cs_arena_init(&made.arena);
-    cs_status status = make_chain(net, options, &made, error);
+    cs_status status = make_chain(d, how, &made, error);
     if (status != CS_OK) {
         cs_net_chain_finish(&made);
         return status;
     }
     *chain = made;
     return CS_OK;
+}
+
+cs_status cs_net_chain_find(const cs_net *net, const cs_net_options *options, cs_net_chain *chain,
+                            cs_error *error)
+{
+    cs_net_local local = {0};
+    divided d;
+    cs_status status = divide(net, options, &local, &d, error);
+    if (status == CS_OK)
+        status = find_chain(&d, options, chain, error);
+    cs_net_local_finish(&local);
+    return status;
 }
 
 void cs_net_chain_finish(cs_net_chain *chain)
@@ -429,9 +534,10 @@ static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model
     return work->device || !(work->peak > 0);
 }
 
-static cs_status describe(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+static cs_status describe(const divided *d, const cs_net_options *how, const cs_net_chain *chain,
                           cs_model *model, cs_error *error)
 {
+    const cs_net *net = d->net;
     char source[512], hardware[512];
     cs_arena *arena = &model->arena;
     model->name = cs_arena_copy(arena, net->name);
@@ -447,7 +553,7 @@ static cs_status describe(const cs_net *net, const cs_net_options *how, const cs
     model->provenance.notes =
         "kept as PyTorch 2.1 keeps it, eager; every operator by itself, none fused; convolution "
         "libraries' workspace not known";
-    if (!describe_work(net, how, model) || !model->name || !model->provenance.source ||
+    if (!describe_work(d->whole, how, model) || !model->name || !model->provenance.source ||
         !model->provenance.hardware || !model->provenance.date)
         return cs_error_no_memory(error);
     return CS_OK;
@@ -473,6 +579,48 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
            cs_time_from_seconds(from->backward_input, &to->backward_input) &&
            cs_time_from_seconds(from->backward_weight, &to->backward_weight) &&
            cs_time_from_seconds(from->update, &to->update);
+}
+
+/* Its times become the sums over its pieces. */
+static bool fill_pieces(const cs_net_layer *from, cs_layer *to)
+{
+    bool fits = true;
+    to->forward = to->backward_input = to->backward_weight = 0;
+    for (uint32_t i = 0; fits && i < from->n_pieces; i++) {
+        cs_layer_piece *piece = &to->pieces[i];
+        fits = cs_time_from_seconds(from->pieces[i].forward, &piece->forward) &&
+               cs_time_from_seconds(from->pieces[i].backward_input, &piece->backward_input) &&
+               cs_time_from_seconds(from->pieces[i].backward_weight, &piece->backward_weight) &&
+               cs_time_add(to->forward, piece->forward, &to->forward) &&
+               cs_time_add(to->backward_input, piece->backward_input, &to->backward_input) &&
+               cs_time_add(to->backward_weight, piece->backward_weight, &to->backward_weight);
+    }
+    return fits;
+}
+
+static cs_status divide_layer(const cs_net_options *how, const cs_net_layer *from, cs_layer *to,
+                              cs_arena *arena, cs_error *error)
+{
+    if (from->shared_parameters > 0) {
+        to->weight_parts = cs_arena_alloc(arena, 1, sizeof(*to->weight_parts));
+        if (!to->weight_parts)
+            return cs_error_no_memory(error);
+        to->weight_parts[to->n_weight_parts++] = (cs_weight_part){
+            CS_AXES_TENSOR, from->shared_parameters * cs_precision_bytes(how->precision)};
+    }
+    if (from->n_pieces == 0)
+        return CS_OK;
+    to->pieces = cs_arena_alloc(arena, from->n_pieces, sizeof(*to->pieces));
+    to->exchanges = cs_arena_alloc(arena, from->n_exchanges, sizeof(*to->exchanges));
+    if (!to->pieces || !to->exchanges)
+        return cs_error_no_memory(error);
+    to->n_pieces = from->n_pieces;
+    to->n_exchanges = from->n_exchanges;
+    memcpy(to->exchanges, from->exchanges, from->n_exchanges * sizeof(*to->exchanges));
+    return fill_pieces(from, to)
+               ? CS_OK
+               : cs_error_add(error, CS_OVERFLOW, "the times of layer %s do not fit 64 bits",
+                              from->name);
 }
 
 /* The layer that has an operator. */
@@ -501,10 +649,11 @@ static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_
     return true;
 }
 
-static cs_status fill_model(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+static cs_status fill_model(const divided *d, const cs_net_options *how, const cs_net_chain *chain,
                             cs_model *model, cs_error *error)
 {
-    CS_TRY(describe(net, how, chain, model, error));
+    const cs_net *net = d->net;
+    CS_TRY(describe(d, how, chain, model, error));
     model->n_layers = chain->n_layers;
     model->layers = cs_arena_alloc(&model->arena, chain->n_layers, sizeof(*model->layers));
     if (!model->layers)
@@ -517,6 +666,7 @@ static cs_status fill_model(const cs_net *net, const cs_net_options *how, const 
                                 chain->layers[i].name);
         if (!model->layers[i].name)
             return cs_error_no_memory(error);
+        CS_TRY(divide_layer(how, &chain->layers[i], &model->layers[i], &model->arena, error));
     }
     return CS_OK;
 }
@@ -524,12 +674,18 @@ static cs_status fill_model(const cs_net *net, const cs_net_options *how, const 
 cs_status cs_net_model(const cs_net *net, const cs_net_options *options, cs_model *model,
                        cs_error *error)
 {
-    cs_net_chain chain;
+    cs_net_chain chain = {0};
+    cs_net_local local = {0};
     cs_model made = {0};
-    CS_TRY(cs_net_chain_find(net, options, &chain, error));
+    divided d;
     cs_arena_init(&made.arena);
-    cs_status status = fill_model(net, options, &chain, &made, error);
+    cs_status status = divide(net, options, &local, &d, error);
+    if (status == CS_OK)
+        status = find_chain(&d, options, &chain, error);
+    if (status == CS_OK)
+        status = fill_model(&d, options, &chain, &made, error);
     cs_net_chain_finish(&chain);
+    cs_net_local_finish(&local);
     if (status != CS_OK) {
         cs_model_finish(&made);
         return status;

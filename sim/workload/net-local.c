@@ -1,0 +1,621 @@
+#include "sim/workload/net-local.h"
+
+#include "sim/base/vector.h"
+#include "sim/workload/net-build.h"
+#include "sim/workload/op-cost.h"
+#include "sim/workload/split-rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A tensor of the whole network as the place has it, in one of its layouts. */
+typedef struct version {
+    cs_tensor_layout layout;
+    uint32_t partial; /* bit 1 << cs_layout_axis: its readers leave partial gradients */
+    cs_tensor tensor; /* of the local network */
+    uint32_t next;    /* another one of the same tensor, CS_NO_TENSOR at the end */
+} version;
+
+typedef struct maker {
+    const cs_net *net;
+    const cs_split *split;
+    uint32_t place;
+    cs_net_links links;
+    cs_split_report report;
+    cs_net_local *made;
+    version *versions;
+    uint32_t n_versions, cap_versions;
+    uint32_t *first; /* per tensor: its version as it is handed on */
+} maker;
+
+/* What the rules of all axes say of an operator. */
+typedef struct divided_op {
+    cs_tensor_layout inputs[CS_OP_INPUTS_MAX], made, output;
+    uint32_t partial[CS_OP_INPUTS_MAX];
+    bool shared_over_tensor;
+    uint32_t n_inner;
+    cs_inner_exchange inner[CS_N_LAYOUT_AXES * CS_RULE_INNER_MAX];
+    cs_layout_axis inner_axis[CS_N_LAYOUT_AXES * CS_RULE_INNER_MAX];
+} divided_op;
+
+static void out_of_memory(maker *m)
+{
+    if (m->report.status == CS_OK)
+        m->report.status = cs_error_no_memory(m->report.error);
+}
+
+/* ---- links ---- */
+
+static void count_readers(const cs_net *net, cs_net_links *links)
+{
+    for (uint32_t p = 0; p < net->n_ops; p++) {
+        links->writer[net->ops[p].output] = p;
+        for (uint32_t i = 0; i < net->ops[p].n_inputs; i++)
+            links->first_reader[net->ops[p].inputs[i] + 1]++;
+    }
+    for (uint32_t t = 0; t < net->n_tensors; t++)
+        links->first_reader[t + 1] += links->first_reader[t];
+}
+
+static void find_links(maker *m)
+{
+    const cs_net *net = m->net;
+    cs_net_links *links = &m->links;
+    uint32_t *filled = calloc(net->n_tensors, sizeof(*filled));
+    links->writer = malloc(net->n_tensors * sizeof(*links->writer));
+    links->first_reader = calloc(net->n_tensors + (size_t)1, sizeof(*links->first_reader));
+    links->readers = calloc((size_t)net->n_ops * CS_OP_INPUTS_MAX, sizeof(*links->readers));
+    if (filled && links->writer && links->first_reader && links->readers) {
+        memset(links->writer, 0xff, net->n_tensors * sizeof(*links->writer));
+        count_readers(net, links);
+        for (uint32_t p = 0; p < net->n_ops; p++)
+            for (uint32_t i = 0; i < net->ops[p].n_inputs; i++) {
+                const cs_tensor t = net->ops[p].inputs[i];
+                links->readers[links->first_reader[t] + filled[t]++] = p;
+            }
+    } else {
+        out_of_memory(m);
+    }
+    free(filled);
+}
+
+static void drop_links(cs_net_links *links)
+{
+    free(links->writer);
+    free(links->first_reader);
+    free(links->readers);
+}
+
+/* ---- what the local network is made of ---- */
+
+static const cs_grid *grid_of(const maker *m)
+{
+    return &m->split->grid;
+}
+
+static uint32_t axis_size(const maker *m, cs_layout_axis axis)
+{
+    return cs_grid_axes(grid_of(m), cs_layout_axes(axis)).size;
+}
+
+static cs_shape local_shape(const maker *m, const cs_tensor_layout *layout, const cs_shape *shape)
+{
+    return cs_layout_local(layout, shape, grid_of(m), m->place);
+}
+
+static void add_version(maker *m, cs_tensor of, const version *added)
+{
+    if (!cs_vector_reserve((void **)&m->versions, &m->cap_versions, m->n_versions + 1u,
+                           sizeof(*m->versions))) {
+        out_of_memory(m);
+        return;
+    }
+    version *to = &m->versions[m->n_versions];
+    *to = *added;
+    to->next = CS_NO_TENSOR;
+    if (m->first[of] == CS_NO_TENSOR) {
+        m->first[of] = m->n_versions;
+    } else {
+        to->next = m->versions[m->first[of]].next;
+        m->versions[m->first[of]].next = m->n_versions;
+    }
+    m->n_versions++;
+}
+
+static cs_tensor push_op(maker *m, cs_op *op, const cs_shape *shape, cs_element element,
+                         const cs_local_op *info)
+{
+    cs_net_local *made = m->made;
+    const uint32_t block = op->block;
+    cs_net_add_op(&made->net, op->name, op, shape, element);
+    if (m->report.status == CS_OK)
+        m->report.status = made->net.status;
+    if (m->report.status != CS_OK)
+        return CS_NO_TENSOR;
+    if (!cs_vector_reserve((void **)&made->ops, &made->cap_ops, made->net.n_ops,
+                           sizeof(*made->ops))) {
+        out_of_memory(m);
+        return CS_NO_TENSOR;
+    }
+    made->net.ops[made->net.n_ops - 1].block = block;
+    made->ops[made->net.n_ops - 1] = *info;
+    return op->output;
+}
+
+static void push_exchange(maker *m, cs_op_exchange exchange)
+{
+    cs_net_local *made = m->made;
+    if (!cs_vector_reserve((void **)&made->exchanges, &made->cap_exchanges, made->n_exchanges + 1u,
+                           sizeof(*made->exchanges))) {
+        out_of_memory(m);
+        return;
+    }
+    exchange.order = made->n_exchanges;
+    made->exchanges[made->n_exchanges++] = exchange;
+}
+
+/* ---- exchanges from layouts ---- */
+
+/* A change of layout, of a tensor of the whole network. */
+typedef struct change {
+    cs_shape shape;
+    cs_tensor_layout from, to;
+} change;
+
+/* Bytes are counted before what adds up or turns around, and after what gathers. */
+static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layout_axis axis,
+                      bool backward)
+{
+    const cs_shape before = local_shape(m, now, &c->shape);
+    const cs_division from = now->axes[axis];
+    cs_exchange_kind kind;
+    now->axes[axis] = c->to.axes[axis];
+    if (axis_size(m, axis) == 1 || !cs_division_exchange(from, c->to.axes[axis], &kind))
+        return;
+    const cs_shape after = local_shape(m, now, &c->shape);
+    push_exchange(m, (cs_op_exchange){.op = m->made->net.n_ops - 1,
+                                      .kind = (uint8_t)kind,
+                                      .axes = (uint8_t)cs_layout_axes(axis),
+                                      .backward = backward,
+                                      .element = CS_ELEMENT_ACTIVATION,
+                                      .elements = cs_shape_elements(
+                                          kind == CS_EXCHANGE_ALL_GATHER ? &after : &before)});
+}
+
+static void push_forward(maker *m, const change *c)
+{
+    cs_tensor_layout now = c->from;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        push_axis(m, c, &now, (cs_layout_axis)axis, false);
+}
+
+/* The gradient that readers leave of what is in that layout. */
+static cs_tensor_layout gradient_of(const cs_tensor_layout *layout, uint32_t partial)
+{
+    cs_tensor_layout gradient = *layout;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        if (gradient.axes[axis].part != CS_DIVIDED)
+            gradient.axes[axis].part = partial & 1u << axis ? CS_PARTIAL : CS_WHOLE;
+    return gradient;
+}
+
+static void push_backward(maker *m, const change *c, uint32_t partial)
+{
+    const change back = {c->shape, gradient_of(&c->to, partial), gradient_of(&c->from, 0)};
+    cs_tensor_layout now = back.from;
+    for (int axis = CS_N_LAYOUT_AXES; axis-- > 0;)
+        push_axis(m, &back, &now, (cs_layout_axis)axis, true);
+}
+
+static bool has_part(const maker *m, const cs_tensor_layout *layout, cs_division_kind part)
+{
+    bool has = false;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        has |= axis_size(m, (cs_layout_axis)axis) > 1 && layout->axes[axis].part == part;
+    return has;
+}
+
+/* Changes the layout of a local tensor for operator `origin`. `biases` are added to what comes out. */
+static cs_tensor exchange(maker *m, cs_tensor tensor, const change *c, uint32_t partial,
+                          uint32_t origin, int64_t biases)
+{
+    const cs_op *of = &m->net->ops[origin];
+    const cs_shape before = local_shape(m, &c->from, &c->shape);
+    const cs_shape after = local_shape(m, &c->to, &c->shape);
+    cs_op op = cs_net_op(CS_OP_EXCHANGE, &tensor, 1);
+    cs_local_op info = {.origin = origin, .weight_axes = CS_AXES_GRADIENT};
+    if (m->report.status != CS_OK)
+        return CS_NO_TENSOR;
+    op.name = of->name;
+    op.block = of->block;
+    op.biases = biases;
+    op.in_place =
+        cs_shape_elements(&before) == cs_shape_elements(&after) && before.dims[0] == after.dims[0];
+    if (c->to.axes[CS_LAYOUT_TENSOR].part == CS_DIVIDED && biases > 0)
+        info.weight_axes = CS_AXES_TENSOR;
+    const cs_tensor out = push_op(m, &op, &after, CS_ELEMENT_ACTIVATION, &info);
+    if (out == CS_NO_TENSOR)
+        return out;
+    push_forward(m, c);
+    if (m->made->net.tensors[tensor].differentiable)
+        push_backward(m, c, partial);
+    return out;
+}
+
+/* The local tensor in the layout that operator p needs of a tensor. */
+static cs_tensor version_for(maker *m, cs_tensor tensor, const cs_tensor_layout *layout,
+                             uint32_t partial, uint32_t p)
+{
+    const version *first = &m->versions[m->first[tensor]];
+    if (cs_layout_equal(&first->layout, layout) && partial == 0)
+        return first->tensor;
+    for (uint32_t v = first->next; v != CS_NO_TENSOR; v = m->versions[v].next)
+        if (cs_layout_equal(&m->versions[v].layout, layout) && m->versions[v].partial == partial)
+            return m->versions[v].tensor;
+    const change c = {cs_net_tensor(m->net, tensor)->shape, first->layout, *layout};
+    version made = {.layout = *layout, .partial = partial};
+    made.tensor = exchange(m, first->tensor, &c, partial, p, 0);
+    add_version(m, tensor, &made);
+    return made.tensor;
+}
+
+/* ---- operators ---- */
+
+static const cs_rules *rules_of(const cs_split *split, cs_layout_axis axis)
+{
+    static const cs_rules *const tensor[] = {[CS_TENSOR_PAIRS] = &cs_rules_tensor_pairs};
+    const uint32_t method = split->tensor_method;
+    if (axis == CS_LAYOUT_TENSOR)
+        return method < sizeof(tensor) / sizeof(tensor[0]) ? tensor[method] : NULL;
+    return NULL;
+}
+
+static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op *d)
+{
+    cs_division given[CS_OP_INPUTS_MAX];
+    cs_rule_answer answer = {0};
+    const cs_rules *rules = rules_of(m->split, axis);
+    const cs_rule_query query = {.net = m->net,
+                                 .links = &m->links,
+                                 .split = m->split,
+                                 .op = op,
+                                 .axis = axis,
+                                 .size = axis_size(m, axis),
+                                 .given = given,
+                                 .report = &m->report};
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        given[i] = m->versions[m->first[op->inputs[i]]].layout.axes[axis];
+    if (rules && rules->of[op->kind])
+        rules->of[op->kind](&query, &answer);
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        d->inputs[i].axes[axis] = answer.inputs[i];
+        d->partial[i] |= (uint32_t)answer.partial[i] << axis;
+    }
+    d->made.axes[axis] = answer.made;
+    d->output.axes[axis] = answer.output;
+    d->shared_over_tensor |= answer.shared && axis == CS_LAYOUT_TENSOR;
+    for (uint32_t i = 0; i < answer.n_inner; i++) {
+        d->inner_axis[d->n_inner] = axis;
+        d->inner[d->n_inner++] = answer.inner[i];
+    }
+}
+
+/* Rows of a table of which a place has those of a part of the ids. */
+static int64_t local_rows(const maker *m, const divided_op *d, int64_t rows)
+{
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++) {
+        const cs_axes axes = cs_grid_axes(grid_of(m), cs_layout_axes((cs_layout_axis)axis));
+        if (d->made.axes[axis].part == CS_PARTIAL)
+            rows = rows / axes.size + (cs_axes_coordinate(axes, m->place) < rows % axes.size);
+    }
+    return rows;
+}
+
+/* Parameters that belong to the last dimension, or to all of a table's: `count` of `whole` features, of
+ * which the place has `local`. */
+static int64_t local_features(int64_t count, uint32_t whole, uint32_t local)
+{
+    return count / whole * local;
+}
+
+/* The parameters of an operator that reads and makes these local shapes. */
+static void set_parameters(const maker *m, const divided_op *d, const cs_op *of, const cs_shape *in,
+                           const cs_shape *out, cs_op *op)
+{
+    const cs_shape *whole_in = &cs_net_tensor(m->net, of->inputs[0])->shape;
+    const cs_shape *whole_out = &cs_net_tensor(m->net, of->output)->shape;
+    const uint32_t features = out->dims[out->rank - 1];
+    const uint32_t whole = whole_out->dims[whole_out->rank - 1];
+    switch (of->kind) {
+    case CS_OP_LINEAR:
+        op->weights = (int64_t)in->dims[in->rank - 1] * features;
+        op->biases = of->biases > 0 ? features : 0;
+        break;
+    case CS_OP_EMBEDDING:
+        op->weights = local_rows(m, d, of->weights / whole) * features;
+        break;
+    case CS_OP_LAYER_NORM:
+    case CS_OP_RMS_NORM:
+    case CS_OP_ADD:
+    case CS_OP_CONCAT:
+        op->weights = local_features(of->weights, whole, features);
+        op->biases = local_features(of->biases, whole, features);
+        break;
+    case CS_OP_ATTENTION:
+        op->attention.heads =
+            (uint32_t)((uint64_t)of->attention.heads * in->dims[1] / whole_in->dims[1]);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Heads of keys and values are as many as fit the local keys. */
+static void set_key_heads(const maker *m, const cs_op *of, cs_op *op)
+{
+    if (of->kind != CS_OP_ATTENTION)
+        return;
+    const uint32_t whole = cs_net_tensor(m->net, of->inputs[1])->shape.dims[1];
+    const uint32_t local = cs_net_tensor(&m->made->net, op->inputs[1])->shape.dims[1];
+    op->attention.kv_heads = (uint32_t)((uint64_t)of->attention.kv_heads * local / whole);
+}
+
+static void push_inner(maker *m, const divided_op *d)
+{
+    const cs_net *net = &m->made->net;
+    for (uint32_t i = 0; i < d->n_inner; i++) {
+        const cs_op *op = &net->ops[net->n_ops - 1];
+        push_exchange(m, (cs_op_exchange){.op = net->n_ops - 1,
+                                          .kind = (uint8_t)d->inner[i].kind,
+                                          .axes = (uint8_t)cs_layout_axes(d->inner_axis[i]),
+                                          .backward = d->inner[i].backward,
+                                          .element = (uint8_t)d->inner[i].element,
+                                          .elements = d->inner[i].elements(net, op)});
+    }
+}
+
+/* The operator itself, in the layouts that it reads and makes. */
+static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *biases_left)
+{
+    const cs_op *of = &m->net->ops[p];
+    const cs_tensor_info *out = cs_net_tensor(m->net, of->output);
+    const cs_shape whole = cs_net_tensor(m->net, of->inputs[0])->shape;
+    const cs_shape in = local_shape(m, &d->inputs[0], &whole);
+    const cs_shape shape = local_shape(m, &d->made, &out->shape);
+    cs_op op = *of;
+    cs_local_op info = {.origin = p, .weight_axes = CS_AXES_GRADIENT};
+    for (uint32_t i = 0; i < of->n_inputs; i++) {
+        op.inputs[i] = version_for(m, of->inputs[i], &d->inputs[i], d->partial[i], p);
+        if (op.inputs[i] == CS_NO_TENSOR)
+            return CS_NO_TENSOR;
+    }
+    set_parameters(m, d, of, &in, &shape, &op);
+    set_key_heads(m, of, &op);
+    if (has_part(m, &d->made, CS_PARTIAL)) {
+        *biases_left = op.biases;
+        op.biases = 0;
+    }
+    if (d->shared_over_tensor && op.weights + op.biases > 0)
+        info.weight_axes = CS_AXES_TENSOR;
+    const cs_tensor made = push_op(m, &op, &shape, out->element, &info);
+    if (made != CS_NO_TENSOR)
+        push_inner(m, d);
+    return made;
+}
+
+static void add_operator(maker *m, uint32_t p)
+{
+    const cs_op *of = &m->net->ops[p];
+    divided_op d = {0};
+    int64_t biases = 0;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        if (axis_size(m, (cs_layout_axis)axis) > 1)
+            ask_rule(m, of, (cs_layout_axis)axis, &d);
+    if (m->report.status != CS_OK)
+        return;
+    version out = {.layout = d.output, .tensor = add_local(m, p, &d, &biases)};
+    if (out.tensor != CS_NO_TENSOR && !cs_layout_equal(&d.made, &d.output)) {
+        const change c = {cs_net_tensor(m->net, of->output)->shape, d.made, d.output};
+        out.tensor = exchange(m, out.tensor, &c, 0, p, biases);
+    }
+    add_version(m, of->output, &out);
+}
+
+/* ---- inputs ---- */
+
+static void add_input(maker *m, cs_tensor tensor)
+{
+    const cs_tensor_info *info = cs_net_tensor(m->net, tensor);
+    cs_net *net = &m->made->net;
+    version in = {0};
+    const cs_shape shape = local_shape(m, &in.layout, &info->shape);
+    cs_extent space = {.rank = shape.rank - 1};
+    for (uint32_t i = 0; i < space.rank; i++)
+        space.size[i] = shape.dims[1 + i];
+    in.tensor = info->element == CS_ELEMENT_INT64 ? cs_net_token_ids(net, shape.dims[0])
+                                                  : cs_net_image(net, shape.dims[0], space);
+    if (in.tensor == CS_NO_TENSOR)
+        out_of_memory(m);
+    add_version(m, tensor, &in);
+}
+
+/* ---- what backward gathers and defers ---- */
+
+/* Whether the operators (first, last] have no exchange in front, and there are weights among them. */
+static bool can_defer(const cs_net_local *made, const bool *exchanges, uint32_t first,
+                      uint32_t last)
+{
+    bool weights = false;
+    for (uint32_t p = first + 1; p <= last; p++) {
+        if (exchanges[p])
+            return false;
+        weights |= made->net.ops[p].weights + made->net.ops[p].biases > 0;
+    }
+    return weights;
+}
+
+static bool is_sum(const cs_op_exchange *exchange)
+{
+    return exchange->kind == CS_EXCHANGE_ALL_REDUCE || exchange->kind == CS_EXCHANGE_REDUCE_SCATTER;
+}
+
+/* Megatron-LM computes the gradients of the weights while the gradient of the input is summed. */
+static void defer_weights(maker *m, const bool *exchanges)
+{
+    cs_net_local *made = m->made;
+    for (uint32_t e = 0; e < made->n_exchanges; e++) {
+        cs_op_exchange *exchange = &made->exchanges[e];
+        const cs_op *op = &made->net.ops[exchange->op];
+        const uint32_t last = cs_net_tensor(&made->net, op->output)->last_reader;
+        if (!exchange->backward || !is_sum(exchange) || op->kind != CS_OP_EXCHANGE ||
+            last == CS_NO_TENSOR || !can_defer(made, exchanges, exchange->op, last))
+            continue;
+        made->ops[exchange->op].deferred = last;
+        exchange->beside = true;
+    }
+}
+
+static bool *find_kept(const cs_net *net)
+{
+    bool *kept = calloc(net->n_storages, sizeof(*kept));
+    for (uint32_t p = 0; kept && p < net->n_ops; p++) {
+        const cs_op *op = &net->ops[p];
+        cs_op_cost cost;
+        cs_op_cost_of(net, op, 1, CS_PRECISION_FP16, &cost);
+        for (uint32_t i = 0; i < op->n_inputs; i++)
+            kept[cs_net_tensor(net, op->inputs[i])->storage] |= cost.keeps_input;
+        kept[cs_net_tensor(net, op->output)->storage] |= cost.keeps_output;
+    }
+    return kept;
+}
+
+/* What was gathered and would be kept is gathered again: beside what comes before the gradients of the
+ * weights, or else in front of the backward of the last reader. */
+static void gather_again(maker *m, const bool *kept)
+{
+    cs_net_local *made = m->made;
+    const uint32_t n = made->n_exchanges;
+    for (uint32_t e = 0; e < n; e++) {
+        cs_op_exchange again = made->exchanges[e];
+        const cs_tensor_info *out = cs_net_tensor(&made->net, made->net.ops[again.op].output);
+        cs_local_op *info = &made->ops[again.op];
+        if (again.backward || again.kind != CS_EXCHANGE_ALL_GATHER || !kept[out->storage])
+            continue;
+        info->gathers_again = true;
+        again.backward = true;
+        again.beside = info->deferred > 0;
+        again.step = again.beside ? 1 : CS_BEHIND;
+        if (!again.beside)
+            again.op = out->last_reader;
+        push_exchange(m, again);
+    }
+}
+
+static int compare_exchanges(const void *a, const void *b)
+{
+    const cs_op_exchange *x = a, *y = b;
+    const uint32_t left[] = {x->op, x->step, x->order}, right[] = {y->op, y->step, y->order};
+    int order = 0;
+    for (int i = 0; order == 0 && i < 3; i++)
+        order = (left[i] > right[i]) - (left[i] < right[i]);
+    return order;
+}
+
+static void finish_exchanges(maker *m)
+{
+    cs_net_local *made = m->made;
+    bool *exchanges = calloc(made->net.n_ops, sizeof(*exchanges));
+    bool *kept = find_kept(&made->net);
+    if (exchanges && kept) {
+        for (uint32_t p = 0; p < made->net.n_ops; p++)
+            exchanges[p] = made->net.ops[p].kind == CS_OP_EXCHANGE;
+        for (uint32_t e = 0; e < made->n_exchanges; e++)
+            exchanges[made->exchanges[e].op] = true;
+        defer_weights(m, exchanges);
+        gather_again(m, kept);
+    } else {
+        out_of_memory(m);
+    }
+    if (m->report.status == CS_OK && made->n_exchanges > 0)
+        qsort(made->exchanges, made->n_exchanges, sizeof(*made->exchanges), compare_exchanges);
+    free(exchanges);
+    free(kept);
+}
+
+/* ---- all ---- */
+
+static void check_axes(maker *m)
+{
+    for (int i = 0; i < CS_N_LAYOUT_AXES; i++) {
+        const cs_layout_axis axis = (cs_layout_axis)i;
+        const char *name = cs_axes_text(cs_layout_axes(axis));
+        if (axis_size(m, axis) > 1 && !rules_of(m->split, axis))
+            cs_split_refuse(&m->report, name, "must be 1 with this method (got %u)",
+                            axis_size(m, axis));
+    }
+}
+
+static void make_network(maker *m)
+{
+    cs_net *net = &m->made->net;
+    find_links(m);
+    check_axes(m);
+    m->first = malloc(m->net->n_tensors * sizeof(*m->first));
+    if (!m->first)
+        out_of_memory(m);
+    else
+        memset(m->first, 0xff, m->net->n_tensors * sizeof(*m->first));
+    cs_net_begin(net, m->net->name, m->report.error);
+    for (uint32_t b = 0; b < m->net->n_blocks; b++)
+        cs_net_block(net, "%s", m->net->blocks[b]);
+    net->scope[0] = '\0';
+    for (uint32_t t = 0; m->report.status == CS_OK && t < m->net->n_tensors; t++)
+        if (m->links.writer[t] == CS_NO_TENSOR)
+            add_input(m, t);
+    for (uint32_t p = 0; m->report.status == CS_OK && p < m->net->n_ops; p++)
+        add_operator(m, p);
+    if (m->report.status == CS_OK)
+        m->report.status = cs_net_end(net);
+    if (m->report.status == CS_OK)
+        finish_exchanges(m);
+}
+
+cs_status cs_net_local_make(const cs_net *net, const cs_split *split, uint32_t place,
+                            const cs_json_place *at, cs_net_local *local, cs_error *error)
+{
+    cs_net_local made = {0};
+    maker m = {.net = net,
+               .split = split,
+               .place = place,
+               .report = {.net = net, .at = at, .error = error},
+               .made = &made};
+    make_network(&m);
+    drop_links(&m.links);
+    free(m.versions);
+    free(m.first);
+    if (m.report.status != CS_OK) {
+        cs_net_local_finish(&made);
+        return m.report.status;
+    }
+    *local = made;
+    return CS_OK;
+}
+
+void cs_net_local_finish(cs_net_local *local)
+{
+    if (!local)
+        return;
+    cs_net_finish(&local->net);
+    free(local->ops);
+    free(local->exchanges);
+    *local = (cs_net_local){0};
+}
+
+cs_status cs_net_split_check(const cs_net *net, const cs_split *split, const cs_json_place *at,
+                             cs_error *error)
+{
+    cs_net_local local = {0};
+    cs_status status = cs_net_local_make(net, split, 0, at, &local, error);
+    cs_net_local_finish(&local);
+    return status;
+}
