@@ -257,7 +257,7 @@ static const char *precision(cs_rules *rules)
 /* Stated; else Megatron-LM sums gradients of bf16 weights in fp32 (megatron/training/arguments.py:
  * "accumulate and all-reduce gradients in fp32 for bfloat16 data type"), unless it is told to reduce
  * them in bf16, and those of fp16 weights in fp16. */
-static bool sums_in_fp32(const cs_point *point)
+bool cs_rules_sums_in_fp32(const cs_point *point)
 {
     if (point->options->grad_dtype)
         return is(point->options->grad_dtype, "fp32");
@@ -287,7 +287,7 @@ void cs_rules_model(cs_rules *rules, FILE *out)
             ", \"device\": \"%s\", \"precision\": \"%s\", \"granularity\": \"block\", "
             "\"recompute\": %s, \"batch_size\": %u, \"optimizer\": \"%s\", \"gradients\": \"%s\"}",
             device ? device : "", precision(rules), full ? "true" : "false", point->batch->global,
-            optimizer(point), sums_in_fp32(point) ? "fp32" : "weights");
+            optimizer(point), cs_rules_sums_in_fp32(point) ? "fp32" : "weights");
 }
 
 /* ---- measured times of passes ---- */

@@ -87,22 +87,11 @@ static void check_source(cs_rules *rules)
 
 /* ---- what the simulator does not have ---- */
 
-/* How layers and states can be divided. */
-static void check_mesh(cs_rules *rules)
+/* The section "parallel" takes a number of ranks for experts; the model does not divide them. */
+static void check_experts(cs_rules *rules)
 {
-    const cs_point_parallel *mesh = rules->point->parallel;
-    if (mesh->tp > 1)
-        cs_rules_miss(rules, "tensor parallelism");
-    if (mesh->cp > 1)
-        cs_rules_miss(rules, "context parallelism");
-    if (mesh->ep > 1)
+    if (rules->point->parallel->ep > 1)
         cs_rules_miss(rules, "expert parallelism");
-    if (mesh->pp > 1 && mesh->dp > 1)
-        cs_rules_miss(rules, "pipelines with data parallelism");
-    if (mesh->zero == 3)
-        cs_rules_miss(rules, "FSDP (ZeRO 3)");
-    else if (mesh->zero > 0)
-        cs_rules_miss(rules, "sharded optimizer states (ZeRO %u)", mesh->zero);
 }
 
 static void check_options(cs_rules *rules)
@@ -135,7 +124,11 @@ static void write_scenario(cs_rules *rules, FILE *out)
     cs_rules_platform(rules, out);
     fputs(", ", out);
     check_options(rules);
-    check_mesh(rules);
+    check_experts(rules);
+    if (cs_rules_divides(rules->point)) {
+        cs_rules_mesh(rules, out);
+        fputs(", ", out);
+    }
     cs_rules_schedule(rules, out);
     fputs("}", out);
 }

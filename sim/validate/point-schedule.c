@@ -97,7 +97,7 @@ void cs_rules_schedule(cs_rules *rules, FILE *out)
         write_pipeline(rules, found, out);
     else if (point->parallel->pp > 1)
         cs_rules_miss(rules, "the schedule %s", point->schedule);
-    else if (point->parallel->dp > 1)
+    else if (point->parallel->dp > 1 && !cs_rules_divides(point))
         write_replicas(point, out);
     else
         fprintf(out, "\"kind\": \"sequential\", \"micro_batches\": %u",

@@ -1,5 +1,6 @@
 #include "sim/validate/points.h"
 
+#include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
 
@@ -126,6 +127,7 @@ const cs_field cs_point_options_fields[] = {
     FLAG(offload, "something is kept in the memory of the host"),
     FLAG(no_optimizer_step, "the step that was timed has no update"),
     FLAG(first_last_stage_one_layer_less, "the first and the last stage have a block less"),
+    FLAG(dp_overlap, "gradients are reduced while the backward still runs"),
     FLAG(moe_pad_to_capacity, "experts compute padding up to their capacity"),
     {"moe_capacity_factor", CS_FIELD_NUMBER, AT(moe_capacity_factor), .fallback = "0", .max = 1e6,
      .doc = "rows that an expert takes, by its equal share; 0: all that it gets"},
@@ -308,11 +310,12 @@ static cs_status read_document(cJSON *document, const cs_json_place *root, cs_po
     return status;
 }
 
-cs_status cs_points_load(const char *path, cs_points *points, cs_error *error)
+cs_status cs_points_parse(const char *name, const char *text, size_t length, cs_points *points,
+                          cs_error *error)
 {
-    const cs_json_place root = {.file = path};
+    const cs_json_place root = {.file = name};
     cJSON *document;
-    CS_TRY(cs_json_load(path, &document, error));
+    CS_TRY(cs_json_parse(name, text, length, &document, error));
     if (!cs_vector_reserve((void **)&points->documents, &points->cap_documents,
                            points->n_documents + UINT64_C(1), sizeof(*points->documents))) {
         cJSON_Delete(document);
@@ -320,6 +323,16 @@ cs_status cs_points_load(const char *path, cs_points *points, cs_error *error)
     }
     points->documents[points->n_documents++] = document;
     return read_document(document, &root, points, error);
+}
+
+cs_status cs_points_load(const char *path, cs_points *points, cs_error *error)
+{
+    char *text;
+    size_t length;
+    CS_TRY(cs_file_read(path, CS_JSON_BYTES, &text, &length, error));
+    const cs_status status = cs_points_parse(path, text, length, points, error);
+    free(text);
+    return status;
 }
 
 const cs_point *cs_points_find(const cs_points *points, const char *id, cs_error *error)

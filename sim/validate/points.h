@@ -51,6 +51,7 @@ typedef struct cs_point_options {
     const cJSON *flash_attention; /* true or false; NULL: not stated */
     bool lora, offload, no_optimizer_step, first_last_stage_one_layer_less;
     bool moe_pad_to_capacity;
+    bool dp_overlap; /* gradients are reduced while the backward still runs */
     double moe_capacity_factor;    /* 0: none */
     const char *grad_dtype;        /* in which gradients are summed: "fp32" or "bf16" */
     cs_point_profile *profiled_ms; /* NULL: not measured */
@@ -103,9 +104,11 @@ extern const cs_field cs_point_measured_fields[];
 /* Zeroed points can be finished. */
 void cs_points_finish(cs_points *points);
 
-/* Adds the points of a file. Errors name file and JSON pointer; several are reported in one go. An id
- * that an earlier point has is one. */
+/* Adds the points of a file, or of a text that messages call `name`. Errors name file and JSON pointer;
+ * several are reported in one go. An id that an earlier point has is one. */
 CS_MUST_CHECK cs_status cs_points_load(const char *path, cs_points *points, cs_error *error);
+CS_MUST_CHECK cs_status cs_points_parse(const char *name, const char *text, size_t length,
+                                        cs_points *points, cs_error *error);
 
 /* The point with that id, or NULL with a message that lists near ones. */
 const cs_point *cs_points_find(const cs_points *points, const char *id, cs_error *error);

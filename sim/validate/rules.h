@@ -29,6 +29,13 @@ const cJSON *cs_rules_argument(const cs_point *point, const char *name);
 /* Micro-batches of a replica and step; 0 where neither they nor what they follow from are stated. */
 uint32_t cs_rules_micro_batches(const cs_point *point);
 
+/* Whether gradients are summed in fp32, whatever the type of weights. */
+bool cs_rules_sums_in_fp32(const cs_point *point);
+
+/* Whether the point needs the section "parallel", and the section: "parallel": {...}. */
+bool cs_rules_divides(const cs_point *point);
+void cs_rules_mesh(cs_rules *rules, FILE *out);
+
 /* "model": {...} */
 void cs_rules_model(cs_rules *rules, FILE *out);
 
