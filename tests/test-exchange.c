@@ -7,6 +7,8 @@
 #include "tests/reference-engine.h"
 #include "topologies/topology.h"
 
+#include <math.h>
+
 enum { MOST_RANKS = 4 };
 
 /* 10 GB/s, so 100 ps per byte, and 1 us from device to device. */
@@ -693,6 +695,82 @@ static void test_links_of_fold(void **state)
     cs_platform_finish(&platform);
 }
 
+/* With flows, whose groups overlap: tensor groups, data groups across them and messages between stages.
+ * Both engines agree, each purpose has the bytes that its algorithms send (per device of a group of p, of
+ * an all-reduce of m bytes 2 (p - 1) / p m), and on a switch every byte is on two links. */
+static void test_flows(void **state)
+{
+    (void)state;
+    static const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_FLOW};
+    static const mesh meshes[] = {
+        {2, 1, 2, 2, false}, {2, 2, 1, 2, false}, {2, 2, 2, 1, false}, {1, 3, 2, 2, true}};
+    for (size_t i = 0; i < ROWS(meshes); i++) {
+        const mesh *m = &meshes[i];
+        const double places = places_of(m);
+        double tensor = 0, data = 0, links = 0, sent[CS_N_PURPOSES] = {0};
+        cs_platform platform = make_platform(SWITCH, m->stages * places_of(m));
+        outcome of = run("flows", mesh_builder(m, false), &platform, &options);
+        for (uint32_t p = 0; p < m->stages; p++) {
+            tensor +=
+                2 * m->micro_batches * places * 2 * (m->tensor - 1.0) / m->tensor * 1000 * (p + 1);
+            data += places * 2 * (m->data - 1.0) / m->data * 1000 * (p + 1);
+        }
+        for (uint32_t task = 0; task < of.graph.n_tasks; task++)
+            sent[cs_graph_class(&of.graph, task)->purpose] +=
+                (double)cs_graph_class(&of.graph, task)->bytes;
+        for (uint32_t link = 0; link < platform.n_links; link++)
+            links += (double)of.trace.links[link].bytes;
+        const double stages = 2 * 500 * places * (m->stages - 1) * m->micro_batches;
+        expect_double("stages", stages, sent[CS_PURPOSE_STAGES]);
+        expect_double("tensor", tensor, sent[CS_PURPOSE_TENSOR]);
+        expect_double(
+            "links",
+            2 * (sent[CS_PURPOSE_STAGES] + sent[CS_PURPOSE_TENSOR] + sent[CS_PURPOSE_GRADIENTS]),
+            links);
+        assert_true(fabs(data - sent[CS_PURPOSE_GRADIENTS]) < 1e-6);
+        for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+            expect_double("moved", sent[p], of.report.moved[p]);
+        finish(&of);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* 64 devices: tensor 4, data 4 and 4 stages, on eight nodes of DGX H100, each message a flow. Delays know
+ * nothing of the few messages of others that meet theirs: those of 500 bytes between stages, and sums of
+ * gradients of stages that are done earlier. */
+static void test_many_flows(void **state)
+{
+    (void)state;
+    static const mesh m = {4, 4, 4, 4, false};
+    cs_platform platform = make_platform("{\"topology\":\"dgx-h100\"}", 64);
+    const cs_lower_options flows = {.algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_FLOW};
+    const cs_lower_options delays = {.algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    const cs_lower_options *const all[] = {&flows, &delays};
+    cs_time makespans[2];
+    for (size_t i = 0; i < 2; i++) {
+        cs_graph graph = {0}, lowered = {0};
+        cs_lower_report report;
+        cs_trace trace;
+        cs_error error;
+        cs_builder *builder = mesh_builder(&m, false);
+        cs_error_init(&error);
+        check("64", cs_builder_finish(builder, &graph, &error), &error);
+        cs_builder_destroy(builder);
+        check("64", cs_lower_with(&graph, &platform, all[i], &lowered, &report, &error), &error);
+        check("64", cs_graph_check(&lowered, &error), &error);
+        check("64", cs_engine_run(&lowered, &platform, &(cs_engine_options){0}, &trace, &error),
+              &error);
+        makespans[i] = trace.makespan;
+        cs_trace_finish(&trace);
+        cs_graph_finish(&lowered);
+    }
+    const double ratio = (double)makespans[1] / (double)makespans[0];
+    if (!(fabs(ratio - 1) < 1e-3))
+        fail_msg("%" PRId64 " ps of flows, %" PRId64 " ps of delays", makespans[0], makespans[1]);
+    cs_platform_finish(&platform);
+}
+
 /* Two stages of two places, 0 and 1, 2 and 3; 0 stands for 1, and 2 for 3. */
 #define BREAK(name, change)                                                                        \
     static void break_##name(cs_graph *graph)                                                      \
@@ -999,7 +1077,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_effects),          cmocka_unit_test(test_purposes),
         cmocka_unit_test(test_many_effects),     cmocka_unit_test(test_exposed),
-        cmocka_unit_test(test_folded),           cmocka_unit_test(test_not_foldable),
+        cmocka_unit_test(test_folded),           cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_many_flows),       cmocka_unit_test(test_not_foldable),
         cmocka_unit_test(test_unlike),           cmocka_unit_test(test_links_of_fold),
         cmocka_unit_test(test_fold_on_platform), cmocka_unit_test(test_contention),
         cmocka_unit_test(test_family_as_flows),  cmocka_unit_test(test_unlike_sides),

@@ -106,11 +106,11 @@ static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simul
     return list != NULL;
 }
 
-/* Per device the one that was simulated in its place; nothing where all were. */
+/* Per device the one that was simulated in its place; null where all were. */
 static bool add_fold(cJSON *root, const cs_graph *graph)
 {
     if (!graph->stands_for)
-        return true;
+        return cJSON_AddNullToObject(root, "simulated_as") != NULL;
     cJSON *list = cJSON_AddArrayToObject(root, "simulated_as");
     for (uint32_t d = 0; list && d < graph->n_devices; d++)
         if (!cJSON_AddItemToArray(list, cJSON_CreateNumber(graph->stands_for[d])))

@@ -622,33 +622,27 @@ static void print_network(const cs_platform *platform, const cs_lower_report *lo
     fprintf(out, "%llu collective%s by %s, ", (unsigned long long)lowering->n_collectives,
             lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
     if (lowering->fidelity != CS_FIDELITY_FLOW)
-        fprintf(out, "each one delay %s (%llu messages not simulated)\n\n",
+        fprintf(out, "each one delay %s%s (%llu messages not simulated)\n\n",
                 lowering->fidelity == CS_FIDELITY_ANALYTIC ? "as when nothing else runs"
                                                            : "by the alpha-beta model",
+                lowering->beside ? " but the same in other groups" : "",
                 (unsigned long long)lowering->n_flows);
     else
         fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
 }
 
-/* Which devices were simulated, and whether that is right for the others. */
-static void print_fold(const cs_simulation *simulation, FILE *out)
+/* Where devices are simulated for others that do not do the same. */
+static void print_unlike(const cs_lower_report *lowering, FILE *out)
 {
-    const cs_graph *graph = &simulation->graph;
-    const char *unlike = simulation->lowering.unlike;
-    uint32_t n = 0;
     char line[320];
-    for (uint32_t d = 0; graph->stands_for && d < graph->n_devices; d++)
-        n += cs_graph_has(graph, d);
-    if (n == 0)
+    if (!*lowering->unlike)
         return;
-    fprintf(out, "%u of %u devices simulated, each for those that do the same at the same times\n",
-            n, graph->n_devices);
-    if (*unlike) {
-        snprintf(line, sizeof(line),
-                 "warning: not all do the same: %s; all figures are those of the simulated devices",
-                 unlike);
-        cs_wrap(out, 2, 2, CS_WRAP_REPORT, line);
-    }
+    snprintf(
+        line, sizeof(line),
+        "warning: not all devices that one stands for do the same: %s; all figures are those of "
+        "the simulated devices",
+        lowering->unlike);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
     fputc('\n', out);
 }
 
@@ -748,7 +742,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     fputc('\n', out);
     print_costs(scenario, &simulation->lowering, out);
     print_network(&scenario->platform, &simulation->lowering, out);
-    print_fold(simulation, out);
+    print_unlike(&simulation->lowering, out);
     print_noise(scenario, out);
     print_figures(scenario, simulation, out);
     print_devices(&scenario->platform, simulation, out);

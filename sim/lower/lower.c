@@ -698,8 +698,10 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
     if (report->fidelity == CS_FIDELITY_ANALYTIC && l->options->measured)
         count_measured(l, report);
     for (uint32_t i = 0; i < l->from->n_classes && l->delayed && status == CS_OK; i++)
-        if (l->ways[i].algorithm)
+        if (l->ways[i].algorithm) {
             status = cs_way_price(&l->prices, &l->ways[i], error);
+            report->beside |= cs_prices_has_relatives(&l->prices, l->ways[i].group);
+        }
     return status;
 }
 
