@@ -347,6 +347,18 @@ static cs_status note_division(const cs_parallel *parallel, cs_model *model, cs_
     return CS_OK;
 }
 
+/* Without an optimizer nothing is updated, whatever an update of the layers would take. */
+static void leave_out_updates(const cs_sections *sections, cs_model *model)
+{
+    if (!cs_optimizers[sections->model.optimizer].is_none)
+        return;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        model->layers[i].update = 0;
+    for (uint32_t b = 0; b < model->n_batches; b++)
+        for (uint32_t i = 0; i < model->n_layers; i++)
+            model->batches[b].layers[i].update = 0;
+}
+
 cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
                             const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
@@ -363,6 +375,7 @@ cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
         CS_TRY(check_division(sections, parallel, model, error));
     }
     model->float_gradients = sections->model.gradients != 0;
+    leave_out_updates(sections, model);
     return CS_OK;
 }
 
@@ -378,5 +391,6 @@ cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded
         CS_TRY(cs_workload_add_batch(&p.workload, &loaded->net, samples->items[i], model, error));
         CS_TRY(check_missing(&p, &sections->root, error));
     }
+    leave_out_updates(sections, model);
     return CS_OK;
 }

@@ -17,4 +17,9 @@ enum { CS_RESULTS_VERSION = 1 };
 
 enum { CS_SWEEP_VERSION = 1 };
 
+/* The same of the file of predictions held against measured points. */
+#define CS_VALIDATION_FORMAT "sim-validation"
+
+enum { CS_VALIDATION_VERSION = 1 };
+
 #endif
