@@ -330,15 +330,13 @@ static cs_status write_files(heatmap *h, cs_error *error)
 cs_status cs_plot_heatmap(cs_sheet *sheet, const char *output, cs_error *error)
 {
     heatmap h = {.sheet = sheet};
-    cs_status status = cs_grid_read(sheet, &h.grid, error);
-    if (status == CS_OK && h.grid.rank != 2)
-        status = cs_error_add(error, CS_USAGE,
-                              "heatmap: %s must be a grid of 2 keys; lines draws one key",
-                              sheet->reader->path);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_grid_read(sheet, &h.grid, error));
+    if (h.grid.rank != 2)
+        CS_TRY(cs_error_add(error, CS_USAGE,
+                            "heatmap: %s must be a grid of 2 keys; lines draws one key",
+                            sheet->reader->path));
     choose_palette(&h);
     lay_out(&h);
-    status = write_files(&h, error);
+    cs_status status = write_files(&h, error);
     return status == CS_OK ? cs_sheet_draw(sheet, output, "heatmap.gp", error) : status;
 }

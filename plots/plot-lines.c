@@ -245,10 +245,9 @@ static cs_status write_files(const lines *l, cs_error *error)
                  {"points.dat", write_points},
                  {"foot.dat", write_foot},
                  {"labels.dat", write_labels}};
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && status == CS_OK; i++)
-        status = write_file(l, files[i].name, files[i].write, error);
-    return status;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        CS_TRY(write_file(l, files[i].name, files[i].write, error));
+    return CS_OK;
 }
 
 static void write_colours(const lines *l)

@@ -85,14 +85,12 @@ static cs_status read_tasks(cs_reader *reader, task_columns *t, cs_error *error)
         {"tasks/start", CS_READER_INT64, &t->start},
         {"tasks/end", CS_READER_INT64, &t->end},
     };
-    cs_status status =
-        cs_reader_read(reader, columns, sizeof(columns) / sizeof(columns[0]), &t->n, error);
-    if (status == CS_OK)
-        status = cs_reader_meanings(reader, "tasks/kind", &t->kinds, &t->n_kinds, error);
-    if (status == CS_OK && t->n_kinds > MAX_KINDS)
-        status = cs_error_add(error, CS_INVALID, "%s: tasks/kind: has more than %d meanings",
-                              reader->path, MAX_KINDS);
-    return status;
+    CS_TRY(cs_reader_read(reader, columns, sizeof(columns) / sizeof(columns[0]), &t->n, error));
+    CS_TRY(cs_reader_meanings(reader, "tasks/kind", &t->kinds, &t->n_kinds, error));
+    return t->n_kinds > MAX_KINDS
+               ? cs_error_add(error, CS_INVALID, "%s: tasks/kind: has more than %d meanings",
+                              reader->path, MAX_KINDS)
+               : CS_OK;
 }
 
 /* The numbers of kinds are those of the first results; the others must count alike. */

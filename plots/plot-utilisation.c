@@ -270,10 +270,8 @@ static cs_status write_data(const utilisation *u, cs_error *error)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(u->sheet->job, numbers[i].name, numbers[i].value);
     write_headings(u);
-    cs_status status = write_devices(u, error);
-    if (status == CS_OK && u->n_links > 0)
-        status = write_links(u, error);
-    return status;
+    CS_TRY(write_devices(u, error));
+    return u->n_links > 0 ? write_links(u, error) : CS_OK;
 }
 
 cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *error)

@@ -2,7 +2,7 @@
 
 #include "schedules/pipeline.h"
 #include "schedules/program.h"
-#include "schedules/residents.h"
+#include "schedules/states.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -173,10 +173,11 @@ static cs_program_step step_of(const generator *c, bool backward, uint32_t j)
     cs_layer_sum sum = c->job->stages[j];
     const int64_t input = j > 0 ? sum.input_bytes : 0;
     const int64_t output = j + 1 < c->N ? sum.output_bytes : 0;
-    cs_pass pass = {.kind = CS_FORWARD, .reads = input, .leaves = c->local ? output : 0};
+    cs_program_pass pass = {.kind = CS_FORWARD, .reads = input, .leaves = c->local ? output : 0};
     if (backward) {
         sum.kept_bytes = freed_activations(c, j);
-        pass = (cs_pass){.kind = CS_BACKWARD, .reads = output, .leaves = c->local ? input : 0};
+        pass =
+            (cs_program_pass){.kind = CS_BACKWARD, .reads = output, .leaves = c->local ? input : 0};
     }
     return cs_program_whole(&sum, &pass);
 }

@@ -99,6 +99,11 @@ static cs_pipeline_step visit(const cs_pipeline_shape *shape, uint32_t device, u
                               before + group * size + k % size};
 }
 
+static uint32_t list_of(const cs_pipeline_shape *shape, uint32_t stage)
+{
+    return stage % shape->n_devices;
+}
+
 static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
                   cs_pipeline_step *step)
 {
@@ -122,7 +127,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
                           cs_error *error)
 {
     cs_pipeline_options options = {.order = order,
-                                   .by_device = true,
+                                   .list_of = list_of,
                                    .recompute = ((const interleaved_params *)params)->recompute};
     return cs_pipeline_generate(job, &options, builder, error);
 }

@@ -18,7 +18,7 @@
  */
 #include "schedules/pipeline.h"
 #include "schedules/program.h"
-#include "schedules/residents.h"
+#include "schedules/states.h"
 #include "sim/base/units.h"
 
 #include <math.h>
@@ -199,7 +199,7 @@ static void choose_alone(const generator *g)
 static uint32_t make_forward(const generator *g, uint32_t worker)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
-    const cs_pass pass = {.kind = CS_FORWARD, .reads = worker > 0 ? sum->input_bytes : 0};
+    const cs_program_pass pass = {.kind = CS_FORWARD, .reads = worker > 0 ? sum->input_bytes : 0};
     const cs_program_step step = cs_program_whole(sum, &pass);
     return cs_program_class(g->builder, &step,
                             &(cs_class){.priority = PRIORITY_FORWARD,
@@ -216,9 +216,9 @@ static uint32_t make_backward(const generator *g, uint32_t worker, cs_time durat
     const int64_t n = g->job->micro_batches;
     const bool last = worker + 1 == g->n_workers;
     cs_layer_sum computed = *computed_at_once(g->job, g->params, worker);
-    const cs_pass pass = {.kind = CS_BACKWARD,
-                          .reads = last ? 0 : n * sum->output_bytes,
-                          .entered = last ? 0 : computed.output_bytes};
+    const cs_program_pass pass = {.kind = CS_BACKWARD,
+                                  .reads = last ? 0 : n * sum->output_bytes,
+                                  .entered = last ? 0 : computed.output_bytes};
     computed.kept_bytes = n * sum->kept_bytes;
     cs_program_step step = cs_program_whole(&computed, &pass);
     step.duration = duration;

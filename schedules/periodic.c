@@ -15,8 +15,8 @@
 #include "schedules/periodic-order.h"
 #include "schedules/plan/chain-fields.h"
 #include "schedules/program.h"
-#include "schedules/residents.h"
 #include "schedules/schedule.h"
+#include "schedules/states.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -254,7 +254,8 @@ static cs_program_step step_of(const periodic *p, const cs_periodic_op *op)
     const cs_stage *at = &p->job->plan->stages[op->stage];
     const int64_t *kept = p->chain.sum_kept;
     const cs_layer_sum sum = {.kept_bytes = kept[at->end_layer] - kept[at->first_layer]};
-    const cs_pass pass = {.kind = op->kind == CS_PATTERN_FORWARD ? CS_FORWARD : CS_BACKWARD};
+    const cs_program_pass pass = {.kind =
+                                      op->kind == CS_PATTERN_FORWARD ? CS_FORWARD : CS_BACKWARD};
     cs_program_step step = cs_program_whole(&sum, &pass);
     if (!at_speed_one(p, op, &step.duration))
         step.duration = CS_TIME_MAX; /* which the engine refuses */

@@ -10,7 +10,8 @@
  *
  * A stage may be held by several devices, its replicas, which either take micro-batches in turn (each
  * runs those steps of the stage's list that are its own) or each compute a share of every one
- * (cs_replicas). Replica i of R hands the samples of its share on to those replicas of the next
+ * (cs_replicas), or as places of a grid their part of it, which they hand to the same place of the next
+ * stage. Replica i of R hands the samples of its share on to those replicas of the next
  * stage whose shares overlap it. Before an update the gradients are summed by an all-reduce; a
  * device that waits for it computes nothing else. With CS_REPLICAS_ROUND_ROBIN and `continuous` that is
  * once for every R micro-batches, one of each replica, the last time perhaps for fewer.
@@ -47,14 +48,24 @@ typedef struct cs_pipeline_step {
 
 typedef struct cs_pipeline_shape {
     const cs_job *job;
-    uint32_t n_stages, n_devices;
+    uint32_t n_stages;
+    uint32_t
+        n_devices; /* of the job; on a grid, pipeline ranks: as many as stages are not on the same
+                         * devices */
     uint32_t n_micros;  /* of one mini-batch, or of the whole run where they flow into each other */
     const void *params; /* of the schedule */
 } cs_pipeline_shape;
 
+/* The list that has the steps of a stage, where one may have several stages: below shape->n_devices. */
+typedef uint32_t cs_pipeline_list(const cs_pipeline_shape *shape, uint32_t stage);
+
 /* Step k of a list; false after its last one. */
 typedef bool cs_pipeline_order(const cs_pipeline_shape *shape, uint32_t list, uint32_t k,
                                cs_pipeline_step *step);
+
+/* Forward and backward of each micro-batch in turn: for a single stage. */
+bool cs_pipeline_in_turn(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
+                         cs_pipeline_step *step);
 
 /* A holder is a device that holds a stage: holder h is plan->devices[h], on which there are replicas
  * of stage s for h from plan->stages[s].first_device on.
@@ -67,7 +78,7 @@ typedef struct cs_stage_policies {
 
 typedef struct cs_pipeline_options {
     cs_pipeline_order *order;
-    bool by_device; /* a list per device of the job; else one per stage */
+    cs_pipeline_list *list_of; /* NULL: a list per stage */
     bool recompute; /* keep the stage's input only, and run its forward again before the backward */
     bool continuous; /* no flush: `order` runs over all micro-batches, and an update comes after
                       * every micro_batches-th backward of a holder; else at the end of the list */

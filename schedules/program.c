@@ -2,18 +2,23 @@
 
 #include <assert.h>
 
-static void add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end)
+void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end)
 {
-    if (bytes == 0)
-        return;
-    assert(step->n_effects < CS_STEP_EFFECTS);
-    step->effects[step->n_effects++] = (cs_effect){bytes, 0, (uint8_t)category, at_end};
+    for (uint32_t e = 0; e < step->n_effects; e++) {
+        cs_effect *effect = &step->effects[e];
+        if (effect->category == category && effect->at_end == at_end) {
+            effect->bytes += bytes;
+            return;
+        }
+    }
+    if (bytes != 0)
+        step->effects[step->n_effects++] = (cs_effect){bytes, 0, (uint8_t)category, at_end};
 }
 
 static void add_workspace(cs_program_step *step, int64_t bytes)
 {
-    add_effect(step, CS_MEMORY_WORKSPACE, bytes, false);
-    add_effect(step, CS_MEMORY_WORKSPACE, -bytes, true);
+    cs_step_add_effect(step, CS_MEMORY_WORKSPACE, bytes, false);
+    cs_step_add_effect(step, CS_MEMORY_WORKSPACE, -bytes, true);
 }
 
 /* ---- one step ---- */
@@ -48,39 +53,63 @@ static cs_time duration_of(const cs_layer_sum *stage, cs_kind kind)
     }
 }
 
-static void add_forward(cs_program_step *step, const cs_layer_sum *stage, const cs_pass *pass)
+static void add_forward(cs_program_step *step, const cs_layer_sum *stage,
+                        const cs_program_pass *pass)
 {
     const int64_t early = kept_early(stage, pass->recompute);
     const bool again = pass->kind == CS_RECOMPUTE;
-    add_effect(step, CS_MEMORY_ACTIVATIONS,
-               again ? kept_late(stage, pass->recompute) - early : early, false);
-    add_effect(step, CS_MEMORY_BUFFERS, -pass->reads, false);
-    add_effect(step, CS_MEMORY_BUFFERS, pass->leaves, true);
+    cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS,
+                       again ? kept_late(stage, pass->recompute) - early : early, false);
+    cs_step_add_effect(step, CS_MEMORY_BUFFERS, -pass->reads, false);
+    cs_step_add_effect(step, CS_MEMORY_BUFFERS, pass->leaves, true);
     add_workspace(step, stage->workspace_bytes);
 }
 
 /* The first half hands a gradient on, the last one frees what was kept and the gradient that both
  * halves read. */
-static void add_backward(cs_program_step *step, const cs_layer_sum *stage, const cs_pass *pass)
+static void add_backward(cs_program_step *step, const cs_layer_sum *stage,
+                         const cs_program_pass *pass)
 {
     const int64_t workspace = stage->workspace_bytes - pass->entered;
     if (pass->kind != CS_BACKWARD_INPUT) {
-        add_effect(step, CS_MEMORY_ACTIVATIONS, -kept_late(stage, pass->recompute), true);
-        add_effect(step, CS_MEMORY_BUFFERS, -pass->reads, true);
+        cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS, -kept_late(stage, pass->recompute), true);
+        cs_step_add_effect(step, CS_MEMORY_BUFFERS, -pass->reads, true);
     }
     if (pass->kind != CS_BACKWARD_WEIGHT)
-        add_effect(step, CS_MEMORY_BUFFERS, pass->leaves, true);
+        cs_step_add_effect(step, CS_MEMORY_BUFFERS, pass->leaves, true);
     add_workspace(step, workspace > 0 ? workspace : 0);
 }
 
-cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_pass *pass)
+cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pass *pass)
 {
-    cs_program_step step = {.kind = pass->kind, .duration = duration_of(stage, pass->kind)};
+    cs_program_step step = {.kind = pass->kind,
+                            .duration = duration_of(stage, pass->kind),
+                            .flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_ENDS};
     if (pass->kind == CS_FORWARD || pass->kind == CS_RECOMPUTE)
         add_forward(&step, stage, pass);
     else if (pass->kind != CS_UPDATE)
         add_backward(&step, stage, pass);
     return step;
+}
+
+cs_status cs_program_make(const cs_job *job, uint32_t stage, const cs_program_pass *pass,
+                          cs_program *program, cs_error *error)
+{
+    *program = (cs_program){0};
+    cs_arena_init(&program->arena);
+    if (job->replicas == CS_REPLICAS_GRID)
+        return cs_program_make_grid(job, stage, pass, program, error);
+    program->steps = cs_arena_alloc(&program->arena, 1, sizeof(*program->steps));
+    if (!program->steps)
+        return cs_error_no_memory(error);
+    program->steps[program->n++] = cs_program_whole(&job->stages[stage], pass);
+    return CS_OK;
+}
+
+void cs_program_finish(cs_program *program)
+{
+    cs_arena_finish(&program->arena);
+    *program = (cs_program){0};
 }
 
 /* ---- classes ---- */

@@ -517,6 +517,7 @@ BREAK(unknown, graph->stands_for[1] = 4)
 BREAK(resident, graph->residents[0].device = 1)
 BREAK(compute, graph->classes[0].device = 3)
 BREAK(unequal, graph->stands_for[3] = 0)
+BREAK(family, graph->groups[1].family = 0; graph->group_devices[2] = 1)
 BREAK(all_members, graph->stands_for[1] = 1; graph->stands_for[3] = 3)
 
 static const struct {
@@ -534,6 +535,8 @@ static const struct {
     {"work of nobody", break_compute, "task class 0 is on device 3, for which device 2 stands"},
     {"unequal ends", break_unequal,
      "task class 8: device 0, which stands for 3, sends to device 2, which stands for 1"},
+    {"a device in two groups of a family", break_family,
+     "groups 0 and 1 are of one family and share device 1"},
     {"one member of two", break_all_members,
      "task 2: the members of a collective must be alike and follow each other in order of rank"},
 };
@@ -603,12 +606,220 @@ static void test_fold_on_platform(void **state)
     }
 }
 
+/* ---- families of groups ---- */
+
+/* `n_groups` groups of `size` ranks over the first devices: rank k of the group that begins with device f
+ * is f + k * stride. */
+typedef struct family_row {
+    const char *name, *platform;
+    cs_sharing sharing;
+    uint32_t n_devices, size, stride;
+    cs_kind kind;
+    int64_t bytes;
+    const char *algorithm;
+} family_row;
+
+enum { FAMILY_DEVICES = 64 };
+
+static uint32_t algorithm_number(const char *name)
+{
+    for (uint32_t i = 0; cs_algorithms[i]; i++)
+        if (strcmp(cs_algorithms[i]->name, name) == 0)
+            return i + 2;
+    return 1;
+}
+
+/* All groups at once; when each has ended, into `ends`. Returns how many there are. */
+static uint32_t run_family(const family_row *row, uint32_t fidelity, bool relatives, cs_time *ends)
+{
+    uint32_t n_groups = 0, of_device[FAMILY_DEVICES];
+    cs_platform platform = make_platform(row->platform, row->n_devices);
+    platform.sharing = row->sharing;
+    const cs_lower_options options = {.algorithm = algorithm_number(row->algorithm),
+                                      .chunks = 1,
+                                      .order = CS_ORDER_AUTO,
+                                      .fidelity = fidelity};
+    cs_builder *builder = cs_builder_create(row->n_devices, 1, 1, 1);
+    for (uint32_t first = 0; first < row->n_devices; first++) {
+        uint32_t devices[FAMILY_DEVICES];
+        if (first / row->stride % row->size != 0)
+            continue;
+        for (uint32_t k = 0; k < row->size; k++) {
+            devices[k] = first + k * row->stride;
+            of_device[devices[k]] = n_groups;
+        }
+        const uint32_t group = cs_builder_group(builder, devices, row->size);
+        if (relatives)
+            cs_builder_family(builder, group, 7);
+        cs_builder_members(builder, cs_builder_collective(builder, row->kind, 0, group, row->bytes),
+                           0);
+        ends[n_groups++] = 0;
+    }
+    cs_graph graph = {0}, lowered = {0};
+    cs_lower_report report;
+    cs_trace trace;
+    cs_error error;
+    cs_error_init(&error);
+    check(row->name, cs_builder_finish(builder, &graph, &error), &error);
+    cs_builder_destroy(builder);
+    check(row->name, cs_graph_check(&graph, &error), &error);
+    check(row->name, cs_lower_with(&graph, &platform, &options, &lowered, &report, &error), &error);
+    check(row->name, cs_engine_run(&lowered, &platform, &(cs_engine_options){0}, &trace, &error),
+          &error);
+    for (uint32_t task = 0; task < lowered.n_tasks; task++) {
+        cs_time *end = &ends[of_device[cs_graph_class(&lowered, task)->device]];
+        *end = trace.spans[task].end > *end ? trace.spans[task].end : *end;
+    }
+    cs_trace_finish(&trace);
+    cs_graph_finish(&lowered);
+    cs_platform_finish(&platform);
+    return n_groups;
+}
+
+/* Nodes of two GPUs that share a NIC of 10 GB/s, and no latency: 100 GB/s in a node. */
+#define SHARED_NIC                                                                                 \
+    "{\"topology\":\"cluster\",\"gpus_per_node\":2,\"node\":{\"topology\":\"nvlink_switch\","      \
+    "\"bandwidth\":\"100 GB/s\"},\"nic_bandwidth\":\"100 GB/s\",\"network\":"                      \
+    "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"10 GB/s\"}}"
+
+/* Two GPUs of each of four nodes, the GPUs of one place of all nodes a group: an all-reduce of 8 MB by a
+ * ring takes 6 steps of 2 MB. A NIC carries both groups' messages, 5 GB/s for each: 6 * 400 us, by all
+ * sharings, for phi is 2; alone 6 * 200 us. Groups that are the two GPUs of a node have no link in
+ * common: 2 steps of 4 MB at 100 GB/s. A NIC of its own for each GPU: as alone. */
+static void test_contention(void **state)
+{
+    (void)state;
+    static const char own_nic[] =
+        "{\"topology\":\"cluster\",\"gpus_per_node\":2,\"nics_per_node\":2,\"node\":{\"topology\":"
+        "\"nvlink_switch\",\"bandwidth\":\"100 GB/s\"},\"nic_bandwidth\":\"100 GB/s\",\"network\":"
+        "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"10 GB/s\"}}";
+    static const struct {
+        const char *name, *platform;
+        uint32_t size, stride;
+        cs_time time; /* us */
+    } rows[] = {
+        {"one NIC", SHARED_NIC, 4, 2, 2400},
+        {"a NIC each", own_nic, 4, 2, 1200},
+        {"in nodes", SHARED_NIC, 2, 1, 80},
+    };
+    static const cs_sharing sharings[] = {CS_SHARING_MAX_MIN, CS_SHARING_COUNT, CS_SHARING_FIFO};
+    for (size_t i = 0; i < ROWS(rows); i++)
+        for (size_t s = 0; s < ROWS(sharings); s++) {
+            cs_time ends[FAMILY_DEVICES];
+            const family_row row = {rows[i].name, rows[i].platform, sharings[s],   8,
+                                    rows[i].size, rows[i].stride,   CS_ALL_REDUCE, 8000000,
+                                    "ring"};
+            const uint32_t n = run_family(&row, CS_FIDELITY_ANALYTIC, true, ends);
+            for (uint32_t g = 0; g < n; g++)
+                expect_int(row.name, rows[i].time * us, ends[g]);
+            run_family(&row, CS_FIDELITY_ALPHA_BETA, true, ends);
+            expect_int(row.name, rows[i].time * us, ends[0]);
+            run_family(&row, CS_FIDELITY_ANALYTIC, false, ends);
+            expect_int(row.name, rows[i].stride == 2 ? 1200 * us : 80 * us, ends[0]);
+        }
+}
+
+static void expect_flows(const family_row *row)
+{
+    cs_time flows[FAMILY_DEVICES], delays[FAMILY_DEVICES];
+    const uint32_t n = run_family(row, CS_FIDELITY_FLOW, true, flows);
+    run_family(row, CS_FIDELITY_ANALYTIC, true, delays);
+    for (uint32_t g = 0; g < n; g++)
+        if (flows[g] != delays[g])
+            fail_msg("%s by %s, groups of %" PRIu32 " with stride %" PRIu32 " on %s, sharing %d: "
+                     "%" PRId64 " ps of flows, %" PRId64 " ps of a delay",
+                     cs_kind_name(row->kind), row->algorithm, row->size, row->stride, row->platform,
+                     (int)row->sharing, flows[g], delays[g]);
+}
+
+/* The delays of all groups of a family are what their flows take when all are simulated at once: to the
+ * picosecond where the messages of a round are alike, or wait for the same slowest one. They are not
+ * where in one round some ranks talk to their node and others to other nodes (halving, direct and
+ * halos, in nodes of eight GPUs); there a delay is an estimate. */
+static void test_family_as_flows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *platform;
+        uint32_t n_devices;
+        bool alike;
+    } platforms[] = {
+        {SHARED_NIC, 32, true},
+        {"{\"topology\":\"abci\"}", 32, true},
+        {"{\"topology\":\"fat_tree\",\"down\":[4,4],\"up\":[2],\"bandwidth\":\"10 GB/s\"}", 16,
+         true},
+        {"{\"topology\":\"dgx1-v100\"}", 32, false},
+        {"{\"topology\":\"dgx-a100\"}", 32, false},
+        {"{\"topology\":\"dgx-h100\"}", 64, false},
+    };
+    static const struct {
+        cs_kind kind;
+        const char *algorithm;
+        bool alike; /* only where messages are */
+    } what[] = {
+        {CS_ALL_REDUCE, "ring", false},  {CS_ALL_REDUCE, "usual", false},
+        {CS_ALL_GATHER, "usual", false}, {CS_REDUCE_SCATTER, "ring", false},
+        {CS_SHIFT, "usual", false},      {CS_ALL_REDUCE, "halving", true},
+        {CS_ALL_TO_ALL, "usual", true},  {CS_HALO, "usual", true},
+    };
+    static const cs_sharing sharings[] = {CS_SHARING_MAX_MIN, CS_SHARING_COUNT};
+    for (size_t p = 0; p < ROWS(platforms); p++)
+        for (size_t w = 0; w < ROWS(what); w++)
+            for (uint32_t size = 2; size <= 8; size *= 2)
+                for (uint32_t stride = 1; size * stride <= platforms[p].n_devices; stride *= 2)
+                    for (size_t s = 0; s < ROWS(sharings); s++)
+                        if (platforms[p].alike || !what[w].alike)
+                            expect_flows(&(family_row){"family", platforms[p].platform, sharings[s],
+                                                       platforms[p].n_devices, size, stride,
+                                                       what[w].kind, 1 << 24, what[w].algorithm});
+}
+
+/* Unlike collectives side by side, round by round, on nodes of two GPUs that share a NIC. A: GPU 0 of
+ * four nodes; B: GPU 1 of the first two; all-reduces of 8 MB. B by a ring has 2 rounds of 4 MB, which
+ * share the NICs with A's first two: 2 * 800 us. A by a ring has 6 rounds of 2 MB, the first two at half of
+ * the bandwidth: 2 * 400 us + 4 * 200 us; by halving 4 MB and 2 MB with B, 2 MB and 4 MB alone: 800 us +
+ * 400 us + 200 us + 400 us. What is not wanted is there nevertheless. */
+static void test_unlike_sides(void **state)
+{
+    (void)state;
+    static const uint32_t a[] = {0, 2, 4, 6}, b[] = {1, 3};
+    static const struct {
+        const char *algorithm;
+        cs_time times[2]; /* us */
+    } rows[] = {{"ring", {1600, 1600}}, {"halving", {1800, 1600}}};
+    cs_platform platform = make_platform(SHARED_NIC, 8);
+    for (size_t i = 0; i < ROWS(rows); i++)
+        for (uint32_t which = 1; which < 4; which++) {
+            const bool wanted[] = {which & 1, which & 2};
+            const cs_side sides[] = {
+                {{.kind = CS_ALL_REDUCE, .n = 4, .bytes = 8000000, .chunks = 1},
+                 cs_algorithm_find(rows[i].algorithm),
+                 a},
+                {{.kind = CS_ALL_REDUCE, .n = 2, .bytes = 8000000, .chunks = 1},
+                 cs_algorithm_find("ring"),
+                 b}};
+            cs_time costs[2];
+            cs_error error;
+            cs_error_init(&error);
+            check("sides",
+                  cs_collective_costs(&(cs_sides){.n = 2, .of = sides, .wanted = wanted}, &platform,
+                                      NULL, costs, &error),
+                  &error);
+            for (uint32_t s = 0; s < 2; s++)
+                if (wanted[s])
+                    expect_int(rows[i].algorithm, rows[i].times[s] * us, costs[s]);
+        }
+    cs_platform_finish(&platform);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_effects),      cmocka_unit_test(test_purposes),
         cmocka_unit_test(test_many_effects), cmocka_unit_test(test_folded),
         cmocka_unit_test(test_not_foldable), cmocka_unit_test(test_fold_on_platform),
+        cmocka_unit_test(test_contention),   cmocka_unit_test(test_family_as_flows),
+        cmocka_unit_test(test_unlike_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

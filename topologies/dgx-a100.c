@@ -14,13 +14,10 @@ static const char text[] =
     " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 20,"
     "  \"spines\": 10, \"parallel\": 2, \"bandwidth\": \"25 GB/s\", \"latency\": \"0.1 us\"}}";
 
-static const cs_field fields[] = {{0}};
-
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
                        cs_error *error)
 {
-    (void)params;
-    return cs_topology_preset("dgx-a100", text, n_devices, platform, error);
+    return cs_topology_preset_routed("dgx-a100", text, params, n_devices, platform, error);
 }
 
 const cs_topology cs_topology_dgx_a100 = {
@@ -29,7 +26,7 @@ const cs_topology cs_topology_dgx_a100 = {
     .source =
         "NVIDIA, DGX A100 system architecture white paper, 2020; DGX SuperPOD (A100) reference "
         "architecture, 2021; NCCL, src/graph/topo.h",
-    .fields = fields,
-    .params_size = 0,
+    .fields = cs_routed_fields,
+    .params_size = sizeof(cs_routed_params),
     .build = build,
 };

@@ -10,13 +10,10 @@ static const char text[] =
     " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 32,"
     "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\"}}";
 
-static const cs_field fields[] = {{0}};
-
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
                        cs_error *error)
 {
-    (void)params;
-    return cs_topology_preset("dgx-b200", text, n_devices, platform, error);
+    return cs_topology_preset_routed("dgx-b200", text, params, n_devices, platform, error);
 }
 
 const cs_topology cs_topology_dgx_b200 = {
@@ -24,7 +21,7 @@ const cs_topology cs_topology_dgx_b200 = {
     .summary = "preset: DGX B200, 8 B200 on NVSwitch, eight NDR rails",
     .source = "NVIDIA, DGX B200 datasheet, 2024; DGX SuperPOD (B200) reference architecture, 2024; "
               "NCCL, src/graph/topo.h",
-    .fields = fields,
-    .params_size = 0,
+    .fields = cs_routed_fields,
+    .params_size = sizeof(cs_routed_params),
     .build = build,
 };

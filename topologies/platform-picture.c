@@ -344,11 +344,9 @@ static void put_box(const picture *p, uint32_t v, const char *indent, FILE *out)
             fprintf(out, " (%" PRIu32 ")", p->size[v]);
     }
     for (uint32_t i = p->first[v]; i < p->first[v + 1]; i++) {
-        char rate[CS_UNITS_TEXT_BYTES];
         if (p->ends[i].other == NONE && p->ends[i].out)
             fprintf(out, "\\npasses %s",
-                    cs_units_format(p->ends[i].bandwidth, CS_QUANTITY_BANDWIDTH, 4, rate,
-                                    sizeof(rate)));
+                    cs_units_text(p->ends[i].bandwidth, CS_QUANTITY_BANDWIDTH, 4).s);
     }
     fprintf(out, "\" %s];\n", looks[p->platform->vertices[v].kind]);
 }
@@ -492,14 +490,13 @@ static void put_legend(const picture *p, sorts *s, FILE *out)
     fprintf(out, "</b>, %" PRIu32 " devices<br align=\"left\"/>", p->platform->n_devices);
     for (uint32_t i = 0; i < s->n; i++) {
         const edge *e = &s->kinds[i];
-        char rate[CS_UNITS_TEXT_BYTES];
         fprintf(out, "<font color=\"#%06" PRIX32 "\">&#9473;&#9473;&#9473;</font>&#160;",
                 colour_of(s, e->bandwidth));
         if (e->n > 1)
             fprintf(out, "%" PRIu32 " links of ", e->n);
         fprintf(out, "%s%s%s<br align=\"left\"/>",
-                cs_units_format(e->bandwidth, CS_QUANTITY_BANDWIDTH, 4, rate, sizeof(rate)),
-                e->both ? " each way" : "", e->peer ? ", peer" : "");
+                cs_units_text(e->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s, e->both ? " each way" : "",
+                e->peer ? ", peer" : "");
     }
     put_left_out(p, out);
     fputs(">;\n", out);

@@ -92,10 +92,9 @@ static cs_status store_staleness(cs_h5_file *file, const cs_staleness *found, cs
         {"mini_batches", "mini_batch", batch_columns, found->n_batches, found->batches,
          .row_size = sizeof(*found->batches)},
     };
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == CS_OK; i++)
-        status = cs_h5_write_table(file, &tables[i], error);
-    return status;
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        CS_TRY(cs_h5_write_table(file, &tables[i], error));
+    return CS_OK;
 }
 
 cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_error *error)

@@ -17,6 +17,7 @@
 #include "sim/base/error.h"
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -64,6 +65,12 @@ cs_status cs_json_pass_on(const cs_json_place *place, const cs_error *from, cs_e
 
 /* The member of an object with exactly this key, or NULL. */
 const cJSON *cs_json_member(const cJSON *object, const char *key);
+
+/* For writing; false or NULL when memory runs out. A number that is not finite and a text that is NULL
+ * are null; an item is a new object at the end of the list. NULL as `object` or `list` is a failure before. */
+bool cs_json_add_number(cJSON *object, const char *key, double value);
+bool cs_json_add_text(cJSON *object, const char *key, const char *text);
+cJSON *cs_json_add_item(cJSON *list);
 
 /* Puts `text` (JSON, or else taken as a string) where the pointer says. Keys and objects
  * on the way that are missing are created, elements of an array are not. The root cannot be replaced, nor the document

@@ -200,3 +200,11 @@ char *cs_units_format(double value, cs_quantity quantity, int digits, char *text
     snprintf(text, size, "%s%s%s", number, *shown->name ? " " : "", shown->name);
     return text;
 }
+
+cs_units_value cs_units_text(double value, cs_quantity quantity, int digits)
+{
+    cs_units_value text = {"-"};
+    if (!isnan(value))
+        cs_units_format(value, quantity, digits, text.s, sizeof(text.s));
+    return text;
+}

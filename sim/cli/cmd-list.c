@@ -75,16 +75,14 @@ static bool model_at(size_t i, entry *out)
 
 static void describe_device(const cs_accelerator *device, entry *out)
 {
-    char memory[CS_UNITS_TEXT_BYTES], bandwidth[CS_UNITS_TEXT_BYTES], peak[CS_UNITS_TEXT_BYTES];
-    size_t used = (size_t)snprintf(
-        out->text, sizeof(out->text), "%s, %s, %s", device->title,
-        cs_units_format((double)device->memory, CS_QUANTITY_BYTES, 4, memory, sizeof(memory)),
-        cs_units_format(device->bandwidth, CS_QUANTITY_BANDWIDTH, 4, bandwidth, sizeof(bandwidth)));
+    size_t used = (size_t)snprintf(out->text, sizeof(out->text), "%s, %s, %s", device->title,
+                                   cs_units_text((double)device->memory, CS_QUANTITY_BYTES, 4).s,
+                                   cs_units_text(device->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s);
     for (int p = 0; p < CS_N_PRECISIONS && used < sizeof(out->text); p++) {
         if (device->peaks[p] > 0)
-            used += (size_t)snprintf(
-                out->text + used, sizeof(out->text) - used, ", %s %s", cs_precision_names[p],
-                cs_units_format(device->peaks[p], CS_QUANTITY_FLOP_RATE, 4, peak, sizeof(peak)));
+            used += (size_t)snprintf(out->text + used, sizeof(out->text) - used, ", %s %s",
+                                     cs_precision_names[p],
+                                     cs_units_text(device->peaks[p], CS_QUANTITY_FLOP_RATE, 4).s);
     }
     snprintf(out->more, sizeof(out->more), "%s; %s", device->peak_source, device->bandwidth_source);
 }
@@ -332,11 +330,7 @@ static void print_markdown(const cs_arguments *arguments, size_t section, FILE *
 static bool add_field(cJSON *list, const cs_field *field)
 {
     char expected[160];
-    cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(list, object)) {
-        cJSON_Delete(object);
-        return false;
-    }
+    cJSON *object = cs_json_add_item(list);
     return cJSON_AddStringToObject(object, "name", field->name) &&
            cJSON_AddStringToObject(object, "expected",
                                    cs_field_expected(field, expected, sizeof(expected))) &&
@@ -347,11 +341,7 @@ static bool add_field(cJSON *list, const cs_field *field)
 
 static bool add_formula(cJSON *list, const cs_formula *formula)
 {
-    cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(list, object)) {
-        cJSON_Delete(object);
-        return false;
-    }
+    cJSON *object = cs_json_add_item(list);
     return cJSON_AddStringToObject(object, "figure", cs_figure_key(formula->figure)) &&
            cJSON_AddStringToObject(object, "formula", formula->text) &&
            cJSON_AddBoolToObject(object, "comparison", formula->comparison);
@@ -359,11 +349,7 @@ static bool add_formula(cJSON *list, const cs_formula *formula)
 
 static bool add_entry(cJSON *list, const entry *one)
 {
-    cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(list, object)) {
-        cJSON_Delete(object);
-        return false;
-    }
+    cJSON *object = cs_json_add_item(list);
     bool complete = cJSON_AddStringToObject(object, "name", one->name) &&
                     cJSON_AddStringToObject(object, "summary", one->summary) &&
                     cJSON_AddStringToObject(object, "source", one->source ? one->source : "");

@@ -322,14 +322,11 @@ static cs_status show(const cs_context *context, const setup *s, const cs_journa
 static cs_status sweep(const cs_context *context, const setup *s, bool resume, cs_journal *journal,
                        cs_sweep_results *results, cs_error *error)
 {
-    cs_status status =
-        cs_sweep_open(&s->sweep, s->journal, s->identity, resume, journal, results, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_sweep_open(&s->sweep, s->journal, s->identity, resume, journal, results, error));
     if (resume)
         cs_log_write(&context->log, CS_LOG_INFO, "%u of %u points were done before",
                      results->n_done, results->n_points);
-    status = cs_sweep_run(&s->sweep, context->progress, journal, results, error);
+    cs_status status = cs_sweep_run(&s->sweep, context->progress, journal, results, error);
     if (status != CS_OK && s->journal)
         cs_log_write(&context->log, CS_LOG_INFO, "%u of %u points are done; --resume continues",
                      results->n_done, results->n_points);

@@ -11,29 +11,22 @@
 
 enum { DIGITS = 4, DEVICE_ROWS = 16 };
 
-typedef struct text {
-    char characters[CS_UNITS_TEXT_BYTES];
-} text;
+typedef cs_units_value text;
 
 static text time_text(double picoseconds)
 {
-    text out;
-    cs_units_format(picoseconds / (double)CS_PS_PER_SEC, CS_QUANTITY_TIME, DIGITS, out.characters,
-                    sizeof(out.characters));
-    return out;
+    return cs_units_text(picoseconds / (double)CS_PS_PER_SEC, CS_QUANTITY_TIME, DIGITS);
 }
 
 static text bytes_text(double bytes)
 {
-    text out;
-    cs_units_format(bytes, CS_QUANTITY_BYTES, DIGITS, out.characters, sizeof(out.characters));
-    return out;
+    return cs_units_text(bytes, CS_QUANTITY_BYTES, DIGITS);
 }
 
 static text number_text(double value, const char *format)
 {
     text out;
-    snprintf(out.characters, sizeof(out.characters), format, value);
+    snprintf(out.s, sizeof(out.s), format, value);
     return out;
 }
 
@@ -108,8 +101,8 @@ static void print_form(const cs_simulation *simulation, const cs_form *form, FIL
 {
     double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
     fprintf(out, "%-*s%-*s%-*s", VALUE_COLUMN, "  closed form", COMPARISON_COLUMN - VALUE_COLUMN,
-            figure_text(form->figure, closed).characters, FORMULA_COLUMN - COMPARISON_COLUMN,
-            comparison_text(form->figure, simulated, closed).characters);
+            figure_text(form->figure, closed).s, FORMULA_COLUMN - COMPARISON_COLUMN,
+            comparison_text(form->figure, simulated, closed).s);
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
     fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
             standing(form, equal(form->figure, simulated, closed)));
@@ -182,7 +175,7 @@ static void print_version_difference(const cs_simulation *simulation, FILE *out)
     if (f == simulation->forms.n)
         return;
     print_figure(cs_figure_label(figure),
-                 isnan(value) ? "not steady" : figure_text(figure, value).characters, out);
+                 isnan(value) ? "not steady" : figure_text(figure, value).s, out);
     print_forms(simulation, cs_figure_key(figure), out);
 }
 
@@ -216,8 +209,8 @@ static void compare_peaks(const cs_simulation *simulation, cs_figure figure, FIL
         n_equal += same;
         if (!same && n - n_equal <= DEVICE_ROWS)
             fprintf(out, "closed form of %s on device %u: %s, simulated is %s\n",
-                    cs_figure_label(figure), form->device, figure_text(figure, closed).characters,
-                    comparison_text(figure, simulated, closed).characters);
+                    cs_figure_label(figure), form->device, figure_text(figure, closed).s,
+                    comparison_text(figure, simulated, closed).s);
     }
     char line[512];
     if (!last)
@@ -335,14 +328,12 @@ static void write_use(const cs_simulation *simulation, uint32_t device, device_l
     const cs_device_record *record = &simulation->trace.devices[device];
     const cs_form *form = peak_form(simulation, device);
     snprintf(line->text, sizeof(line->text), "%9s %9s %10s %9s   %-10s %-10s %-11s %s%s",
-             percent_text(analysis, all_compute(use)).characters,
-             percent_text(analysis, use->communication).characters,
-             percent_text(analysis, use->dependency).characters,
-             percent_text(analysis, use->flush).characters,
-             bytes_text((double)record->peak).characters,
-             time_text((double)record->peak_time).characters,
-             bytes_text((double)record->category_peak[CS_MEMORY_ACTIVATIONS]).characters,
-             form ? bytes_text(cs_form_value(form)).characters : "-",
+             percent_text(analysis, all_compute(use)).s,
+             percent_text(analysis, use->communication).s,
+             percent_text(analysis, use->dependency).s, percent_text(analysis, use->flush).s,
+             bytes_text((double)record->peak).s, time_text((double)record->peak_time).s,
+             bytes_text((double)record->category_peak[CS_MEMORY_ACTIVATIONS]).s,
+             form ? bytes_text(cs_form_value(form)).s : "-",
              record->out_of_memory ? "  OUT OF MEMORY" : "");
 }
 
@@ -362,15 +353,15 @@ static void print_capacity(const cs_platform *platform, FILE *out)
         return;
     if (most > least)
         snprintf(to, sizeof(to), " to %s",
-                 most == INT64_MAX ? "unlimited" : bytes_text((double)most).characters);
+                 most == INT64_MAX ? "unlimited" : bytes_text((double)most).s);
     if (high > 0)
         snprintf(aside, sizeof(aside), "%s%s%s", low < high ? "up to " : "",
-                 bytes_text((double)high).characters, " a device");
+                 bytes_text((double)high).s, " a device");
     snprintf(
         line, sizeof(line),
         "capacity %s%s; not counted in a peak: the driver's context, what the allocator wastes, "
         "buffers of libraries (set aside for them: %s)",
-        bytes_text((double)least).characters, to, aside);
+        bytes_text((double)least).s, to, aside);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
@@ -445,7 +436,7 @@ static void print_recurrence(const cs_scenario *scenario, const cs_simulation *s
         snprintf(line, sizeof(line),
                  "periodic from mini-batch %u on: %u mini-batch%s every %s, %u in flight",
                  found->first, found->n, found->n == 1 ? "" : "es",
-                 time_text((double)found->period).characters, found->end);
+                 time_text((double)found->period).s, found->end);
     else
         snprintf(line, sizeof(line),
                  "not periodic within %u mini-batches: %u in flight when half of them have "
@@ -470,8 +461,8 @@ static void print_communication(const cs_analysis *analysis, FILE *out)
         return;
     snprintf(line, sizeof(line),
              "communication: %s a device, %.1f %% hidden; exposed: messages %s, collectives %s",
-             seconds_text(mean.active).characters, 100 * mean.hidden / mean.active,
-             seconds_text(mean.messages).characters, seconds_text(mean.collectives).characters);
+             seconds_text(mean.active).s, 100 * mean.hidden / mean.active,
+             seconds_text(mean.messages).s, seconds_text(mean.collectives).s);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
@@ -481,11 +472,11 @@ static void print_path(const cs_analysis *analysis, FILE *out)
     for (uint32_t kind = 0; kind < CS_N_KINDS; kind++) {
         if (analysis->path.compute[kind] > 0)
             fprintf(out, " %s %s,", cs_kind_name(kind),
-                    time_text((double)analysis->path.compute[kind]).characters);
+                    time_text((double)analysis->path.compute[kind]).s);
     }
-    fprintf(out, " messages %s", time_text((double)analysis->path.communication).characters);
+    fprintf(out, " messages %s", time_text((double)analysis->path.communication).s);
     if (analysis->path.dependency > 0)
-        fprintf(out, ", waiting %s", time_text((double)analysis->path.dependency).characters);
+        fprintf(out, ", waiting %s", time_text((double)analysis->path.dependency).s);
     fputc('\n', out);
 }
 
@@ -512,16 +503,15 @@ static void write_oom(const cs_simulation *simulation, uint32_t device, device_l
     describe_culprit(&simulation->graph, record->oom_task, culprit, sizeof(culprit));
     for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
         live += record->at_oom[c];
-    size_t end = (size_t)snprintf(out, size, "at %s, by %s: %s in use, capacity %s:",
-                                  time_text((double)record->oom_time).characters, culprit,
-                                  bytes_text((double)live).characters,
-                                  bytes_text((double)record->capacity).characters);
+    size_t end = (size_t)snprintf(
+        out, size, "at %s, by %s: %s in use, capacity %s:", time_text((double)record->oom_time).s,
+        culprit, bytes_text((double)live).s, bytes_text((double)record->capacity).s);
     const char *separator = " ";
     for (uint32_t c = 0; c < CS_N_CATEGORIES && end < size; c++) {
         if (record->at_oom[c] == 0)
             continue;
         end += (size_t)snprintf(out + end, size - end, "%s%s %s", separator, cs_category_name(c),
-                                bytes_text((double)record->at_oom[c]).characters);
+                                bytes_text((double)record->at_oom[c]).s);
         separator = ", ";
     }
 }

@@ -37,10 +37,9 @@ static cs_status vary_members(const sweep_section *section, const cs_json_place 
                                cs_json_kind(section->vary));
     snprintf(origin, sizeof(origin), "%.400s: %s", sweep->up->file,
              cs_json_pointer(&place, pointer, sizeof(pointer)));
-    cs_status status = CS_OK;
-    for (const cJSON *at = section->vary->child; at && status == CS_OK; at = at->next)
-        status = cs_space_vary_json(space, origin, at->string, at, error);
-    return status;
+    for (const cJSON *at = section->vary->child; at; at = at->next)
+        CS_TRY(cs_space_vary_json(space, origin, at->string, at, error));
+    return CS_OK;
 }
 
 static cs_status read_csv(const char *path, const char *name, cs_space *space, cs_error *error)
@@ -56,15 +55,12 @@ static cs_status read_section(const char *path, const cJSON *sweep, cs_space *sp
 {
     sweep_section section = {0};
     cs_json_place root = {.file = path}, place = {.up = &root, .key = "sweep"};
-    cs_status status =
-        cs_field_read(sweep, &place, (const cs_field *const[]){cs_sweep_fields, NULL},
-                      (void *const[]){&section}, &space->arena, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_field_read(sweep, &place, (const cs_field *const[]){cs_sweep_fields, NULL},
+                         (void *const[]){&section}, &space->arena, error));
     if ((section.vary != NULL) + (section.csv != NULL) != 1)
         return cs_json_invalid(&place, error, "must have one of \"vary\" and \"csv\"");
-    status = section.csv ? read_csv(path, section.csv, space, error)
-                         : vary_members(&section, &place, space, error);
+    cs_status status = section.csv ? read_csv(path, section.csv, space, error)
+                                   : vary_members(&section, &place, space, error);
     return status == CS_OK
                ? cs_space_close(space, section.csv || section.zip ? CS_SPACE_LIST : CS_SPACE_GRID,
                                 error)

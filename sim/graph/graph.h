@@ -82,7 +82,8 @@ typedef enum cs_kind_group {
     X(OPTIMIZER, "optimizer_states")                                                               \
     X(ACTIVATIONS, "activations")                                                                  \
     X(BUFFERS, "communication_buffers")                                                            \
-    X(WORKSPACE, "workspace")
+    X(WORKSPACE, "workspace")                                                                      \
+    X(GATHERED, "gathered_weights")
 
 typedef enum cs_category {
 #define CS_CATEGORY_ENUM(name, text) CS_MEMORY_##name,
@@ -179,8 +180,9 @@ typedef struct cs_policy {
     uint32_t first_held, n_held; /* slots that hold the version from its start on, until dropped */
 } cs_policy;
 
-/* Groups of the same family exist side by side: when one of them communicates, all do the same.
- * Collectives that are delays take that into account; messages need not. */
+/* Groups of the same family exist side by side, and no device is in two of them: when one of them
+ * communicates, all do the same. Collectives that are delays take that into account; messages need not.
+ * In a folded graph the groups that are stood for are there too: they have no members, but messages. */
 typedef struct cs_group {
     uint32_t first, n; /* its ranks' devices in group_devices */
     uint32_t family;   /* its groups have the same number; CS_NONE: it is alone */
@@ -273,8 +275,8 @@ void cs_graph_count_devices(const cs_graph *graph, uint32_t *times);
 uint32_t cs_graph_count_members(const cs_graph *graph, uint32_t group);
 
 /* Checks what the engine takes for granted: ids in range, effects that balance per device and
- * category, members of a collective that stand together, nothing on devices that others stand for, no
- * cycle through edges and program order.
+ * category, members of a collective that stand together, families without a device in common, nothing on
+ * devices that others stand for, no cycle through edges and program order.
  * A cycle is shown: "F0.1 on device 2 -> ...". CS_INVALID. */
 CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
 

@@ -619,5 +619,7 @@ const cs_algorithm *cs_algorithm_usual(const cs_collective *collective)
 {
     if (rings_fit(collective))
         return &ring_per_nic;
+    if (collective->kind == CS_ALL_TO_ALL)
+        return &direct;
     return ring_fits(collective) ? &ring : &direct;
 }

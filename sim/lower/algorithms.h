@@ -92,7 +92,7 @@ uint32_t cs_algorithm_alike(const cs_algorithm *algorithm, const cs_collective *
 bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *collective);
 
 /* What is taken when nothing else is asked for: the first of ring_per_nic, ring and direct that
- * fits. */
+ * fits; of an all_to_all direct, for NCCL's are grouped sends and receives, all posted at once. */
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective);
 
 #endif

@@ -39,8 +39,8 @@ static const cs_field levels_fields[] = {LEVEL("gpu_pair", CS_LEVEL_GPU_PAIR),
 const cs_field cs_lower_fields[] = {
     {"algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, algorithm), .fallback = "usual",
      .choices = algorithm_names,
-     .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring, else direct; "
-            "auto: the cheapest when nothing else runs"},
+     .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring, else direct "
+            "(all_to_all: direct); auto: the cheapest when nothing else runs"},
     {"chunks", CS_FIELD_COUNT, offsetof(cs_lower_options, chunks), .fallback = "0", .max = 4096,
      .doc = "into which chains and trees cut the vector; 0: the cheapest of 1, 4, 16 and 64"},
     {"fidelity", CS_FIELD_CHOICE, offsetof(cs_lower_options, fidelity), .fallback = "auto",
@@ -120,6 +120,7 @@ typedef struct lowering {
     const cs_graph *from;
     const cs_platform *platform;
     const cs_lower_options *options;
+    cs_prices prices;
     cs_builder *to;
     image *images; /* per old task */
     entry *entries;
@@ -553,6 +554,7 @@ static bool reserve(lowering *l)
 static void release(lowering *l)
 {
     cs_builder_destroy(l->to);
+    cs_prices_finish(&l->prices);
     for (uint32_t i = 0; l->ways && i < l->from->n_classes; i++)
         cs_way_finish(&l->ways[i]);
     for (uint32_t i = 0; l->ranks && i < l->n_ranks; i++) {
@@ -637,8 +639,7 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
             continue;
         }
         if (!way->algorithm) {
-            status =
-                cs_way_decide(l->from, &l->from->classes[cls], l->platform, l->options, way, error);
+            status = cs_way_decide(&l->prices, &l->from->classes[cls], way, error);
             if (status != CS_OK)
                 return status;
             report->one_nic |= way->one_nic;
@@ -662,7 +663,7 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
         count_measured(l, report);
     for (uint32_t i = 0; i < l->from->n_classes && l->delayed && status == CS_OK; i++)
         if (l->ways[i].algorithm)
-            status = cs_way_price(l->platform, l->options, &l->ways[i], error);
+            status = cs_way_price(&l->prices, &l->ways[i], error);
     return status;
 }
 
@@ -675,20 +676,23 @@ cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
     if (options->algorithm < CS_FIRST_ALGORITHM)
         return CS_OK;
     bool *seen = calloc((size_t)graph->n_classes + 1, sizeof(*seen));
+    cs_prices prices;
     if (!seen)
         return cs_error_no_memory(error);
+    status = cs_prices_init(&prices, graph, platform, &named, error);
     for (uint32_t task = 0; task < graph->n_tasks && status == CS_OK;) {
         const uint32_t id = graph->tasks[task].cls;
         const cs_class *cls = &graph->classes[id];
         const bool collective = cs_kind_group_of(cls->kind) == CS_GROUP_COLLECTIVE;
         cs_way way = {0};
         if (collective && !seen[id])
-            status = cs_way_decide(graph, cls, platform, &named, &way, error);
+            status = cs_way_decide(&prices, cls, &way, error);
         cs_way_finish(&way);
         seen[id] = true;
         task += collective ? cs_graph_count_members(graph, cls->peer) : 1;
     }
     free(seen);
+    cs_prices_finish(&prices);
     return status;
 }
 
@@ -719,6 +723,7 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *re
 {
     if (!reserve(l))
         return cs_error_no_memory(error);
+    CS_TRY(cs_prices_init(&l->prices, l->from, l->platform, l->options, error));
     CS_TRY(decide(l, report, error));
     copy_frame(l);
     lower_tasks(l);

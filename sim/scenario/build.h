@@ -138,12 +138,25 @@ CS_MUST_CHECK cs_status cs_scenario_stage_samples(const cs_sections *sections,
                                                   cs_arena *arena, cs_samples *samples,
                                                   cs_error *error);
 
+/* Which devices are simulated in place of which. */
+typedef struct cs_folded {
+    const uint32_t *stands_for; /* as in cs_job */
+    const char *reason;         /* why each is simulated by itself, where that was not asked for */
+} cs_folded;
+
+/* `parallel` may be NULL. CS_INVALID, naming what tells devices apart, where the scenario asks to fold
+ * devices that are not alike. */
+CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,
+                                         const cs_platform *platform, const cs_plan *plan,
+                                         cs_arena *arena, cs_folded *folded, cs_error *error);
+
 /* The job with its plan, which must live as long, as the pattern, which may be NULL; checked by the
  * schedule. */
 CS_MUST_CHECK cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platform,
                                         const cs_batch *batch, const cs_job *unplanned,
                                         const cs_plan *plan, const cs_pattern *pattern,
-                                        cs_arena *arena, cs_job *job, cs_error *error);
+                                        const uint32_t *stands_for, cs_arena *arena, cs_job *job,
+                                        cs_error *error);
 
 /* Adds the scenario's warnings. */
 void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings);

@@ -269,13 +269,15 @@ static cs_status sum_whole_stages(const cs_json_place *root, const cs_batch *bat
 
 cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platform,
                           const cs_batch *batch, const cs_job *unplanned, const cs_plan *plan,
-                          const cs_pattern *pattern, cs_arena *arena, cs_job *job, cs_error *error)
+                          const cs_pattern *pattern, const uint32_t *stands_for, cs_arena *arena,
+                          cs_job *job, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
     const cs_json_place place = {.up = &sections->root, .key = "schedule"};
     cs_job made = *unplanned;
     made.plan = plan;
     made.pattern = pattern;
+    made.stands_for = stands_for;
     CS_TRY(check_tasks(sections, &made, error));
     if (made.replicas != CS_REPLICAS_GRID)
         CS_TRY(look_at_links(platform, &made, error));

@@ -61,6 +61,9 @@ typedef struct cs_scenario {
     struct cs_net *net;          /* that a named model was built from; NULL of others */
     uint32_t granularity;        /* cs_granularity of its chain */
     const cs_parallel *parallel; /* NULL: the scenario has no such section */
+    const char
+        *unfolded; /* why each device of a large mesh is simulated by itself; NULL: it is not,
+                           * or that was asked for */
     cs_platform platform;
     cs_plan plan;
     cs_pattern pattern; /* that came with the plan; period 0: none did */

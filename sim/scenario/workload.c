@@ -101,6 +101,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .recompute = workload->recompute,
         .device = device,
         .measured = workload->costs,
+        .split = workload->split,
         .source = workload->name,
         .date = workload->date,
     };

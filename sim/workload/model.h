@@ -144,6 +144,9 @@ CS_MUST_CHECK cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *laye
 /* Whether times and activations for so many samples are there, and need not be scaled. */
 bool cs_model_knows(const cs_model *model, uint32_t samples);
 
+/* The layers with times and activations for so many samples, or for any; NULL where they are not there. */
+const cs_layer *cs_model_layers(const cs_model *model, uint32_t samples);
+
 /* Sums over [first, end) for micro-batches of `samples`: those of the model or of one of its batches
  * where they are for so many, as they are. Else times, activations and workspace are scaled linearly
  * from model->batch_size (times to the nearest picosecond, halves up; bytes up), each layer by

@@ -145,13 +145,10 @@ static cs_status learn(measurement *m, uint32_t op, cs_piece piece, cs_pass pass
     if (!shape_of(m, op, piece, &shape))
         return cs_error_add(error, CS_FAILED, "operator %s did a piece of work that has no key",
                             m->options->net->ops[op].name);
-    cs_status status = find_key(m, cs_op_shape_key(&shape, text, sizeof(text)), &key, error);
-    if (status == CS_OK && piece == CS_PIECE_OPERATOR)
-        status = ask_library(m, op, pass, &m->keys[key], &workspace, error);
-    if (status == CS_OK)
-        status = find_row(m, key, pass, &row, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find_key(m, cs_op_shape_key(&shape, text, sizeof(text)), &key, error));
+    if (piece == CS_PIECE_OPERATOR)
+        CS_TRY(ask_library(m, op, pass, &m->keys[key], &workspace, error));
+    CS_TRY(find_row(m, key, pass, &row, error));
     if (!cs_vector_reserve((void **)&m->labels, &m->cap_labels, m->n_labels + UINT64_C(1),
                            sizeof(*m->labels)))
         return cs_error_no_memory(error);

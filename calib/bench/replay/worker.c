@@ -88,13 +88,9 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
                                    .chain = &worker->chain,
                                    .batch = worker->replay->scenario->job.micro_samples,
                                    .n_states = worker->replay->n_states};
-    cs_status status = cs_trainer_init(&worker->trainer, error);
-    if (status == CS_OK)
-        status = open_stages(worker, error);
-    if (status == CS_OK)
-        status = open_groups(worker, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_trainer_init(&worker->trainer, error));
+    CS_TRY(open_stages(worker, error));
+    CS_TRY(open_groups(worker, error));
     find_last_readers(worker);
     count_resident(worker);
     return CS_OK;

@@ -1,4 +1,5 @@
-/* Mixtures of experts, latent attention, windows and sinks: shapes, costs and memory by hand. */
+/* Mixtures of experts, latent attention, windows, sinks and state spaces: shapes, costs and memory by
+ * hand. */
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/net-model.h"
 #include "sim/workload/zoo/families.h"
@@ -40,6 +41,21 @@ static void expect_pass(const char *row, double flop, double bytes, uint32_t lau
     expect_double(row, flop, got->flop);
     expect_double(row, bytes, got->bytes);
     expect_int(row, launches, got->launches);
+}
+
+static cs_net_chain must_chain(const cs_net *net, cs_granularity granularity)
+{
+    cs_accelerator none;
+    cs_net_chain chain;
+    cs_accelerator_none(&none);
+    const cs_net_options how = {.batch_size = 1,
+                                .granularity = granularity,
+                                .device = &none,
+                                .source = "test",
+                                .precision = CS_PRECISION_BF16};
+    if (cs_net_chain_find(net, &how, &chain, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    return chain;
 }
 
 /* ---- a mixture of experts ---- */
@@ -275,22 +291,111 @@ static void test_head_norm(void **state)
     cs_net_finish(&net);
 }
 
-/* ---- decoders ---- */
+/* ---- state spaces ---- */
 
-static cs_net_chain must_chain(const cs_net *net, cs_granularity granularity)
+/* 5 tokens of 6 features, 3 samples in bf16, a kernel of 4: 8 flop for the convolution and 5 for the
+ * SiLU; backward the convolution twice and 8. Tensors of 180 bytes, parameters of 24 + 6, 60. */
+static void test_causal_conv(void **state)
 {
-    cs_accelerator none;
-    cs_net_chain chain;
-    cs_accelerator_none(&none);
-    const cs_net_options how = {.batch_size = 1,
-                                .granularity = granularity,
-                                .device = &none,
-                                .source = "test",
-                                .precision = CS_PRECISION_BF16};
-    if (cs_net_chain_find(net, &how, &chain, &error) != CS_OK)
-        fail_msg("%s", error.text);
-    return chain;
+    (void)state;
+    cs_net net;
+    begin(&net);
+    cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 5), 10, 6);
+    cs_net_causal_conv(&net, "conv", x, 4, true);
+    must_end(&net);
+    const cs_op_cost c = cost_of(&net, "conv", 3);
+    expect_int("parameters", 30, c.weights + c.biases);
+    expect_pass("forward", 13 * 90, 2 * 180 + 60, 1, &c.forward);
+    expect_pass("input", 24 * 90, 3 * 180 + 60, 1, &c.backward_input);
+    expect_pass("weight", 8 * 90, 2 * 180 + 60, 1, &c.backward_weight);
+    assert_true(c.keeps_input && !c.keeps_output && c.extra_kept_bytes == 0);
+    cs_net_finish(&net);
 }
+
+/* Multiply-accumulates of a scan, product by product, each chunk by itself. */
+static double count_scan(uint32_t tokens, const cs_scan *scan, uint32_t head)
+{
+    double macs = 0;
+    for (uint32_t first = 0; first < tokens; first += scan->chunk) {
+        const uint32_t n = tokens - first < scan->chunk ? tokens - first : scan->chunk;
+        for (uint32_t g = 0; g < scan->groups; g++)
+            macs += n * n * scan->state; /* C B' */
+        for (uint32_t h = 0; h < scan->heads; h++)
+            macs += n * n * head + 2 * n * head * scan->state; /* within, to the state, from it */
+    }
+    return macs;
+}
+
+/* 4 heads of 3 features in 2 groups, a state of 5; 2 samples. With T tokens, bf16: inputs x 12 T, steps
+ * 4 T, B and C 10 T each, output 12 T; float32: the state behind each chunk, 60, four times, C B' of
+ * each group twice, sums of the steps 4 T thrice. */
+static void test_scan(void **state)
+{
+    (void)state;
+    static const uint32_t tokens[] = {1, 4, 8, 10, 11, 3};
+    const cs_scan scan = {.heads = 4, .groups = 2, .state = 5, .chunk = 4};
+    for (size_t i = 0; i < ROWS(tokens); i++) {
+        const uint32_t t = tokens[i];
+        cs_net net;
+        begin(&net);
+        cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, t), 10, 36);
+        const cs_tensor inputs[] = {
+            cs_net_features(&net, "x", x, 12), cs_net_features(&net, "dt", x, 4),
+            cs_net_features(&net, "B", x, 10), cs_net_features(&net, "C", x, 10)};
+        cs_net_scan(&net, "scan", inputs, &scan);
+        must_end(&net);
+        const cs_op_cost c = cost_of(&net, "scan", 2);
+        double pairs = 0, states = 0;
+        for (uint32_t first = 0; first < t; first += 4, states += 2 * 60)
+            pairs += 2.0 * (t - first < 4 ? t - first : 4) * (t - first < 4 ? t - first : 4);
+        const double bytes = 2 * 2.0 * 48 * t + 4 * (4 * states + 2 * 2 * pairs + 3 * 8.0 * t);
+        expect_double("macs", 2 * count_scan(t, &scan, 3), c.macs);
+        expect_pass("forward", 2 * c.macs + 2 * states, bytes, 5, &c.forward);
+        /* each product twice, C B' and the states once more; states passed on twice */
+        expect_double("backward", 4 * c.macs + 2 * (pairs * 2 * 5 + 2 * 12.0 * 5 * t) + 4 * states,
+                      c.backward_input.flop);
+        expect_int("parameters", 12, c.weights);
+        expect_int("kept", 4 * 2 * 4 * t, c.extra_kept_bytes);
+        assert_true(c.keeps_input && c.keeps_output);
+        cs_net_finish(&net);
+    }
+}
+
+/* T tokens of H features, h heads of P in G groups, a state of N; I = h P, B = I + 2 G N. Kept, in
+ * elements of 2 bytes and bytes: the first norm's input and what it is normalised to with a float32 a
+ * row; the input of in_proj; what in_proj made, whole, for the gate, the convolution and the steps are
+ * views of it; what the convolution made, whole; the scan's result, with a float32 per token and head;
+ * the gate behind its SiLU; the norm's input, normalised, float32; its result. */
+static void test_mixer_kept(void **state)
+{
+    (void)state;
+    enum { t = 20, hidden = 16, heads = 8, head = 4, groups = 2, n = 5, words = 30 };
+    enum { inner = heads * head, convolved = inner + 2 * groups * n };
+    const cs_decoder decoder = {.layers = 1,
+                                .hidden = hidden,
+                                .heads = 1,
+                                .kv_heads = 1,
+                                .sequence = t,
+                                .vocabulary = words,
+                                .mixer = {heads, head, groups, n, 8, 4, false}};
+    const int64_t mixer = 2 * t * (2 * hidden + hidden) + 4 * t +
+                          2 * t * (inner + convolved + heads) + 2 * t * convolved + 2 * t * inner +
+                          4 * t * heads + 2 * t * inner + 2 * t * 2 * inner + 4 * t + 2 * t * inner;
+    const int64_t around = 8 * t + 2 * t * 3 * hidden + 4 * t + 4 * t * words + 8 * t;
+    cs_net net;
+    begin(&net);
+    cs_decoder_build(&net, &decoder);
+    must_end(&net);
+    cs_net_chain chain = must_chain(&net, CS_GRANULARITY_LAYER);
+    int64_t kept = 0;
+    for (uint32_t i = 0; i < chain.n_layers; i++)
+        kept += chain.layers[i].kept_bytes;
+    expect_int("kept", mixer + around, kept);
+    cs_net_chain_finish(&chain);
+    cs_net_finish(&net);
+}
+
+/* ---- decoders ---- */
 
 /* DeepSeek-V3 made small: T tokens of H features, Q and C features of the latent vectors, A heads of N
  * features without positions, R with, V of values; F features of the dense MLP, in the first layer;
@@ -466,12 +571,14 @@ static void test_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_costs),      cmocka_unit_test(test_capacity),
-        cmocka_unit_test(test_one_expert), cmocka_unit_test(test_backward_memory),
-        cmocka_unit_test(test_attention),  cmocka_unit_test(test_head_concat),
-        cmocka_unit_test(test_head_norm),  cmocka_unit_test(test_decoder_kept),
-        cmocka_unit_test(test_active),     cmocka_unit_test(test_next_tokens),
-        cmocka_unit_test(test_work),       cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_costs),        cmocka_unit_test(test_capacity),
+        cmocka_unit_test(test_one_expert),   cmocka_unit_test(test_backward_memory),
+        cmocka_unit_test(test_attention),    cmocka_unit_test(test_head_concat),
+        cmocka_unit_test(test_head_norm),    cmocka_unit_test(test_causal_conv),
+        cmocka_unit_test(test_scan),         cmocka_unit_test(test_mixer_kept),
+        cmocka_unit_test(test_decoder_kept), cmocka_unit_test(test_active),
+        cmocka_unit_test(test_next_tokens),  cmocka_unit_test(test_work),
+        cmocka_unit_test(test_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
