@@ -599,15 +599,15 @@ static const struct {
     const char *until, *message;
 } wrong[] = {
     {"resnet50", CS_TENSOR_FILTER, 65, 1, 1, 1, NULL,
-     "resnet50: tensor must be at most the 64 filters of stem.conv1 (got 65)"},
+     "resnet50: filter must be at most the 64 filters of stem.conv1 (got 65)"},
     {"resnet50", CS_TENSOR_CHANNEL, 128, 1, 1, 1, NULL,
-     "resnet50: tensor must be at most the 64 channels of layer1.0.conv1 (got 128)"},
+     "resnet50: channel must be at most the 64 channels of layer1.0.conv1 (got 128)"},
     {"resnet50", CS_TENSOR_PAIRS, 1, 8, 1, 1, NULL,
-     "resnet50: spatial must be at most the 7 rows of layer4.0.conv2 (got 8)"},
+     "resnet50: space must be at most the 7 rows of layer4.0.conv2 (got 8)"},
     {"resnet50", CS_TENSOR_PAIRS, 1, 225, 1, 1, NULL,
-     "resnet50: spatial must be at most the 224 rows of the images (got 225)"},
+     "resnet50: space must be at most the 224 rows of the images (got 225)"},
     {"resnet50", CS_TENSOR_PAIRS, 1, 2, 2, 2, NULL,
-     "resnet50: spatial must have 2 numbers at most, as its images have dimensions (got 3)"},
+     "resnet50: space must have 2 numbers at most, as its images have dimensions (got 3)"},
     {"resnet50", CS_TENSOR_PAIRS, 1, 2, 1, 1, "layer9",
      "resnet50: space_until must name an operator or a block of the network (got \"layer9\"); `sim "
      "model resnet50 --json` lists them"},

@@ -522,11 +522,11 @@ static void divide_image(maker *m, const cs_shape *shape, cs_tensor_layout *layo
         if (parts == 1)
             continue;
         if (dim >= shape->rank)
-            cs_split_refuse(&m->report, "spatial",
+            cs_split_refuse(&m->report, "space",
                             "must have %u numbers at most, as its images have dimensions (got %u)",
                             shape->rank - 1, dim);
         else if (shape->dims[dim] < parts)
-            cs_split_refuse(&m->report, "spatial",
+            cs_split_refuse(&m->report, "space",
                             "must be at most the %u rows of the images (got %u)", shape->dims[dim],
                             parts);
         else

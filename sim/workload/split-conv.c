@@ -35,8 +35,9 @@ static uint32_t channels_dim(const cs_rule_query *q, cs_tensor tensor)
 
 static void at_most(const cs_rule_query *q, uint32_t count, const char *of_what)
 {
+    const bool filter = q->split->tensor_method == CS_TENSOR_FILTER;
     if (count < q->size)
-        cs_split_refuse(q->report, "tensor", "must be at most the %u %s of %s (got %u)", count,
+        cs_split_refuse(q->report, filter ? "filter" : "channel", "must be at most the %u %s of %s (got %u)", count,
                         of_what, q->op->name, q->size);
 }
 
@@ -111,7 +112,7 @@ static bool is_space(const cs_rule_query *q)
 static void enough_rows(const cs_rule_query *q, uint32_t rows)
 {
     if (rows < q->size)
-        cs_split_refuse(q->report, "spatial", "must be at most the %u rows of %s (got %u)", rows,
+        cs_split_refuse(q->report, "space", "must be at most the %u rows of %s (got %u)", rows,
                         q->op->name, q->size);
 }
 
@@ -121,7 +122,7 @@ static void near_enough(const cs_rule_query *q, const cs_sliding *sliding)
     while (parts > 1 && !cs_halo_is_near(sliding, parts))
         parts--;
     if (parts < q->size)
-        cs_split_refuse(q->report, "spatial",
+        cs_split_refuse(q->report, "space",
                         "must be at most %u: %s reads rows of more than one neighbour each way "
                         "(got %u)",
                         parts, q->op->name, q->size);

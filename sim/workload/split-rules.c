@@ -84,8 +84,8 @@ void cs_split_refuse(cs_split_report *report, const char *key, const char *forma
 void cs_rule_divides(const cs_rule_query *query, uint32_t count, const char *of_what)
 {
     static const char *const keys[CS_N_LAYOUT_AXES] = {
-        [CS_LAYOUT_CONTEXT] = "context", [CS_LAYOUT_SPACE_X] = "spatial",
-        [CS_LAYOUT_SPACE_Y] = "spatial", [CS_LAYOUT_SPACE_Z] = "spatial",
+        [CS_LAYOUT_CONTEXT] = "context", [CS_LAYOUT_SPACE_X] = "space",
+        [CS_LAYOUT_SPACE_Y] = "space", [CS_LAYOUT_SPACE_Z] = "space",
         [CS_LAYOUT_TENSOR] = "tensor",
     };
     char would[CS_DIVISORS_TEXT_BYTES];
