@@ -216,15 +216,16 @@ static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
 {
     const cs_axes_name axes = what->axes;
     const bool beside = what->beside && w->computed != CS_NONE;
-    if (what->bytes == 0 || cs_grid_axes(w->job->grid, axes).size == 1)
+    if (what->bytes + what->bytes_back == 0 || cs_grid_axes(w->job->grid, axes).size == 1)
         return;
     const uint32_t id = add_step(w, kind_of(what->kind));
     cs_program_step *step = step_at(w, id);
     step->axes = axes;
     step->purpose = purpose_of(axes);
     step->bytes = what->bytes;
+    step->bytes_back = what->bytes_back;
     if (beside) {
-        begin_beside(w, step, what->bytes);
+        begin_beside(w, step, what->bytes + what->bytes_back);
     } else {
         if (w->computed == CS_NONE && w->exchanged == CS_NONE)
             step->flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_READS;

@@ -130,13 +130,14 @@ static cs_builder *effect_graph(const effect_row *row, bool starts, bool ends)
         after[d] = cs_builder_compute(builder, CS_BACKWARD, 0, d, CS_NONE, 5 * us);
         cs_builder_effect(builder, CS_MEMORY_GRADIENTS, d, -5, true);
     }
-    const uint32_t exchange =
-        cs_builder_exchange(builder, &(cs_exchange_class){.kind = row->kind,
-                                                          .purpose = CS_PURPOSE_TENSOR,
-                                                          .group = group,
-                                                          .bytes = row->bytes,
-                                                          .effects = effects,
-                                                          .n_effects = ROWS(effects)});
+    const uint32_t exchange = cs_builder_exchange(
+        builder, &(cs_exchange_class){.kind = row->kind,
+                                      .purpose = CS_PURPOSE_TENSOR,
+                                      .group = group,
+                                      .bytes = row->bytes,
+                                      .bytes_back = row->kind == CS_HALO ? row->bytes : 0,
+                                      .effects = effects,
+                                      .n_effects = ROWS(effects)});
     for (uint32_t d = 0; d < 3; d++)
         cs_builder_task(builder, before[d], 0);
     const uint32_t first = cs_builder_members(builder, exchange, 0);

@@ -120,7 +120,10 @@ cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
     const cs_platform *platform = prices->platform;
     const cs_lower_options *options = prices->options;
     const cs_group group = graph->groups[cls->peer];
-    cs_way made = {.collective = {.kind = cls->kind, .n = group.n, .bytes = cls->bytes},
+    cs_way made = {.collective = {.kind = cls->kind,
+                                  .n = group.n,
+                                  .bytes = cls->bytes,
+                                  .bytes_back = cls->bytes_back},
                    .group = cls->peer,
                    .order = malloc(group.n * sizeof(*made.order)),
                    .devices = malloc(group.n * sizeof(*made.devices)),
