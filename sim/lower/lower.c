@@ -110,9 +110,15 @@ typedef struct rank_state {
     bool entered;           /* by a meeting, which its first message waits for */
 } rank_state;
 
+/* A class of messages, and its id in the new graph, where other classes are between them. */
+typedef struct message_made {
+    cs_class cls;
+    uint32_t id;
+} message_made;
+
 /* Classes of messages, by what they are: a table with open addressing. */
 typedef struct class_table {
-    uint32_t *slots; /* class, or CS_NONE */
+    uint32_t *slots; /* position in `made`, or CS_NONE */
     uint32_t n, capacity;
 } class_table;
 
@@ -133,7 +139,7 @@ typedef struct lowering {
     rank_state *ranks; /* scratch, per rank */
     uint32_t n_ranks;
     class_table classes;
-    cs_class *made; /* copies of the classes of messages, by new id - n_old_classes */
+    message_made *made; /* classes of messages, in the order in which they were made */
     uint32_t n_made, cap_made;
     bool delayed; /* a collective becomes one delay */
     bool no_memory;
@@ -192,11 +198,6 @@ static uint32_t slot_of(const class_table *table, const cs_class *cls)
     return (uint32_t)cs_hash_bytes(key, sizeof(key), 0) & (table->capacity - 1);
 }
 
-static const cs_class *made_class(const lowering *l, uint32_t id)
-{
-    return &l->made[id - l->from->n_classes];
-}
-
 static bool grow_table(lowering *l)
 {
     class_table grown = {.capacity = l->classes.capacity ? 2 * l->classes.capacity : 1024};
@@ -205,13 +206,13 @@ static bool grow_table(lowering *l)
         return false;
     memset(grown.slots, 0xff, grown.capacity * sizeof(*grown.slots));
     for (uint32_t i = 0; i < l->classes.capacity; i++) {
-        const uint32_t id = l->classes.slots[i];
-        if (id == CS_NONE)
+        const uint32_t made = l->classes.slots[i];
+        if (made == CS_NONE)
             continue;
-        uint32_t at = slot_of(&grown, made_class(l, id));
+        uint32_t at = slot_of(&grown, &l->made[made].cls);
         while (grown.slots[at] != CS_NONE)
             at = (at + 1) & (grown.capacity - 1);
-        grown.slots[at] = id;
+        grown.slots[at] = made;
     }
     grown.n = l->classes.n;
     free(l->classes.slots);
@@ -239,16 +240,16 @@ static uint32_t message_class(lowering *l, const cs_class *of, uint32_t from, ui
     }
     uint32_t at = slot_of(&l->classes, &made);
     for (; l->classes.slots[at] != CS_NONE; at = (at + 1) & (l->classes.capacity - 1)) {
-        const cs_class *have = made_class(l, l->classes.slots[at]);
+        const cs_class *have = &l->made[l->classes.slots[at]].cls;
         if (have->device == from && have->peer == to && have->bytes == bytes &&
             have->stage == of->stage && have->origin == of->kind && have->purpose == of->purpose)
-            return l->classes.slots[at];
+            return l->made[l->classes.slots[at]].id;
     }
     const uint32_t id = cs_builder_class(l->to, &made);
     if (id == CS_NONE)
         return CS_NONE;
-    l->made[l->n_made++] = made;
-    l->classes.slots[at] = id;
+    l->made[l->n_made] = (message_made){made, id};
+    l->classes.slots[at] = l->n_made++;
     l->classes.n++;
     return id;
 }
