@@ -3,8 +3,7 @@
 #include "sim/base/hash.h"
 #include "sim/base/vector.h"
 #include "sim/graph/builder.h"
-#include "sim/lower/cost.h"
-#include "sim/lower/plan-collective.h"
+#include "sim/lower/alike.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,17 +116,17 @@ typedef struct rank_state {
     bool entered;           /* by a meeting, which its first message waits for */
 } rank_state;
 
-/* A class of messages, and its id in the new graph, where other classes are between them. */
-typedef struct message_made {
-    cs_class cls;
-    uint32_t id;
-} message_made;
-
 /* Classes of messages, by what they are: a table with open addressing. */
 typedef struct class_table {
     uint32_t *slots; /* position in `made`, or CS_NONE */
     uint32_t n, capacity;
 } class_table;
+
+/* A class of messages: a copy, and its id in the new graph. */
+typedef struct made_message {
+    cs_class cls;
+    uint32_t id;
+} made_message;
 
 typedef struct lowering {
     const cs_graph *from;
@@ -146,7 +145,7 @@ typedef struct lowering {
     rank_state *ranks; /* scratch, per rank */
     uint32_t n_ranks;
     class_table classes;
-    message_made *made; /* classes of messages, in the order in which they were made */
+    made_message *made; /* in the order in which they were made */
     uint32_t n_made, cap_made;
     bool delayed; /* a collective becomes one delay */
     bool no_memory;
@@ -213,13 +212,13 @@ static bool grow_table(lowering *l)
         return false;
     memset(grown.slots, 0xff, grown.capacity * sizeof(*grown.slots));
     for (uint32_t i = 0; i < l->classes.capacity; i++) {
-        const uint32_t made = l->classes.slots[i];
-        if (made == CS_NONE)
+        const uint32_t number = l->classes.slots[i];
+        if (number == CS_NONE)
             continue;
-        uint32_t at = slot_of(&grown, &l->made[made].cls);
+        uint32_t at = slot_of(&grown, &l->made[number].cls);
         while (grown.slots[at] != CS_NONE)
             at = (at + 1) & (grown.capacity - 1);
-        grown.slots[at] = made;
+        grown.slots[at] = number;
     }
     grown.n = l->classes.n;
     free(l->classes.slots);
@@ -255,8 +254,8 @@ static uint32_t message_class(lowering *l, const cs_class *of, uint32_t from, ui
     const uint32_t id = cs_builder_class(l->to, &made);
     if (id == CS_NONE)
         return CS_NONE;
-    l->made[l->n_made] = (message_made){made, id};
-    l->classes.slots[at] = l->n_made++;
+    l->classes.slots[at] = l->n_made;
+    l->made[l->n_made++] = (made_message){made, id};
     l->classes.n++;
     return id;
 }
@@ -733,6 +732,8 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *re
         return cs_error_no_memory(error);
     CS_TRY(cs_prices_init(&l->prices, l->from, l->platform, l->options, error));
     CS_TRY(decide(l, report, error));
+    if (l->from->stands_for)
+        CS_TRY(cs_alike_find(&l->prices, l->ways, report->unlike, error));
     copy_frame(l);
     lower_tasks(l);
     lower_edges(l);

@@ -35,10 +35,10 @@ static uint32_t channels_dim(const cs_rule_query *q, cs_tensor tensor)
 
 static void at_most(const cs_rule_query *q, uint32_t count, const char *of_what)
 {
-    const bool filter = q->split->tensor_method == CS_TENSOR_FILTER;
     if (count < q->size)
-        cs_split_refuse(q->report, filter ? "filter" : "channel", "must be at most the %u %s of %s (got %u)", count,
-                        of_what, q->op->name, q->size);
+        cs_split_refuse(q->report, cs_split_key(q->split, q->axis),
+                        "must be at most the %u %s of %s (got %u)", count, of_what, q->op->name,
+                        q->size);
 }
 
 static void rule_filter(const cs_rule_query *q, cs_rule_answer *answer)

@@ -69,6 +69,8 @@ typedef struct cs_rule_answer {
     cs_division made;               /* its result as it comes */
     cs_division output; /* and as it is handed on, behind an exchange where they differ */
     bool shared; /* all places hold the same parameters, and compute a part of their gradients */
+    uint32_t shares; /* of attention: cs_attention.shares, 0: as they are */
+    bool ring;       /* and whether keys and values go around among as many places */
     uint32_t n_inner;
     cs_inner_exchange inner[CS_RULE_INNER_MAX];
 } cs_rule_answer;
@@ -80,14 +82,19 @@ typedef struct cs_rules {
     cs_layout_rule *of[CS_N_OP_KINDS];
 } cs_rules;
 
-extern const cs_rules cs_rules_tensor_pairs;                             /* split-tensor.c */
-extern const cs_rules cs_rules_context;                                  /* split-context.c */
+extern const cs_rules cs_rules_tensor_pairs; /* split-tensor.c */
+extern const cs_rules cs_rules_context;      /* split-context.c */
+extern const cs_rules cs_rules_expert;       /* split-expert.c */
+extern const cs_rules cs_rules_expert_tensor;
 extern const cs_rules cs_rules_filter, cs_rules_channel, cs_rules_space; /* split-conv.c */
 
 /* The dimension of an image that an axis of space divides; and the operator in front of which space_until
  * has it gathered, n_ops where it does not say. */
 uint32_t cs_space_dim(cs_layout_axis axis);
 uint32_t cs_space_end(const cs_net *net, const char *until);
+
+/* The key of "parallel" that gives an axis its size. */
+const char *cs_split_key(const cs_split *split, cs_layout_axis axis);
 
 /* ---- what rules have in common ---- */
 
@@ -109,6 +116,10 @@ void cs_rule_follow(const cs_rule_query *query, cs_rule_answer *answer);
 
 /* A view: its dimensions are those of what it is of. A token alone is one of all tokens. */
 void cs_rule_view(const cs_rule_query *query, cs_rule_answer *answer);
+
+/* Whether the result of the operator leads, through what passes features on, to operators that can read
+ * it divided by features: linear layers, and a loss. */
+bool cs_feeds_pairs(const cs_rule_query *query, cs_tensor tensor);
 
 /* Reports unless the size of the axis divides `count`: "must divide the 32 heads of NAME (got 6): 4 or 8
  * would". */
