@@ -79,15 +79,17 @@ static void write_pcie(FILE *out)
 static void write_node(const machine *found, uint32_t nics, FILE *out)
 {
     if (strcmp(found->topology, "dgx1-v100") == 0)
-        fputs("\"node\": {\"topology\": \"dgx1\", \"generation\": \"v100\", \"latency\": \"0.6 us\", "
-              "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, ",
-              out);
+        fputs(
+            "\"node\": {\"topology\": \"dgx1\", \"generation\": \"v100\", \"latency\": \"0.6 us\", "
+            "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, ",
+            out);
     else
-        fprintf(out,
-                "\"node\": {\"topology\": \"nvswitch\", \"model\": \"%s\", \"latency\": \"0.6 us\", "
-                "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, "
-                "\"bandwidth\": \"24 GB/s\", ",
-                found->topology);
+        fprintf(
+            out,
+            "\"node\": {\"topology\": \"nvswitch\", \"model\": \"%s\", \"latency\": \"0.6 us\", "
+            "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, "
+            "\"bandwidth\": \"24 GB/s\", ",
+            found->topology);
     fprintf(out, "\"nics\": %u, \"latency\": \"0.5 us\"}}", nics);
 }
 

@@ -87,11 +87,16 @@ static void check_source(cs_rules *rules)
 
 /* ---- what the simulator does not have ---- */
 
-/* The section "parallel" takes a number of ranks for experts; the model does not divide them. */
-static void check_experts(cs_rules *rules)
+/* What the section "parallel" takes and the model, or the schedule, does not divide. */
+static void check_mesh(cs_rules *rules)
 {
-    if (rules->point->parallel->ep > 1)
+    const cs_point_parallel *mesh = rules->point->parallel;
+    if (mesh->ep > 1)
         cs_rules_miss(rules, "expert parallelism");
+    if (mesh->cp > 1)
+        cs_rules_miss(rules, "context parallelism");
+    if (mesh->vpp > 1 && cs_rules_divides(rules->point))
+        cs_rules_miss(rules, "interleaved pipelines of divided stages");
 }
 
 static void check_options(cs_rules *rules)
@@ -124,10 +129,11 @@ static void write_scenario(cs_rules *rules, FILE *out)
     cs_rules_platform(rules, out);
     fputs(", ", out);
     check_options(rules);
-    check_experts(rules);
+    check_mesh(rules);
     if (cs_rules_divides(rules->point)) {
         cs_rules_mesh(rules, out);
-        fputs(", ", out);
+        fputs(", \"collectives\": {\"fidelity\": \"analytic\"}, ", out);
+        cs_rules_assume(rules, "collectives are delays, as when nothing else runs");
     }
     cs_rules_schedule(rules, out);
     fputs("}", out);
@@ -156,8 +162,7 @@ cs_status cs_point_scenario_make(const cs_point *point, cs_point_scenario *made,
     if (!out)
         return cs_error_no_memory(error);
     write_scenario(&rules, out);
-    cs_status status =
-        fclose(out) == 0 && !rules.full ? CS_OK : cs_error_no_memory(error);
+    cs_status status = fclose(out) == 0 && !rules.full ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK && made->n_missing == 0)
         status = parse(point, text, length, made, error);
     free(text);
