@@ -171,7 +171,8 @@ cs_status cs_costs_add_source(cs_costs *costs, const cs_cost_source *source, uin
     return CS_OK;
 }
 
-/* A table of entries, and what is put into it: in the place of the one that it replaces, or at the end. */
+/* A table of entries, and what is put into it: in the place of the one that it replaces, or at the
+ * end. */
 typedef struct table {
     void **entries;
     uint32_t *n, *capacity;

@@ -159,7 +159,7 @@ static cs_status settle_ranks(reader *r)
         &r->import.log, r->import.error,
         r->several_groups   ? "several groups ran at once: give --ranks, of one of them"
         : r->last_rank == 0 ? "one rank alone sends no messages: nothing to learn from"
-                            : "how many ranks took part the log does not say: give --ranks");
+                            : "the log does not say how many ranks took part: give --ranks");
 }
 
 static cs_status settle_level(reader *r)

@@ -141,7 +141,8 @@ static void name_axes(const char **names, const char *const *axes, uint32_t n)
         names[a] = axes[a];
 }
 
-/* The part of out_of_memory that belongs to the figure's; without values where the file has none. */
+/* The part of out_of_memory that belongs to the figure's; without values where the file has none.
+ * */
 static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                                     const cs_reader_array *figure, cs_reader_array *array,
                                     cs_error *error)
@@ -167,8 +168,8 @@ static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *ax
     return CS_OK;
 }
 
-/* Of every run that was done, the sweep says whether it was out of memory; so it is missing of those that
- * failed. */
+/* Of every run that was done, the sweep says whether it was out of memory; so it is missing of
+ * those that failed. */
 static cs_status read_states(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                              const cs_reader_array *figure, cs_grid *grid, cs_error *error)
 {

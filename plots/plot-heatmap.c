@@ -138,7 +138,8 @@ static double bar_labels_width(const heatmap *h)
            2 * CS_SHEET_FONT;
 }
 
-/* Every text has a label, of numbers those that have room: so many cells are as wide or high as one. */
+/* Every text has a label, of numbers those that have room: so many cells are as wide or high as
+ * one. */
 static double least_cells(const cs_grid_axis *axis, double least)
 {
     return axis->numbers ? least : fmax(least, axis->n * (CS_SHEET_FONT + 3.));
@@ -182,7 +183,8 @@ static void write_text(FILE *out, double x, double y, const char *text, uint32_t
     fprintf(out, " %u\n", colour);
 }
 
-/* In a hatched cell the lines end around the number; false where too little of them would be seen. */
+/* In a hatched cell the lines end around the number; false where too little of them would be seen.
+ * */
 static bool clear_for(const heatmap *h, double x, double y, const char *text, uint32_t colour)
 {
     enum { HEIGHT = NUMBER_FONT + 3, SEEN = 8 };

@@ -212,11 +212,17 @@ static void begin_beside(walk *w, cs_program_step *step, int64_t bytes)
     w->arrived += bytes;
 }
 
+/* There is something to exchange. */
+static bool is_needed(const walk *w, const cs_exchange *what)
+{
+    return what->bytes > 0 && cs_grid_axes(w->job->grid, what->axes).size > 1;
+}
+
 static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
 {
     const cs_axes_name axes = what->axes;
     const bool beside = what->beside && w->computed != CS_NONE;
-    if (what->bytes == 0 || cs_grid_axes(w->job->grid, axes).size == 1)
+    if (!is_needed(w, what))
         return;
     const uint32_t id = add_step(w, kind_of(what->kind));
     cs_program_step *step = step_at(w, id);
@@ -350,24 +356,51 @@ static void exchange_all(walk *w, uint32_t l, const cs_layer *layer, uint32_t ga
     }
 }
 
+static bool has_beside(const walk *w, const cs_layer *layer, uint32_t gap, bool backward)
+{
+    for (uint32_t i = 0; i < layer->n_exchanges; i++) {
+        const cs_exchange *one = &layer->exchanges[i];
+        if (one->gap == gap && one->backward == backward && one->beside && is_needed(w, one))
+            return true;
+    }
+    return false;
+}
+
+/* What runs beside a piece begins with it: the piece then begins a step. It stands behind the piece in its
+ * layer, or in front of the next layer. */
+static void part_before(walk *w, uint32_t l, uint32_t piece, bool backward)
+{
+    const cs_layer *layer = &w->layers[l];
+    const bool last = backward ? piece == 0 : piece + 1 == layer->n_pieces;
+    bool beside = has_beside(w, layer, backward ? piece : piece + 1, backward);
+    if (last && backward && l > w->of->first_layer)
+        beside |= has_beside(w, layer - 1, layer[-1].n_pieces, true);
+    if (last && !backward && l + 1 < w->of->end_layer)
+        beside |= has_beside(w, layer + 1, 0, false);
+    w->open &= !beside;
+}
+
 static void go_forward(walk *w, uint32_t l, const cs_layer *layer)
 {
     for (uint32_t gap = 0; gap <= layer->n_pieces; gap++) {
         exchange_all(w, l, layer, gap, false);
-        if (gap < layer->n_pieces)
-            compute(w, l, layer->pieces[gap].forward);
+        if (gap == layer->n_pieces)
+            return;
+        part_before(w, l, gap, false);
+        compute(w, l, layer->pieces[gap].forward);
     }
 }
 
 static void go_back(walk *w, uint32_t l, const cs_layer *layer)
 {
     const bool whole = w->pass->kind == CS_BACKWARD;
-    for (uint32_t gap = layer->n_pieces + 1; gap-- > 0;) {
+    for (uint32_t gap = layer->n_pieces;; gap--) {
         exchange_all(w, l, layer, gap, true);
-        if (gap > 0) {
-            const cs_layer_piece *piece = &layer->pieces[gap - 1];
-            compute(w, l, piece->backward_input + (whole ? piece->backward_weight : 0));
-        }
+        if (gap == 0)
+            return;
+        const cs_layer_piece *piece = &layer->pieces[gap - 1];
+        part_before(w, l, gap - 1, true);
+        compute(w, l, piece->backward_input + (whole ? piece->backward_weight : 0));
     }
 }
 

@@ -12,6 +12,12 @@ enum { MOST_RANKS = 4 };
 /* 10 GB/s, so 100 ps per byte, and 1 us from device to device. */
 #define SWITCH "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"10 GB/s\",\"latency\":\"1 us\"}"
 
+/* Nodes of two GPUs that share a NIC of 10 GB/s, and no latency: 100 GB/s in a node. */
+#define SHARED_NIC                                                                                 \
+    "{\"topology\":\"cluster\",\"gpus_per_node\":2,\"node\":{\"topology\":\"nvlink_switch\","      \
+    "\"bandwidth\":\"100 GB/s\"},\"nic_bandwidth\":\"100 GB/s\",\"network\":"                      \
+    "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"10 GB/s\"}}"
+
 static const cs_time us = 1000000; /* ps */
 
 static void check(const char *name, cs_status status, const cs_error *error)
@@ -480,29 +486,121 @@ static void expect_equal(const char *name, const outcome *all, const outcome *fo
 }
 
 /* All that is said of any device of a mesh is the same whether all are simulated or one place of each
- * stage: bit by bit, where messages take their time alone. */
+ * stage: bit by bit, where messages between stages take their time alone, or share links with those of
+ * other places. */
 static void test_folded(void **state)
 {
     (void)state;
     static const cs_lower_options options = {
         .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
-    for (uint32_t i = 0; i < 3 * 3 * 3 * 2; i++) {
+    static const struct {
+        const char *platform;
+        cs_sharing sharing;
+    } platforms[] = {
+        {SWITCH, CS_SHARING_NONE},
+        {SWITCH, CS_SHARING_MAX_MIN},
+        {"{\"topology\":\"dgx-h100\"}", CS_SHARING_MAX_MIN},
+        {SHARED_NIC, CS_SHARING_MAX_MIN},
+    };
+    uint32_t n_unlike[ROWS(platforms)] = {0};
+    for (uint32_t i = 0; i < 54 * ROWS(platforms); i++) {
         const mesh m = {.tensor = 1 + i % 3,
                         .data = 1 + i / 3 % 3,
                         .stages = 1 + i / 9 % 3,
                         .micro_batches = 3,
-                        .inner_pipeline = i / 27};
+                        .inner_pipeline = i / 27 % 2};
         char name[64];
         snprintf(name, sizeof(name), "mesh %" PRIu32, i);
-        cs_platform platform = make_platform(SWITCH, m.stages * places_of(&m));
-        platform.sharing = CS_SHARING_NONE;
+        cs_platform platform = make_platform(platforms[i / 54].platform, m.stages * places_of(&m));
+        platform.sharing = platforms[i / 54].sharing;
         outcome all = run(name, mesh_builder(&m, false), &platform, &options);
         outcome folded = run(name, mesh_builder(&m, true), &platform, &options);
-        expect_equal(name, &all, &folded);
+        expect_text(name, "", all.report.unlike);
+        if (*folded.report.unlike)
+            n_unlike[i / 54]++;
+        else
+            expect_equal(name, &all, &folded);
         finish(&all);
         finish(&folded);
         cs_platform_finish(&platform);
     }
+    for (size_t i = 0; i < ROWS(platforms); i++)
+        assert_true(i < 2 ? n_unlike[i] == 0 : n_unlike[i] > 0 && n_unlike[i] < 54 / 2);
+}
+
+/* Two nodes of DGX H100: GPU 8 is in the second one. Devices 0 to 2 and 3 to 5 have NVLinks, 6 to 8 do not
+ * only. Stages of three places: 0 to 2 send to 3 to 5 in the node, but 3 to 5 to 6, 7 and 8. Where two
+ * GPUs share a NIC and messages wait for each other, only one of two is first. */
+static void test_unlike(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *platform;
+        cs_sharing sharing;
+        mesh of;
+        const char *start, *end;
+    } rows[] = {
+        {"{\"topology\":\"dgx-h100\"}",
+         CS_SHARING_MAX_MIN,
+         {.tensor = 3, .data = 3, .stages = 1, .micro_batches = 1},
+         "the all_reduce of stage 0 takes ",
+         " with device 6"},
+        {"{\"topology\":\"dgx-h100\"}",
+         CS_SHARING_NONE,
+         {.tensor = 3, .data = 1, .stages = 3, .micro_batches = 1},
+         "messages of stage 1 from device 3 to device 6 and from device 5 to device 8",
+         " take different times"},
+        {SHARED_NIC,
+         CS_SHARING_FIFO,
+         {.tensor = 2, .data = 1, .stages = 2, .micro_batches = 1},
+         "messages of stage 0 from device 0 and from those that it stands for wait for each other",
+         " (fifo)"},
+        {SHARED_NIC,
+         CS_SHARING_COUNT,
+         {.tensor = 2, .data = 1, .stages = 2, .micro_batches = 1},
+         "",
+         ""},
+    };
+    static const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_platform platform =
+            make_platform(rows[i].platform, rows[i].of.stages * places_of(&rows[i].of));
+        platform.sharing = rows[i].sharing;
+        outcome of = run("unlike", mesh_builder(&rows[i].of, true), &platform, &options);
+        const char *got = of.report.unlike;
+        const size_t length = strlen(rows[i].end);
+        if (strncmp(got, rows[i].start, strlen(rows[i].start)) != 0 || strlen(got) < length ||
+            strcmp(got + strlen(got) - length, rows[i].end) != 0)
+            fail_msg("expected %s ... %s, got %s", rows[i].start, rows[i].end, got);
+        if (!*rows[i].start)
+            expect_text("alike", "", got);
+        finish(&of);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* Links carry the bytes of all that a transfer stands for: in each direction a NIC that two GPUs
+ * share, of which one stands for the other, has twice 500 bytes of each of 3 micro-batches. */
+static void test_links_of_fold(void **state)
+{
+    (void)state;
+    static const mesh m = {.tensor = 2, .data = 1, .stages = 2, .micro_batches = 3};
+    static const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    cs_platform platform = make_platform(SHARED_NIC, 4);
+    outcome all = run("links", mesh_builder(&m, false), &platform, &options);
+    outcome folded = run("links", mesh_builder(&m, true), &platform, &options);
+    int64_t most = 0;
+    for (uint32_t link = 0; link < platform.n_links; link++) {
+        expect_int(platform.links[link].name, all.trace.links[link].bytes,
+                   folded.trace.links[link].bytes);
+        most = folded.trace.links[link].bytes > most ? folded.trace.links[link].bytes : most;
+    }
+    expect_int("NIC", 2 * 3 * 500, most);
+    finish(&all);
+    finish(&folded);
+    cs_platform_finish(&platform);
 }
 
 /* Two stages of two places, 0 and 1, 2 and 3; 0 stands for 1, and 2 for 3. */
@@ -676,12 +774,6 @@ static uint32_t run_family(const family_row *row, uint32_t fidelity, bool relati
     return n_groups;
 }
 
-/* Nodes of two GPUs that share a NIC of 10 GB/s, and no latency: 100 GB/s in a node. */
-#define SHARED_NIC                                                                                 \
-    "{\"topology\":\"cluster\",\"gpus_per_node\":2,\"node\":{\"topology\":\"nvlink_switch\","      \
-    "\"bandwidth\":\"100 GB/s\"},\"nic_bandwidth\":\"100 GB/s\",\"network\":"                      \
-    "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"10 GB/s\"}}"
-
 /* Two GPUs of each of four nodes, the GPUs of one place of all nodes a group: an all-reduce of 8 MB by a
  * ring takes 6 steps of 2 MB. A NIC carries both groups' messages, 5 GB/s for each: 6 * 400 us, by all
  * sharings, for phi is 2; alone 6 * 200 us. Groups that are the two GPUs of a node have no link in
@@ -815,10 +907,11 @@ static void test_unlike_sides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_effects),      cmocka_unit_test(test_purposes),
-        cmocka_unit_test(test_many_effects), cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_not_foldable), cmocka_unit_test(test_fold_on_platform),
-        cmocka_unit_test(test_contention),   cmocka_unit_test(test_family_as_flows),
+        cmocka_unit_test(test_effects),       cmocka_unit_test(test_purposes),
+        cmocka_unit_test(test_many_effects),  cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_not_foldable),  cmocka_unit_test(test_unlike),
+        cmocka_unit_test(test_links_of_fold), cmocka_unit_test(test_fold_on_platform),
+        cmocka_unit_test(test_contention),    cmocka_unit_test(test_family_as_flows),
         cmocka_unit_test(test_unlike_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

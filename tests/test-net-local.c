@@ -1,8 +1,10 @@
 /* Networks of one place of a grid: exchanges, memory, weights and work against counts from definitions. */
 #include "sim/base/random.h"
+#include "sim/workload/backward-memory.h"
 #include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
 #include "sim/workload/op-cost.h"
+#include "sim/workload/recompute.h"
 #include "sim/workload/zoo/zoo.h"
 #include "tests/expect.h"
 
@@ -62,6 +64,34 @@ static const cs_layer *layer_named(const cs_model *model, const char *name)
             return &model->layers[i];
     fail_msg("no layer %s", name);
     return NULL;
+}
+
+/* ---- what is exchanged ---- */
+
+/* Bytes of exchanges over one axis, by kind and pass. */
+typedef struct moved {
+    int64_t bytes[CS_EXCHANGE_BROADCAST + 1][2];
+} moved;
+
+static moved moved_of(const cs_layer *layer, cs_axes_name axes)
+{
+    moved sum = {0};
+    for (uint32_t i = 0; i < layer->n_exchanges; i++)
+        if (layer->exchanges[i].axes == axes)
+            sum.bytes[layer->exchanges[i].kind][layer->exchanges[i].backward] +=
+                layer->exchanges[i].bytes;
+    return sum;
+}
+
+static void expect_moved(const char *row, const moved *expected, const moved *got)
+{
+    char text[96];
+    for (int kind = 0; kind <= CS_EXCHANGE_BROADCAST; kind++) {
+        for (int pass = 0; pass < 2; pass++) {
+            snprintf(text, sizeof(text), "%s, kind %d, %s", row, kind, pass ? "back" : "forward");
+            expect_int(text, expected->bytes[kind][pass], got->bytes[kind][pass]);
+        }
+    }
 }
 
 /* ---- nothing divided ---- */
@@ -147,12 +177,144 @@ static void test_kept(void **state)
     cs_accelerator_finish(&device);
 }
 
+/* ---- recomputation ---- */
+
+static void expect_recomputed(const cs_layer *plain, const cs_layer *layer, int64_t kept,
+                              double seconds)
+{
+    const double more = (double)(layer->backward_input - plain->backward_input);
+    expect_int("kept", kept, layer->kept_bytes);
+    expect_int("forward", plain->forward, layer->forward);
+    expect_int("weights", plain->backward_weight, layer->backward_weight);
+    if (fabs(more - seconds * 1e12) > plain->n_pieces + 1)
+        fail_msg("expected %.0f ps more, got %.0f", seconds * 1e12, more);
+    assert_true(layer->workspace_bytes >= plain->workspace_bytes);
+}
+
+/* Forward exchanges once more in backward; a gather that backward repeated anyway it does once. */
+static void expect_repeated(const cs_layer *plain, const cs_layer *layer)
+{
+    moved expected = moved_of(plain, CS_AXES_TENSOR);
+    const moved got = moved_of(layer, CS_AXES_TENSOR);
+    expected.bytes[CS_EXCHANGE_ALL_REDUCE][1] += expected.bytes[CS_EXCHANGE_ALL_REDUCE][0];
+    expected.bytes[CS_EXCHANGE_REDUCE_SCATTER][1] += expected.bytes[CS_EXCHANGE_REDUCE_SCATTER][0];
+    expect_moved("repeated", &expected, &got);
+}
+
+/* Of the operators of that name in the first block. */
+static double seconds_of(const cs_net *net, const cs_net_options *options, const char *name)
+{
+    cs_net_local local;
+    cs_error error;
+    double seconds = 0;
+    cs_error_init(&error);
+    if (cs_net_local_make(net, options->split, 0, NULL, &local, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    for (uint32_t p = 0; p < local.net.n_ops; p++) {
+        const cs_op *op = &local.net.ops[p];
+        cs_op_cost cost;
+        cs_op_cost_of(&local.net, op, options->batch_size, options->precision, &cost);
+        if (cs_recompute_means(name, op->name) && cs_recompute_means("h.0", op->name))
+            seconds +=
+                cs_accelerator_seconds(options->device, op, &cost.forward, options->precision);
+    }
+    cs_net_local_finish(&local);
+    return seconds;
+}
+
+/* Without the matrices of attention, Korthikanti et al. (section 5): s b h (10 + 24 / t), and with sequence
+ * parallelism 34 s b h / t; without the masks of two dropouts, of s b h bytes each, but with what these
+ * read, twice as large, s b h * 2 more than the whole; without all of a block, its input: 2 s b h, or the place's part of it. */
+static void test_recomputed(void **state)
+{
+    (void)state;
+    static const char parameters[] =
+        "{\"layers\": 2, \"hidden\": 64, \"heads\": 8, \"sequence\": 48, \"vocabulary\": 101, "
+        "\"attention\": \"math\"}";
+    static const char *const attention[] = {"attention"}, *const blocks[] = {"h.0", "h.1"};
+    static const char *const dropout[] = {"dropout"};
+    const int64_t s = 48, b = 3, h = 64, statistics = 16 * s * b;
+    cs_accelerator device;
+    cs_net net;
+    load_device(&device);
+    make_zoo("gpt", parameters, &net);
+    for (uint32_t t = 1; t <= 8; t *= 2) {
+        for (int sequence_parallel = 0; sequence_parallel < 2; sequence_parallel++) {
+            cs_split split = cs_split_none();
+            split.grid.tensor = t;
+            split.sequence_parallel = sequence_parallel;
+            cs_net_options options = options_of(&device, &split, (uint32_t)b);
+            cs_model plain = model_of(&net, &options);
+            options.recompute_ops = attention;
+            options.n_recompute_ops = 1;
+            cs_model without = model_of(&net, &options);
+            options.recompute_ops = dropout;
+            cs_model inputs = model_of(&net, &options);
+            options.recompute_ops = blocks;
+            options.n_recompute_ops = 2;
+            cs_model none = model_of(&net, &options);
+            const cs_layer *block = layer_named(&plain, "h.0");
+            expect_recomputed(block, layer_named(&without, "h.0"),
+                              sequence_parallel ? (s * b * 34 * h + statistics) / t
+                                                : s * b * (10 * h + 24 * h / t) + statistics,
+                              seconds_of(&net, &options, "attention"));
+            expect_recomputed(block, layer_named(&inputs, "h.0"),
+                              block->kept_bytes + 2 * s * b * h / (sequence_parallel ? t : 1),
+                              seconds_of(&net, &options, "dropout"));
+            expect_recomputed(block, layer_named(&none, "h.0"),
+                              2 * s * b * h / (sequence_parallel ? t : 1),
+                              (double)block->forward * 1e-12);
+            expect_repeated(block, layer_named(&none, "h.0"));
+            cs_model_finish(&plain);
+            cs_model_finish(&without);
+            cs_model_finish(&inputs);
+            cs_model_finish(&none);
+        }
+    }
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
+/* A name is that of an operator, or parts of it. */
+static void test_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *op;
+        bool means;
+    } rows[] = {
+        {"layers.3.mlp.act", "layers.3.mlp.act", true}, {"mlp", "layers.3.mlp.act", true},
+        {"layers.3", "layers.3.mlp.act", true},         {"3.mlp", "layers.3.mlp.act", true},
+        {"layers.3", "layers.31.mlp.act", false},       {"ayers", "layers.3.mlp.act", false},
+        {"act", "layers.3.mlp.activation", false},      {"", "layers.3", false},
+    };
+    static const char *const unknown[] = {"act", "mlpp"};
+    cs_accelerator device;
+    cs_net net;
+    cs_error error;
+    cs_model model;
+    for (size_t i = 0; i < ROWS(rows); i++)
+        expect_int(rows[i].name, rows[i].means, cs_recompute_means(rows[i].name, rows[i].op));
+    load_device(&device);
+    make_zoo("gpt", "{\"layers\": 1}", &net);
+    cs_net_options options = options_of(&device, NULL, 1);
+    options.recompute_ops = unknown;
+    options.n_recompute_ops = 2;
+    cs_error_init(&error);
+    expect_error("unknown", CS_INVALID,
+                 "gpt: has no operator \"mlpp\" to recompute; its first is \"embedding.wte\"",
+                 cs_net_model(&net, &options, &model, &error), &error);
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
 /* ---- drawn transformers ---- */
 
 /* A transformer: an embedding, blocks of attention and of a multilayer perceptron, norms in front or
  * behind, a last matrix. */
 typedef struct shape {
     uint32_t layers, hidden, heads, kv_heads, head, inner, tokens, vocabulary;
+    uint32_t experts, top_k, expert_inner; /* 0 experts: a multilayer perceptron */
     bool fused, gated, bias, layer_norm, norm_behind, rotary, dropout, positions, tied;
 } shape;
 
@@ -194,6 +356,22 @@ static cs_tensor add_mlp(cs_net *net, const shape *s, cs_tensor x)
     return cs_net_linear(net, "out", y, &(cs_linear){.out = s->hidden, .bias = s->bias});
 }
 
+static cs_tensor add_mixture(cs_net *net, const shape *s, cs_tensor x)
+{
+    cs_grouped_linear linear = {s->expert_inner, s->experts, s->top_k, false};
+    const cs_tensor logits = cs_net_linear(net, "router", x, &(cs_linear){.out = s->experts});
+    const cs_tensor routing = cs_net_top_k(net, "top_k", logits, s->top_k);
+    const cs_tensor rows = cs_net_dispatch(net, "dispatch", x, routing, 0);
+    cs_tensor y = cs_net_grouped_linear(net, "in", rows, &linear);
+    if (s->gated)
+        y = cs_net_mul(net, "mul", cs_net_silu(net, "act", y),
+                       cs_net_grouped_linear(net, "up", rows, &linear));
+    else
+        y = cs_net_gelu(net, "act", y);
+    linear.out = s->hidden;
+    return cs_net_combine(net, "combine", cs_net_grouped_linear(net, "out", y, &linear), routing);
+}
+
 static cs_tensor add_branch(cs_net *net, const shape *s, const char *name, cs_tensor x,
                             cs_tensor (*branch)(cs_net *, const shape *, cs_tensor))
 {
@@ -218,7 +396,7 @@ static void make_transformer(const shape *s, cs_net *net)
     for (uint32_t i = 0; i < s->layers; i++) {
         cs_net_block(net, "block%u", i);
         x = add_branch(net, s, "attention", x, add_attention);
-        x = add_branch(net, s, "mlp", x, add_mlp);
+        x = add_branch(net, s, "mlp", x, s->experts > 0 ? add_mixture : add_mlp);
     }
     cs_net_block(net, "head");
     x = add_norm(net, s, "norm", x);
@@ -237,7 +415,7 @@ static shape draw_shape(gsl_rng *random, uint32_t tensor, uint32_t context)
 {
     shape s = {.layers = draw(random, 1, 3), .head = 4 * draw(random, 1, 3)};
     const uint32_t groups = draw(random, 1, 3);
-    s.kv_heads = tensor * draw(random, 1, 2);
+    s.kv_heads = tensor * context * draw(random, 1, 2);
     s.heads = s.kv_heads * groups;
     s.hidden = 8 * draw(random, 1, 6);
     s.inner = tensor * draw(random, 3, 30);
@@ -250,29 +428,14 @@ static shape draw_shape(gsl_rng *random, uint32_t tensor, uint32_t context)
     return s;
 }
 
-/* Bytes of exchanges over one axis, by kind and pass. */
-typedef struct moved {
-    int64_t bytes[CS_EXCHANGE_BROADCAST + 1][2];
-} moved;
-
-static moved moved_of(const cs_layer *layer, cs_axes_name axes)
+/* Of an embedding, blocks and a head. */
+static void expect_layers(const cs_model *model, cs_axes_name axes, const moved *embedding,
+                          const moved *block, const moved *head)
 {
-    moved sum = {0};
-    for (uint32_t i = 0; i < layer->n_exchanges; i++)
-        if (layer->exchanges[i].axes == axes)
-            sum.bytes[layer->exchanges[i].kind][layer->exchanges[i].backward] +=
-                layer->exchanges[i].bytes;
-    return sum;
-}
-
-static void expect_moved(const char *row, const moved *expected, const moved *got)
-{
-    char text[96];
-    for (int kind = 0; kind <= CS_EXCHANGE_BROADCAST; kind++) {
-        for (int pass = 0; pass < 2; pass++) {
-            snprintf(text, sizeof(text), "%s, kind %d, %s", row, kind, pass ? "back" : "forward");
-            expect_int(text, expected->bytes[kind][pass], got->bytes[kind][pass]);
-        }
+    for (uint32_t i = 0; i < model->n_layers; i++) {
+        const moved got = moved_of(&model->layers[i], axes);
+        const bool is_first = i == 0, is_last = i + 1 == model->n_layers;
+        expect_moved(model->layers[i].name, is_first ? embedding : is_last ? head : block, &got);
     }
 }
 
@@ -281,47 +444,113 @@ static void expect_moved(const char *row, const moved *expected, const moved *go
  * last matrix; three of a float32 per row in the loss. With sequence parallelism (Korthikanti et al.,
  * figure 5) an all-reduce is a reduce-scatter on the side of the second matrix and an all-gather on that
  * of the first, in both passes, and what a first matrix read is gathered once more in backward. */
-static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch, bool divided)
+static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch,
+                         const cs_split *split)
 {
-    const int64_t rows = (int64_t)batch * s->tokens, x = 2 * rows * s->hidden;
+    const int64_t rows = (int64_t)batch * s->tokens / split->grid.context;
+    const int64_t x = 2 * rows * s->hidden, pairs = s->experts > 0 ? 1 : 2;
     moved embedding = {0}, block = {0}, head = {0};
-    if (divided) {
+    if (split->sequence_parallel) {
         embedding.bytes[CS_EXCHANGE_REDUCE_SCATTER][0] = x;
         embedding.bytes[CS_EXCHANGE_ALL_GATHER][1] = x;
-        block.bytes[CS_EXCHANGE_ALL_GATHER][0] = 2 * x;
-        block.bytes[CS_EXCHANGE_REDUCE_SCATTER][0] = 2 * x;
-        block.bytes[CS_EXCHANGE_ALL_GATHER][1] = 4 * x;
-        block.bytes[CS_EXCHANGE_REDUCE_SCATTER][1] = 2 * x;
+        block.bytes[CS_EXCHANGE_ALL_GATHER][0] = pairs * x;
+        block.bytes[CS_EXCHANGE_REDUCE_SCATTER][0] = pairs * x;
+        block.bytes[CS_EXCHANGE_ALL_GATHER][1] = 2 * pairs * x;
+        block.bytes[CS_EXCHANGE_REDUCE_SCATTER][1] = pairs * x;
         head.bytes[CS_EXCHANGE_ALL_GATHER][0] = x;
         head.bytes[CS_EXCHANGE_ALL_GATHER][1] = x;
         head.bytes[CS_EXCHANGE_REDUCE_SCATTER][1] = x;
     } else {
         embedding.bytes[CS_EXCHANGE_ALL_REDUCE][0] = x;
-        block.bytes[CS_EXCHANGE_ALL_REDUCE][0] = 2 * x;
-        block.bytes[CS_EXCHANGE_ALL_REDUCE][1] = 2 * x;
+        block.bytes[CS_EXCHANGE_ALL_REDUCE][0] = pairs * x;
+        block.bytes[CS_EXCHANGE_ALL_REDUCE][1] = pairs * x;
         head.bytes[CS_EXCHANGE_ALL_REDUCE][1] = x;
     }
     head.bytes[CS_EXCHANGE_ALL_REDUCE][0] = 3 * 4 * rows;
-    for (uint32_t i = 0; i < model->n_layers; i++) {
-        const moved got = moved_of(&model->layers[i], CS_AXES_TENSOR);
-        const bool first = i == 0, last = i + 1 == model->n_layers;
-        expect_moved(model->layers[i].name, first ? &embedding : last ? &head : &block, &got);
-    }
+    if (split->grid.tensor == 1)
+        embedding = block = head = (moved){0};
+    expect_layers(model, CS_AXES_TENSOR, &embedding, &block, &head);
 }
 
-/* Parameters that every place holds: norms, biases behind a sum, positions. */
+/* Rows of keys and values of a place, R k, k being the features of a place's heads of both:
+ *   ring        C - 1 shifts of them forward; backward as many, and as many of their gradients
+ *   all-gather  all C R of them forward, and again backward, where their gradients are scattered
+ *   all-to-all  them and the queries, and the results, which are as large as these; backward the same */
+static void expect_context(const shape *s, const cs_model *model, uint32_t batch,
+                           const cs_split *split)
+{
+    const int64_t c = split->grid.context, rows = (int64_t)batch * s->tokens / c;
+    const int64_t keys = 2 * 2 * rows * s->kv_heads * s->head / split->grid.tensor;
+    const int64_t queries = 2 * rows * s->heads * s->head / split->grid.tensor;
+    const moved none = {0};
+    moved block = {0};
+    switch (split->context_method) {
+    case CS_CONTEXT_RING:
+        block.bytes[CS_EXCHANGE_SHIFT][0] = (c - 1) * keys;
+        block.bytes[CS_EXCHANGE_SHIFT][1] = 2 * (c - 1) * keys;
+        break;
+    case CS_CONTEXT_ALL_GATHER:
+        block.bytes[CS_EXCHANGE_ALL_GATHER][0] = c * keys;
+        block.bytes[CS_EXCHANGE_ALL_GATHER][1] = c * keys;
+        block.bytes[CS_EXCHANGE_REDUCE_SCATTER][1] = c * keys;
+        break;
+    case CS_CONTEXT_ALL_TO_ALL:
+        block.bytes[CS_EXCHANGE_ALL_TO_ALL][0] = 2 * queries + keys;
+        block.bytes[CS_EXCHANGE_ALL_TO_ALL][1] = 2 * queries + keys;
+        break;
+    }
+    if (c == 1)
+        block = none;
+    expect_layers(model, CS_AXES_CONTEXT, &none, &block, &none);
+}
+
+/* A place routes its tokens, each to k experts. Twice in each pass the rows change places, so many more at
+ * the busiest as the imbalance says; with several places per expert they gather the rows and sum up, or
+ * backward sum up and gather, what they have together. */
+static void expect_experts(const shape *s, const cs_model *model, uint32_t batch,
+                           const cs_split *split)
+{
+    const cs_grid *grid = &split->grid;
+    const uint32_t routed = s->tokens / grid->context / grid->tensor * s->top_k;
+    const uint32_t busiest =
+        grid->expert > 1 ? (uint32_t)ceil(routed * split->expert_imbalance) : routed;
+    const int64_t rows = 2 * (int64_t)batch * busiest * s->hidden;
+    const moved none = {0};
+    moved between = {0}, within = {0};
+    for (int pass = 0; pass < 2 && s->experts > 0; pass++) {
+        if (grid->expert > 1)
+            between.bytes[CS_EXCHANGE_ALL_TO_ALL][pass] = 2 * rows;
+        if (grid->expert_tensor == 1)
+            continue;
+        within.bytes[CS_EXCHANGE_ALL_GATHER][pass] = grid->expert_tensor * rows;
+        within.bytes[CS_EXCHANGE_REDUCE_SCATTER][pass] = grid->expert_tensor * rows;
+    }
+    expect_layers(model, CS_AXES_EXPERT, &none, &between, &none);
+    expect_layers(model, CS_AXES_EXPERT_TENSOR, &none, &within, &none);
+}
+
+/* Parameters of all experts. */
+static int64_t of_experts(const shape *s)
+{
+    return (int64_t)s->layers * s->experts * s->hidden * s->expert_inner * (s->gated ? 3 : 2);
+}
+
+/* Parameters that every place holds: norms, biases behind a sum, positions, routers. */
 static int64_t replicated(const shape *s)
 {
     const int64_t norms = (2 * (int64_t)s->layers + 1) * s->hidden * (s->layer_norm ? 2 : 1);
-    const int64_t biases = s->bias ? 2 * (int64_t)s->layers * s->hidden : 0;
-    return norms + biases + (s->positions ? (int64_t)s->tokens * s->hidden : 0);
+    const int64_t biases = s->bias ? (s->experts > 0 ? 1 : 2) * (int64_t)s->layers * s->hidden : 0;
+    return norms + biases + (s->positions ? (int64_t)s->tokens * s->hidden : 0) +
+           (int64_t)s->layers * s->hidden * s->experts;
 }
 
-/* Over all places: each has its part of the weights and of the multiplications. */
+/* Over all places: each has its part of the weights and of the multiplications. Places with other tokens
+ * have the same weights. */
 static void expect_sums(const shape *s, const cs_net *net, const cs_split *split)
 {
-    const uint32_t places = cs_grid_places(&split->grid);
-    int64_t parameters = 0, shared = 0;
+    const cs_grid *grid = &split->grid;
+    const uint32_t places = cs_grid_places(grid), alike_places = grid->context * grid->data;
+    int64_t parameters = 0, shared = 0, experts = 0;
     double macs = 0;
     cs_error error;
     cs_error_init(&error);
@@ -334,12 +563,18 @@ static void expect_sums(const shape *s, const cs_net *net, const cs_split *split
         for (uint32_t p = 0; p < local.net.n_ops; p++)
             if (local.ops[p].weight_axes == CS_AXES_TENSOR)
                 shared += local.net.ops[p].weights + local.net.ops[p].biases;
+            else if (local.net.ops[p].kind == CS_OP_GROUPED_LINEAR)
+                experts += local.net.ops[p].weights;
         cs_net_local_finish(&local);
     }
-    const int64_t alike = replicated(s);
-    expect_int("parameters", cs_net_parameters(net) + (places - 1) * alike, parameters);
-    expect_int("shared", split->sequence_parallel ? places * alike : 0, shared);
-    expect_double("products", cs_net_macs(net), macs);
+    const int64_t alike = replicated(s), dense = cs_net_parameters(net) - of_experts(s);
+    expect_int("experts", places / (grid->expert * grid->expert_tensor) * of_experts(s), experts);
+    expect_int("parameters", alike_places * dense + (places - alike_places) * alike,
+               parameters - experts);
+    expect_int("shared", split->sequence_parallel && grid->tensor > 1 ? places * alike : 0, shared);
+    if (split->expert_imbalance > 1)
+        return; /* the busiest place has more than its part */
+    expect_double("products", grid->data * cs_net_macs(net), macs);
 }
 
 /* The pieces of a layer are all of its operators' work, to the picosecond that each piece is rounded. */
@@ -361,7 +596,9 @@ static void expect_pieces(const cs_net *net, const cs_net_options *options, cons
         }
         for (uint32_t i = 0; i < layer->n_exchanges; i++)
             assert_true(layer->exchanges[i].gap <= layer->n_pieces);
-        assert_true(layer->n_pieces > 0);
+        assert_true(layer->n_exchanges == 0 || layer->n_pieces > 0);
+        if (layer->n_pieces == 0)
+            continue;
         assert_true(fabs((double)sum.forward - of->forward * 1e12) <= layer->n_pieces);
         assert_true(fabs((double)sum.backward_input - of->backward_input * 1e12) <=
                     layer->n_pieces);
@@ -374,7 +611,173 @@ static void expect_pieces(const cs_net *net, const cs_net_options *options, cons
     cs_net_chain_finish(&chain);
 }
 
-static void test_pairs(void **state)
+/* ---- memory of gradients, slowly ---- */
+
+/* Which buffer has the gradient of each tensor, and how large it is. What is live is what some tensor's
+ * gradient is in, looked up anew each time. */
+typedef struct buffers {
+    const cs_net *net;
+    uint32_t batch;
+    uint32_t *of; /* per tensor: its buffer, 0: none */
+    int64_t *bytes;
+    bool *has_part; /* per tensor: a reader has left its part */
+    uint32_t n;
+} buffers;
+
+static uint32_t root_of(const cs_net *net, cs_tensor tensor)
+{
+    for (uint32_t p = net->n_ops; p-- > 0;)
+        if (net->ops[p].output == tensor && net->ops[p].kind == CS_OP_VIEW)
+            return root_of(net, net->ops[p].inputs[0]);
+    return tensor;
+}
+
+static int64_t live(const buffers *b)
+{
+    int64_t sum = 0;
+    for (uint32_t buffer = 1; buffer <= b->n; buffer++) {
+        bool used = false;
+        for (uint32_t t = 0; t < b->net->n_tensors; t++)
+            used |= b->of[t] == buffer;
+        sum += used ? b->bytes[buffer] : 0;
+    }
+    return sum;
+}
+
+static uint32_t add_buffer(buffers *b, cs_tensor tensor)
+{
+    b->bytes[++b->n] = cs_tensor_bytes(b->net, tensor, b->batch, CS_PRECISION_FP16);
+    return b->n;
+}
+
+static bool is_shared(const buffers *b, uint32_t tensor)
+{
+    bool shared = false;
+    for (uint32_t t = 0; t < b->net->n_tensors; t++)
+        shared |= t != tensor && b->of[t] == b->of[tensor];
+    return shared;
+}
+
+/* An addition, or a sum in place, gives its gradient to its inputs as it is. */
+static int64_t pass_on(buffers *b, const cs_op *op, uint32_t out)
+{
+    int64_t most = live(b);
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const cs_tensor t = op->inputs[i];
+        const uint32_t in = root_of(b->net, t);
+        if (!b->net->tensors[t].differentiable)
+            continue;
+        if (!b->has_part[t])
+            b->of[in] = b->of[out];
+        else if (is_shared(b, in))
+            b->of[in] = add_buffer(b, in);
+        b->has_part[t] = true;
+        most = live(b) > most ? live(b) : most;
+    }
+    return most;
+}
+
+/* Others make one for each input, aside where a part is there. */
+static int64_t make_parts(buffers *b, const cs_op *op)
+{
+    int64_t aside = 0, most;
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const cs_tensor t = op->inputs[i];
+        const uint32_t in = root_of(b->net, t);
+        if (!cs_op_makes_gradient(b->net, op, i))
+            continue;
+        if (b->has_part[t])
+            aside += cs_tensor_bytes(b->net, t, b->batch, CS_PRECISION_FP16);
+        else if (b->of[in] == 0)
+            b->of[in] = add_buffer(b, in);
+    }
+    most = live(b) + aside;
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const cs_tensor t = op->inputs[i];
+        if (!cs_op_makes_gradient(b->net, op, i))
+            continue;
+        if (b->has_part[t])
+            b->of[root_of(b->net, t)] = add_buffer(b, t);
+        b->has_part[t] = true;
+    }
+    return most;
+}
+
+static int64_t step_back(buffers *b, const cs_op *op)
+{
+    const uint32_t out = root_of(b->net, op->output);
+    const bool loss = op->kind == CS_OP_CROSS_ENTROPY;
+    int64_t most;
+    if (op->kind == CS_OP_VIEW) {
+        b->has_part[op->inputs[0]] |= b->has_part[op->output];
+        return live(b);
+    }
+    if (!loss && b->of[out] == 0)
+        b->of[out] = add_buffer(b, out);
+    most = op->kind == CS_OP_ADD || (op->kind == CS_OP_EXCHANGE && op->in_place)
+               ? pass_on(b, op, out)
+               : make_parts(b, op);
+    b->of[out] = 0;
+    return most;
+}
+
+static void expect_gradients(const cs_net *net, const cs_split *split, uint32_t batch)
+{
+    cs_net_local local;
+    cs_error error;
+    cs_error_init(&error);
+    if (cs_net_local_make(net, split, 0, NULL, &local, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    const uint32_t n = local.net.n_ops;
+    int64_t *peaks = calloc(n, sizeof(*peaks)), *nothing = calloc(n, sizeof(*nothing));
+    buffers b = {.net = &local.net,
+                 .batch = batch,
+                 .of = calloc(local.net.n_tensors, sizeof(*b.of)),
+                 .bytes = calloc((size_t)n * CS_OP_INPUTS_MAX * 2, sizeof(*b.bytes)),
+                 .has_part = calloc(local.net.n_tensors, sizeof(*b.has_part))};
+    assert_true(peaks && nothing && b.of && b.bytes && b.has_part);
+    assert_int_equal(
+        cs_backward_memory(&local.net, batch, CS_PRECISION_FP16, nothing, peaks, &error), CS_OK);
+    for (uint32_t p = n; p-- > 0;)
+        expect_int(local.net.ops[p].name, step_back(&b, &local.net.ops[p]), peaks[p]);
+    free(peaks);
+    free(nothing);
+    free(b.of);
+    free(b.bytes);
+    free(b.has_part);
+    cs_net_local_finish(&local);
+}
+
+/* ---- splits ---- */
+
+static uint32_t draw_divisor(gsl_rng *random, uint32_t of)
+{
+    uint32_t divisor = draw(random, 1, of);
+    while (of % divisor != 0)
+        divisor--;
+    return divisor;
+}
+
+static cs_split draw_split(gsl_rng *random, bool experts)
+{
+    cs_split split = cs_split_none();
+    cs_grid *grid = &split.grid;
+    grid->tensor = draw(random, 1, 6);
+    grid->context = grid->tensor > 1 ? draw(random, 1, 4) : draw(random, 2, 4);
+    grid->data = draw(random, 1, 3);
+    split.sequence_parallel = experts || draw(random, 0, 1);
+    split.context_method = (cs_context_method)draw(random, 0, 2);
+    if (experts) {
+        const uint32_t places = cs_grid_places(grid);
+        grid->expert_tensor = draw_divisor(random, places);
+        grid->expert = draw_divisor(random, places / grid->expert_tensor);
+        split.expert_imbalance = draw(random, 0, 1) ? 1 : 1.3;
+    }
+    return split;
+}
+
+/* Splits of all kinds of axes and methods, of a transformer that they divide. */
+static void test_drawn(void **state)
 {
     (void)state;
     gsl_rng *random = cs_random_stream(1, "transformers");
@@ -382,23 +785,125 @@ static void test_pairs(void **state)
     assert_non_null(random);
     load_device(&device);
     for (int i = 0; i < DRAWN; i++) {
-        cs_split split = cs_split_none();
+        const cs_split split = draw_split(random, i % 3 == 0);
         cs_net net;
-        split.grid.tensor = draw(random, 2, 8);
-        split.sequence_parallel = i % 2;
-        const shape s = draw_shape(random, split.grid.tensor, 1);
+        shape s = draw_shape(random, split.grid.tensor, split.grid.context);
+        if (i % 3 == 0) {
+            s.experts = split.grid.expert * draw(random, 1, 3);
+            s.top_k = draw(random, 1, s.experts < 3 ? s.experts : 3);
+            s.expert_inner = split.grid.expert_tensor * draw(random, 2, 9);
+        }
         const uint32_t batch = draw(random, 1, 3);
         make_transformer(&s, &net);
         const cs_net_options options = options_of(&device, &split, batch);
         cs_model model = model_of(&net, &options);
-        expect_pairs(&s, &model, batch, split.sequence_parallel);
+        expect_pairs(&s, &model, batch, &split);
+        expect_context(&s, &model, batch, &split);
+        expect_experts(&s, &model, batch, &split);
         expect_sums(&s, &net, &split);
+        if (i % 4 == 0)
+            expect_gradients(&net, &split, batch);
         expect_pieces(&net, &options, &model);
         cs_model_finish(&model);
         cs_net_finish(&net);
     }
     cs_accelerator_finish(&device);
     gsl_rng_free(random);
+}
+
+/* ---- more places than heads of keys and values ---- */
+
+static void expect_weights(const cs_net_local *local, const char *name, int64_t weights,
+                           cs_axes_name axes)
+{
+    for (uint32_t p = 0; p < local->net.n_ops; p++) {
+        const cs_op *op = &local->net.ops[p];
+        if (op->kind == CS_OP_LINEAR && cs_recompute_means(name, op->name)) {
+            expect_int(name, weights, op->weights);
+            expect_int(name, axes, local->ops[p].weight_axes);
+        }
+    }
+}
+
+/* 8 places, 8 heads of 4 features, 2 of keys and values: each place has a head of queries, 32 x 4
+ * weights, and the head of keys that 3 others have as well, of which it computes the gradients that its
+ * queries cause. */
+static void test_copies(void **state)
+{
+    (void)state;
+    cs_net net;
+    cs_error error;
+    cs_split split = cs_split_none();
+    split.grid.tensor = 8;
+    make_zoo("llama",
+             "{\"layers\": 1, \"hidden\": 32, \"heads\": 8, \"kv_heads\": 2, \"sequence\": 16, "
+             "\"intermediate\": 64}",
+             &net);
+    cs_error_init(&error);
+    for (uint32_t place = 0; place < 8; place++) {
+        cs_net_local local;
+        if (cs_net_local_make(&net, &split, place, NULL, &local, &error) != CS_OK)
+            fail_msg("%s", error.text);
+        expect_weights(&local, "q_proj", 32 * 4, CS_AXES_GRADIENT);
+        expect_weights(&local, "k_proj", 32 * 4, CS_AXES_TENSOR);
+        expect_weights(&local, "v_proj", 32 * 4, CS_AXES_TENSOR);
+        expect_weights(&local, "o_proj", 4 * 32, CS_AXES_GRADIENT);
+        for (uint32_t p = 0; p < local.net.n_ops; p++)
+            if (local.net.ops[p].kind == CS_OP_ATTENTION)
+                expect_int("heads", 1, local.net.ops[p].attention.kv_heads);
+        cs_net_local_finish(&local);
+    }
+    cs_net_finish(&net);
+}
+
+/* ---- a pair ---- */
+
+/* The second of two matrices reads what the first made: of r rows, h features, f between, a place of t
+ * multiplies r x h by h x f / t and r x f / t by f / t x h, in both passes, and what each place then has is
+ * summed, r x h forward (second) and backward (first). */
+static void test_pair(void **state)
+{
+    (void)state;
+    enum { R = 64, H = 4096, F = 8192, T = 4 };
+    const double gemm = 2.0 * R * H * F / T, width = 2;
+    const double moved_bytes = width * (R * H + R * F / T + (double)H * F / T);
+    cs_accelerator device;
+    cs_error error;
+    cs_net net;
+    cs_split split = cs_split_none();
+    split.grid.tensor = T;
+    load_device(&device);
+    cs_error_init(&error);
+    cs_net_begin(&net, "two", &error);
+    cs_tensor x = cs_net_embedding(&net, "table", cs_net_token_ids(&net, R), T, H);
+    x = cs_net_layer_norm(&net, "norm", x);
+    cs_net_block(&net, "pair");
+    x = cs_net_linear(&net, "in", x, &(cs_linear){.out = F});
+    x = cs_net_linear(&net, "out", x, &(cs_linear){.out = H});
+    cs_net_block(&net, "loss");
+    cs_net_squared_error(&net, "loss", x);
+    assert_int_equal(cs_net_end(&net), CS_OK);
+    const cs_net_options options = options_of(&device, &split, 1);
+    cs_model model = model_of(&net, &options);
+    const cs_layer *pair = layer_named(&model, "pair");
+    const cs_op product = {.kind = CS_OP_LINEAR};
+    const cs_pass_cost pass = {gemm, moved_bytes, 1};
+    cs_time one;
+    assert_true(cs_time_from_seconds(
+        cs_accelerator_seconds(&device, &product, &pass, CS_PRECISION_FP16), &one));
+    const cs_time times[] = {pair->forward, pair->backward_input, pair->backward_weight};
+    for (size_t i = 0; i < ROWS(times); i++)
+        if (llabs((long long)(times[i] - 2 * one)) > 2)
+            fail_msg("pass %zu: expected 2 x %" PRId64 ", got %" PRId64, i, one, times[i]);
+    moved expected = {0};
+    expected.bytes[CS_EXCHANGE_ALL_REDUCE][0] = 2 * R * H;
+    expected.bytes[CS_EXCHANGE_ALL_REDUCE][1] = 2 * R * H;
+    const moved got = moved_of(pair, CS_AXES_TENSOR);
+    expect_moved("pair", &expected, &got);
+    expect_int("weights", 2 * 2 * H * F / T, pair->weight_bytes);
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
 }
 
 /* ---- what does not divide ---- */
@@ -428,6 +933,40 @@ static const struct {
      {.grid.tensor = 3},
      "/parallel/tensor: must divide the 44 features of layers.0.mlp.gate_proj (got 3): 2 or 4 "
      "would"},
+    {"experts",
+     "mixtral",
+     "{\"layers\": 1, \"hidden\": 64, \"heads\": 4, \"kv_heads\": 4}",
+     {.grid = {.expert = 3, .data = 3}},
+     "/parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 3): 2 or 4 would"},
+    {"own tokens",
+     "mixtral",
+     "{\"layers\": 1, \"hidden\": 64, \"heads\": 4, \"kv_heads\": 4}",
+     {.grid = {.tensor = 2}},
+     "/parallel/sequence_parallel: must be true with \"tensor\" 2 and the experts of "
+     "layers.0.mlp.dispatch: a device routes its own tokens (got false)"},
+    {"context",
+     "gpt",
+     "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"sequence\": 14}",
+     {.grid = {.context = 4}},
+     "/parallel/context: must divide the 14 tokens of a sample (got 4): 2 or 7 would"},
+    {"chunks",
+     "gpt",
+     "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"sequence\": 60}",
+     {.grid = {.context = 4}},
+     "/parallel/context: must divide the 60 tokens of h.0.attn.attention into two equal chunks per "
+     "device (got 4): 3 or 5 would"},
+    {"no tokens",
+     "resnet50",
+     "{}",
+     {.grid = {.context = 2}},
+     "/parallel/context: must be 1 for a network that reads no tokens (got 2)"},
+    {"heads all to all",
+     "gpt",
+     "{\"layers\": 1, \"hidden\": 96, \"heads\": 6, \"sequence\": 60}",
+     {.grid = {.context = 4}, .context_method = CS_CONTEXT_ALL_TO_ALL},
+     "/parallel/context: must divide the 6 heads that a device has of h.0.attn.attention (got 4): "
+     "3 "
+     "or 6 would"},
     {"tokens",
      "gpt",
      "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"sequence\": 14}",
@@ -445,8 +984,12 @@ static void test_wrong(void **state)
         const cs_json_place root = {.file = "s.json"}, at = {.up = &root, .key = "parallel"};
         char expected[512];
         cs_split split = wrong[i].split;
-        split.grid = cs_grid_single();
-        split.grid.tensor = wrong[i].split.grid.tensor;
+        uint32_t *const sizes[] = {&split.grid.tensor,   &split.grid.space[0],
+                                   &split.grid.space[1], &split.grid.space[2],
+                                   &split.grid.context,  &split.grid.data,
+                                   &split.grid.expert,   &split.grid.expert_tensor};
+        for (size_t k = 0; k < ROWS(sizes); k++)
+            *sizes[k] += *sizes[k] == 0; /* left out: 1 */
         cs_error_init(&error);
         make_zoo(wrong[i].name, wrong[i].parameters, &net);
         snprintf(expected, sizeof(expected), "s.json: %s", wrong[i].message);
@@ -459,10 +1002,10 @@ static void test_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_undivided),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_undivided),  cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_recomputed), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_drawn),      cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_pair),       cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

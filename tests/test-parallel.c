@@ -3,7 +3,7 @@
 #include "sim/scenario/scenario.h"
 #include "tests/expect.h"
 
-enum { SETS = 4 };
+enum { SETS = 5 }; /* the last is none */
 
 /* 16 layers on two nodes of eight. */
 static const char base[] =
@@ -16,13 +16,14 @@ static const char sequential[] = "{\"kind\": \"sequential\", \"micro_batches\": 
 static const char interleaved[] =
     "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 8, \"stages_per_device\": 2}";
 
+/* `sets` ends with a pointer of NULL. */
 static cs_status read_with(const cs_override *sets, cs_scenario *scenario, cs_error *error)
 {
     cJSON *root;
     cs_error_init(error);
     cs_status status = cs_json_parse("s.json", base, strlen(base), &root, error);
     assert_int_equal(status, CS_OK);
-    for (uint32_t i = 0; i < SETS && sets[i].pointer && status == CS_OK; i++)
+    for (uint32_t i = 0; sets[i].pointer && status == CS_OK; i++)
         status = cs_json_set(root, sets[i].pointer, sets[i].value, "--set", error);
     assert_int_equal(status, CS_OK);
     status = cs_scenario_read(root, "s.json", scenario, error);
@@ -275,6 +276,57 @@ static void test_automatic_fold(void **state)
     }
 }
 
+/* ---- order ---- */
+
+/* Four layers of GPT on two nodes of eight. Where the default order has the axes in nodes, there is
+ * nothing to say; with others each axis spans size x the sizes of the axes before it. */
+static const struct {
+    const char *name;
+    cs_override sets[SETS];
+    const char *warning;
+} orders[] = {
+    {"default", {{"/parallel/tensor", "4"}}, ""},
+    /* 4 x 4 devices */
+    {"tensor outside",
+     {{"/parallel/tensor", "4"}, {"/parallel/order", "[\"data\", \"tensor\"]"}},
+     "s.json: /parallel/order: the 4 devices of the axis \"tensor\" are not in one node of 8 each; "
+     "with [\"tensor\", \"data\"] they would be"},
+    /* of 4 x 4 only one can be in nodes: the tensor axis, which exchanges more */
+    {"the wrong one inside",
+     {{"/parallel/tensor", "4"},
+      {"/parallel/context", "4"},
+      {"/parallel/order", "[\"context\", \"tensor\"]"}},
+     "s.json: /parallel/order: the 4 devices of the axis \"tensor\" are not in one node of 8 each; "
+     "with [\"tensor\", \"context\"] they would be"},
+    {"the right one inside", {{"/parallel/tensor", "4"}, {"/parallel/context", "4"}}, ""},
+    /* 16 devices are in no node */
+    {"too large", {{"/parallel/context", "16"}, {"/parallel/order", "[\"context\"]"}}, ""},
+    {"by ranks",
+     {{"/parallel/tensor", "2"},
+      {"/parallel/ranks", "[0, 15, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1]"}},
+     "s.json: /parallel/order: the 2 devices of the axis \"tensor\" are not in one node of 8 each; "
+     "with [\"tensor\", \"data\"] and without \"ranks\" they would be"},
+};
+
+static const char gpt[] =
+    "{\"name\": \"gpt\", \"parameters\": {\"layers\": 4}, \"device\": \"h100\","
+    " \"precision\": \"bf16\", \"batch_size\": 128}";
+
+static void test_orders(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS(orders); r++) {
+        cs_override sets[2 + SETS] = {{"/model", gpt}, {"/schedule", sequential}};
+        cs_scenario scenario;
+        cs_error error;
+        memcpy(&sets[2], orders[r].sets, sizeof(orders[r].sets));
+        if (read_with(sets, &scenario, &error) != CS_OK)
+            fail_msg("%s: %s", orders[r].name, error.text);
+        expect_text(orders[r].name, orders[r].warning, scenario.warnings.text);
+        cs_scenario_finish(&scenario);
+    }
+}
+
 /* ---- resolved ---- */
 
 static void test_resolves_to_itself(void **state)
@@ -299,11 +351,9 @@ static void test_resolves_to_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_folds),
-        cmocka_unit_test(test_automatic_fold),
-        cmocka_unit_test(test_resolves_to_itself),
+        cmocka_unit_test(test_sizes),  cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_folds),  cmocka_unit_test(test_automatic_fold),
+        cmocka_unit_test(test_orders), cmocka_unit_test(test_resolves_to_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -627,7 +627,7 @@ class Replay(Case):
             file.write('#!/bin/sh\nexit 7\n')
         os.chmod(file.name, 0o755)
         said = self.sim('replay', 'good.json', status=1, PATH=self.folder + ':/usr/bin:/bin').stderr
-        self.assertIn('mpirun ended with exit code 7 and told no error', said)
+        self.assertIn('mpirun ended with exit code 7 and gave no error message', said)
 
     def network(self, *words, status=0, **environment):
         done = self.sim('calibrate', 'network', '-o', 'n.json', '-t', '2 ms', *words, status=status,

@@ -32,7 +32,8 @@ const cs_field cs_pcie_tree_fields[] = {
      .doc = "of the link between sockets"},
     {0}};
 
-/* Sockets and switches. Writes the vertices below which GPUs and NICs hang; returns their number. */
+/* Sockets and switches. Writes the vertices below which GPUs and NICs hang; returns their number.
+ * */
 static uint32_t draw_bridges(const cs_pcie_tree *tree, cs_fabric *net, uint32_t *hubs)
 {
     const double uplink = tree->uplink_bandwidth > 0 ? tree->uplink_bandwidth : tree->bandwidth;

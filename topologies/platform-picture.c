@@ -1,6 +1,7 @@
 #include "topologies/platform-picture.h"
 
 #include "sim/base/units.h"
+#include "sim/base/vector.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -107,13 +108,13 @@ static cs_status mark_routes(picture *p, cs_error *error)
 static int compare_ends(const void *left, const void *right)
 {
     const end *a = left, *b = right;
-    if (a->other != b->other)
-        return a->other < b->other ? -1 : 1;
+    CS_COMPARE(a->other, b->other);
     if (a->out != b->out)
         return a->out ? -1 : 1;
     if (a->peer != b->peer)
         return a->peer ? -1 : 1;
-    return (a->bandwidth > b->bandwidth) - (a->bandwidth < b->bandwidth);
+    CS_COMPARE(a->bandwidth, b->bandwidth);
+    return 0;
 }
 
 static void add_end(picture *p, uint32_t *next, uint32_t v, uint32_t other, bool out,
@@ -123,7 +124,8 @@ static void add_end(picture *p, uint32_t *next, uint32_t v, uint32_t other, bool
         p->ends[next[v]++] = (end){v == other ? NONE : other, out, link->peer, link->bandwidth};
 }
 
-/* The ends of all vertices, sorted; of what is not shown, none. `next` is room for a number each. */
+/* The ends of all vertices, sorted; of what is not shown, none. `next` is room for a number each.
+ * */
 static void list_ends(picture *p, uint32_t *next)
 {
     const cs_platform *of = p->platform;
@@ -174,7 +176,8 @@ static int compare_vertices(const picture *p, uint32_t a, uint32_t b)
     return 0;
 }
 
-/* qsort has no context: a merge sort, which also leaves equal ones in the order of their numbers. */
+/* qsort has no context: a merge sort, which also leaves equal ones in the order of their numbers.
+ * */
 static void sort_vertices(const picture *p, uint32_t *order, uint32_t n, uint32_t *room)
 {
     if (n < 2)
@@ -236,13 +239,12 @@ static void leave_out_unused(picture *p, uint32_t *room)
 static int compare_edges(const void *left, const void *right)
 {
     const edge *a = left, *b = right;
-    if (a->from != b->from)
-        return a->from < b->from ? -1 : 1;
-    if (a->to != b->to)
-        return a->to < b->to ? -1 : 1;
+    CS_COMPARE(a->from, b->from);
+    CS_COMPARE(a->to, b->to);
     if (a->peer != b->peer)
         return a->peer ? -1 : 1;
-    return (a->bandwidth > b->bandwidth) - (a->bandwidth < b->bandwidth);
+    CS_COMPARE(a->bandwidth, b->bandwidth);
+    return 0;
 }
 
 /* Links between the same boxes become one line, which says how many leave each vertex that it

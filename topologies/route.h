@@ -41,8 +41,8 @@ CS_MUST_CHECK cs_status cs_messages_init(cs_messages *messages, const cs_platfor
                                          cs_error *error);
 void cs_messages_finish(cs_messages *messages);
 
-/* With the messages from each of the first `n` devices to the next one, and from the last one to the
- * first. */
+/* With the messages from each of the first `n` devices to the next one, and from the last one to
+ * the first. */
 CS_MUST_CHECK cs_status cs_messages_init_ring(cs_messages *messages, const cs_platform *platform,
                                               uint32_t n, cs_error *error);
 

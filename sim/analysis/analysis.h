@@ -7,14 +7,15 @@
  *                  on its way (exposed communication)
  *   dependency     idle while what the next task waited for was still being computed elsewhere, the
  *                  pipeline's filling included, and until its release time
- *   flush          idle between two mini-batches until every device has ended the earlier one, if no
- *                  work of the later one started before; and after the device's last task
+ *   flush          idle between two mini-batches until every device has ended the earlier one,
+ *                  if no work of the later one started before; and after the device's last task
  * For an idle gap before a task, the chain of predecessors that ended last is walked back: where it
  * runs through transfers it is communication, from the first computation on it is dependency.
  *
  * Exposed communication may be more than a device's own: what it waits for may still be handed on
  * between others, as in a collective. And a device that sends while it waits for computations
- * elsewhere hides nothing, and is not held up either. So hidden and exposed do not add up to `active`.
+ * elsewhere hides nothing, and is not held up either. So hidden and exposed do not add up to
+ * `active`.
  *
  * The critical path leads from the last task back to time 0, each step starting when the one
  * before it ended; its parts add up to the makespan too.

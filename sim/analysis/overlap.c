@@ -1,5 +1,7 @@
 #include "sim/analysis/overlap.h"
 
+#include "sim/base/vector.h"
+
 #include <stdlib.h>
 
 /* What a device does: computing, or sending or receiving a transfer. */
@@ -27,16 +29,16 @@ static uint32_t intervals_of(const cs_graph *graph, const cs_trace *trace, uint3
 static int by_device_and_start(const void *left, const void *right)
 {
     const interval *a = left, *b = right;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return (a->end > b->end) - (a->end < b->end);
+    CS_COMPARE(a->device, b->device);
+    CS_COMPARE(a->start, b->start);
+    CS_COMPARE(a->end, b->end);
+    return 0;
 }
 
-/* One after the other in order of their starts: the latest end of each sort so far is all that must be
- * known of those before, as what comes adds only what lies behind it. Time in which both sorts have begun
- * and neither has ended is hidden; it is counted when the later of the two begins or goes on. */
+/* One after the other in order of their starts: the latest end of each sort so far is all that must
+ * be known of those before, as what comes adds only what lies behind it. Time in which both sorts
+ * have begun and neither has ended is hidden; it is counted when the later of the two begins or
+ * goes on. */
 static void add_intervals(const interval *at, size_t n, cs_time_use *devices)
 {
     cs_time ends[2] = {0, 0}; /* transfers; computations */

@@ -75,8 +75,8 @@ typedef struct cs_field {
     const char *shape; /* what it looks like, for people, where the type does not say ("[x, y]") */
 } cs_field;
 
-/* Values whose form depends on what stands in them, such as an object whose keys follow from the name
- * in it. */
+/* Values whose form depends on what stands in them, such as an object whose keys follow from the
+ * name in it. */
 struct cs_field_kind {
     /* Fills the zeroed member. */
     CS_MUST_CHECK cs_status (*read)(const cJSON *value, const cs_json_place *place, void *member,
@@ -87,8 +87,8 @@ struct cs_field_kind {
     bool (*is_empty)(const void *member);
 };
 
-/* Quantities that a document may name in place of a number ("measured node"), asked before a text is
- * read as a number with a unit. A cs_json_place above has them. */
+/* Quantities that a document may name in place of a number ("measured node"), asked before a text
+ * is read as a number with a unit. A cs_json_place above has them. */
 typedef struct cs_field_names {
     /* Leaves *known as it is, false, when the text is none of them. */
     CS_MUST_CHECK cs_status (*find)(const void *context, const char *text, cs_field_type type,

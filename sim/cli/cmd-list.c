@@ -5,7 +5,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/listed.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/cli/sweep-fields.h"
+#include "sim/cli/sweep-points.h"
 #include "sim/cli/wrap.h"
 #include "sim/run/figures.h"
 #include "sim/scenario/workload.h"
@@ -192,8 +192,8 @@ static void print_field(const cs_field *field, FILE *out)
     cs_wrap(out, FIELD_COLUMN + 2, FIELD_COLUMN + 2, CS_WRAP_REPORT, field->doc);
 }
 
-/* What is asked for: the words of the command line are none, a section, a section and the name of one of
- * its entries, or a name alone, which entries of several sections may have. */
+/* What is asked for: the words of the command line are none, a section, a section and the name of
+ * one of its entries, or a name alone, which entries of several sections may have. */
 static bool wants_section(const cs_arguments *arguments, size_t section)
 {
     return arguments->n_words == 0 ||

@@ -203,7 +203,7 @@ static void tell(const cs_comparison *c, const cs_log *log)
     if (!c->scenario.job.equal_messages)
         cs_log_write(log, CS_LOG_WARNING,
                      "messages between neighbouring devices differ or share links; the planner "
-                     "takes all for the lone one from device 0 to 1");
+                     "assumes that all are like a single one from device 0 to 1");
     for (uint32_t i = 0; i < c->n; i++)
         cs_log_write(log, CS_LOG_INFO, "%s: searched for %.3g s", c->outcomes[i].planner->name,
                      c->outcomes[i].search_time);

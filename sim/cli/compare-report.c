@@ -1,5 +1,6 @@
 #include "sim/cli/compare-report.h"
 
+#include "sim/base/number.h"
 #include "sim/base/units.h"
 
 #include <math.h>
@@ -10,15 +11,9 @@ enum { DIGITS = 4 };
 
 /* ---- scenarios ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double cs_compare_median(double *values, uint32_t n)
 {
-    qsort(values, n, sizeof(*values), ascending);
+    qsort(values, n, sizeof(*values), cs_number_compare);
     return n > 0 ? (values[(n - 1) / 2] + values[n / 2]) / 2 : (double)NAN;
 }
 

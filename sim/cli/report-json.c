@@ -1,6 +1,7 @@
 #include "sim/cli/report.h"
 
 #include "sim/base/json.h"
+#include "sim/cli/mesh-report.h"
 #include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
 
@@ -350,7 +351,7 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
            add_reading(root, scenario) &&
            cJSON_AddStringToObject(root, "topology", scenario->platform.topology) &&
-           add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
+           cs_mesh_report_json(scenario, root) && add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
            add_sharing(root, &scenario->platform) && add_collectives(root, &simulation->lowering) &&
            add_figures(root, &outcome, CS_SCOPE_RUN) &&
            cJSON_AddStringToObject(root, "hash", hash) &&

@@ -1,6 +1,7 @@
 #include "sim/cli/report.h"
 
 #include "sim/base/units.h"
+#include "sim/cli/mesh-report.h"
 #include "sim/cli/wrap.h"
 #include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
@@ -51,8 +52,8 @@ static text figure_text(cs_figure figure, double value)
     return number_text(100 * value, "%.4g %%");
 }
 
-/* Makespans, bytes and numbers are whole, and equal or not. The others are quotients, whose last digits
- * are rounding. */
+/* Makespans, bytes and numbers are whole, and equal or not. The others are quotients, whose last
+ * digits are rounding. */
 static double tolerance(cs_figure figure)
 {
     return figure == CS_FIGURE_BUBBLE || figure == CS_FIGURE_ITERATION_TIME ? 1e-12 : 0;
@@ -241,8 +242,8 @@ static const cs_form *peak_form(const cs_simulation *simulation, uint32_t device
     return NULL;
 }
 
-/* All that is said of a device but its number. Devices that say the same share a line: as a rule they
- * are replicas, and follow each other. */
+/* All that is said of a device but its number. Devices that say the same share a line: as a rule
+ * they are replicas, and follow each other. */
 typedef struct device_line {
     char text[768];
 } device_line;
@@ -484,7 +485,7 @@ static void print_path(const cs_analysis *analysis, FILE *out)
 static void describe_culprit(const cs_graph *graph, uint32_t task, char *out, size_t size)
 {
     if (task == CS_NONE)
-        snprintf(out, size, "what is there from the start");
+        snprintf(out, size, "what is resident from the start");
     else
         snprintf(out, size, "the %s of mini-batch %u, micro-batch %u, stage %u",
                  cs_kind_name(cs_graph_class(graph, task)->kind), cs_graph_mini_batch(graph, task),
@@ -579,7 +580,7 @@ static void print_noise(const cs_scenario *scenario, FILE *out)
     } parts[] = {{noise->jitter.mean > 0, "jitter of links"},
                  {noise->slow_devices.mean > 0, "slow devices"},
                  {noise->slow_tasks.mean > 0, "slow computations"},
-                 {noise->n_sources > 0, "messages of others"}};
+                 {noise->n_sources > 0, "background messages"}};
     const char *separator = "";
     if (!cs_noise_is_on(noise))
         return;
@@ -640,7 +641,7 @@ static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowe
         fprintf(out, "%u of %u times of operators measured%s\n", use->n_measured, times,
                 use->n_estimated > 0 ? ", the others by roofline" : "");
     else
-        fprintf(out, "the times of layers are the model's own\n");
+        fprintf(out, "the times of layers come from the model\n");
     for (uint32_t i = 0; i < use->n_warnings; i++)
         fprintf(out, "  warning: %s\n", use->warnings[i]);
     print_missing(use, out);
@@ -661,6 +662,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     if (scenario->schedule->reading)
         fprintf(out, "%s: %s\n", scenario->schedule->name,
                 scenario->schedule->reading(scenario->params));
+    cs_mesh_report_print(scenario, out);
     fputc('\n', out);
     print_costs(scenario, &simulation->lowering, out);
     print_network(&scenario->platform, &simulation->lowering, out);

@@ -1,7 +1,6 @@
 #include "sim/cli/sweep-points.h"
 
 #include "sim/base/file.h"
-#include "sim/cli/sweep-fields.h"
 #include "sim/scenario/scenario.h"
 
 #include <stdlib.h>

@@ -3,8 +3,7 @@
 #include "sim/base/hash.h"
 #include "sim/base/vector.h"
 #include "sim/graph/builder.h"
-#include "sim/lower/cost.h"
-#include "sim/lower/plan-collective.h"
+#include "sim/lower/alike.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +115,12 @@ typedef struct class_table {
     uint32_t n, capacity;
 } class_table;
 
+/* A class of messages: a copy, and its id in the new graph. */
+typedef struct made_message {
+    cs_class cls;
+    uint32_t id;
+} made_message;
+
 typedef struct lowering {
     const cs_graph *from;
     const cs_platform *platform;
@@ -133,7 +138,7 @@ typedef struct lowering {
     rank_state *ranks; /* scratch, per rank */
     uint32_t n_ranks;
     class_table classes;
-    cs_class *made; /* copies of the classes of messages, by new id - n_old_classes */
+    made_message *made; /* in the order in which they were made */
     uint32_t n_made, cap_made;
     bool delayed; /* a collective becomes one delay */
     bool no_memory;
@@ -192,11 +197,6 @@ static uint32_t slot_of(const class_table *table, const cs_class *cls)
     return (uint32_t)cs_hash_bytes(key, sizeof(key), 0) & (table->capacity - 1);
 }
 
-static const cs_class *made_class(const lowering *l, uint32_t id)
-{
-    return &l->made[id - l->from->n_classes];
-}
-
 static bool grow_table(lowering *l)
 {
     class_table grown = {.capacity = l->classes.capacity ? 2 * l->classes.capacity : 1024};
@@ -205,13 +205,13 @@ static bool grow_table(lowering *l)
         return false;
     memset(grown.slots, 0xff, grown.capacity * sizeof(*grown.slots));
     for (uint32_t i = 0; i < l->classes.capacity; i++) {
-        const uint32_t id = l->classes.slots[i];
-        if (id == CS_NONE)
+        const uint32_t number = l->classes.slots[i];
+        if (number == CS_NONE)
             continue;
-        uint32_t at = slot_of(&grown, made_class(l, id));
+        uint32_t at = slot_of(&grown, &l->made[number].cls);
         while (grown.slots[at] != CS_NONE)
             at = (at + 1) & (grown.capacity - 1);
-        grown.slots[at] = id;
+        grown.slots[at] = number;
     }
     grown.n = l->classes.n;
     free(l->classes.slots);
@@ -239,16 +239,16 @@ static uint32_t message_class(lowering *l, const cs_class *of, uint32_t from, ui
     }
     uint32_t at = slot_of(&l->classes, &made);
     for (; l->classes.slots[at] != CS_NONE; at = (at + 1) & (l->classes.capacity - 1)) {
-        const cs_class *have = made_class(l, l->classes.slots[at]);
+        const cs_class *have = &l->made[l->classes.slots[at]].cls;
         if (have->device == from && have->peer == to && have->bytes == bytes &&
             have->stage == of->stage && have->origin == of->kind && have->purpose == of->purpose)
-            return l->classes.slots[at];
+            return l->made[l->classes.slots[at]].id;
     }
     const uint32_t id = cs_builder_class(l->to, &made);
     if (id == CS_NONE)
         return CS_NONE;
-    l->made[l->n_made++] = made;
-    l->classes.slots[at] = id;
+    l->classes.slots[at] = l->n_made;
+    l->made[l->n_made++] = (made_message){made, id};
     l->classes.n++;
     return id;
 }
@@ -725,6 +725,8 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *re
         return cs_error_no_memory(error);
     CS_TRY(cs_prices_init(&l->prices, l->from, l->platform, l->options, error));
     CS_TRY(decide(l, report, error));
+    if (l->from->stands_for)
+        CS_TRY(cs_alike_find(&l->prices, l->ways, report->unlike, error));
     copy_frame(l);
     lower_tasks(l);
     lower_edges(l);

@@ -33,7 +33,7 @@ struct cs_families {
     uint32_t *groups;    /* those that have a family, by it */
     uint32_t *family_of; /* per group: its place in `of`; CS_NONE: it is alone */
     uint32_t *place;     /* per group: in its family */
-    bool *wanted;        /* as `groups`: it has members */
+    bool *wanted;        /* as `groups`: it has members, or the graph is folded */
     family *of;
     uint32_t n;
 };
@@ -96,7 +96,7 @@ static void fill(cs_families *families, const cs_graph *graph, const relative *r
             families->of[families->n++] = (family){.first = i};
         family *of = &families->of[families->n - 1];
         families->groups[i] = group;
-        families->wanted[i] = cs_graph_count_members(graph, group) > 0;
+        families->wanted[i] = graph->stands_for || cs_graph_count_members(graph, group) > 0;
         families->family_of[group] = families->n - 1;
         families->place[group] = of->n++;
     }
@@ -237,25 +237,42 @@ static cs_status find_in_family(cs_prices *prices, family *of, const cs_collecti
     return CS_OK;
 }
 
+static cs_status begin(cs_prices *prices, cs_error *error)
+{
+    if (!prices->network)
+        prices->network = cs_round_create(prices->platform, prices->levels);
+    return prices->network ? CS_OK : cs_error_no_memory(error);
+}
+
+cs_status cs_prices_family(cs_prices *prices, uint32_t group, const cs_collective *collective,
+                           const cs_algorithm *algorithm, cs_relatives *relatives, cs_error *error)
+{
+    cs_families *families = prices->families;
+    *relatives = (cs_relatives){0};
+    if (families->family_of[group] == CS_NONE)
+        return CS_OK;
+    family *of = &families->of[families->family_of[group]];
+    CS_TRY(begin(prices, error));
+    CS_TRY(find_in_family(prices, of, collective, algorithm, &relatives->costs, error));
+    relatives->n = of->n;
+    relatives->groups = families->groups + of->first;
+    return CS_OK;
+}
+
 cs_status cs_prices_find(cs_prices *prices, uint32_t group, const cs_collective *collective,
                          const cs_algorithm *algorithm, const uint32_t *devices, cs_time *cost,
                          cs_error *error)
 {
     static const bool wanted = true;
-    cs_families *families = prices->families;
-    if (!prices->network)
-        prices->network = cs_round_create(prices->platform, prices->levels);
-    if (!prices->network)
-        return cs_error_no_memory(error);
-    if (families->family_of[group] == CS_NONE) {
-        const cs_side side = {*collective, algorithm, devices};
-        return cs_collective_costs(
-            &(cs_sides){.n = 1, .of = &side, .wanted = &wanted, .round = prices->network},
-            prices->platform, prices->levels, cost, error);
+    cs_relatives relatives;
+    CS_TRY(cs_prices_family(prices, group, collective, algorithm, &relatives, error));
+    if (relatives.n > 0) {
+        *cost = relatives.costs[prices->families->place[group]];
+        return CS_OK;
     }
-    const cs_time *costs = NULL;
-    CS_TRY(find_in_family(prices, &families->of[families->family_of[group]], collective, algorithm,
-                          &costs, error));
-    *cost = costs[families->place[group]];
-    return CS_OK;
+    CS_TRY(begin(prices, error));
+    const cs_side side = {*collective, algorithm, devices};
+    return cs_collective_costs(
+        &(cs_sides){.n = 1, .of = &side, .wanted = &wanted, .round = prices->network},
+        prices->platform, prices->levels, cost, error);
 }

@@ -40,4 +40,16 @@ CS_MUST_CHECK cs_status cs_prices_find(cs_prices *prices, uint32_t group,
                                        const cs_algorithm *algorithm, const uint32_t *devices,
                                        cs_time *cost, cs_error *error);
 
+/* The groups of a family, and what each takes for that; of those without members in folded graphs only. */
+typedef struct cs_relatives {
+    uint32_t n; /* 0: the group is alone */
+    const uint32_t *groups;
+    const cs_time *costs;
+} cs_relatives;
+
+CS_MUST_CHECK cs_status cs_prices_family(cs_prices *prices, uint32_t group,
+                                         const cs_collective *collective,
+                                         const cs_algorithm *algorithm, cs_relatives *relatives,
+                                         cs_error *error);
+
 #endif

@@ -158,6 +158,11 @@ CS_MUST_CHECK cs_status cs_scenario_job(const cs_sections *sections, const cs_pl
                                         const uint32_t *stands_for, cs_arena *arena, cs_job *job,
                                         cs_error *error);
 
+/* Warns of axes over which layers are divided and that cross nodes, although with another order they
+ * would not. */
+void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *parallel,
+                               const cs_platform *platform, cs_error *warnings);
+
 /* Adds the scenario's warnings. */
 void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings);
 

@@ -24,8 +24,8 @@ void cs_space_finish(cs_space *space)
 
 /* ---- adding keys ---- */
 
-/* "/schedule/micro_batches" -> "schedule.micro_batches": HDF5 divides names at slashes, and lists of
- * names are divided at blanks. */
+/* "/schedule/micro_batches" -> "schedule.micro_batches": HDF5 divides names at slashes, and lists
+ * of names are divided at blanks. */
 static const char *name_of(cs_arena *arena, const char *pointer)
 {
     char *name = cs_arena_copy(arena, pointer + 1);

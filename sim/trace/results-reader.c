@@ -477,3 +477,28 @@ cs_status cs_reader_out_of_memory(cs_reader *reader, uint32_t *n, cs_error *erro
         *n += out_of_memory[i] != 0;
     return status;
 }
+
+cs_status cs_reader_read_tasks(cs_reader *reader, cs_reader_tasks *tasks, cs_error *error)
+{
+    const cs_reader_column columns[] = {
+        {"tasks/kind", CS_READER_UINT32, &tasks->kind},
+        {"tasks/origin", CS_READER_UINT32, &tasks->origin},
+        {"tasks/device", CS_READER_UINT32, &tasks->device},
+        {"tasks/peer", CS_READER_UINT32, &tasks->peer},
+        {"tasks/stage", CS_READER_UINT32, &tasks->stage},
+        {"tasks/mini_batch", CS_READER_UINT32, &tasks->mini_batch},
+        {"tasks/micro_batch", CS_READER_UINT32, &tasks->micro_batch},
+        {"tasks/start", CS_READER_INT64, &tasks->start},
+        {"tasks/end", CS_READER_INT64, &tasks->end},
+    };
+    CS_TRY(cs_reader_read(reader, columns, sizeof(columns) / sizeof(columns[0]), &tasks->n, error));
+    CS_TRY(cs_reader_meanings(reader, "tasks/kind", &tasks->kinds, &tasks->n_kinds, error));
+    for (uint64_t i = 0; i < tasks->n; i++)
+        if (tasks->kind[i] >= tasks->n_kinds || tasks->origin[i] >= tasks->n_kinds)
+            return cs_error_add(error, CS_INVALID,
+                                "%s: tasks: row %" PRIu64
+                                " has a kind or origin without a meaning: "
+                                "must be below %" PRIu32,
+                                reader->path, i, tasks->n_kinds);
+    return CS_OK;
+}

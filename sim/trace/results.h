@@ -17,7 +17,7 @@
  *   makespan             ps, end of the last task
  *   mini_batches, micro_batches (of each mini-batch)
  *   stopped              1 when the run ended at the first out-of-memory, as asked, else 0
- *   and, from sim/run/figures.h, each number of a run under its key: iteration_time_s, ... NaN: not known
+ *   and each number of a run (sim/run/figures.h) under its key: iteration_time_s, ...; NaN: unknown
  *
  * /tasks            one row per task
  *   task            0, 1, ...: the task's id
@@ -61,7 +61,7 @@
  * /transfers        one row per transfer with bytes that was through
  *   task
  *   rate            bytes / (end - start): latencies and waiting for links included
- * /rates            one row per change of a transfer's rate, ordered by time; no rows when not recorded
+ * /rates one row per change of a transfer's rate, ordered by time; no rows when not recorded
  *   sample          0, 1, ...
  *   time            ps
  *   task            a transfer that competed for links (sharing fifo, count, max_min)
@@ -101,8 +101,8 @@ typedef struct cs_results_info {
     const char *sharing, *algorithms; /* of links, of collectives; NULL: there are none */
 } cs_results_info;
 
-/* Writes everything but what is marked "from the analysis", /runs and the figures into a new file, to be
- * committed by the caller. sim/run/store-run.h writes all of it. */
+/* Writes everything but what is marked "from the analysis", /runs and the figures into a new file,
+ * to be committed by the caller. sim/run/store-run.h writes all of it. */
 CS_MUST_CHECK cs_status cs_results_write(cs_h5_file *file, const cs_results_info *info,
                                          const cs_graph *graph, const cs_trace *trace,
                                          cs_error *error);

@@ -1,11 +1,17 @@
 #include "sim/workload/layout.h"
 
+#include <math.h>
+
 cs_axes_name cs_layout_axes(cs_layout_axis axis)
 {
     static const cs_axes_name names[CS_N_LAYOUT_AXES] = {
-        [CS_LAYOUT_CONTEXT] = CS_AXES_CONTEXT, [CS_LAYOUT_SPACE_X] = CS_AXES_SPACE_X,
-        [CS_LAYOUT_SPACE_Y] = CS_AXES_SPACE_Y, [CS_LAYOUT_SPACE_Z] = CS_AXES_SPACE_Z,
+        [CS_LAYOUT_CONTEXT] = CS_AXES_CONTEXT,
+        [CS_LAYOUT_SPACE_X] = CS_AXES_SPACE_X,
+        [CS_LAYOUT_SPACE_Y] = CS_AXES_SPACE_Y,
+        [CS_LAYOUT_SPACE_Z] = CS_AXES_SPACE_Z,
         [CS_LAYOUT_TENSOR] = CS_AXES_TENSOR,
+        [CS_LAYOUT_EXPERT] = CS_AXES_EXPERT,
+        [CS_LAYOUT_EXPERT_TENSOR] = CS_AXES_EXPERT_TENSOR,
     };
     return names[axis];
 }
@@ -29,24 +35,54 @@ bool cs_layout_equal(const cs_tensor_layout *a, const cs_tensor_layout *b)
     return equal;
 }
 
-bool cs_division_exchange(cs_division from, cs_division to, cs_exchange_kind *kind)
+/* Along the axes of experts, with the rows of a group taken as one tensor: own rows are a part of them;
+ * so are those of its experts, in another division. */
+static cs_division of_group(cs_layout_axis axis, cs_division division)
 {
-    if (cs_division_equal(from, to) || from.part == CS_WHOLE || to.part == CS_PARTIAL)
+    enum { BY_EXPERT = CS_SHAPE_MAX };
+    if (axis != CS_LAYOUT_EXPERT && axis != CS_LAYOUT_EXPERT_TENSOR)
+        return division;
+    switch (division.part) {
+    case CS_WHOLE:
+        return (cs_division){.part = CS_DIVIDED};
+    case CS_ROUTED:
+        return (cs_division){.part = CS_DIVIDED, .dim = BY_EXPERT};
+    case CS_GATHERED:
+        return (cs_division){.part = CS_WHOLE};
+    default:
+        return division;
+    }
+}
+
+bool cs_division_exchange(cs_layout_axis axis, cs_division from, cs_division to,
+                          cs_exchange_kind *kind)
+{
+    const cs_division a = of_group(axis, from), b = of_group(axis, to);
+    if (cs_division_equal(a, b) || a.part == CS_WHOLE || b.part == CS_PARTIAL)
         return false;
-    if (from.part == CS_PARTIAL)
-        *kind = to.part == CS_WHOLE ? CS_EXCHANGE_ALL_REDUCE : CS_EXCHANGE_REDUCE_SCATTER;
+    if (a.part == CS_PARTIAL)
+        *kind = b.part == CS_WHOLE ? CS_EXCHANGE_ALL_REDUCE : CS_EXCHANGE_REDUCE_SCATTER;
     else
-        *kind = to.part == CS_WHOLE ? CS_EXCHANGE_ALL_GATHER : CS_EXCHANGE_ALL_TO_ALL;
+        *kind = b.part == CS_WHOLE ? CS_EXCHANGE_ALL_GATHER : CS_EXCHANGE_ALL_TO_ALL;
     return true;
 }
 
-cs_shape cs_layout_local(const cs_tensor_layout *layout, const cs_shape *shape, const cs_grid *grid,
-                         uint32_t place)
+static uint32_t times(uint32_t rows, double factor)
+{
+    return (uint32_t)fmin(ceil(rows * factor), UINT32_MAX);
+}
+
+cs_shape cs_layout_local(const cs_tensor_layout *layout, const cs_shape *shape,
+                         const cs_split *split, uint32_t place)
 {
     cs_shape local = *shape;
     for (int i = 0; i < CS_N_LAYOUT_AXES; i++) {
         const cs_division at = layout->axes[i];
-        const cs_axes axes = cs_grid_axes(grid, cs_layout_axes((cs_layout_axis)i));
+        const cs_axes axes = cs_grid_axes(&split->grid, cs_layout_axes((cs_layout_axis)i));
+        if (axes.size > 1 && at.part == CS_ROUTED)
+            local.dims[0] = times(local.dims[0], split->expert_imbalance);
+        if (axes.size > 1 && i == CS_LAYOUT_EXPERT_TENSOR && at.part != CS_WHOLE)
+            local.dims[0] = times(local.dims[0], axes.size);
         if (at.part != CS_DIVIDED || axes.size == 1)
             continue;
         const uint32_t copies = copies_of(at);

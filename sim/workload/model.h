@@ -103,6 +103,9 @@ typedef struct cs_model {
     bool float_gradients; /* gradients are summed and kept in float32, whatever the precision */
     int64_t input_bytes;  /* the input of layer 0 */
     bool times_only;      /* sizes are not known, and 0 */
+    const cs_grid
+        *divided_over; /* that each layer is the part of one device of, whatever the sizes of
+                                  * data and shards; NULL: layers are whole */
     uint32_t n_layers;
     cs_layer *layers;
     uint32_t n_batches; /* other numbers of samples that times and activations are known for */

@@ -25,14 +25,16 @@ typedef struct maker {
     cs_net_local *made;
     version *versions;
     uint32_t n_versions, cap_versions;
-    uint32_t *first; /* per tensor: its version as it is handed on */
+    uint32_t *first;    /* per tensor: its version as it is handed on */
+    uint32_t *local_of; /* per operator: the local one */
 } maker;
 
 /* What the rules of all axes say of an operator. */
 typedef struct divided_op {
     cs_tensor_layout inputs[CS_OP_INPUTS_MAX], made, output;
     uint32_t partial[CS_OP_INPUTS_MAX];
-    bool shared_over_tensor;
+    bool shared_over_tensor, ring;
+    uint32_t shares;
     uint32_t n_inner;
     cs_inner_exchange inner[CS_N_LAYOUT_AXES * CS_RULE_INNER_MAX];
     cs_layout_axis inner_axis[CS_N_LAYOUT_AXES * CS_RULE_INNER_MAX];
@@ -100,7 +102,7 @@ static uint32_t axis_size(const maker *m, cs_layout_axis axis)
 
 static cs_shape local_shape(const maker *m, const cs_tensor_layout *layout, const cs_shape *shape)
 {
-    return cs_layout_local(layout, shape, grid_of(m), m->place);
+    return cs_layout_local(layout, shape, m->split, m->place);
 }
 
 static void add_version(maker *m, cs_tensor of, const version *added)
@@ -162,7 +164,16 @@ typedef struct change {
     cs_tensor_layout from, to;
 } change;
 
-/* Bytes are counted before what adds up or turns around, and after what gathers. */
+/* Counted before what adds up, after what gathers, and of what moves rows at the side of the busiest
+ * place. */
+static int64_t elements_of(cs_exchange_kind kind, const cs_shape *before, const cs_shape *after)
+{
+    const int64_t from = cs_shape_elements(before), to = cs_shape_elements(after);
+    if (kind == CS_EXCHANGE_ALL_TO_ALL)
+        return from > to ? from : to;
+    return kind == CS_EXCHANGE_ALL_GATHER ? to : from;
+}
+
 static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layout_axis axis,
                       bool backward)
 {
@@ -170,7 +181,7 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
     const cs_division from = now->axes[axis];
     cs_exchange_kind kind;
     now->axes[axis] = c->to.axes[axis];
-    if (axis_size(m, axis) == 1 || !cs_division_exchange(from, c->to.axes[axis], &kind))
+    if (axis_size(m, axis) == 1 || !cs_division_exchange(axis, from, c->to.axes[axis], &kind))
         return;
     const cs_shape after = local_shape(m, now, &c->shape);
     push_exchange(m, (cs_op_exchange){.op = m->made->net.n_ops - 1,
@@ -178,8 +189,7 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
                                       .axes = (uint8_t)cs_layout_axes(axis),
                                       .backward = backward,
                                       .element = CS_ELEMENT_ACTIVATION,
-                                      .elements = cs_shape_elements(
-                                          kind == CS_EXCHANGE_ALL_GATHER ? &after : &before)});
+                                      .elements = elements_of(kind, &before, &after)});
 }
 
 static void push_forward(maker *m, const change *c)
@@ -189,13 +199,21 @@ static void push_forward(maker *m, const change *c)
         push_axis(m, c, &now, (cs_layout_axis)axis, false);
 }
 
+/* The gradient of a summand is that of the sum, of all rows where those are gathered. */
+static cs_division_kind of_partial(cs_layout_axis axis)
+{
+    return axis == CS_LAYOUT_EXPERT_TENSOR ? CS_GATHERED : CS_WHOLE;
+}
+
 /* The gradient that readers leave of what is in that layout. */
 static cs_tensor_layout gradient_of(const cs_tensor_layout *layout, uint32_t partial)
 {
     cs_tensor_layout gradient = *layout;
     for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
-        if (gradient.axes[axis].part != CS_DIVIDED)
-            gradient.axes[axis].part = partial & 1u << axis ? CS_PARTIAL : CS_WHOLE;
+        if (partial & 1u << axis)
+            gradient.axes[axis].part = CS_PARTIAL;
+        else if (gradient.axes[axis].part == CS_PARTIAL)
+            gradient.axes[axis].part = of_partial((cs_layout_axis)axis);
     return gradient;
 }
 
@@ -267,7 +285,10 @@ static const cs_rules *rules_of(const cs_split *split, cs_layout_axis axis)
     const uint32_t method = split->tensor_method;
     if (axis == CS_LAYOUT_TENSOR)
         return method < sizeof(tensor) / sizeof(tensor[0]) ? tensor[method] : NULL;
-    return NULL;
+    return axis == CS_LAYOUT_CONTEXT         ? &cs_rules_context
+           : axis == CS_LAYOUT_EXPERT        ? &cs_rules_expert
+           : axis == CS_LAYOUT_EXPERT_TENSOR ? &cs_rules_expert_tensor
+                                             : NULL;
 }
 
 static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op *d)
@@ -294,6 +315,8 @@ static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op 
     d->made.axes[axis] = answer.made;
     d->output.axes[axis] = answer.output;
     d->shared_over_tensor |= answer.shared && axis == CS_LAYOUT_TENSOR;
+    d->shares = answer.shares > 0 ? answer.shares : d->shares;
+    d->ring |= answer.ring;
     for (uint32_t i = 0; i < answer.n_inner; i++) {
         d->inner_axis[d->n_inner] = axis;
         d->inner[d->n_inner++] = answer.inner[i];
@@ -318,6 +341,11 @@ static int64_t local_features(int64_t count, uint32_t whole, uint32_t local)
     return count / whole * local;
 }
 
+static uint32_t local_heads(uint32_t heads, const cs_shape *local, const cs_shape *whole)
+{
+    return (uint32_t)((uint64_t)heads * local->dims[1] / whole->dims[1]);
+}
+
 /* The parameters of an operator that reads and makes these local shapes. */
 static void set_parameters(const maker *m, const divided_op *d, const cs_op *of, const cs_shape *in,
                            const cs_shape *out, cs_op *op)
@@ -334,16 +362,28 @@ static void set_parameters(const maker *m, const divided_op *d, const cs_op *of,
     case CS_OP_EMBEDDING:
         op->weights = local_rows(m, d, of->weights / whole) * features;
         break;
-    case CS_OP_LAYER_NORM:
     case CS_OP_RMS_NORM:
+        op->groups = of->groups > 1 ? local_heads(of->groups, in, whole_in) : 1;
+        if (of->groups == 1)
+            op->weights = features;
+        break;
+    case CS_OP_LAYER_NORM:
     case CS_OP_ADD:
     case CS_OP_CONCAT:
         op->weights = local_features(of->weights, whole, features);
         op->biases = local_features(of->biases, whole, features);
         break;
     case CS_OP_ATTENTION:
-        op->attention.heads =
-            (uint32_t)((uint64_t)of->attention.heads * in->dims[1] / whole_in->dims[1]);
+        op->attention.heads = local_heads(of->attention.heads, in, whole_in);
+        op->weights = of->attention.sinks ? op->attention.heads : 0;
+        break;
+    case CS_OP_HEAD_CONCAT:
+        op->heads = local_heads(of->heads, in, whole_in);
+        break;
+    case CS_OP_GROUPED_LINEAR:
+        op->experts = of->experts / grid_of(m)->expert;
+        op->weights = (int64_t)op->experts * in->dims[1] * features;
+        op->biases = of->biases > 0 ? (int64_t)op->experts * features : 0;
         break;
     default:
         break;
@@ -351,13 +391,46 @@ static void set_parameters(const maker *m, const divided_op *d, const cs_op *of,
 }
 
 /* Heads of keys and values are as many as fit the local keys. */
-static void set_key_heads(const maker *m, const cs_op *of, cs_op *op)
+static void set_attention(const maker *m, const divided_op *d, const cs_op *of, cs_op *op,
+                          cs_local_op *info)
 {
     if (of->kind != CS_OP_ATTENTION)
         return;
-    const uint32_t whole = cs_net_tensor(m->net, of->inputs[1])->shape.dims[1];
-    const uint32_t local = cs_net_tensor(&m->made->net, op->inputs[1])->shape.dims[1];
-    op->attention.kv_heads = (uint32_t)((uint64_t)of->attention.kv_heads * local / whole);
+    op->attention.kv_heads =
+        local_heads(of->attention.kv_heads, &cs_net_tensor(&m->made->net, op->inputs[1])->shape,
+                    &cs_net_tensor(m->net, of->inputs[1])->shape);
+    if (d->shares == 0)
+        return;
+    op->attention.shares = d->shares;
+    op->attention.steps = info->steps = d->ring ? d->shares : 1;
+}
+
+/* In each step but the last, keys and values go on to the next place. Backward begins with those of the
+ * last step and takes them back; with them, a step later, go their gradients, which are complete when they
+ * come home. */
+static void push_ring(maker *m)
+{
+    const cs_net *net = &m->made->net;
+    const cs_op *op = &net->ops[net->n_ops - 1];
+    const uint32_t steps = m->made->ops[net->n_ops - 1].steps;
+    cs_op_exchange shift = {.op = net->n_ops - 1,
+                            .kind = CS_EXCHANGE_SHIFT,
+                            .axes = CS_AXES_CONTEXT,
+                            .beside = true,
+                            .element = CS_ELEMENT_ACTIVATION};
+    for (uint32_t step = 0; step < steps; step++) {
+        const bool is_end = step == 0 || step == steps - 1;
+        const int64_t keys = cs_net_tensor(net, op->inputs[1])->elements +
+                             cs_net_tensor(net, op->inputs[2])->elements;
+        shift.step = step;
+        shift.backward = false;
+        shift.elements = keys;
+        if (step > 0)
+            push_exchange(m, shift);
+        shift.backward = true;
+        shift.elements = is_end ? keys : 2 * keys;
+        push_exchange(m, shift);
+    }
 }
 
 static void push_inner(maker *m, const divided_op *d)
@@ -374,6 +447,23 @@ static void push_inner(maker *m, const divided_op *d)
     }
 }
 
+/* The local operator whose weights one uses, + 1. */
+static uint32_t lender_of(const maker *m, uint32_t p)
+{
+    const uint32_t lender = cs_net_lender(m->net, p);
+    return lender < p ? m->local_of[lender] + 1 : 0;
+}
+
+static cs_axes_name weight_axes(const maker *m, const divided_op *d, const cs_op *op)
+{
+    const cs_grid *grid = grid_of(m);
+    if (op->kind == CS_OP_GROUPED_LINEAR)
+        return grid->tensor * grid->expert * grid->expert_tensor > 1 ? CS_AXES_EXPERT_DATA
+                                                                     : CS_AXES_GRADIENT;
+    return d->shared_over_tensor && op->weights + op->biases > 0 ? CS_AXES_TENSOR
+                                                                 : CS_AXES_GRADIENT;
+}
+
 /* The operator itself, in the layouts that it reads and makes. */
 static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *biases_left)
 {
@@ -383,23 +473,26 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
     const cs_shape in = local_shape(m, &d->inputs[0], &whole);
     const cs_shape shape = local_shape(m, &d->made, &out->shape);
     cs_op op = *of;
-    cs_local_op info = {.origin = p, .weight_axes = CS_AXES_GRADIENT};
+    cs_local_op info = {.origin = p};
     for (uint32_t i = 0; i < of->n_inputs; i++) {
         op.inputs[i] = version_for(m, of->inputs[i], &d->inputs[i], d->partial[i], p);
         if (op.inputs[i] == CS_NO_TENSOR)
             return CS_NO_TENSOR;
     }
     set_parameters(m, d, of, &in, &shape, &op);
-    set_key_heads(m, of, &op);
-    if (has_part(m, &d->made, CS_PARTIAL)) {
+    set_attention(m, d, of, &op, &info);
+    if (has_part(m, &d->made, CS_PARTIAL) && of->kind != CS_OP_GROUPED_LINEAR) {
         *biases_left = op.biases;
         op.biases = 0;
     }
-    if (d->shared_over_tensor && op.weights + op.biases > 0)
-        info.weight_axes = CS_AXES_TENSOR;
+    info.weight_axes = (uint8_t)weight_axes(m, d, &op);
+    m->local_of[p] = m->made->net.n_ops;
+    op.lender = of->tied ? lender_of(m, p) : 0;
     const cs_tensor made = push_op(m, &op, &shape, out->element, &info);
     if (made != CS_NO_TENSOR)
         push_inner(m, d);
+    if (made != CS_NO_TENSOR && info.steps > 1)
+        push_ring(m);
     return made;
 }
 
@@ -423,17 +516,31 @@ static void add_operator(maker *m, uint32_t p)
 
 /* ---- inputs ---- */
 
+static void divide_tokens(maker *m, uint32_t tokens, cs_tensor_layout *layout)
+{
+    const uint32_t context = grid_of(m)->context;
+    char would[CS_DIVISORS_TEXT_BYTES];
+    layout->axes[CS_LAYOUT_CONTEXT] = cs_divided(0);
+    if (tokens % context != 0)
+        cs_split_refuse(&m->report, "context", "must divide the %u tokens of a sample (got %u): %s",
+                        tokens, context, cs_divisors_text(tokens, context, would, sizeof(would)));
+}
+
 static void add_input(maker *m, cs_tensor tensor)
 {
     const cs_tensor_info *info = cs_net_tensor(m->net, tensor);
+    const bool ids = info->element == CS_ELEMENT_INT64;
     cs_net *net = &m->made->net;
     version in = {0};
+    if (ids)
+        divide_tokens(m, info->shape.dims[0], &in.layout);
     const cs_shape shape = local_shape(m, &in.layout, &info->shape);
     cs_extent space = {.rank = shape.rank - 1};
     for (uint32_t i = 0; i < space.rank; i++)
         space.size[i] = shape.dims[1 + i];
-    in.tensor = info->element == CS_ELEMENT_INT64 ? cs_net_token_ids(net, shape.dims[0])
-                                                  : cs_net_image(net, shape.dims[0], space);
+    in.tensor = ids && info->loaded ? cs_net_more_token_ids(net, shape.dims[0])
+                : ids               ? cs_net_token_ids(net, shape.dims[0])
+                                    : cs_net_image(net, shape.dims[0], space);
     if (in.tensor == CS_NO_TENSOR)
         out_of_memory(m);
     add_version(m, tensor, &in);
@@ -454,6 +561,14 @@ static bool can_defer(const cs_net_local *made, const bool *exchanges, uint32_t 
     return weights;
 }
 
+/* Of Megatron's pairs: filters and channels are exchanged as ParaDL does, one thing after the other, and
+ * what was gathered is kept. */
+static bool is_of_pairs(const maker *m, const cs_op_exchange *exchange)
+{
+    return exchange->axes == CS_AXES_CONTEXT ||
+           (exchange->axes == CS_AXES_TENSOR && m->split->tensor_method == CS_TENSOR_PAIRS);
+}
+
 static bool is_sum(const cs_op_exchange *exchange)
 {
     return exchange->kind == CS_EXCHANGE_ALL_REDUCE || exchange->kind == CS_EXCHANGE_REDUCE_SCATTER;
@@ -467,8 +582,9 @@ static void defer_weights(maker *m, const bool *exchanges)
         cs_op_exchange *exchange = &made->exchanges[e];
         const cs_op *op = &made->net.ops[exchange->op];
         const uint32_t last = cs_net_tensor(&made->net, op->output)->last_reader;
-        if (!exchange->backward || !is_sum(exchange) || op->kind != CS_OP_EXCHANGE ||
-            last == CS_NO_TENSOR || !can_defer(made, exchanges, exchange->op, last))
+        if (!is_of_pairs(m, exchange) || !exchange->backward || !is_sum(exchange) ||
+            op->kind != CS_OP_EXCHANGE || last == CS_NO_TENSOR ||
+            !can_defer(made, exchanges, exchange->op, last))
             continue;
         made->ops[exchange->op].deferred = last;
         exchange->beside = true;
@@ -499,12 +615,14 @@ static void gather_again(maker *m, const bool *kept)
         cs_op_exchange again = made->exchanges[e];
         const cs_tensor_info *out = cs_net_tensor(&made->net, made->net.ops[again.op].output);
         cs_local_op *info = &made->ops[again.op];
-        if (again.backward || again.kind != CS_EXCHANGE_ALL_GATHER || !kept[out->storage])
+        if (!is_of_pairs(m, &again) || again.backward || again.kind != CS_EXCHANGE_ALL_GATHER ||
+            !kept[out->storage])
             continue;
         info->gathers_again = true;
         again.backward = true;
         again.beside = info->deferred > 0;
         again.step = again.beside ? 1 : CS_BEHIND;
+        again.again_of = again.op + 1;
         if (!again.beside)
             again.op = out->last_reader;
         push_exchange(m, again);
@@ -546,12 +664,15 @@ static void finish_exchanges(maker *m)
 
 static void check_axes(maker *m)
 {
+    if (grid_of(m)->context > 1 && m->net->input_ids == 0)
+        cs_split_refuse(&m->report, "context",
+                        "must be 1 for a network that reads no tokens (got %u)",
+                        grid_of(m)->context);
     for (int i = 0; i < CS_N_LAYOUT_AXES; i++) {
         const cs_layout_axis axis = (cs_layout_axis)i;
-        const char *name = cs_axes_text(cs_layout_axes(axis));
         if (axis_size(m, axis) > 1 && !rules_of(m->split, axis))
-            cs_split_refuse(&m->report, name, "must be 1 with this method (got %u)",
-                            axis_size(m, axis));
+            cs_split_refuse(&m->report, cs_split_key(m->split, axis),
+                            "must be 1 for this network (got %u)", axis_size(m, axis));
     }
 }
 
@@ -561,7 +682,8 @@ static void make_network(maker *m)
     find_links(m);
     check_axes(m);
     m->first = malloc(m->net->n_tensors * sizeof(*m->first));
-    if (!m->first)
+    m->local_of = calloc(m->net->n_ops, sizeof(*m->local_of));
+    if (!m->first || !m->local_of)
         out_of_memory(m);
     else
         memset(m->first, 0xff, m->net->n_tensors * sizeof(*m->first));
@@ -593,6 +715,7 @@ cs_status cs_net_local_make(const cs_net *net, const cs_split *split, uint32_t p
     drop_links(&m.links);
     free(m.versions);
     free(m.first);
+    free(m.local_of);
     if (m.report.status != CS_OK) {
         cs_net_local_finish(&made);
         return m.report.status;

@@ -21,8 +21,11 @@
 enum { CS_BEHIND = UINT32_MAX };
 
 typedef struct cs_op_exchange {
-    uint32_t op;    /* of the local network */
-    uint32_t step;  /* 0: in front of it; 1: see `deferred` of cs_local_op; CS_BEHIND */
+    uint32_t op; /* of the local network */
+    uint32_t
+        step; /* 0: in front of it; more: see `deferred` and `steps` of cs_local_op; CS_BEHIND */
+    uint32_t
+        again_of; /* of one that gathers again: the exchange operator whose gather it repeats, + 1 */
     uint32_t order; /* among those in front of one step: that of their pass */
     uint8_t kind;   /* cs_exchange_kind */
     uint8_t axes;   /* cs_axes_name */
@@ -35,12 +38,15 @@ typedef struct cs_op_exchange {
 typedef struct cs_local_op {
     uint32_t origin; /* the operator of the whole network that it is, or that it exchanges for */
     uint8_t weight_axes; /* cs_axes_name that the gradients of its parameters are summed over:
-                          * GRADIENT, or also TENSOR */
+                          * GRADIENT, or also TENSOR, or EXPERT_DATA instead */
     /* Of an exchange whose backward sums the gradients that the operators behind it leave, up to this
      * one (0: there are none): their gradients of weights are computed last, beside that sum. Its step
      * 0 is in front of those gradients in the order of the operators, its step 1 behind them. */
     uint32_t deferred;
     bool gathers_again; /* of an exchange: what it gathers is not kept, but what it reads */
+    uint32_t
+        steps; /* > 1: of attention whose keys and values go around, with a shift between steps. It
+                     * begins when the step in front of it does, forward and backward. */
 } cs_local_op;
 
 typedef struct cs_net_local {

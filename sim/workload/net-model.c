@@ -3,6 +3,7 @@
 #include "sim/workload/articulation.h"
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/net-pieces.h"
+#include "sim/workload/recompute.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -255,32 +256,17 @@ static bool add_op(const cs_op_cost *cost, const op_times *times, const cs_piece
     layer->backward_input += seconds->backward_input;
     layer->backward_weight += seconds->backward_weight;
     layer->update += fmax(times->update, 0);
-    return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
-           add(&layer->kept_bytes, cost->extra_kept_bytes);
+    return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases);
 }
 
 /* A storage while it is looked for who keeps it. */
 typedef struct storage {
-    int64_t bytes;  /* of the first tensor in it, which the others are views of */
-    uint32_t layer; /* the last that reads it, or else the one that writes it */
+    int64_t bytes;   /* of the first tensor in it, which the others are views of */
+    uint32_t layer;  /* the last that reads it, or else the one that writes it */
+    uint32_t writer; /* op that writes it first, CS_NO_TENSOR of an input */
     bool used, kept;
+    bool read_again, kept_again; /* by operators that run again (recompute.h) */
 } storage;
-
-static void visit_op(const cs_net *net, const cs_net_options *how, const cs_op *op, uint32_t layer,
-                     const cs_op_cost *cost, storage *storages)
-{
-    for (uint32_t i = 0; i <= op->n_inputs; i++) {
-        bool is_output = i == op->n_inputs;
-        cs_tensor tensor = is_output ? op->output : op->inputs[i];
-        storage *at = &storages[cs_net_tensor(net, tensor)->storage];
-        if (!at->used)
-            at->bytes = cs_tensor_bytes(net, tensor, how->batch_size, how->precision);
-        if (!is_output || !at->used)
-            at->layer = layer;
-        at->used = true;
-        at->kept |= is_output ? cost->keeps_output : cost->keeps_input;
-    }
-}
 
 /* Per operator, while layers are counted. */
 typedef struct counts {
@@ -288,7 +274,41 @@ typedef struct counts {
     int64_t *workspaces; /* of the kernels */
     int64_t *peaks;      /* of gradients and workspace */
     cs_piece_seconds *seconds;
+    uint32_t *runs; /* of operators that run again */
 } counts;
+
+static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, uint32_t layer,
+                     const cs_op_cost *cost, const counts *of)
+{
+    const cs_op *op = &net->ops[p];
+    const bool again = of->runs[p] > 0;
+    for (uint32_t i = 0; i <= op->n_inputs; i++) {
+        bool is_output = i == op->n_inputs;
+        cs_tensor tensor = is_output ? op->output : op->inputs[i];
+        storage *at = &of->storages[cs_net_tensor(net, tensor)->storage];
+        if (!at->used) {
+            at->bytes = cs_tensor_bytes(net, tensor, how->batch_size, how->precision);
+            at->writer = is_output ? p : CS_NO_TENSOR;
+        }
+        if (!is_output || !at->used)
+            at->layer = layer;
+        at->used = true;
+        at->read_again |= again && !is_output;
+        *(again ? &at->kept_again : &at->kept) |=
+            is_output ? cost->keeps_output : cost->keeps_input;
+    }
+}
+
+/* Memory of what a run makes again, which is there during its backward. `p` is one of its operators, and
+ * those behind it are to be counted. */
+static bool hold_run(const cs_net *net, const uint32_t *runs, uint32_t p, int64_t bytes,
+                     int64_t *workspaces)
+{
+    bool fits = true;
+    for (uint32_t q = runs[p] - 1; q < net->n_ops && runs[q] == runs[p]; q++)
+        fits = fits && add(&workspaces[q], bytes);
+    return fits;
+}
 
 static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
                         counts *of)
@@ -301,11 +321,16 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            of->workspaces[p] = times.workspace >= 0 ? times.workspace : cost.workspace_bytes;
+            fits = add(&of->workspaces[p],
+                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes);
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
-            fits = add_op(&cost, &times, &of->seconds[p], layer) &&
+            fits = fits && add_op(&cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases));
-            visit_op(net, how, &net->ops[p], i, &cost, of->storages);
+            visit_op(net, how, p, i, &cost, of);
+            if (of->runs[p] == 0)
+                fits = fits && add(&layer->kept_bytes, cost.extra_kept_bytes);
+            else
+                fits = fits && hold_run(net, of->runs, p, cost.extra_kept_bytes, of->workspaces);
             if (p == layer->first)
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
@@ -324,7 +349,7 @@ static bool move_gathered(const cs_net_local *local, counts *of)
         const cs_tensor_info *out = cs_net_tensor(&local->net, op->output);
         storage *from = &of->storages[cs_net_tensor(&local->net, op->inputs[0])->storage];
         storage *gathered = &of->storages[out->storage];
-        if (!local->ops[p].gathers_again)
+        if (!local->ops[p].gathers_again || of->runs[p] > 0)
             continue;
         from->kept = true;
         gathered->kept = false;
@@ -334,13 +359,50 @@ static bool move_gathered(const cs_net_local *local, counts *of)
     return fits;
 }
 
-static bool keep_storages(const cs_net *net, const storage *storages, cs_net_chain *chain)
+/* Runs keep what they read of others; what they make for themselves is made again. */
+static bool keep_storages(const cs_net *net, counts *of, cs_net_chain *chain)
 {
     bool fits = true;
-    for (uint32_t s = 0; fits && s < net->n_storages; s++)
-        if (storages[s].kept)
-            fits = add(&chain->layers[storages[s].layer].kept_bytes, storages[s].bytes);
+    for (uint32_t s = 0; fits && s < net->n_storages; s++) {
+        storage *at = &of->storages[s];
+        const bool inner = at->used && at->writer != CS_NO_TENSOR && of->runs[at->writer] > 0;
+        if (at->kept || (!inner && (at->kept_again || at->read_again)))
+            fits = add(&chain->layers[at->layer].kept_bytes, at->bytes);
+        else if (inner && at->kept_again)
+            fits = hold_run(net, of->runs, at->writer, at->bytes, of->workspaces);
+    }
     return fits;
+}
+
+/* Forward of a run comes in front of the backward of its last operator that does anything. */
+static void repeat_runs(const cs_net *net, counts *of, cs_net_chain *chain)
+{
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        cs_net_layer *layer = &chain->layers[i];
+        for (uint32_t p = layer->first; p < layer->end; p++) {
+            uint32_t last = p;
+            if (of->runs[p] == 0)
+                continue;
+            for (uint32_t q = p; q < layer->end && of->runs[q] == of->runs[p]; q++)
+                last = net->ops[q].kind == CS_OP_VIEW ? last : q;
+            of->seconds[last].backward_input += of->seconds[p].forward;
+            layer->backward_input += of->seconds[p].forward;
+        }
+    }
+}
+
+static cs_status find_runs(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+                           uint32_t *runs, cs_error *error)
+{
+    uint32_t *ends = malloc(chain->n_layers * sizeof(*ends));
+    if (!ends)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < chain->n_layers; i++)
+        ends[i] = chain->layers[i].end;
+    const cs_status status =
+        cs_recompute_find(net, how->recompute_ops, how->n_recompute_ops, ends, runs, error);
+    free(ends);
+    return status;
 }
 
 static cs_status check_options(const cs_net *net, const cs_net_options *how, cs_error *error)
@@ -398,17 +460,19 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
 {
     const cs_net *net = d->net;
     uint32_t exchange = 0;
+    CS_TRY(find_runs(net, how, chain, of->runs, error));
     if (!cost_layers(net, how, chain, of) || (d->local && !move_gathered(d->local, of)) ||
-        !keep_storages(net, of->storages, chain))
+        !keep_storages(net, of, chain))
         return cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
                             net->name);
+    repeat_runs(net, of, chain);
     CS_TRY(
         cs_backward_memory(net, how->batch_size, how->precision, of->workspaces, of->peaks, error));
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         set_workspace(&chain->layers[i], of->peaks);
         if (d->local)
-            CS_TRY(cs_net_pieces_find(d->local, how, of->seconds, &exchange, &chain->layers[i],
-                                      &chain->arena, error));
+            CS_TRY(cs_net_pieces_find(d->local, how, &(cs_op_timing){of->seconds, of->runs},
+                                      &exchange, &chain->layers[i], &chain->arena, error));
     }
     return CS_OK;
 }
@@ -423,14 +487,16 @@ static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_
     counts of = {.storages = calloc(net->n_storages, sizeof(*of.storages)),
                  .workspaces = calloc(net->n_ops, sizeof(*of.workspaces)),
                  .peaks = calloc(net->n_ops, sizeof(*of.peaks)),
-                 .seconds = calloc(net->n_ops, sizeof(*of.seconds))};
-    cs_status status = of.storages && of.workspaces && of.peaks && of.seconds
+                 .seconds = calloc(net->n_ops, sizeof(*of.seconds)),
+                 .runs = calloc(net->n_ops, sizeof(*of.runs))};
+    cs_status status = of.storages && of.workspaces && of.peaks && of.seconds && of.runs
                            ? count_layers(d, how, chain, &of, error)
                            : cs_error_no_memory(error);
     free(of.storages);
     free(of.workspaces);
     free(of.peaks);
     free(of.seconds);
+    free(of.runs);
     return status;
 }
 
@@ -601,13 +667,16 @@ static bool fill_pieces(const cs_net_layer *from, cs_layer *to)
 static cs_status divide_layer(const cs_net_options *how, const cs_net_layer *from, cs_layer *to,
                               cs_arena *arena, cs_error *error)
 {
-    if (from->shared_parameters > 0) {
-        to->weight_parts = cs_arena_alloc(arena, 1, sizeof(*to->weight_parts));
-        if (!to->weight_parts)
-            return cs_error_no_memory(error);
-        to->weight_parts[to->n_weight_parts++] = (cs_weight_part){
-            CS_AXES_TENSOR, from->shared_parameters * cs_precision_bytes(how->precision)};
-    }
+    const cs_weight_part parts[] = {{CS_AXES_TENSOR, from->shared_parameters},
+                                    {CS_AXES_EXPERT_DATA, from->expert_parameters}};
+    const uint32_t n = sizeof(parts) / sizeof(parts[0]);
+    to->weight_parts = cs_arena_alloc(arena, n, sizeof(*to->weight_parts));
+    if (!to->weight_parts)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        if (parts[i].bytes > 0)
+            to->weight_parts[to->n_weight_parts++] = (cs_weight_part){
+                parts[i].axes, parts[i].bytes * cs_precision_bytes(how->precision)};
     if (from->n_pieces == 0)
         return CS_OK;
     to->pieces = cs_arena_alloc(arena, from->n_pieces, sizeof(*to->pieces));

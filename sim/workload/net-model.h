@@ -41,6 +41,9 @@ typedef struct cs_net_options {
      * device at `place` of the grid (net-local.h). NULL: one device does all. */
     const cs_split *split;
     uint32_t place;
+    const char *const
+        *recompute_ops; /* names of operators whose forward is done again (recompute.h) */
+    uint32_t n_recompute_ops;
 } cs_net_options;
 
 /* A piece of a layer (cs_layer_piece), or an operator. */
@@ -66,6 +69,7 @@ typedef struct cs_net_layer {
     cs_piece_seconds *pieces;
     cs_exchange *exchanges;
     int64_t shared_parameters; /* whose gradients are summed over the tensor axis as well */
+    int64_t expert_parameters; /* and instead over the places with the same experts */
 } cs_net_layer;
 
 typedef struct cs_net_chain {

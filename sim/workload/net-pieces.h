@@ -11,11 +11,17 @@
 #include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
 
-/* Fills the pieces and exchanges of a layer, and its shared parameters; without an exchange there are no
- * pieces. `seconds` are those of the local operators. *exchange is the first exchange of the network
+/* Seconds of the local operators, and which of them run again (recompute.h). */
+typedef struct cs_op_timing {
+    const cs_piece_seconds *seconds;
+    const uint32_t *runs;
+} cs_op_timing;
+
+/* Fills the pieces and exchanges of a layer, and its shared and expert parameters; without an exchange there are no
+ * pieces. *exchange is the first exchange of the network
  * that belongs to the layer; it becomes that of the next. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_net_pieces_find(const cs_net_local *local, const cs_net_options *how,
-                                           const cs_piece_seconds *seconds, uint32_t *exchange,
+                                           const cs_op_timing *timing, uint32_t *exchange,
                                            cs_net_layer *layer, cs_arena *arena, cs_error *error);
 
 #endif

@@ -143,6 +143,11 @@ typedef struct cs_attention {
     double dropout;  /* of the attention weights */
     uint32_t window; /* of causal ones: a token attends to so many, itself included; 0: to all */
     bool sinks;      /* a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
+    /* of a local network (net-local.h): */
+    uint32_t
+        shares; /* its queries are one of so many shares of the sequence, which have equally many
+                      * pairs of queries and keys; 0 is 1 */
+    uint32_t steps; /* it reads keys and values of so many places, one after the other; 0 is 1 */
 } cs_attention;
 
 /* A state-space scan in chunks (Dao and Gu, Mamba-2, ICML 2024). Its `heads` are in `groups` that have

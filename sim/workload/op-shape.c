@@ -133,6 +133,8 @@ static void add_attention(key *k, const cs_attention *attention)
         add(k, " window=%u", attention->window);
     if (attention->sinks)
         add(k, " sinks");
+    if (attention->shares > 1)
+        add(k, " shares=%u steps=%u", attention->shares, attention->steps);
 }
 
 /* Of an operator on heads or experts. */

@@ -52,6 +52,24 @@ void cs_rule_view(const cs_rule_query *query, cs_rule_answer *answer)
 
 /* ---- reports ---- */
 
+const char *cs_split_key(const cs_split *split, cs_layout_axis axis)
+{
+    switch (axis) {
+    case CS_LAYOUT_CONTEXT:
+        return "context";
+    case CS_LAYOUT_EXPERT:
+        return "expert";
+    case CS_LAYOUT_EXPERT_TENSOR:
+        return "expert_tensor";
+    case CS_LAYOUT_TENSOR:
+        return split->tensor_method == CS_TENSOR_FILTER    ? "filter"
+               : split->tensor_method == CS_TENSOR_CHANNEL ? "channel"
+                                                           : "tensor";
+    default:
+        return "space";
+    }
+}
+
 char *cs_divisors_text(uint32_t count, uint32_t got, char *text, size_t size)
 {
     uint32_t below = got < count ? got : count, above = got;
@@ -83,14 +101,9 @@ void cs_split_refuse(cs_split_report *report, const char *key, const char *forma
 
 void cs_rule_divides(const cs_rule_query *query, uint32_t count, const char *of_what)
 {
-    static const char *const keys[CS_N_LAYOUT_AXES] = {
-        [CS_LAYOUT_CONTEXT] = "context", [CS_LAYOUT_SPACE_X] = "spatial",
-        [CS_LAYOUT_SPACE_Y] = "spatial", [CS_LAYOUT_SPACE_Z] = "spatial",
-        [CS_LAYOUT_TENSOR] = "tensor",
-    };
     char would[CS_DIVISORS_TEXT_BYTES];
     if (count % query->size != 0)
-        cs_split_refuse(query->report, keys[query->axis],
+        cs_split_refuse(query->report, cs_split_key(query->split, query->axis),
                         "must divide the %u %s of %s (got %u): %s", count, of_what, query->op->name,
                         query->size, cs_divisors_text(count, query->size, would, sizeof(would)));
 }

@@ -54,6 +54,8 @@ typedef struct cs_rule_answer {
     cs_division made;               /* its result as it comes */
     cs_division output; /* and as it is handed on, behind an exchange where they differ */
     bool shared; /* all places hold the same parameters, and compute a part of their gradients */
+    uint32_t shares; /* of attention: cs_attention.shares, 0: as they are */
+    bool ring;       /* and whether keys and values go around among as many places */
     uint32_t n_inner;
     cs_inner_exchange inner[CS_RULE_INNER_MAX];
 } cs_rule_answer;
@@ -67,6 +69,11 @@ typedef struct cs_rules {
 
 extern const cs_rules cs_rules_tensor_pairs; /* split-tensor.c */
 extern const cs_rules cs_rules_context;      /* split-context.c */
+extern const cs_rules cs_rules_expert;       /* split-expert.c */
+extern const cs_rules cs_rules_expert_tensor;
+
+/* The key of "parallel" that gives an axis its size. */
+const char *cs_split_key(const cs_split *split, cs_layout_axis axis);
 
 /* ---- what rules have in common ---- */
 
@@ -88,6 +95,10 @@ void cs_rule_follow(const cs_rule_query *query, cs_rule_answer *answer);
 
 /* A view: its dimensions are those of what it is of. A token alone is one of all tokens. */
 void cs_rule_view(const cs_rule_query *query, cs_rule_answer *answer);
+
+/* Whether the result of the operator leads, through what passes features on, to operators that can read
+ * it divided by features: linear layers, and a loss. */
+bool cs_feeds_pairs(const cs_rule_query *query, cs_tensor tensor);
 
 /* Reports unless the size of the axis divides `count`: "must divide the 32 heads of NAME (got 6): 4 or 8
  * would". */

@@ -59,6 +59,10 @@ static bool passes_features(const cs_op *op)
     case CS_OP_VIEW:
     case CS_OP_ATTENTION:
         return true;
+    case CS_OP_RMS_NORM: /* head by head */
+        return op->groups > 1;
+    case CS_OP_HEAD_CONCAT:
+        return op->heads > 1;
     default:
         return false;
     }
@@ -76,16 +80,17 @@ static bool adds_parts(const cs_rule_query *q, const cs_op *op)
     return parts;
 }
 
-static bool feeds_pairs(const cs_rule_query *q, cs_tensor tensor)
+bool cs_feeds_pairs(const cs_rule_query *q, cs_tensor tensor)
 {
     const uint32_t *at = &q->links->first_reader[tensor];
     bool feeds = at[0] < at[1];
     for (uint32_t r = at[0]; feeds && r < at[1]; r++) {
         const cs_op *reader = &q->net->ops[q->links->readers[r]];
-        if (reader->kind == CS_OP_LINEAR || reader->kind == CS_OP_CROSS_ENTROPY)
+        if (reader->kind == CS_OP_LINEAR || reader->kind == CS_OP_GROUPED_LINEAR ||
+            reader->kind == CS_OP_CROSS_ENTROPY)
             continue;
         feeds =
-            (passes_features(reader) || adds_parts(q, reader)) && feeds_pairs(q, reader->output);
+            (passes_features(reader) || adds_parts(q, reader)) && cs_feeds_pairs(q, reader->output);
     }
     return feeds;
 }
@@ -146,7 +151,7 @@ static void rule_linear(const cs_rule_query *q, cs_rule_answer *answer)
 {
     if (is_features(q, 0))
         second_of_pair(q, answer);
-    else if (feeds_pairs(q, q->op->output))
+    else if (cs_feeds_pairs(q, q->op->output))
         first_of_pair(q, answer);
     else
         cs_rule_follow(q, answer);
@@ -183,16 +188,34 @@ static void rule_attention(const cs_rule_query *q, cs_rule_answer *answer)
 
 /* ---- normalisation ---- */
 
-/* Over all features of a token. */
+/* Over all features of a token, or head by head: then a place has some heads, and the same weights. */
 static void rule_norm(const cs_rule_query *q, cs_rule_answer *answer)
 {
-    cs_answer_alike(q, is_features(q, 0) ? outside(q, q->op->inputs[0]) : q->given[0], answer);
+    const bool gathers = is_features(q, 0) && !passes_features(q->op);
+    cs_answer_alike(q, gathers ? outside(q, q->op->inputs[0]) : q->given[0], answer);
     answer->shared = answer->made.part == CS_DIVIDED;
 }
 
-static void rule_softmax(const cs_rule_query *q, cs_rule_answer *answer)
+/* ---- heads side by side ---- */
+
+/* A part that all heads share is whole where the heads are divided, and each place has the gradient of
+ * its heads. */
+static void rule_head_concat(const cs_rule_query *q, cs_rule_answer *answer)
 {
-    rule_norm(q, answer);
+    const cs_net *net = q->net;
+    const uint32_t own = cs_net_tensor(net, q->op->inputs[0])->shape.dims[1];
+    const uint32_t other = cs_net_tensor(net, q->op->inputs[1])->shape.dims[1];
+    const bool is_shared = cs_net_tensor(net, q->op->output)->shape.dims[1] != own + other;
+    const bool features = is_features(q, 0) || is_features(q, 1);
+    if (features && q->op->heads == 1) {
+        cs_answer_alike(q, outside(q, q->op->inputs[0]), answer);
+        return;
+    }
+    cs_rule_follow(q, answer);
+    if (features && is_shared) {
+        answer->inputs[1] = (cs_division){0};
+        answer->partial[1] = true;
+    }
 }
 
 /* ---- additions ---- */
@@ -202,6 +225,20 @@ static void rule_add(const cs_rule_query *q, cs_rule_answer *answer)
 {
     cs_rule_follow(q, answer);
     answer->shared = is_tokens(q, 0);
+}
+
+/* ---- mixtures of experts ---- */
+
+/* Each place routes its own tokens: the experts' axes cross this one. */
+static void rule_dispatch(const cs_rule_query *q, cs_rule_answer *answer)
+{
+    if (!is_tokens(q, 0))
+        cs_split_refuse(
+            q->report, "sequence_parallel",
+            "must be true with \"tensor\" %u and the experts of %s: a device routes its own "
+            "tokens (got false)",
+            q->size, q->op->name);
+    cs_rule_follow(q, answer);
 }
 
 /* ---- embedding and losses ---- */
@@ -243,7 +280,8 @@ const cs_rules cs_rules_tensor_pairs = {{
     [CS_OP_ATTENTION] = rule_attention,
     [CS_OP_LAYER_NORM] = rule_norm,
     [CS_OP_RMS_NORM] = rule_norm,
-    [CS_OP_SOFTMAX] = rule_softmax,
+    [CS_OP_SOFTMAX] = rule_norm,
+    [CS_OP_HEAD_CONCAT] = rule_head_concat,
     [CS_OP_RELU] = cs_rule_follow,
     [CS_OP_GELU] = cs_rule_follow,
     [CS_OP_SILU] = cs_rule_follow,
@@ -254,6 +292,10 @@ const cs_rules cs_rules_tensor_pairs = {{
     [CS_OP_DROPOUT] = cs_rule_follow,
     [CS_OP_COPY] = cs_rule_follow,
     [CS_OP_VIEW] = cs_rule_view,
+    [CS_OP_TOP_K] = cs_rule_follow,
+    [CS_OP_DISPATCH] = rule_dispatch,
+    [CS_OP_GROUPED_LINEAR] = cs_rule_follow,
+    [CS_OP_COMBINE] = cs_rule_follow,
     [CS_OP_EMBEDDING] = rule_embedding,
     [CS_OP_CROSS_ENTROPY] = rule_cross_entropy,
     [CS_OP_SQUARED_ERROR] = rule_squared_error,

@@ -17,9 +17,9 @@ enum {
 static const double noticeable = 2e-3; /* share of a step that a piece must have to be waited for */
 static const double longest_lead = 5e-3; /* s */
 
-/* How long it takes until a device is as fast as it stays. Clocks of a GPU fall when it gets warm, and
- * a step of some milliseconds says nothing of that; a core only gets faster, as its caches and the
- * system's pages come to know the work, and is noisy. */
+/* How long it takes until a device is as fast as it stays. Clocks of a GPU fall when it gets warm,
+ * and a step of some milliseconds says nothing of that; a core only gets faster, as its caches and
+ * the system's pages come to know the work, and is noisy. */
 typedef struct pace {
     double warm_up, window, samples; /* s at least */
     bool settles;                    /* from both sides; else it only gets faster */
@@ -185,9 +185,9 @@ static cs_status start_kernels(measurement *m, cs_error *error)
     return cs_part_update(&m->trainer, &m->part, parameters, error);
 }
 
-/* While a device waits for work, the time between two kernels is the host's: in small steps it gets a
- * lead of what starting all of them takes. The shortest that was seen; it is longer when there is no
- * room in the queue. */
+/* While a device waits for work, the time between two kernels is the host's: in small steps it gets
+ * a lead of what starting all of them takes. The shortest that was seen; it is longer when there is
+ * no room in the queue. */
 static void note_lead(measurement *m, double starting)
 {
     double lead = 1.2 * starting < longest_lead ? 1.2 * starting : longest_lead;
@@ -244,8 +244,7 @@ static cs_status go_on(const measurement *m, const char *what, cs_error *error)
     if (cs_progress_step(m->options->progress, what, (uint64_t)(1e3 * spent),
                          (uint64_t)(1e3 * limit) + 1))
         return CS_OK;
-    return cs_error_add(error, CS_INTERRUPTED, "interrupted after %u steps that count",
-                        m->n_samples);
+    return cs_error_add(error, CS_INTERRUPTED, "interrupted after %u counted steps", m->n_samples);
 }
 
 /* Steps until a window of them takes as long as the one before; half of the time is for samples. */

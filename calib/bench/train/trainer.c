@@ -146,8 +146,8 @@ static int64_t states_of(const cs_trainer *trainer)
     return trainer->n_states + (width_of(trainer) < FLOAT);
 }
 
-/* An optimizer of mixed precision updates its own copy of the parameters, the first of the states: it
- * starts as they do, or the first update would write nothing but steps in their place. */
+/* An optimizer of mixed precision updates its own copy of the parameters, the first of the states:
+ * it starts as they do, or the first update would write nothing but steps in their place. */
 static cs_status copy_masters(cs_trainer *trainer, const cs_part *part, cs_error *error)
 {
     cs_status status = CS_OK;
