@@ -590,13 +590,14 @@ static cs_status add_span(pipeline *p, cs_error *error)
 }
 
 /* Says which stages a list runs: all of its device, or its holder's, of which the first stands for
- * the others where they share. */
+ * the others where they share. A list of a rank's stages stands for all holders. */
 static void assign_stages(pipeline *p)
 {
     for (uint32_t l = 0; l < p->n_lists; l++)
         p->lists[l].first_stage = CS_NONE;
     for (uint32_t s = p->n_stages; s-- > 0;) {
-        for (uint32_t r = 0; r < p->classes.n_holders[s]; r++) {
+        const uint32_t n = p->options->list_of ? 1 : p->classes.n_holders[s];
+        for (uint32_t r = 0; r < n; r++) {
             list_state *list = &p->lists[list_of(p, s, r)];
             p->next_stage[s] = p->options->list_of ? list->first_stage : CS_NONE;
             list->first_stage = s;

@@ -204,31 +204,34 @@ static cs_prediction predict(const char *row, const cs_points *points, cs_predic
  * (M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)). With P = 2, M = 3, f = 10 ms, b = 12 + 8 ms:
  * 4 x 30 ms = 120 ms without messages, and 2 x 1 ms x (1 + 1) more with c = 1 ms.
  * Interleaved with v stages each of 1/v the work, free messages and M a multiple of P: the bubble is v
- * times shorter, (M + (P - 1)/v)(f + b); M = 4, v = 2: 4.5 x 30 ms = 135 ms. */
+ * times shorter, (M + (P - 1)/v)(f + b); M = 4, v = 2: 4.5 x 30 ms = 135 ms. Replicas change nothing where
+ * weights have no size. */
 static void takes_measured_passes(void **state)
 {
     (void)state;
     static const struct {
         const char *name, *mesh, *schedule;
-        unsigned micro_batches;
+        unsigned gpus, micro_batches;
         double message, seconds;
     } rows[] = {
-        {"1F1B, free messages", "'pp': 2", "1f1b", 3, 0, 0.120},
-        {"1F1B", "'pp': 2", "1f1b", 3, 1, 0.124},
-        {"GPipe", "'pp': 2", "gpipe", 3, 0, 0.120},
-        {"interleaved", "'pp': 2, 'vpp': 2", "interleaved_1f1b", 4, 0, 0.135},
+        {"1F1B, free messages", "'pp': 2", "1f1b", 2, 3, 0, 0.120},
+        {"1F1B", "'pp': 2", "1f1b", 2, 3, 1, 0.124},
+        {"GPipe", "'pp': 2", "gpipe", 2, 3, 0, 0.120},
+        {"interleaved", "'pp': 2, 'vpp': 2", "interleaved_1f1b", 2, 4, 0, 0.135},
+        {"1F1B, replicas", "'pp': 2, 'dp': 2", "1f1b", 4, 3, 0, 0.120},
+        {"interleaved, replicas", "'pp': 2, 'vpp': 2, 'dp': 2", "interleaved_1f1b", 4, 4, 0, 0.135},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         char members[TEXT_BYTES];
         cs_points points = {0};
         cs_predictions predictions = {0};
         snprintf(members, sizeof(members),
-                 GPT ", " TWO_GPUS ", 'parallel': {%s}, 'schedule': '%s', "
-                     "'batch': {'global': %u, 'micro': 2, 'micro_batches': %u}, "
+                 GPT ", 'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': %u}, 'parallel': {%s}, "
+                     "'schedule': '%s', 'batch': {'global': %u, 'micro': 2, 'micro_batches': %u}, "
                      "'options': {'profiled_ms': {'F': 10, 'B': 12, 'W': 8, 'comm': %g}}, "
                      "'measured': {'step_time_s': 0.1}, " REST,
-                 rows[i].mesh, rows[i].schedule, 2 * rows[i].micro_batches, rows[i].micro_batches,
-                 rows[i].message);
+                 rows[i].gpus, rows[i].mesh, rows[i].schedule, rows[i].gpus * rows[i].micro_batches,
+                 rows[i].micro_batches, rows[i].message);
         read_point(rows[i].name, members, &points);
         const cs_prediction got = predict(rows[i].name, &points, &predictions);
         expect_double(rows[i].name, rows[i].seconds, got.values[CS_MEASURE_TIME]);

@@ -87,18 +87,6 @@ static void check_source(cs_rules *rules)
 
 /* ---- what the simulator does not have ---- */
 
-/* What the section "parallel" takes and the model, or the schedule, does not divide. */
-static void check_mesh(cs_rules *rules)
-{
-    const cs_point_parallel *mesh = rules->point->parallel;
-    if (mesh->ep > 1)
-        cs_rules_miss(rules, "expert parallelism");
-    if (mesh->cp > 1)
-        cs_rules_miss(rules, "context parallelism");
-    if (mesh->vpp > 1 && cs_rules_divides(rules->point))
-        cs_rules_miss(rules, "interleaved pipelines of divided stages");
-}
-
 static void check_options(cs_rules *rules)
 {
     const cs_point *point = rules->point;
@@ -129,7 +117,6 @@ static void write_scenario(cs_rules *rules, FILE *out)
     cs_rules_platform(rules, out);
     fputs(", ", out);
     check_options(rules);
-    check_mesh(rules);
     if (cs_rules_divides(rules->point)) {
         cs_rules_mesh(rules, out);
         fputs(", \"collectives\": {\"fidelity\": \"analytic\"}, ", out);
