@@ -22,6 +22,8 @@ static const machine machines[] = {
     {"NVIDIA_A100_80GB_PCIe", "a100-80gb-pcie", "pcie-a100", NULL},
     {"H100-SXM5-80GB", "h100", "dgx-h100", NULL},
     {"NVIDIA_H100_80GB_HBM3", "h100", "dgx-h100", NULL},
+    {"H100 96GB HBM2e (Grand Teton, 500 W)", "h100", "dgx-h100",
+     "an H100 SXM5 of 700 W with HBM3, where the point's has 500 W and HBM2e"},
     {"H200-SXM-141GB", "h200", "dgx-h100", NULL},
     {"B200-SXM-180GB", "b200", "dgx-b200", NULL},
     {"V100-SXM2-16GB", "v100", "dgx1-v100", NULL},

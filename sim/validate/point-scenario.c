@@ -68,6 +68,11 @@ uint32_t cs_rules_micro_batches(const cs_point *point)
 
 /* ---- what a point has to state ---- */
 
+static uint32_t expert_tensor(const cs_point_parallel *mesh)
+{
+    return mesh->etp > 0 ? mesh->etp : mesh->tp;
+}
+
 static void check_source(cs_rules *rules)
 {
     const cs_point *point = rules->point;
@@ -83,6 +88,8 @@ static void check_source(cs_rules *rules)
         cs_rules_miss(rules, "stated: batch sizes that agree");
     if (ranks != point->hardware->gpus)
         cs_rules_miss(rules, "stated: a mesh of as many ranks as GPUs");
+    else if (mesh->ep > 1 && ranks / mesh->pp % ((uint64_t)mesh->ep * expert_tensor(mesh)) != 0)
+        cs_rules_miss(rules, "stated: a mesh that expert ranks divide");
 }
 
 /* ---- what the simulator does not have ---- */
