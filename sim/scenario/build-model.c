@@ -324,18 +324,6 @@ static cs_status check_division(const cs_sections *sections, const cs_parallel *
     return CS_OK;
 }
 
-/* Without an optimizer nothing is updated, whatever an update of the layers would take. */
-static void leave_out_updates(const cs_sections *sections, cs_model *model)
-{
-    if (!cs_optimizers[sections->model.optimizer].is_none)
-        return;
-    for (uint32_t i = 0; i < model->n_layers; i++)
-        model->layers[i].update = 0;
-    for (uint32_t b = 0; b < model->n_batches; b++)
-        for (uint32_t i = 0; i < model->n_layers; i++)
-            model->batches[b].layers[i].update = 0;
-}
-
 /* Notes what a named model was divided over. */
 static cs_status note_division(const cs_parallel *parallel, cs_model *model, cs_error *error)
 {
@@ -353,6 +341,18 @@ static cs_status note_division(const cs_parallel *parallel, cs_model *model, cs_
     over->data = over->shard = over->expert_shard = 1;
     model->divided_over = over;
     return CS_OK;
+}
+
+/* Without an optimizer nothing is updated, whatever an update of the layers would take. */
+static void leave_out_updates(const cs_sections *sections, cs_model *model)
+{
+    if (!cs_optimizers[sections->model.optimizer].is_none)
+        return;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        model->layers[i].update = 0;
+    for (uint32_t b = 0; b < model->n_batches; b++)
+        for (uint32_t i = 0; i < model->n_layers; i++)
+            model->batches[b].layers[i].update = 0;
 }
 
 cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
