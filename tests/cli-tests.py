@@ -737,7 +737,7 @@ class Status(Case):
 
     def test_import_costs(self):
         """The shipped log gives the shipped costs, and is held against what it was made from."""
-        log, costs = (os.path.join(SCENARIOS, 'costs', name)
+        log, costs = (os.path.join(ROOT, 'calib/measured', name)
                       for name in ('all-reduce-8.log', 'made-up-8.json'))
         self.expect(run('import', 'nccl-tests', log, '--date', '2026-11-21', '-o', 'c.json'), 0)
         self.assertEqual(read('c.json'), read(costs))

@@ -62,7 +62,7 @@ def agree(page, printed):
 
 def prepare(root, folder):
     """What commands in pages read, in an empty folder. Returns what cannot be had."""
-    for needed in ('scenarios', 'models', 'tests/fuzz/corpus/torch'):
+    for needed in ('scenarios', 'models', 'calib/measured', 'tests/fuzz/corpus/torch'):
         shutil.copytree(os.path.join(root, needed), os.path.join(folder, needed))
     os.mkdir(os.path.join(folder, 'out'))
     with open(os.path.join(folder, 'typo.json'), 'w', encoding='utf-8') as file:
