@@ -134,9 +134,9 @@ NETS = {'resnet50': resnet((3, 4, 6, 3)), 'resnet152': resnet((3, 8, 36, 3)), 'v
 # ---- halos, row by row ----
 
 def rows(n, parts, i):
-    """Sizes differ by one at most, the first are the largest."""
-    sizes = [len(range(k, n, parts)) for k in range(parts)]
-    return range(sum(sizes[:i]), sum(sizes[:i + 1]))
+    """Row r is in part floor(r parts / n)."""
+    own = [r for r in range(n) if r * parts // n == i]
+    return range(own[0], own[-1] + 1) if own else range(0)
 
 
 def lacking(n_in, n_out, window, parts):
