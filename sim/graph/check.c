@@ -38,6 +38,7 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
         bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
                     cls->origin < CS_N_KINDS && (!cls->blocking || group == CS_GROUP_TRANSFER) &&
                     cls->duration >= 0 && cls->bytes >= 0 && releases_fit(graph, cls) &&
+                    cls->purpose < CS_N_PURPOSES && cls->ranks <= graph->n_groups &&
                     (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
                     (cls->policy == 0 || (cls->policy <= graph->n_policies &&
                                           cls->weights != CS_NONE && cls->kind != CS_UPDATE)) &&

@@ -130,6 +130,7 @@ typedef struct cs_class {
     uint32_t peer;    /* receiver of a transfer, group of a collective, else CS_NONE */
     uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
     uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
+    uint32_t ranks; /* 1 + the group whose collective a transfer stands for as one delay; else 0 */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
     cs_time release, interval; /* no start before release + item * interval; of no collective */

@@ -626,6 +626,31 @@ bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *c
     return algorithm->alike && algorithm->alike(collective) > 0;
 }
 
+/* Bytes that are sent, up to round `end`. */
+typedef struct tally {
+    double bytes;
+    uint32_t end;
+} tally;
+
+static bool add_bytes(void *context, const cs_send *send)
+{
+    tally *of = context;
+    if (send->round >= of->end)
+        return false;
+    of->bytes += (double)send->bytes;
+    return true;
+}
+
+double cs_algorithm_bytes(const cs_algorithm *algorithm, const cs_collective *collective)
+{
+    const uint32_t alike = cs_algorithm_alike(algorithm, collective);
+    tally of = {0, alike > 0 ? 1 : UINT32_MAX};
+    if (algorithm == &direct && collective->kind == CS_ALL_TO_ALL) /* n^2 messages */
+        return (collective->n - 1.0) * (double)collective->bytes;
+    (void)algorithm->walk(collective, add_bytes, &of);
+    return alike > 0 ? alike * of.bytes : of.bytes;
+}
+
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective)
 {
     if (rings_fit(collective))

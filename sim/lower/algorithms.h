@@ -92,6 +92,9 @@ uint32_t cs_algorithm_alike(const cs_algorithm *algorithm, const cs_collective *
  * out rounds them up. Others have to be walked through. */
 bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *collective);
 
+/* The bytes that all ranks send, in all. */
+double cs_algorithm_bytes(const cs_algorithm *algorithm, const cs_collective *collective);
+
 /* What is taken when nothing else is asked for: the first of ring_per_nic, ring and direct that
  * fits; of an all_to_all direct, for NCCL's are grouped sends and receives, all posted at once. */
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective);

@@ -68,11 +68,15 @@ enum { CS_UNMEASURED_MAX = 16 };
 /* What was done, for the summary. */
 typedef struct cs_lower_report {
     uint64_t n_collectives, n_flows; /* n_flows: of the algorithms, whether simulated or not */
-    cs_fidelity fidelity;            /* that was taken: not CS_FIDELITY_AUTO */
-    char algorithms[96];             /* "ring, direct" */
-    char unlike
-        [192];    /* of a folded graph: why what is stood for is not alike on this platform, so that
-                       * the results are those of the simulated devices only; "": it is */
+    /* Bytes that all devices send, those that are stood for in a folded graph included; by messages,
+     * whether simulated or not. */
+    double moved[CS_N_PURPOSES];
+    cs_fidelity fidelity; /* that was taken: not CS_FIDELITY_AUTO */
+    char algorithms[96];  /* "ring, direct" */
+    bool beside;          /* delays count messages of other groups of a family */
+    /* Of a folded graph: why what is stood for is not alike on this platform, so that the results are
+     * those of the simulated devices only; "": it is. */
+    char unlike[192];
     bool one_nic; /* a usual ring takes one NIC of nodes with several, for these are unlike */
     /* where measured times were given and collectives are delays: */
     uint64_t n_measured;     /* collectives that take a measured time */

@@ -240,6 +240,12 @@ static cs_status find_in_family(cs_prices *prices, family *of, const cs_collecti
     return CS_OK;
 }
 
+bool cs_prices_has_relatives(const cs_prices *prices, uint32_t group)
+{
+    const uint32_t family_of = prices->families->family_of[group];
+    return family_of != CS_NONE && prices->families->of[family_of].n > 1;
+}
+
 static cs_status begin(cs_prices *prices, cs_error *error)
 {
     if (!prices->network)

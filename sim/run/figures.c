@@ -137,6 +137,27 @@ static double exposed_collectives(const cs_outcome *of)
     return cs_analysis_mean(&of->simulation->analysis).collectives;
 }
 
+static bool moves(const cs_outcome *of, cs_purpose purpose)
+{
+    return of->simulation->lowering.moved[purpose] > 0;
+}
+
+#define PURPOSE_FIGURES(name, text)                                                                \
+    static double exposed_##name(const cs_outcome *of)                                             \
+    {                                                                                              \
+        return cs_analysis_mean(&of->simulation->analysis).exposed[CS_PURPOSE_##name];             \
+    }                                                                                              \
+    static double moved_##name(const cs_outcome *of)                                               \
+    {                                                                                              \
+        return of->simulation->lowering.moved[CS_PURPOSE_##name];                                  \
+    }                                                                                              \
+    static bool moves_##name(const cs_outcome *of)                                                 \
+    {                                                                                              \
+        return cs_simulation_has_purposes(of->simulation) && moves(of, CS_PURPOSE_##name);         \
+    }
+CS_PURPOSE_MAP(PURPOSE_FIGURES)
+#undef PURPOSE_FIGURES
+
 static double communication_active(const cs_outcome *of)
 {
     return cs_analysis_mean(&of->simulation->analysis).active;
@@ -331,6 +352,18 @@ const cs_run_figure cs_run_figures[] = {
     {"exposed_collectives_s", "exposed collectives",
      "time in which a device waits for messages of collectives, mean over the devices", SECONDS,
      exposed_collectives, NULL, RUN},
+/* clang-format off */
+#define PURPOSE_ROWS(name, text)                                                                   \
+    {"exposed_" text "_s", "exposed, " text,                                                       \
+     "of meshes with more than stages and gradients: the part of both that is for messages of the " \
+     "purpose " text,                                                                              \
+     SECONDS, exposed_##name, moves_##name, RUN},                                                  \
+    {"moved_" text "_bytes", "moved, " text,                                                       \
+     "of such meshes: bytes that all devices together send for the purpose " text,                 \
+     CS_UNIT_BYTES, moved_##name, moves_##name, RUN},
+    CS_PURPOSE_MAP(PURPOSE_ROWS)
+#undef PURPOSE_ROWS
+    /* clang-format on */
     {"communication_active_s", "communication",
      "time in which a device sends or receives, or waits for links to, mean over the devices",
      SECONDS, communication_active, NULL, RUN},

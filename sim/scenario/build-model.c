@@ -234,8 +234,8 @@ static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded
                             const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
 {
-    pricing p;
     const cs_json_place place = {.up = &sections->root, .key = "parallel"};
+    pricing p;
     if (parallel)
         CS_TRY(cs_net_split_check(&loaded->net, &parallel->split, &place, error));
     start(&p, sections, &loaded->costs, parallel, arena, use);

@@ -422,6 +422,16 @@ static void set_parameters(const maker *m, const divided_op *d, const cs_op *of,
         op->attention.heads = local_heads(of->attention.heads, in, whole_in);
         op->weights = of->attention.sinks ? op->attention.heads : 0;
         break;
+    case CS_OP_CAUSAL_CONV:
+        op->groups = features;
+        op->weights = local_features(of->weights, whole, features);
+        op->biases = local_features(of->biases, whole, features);
+        break;
+    case CS_OP_SCAN:
+        op->scan.heads = local_heads(of->scan.heads, in, whole_in);
+        op->scan.groups = local_heads(of->scan.groups, in, whole_in);
+        op->weights = 3 * (int64_t)op->scan.heads;
+        break;
     case CS_OP_HEAD_CONCAT:
         op->heads = local_heads(of->heads, in, whole_in);
         break;
@@ -636,6 +646,8 @@ static void divide_tokens(maker *m, uint32_t tokens, cs_tensor_layout *layout)
 {
     const uint32_t context = grid_of(m)->context;
     char would[CS_DIVISORS_TEXT_BYTES];
+    if (context == 1)
+        return;
     layout->axes[CS_LAYOUT_CONTEXT] = cs_divided(0);
     if (tokens % context != 0)
         cs_split_refuse(&m->report, "context", "must divide the %u tokens of a sample (got %u): %s",
