@@ -107,7 +107,8 @@ static const struct {
      "/model/uniform: unknown key \"layer\"; did you mean \"layers\"? known: layers, forward, "
      "backward, update, weights, activation, workspace"},
     {"wrong optimizer", "/model/optimizer", "adm",
-     "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam, none"},
+     "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam, "
+     "none"},
     {"batch not divisible", "/model/batch_size", "7",
      "/model/batch_size: must be a multiple of 2, the micro-batches (got 7)"},
     {"inline of the wrong type", "/model", "{\"inline\": 1}",
@@ -635,7 +636,8 @@ static void resolves_to_itself(void **state)
 static void resolves_defaults(void **state)
 {
     static const char expected[] =
-        "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n  \"seed\": 1,\n"
+        "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n  \"dataset\": "
+        "0,\n  \"seed\": 1,\n"
         "  \"model\": {\n    \"batch_size\": 2,\n    \"optimizer\": \"sgd\",\n    \"gradients\": "
         "\"weights\",\n    \"uniform\": {\n"
         "      \"layers\": 4,\n      \"forward\": 1,\n      \"backward\": 2,\n      \"update\": "
@@ -649,7 +651,8 @@ static void resolves_defaults(void **state)
         "    \"partition\": \"balanced\",\n    \"partition_communication\": false,\n"
         "    \"micro_batches\": 2,\n    \"backward_order\": \"reversed\",\n"
         "    \"recompute\": false\n  },\n"
-        "  \"collectives\": {\n    \"algorithm\": \"usual\",\n    \"chunks\": 0,\n"
+        "  \"collectives\": {\n    \"algorithm\": \"usual\",\n    \"gradients\": \"algorithm\",\n  "
+        "  \"chunks\": 0,\n"
         "    \"fidelity\": \"auto\",\n    \"order\": \"auto\",\n    \"most_flows\": 4000000\n"
         "  }\n}\n";
     cs_scenario scenario;

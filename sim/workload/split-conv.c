@@ -15,7 +15,7 @@
  *           gradients of its neighbours' rows as well, and returns them. Batch norm takes the statistics of its own part, unless they are
  *           synchronised.
  *
- * Parts need not be equal; the first are the largest (layout.h). */
+ * Parts need not be equal; the first is one of the largest (layout.h). */
 #include "sim/workload/split-rules.h"
 
 #include <string.h>
