@@ -590,13 +590,14 @@ static cs_status add_span(pipeline *p, cs_error *error)
 }
 
 /* Says which stages a list runs: all of its device, or its holder's, of which the first stands for
- * the others where they share. */
+ * the others where they share. A list of a rank's stages stands for all holders. */
 static void assign_stages(pipeline *p)
 {
     for (uint32_t l = 0; l < p->n_lists; l++)
         p->lists[l].first_stage = CS_NONE;
     for (uint32_t s = p->n_stages; s-- > 0;) {
-        for (uint32_t r = 0; r < p->classes.n_holders[s]; r++) {
+        const uint32_t n = p->options->list_of ? 1 : p->classes.n_holders[s];
+        for (uint32_t r = 0; r < n; r++) {
             list_state *list = &p->lists[list_of(p, s, r)];
             p->next_stage[s] = p->options->list_of ? list->first_stage : CS_NONE;
             list->first_stage = s;
@@ -656,8 +657,7 @@ static cs_status generate(pipeline *p, cs_error *error)
     return status;
 }
 
-/* Devices, or on a grid pipeline ranks: stages that are not on the devices of one before them. */
-static uint32_t count_ranks(const cs_job *job)
+uint32_t cs_pipeline_ranks(const cs_job *job)
 {
     const cs_plan *plan = job->plan;
     uint32_t n = 0;
@@ -688,7 +688,7 @@ cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *opt
                   .builder = builder,
                   .n_stages = job->plan->n_stages,
                   .n_micros = job->micro_batches};
-    const uint32_t n_ranks = count_ranks(job);
+    const uint32_t n_ranks = cs_pipeline_ranks(job);
     p.n_lists = options->list_of ? n_ranks : job->plan->n_devices;
     if (options->continuous)
         p.n_micros *= job->iterations;

@@ -141,13 +141,14 @@ static cs_builder *effect_graph(const effect_row *row, bool starts, bool ends)
         after[d] = cs_builder_compute(builder, CS_BACKWARD, 0, d, CS_NONE, 5 * us);
         cs_builder_effect(builder, CS_MEMORY_GRADIENTS, d, -5, true);
     }
-    const uint32_t exchange =
-        cs_builder_exchange(builder, &(cs_exchange_class){.kind = row->kind,
-                                                          .purpose = CS_PURPOSE_TENSOR,
-                                                          .group = group,
-                                                          .bytes = row->bytes,
-                                                          .effects = effects,
-                                                          .n_effects = ROWS(effects)});
+    const uint32_t exchange = cs_builder_exchange(
+        builder, &(cs_exchange_class){.kind = row->kind,
+                                      .purpose = CS_PURPOSE_TENSOR,
+                                      .group = group,
+                                      .bytes = row->bytes,
+                                      .bytes_back = row->kind == CS_HALO ? row->bytes : 0,
+                                      .effects = effects,
+                                      .n_effects = ROWS(effects)});
     for (uint32_t d = 0; d < 3; d++)
         cs_builder_task(builder, before[d], 0);
     const uint32_t first = cs_builder_members(builder, exchange, 0);
@@ -201,6 +202,48 @@ static void expect_left(const effect_row *row, const outcome *of)
         if (cls->kind == CS_BACKWARD)
             expect_int(row->name, row->left[cls->device] * us, of->trace.spans[task].start);
     }
+}
+
+/* Three ranks gather 3,000, 6,000, ... 600,000 bytes, one after the other, twice, and free a byte at the
+ * end of each: with n times 3,000 bytes two rounds of 1 us + n 1,000 * 100 ps. Messages of the same size
+ * have one class, whatever other classes there are between them. */
+static void test_several(void **state)
+{
+    (void)state;
+    enum { SIZES = 200, TIMES = 2 };
+    cs_platform platform = make_platform(SWITCH, 3);
+    const cs_effect effect = {-1, 0, CS_MEMORY_BUFFERS, true};
+    cs_builder *builder = cs_builder_create(3, 1, 1, 1);
+    const uint32_t group = cs_builder_group(builder, (const uint32_t[]){0, 1, 2}, 3);
+    uint32_t before = 0;
+    for (uint32_t d = 0; d < 3; d++) {
+        const uint32_t compute = cs_builder_compute(builder, CS_FORWARD, 0, d, CS_NONE, 0);
+        cs_builder_effect(builder, CS_MEMORY_BUFFERS, d, SIZES * TIMES, false);
+        before = cs_builder_task(builder, compute, 0) - d;
+    }
+    for (uint32_t i = 0; i < SIZES * TIMES; i++) {
+        const cs_exchange_class exchange = {.kind = CS_ALL_GATHER,
+                                            .group = group,
+                                            .bytes = 3000 * (i % SIZES + 1),
+                                            .effects = &effect,
+                                            .n_effects = 1};
+        const uint32_t cls = cs_builder_exchange(builder, &exchange);
+        const uint32_t first = cs_builder_members(builder, cls, 0);
+        for (uint32_t d = 0; d < 3; d++)
+            cs_builder_edge(builder, before + d, first + d);
+        before = first;
+    }
+    const cs_lower_options options = {.algorithm = 1, .fidelity = CS_FIDELITY_FLOW};
+    outcome of = run("several", builder, &platform, &options);
+    cs_time end = 0;
+    for (uint32_t i = 0; i < SIZES * TIMES; i++) {
+        end += 2 * us + 2 * (i % SIZES + 1) * us / 10;
+        for (uint32_t d = 0; d < 3; d++)
+            expect_change("several", &of.trace, d, CS_MEMORY_BUFFERS, end, SIZES * TIMES - i,
+                          SIZES * TIMES - i - 1);
+    }
+    finish(&of);
+    cs_platform_finish(&platform);
 }
 
 static void test_effects(void **state)
@@ -1138,13 +1181,21 @@ static void test_unlike_sides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_effects),       cmocka_unit_test(test_purposes),
-        cmocka_unit_test(test_many_effects),  cmocka_unit_test(test_exposed),
-        cmocka_unit_test(test_folded),        cmocka_unit_test(test_results_of_fold),
-        cmocka_unit_test(test_flows),         cmocka_unit_test(test_many_flows),
-        cmocka_unit_test(test_not_foldable),  cmocka_unit_test(test_unlike),
-        cmocka_unit_test(test_links_of_fold), cmocka_unit_test(test_fold_on_platform),
-        cmocka_unit_test(test_contention),    cmocka_unit_test(test_family_as_flows),
+        cmocka_unit_test(test_effects),
+        cmocka_unit_test(test_purposes),
+        cmocka_unit_test(test_many_effects),
+        cmocka_unit_test(test_exposed),
+        cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_results_of_fold),
+        cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_many_flows),
+        cmocka_unit_test(test_not_foldable),
+        cmocka_unit_test(test_unlike),
+        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_links_of_fold),
+        cmocka_unit_test(test_fold_on_platform),
+        cmocka_unit_test(test_contention),
+        cmocka_unit_test(test_family_as_flows),
         cmocka_unit_test(test_unlike_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,7 +156,8 @@ static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
 
 static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
 {
-    bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME;
+    bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME ||
+                form->figure == CS_FIGURE_EPOCH_TIME;
     double unit = time ? (double)CS_PS_PER_SEC : 1;
     double closed = cs_form_value(form), simulated = cs_simulation_figure(simulation, form);
     cJSON *object = cs_json_add_item(list);

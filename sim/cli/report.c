@@ -38,6 +38,7 @@ static text figure_text(cs_figure figure, double value)
     switch (figure) {
     case CS_FIGURE_MAKESPAN:
     case CS_FIGURE_ITERATION_TIME:
+    case CS_FIGURE_EPOCH_TIME:
         return time_text(value);
     case CS_FIGURE_PEAK_VERSIONS:
     case CS_FIGURE_VERSION_DIFFERENCE:
@@ -56,7 +57,10 @@ static text figure_text(cs_figure figure, double value)
  * digits are rounding. */
 static double tolerance(cs_figure figure)
 {
-    return figure == CS_FIGURE_BUBBLE || figure == CS_FIGURE_ITERATION_TIME ? 1e-12 : 0;
+    return figure == CS_FIGURE_BUBBLE || figure == CS_FIGURE_ITERATION_TIME ||
+                   figure == CS_FIGURE_EPOCH_TIME
+               ? 1e-12
+               : 0;
 }
 
 static bool equal(cs_figure figure, double simulated, double closed)

@@ -260,6 +260,7 @@ static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint
     const cs_class *cls = cs_graph_class(graph, first), *member = cs_graph_class(graph, task);
     return graph->tasks[task].cls == graph->tasks[first].cls + before &&
            member->kind == cls->kind && member->peer == cls->peer && member->bytes == cls->bytes &&
+           member->bytes_back == cls->bytes_back &&
            graph->tasks[task].item == graph->tasks[first].item && member->device == device;
 }
 

@@ -135,6 +135,7 @@ typedef struct cs_class {
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
     cs_time release, interval; /* no start before release + item * interval; of no collective */
     int64_t bytes;             /* of a transfer; of the whole vector of a collective */
+    int64_t bytes_back;        /* of a halo, whose `bytes` go to the next rank: to the one before */
 } cs_class;
 
 typedef struct cs_task {

@@ -12,6 +12,9 @@
 static const char *const algorithm_names[] = {
     "auto",         "usual",     "ring",   "halving",      "tree",
     "hierarchical", "segmented", "direct", "ring_per_nic", NULL};
+static const char *const gradients_names[] = {
+    "algorithm",    "auto",      "usual",  "ring",         "halving", "tree",
+    "hierarchical", "segmented", "direct", "ring_per_nic", NULL};
 static const char *const fidelity_names[] = {"auto", "flow", "analytic", "alpha_beta", NULL};
 static const char *const order_names[] = {"given", "found", "auto", NULL};
 
@@ -40,6 +43,10 @@ const cs_field cs_lower_fields[] = {
      .choices = algorithm_names,
      .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring, else direct "
             "(all_to_all: direct); auto: the cheapest when nothing else runs"},
+    {"gradients", CS_FIELD_CHOICE, offsetof(cs_lower_options, gradients), .fallback = "algorithm",
+     .choices = gradients_names,
+     .doc = "of sums of gradients of weights alone; algorithm: as all others. hierarchical: over a "
+            "leader of each node; segmented: over all devices of the nodes (multi-leader)"},
     {"chunks", CS_FIELD_COUNT, offsetof(cs_lower_options, chunks), .fallback = "0", .max = 4096,
      .doc = "into which chains and trees cut the vector; 0: the cheapest of 1, 4, 16 and 64"},
     {"fidelity", CS_FIELD_CHOICE, offsetof(cs_lower_options, fidelity), .fallback = "auto",
@@ -111,7 +118,7 @@ typedef struct rank_state {
 
 /* Classes of messages, by what they are: a table with open addressing. */
 typedef struct class_table {
-    uint32_t *slots; /* class, or CS_NONE */
+    uint32_t *slots; /* position in `made`, or CS_NONE */
     uint32_t n, capacity;
 } class_table;
 
@@ -711,7 +718,7 @@ cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
     cs_status status = CS_OK;
     cs_lower_options named = *options;
     named.chunks = 1; /* whether it fits does not depend on them: nothing has to be priced */
-    if (options->algorithm < CS_FIRST_ALGORITHM)
+    if (options->algorithm < CS_FIRST_ALGORITHM && options->gradients <= CS_FIRST_ALGORITHM)
         return CS_OK;
     bool *seen = calloc((size_t)graph->n_classes + 1, sizeof(*seen));
     cs_prices prices;

@@ -53,6 +53,17 @@ static double iteration_time(const cs_outcome *of)
     return unless_stopped(of, of->simulation->analysis.iteration_time);
 }
 
+static bool has_dataset(const cs_outcome *of)
+{
+    return of->scenario->dataset > 0;
+}
+
+/* An epoch's last mini-batch may be smaller: its share of the time of one. */
+static double epoch_time(const cs_outcome *of)
+{
+    return iteration_time(of) * of->scenario->dataset / of->scenario->batch_size;
+}
+
 /* Not known of a run that takes no time. */
 static double throughput(const cs_outcome *of)
 {
@@ -288,6 +299,8 @@ const cs_run_figure cs_run_figures[] = {
     {"iteration_time_s", "iteration time",
      "mean time from the end of one mini-batch to the end of the next; with one mini-batch its end",
      SECONDS, iteration_time, NULL, RUN, MAIN | SWEEP},
+    {"epoch_time_s", "epoch time", "of the samples of `dataset`, at the throughput of the run",
+     SECONDS, epoch_time, has_dataset, RUN, REPORT},
     {"throughput_samples_per_s", "throughput", "batch size over iteration time", SAMPLES_PER_S,
      throughput, NULL, RUN, MAIN | SWEEP},
     {"throughput_tokens_per_s", "throughput in tokens",

@@ -14,6 +14,7 @@ typedef struct cs_simulation {
     cs_trace trace;
     cs_analysis analysis;
     cs_forms forms;
+    double epoch; /* mini-batches; 0: the data set is not known */
     uint64_t hash;
     bool disturbed; /* the scenario has noise: closed forms do not apply */
 } cs_simulation;
