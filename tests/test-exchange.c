@@ -743,6 +743,35 @@ static void test_links_of_fold(void **state)
     cs_platform_finish(&platform);
 }
 
+/* Four nodes of two GPUs at one NIC of 10 GB/s, the first GPU for both. Three messages of 10 MB go into
+ * node 1, which is six: 10/6 GB/s each, 6 ms. One of them comes from node 0, where a fourth message leaves
+ * too, for node 2: the two that it stands for have 10 - 2 * 10/6 GB/s left, 10/3 each: 3 ms. By count they have a fourth of the NIC of node 0, 2.5 GB/s: 4 ms. */
+static void test_shares_of_fold(void **state)
+{
+    (void)state;
+    static const cs_sharing sharings[] = {CS_SHARING_MAX_MIN, CS_SHARING_COUNT};
+    static const cs_time ends[][4] = {{6000, 6000, 6000, 3000}, {6000, 6000, 6000, 4000}};
+    static const uint32_t stands_for[] = {0, 0, 2, 2, 4, 4, 6, 6};
+    static const uint32_t pairs[][2] = {{0, 2}, {4, 2}, {6, 2}, {0, 4}};
+    static const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    for (size_t s = 0; s < ROWS(sharings); s++) {
+        cs_platform platform = make_platform(SHARED_NIC, 8);
+        platform.sharing = sharings[s];
+        cs_builder *builder = cs_builder_create(8, 1, 1, 1);
+        cs_builder_fold(builder, stands_for);
+        for (size_t i = 0; i < ROWS(pairs); i++)
+            cs_builder_task(
+                builder, cs_builder_transfer(builder, 0, pairs[i][0], pairs[i][1], 10000000, false),
+                0);
+        outcome of = run("shares", builder, &platform, &options);
+        for (size_t i = 0; i < ROWS(pairs); i++)
+            expect_int("end", ends[s][i] * us, of.trace.spans[i].end);
+        finish(&of);
+        cs_platform_finish(&platform);
+    }
+}
+
 /* Results of folded runs have rows for all devices; a folded reader those of the simulated ones, and
  * the numbers of these rows. Two stages of two places: 0 and 1, 2 and 3; with the pipeline innermost 0 and 2,
  * 1 and 3. */
@@ -1181,21 +1210,14 @@ static void test_unlike_sides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_effects),
-        cmocka_unit_test(test_purposes),
-        cmocka_unit_test(test_many_effects),
-        cmocka_unit_test(test_exposed),
-        cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_results_of_fold),
-        cmocka_unit_test(test_flows),
-        cmocka_unit_test(test_many_flows),
-        cmocka_unit_test(test_not_foldable),
-        cmocka_unit_test(test_unlike),
-        cmocka_unit_test(test_several),
-        cmocka_unit_test(test_links_of_fold),
-        cmocka_unit_test(test_fold_on_platform),
-        cmocka_unit_test(test_contention),
-        cmocka_unit_test(test_family_as_flows),
+        cmocka_unit_test(test_effects),        cmocka_unit_test(test_purposes),
+        cmocka_unit_test(test_many_effects),   cmocka_unit_test(test_exposed),
+        cmocka_unit_test(test_folded),         cmocka_unit_test(test_results_of_fold),
+        cmocka_unit_test(test_shares_of_fold), cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_many_flows),     cmocka_unit_test(test_not_foldable),
+        cmocka_unit_test(test_unlike),         cmocka_unit_test(test_several),
+        cmocka_unit_test(test_links_of_fold),  cmocka_unit_test(test_fold_on_platform),
+        cmocka_unit_test(test_contention),     cmocka_unit_test(test_family_as_flows),
         cmocka_unit_test(test_unlike_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
