@@ -596,11 +596,12 @@ static void assign_stages(pipeline *p)
     for (uint32_t l = 0; l < p->n_lists; l++)
         p->lists[l].first_stage = CS_NONE;
     for (uint32_t s = p->n_stages; s-- > 0;) {
-        for (uint32_t r = 0; r < p->classes.n_holders[s]; r++) {
+        const uint32_t n_lists = shares(p) ? 1 : p->classes.n_holders[s];
+        for (uint32_t r = 0; r < n_lists; r++) {
             list_state *list = &p->lists[list_of(p, s, r)];
             p->next_stage[s] = p->options->list_of ? list->first_stage : CS_NONE;
             list->first_stage = s;
-            list->replica = shares(p) ? 0 : r;
+            list->replica = r;
         }
     }
 }
