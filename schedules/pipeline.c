@@ -657,22 +657,6 @@ static cs_status generate(pipeline *p, cs_error *error)
     return status;
 }
 
-/* Devices, or on a grid pipeline ranks: stages that are not on the devices of one before them. */
-static uint32_t count_ranks(const cs_job *job)
-{
-    const cs_plan *plan = job->plan;
-    uint32_t n = 0;
-    if (job->replicas != CS_REPLICAS_GRID)
-        return job->n_devices;
-    for (uint32_t s = 0; s < plan->n_stages; s++) {
-        uint32_t other = 0;
-        while (cs_plan_device(plan, other) != cs_plan_device(plan, s))
-            other++;
-        n += other == s;
-    }
-    return n;
-}
-
 bool cs_pipeline_in_turn(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
                          cs_pipeline_step *step)
 {
@@ -689,7 +673,7 @@ cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *opt
                   .builder = builder,
                   .n_stages = job->plan->n_stages,
                   .n_micros = job->micro_batches};
-    const uint32_t n_ranks = count_ranks(job);
+    const uint32_t n_ranks = cs_pipeline_ranks(job);
     p.n_lists = options->list_of ? n_ranks : job->plan->n_devices;
     if (options->continuous)
         p.n_micros *= job->iterations;

@@ -695,6 +695,46 @@ static void test_fold(void **state)
     }
 }
 
+/* ---- closed forms ---- */
+
+/* What is promised holds, on networks that take time and on one that takes none. */
+static void test_promises(void **state)
+{
+    static const char *const schedules[] = {"gpipe", "1f1b", "zb_h1", "interleaved_1f1b",
+                                            "sequential"};
+    gsl_rng *random = *state;
+    uint32_t n_promised = 0;
+    for (uint32_t i = 0; i < 200; i++) {
+        char row[ROW_BYTES];
+        drawn of;
+        small_run made;
+        const uint32_t P = i % 5 == 4 ? 1 : 1 + below(random, 3), v = i % 5 == 3 ? 2 : 1;
+        init(&of, schedules[i % 5], P * v, P, P * v);
+        draw_grid(random, &of.grid);
+        of.grid.shard = of.grid.data;
+        of.job.topology = chance(random, 70) ? "ideal" : of.job.topology;
+        of.job.micro_batches = P * (1 + below(random, 3));
+        of.job.iterations = 1 + below(random, 2);
+        of.job.states = (cs_states){.zero = below(random, 4), .prefetch = below(random, 2)};
+        draw_layer(random, &of, 0);
+        for (uint32_t l = 1; l < P * v; l++)
+            of.layers[l] = of.layers[0];
+        run(small_job_describe(&of.job, row, sizeof(row)), &of, &made);
+        for (uint32_t f = 0; f < made.forms.n; f++) {
+            const cs_form *form = &made.forms.forms[f];
+            const bool time = form->figure == CS_FIGURE_MAKESPAN;
+            if (!cs_form_is_promised(form) || (!time && form->figure != CS_FIGURE_PEAK_ACTIVATIONS))
+                continue;
+            n_promised += time;
+            expect_int(row, form->exact,
+                       time ? made.trace.makespan
+                            : peak(&made, form->device, CS_MEMORY_ACTIVATIONS));
+        }
+        small_run_finish(&made);
+    }
+    assert_true(n_promised > 50);
+}
+
 /* ---- weights of two stages ---- */
 
 /* Layer 1 uses 600 bytes of layer 0, on another rank: places of the same number sum their gradients, each of
@@ -780,6 +820,7 @@ int main(void)
         cmocka_unit_test(test_gathers_are_exposed),
         cmocka_unit_test(test_memory_of_exchanges),
         cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_promises),
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_errors),
     };
