@@ -47,18 +47,16 @@ static cs_status read_samples(memory *m, cs_error *error)
                                         {"memory/device", CS_READER_UINT32, &m->device},
                                         {"memory/category", CS_READER_UINT32, &m->category}};
     cs_reader *reader = m->sheet->reader;
-    cs_status status = cs_reader_read(reader, columns, 4, &m->n_samples, error);
-    if (status == CS_OK)
-        status =
-            cs_reader_meanings(reader, "memory/category", &m->categories, &m->n_categories, error);
-    if (status == CS_OK && m->n_categories > MAX_CATEGORIES)
-        status = cs_error_add(error, CS_INVALID, "%s: memory/category: has more than %d meanings",
-                              reader->path, MAX_CATEGORIES);
-    if (status == CS_OK && m->n_samples == 0)
-        status =
-            cs_error_add(error, CS_INVALID,
-                         "%s: memory: has no samples; the run did not record them", reader->path);
-    return status;
+    CS_TRY(cs_reader_read(reader, columns, 4, &m->n_samples, error));
+    CS_TRY(cs_reader_meanings(reader, "memory/category", &m->categories, &m->n_categories, error));
+    if (m->n_categories > MAX_CATEGORIES)
+        CS_TRY(cs_error_add(error, CS_INVALID, "%s: memory/category: has more than %d meanings",
+                            reader->path, MAX_CATEGORIES));
+    return m->n_samples == 0
+               ? cs_error_add(error, CS_INVALID,
+                              "%s: memory: has no samples; the run did not record them",
+                              reader->path)
+               : CS_OK;
 }
 
 static cs_status read_devices(memory *m, cs_error *error)

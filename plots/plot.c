@@ -72,7 +72,7 @@ static cs_status check_input(const cs_plot_options *options, input reads, cs_err
         return cs_error_add(error, CS_USAGE, "%s: is of a run; --value is for sweeps and costs",
                             options->kind);
     if (options->n_at > 0 && reads != SWEEP)
-        return cs_error_add(error, CS_USAGE, "%s: is of no sweep; --at is for sweeps",
+        return cs_error_add(error, CS_USAGE, "%s: is not of a sweep; --at is for sweeps",
                             options->kind);
     return CS_OK;
 }

@@ -492,10 +492,9 @@ static FILE **data_file(cs_sheet *sheet, int i)
 
 static cs_status open_files(cs_sheet *sheet, cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (int i = 0; i < N_DATA && status == CS_OK; i++)
-        status = cs_gnuplot_open(sheet->job, data_names[i], data_file(sheet, i), error);
-    return status;
+    for (int i = 0; i < N_DATA; i++)
+        CS_TRY(cs_gnuplot_open(sheet->job, data_names[i], data_file(sheet, i), error));
+    return CS_OK;
 }
 
 cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,

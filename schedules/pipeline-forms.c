@@ -13,21 +13,6 @@ bool cs_pipeline_replicated(const cs_job *job)
     return job->plan->n_devices > job->plan->n_stages;
 }
 
-uint32_t cs_pipeline_ranks(const cs_job *job)
-{
-    const cs_plan *plan = job->plan;
-    uint32_t n = 0;
-    if (job->replicas != CS_REPLICAS_GRID)
-        return job->n_devices;
-    for (uint32_t s = 0; s < plan->n_stages; s++) {
-        uint32_t other = 0;
-        while (cs_plan_device(plan, other) != cs_plan_device(plan, s))
-            other++;
-        n += other == s;
-    }
-    return n;
-}
-
 /* The speed of a stage's slowest device, and whether all are alike. */
 static double slowest(const cs_job *job, uint32_t stage, bool *alike)
 {

@@ -590,14 +590,14 @@ static cs_status add_span(pipeline *p, cs_error *error)
 }
 
 /* Says which stages a list runs: all of its device, or its holder's, of which the first stands for
- * the others where they share. */
+ * the others where they share. A list of a rank's stages stands for all holders. */
 static void assign_stages(pipeline *p)
 {
     for (uint32_t l = 0; l < p->n_lists; l++)
         p->lists[l].first_stage = CS_NONE;
     for (uint32_t s = p->n_stages; s-- > 0;) {
-        const uint32_t n_lists = shares(p) ? 1 : p->classes.n_holders[s];
-        for (uint32_t r = 0; r < n_lists; r++) {
+        const uint32_t n = p->options->list_of ? 1 : p->classes.n_holders[s];
+        for (uint32_t r = 0; r < n; r++) {
             list_state *list = &p->lists[list_of(p, s, r)];
             p->next_stage[s] = p->options->list_of ? list->first_stage : CS_NONE;
             list->first_stage = s;
@@ -655,6 +655,21 @@ static cs_status generate(pipeline *p, cs_error *error)
     for (; p->first_item < n_items && status == CS_OK; p->first_item += p->n_micros)
         status = add_span(p, error);
     return status;
+}
+
+uint32_t cs_pipeline_ranks(const cs_job *job)
+{
+    const cs_plan *plan = job->plan;
+    uint32_t n = 0;
+    if (job->replicas != CS_REPLICAS_GRID)
+        return job->n_devices;
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        uint32_t other = 0;
+        while (cs_plan_device(plan, other) != cs_plan_device(plan, s))
+            other++;
+        n += other == s;
+    }
+    return n;
 }
 
 bool cs_pipeline_in_turn(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,

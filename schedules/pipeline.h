@@ -89,6 +89,9 @@ typedef struct cs_pipeline_options {
     const void *params; /* of the schedule, for `order` and `policies` */
 } cs_pipeline_options;
 
+/* Devices, or on a grid pipeline ranks: stages that are not on the devices of one before them. */
+uint32_t cs_pipeline_ranks(const cs_job *job);
+
 /* Adds all tasks, in the order in which they would run if all took equal time. Every list must have
  * each step of its stages once. An order that deadlocks is CS_INVALID; the message shows which step
  * waits for which. */
@@ -123,9 +126,6 @@ void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
  * cannot be had. `place` is that of the schedule. */
 CS_MUST_CHECK cs_status cs_pipeline_check_versions(const cs_job *job, const cs_json_place *place,
                                                    cs_error *error);
-
-/* Devices of a job; on a grid pipeline ranks: stages that are not on the devices of one before them. */
-uint32_t cs_pipeline_ranks(const cs_job *job);
 
 /* Some stage has several devices. */
 bool cs_pipeline_replicated(const cs_job *job);

@@ -140,9 +140,9 @@ static void test_inside(void **state)
     }
 }
 
-/* 7 rows over 4 parts are 1, 2, 2, 2: a 5 x 5 kernel reads two rows each way, so that the second part
- * needs both the only row of the first one and one more, which is padding; the third needs two of the second. With
- * 7 parts of one row each it needs rows of those behind its neighbours. */
+/* 7 rows over 4 parts are 2, 2, 2, 1: a 5 x 5 kernel reads two rows each way, and the third part needs
+ * two of the last one, which has one; the other is padding. With 7 parts of one row each it needs rows of
+ * those behind its neighbours. */
 static void test_near(void **state)
 {
     (void)state;

@@ -102,6 +102,26 @@ static const struct {
      " \"vocab_size\": 201088, \"max_position_embeddings\": 131072,"
      " \"tie_word_embeddings\": false}",
      20914757184},
+    {"Mamba-Codestral-7B-v0.1",
+     "{\"model_type\": \"mamba2\", \"num_hidden_layers\": 64, \"hidden_size\": 4096,"
+     " \"vocab_size\": 32768, \"num_heads\": 128, \"head_dim\": 64, \"n_groups\": 8,"
+     " \"state_size\": 128, \"conv_kernel\": 4, \"expand\": 2, \"use_bias\": false,"
+     " \"use_conv_bias\": true, \"rms_norm\": true, \"tie_word_embeddings\": false}",
+     7285403648},
+    /* 29 mixers of in 4096 * 16768, convolution 8448 * 5, 3 * 128, norm 8192, out 8192 * 4096; 3
+     * attentions of 2 * 4096 * (4096 + 1024); 32 MLPs of 3 * 4096 * 14336 with 2 norms: the model card's
+     * 9.78 billion */
+    {"Bamba-9B",
+     "{\"model_type\": \"bamba\", \"num_hidden_layers\": 32, \"hidden_size\": 4096,"
+     " \"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"intermediate_size\": 14336,"
+     " \"vocab_size\": 128256, \"attn_layer_indices\": [9, 18, 27], \"mamba_n_heads\": 128,"
+     " \"mamba_d_head\": 64, \"mamba_n_groups\": 1, \"mamba_d_state\": 128, \"mamba_d_conv\": 4,"
+     " \"mamba_chunk_size\": 256, \"mamba_expand\": 2, \"mamba_conv_bias\": true,"
+     " \"mamba_proj_bias\": false, \"attention_bias\": false, \"mlp_bias\": false,"
+     " \"tie_word_embeddings\": false}",
+     INT64_C(2) * 128256 * 4096 + 4096 +
+         29 * (INT64_C(4096) * 16768 + 8448 * 5 + 3 * 128 + 8192 + 8192 * 4096) +
+         3 * (INT64_C(2) * 4096 * (4096 + 1024)) + 32 * (INT64_C(3) * 4096 * 14336 + 2 * 4096)},
     /* with biases of queries, keys, values and the projection behind: 3 * 8 + 8 more in 1 layer */
     {"llama with biases",
      "{\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": 8,"
@@ -233,7 +253,7 @@ static void test_windows(void **state)
 
 #define KNOWN                                                                                      \
     "gpt2, llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, gpt_oss, "  \
-    "bert, vit"
+    "mamba2, bamba, bert, vit"
 
 #define GPT2                                                                                       \
     "{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 8, \"n_head\": 2, \"vocab_size\": 9}"
@@ -262,6 +282,19 @@ static const struct {
      "\"sliding_attention\"? known: full_attention, sliding_attention"},
     {"too few layers", DECODER("qwen3", "\"layer_types\": [\"full_attention\"]"), "{}",
      "config.json: qwen3: layer_types must have num_hidden_layers, 4, elements (got 1)"},
+    {"a mixer of other sizes",
+     "{\"model_type\": \"mamba2\", \"num_hidden_layers\": 1, \"hidden_size\": 64,"
+     " \"vocab_size\": 10, \"num_heads\": 3}",
+     "{}",
+     "config.json: mamba2: the 3 heads of 64 features of a mixer must be as many as its expansion, "
+     "2, times hidden_size, 64"},
+    {"a convolution without bias",
+     "{\"model_type\": \"mamba2\", \"num_hidden_layers\": 1, \"hidden_size\": 64,"
+     " \"vocab_size\": 10, \"num_heads\": 2, \"use_conv_bias\": false}",
+     "{}", "config.json: /use_conv_bias: must be true, all that is supported (got false)"},
+    {"a layer beyond",
+     DECODER("bamba", "\"mamba_d_head\": 8, \"mamba_n_heads\": 2, \"attn_layer_indices\": [4]"),
+     "{}", "config.json: bamba: attn_layer_indices must be below num_hidden_layers, 4 (got 4)"},
     {"a capacity without experts", GPT2, "{\"capacity\": 1}",
      "p: /capacity: goes with experts only"},
     {"more predictions than modules", GPT2, "{\"next_tokens\": 1}",

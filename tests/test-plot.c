@@ -742,7 +742,7 @@ static void test_sweeps_that_are_refused(void **state)
          "run.h5",
          {.kind = "boxes", .at = &at[1], .n_at = 1},
          CS_USAGE,
-         "boxes: is of no sweep; --at is for sweeps"},
+         "boxes: is not of a sweep; --at is for sweeps"},
         {"not of a run", "sweep.h5", {.kind = "timeline"}, CS_INVALID, "drawn as heatmap or lines"},
         {"no axes", "torn.h5", {.kind = "lines", .value = "y_s"}, CS_INVALID, "axes: missing"},
     };

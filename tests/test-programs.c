@@ -93,8 +93,10 @@ static cs_time exchange_time(const cs_grid *grid, const cs_exchange *of)
         return 2 * (n - 1) * chunk;
     case CS_EXCHANGE_SHIFT:
         return of->bytes;
-    case CS_EXCHANGE_HALO: /* those in the middle send, and get, two */
-        return n == 2 ? of->bytes : 2 * of->bytes;
+    case CS_EXCHANGE_HALO: /* those in the middle send, and get, both; of two devices each one of them */
+        if (n > 2)
+            return of->bytes + of->bytes_back;
+        return of->bytes > of->bytes_back ? of->bytes : of->bytes_back;
     default:
         return (n - 1) * chunk;
     }
@@ -145,12 +147,15 @@ static void draw_layer(gsl_rng *random, drawn *of, uint32_t l)
     put(of, l, n);
     for (uint32_t i = below(random, 6); i > 0; i--) {
         const bool backward = chance(random, 50);
-        add_exchange(of, l,
-                     (cs_exchange){.kind = kinds[below(random, ROWS(kinds))],
-                                   .axes = axes[below(random, ROWS(axes))],
-                                   .backward = backward,
-                                   .gap = backward ? 1 + below(random, n) : below(random, n + 1),
-                                   .bytes = draw_bytes(random)});
+        const uint8_t kind = kinds[below(random, ROWS(kinds))];
+        add_exchange(
+            of, l,
+            (cs_exchange){.kind = kind,
+                          .axes = axes[below(random, ROWS(axes))],
+                          .backward = backward,
+                          .gap = backward ? 1 + below(random, n) : below(random, n + 1),
+                          .bytes = draw_bytes(random),
+                          .bytes_back = kind == CS_EXCHANGE_HALO ? draw_bytes(random) : 0});
     }
     of->layers[l].kept_bytes = below(random, 1000);
     of->layers[l].workspace_bytes = below(random, 1000);

@@ -50,6 +50,15 @@ static const struct {
     {"gpt", "{}", 124439808, 0},
     {"llama", "{}", 6738415616, 0},
     {"bert", "{}", 109482240, 0},
+    /* state-spaces/mamba2-2.7b and 130m, Mamba-Codestral-7B: per layer, with I = 2 H features in h = I /
+     * 64 heads and G groups, H + H (2 I + 256 G + h) + 5 (I + 256 G) + 3 h + I + I H. */
+    {"mamba2", "{}", 2702599680, 0},
+    {"mamba2", "{\"layers\": 24, \"hidden\": 768, \"state_heads\": 24}", 128989632, 0},
+    {"mamba2",
+     "{\"hidden\": 4096, \"state_heads\": 128, \"state_groups\": 8, \"vocabulary\": 32768,"
+     " \"tied\": false}",
+     7285403648, 0},
+    {"bamba", "{}", 9780235392, 0}, /* counted in test-huggingface.c */
     /* Convolutions without biases 4715712, linear layers 2048 * 2048 + 2048, 2048 * 256 + 256,
      * 256 * 4 + 4: the paper's 9.44 M, whatever the cube. */
     {"cosmoflow", "{}", 9437636, 0},
@@ -414,7 +423,7 @@ static const struct {
     {"a typo", "resnet51", "{}",
      "unknown model \"resnet51\"; did you mean \"resnet50\"? known: vgg16, resnet18, resnet50, "
      "resnet101, resnet152, densenet121, vit_b16, inception_v3, cosmoflow, gpt, llama, mixtral, "
-     "qwen3, deepseek_v2, deepseek_v3, gpt_oss, bert"},
+     "qwen3, deepseek_v2, deepseek_v3, gpt_oss, mamba2, bamba, bert"},
     {"a small image, pooling", "vgg16", "{\"image\": 31}",
      "p: vgg16: layer stage5.pool runs out of pixels: its input is 1 x 1, padding 0, its kernel 2 "
      "x "
@@ -431,16 +440,19 @@ static const struct {
     {"a head of values", "deepseek_v3", "{\"v_head\": 0}",
      "p: /v_head: must be >= 1 with latent attention (got 0)"},
     {"a letter", "gpt_oss", "{\"pattern\": \"wfx\"}",
-     "p: /pattern: must be letters f (attends to everything) and w (within the window), one per "
-     "layer, "
-     "repeated (got \"wfx\")"},
+     "p: /pattern: must be letters f (attends to everything), w (within the window) and m (mixer "
+     "of a state space), one per layer, repeated (got \"wfx\")"},
+    {"no mixers", "gpt_oss", "{\"pattern\": \"fm\"}",
+     "p: /pattern: must have no layers m for a model without state spaces"},
+    {"groups of a mixer", "mamba2", "{\"state_groups\": 3}",
+     "p: /state_groups: must divide state_heads, 80 (got 3)"},
     {"no window", "gpt_oss", "{\"window\": 0}",
      "p: /window: must be given for the layers w of the pattern \"wf\""},
     {"patches", "vit_b16", "{\"image\": 225}",
      "p: /image: must be a multiple of patch, 16 (got 225)"},
     {"positions", "gpt", "{\"positions\": 8}",
      "p: /sequence: must be at most positions, 8 (got 1024)"},
-    {"too large", "gpt", "{\"sequence\": 1048576, \"heads\": 768}",
+    {"too large", "gpt", "{\"sequence\": 1048576, \"heads\": 768, \"attention\": \"math\"}",
      "p: gpt: layer h.0.attn.attention has too many weights: 1048576 tokens, squared, of 768 "
      "heads"},
     {"an unknown parameter", "vgg16", "{\"images\": 1}",

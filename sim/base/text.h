@@ -11,7 +11,7 @@
  * by "..." before the closing quote. `size` is 8 at least. */
 char *cs_text_quote(const char *text, char *out, size_t size);
 
-/* The same without the quotes: for names and places that stand at the front of a message. */
+/* The same without the quotes: for names and places at the beginning of a message. */
 char *cs_text_show(const char *text, char *out, size_t size);
 
 enum { CS_TEXT_QUOTED_BYTES = 80 }; /* what messages use */

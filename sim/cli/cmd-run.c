@@ -1,7 +1,5 @@
-#include "sim/cli/notes.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/report.h"
-#include "sim/cli/runs-report.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/run/store-run.h"
 

@@ -168,12 +168,11 @@ static const struct {
     {"data_filter", CS_PARADL_FILTER, BOTH}, {"data_spatial", CS_PARADL_SPATIAL, BOTH},
 };
 
-static cs_status find_link(const request *asked, uint32_t size, uint32_t stride,
-                           cs_paradl_link *link, cs_error *error)
+static cs_status find_link(const request *asked, const cs_rings *rings, cs_paradl_link *link,
+                           cs_error *error)
 {
-    const cs_rings rings = {size * stride, size, stride};
     cs_ring_hop hop;
-    CS_TRY(cs_rings_slowest(&asked->platform, &rings, &hop, error));
+    CS_TRY(cs_rings_slowest(&asked->platform, rings, &hop, error));
     *link = (cs_paradl_link){cs_time_seconds(hop.latency), 1 / hop.bandwidth};
     return CS_OK;
 }
@@ -246,8 +245,11 @@ static cs_status make_row(const request *asked, uint32_t r, cs_net_options *how,
                           .reuse = asked->out->reuse};
     cs_paradl_divide_space(c->method == CS_PARADL_SPATIAL ? c->members : 1,
                            cs_paradl_space_rank(&asked->net), c->space);
-    CS_TRY(find_link(asked, c->members, 1, &c->within, error));
-    CS_TRY(find_link(asked, c->groups, c->members, &c->between, error));
+    const cs_rings within = {c->groups * c->members, c->members, 1, false, NULL};
+    const cs_rings between = {c->groups * c->members, c->groups, c->members,
+                              c->method == CS_PARADL_SPATIAL, NULL}; /* of leaders */
+    CS_TRY(find_link(asked, &within, &c->within, error));
+    CS_TRY(find_link(asked, &between, &c->between, error));
     return evaluate(asked, how, c, &row->form, error);
 }
 

@@ -1,5 +1,6 @@
-#include "sim/cli/runs-report.h"
+#include "sim/cli/report.h"
 
+#include "sim/base/json.h"
 #include "sim/run/figures.h"
 
 #include <inttypes.h>
@@ -7,23 +8,17 @@
 
 /* ---- JSON ---- */
 
-static bool add_number(cJSON *object, const char *key, double value)
-{
-    return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
-                           : cJSON_AddNullToObject(object, key) != NULL;
-}
-
 static bool add_summary(cJSON *runs, const char *key, const cs_summary *of)
 {
     static const char *const names[CS_N_QUANTILES] = {"min", "p5",  "p25", "p50",
                                                       "p75", "p95", "max"};
     cJSON *object = cJSON_AddObjectToObject(runs, key);
-    bool done = object && add_number(object, "mean", of->mean) &&
-                add_number(object, "mean_95_low", of->low) &&
-                add_number(object, "mean_95_high", of->high) &&
-                add_number(object, "deviation", of->deviation);
+    bool done = object && cs_json_add_number(object, "mean", of->mean) &&
+                cs_json_add_number(object, "mean_95_low", of->low) &&
+                cs_json_add_number(object, "mean_95_high", of->high) &&
+                cs_json_add_number(object, "deviation", of->deviation);
     for (uint32_t q = 0; q < CS_N_QUANTILES && done; q++)
-        done = add_number(object, names[q], of->quantiles[q]);
+        done = cs_json_add_number(object, names[q], of->quantiles[q]);
     return done;
 }
 
@@ -32,8 +27,8 @@ cs_status cs_runs_add_json(cJSON *report, const cs_runs *runs, cs_error *error)
     if (runs->n == 0)
         return CS_OK;
     cJSON *object = cJSON_AddObjectToObject(report, "runs");
-    bool done = object && add_number(object, "runs", runs->n) &&
-                add_number(object, "first_seed", (double)runs->first_seed) &&
+    bool done = object && cs_json_add_number(object, "runs", runs->n) &&
+                cs_json_add_number(object, "first_seed", (double)runs->first_seed) &&
                 cJSON_AddBoolToObject(object, "all_equal", cs_runs_all_equal(runs));
     for (uint32_t f = 0; f < runs->n_figures && done; f++) {
         cs_summary summary;

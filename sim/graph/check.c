@@ -38,6 +38,7 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
         bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
                     cls->origin < CS_N_KINDS && (!cls->blocking || group == CS_GROUP_TRANSFER) &&
                     cls->duration >= 0 && cls->bytes >= 0 && releases_fit(graph, cls) &&
+                    cls->purpose < CS_N_PURPOSES && cls->ranks <= graph->n_groups &&
                     (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
                     (cls->policy == 0 || (cls->policy <= graph->n_policies &&
                                           cls->weights != CS_NONE && cls->kind != CS_UPDATE)) &&
@@ -202,6 +203,53 @@ static cs_status check_groups(const cs_graph *graph, cs_error *error)
     return CS_OK;
 }
 
+/* ---- families ---- */
+
+/* A rank of a group that has a family. */
+typedef struct relative {
+    uint32_t family, device, group;
+} relative;
+
+static int compare_relatives(const void *left, const void *right)
+{
+    const relative *a = left, *b = right;
+    if (a->family != b->family)
+        return a->family < b->family ? -1 : 1;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return a->group < b->group ? -1 : a->group > b->group;
+}
+
+static uint32_t list_relatives(const cs_graph *graph, relative *out)
+{
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < graph->n_groups; g++) {
+        const cs_group *of = &graph->groups[g];
+        for (uint32_t rank = 0; rank < of->n && of->family != CS_NONE; rank++)
+            out[n++] = (relative){of->family, graph->group_devices[of->first + rank], g};
+    }
+    qsort(out, n, sizeof(*out), compare_relatives);
+    return n;
+}
+
+/* Groups that communicate at the same time have no device in common. */
+static cs_status check_families(const cs_graph *graph, cs_error *error)
+{
+    size_t most = 1;
+    for (uint32_t g = 0; g < graph->n_groups; g++)
+        most += graph->groups[g].family == CS_NONE ? 0 : graph->groups[g].n;
+    relative *all = malloc(most * sizeof(*all));
+    cs_status status = all ? CS_OK : cs_error_no_memory(error);
+    const uint32_t n = all ? list_relatives(graph, all) : 0;
+    for (uint32_t i = 1; i < n && status == CS_OK; i++)
+        if (all[i].family == all[i - 1].family && all[i].device == all[i - 1].device)
+            status = cs_error_add(error, CS_INVALID,
+                                  "groups %u and %u are of one family and share device %u",
+                                  all[i - 1].group, all[i].group, all[i].device);
+    free(all);
+    return status;
+}
+
 /* Whether `task` is a member of the collective whose first one is `first`, `before` members being
  * before it: its class is one of those that were added together. */
 static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint32_t before,
@@ -212,6 +260,7 @@ static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint
     const cs_class *cls = cs_graph_class(graph, first), *member = cs_graph_class(graph, task);
     return graph->tasks[task].cls == graph->tasks[first].cls + before &&
            member->kind == cls->kind && member->peer == cls->peer && member->bytes == cls->bytes &&
+           member->bytes_back == cls->bytes_back &&
            graph->tasks[task].item == graph->tasks[first].item && member->device == device;
 }
 
@@ -429,8 +478,8 @@ static cs_status check_order(const cs_graph *graph, cs_error *error)
 cs_status cs_graph_check(const cs_graph *graph, cs_error *error)
 {
     cs_status (*const checks[])(const cs_graph *, cs_error *) = {
-        check_classes, check_edges, check_memory,      check_versions,
-        check_groups,  check_fold,  check_collectives, check_order};
+        check_classes,  check_edges, check_memory,      check_versions, check_groups,
+        check_families, check_fold,  check_collectives, check_order};
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
         CS_TRY(checks[i](graph, error));
     }

@@ -130,10 +130,12 @@ typedef struct cs_class {
     uint32_t peer;    /* receiver of a transfer, group of a collective, else CS_NONE */
     uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
     uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
+    uint32_t ranks; /* 1 + the group whose collective a transfer stands for as one delay; else 0 */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
     cs_time release, interval; /* no start before release + item * interval; of no collective */
     int64_t bytes;             /* of a transfer; of the whole vector of a collective */
+    int64_t bytes_back;        /* of a halo, whose `bytes` go to the next rank: to the one before */
 } cs_class;
 
 typedef struct cs_task {
@@ -180,8 +182,9 @@ typedef struct cs_policy {
     uint32_t first_held, n_held; /* slots that hold the version from its start on, until dropped */
 } cs_policy;
 
-/* Groups of the same family exist side by side: when one of them communicates, all do the same.
- * Collectives that are delays take that into account; messages need not. */
+/* Groups of the same family exist side by side, and no device is in two of them: when one of them
+ * communicates, all do the same. Collectives that are delays take that into account; messages need not.
+ * In a folded graph the groups that are stood for are there too: they have no members, but messages. */
 typedef struct cs_group {
     uint32_t first, n; /* its ranks' devices in group_devices */
     uint32_t family;   /* its groups have the same number; CS_NONE: it is alone */
@@ -274,8 +277,8 @@ void cs_graph_count_devices(const cs_graph *graph, uint32_t *times);
 uint32_t cs_graph_count_members(const cs_graph *graph, uint32_t group);
 
 /* Checks what the engine takes for granted: ids in range, effects that balance per device and
- * category, members of a collective that stand together, nothing on devices that others stand for, no
- * cycle through edges and program order.
+ * category, members of a collective that stand together, families without a device in common, nothing on
+ * devices that others stand for, no cycle through edges and program order.
  * A cycle is shown: "F0.1 on device 2 -> ...". CS_INVALID. */
 CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
 

@@ -1,6 +1,6 @@
-/* The figures of a run, each defined once: key, label, unit, how it is computed and where people see it.
- * What prints or stores a figure (the report, JSON, results files, sweeps, repeated runs, comparisons,
- * titles of pictures, the library) takes it from here, in the order of the table.
+/* The figures of a run, each defined once: key, label, unit, how it is computed and where people
+ * see it. What prints or stores a figure (the report, JSON, results files, sweeps, repeated runs,
+ * comparisons, titles of pictures, the library) takes it from here, in the order of the table.
  *
  * To add one: a row in figures.c.
  */
@@ -14,7 +14,7 @@
 /* What a figure is about. Rows of one scope follow each other in the table. */
 typedef enum cs_scope {
     CS_SCOPE_SCENARIO, /* what was asked for */
-    CS_SCOPE_RUN,      /* what came of it */
+    CS_SCOPE_RUN,      /* the result */
     CS_SCOPE_PLAN,     /* the plan that a planner made for it */
     CS_SCOPE_DEVICE,   /* one device */
 } cs_scope;
@@ -89,8 +89,8 @@ enum { CS_UNIT_TEXT_BYTES = 64 }; /* enough for cs_unit_format */
 /* In a line of several: "makespan 1.5 ms"; "617.75 samples/s", whose unit says what it is. */
 char *cs_run_figure_phrase(const cs_run_figure *figure, double value, char *text, size_t size);
 
-/* For tables, whose rows are named "throughput, samples/s" and whose cells are then "617.75". Other
- * units than rates and counts of something stand in the cells. Both return `text`. */
+/* For tables, whose rows are named "throughput, samples/s" and whose cells are then "617.75". Units
+ * other than rates and counts are in the cells. Both return `text`. */
 char *cs_run_figure_heading(const cs_run_figure *figure, char *text, size_t size);
 char *cs_run_figure_cell(const cs_run_figure *figure, double value, char *text, size_t size);
 

@@ -1,5 +1,6 @@
-/* Repeated runs: one scenario with several seeds, in threads, and what the figures' distributions
- * are. Run i has the seed of the scenario plus i. The outcome depends on no number of threads. */
+/* Repeated runs: one scenario with several seeds, in threads, and the distributions of their
+ * figures. Run i has the seed of the scenario plus i. The outcome does not depend on the number of
+ * threads. */
 #ifndef CS_RUN_REPEAT_H
 #define CS_RUN_REPEAT_H
 
@@ -7,7 +8,7 @@
 #include "sim/trace/h5.h"
 
 typedef struct cs_runs {
-    uint32_t n; /* 0: there was one run, and nothing to say */
+    uint32_t n; /* 0: there was only one run */
     uint64_t first_seed;
     uint32_t n_figures; /* cs_run_figure_main */
     double *values;     /* [figure][run]; NaN where a run was stopped */

@@ -6,8 +6,8 @@
 #include "sim/run/simulate.h"
 #include "sim/trace/h5.h"
 
-/* Everything but repeated runs, between cs_h5_create and cs_h5_commit. `provenance` says how a run was
- * measured, JSON; NULL: it was simulated. */
+/* Everything but repeated runs, between cs_h5_create and cs_h5_commit. `provenance` says how a run
+ * was measured, JSON; NULL: it was simulated. */
 CS_MUST_CHECK cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
                                             const cs_simulation *simulation, const char *provenance,
                                             cs_error *error);

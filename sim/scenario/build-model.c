@@ -1,6 +1,7 @@
 #include "sim/scenario/build.h"
 
 #include "sim/base/vector.h"
+#include "sim/workload/net-local.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -233,7 +234,10 @@ static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded
                             const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
 {
+    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
     pricing p;
+    if (parallel)
+        CS_TRY(cs_net_split_check(&loaded->net, &parallel->split, &place, error));
     start(&p, sections, &loaded->costs, parallel, arena, use);
     p.workload.batch_size = micro_batch(sections, mesh);
     CS_TRY(cs_workload_model(&p.workload, &loaded->net, model, error));
@@ -274,47 +278,104 @@ static cs_status make_uniform(const cs_sections *sections, const cs_mesh *mesh, 
     return cs_model_uniform(n_layers, &layer, model, error);
 }
 
-/* What only operators can tell how to divide. */
-static cs_status refuse_split(const cs_sections *sections, const cs_parallel *parallel,
-                              cs_error *error)
+/* Sizes that divide layers, as keys of the section. */
+typedef struct layer_axis {
+    const char *key;
+    uint32_t size, had; /* that is asked for, and of what the model is a part */
+} layer_axis;
+enum { N_LAYER_AXES = 5 };
+
+static void list_axes(const cs_parallel *parallel, const cs_model *model,
+                      layer_axis axes[N_LAYER_AXES])
 {
-    const cs_grid *grid = &parallel->split.grid;
-    const cs_parallel_section *section = &sections->parallel;
-    const struct {
-        const char *key;
-        uint32_t size;
-    } axes[] = {{"tensor", section->tensor},   {"filter", section->filter},
-                {"channel", section->channel}, {"space", cs_grid_axes(grid, CS_AXES_SPACE).size},
-                {"context", grid->context},    {"expert", grid->expert}};
+    const cs_grid single = cs_grid_single();
+    const cs_grid *grid = parallel ? &parallel->split.grid : &single;
+    const cs_grid *had = model->divided_over ? model->divided_over : &single;
+    static const char *const methods[] = {"tensor", "filter", "channel"};
+    axes[0] = (layer_axis){methods[parallel ? parallel->split.tensor_method : CS_TENSOR_PAIRS],
+                           grid->tensor, had->tensor};
+    axes[1] = (layer_axis){"space", cs_grid_axes(grid, CS_AXES_SPACE).size,
+                           cs_grid_axes(had, CS_AXES_SPACE).size};
+    axes[2] = (layer_axis){"context", grid->context, had->context};
+    axes[3] = (layer_axis){"expert", grid->expert, had->expert};
+    axes[4] = (layer_axis){"expert_tensor", grid->expert > 1 ? grid->expert_tensor : 1,
+                           had->expert > 1 ? had->expert_tensor : 1};
+}
+
+/* What only operators can tell how to divide; and parts of a model that was divided otherwise. */
+static cs_status check_division(const cs_sections *sections, const cs_parallel *parallel,
+                                const cs_model *model, cs_error *error)
+{
     const cs_json_place place = {.up = &sections->root, .key = "parallel"};
-    for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++) {
+    layer_axis axes[N_LAYER_AXES];
+    list_axes(parallel, model, axes);
+    for (size_t i = 0; i < N_LAYER_AXES; i++) {
         const cs_json_place key = {.up = &place, .key = axes[i].key};
-        if (axes[i].size > 1)
+        if (axes[i].size == axes[i].had)
+            continue;
+        if (model->divided_over)
             return cs_json_invalid(
                 &key, error,
-                "must be 1 for a model without operators, of which only samples "
-                "(\"data\") and what is held (\"zero\") can be divided (got %u); a "
-                "model with /model/name has operators",
-                axes[i].size);
+                "must be %u: the model's layers are one device's part of so many "
+                "(got %u)",
+                axes[i].had, axes[i].size);
+        return cs_json_invalid(&key, error,
+                               "must be 1 for a model without operators, of which only samples "
+                               "(\"data\") and what is held (\"zero\") can be divided (got %u); a "
+                               "model with /model/name has operators",
+                               axes[i].size);
     }
     return CS_OK;
+}
+
+/* Notes what a named model was divided over. */
+static cs_status note_division(const cs_parallel *parallel, cs_model *model, cs_error *error)
+{
+    layer_axis axes[N_LAYER_AXES];
+    bool divided = false;
+    list_axes(parallel, model, axes);
+    for (size_t i = 0; i < N_LAYER_AXES; i++)
+        divided |= axes[i].size > 1;
+    if (!divided)
+        return CS_OK;
+    cs_grid *over = cs_arena_alloc(&model->arena, 1, sizeof(*over));
+    if (!over)
+        return cs_error_no_memory(error);
+    *over = parallel->split.grid;
+    over->data = over->shard = over->expert_shard = 1;
+    model->divided_over = over;
+    return CS_OK;
+}
+
+/* Without an optimizer nothing is updated, whatever an update of the layers would take. */
+static void leave_out_updates(const cs_sections *sections, cs_model *model)
+{
+    if (!cs_optimizers[sections->model.optimizer].is_none)
+        return;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        model->layers[i].update = 0;
+    for (uint32_t b = 0; b < model->n_batches; b++)
+        for (uint32_t i = 0; i < model->n_layers; i++)
+            model->batches[b].layers[i].update = 0;
 }
 
 cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
                             const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
 {
-    if (parallel && !sections->model.workload.name)
-        CS_TRY(refuse_split(sections, parallel, error));
     if (sections->model.workload.name) {
         CS_TRY(make_named(sections, loaded, parallel, mesh, arena, model, use, error));
+        CS_TRY(note_division(parallel, model, error));
     } else if (sections->model.uniform) {
         CS_TRY(make_uniform(sections, mesh, model, error));
+        CS_TRY(check_division(sections, parallel, model, error));
     } else {
         *model = loaded->model;
         loaded->model = (cs_model){0};
+        CS_TRY(check_division(sections, parallel, model, error));
     }
     model->float_gradients = sections->model.gradients != 0;
+    leave_out_updates(sections, model);
     return CS_OK;
 }
 
@@ -330,5 +391,6 @@ cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded
         CS_TRY(cs_workload_add_batch(&p.workload, &loaded->net, samples->items[i], model, error));
         CS_TRY(check_missing(&p, &sections->root, error));
     }
+    leave_out_updates(sections, model);
     return CS_OK;
 }

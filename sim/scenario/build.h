@@ -50,6 +50,10 @@ CS_MUST_CHECK cs_status cs_scenario_price(const cs_sections *sections, const cs_
                                           cs_arena *arena, cs_model *model, cs_costs_use *use,
                                           cs_error *error);
 
+/* Fills `paradl` of a scenario that is made but for it, where a row of table 3 fits (paradl.h). */
+CS_MUST_CHECK cs_status cs_scenario_paradl(const cs_sections *sections, const cs_loaded *loaded,
+                                           cs_scenario *made, cs_error *error);
+
 /* How many devices there are without the section "parallel", of `given` or as the schedule needs for so many layers as the model has
  * (zeroed: its number is open). */
 CS_MUST_CHECK cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given,
@@ -138,12 +142,30 @@ CS_MUST_CHECK cs_status cs_scenario_stage_samples(const cs_sections *sections,
                                                   cs_arena *arena, cs_samples *samples,
                                                   cs_error *error);
 
+/* Which devices are simulated in place of which. */
+typedef struct cs_folded {
+    const uint32_t *stands_for; /* as in cs_job */
+    const char *reason;         /* why each is simulated by itself, where that was not asked for */
+} cs_folded;
+
+/* `parallel` may be NULL. CS_INVALID, naming what tells devices apart, where the scenario asks to fold
+ * devices that are not alike. */
+CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,
+                                         const cs_platform *platform, const cs_plan *plan,
+                                         cs_arena *arena, cs_folded *folded, cs_error *error);
+
 /* The job with its plan, which must live as long, as the pattern, which may be NULL; checked by the
  * schedule. */
 CS_MUST_CHECK cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platform,
                                         const cs_batch *batch, const cs_job *unplanned,
                                         const cs_plan *plan, const cs_pattern *pattern,
-                                        cs_arena *arena, cs_job *job, cs_error *error);
+                                        const uint32_t *stands_for, cs_arena *arena, cs_job *job,
+                                        cs_error *error);
+
+/* Warns of axes over which layers are divided and that cross nodes, although with another order they
+ * would not. */
+void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *parallel,
+                               const cs_platform *platform, cs_error *warnings);
 
 /* Adds the scenario's warnings. */
 void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings);

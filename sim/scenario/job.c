@@ -17,8 +17,8 @@ static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_e
     return CS_OK;
 }
 
-/* On a mesh: the slowest lone message between place 0 of neighbouring pipeline ranks. Nothing is known
- * of the others. */
+/* On a mesh: the slowest lone message between place 0 of neighbouring pipeline ranks. Of the others
+ * something is known only where there are no links. */
 static cs_status measure_neighbours(const cs_platform *platform, const cs_parallel *parallel,
                                     cs_job *job, cs_error *error)
 {
@@ -33,6 +33,7 @@ static cs_status measure_neighbours(const cs_platform *platform, const cs_parall
         job->bandwidth = fmin(job->bandwidth, route.bandwidth);
     }
     job->bandwidth /= platform->phi;
+    job->equal_messages = job->own_links = platform->n_links == 0;
     return CS_OK;
 }
 
@@ -269,13 +270,15 @@ static cs_status sum_whole_stages(const cs_json_place *root, const cs_batch *bat
 
 cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platform,
                           const cs_batch *batch, const cs_job *unplanned, const cs_plan *plan,
-                          const cs_pattern *pattern, cs_arena *arena, cs_job *job, cs_error *error)
+                          const cs_pattern *pattern, const uint32_t *stands_for, cs_arena *arena,
+                          cs_job *job, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
     const cs_json_place place = {.up = &sections->root, .key = "schedule"};
     cs_job made = *unplanned;
     made.plan = plan;
     made.pattern = pattern;
+    made.stands_for = stands_for;
     CS_TRY(check_tasks(sections, &made, error));
     if (made.replicas != CS_REPLICAS_GRID)
         CS_TRY(look_at_links(platform, &made, error));

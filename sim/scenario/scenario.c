@@ -86,6 +86,7 @@ static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
     cs_arena *arena = &made->arena;
     cs_samples samples;
     cs_scenario_planned planned = {0};
+    cs_folded folded;
     CS_TRY(cs_scenario_plan_samples(sections, unplanned, batch, arena, &samples, error));
     CS_TRY(cs_scenario_price(sections, loaded, made->parallel, &samples, arena, &made->model,
                              &made->costs, error));
@@ -96,9 +97,12 @@ static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
     CS_TRY(cs_scenario_stage_samples(sections, unplanned, &made->plan, arena, &samples, error));
     CS_TRY(cs_scenario_price(sections, loaded, made->parallel, &samples, arena, &made->model,
                              &made->costs, error));
+    CS_TRY(cs_scenario_fold(sections, made->parallel, &made->platform, &made->plan, arena, &folded,
+                            error));
+    made->unfolded = folded.reason;
     return cs_scenario_job(sections, &made->platform, batch, unplanned, &made->plan,
-                           made->pattern.period > 0 ? &made->pattern : NULL, arena, &made->job,
-                           error);
+                           made->pattern.period > 0 ? &made->pattern : NULL, folded.stands_for,
+                           arena, &made->job, error);
 }
 
 static cs_status build(const cs_sections *sections, cs_loaded *loaded, const reading *how,
@@ -143,6 +147,7 @@ static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_er
     if (!made->name || !made->file)
         return cs_error_no_memory(error);
     made->seed = sections->top.seed;
+    made->dataset = sections->top.dataset;
     made->schedule = sections->schedule.kind;
     made->params = sections->schedule.params;
     made->noise = sections->platform.noise;
@@ -158,6 +163,8 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, &made->warnings, error));
     CS_TRY(build(&sections, loaded, how, made, error));
     CS_TRY(take_over(&sections, made, error));
+    if (!how->unplanned)
+        CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));
     cs_scenario_warn(&sections, made, &made->warnings);
     if (how->unplanned)

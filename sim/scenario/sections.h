@@ -24,6 +24,7 @@ typedef struct cs_top_section {
     cs_costs_section costs;
     const cJSON *sweep; /* the same; of another command */
     uint32_t iterations;
+    uint32_t dataset;
     uint32_t seed;
 } cs_top_section;
 
@@ -195,6 +196,7 @@ static inline bool cs_model_section_is_open(const cs_model_section *section)
 typedef struct cs_optimizer {
     const char *name;
     double state_ratio; /* bytes of states per byte of float32 weights */
+    bool is_none;       /* weights stay as they are: forward and backward only */
 } cs_optimizer;
 
 /* In step with the choices of the field "optimizer". */

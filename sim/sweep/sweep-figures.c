@@ -183,7 +183,8 @@ cJSON *cs_figures_of(const cJSON *result)
 
 /* ---- units ---- */
 
-/* The figure that a name of form_key is about: what follows the word and the digits of its rank; or NULL. */
+/* The figure that a name of form_key is about: what follows the word and the digits of its rank; or
+ * NULL. */
 static const char *after_word(const char *name, const char *word)
 {
     const size_t length = strlen(word);
@@ -298,9 +299,9 @@ cs_status cs_figure_table_add(cs_figure_table *table, uint32_t point, const cJSO
 static int compare_columns(const void *a, const void *b)
 {
     const cs_figure_column *x = a, *y = b;
-    if (x->point != y->point)
-        return x->point < y->point ? -1 : 1;
-    return (x->position > y->position) - (x->position < y->position);
+    CS_COMPARE(x->point, y->point);
+    CS_COMPARE(x->position, y->position);
+    return 0;
 }
 
 void cs_figure_table_sort(cs_figure_table *table)

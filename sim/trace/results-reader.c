@@ -151,21 +151,6 @@ static cs_status read_attributes(cs_reader *reader, cs_error *error)
     return CS_OK;
 }
 
-cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error)
-{
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    *reader = (cs_reader){.path = path, .file = H5I_INVALID_HID};
-    cs_arena_init(&reader->arena);
-    cs_status status = open_file(reader, error);
-    if (status == CS_OK)
-        status = check_schema(reader, CS_RESULTS_FORMAT, CS_RESULTS_VERSION, error);
-    if (status == CS_OK)
-        status = read_attributes(reader, error);
-    if (status != CS_OK)
-        cs_reader_finish(reader);
-    return status;
-}
-
 double cs_reader_figure(const cs_reader *reader, const char *key)
 {
     double value;
@@ -184,19 +169,30 @@ static cs_status read_sweep_attributes(cs_reader *reader, cs_error *error)
     return CS_OK;
 }
 
-cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error)
+static cs_status init(cs_reader *reader, const char *path, const char *format, int latest,
+                      cs_status (*read)(cs_reader *, cs_error *), cs_error *error)
 {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     *reader = (cs_reader){.path = path, .file = H5I_INVALID_HID};
     cs_arena_init(&reader->arena);
     cs_status status = open_file(reader, error);
     if (status == CS_OK)
-        status = check_schema(reader, CS_SWEEP_FORMAT, CS_SWEEP_VERSION, error);
+        status = check_schema(reader, format, latest, error);
     if (status == CS_OK)
-        status = read_sweep_attributes(reader, error);
+        status = read(reader, error);
     if (status != CS_OK)
         cs_reader_finish(reader);
     return status;
+}
+
+cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error)
+{
+    return init(reader, path, CS_RESULTS_FORMAT, CS_RESULTS_VERSION, read_attributes, error);
+}
+
+cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error)
+{
+    return init(reader, path, CS_SWEEP_FORMAT, CS_SWEEP_VERSION, read_sweep_attributes, error);
 }
 
 bool cs_reader_is_from(const cs_reader *reader, const char *origin)
@@ -480,4 +476,29 @@ cs_status cs_reader_out_of_memory(cs_reader *reader, uint32_t *n, cs_error *erro
     for (uint64_t i = 0; i < rows && status == CS_OK; i++)
         *n += out_of_memory[i] != 0;
     return status;
+}
+
+cs_status cs_reader_read_tasks(cs_reader *reader, cs_reader_tasks *tasks, cs_error *error)
+{
+    const cs_reader_column columns[] = {
+        {"tasks/kind", CS_READER_UINT32, &tasks->kind},
+        {"tasks/origin", CS_READER_UINT32, &tasks->origin},
+        {"tasks/device", CS_READER_UINT32, &tasks->device},
+        {"tasks/peer", CS_READER_UINT32, &tasks->peer},
+        {"tasks/stage", CS_READER_UINT32, &tasks->stage},
+        {"tasks/mini_batch", CS_READER_UINT32, &tasks->mini_batch},
+        {"tasks/micro_batch", CS_READER_UINT32, &tasks->micro_batch},
+        {"tasks/start", CS_READER_INT64, &tasks->start},
+        {"tasks/end", CS_READER_INT64, &tasks->end},
+    };
+    CS_TRY(cs_reader_read(reader, columns, sizeof(columns) / sizeof(columns[0]), &tasks->n, error));
+    CS_TRY(cs_reader_meanings(reader, "tasks/kind", &tasks->kinds, &tasks->n_kinds, error));
+    for (uint64_t i = 0; i < tasks->n; i++)
+        if (tasks->kind[i] >= tasks->n_kinds || tasks->origin[i] >= tasks->n_kinds)
+            return cs_error_add(error, CS_INVALID,
+                                "%s: tasks: row %" PRIu64
+                                " has a kind or origin without a meaning: "
+                                "must be below %" PRIu32,
+                                reader->path, i, tasks->n_kinds);
+    return CS_OK;
 }

@@ -1,8 +1,8 @@
 /* Reads results files (results.h has the schema).
  *
  * A reader takes whole columns, converted to the type that is asked for; what it hands out lives as
- * long as the reader. Messages tell a file that is not there from one that is not HDF5, one that
- * was cut off, one of another program, and one of a newer version of this one.
+ * long as the reader. Messages distinguish a missing file, one that is not HDF5, one that was cut
+ * off, one of another program, and one of a newer version of this program.
  */
 #ifndef CS_TRACE_RESULTS_READER_H
 #define CS_TRACE_RESULTS_READER_H
@@ -18,8 +18,8 @@ typedef struct cs_reader {
     const char *path;
     const char *name, *topology, *schedule;
     const char *scenario;             /* resolved, JSON; NULL: the file has none */
-    const char *origin;               /* "simulated" or "measured"; NULL: the file does not say */
-    const char *sharing, *algorithms; /* of links, of collectives; NULL: the file does not say */
+    const char *origin;               /* "simulated" or "measured"; NULL: unknown */
+    const char *sharing, *algorithms; /* of links, of collectives; NULL: unknown */
     cs_time makespan;
     uint32_t micro_batches; /* of each mini-batch */
     const char *axes;       /* of a sweep's file: names of its varied keys, divided by blanks */
@@ -31,8 +31,8 @@ typedef struct cs_reader {
 CS_MUST_CHECK cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error);
 void cs_reader_finish(cs_reader *reader);
 
-/* The same of the file of a sweep (docs/how-to/sweeps.md has the schema): of the members above it has
- * `name` and `axes`. */
+/* The same of the file of a sweep (docs/how-to/sweeps.md has the schema): of the members above it
+ * has `name` and `axes`. */
 CS_MUST_CHECK cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error);
 
 /* A figure of the run by its key (sim/run/figures.h); NaN where the file has none. */
@@ -84,6 +84,18 @@ CS_MUST_CHECK cs_status cs_reader_read(cs_reader *reader, const cs_reader_column
 CS_MUST_CHECK cs_status cs_reader_meanings(cs_reader *reader, const char *column,
                                            const char *const **meanings, uint32_t *n,
                                            cs_error *error);
+
+/* The columns of /tasks that say what ran where and when, with the meanings of kinds. */
+typedef struct cs_reader_tasks {
+    const uint32_t *kind, *origin, *device, *peer, *stage, *mini_batch, *micro_batch;
+    const int64_t *start, *end; /* ps */
+    const char *const *kinds;   /* of `kind` and `origin`, which are below n_kinds */
+    uint64_t n;
+    uint32_t n_kinds;
+} cs_reader_tasks;
+
+CS_MUST_CHECK cs_status cs_reader_read_tasks(cs_reader *reader, cs_reader_tasks *tasks,
+                                             cs_error *error);
 
 /* The columns of a group whose names begin with `prefix`, in the order of the file. */
 CS_MUST_CHECK cs_status cs_reader_names(cs_reader *reader, const char *group, const char *prefix,

@@ -2,8 +2,9 @@
 
 cs_row_range cs_rows_of(uint32_t rows, uint32_t parts, uint32_t i)
 {
-    return (cs_row_range){(uint32_t)((uint64_t)i * rows / parts),
-                          (uint32_t)(((uint64_t)i + 1) * rows / parts)};
+    const uint32_t each = rows / parts, longer = rows % parts;
+    const uint32_t first = i * each + (i < longer ? i : longer);
+    return (cs_row_range){first, first + each + (i < longer)};
 }
 
 uint32_t cs_rows_most(uint32_t rows, uint32_t parts)

@@ -1,8 +1,8 @@
 /* What a part of an image has to be given when space is divided over several devices.
  *
- * In each direction, of X rows of an input the device number i of q has those from floor(i X / q) up
- * to floor((i + 1) X / q), and of Y rows of an output those from floor(i Y / q) up to
- * floor((i + 1) Y / q). Output row o of a convolution or pooling reads the input rows
+ * In each direction, of the rows of an input and of those of an output, each device has a part
+ * (cs_part_size): with q devices that divide X rows, device i has those from i X / q up to
+ * (i + 1) X / q. Output row o of a convolution or pooling reads the input rows
  *
  *     o s - a + d k,    k = 0 ... K - 1,
  *
@@ -43,7 +43,8 @@ typedef struct cs_halo {
     uint32_t before, behind; /* rows */
 } cs_halo;
 
-/* The rows that part i of `parts` has of `rows`. Some are empty where there are more parts than rows. */
+/* The rows that part i of `parts` has of `rows` (layout.h). Some are empty where there are more parts than
+ * rows. */
 cs_row_range cs_rows_of(uint32_t rows, uint32_t parts, uint32_t i);
 
 /* The most rows that a part has. */

@@ -31,14 +31,16 @@ typedef struct cs_layer_piece {
  * behind the last one (`gap` = n_pieces). Forward passes pieces and gaps in rising order, backward in
  * falling order. An exchange begins when what stands before it in its pass has ended, and what stands
  * behind it waits for it. With `beside` it begins when the piece before it in its pass begins, and so
- * runs at the same time; what stands behind waits for both. */
+ * runs at the same time; what stands behind waits for both. That piece alone: whoever joins pieces that no
+ * exchange of a pass divides must not join it to the one before. */
 typedef struct cs_exchange {
     uint8_t kind;  /* cs_exchange_kind */
     uint8_t axes;  /* cs_axes_name */
     bool backward; /* belongs to the backward, else to the forward and to each repetition of it */
     bool beside;
     uint32_t gap;
-    int64_t bytes; /* see cs_exchange_kind */
+    int64_t bytes;      /* see cs_exchange_kind */
+    int64_t bytes_back; /* of a halo: what each hands to the one before it; else 0 */
 } cs_exchange;
 
 /* Weights of a layer whose gradients are summed over other axes than GRADIENT. */
@@ -102,6 +104,9 @@ typedef struct cs_model {
     bool float_gradients; /* gradients are summed and kept in float32, whatever the precision */
     int64_t input_bytes;  /* the input of layer 0 */
     bool times_only;      /* sizes are not known, and 0 */
+    const cs_grid
+        *divided_over; /* that each layer is the part of one device of, whatever the sizes of
+                                  * data and shards; NULL: layers are whole */
     uint32_t n_layers;
     cs_layer *layers;
     uint32_t n_batches; /* other numbers of samples that times and activations are known for */

@@ -36,7 +36,11 @@ static bool add_window(cJSON *object, const cs_op *op)
 static bool add_attributes(cJSON *object, const cs_op *op)
 {
     const figure attributes[] = {
-        {"heads", op->kind == CS_OP_RMS_NORM && op->groups > 1 ? op->groups : op->heads},
+        {"heads",
+         op->kind == CS_OP_RMS_NORM && op->groups > 1 ? op->groups : op->heads + op->scan.heads},
+        {"state", op->scan.state},
+        {"chunk", op->scan.chunk},
+        {"scan_groups", op->scan.groups},
         {"experts", op->experts},
         {"top_k", op->top_k},
         {"capacity", op->capacity},

@@ -41,9 +41,17 @@ typedef struct cs_net_options {
      * device at `place` of the grid (net-local.h). NULL: one device does all. */
     const cs_split *split;
     uint32_t place;
+    const char *const
+        *recompute_ops; /* names of operators whose forward is done again (recompute.h) */
+    uint32_t n_recompute_ops;
 } cs_net_options;
 
-/* A layer of the chain: operators [first, end). */
+/* A piece of a layer (cs_layer_piece), or an operator. */
+typedef struct cs_piece_seconds {
+    double forward, backward_input, backward_weight;
+} cs_piece_seconds;
+
+/* A layer of the chain: operators [first, end), with a split those of the local network. */
 typedef struct cs_net_layer {
     const char *name; /* the operator's, the block's, or "FIRST to LAST" */
     uint32_t first, end;
@@ -56,6 +64,12 @@ typedef struct cs_net_layer {
     double update;                                   /* s, once per step */
     uint32_t n_measured, n_estimated;                /* passes of its pieces of work, by source */
     int64_t kept_bytes, workspace_bytes;
+    /* of a network that is divided, where there is an exchange (net-pieces.h): */
+    uint32_t n_pieces, n_exchanges;
+    cs_piece_seconds *pieces;
+    cs_exchange *exchanges;
+    int64_t shared_parameters; /* whose gradients are summed over the tensor axis as well */
+    int64_t expert_parameters; /* and instead over the places with the same experts */
 } cs_net_layer;
 
 typedef struct cs_net_chain {

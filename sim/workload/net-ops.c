@@ -390,6 +390,40 @@ cs_tensor cs_net_combine(cs_net *net, const char *name, cs_tensor rows, cs_tenso
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
+/* ---- state spaces ---- */
+
+cs_tensor cs_net_causal_conv(cs_net *net, const char *name, cs_tensor x, uint32_t kernel, bool bias)
+{
+    if (!cs_net_usable(net, &x, 1))
+        return CS_NO_TENSOR;
+    cs_op op = cs_net_op(CS_OP_CAUSAL_CONV, &x, 1);
+    cs_shape shape = cs_net_tensor(net, x)->shape;
+    op.kernel = op.stride = everywhere(1, 1);
+    op.kernel.size[0] = kernel;
+    op.pad = everywhere(1, kernel - 1);
+    op.groups = shape.dims[1];
+    op.weights = (int64_t)shape.dims[1] * kernel;
+    op.biases = bias ? shape.dims[1] : 0;
+    return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
+}
+
+cs_tensor cs_net_scan(cs_net *net, const char *name, const cs_tensor inputs[4], const cs_scan *scan)
+{
+    if (!cs_net_usable(net, inputs, 4))
+        return CS_NO_TENSOR;
+    cs_op op = cs_net_op(CS_OP_SCAN, inputs, 4);
+    const cs_shape shape = cs_net_tensor(net, inputs[0])->shape;
+    if (!divides(net, name, scan->heads, shape.dims[1]))
+        return CS_NO_TENSOR;
+    if (scan->groups == 0 || scan->heads % scan->groups != 0) {
+        fail_at(net, name, "must have groups that divide its heads");
+        return CS_NO_TENSOR;
+    }
+    op.scan = *scan;
+    op.weights = 3 * (int64_t)scan->heads;
+    return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
+}
+
 /* ---- with learned parameters ---- */
 
 cs_tensor cs_net_linear(cs_net *net, const char *name, cs_tensor x, const cs_linear *linear)
@@ -472,7 +506,8 @@ cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3]
     if (!divides(net, name, attention->heads, shape.dims[1]) ||
         !divides(net, name, attention->kv_heads, values))
         return CS_NO_TENSOR;
-    if ((double)shape.dims[0] * shape.dims[0] * attention->heads > CS_MOST_ELEMENTS) {
+    if (attention->kernel != CS_ATTENTION_FLASH && /* a fused kernel never has the whole matrix */
+        (double)shape.dims[0] * shape.dims[0] * attention->heads > CS_MOST_ELEMENTS) {
         snprintf(text, sizeof(text), "has too many weights: %u tokens, squared, of %u heads",
                  shape.dims[0], attention->heads);
         fail_at(net, name, text);

@@ -58,7 +58,10 @@
     X(TOP_K, "top_k", "elementwise")                                                               \
     X(DISPATCH, "dispatch", "embedding")                                                           \
     X(GROUPED_LINEAR, "grouped_linear", "linear")                                                  \
-    X(COMBINE, "combine", "embedding")
+    X(COMBINE, "combine", "embedding")                                                             \
+    X(CAUSAL_CONV, "causal_conv", "elementwise")                                                   \
+    X(SCAN, "scan", "attention")                                                                   \
+    X(EXCHANGE, "exchange", "elementwise") /* of a local network: net-local.h */
 
 typedef enum cs_op_kind {
 #define CS_OP_ENUM(name, text, group) CS_OP_##name,
@@ -140,7 +143,20 @@ typedef struct cs_attention {
     double dropout;  /* of the attention weights */
     uint32_t window; /* of causal ones: a token attends to so many, itself included; 0: to all */
     bool sinks;      /* a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
+    /* of a local network (net-local.h): */
+    uint32_t
+        shares; /* its queries are one of so many shares of the sequence, which have equally many
+                      * pairs of queries and keys; 0 is 1 */
+    uint32_t steps; /* it reads keys and values of so many places, one after the other; 0 is 1 */
 } cs_attention;
+
+/* A state-space scan in chunks (Dao and Gu, Mamba-2, ICML 2024). Its `heads` are in `groups` that have
+ * the matrices B and C in common, as grouped queries have keys and values. */
+typedef struct cs_scan {
+    uint32_t heads, groups;
+    uint32_t state; /* features of a group's rows of B and C */
+    uint32_t chunk; /* tokens */
+} cs_scan;
 
 enum { CS_OP_INPUTS_MAX = 8 };
 
@@ -157,6 +173,7 @@ typedef struct cs_op {
     cs_extent kernel, stride, pad;
     uint32_t groups; /* of channels; of features that a norm is taken over, one head each */
     cs_attention attention;
+    cs_scan scan;
     uint32_t heads;          /* of a concatenation of heads */
     uint32_t experts, top_k; /* of the operators of a mixture; 0: it is of none */
     double capacity;         /* of a dispatch: see cs_net_dispatch */
@@ -291,6 +308,16 @@ cs_tensor cs_net_dispatch(cs_net *net, const char *name, cs_tensor x, cs_tensor 
 cs_tensor cs_net_grouped_linear(cs_net *net, const char *name, cs_tensor rows,
                                 const cs_grouped_linear *linear);
 cs_tensor cs_net_combine(cs_net *net, const char *name, cs_tensor rows, cs_tensor routing);
+
+/* A convolution along the tokens, each feature by itself, of a token and those before it, and a SiLU:
+ * one kernel that keeps its input only (causal_conv1d). */
+cs_tensor cs_net_causal_conv(cs_net *net, const char *name, cs_tensor x, uint32_t kernel,
+                             bool bias);
+
+/* Of x (tokens, heads x features), the steps (tokens, heads), B and C (tokens, groups x state); with
+ * three learned numbers per head: decay, bias of the step, and what is handed on. */
+cs_tensor cs_net_scan(cs_net *net, const char *name, const cs_tensor inputs[4],
+                      const cs_scan *scan);
 
 /* Views: (channels, space...) as features, or as tokens of `channels` features; some of the
  * features; token number 0 alone (what keeps it keeps all tokens: they are one storage). */

@@ -1,5 +1,6 @@
 #include "sim/workload/op-cost.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { FLOAT = 4, INDEX = 8, MASK = 1 };
@@ -32,6 +33,7 @@ static const struct simple {
     [CS_OP_EMBEDDING] = {0, 0, 2, 0, 2, 0, true, false},
     [CS_OP_CROSS_ENTROPY] = {6, 3, 0, 0, 0, 0, false, false},
     [CS_OP_SQUARED_ERROR] = {3, 2, 0, 0, 0, 0, true, false},
+    [CS_OP_EXCHANGE] = {0, 0, 0, 0, 1, 0, false, false}, /* the gradient of its bias */
 };
 
 /* An operator with what all rules need. */
@@ -121,9 +123,15 @@ static void cost_sinks(double rows, cs_op_cost *cost)
     cost->backward_weight = (cs_pass_cost){3 * rows, 2 * FLOAT * rows, 1};
 }
 
+static double or_one(uint32_t count)
+{
+    return count > 0 ? count : 1;
+}
+
 /* The two products of queries and keys, and of weights and values. Backward there are four: two of
  * the features of queries, two of those of values; a fused kernel computes the weights a second time
- * (Dao et al., FlashAttention, NeurIPS 2022). */
+ * (Dao et al., FlashAttention, NeurIPS 2022). With several steps each is a kernel that reads the queries
+ * and adds to the result. */
 static void cost_attention(const subject *s, cs_op_cost *cost)
 {
     const cs_attention *a = &s->op->attention;
@@ -132,15 +140,18 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
     bool flash = a->kernel == CS_ATTENTION_FLASH;
     double rows = s->out->shape.dims[0], values = s->out->shape.dims[1];
     double queries = s->in->shape.dims[1];
-    double pairs = s->batch * pairs_of(a, rows, key->dims[0]);
-    double weights = s->batch * a->heads * rows * key->dims[0]; /* elements of the matrix */
-    double tensors = s->width * s->batch *
+    double shares = or_one(a->shares), steps = or_one(a->steps);
+    double keys = key->dims[0] * steps;
+    double pairs = s->batch * pairs_of(a, rows * shares, keys) / shares;
+    double weights = s->batch * a->heads * rows * keys; /* elements of the matrix */
+    double tensors = s->width * s->batch * steps *
                      (rows * (queries + values) +
                       key->dims[0] * ((double)key->dims[1] + (double)value->dims[1]));
     double passes = (a->dropout > 0 ? 6 : 4) * s->width;
     cost->macs = pairs * (queries + values);
-    cost->forward = (cs_pass_cost){2 * cost->macs, tensors, 1};
-    cost->backward_input = (cs_pass_cost){2 * pairs * (3 * queries + 2 * values), 2 * tensors, 1};
+    cost->forward = (cs_pass_cost){2 * cost->macs, tensors, (uint32_t)steps};
+    cost->backward_input =
+        (cs_pass_cost){2 * pairs * (3 * queries + 2 * values), 2 * tensors, (uint32_t)steps};
     cost->extra_kept_bytes = (int64_t)(s->batch * a->heads * rows * FLOAT);
     cost->keeps_output = flash;
     cost->keeps_input = true;
@@ -148,9 +159,10 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
         cost_sinks(s->batch * a->heads * rows, cost);
     if (flash)
         return;
-    cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights, 3};
-    cost->backward_input =
-        (cs_pass_cost){4 * cost->macs + 4 * weights, 2 * tensors + (passes + 1) * weights, 5};
+    cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights,
+                                   3 * (uint32_t)steps};
+    cost->backward_input = (cs_pass_cost){
+        4 * cost->macs + 4 * weights, 2 * tensors + (passes + 1) * weights, 5 * (uint32_t)steps};
     cost->extra_kept_bytes = (int64_t)(weights * s->width);
     cost->workspace_bytes = (int64_t)(weights * s->width);
     if (a->dropout > 0)
@@ -201,6 +213,58 @@ static void cost_combine(const subject *s, cs_op_cost *cost)
     cost->backward_input =
         (cs_pass_cost){3 * s->x, s->width * (2 * s->x + s->y + 2 * weights) + numbers, 1};
     cost->keeps_input = true;
+}
+
+/* ---- state spaces ---- */
+
+/* With a kernel of k tokens 2k flop each, and a SiLU. Backward computes the convolution again for the
+ * SiLU's derivative, and turned around for the gradient. */
+static void cost_causal_conv(const subject *s, cs_op_cost *cost)
+{
+    const double taps = 2.0 * s->op->kernel.size[0];
+    const double parameters = s->width * (double)(s->op->weights + s->op->biases);
+    const struct simple *silu = &simple[CS_OP_SILU];
+    cost->forward = (cs_pass_cost){(taps + silu->forward_flop) * s->y,
+                                   s->width * (s->x + s->y) + parameters, 1};
+    if (s->needs_gradient)
+        cost->backward_input = (cs_pass_cost){(2 * taps + silu->backward_flop) * s->y,
+                                              s->width * (2 * s->x + s->y) + parameters, 1};
+    cost->backward_weight = (cs_pass_cost){taps * s->y, s->width * (s->x + s->y) + parameters, 1};
+    cost->keeps_input = true;
+}
+
+/* In chunks of Q tokens, with h heads of P features in G groups of N (Dao and Gu, section 6): C B' in
+ * each chunk, Q Q N for a group; with it, what comes from within the chunk, Q Q P a head; the state
+ * behind a chunk, and what comes from the state before it, Q P N a head each. The last chunk has what
+ * is left of the tokens. The states and C B' are float32 in memory: states are written, passed on from
+ * chunk to chunk (read, written) and read, C B' written and read; the sums of the steps, one per token
+ * and head, are written, read by two kernels, and kept. Backward there are two products for each, and
+ * C B' and the states again, which are not kept. The exponentials of the mask are left out. */
+static void cost_scan(const subject *s, cs_op_cost *cost)
+{
+    const cs_scan *scan = &s->op->scan;
+    const double tokens = s->out->shape.dims[0], features = s->out->shape.dims[1];
+    const double q = scan->chunk < tokens ? scan->chunk : tokens;
+    const double whole = floor(tokens / q), rest = tokens - whole * q;
+    const double pairs = s->batch * (whole * q * q + rest * rest);
+    const double products = pairs * scan->state * scan->groups;
+    const double states = s->y * scan->state;
+    const double state = s->batch * ceil(tokens / q) * features * scan->state;
+    const double steps = s->batch * tokens * scan->heads;
+    double inputs = 0;
+    for (uint32_t i = 0; i < s->op->n_inputs; i++)
+        inputs += s->batch * (double)cs_net_tensor(s->net, s->op->inputs[i])->elements;
+    const double floats = 4 * state + 2 * pairs * scan->groups + 3 * steps;
+    cost->macs = products + pairs * features + 2 * states;
+    cost->forward =
+        (cs_pass_cost){2 * cost->macs + 2 * state, s->width * (inputs + s->y) + FLOAT * floats, 5};
+    cost->backward_input = (cs_pass_cost){4 * cost->macs + 2 * (products + states) + 4 * state,
+                                          2 * cost->forward.bytes + s->width * s->y, 10};
+    cost->backward_weight =
+        (cs_pass_cost){2 * s->y + 3 * steps, 2 * s->width * s->y + 2 * FLOAT * steps, 2};
+    cost->extra_kept_bytes = (int64_t)(FLOAT * steps);
+    cost->keeps_input = true;
+    cost->keeps_output = true;
 }
 
 /* ---- elementwise and the rest ---- */
@@ -280,6 +344,8 @@ static void (*const rules[CS_N_OP_KINDS])(const subject *s, cs_op_cost *cost) = 
     [CS_OP_TOP_K] = cost_top_k,
     [CS_OP_DISPATCH] = cost_dispatch,
     [CS_OP_COMBINE] = cost_combine,
+    [CS_OP_CAUSAL_CONV] = cost_causal_conv,
+    [CS_OP_SCAN] = cost_scan,
     [CS_OP_CROSS_ENTROPY] = cost_loss,
     [CS_OP_SQUARED_ERROR] = cost_loss,
     [CS_OP_MAX_POOL] = cost_pool,

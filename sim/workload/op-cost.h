@@ -2,7 +2,7 @@
  *
  * A flop is one addition or multiplication, so a multiply-accumulate is 2 flop; `macs` counts the
  * multiply-accumulates of convolutions, linear layers, those of experts included, and the two
- * products of attention, which is what the reference implementations publish (some of them under the name of "FLOPS").
+ * products of attention and those of scans, which is what the reference implementations publish (some of them under the name of "FLOPS").
  *
  * Bytes are those that must move between memory and the device when each tensor of an operator is
  * read and written once (twice where it takes two passes, as batch normalisation does).
@@ -27,6 +27,7 @@
  *   top k             probabilities of all experts (float32), and an int64 per chosen one
  *   dispatch          an int64 per row: which token it is
  *   grouped linear    input         combine         both inputs
+ *   causal conv       input         scan            all inputs, output, a float32 per row and head
  *   add, concat, head concat, copy, view, rotary: nothing
  * Workspace is the matrix of weights of attention in memory; what a convolution library asks for is
  * not known here. Gradients of activations are counted over the whole network (backward-memory.h).

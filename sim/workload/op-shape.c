@@ -36,6 +36,7 @@ static void describe(const cs_net *net, const cs_op *op, uint32_t batch, cs_op_s
     shape->experts = op->experts;
     shape->top_k = op->top_k;
     shape->heads = op->heads;
+    shape->scan = op->scan;
 }
 
 static uint32_t passes_of(const cs_op_cost *cost)
@@ -132,6 +133,8 @@ static void add_attention(key *k, const cs_attention *attention)
         add(k, " window=%u", attention->window);
     if (attention->sinks)
         add(k, " sinks");
+    if (attention->shares > 1)
+        add(k, " shares=%u steps=%u", attention->shares, attention->steps);
 }
 
 /* Of an operator on heads or experts. */
@@ -142,6 +145,10 @@ static void add_parts(key *k, const cs_op_shape *shape)
         uint32_t n;
     } parts[] = {{"heads", shape->heads},
                  {"groups", shape->kind == CS_OP_RMS_NORM && shape->groups > 1 ? shape->groups : 0},
+                 {"heads", shape->scan.heads},
+                 {"groups", shape->scan.groups},
+                 {"state", shape->scan.state},
+                 {"chunk", shape->scan.chunk},
                  {"experts", shape->experts},
                  {"top_k", shape->top_k}};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -170,7 +177,7 @@ static void add_operator(key *k, const cs_op_shape *shape)
     if (shape->weights > 0 && tells_weights(shape->kind))
         add(k, " weights=%lld", (long long)shape->weights);
     if (shape->bias && (shape->kind == CS_OP_CONV || shape->kind == CS_OP_LINEAR ||
-                        shape->kind == CS_OP_GROUPED_LINEAR))
+                        shape->kind == CS_OP_GROUPED_LINEAR || shape->kind == CS_OP_CAUSAL_CONV))
         add(k, " bias");
     if (shape->in_place)
         add(k, " in_place");
@@ -208,6 +215,8 @@ static bool is_runnable(const cs_net *net, const cs_op *op)
     case CS_OP_DISPATCH:
     case CS_OP_GROUPED_LINEAR:
     case CS_OP_COMBINE:
+    case CS_OP_CAUSAL_CONV:
+    case CS_OP_SCAN:
         return false;
     case CS_OP_RMS_NORM:
         return op->groups == 1;

@@ -4,6 +4,7 @@
 #include "calib/bench/replay/worker.h"
 #include "calib/bench/wire/core-count.h"
 #include "sim/base/json.h"
+#include "sim/base/number.h"
 #include "sim/replay/notes-trace.h"
 #include "sim/run/store-run.h"
 
@@ -60,12 +61,6 @@ static cs_status do_runs(cs_worker *worker, runs *all, const cs_progress *progre
     return CS_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void tell(const runs *all)
 {
     const double spread = all->highest / all->lowest - 1;
@@ -75,11 +70,11 @@ static void tell(const runs *all)
     if (spread > wide)
         fprintf(stderr,
                 "sim: warning: the longest run took %.0f %% more than the shortest: the "
-                "machine does other things as well\n",
+                "machine was busy with other work as well\n",
                 100 * spread);
     if (all->sharing > 0)
         fprintf(stderr,
-                "sim: warning: %u processes share cores: they take turns, and times are not "
+                "sim: warning: %u processes share cores: they take turns, so times are not "
                 "those of devices of their own\n",
                 all->sharing);
 }
@@ -92,7 +87,7 @@ static cs_status choose_run(runs *all, uint32_t *chosen, cs_error *error)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < all->n; i++)
         sorted[i] = all->durations[i];
-    qsort(sorted, all->n, sizeof(*sorted), ascending);
+    qsort(sorted, all->n, sizeof(*sorted), cs_number_compare);
     all->median = sorted[(all->n - 1) / 2];
     all->lowest = sorted[0];
     all->highest = sorted[all->n - 1];

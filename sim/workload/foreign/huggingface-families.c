@@ -2,6 +2,8 @@
 
 #include "sim/workload/zoo/families.h"
 
+#include <string.h>
+
 enum { MOST_LAYERS = 4096 };
 
 enum { FULL, SLIDING }; /* in the order of cs_config_layer_types */
@@ -315,6 +317,94 @@ static void build_deepseek_v3(cs_net *net, const cs_config *c, const cs_config_a
     cs_decoder_build(net, &decoder);
 }
 
+/* ---- state spaces ---- */
+
+/* With the defaults of Mamba2Config. */
+static const cs_field mamba2_fields[] = {LAYERS("num_hidden_layers"),
+                                         SIZE("hidden_size", hidden, NULL),
+                                         SIZE("vocab_size", vocabulary, NULL),
+                                         SIZE("num_heads", state_heads, NULL),
+                                         SIZE("head_dim", state_head, "64"),
+                                         SIZE("n_groups", state_groups, "8"),
+                                         SIZE("state_size", state, "128"),
+                                         SIZE("conv_kernel", conv, "4"),
+                                         SIZE("chunk_size", chunk, "256"),
+                                         SIZE("expand", expand, "2"),
+                                         FLAG("use_bias", bias, "false"),
+                                         TIED("false"),
+                                         {0}};
+
+static const cs_config_fixed mamba2_fixed[] = {
+    {"use_conv_bias", "true"}, {"rms_norm", "true"}, {0}};
+
+static const cs_field layer_number = {"layer", CS_FIELD_COUNT, .max = MOST_LAYERS};
+
+/* With those of BambaConfig. */
+static const cs_field bamba_fields[] = {SHAPE,
+                                        KEYS,
+                                        INTERMEDIATE,
+                                        TIED("false"),
+                                        SIZE("mamba_n_heads", state_heads, "128"),
+                                        SIZE("mamba_d_head", state_head, NULL),
+                                        SIZE("mamba_n_groups", state_groups, "1"),
+                                        SIZE("mamba_d_state", state, "256"),
+                                        SIZE("mamba_d_conv", conv, "4"),
+                                        SIZE("mamba_chunk_size", chunk, "256"),
+                                        SIZE("mamba_expand", expand, "2"),
+                                        {"attn_layer_indices", CS_FIELD_LIST,
+                                         offsetof(cs_config, attention_layers), .fallback = "",
+                                         .of = &layer_number, .doc = "attn_layer_indices"},
+                                        {0}};
+
+static const cs_config_fixed bamba_fixed[] = {{"mamba_conv_bias", "true"},
+                                              {"mamba_proj_bias", "false"},
+                                              {"attention_bias", "false"},
+                                              {"mlp_bias", "false"},
+                                              {0}};
+
+/* The mixers' sizes, two of which say the same. */
+static cs_mixer mixer_of(cs_net *net, const cs_config *c)
+{
+    if ((uint64_t)c->state_heads * c->state_head != (uint64_t)c->expand * c->hidden)
+        cs_net_fail(net,
+                    "the %u heads of %u features of a mixer must be as many as its expansion, %u, "
+                    "times hidden_size, %u",
+                    c->state_heads, c->state_head, c->expand, c->hidden);
+    return (cs_mixer){.heads = c->state_heads,
+                      .head = c->state_head,
+                      .groups = c->state_groups,
+                      .state = c->state,
+                      .chunk = c->chunk,
+                      .conv = c->conv,
+                      .bias = c->bias};
+}
+
+static void build_mamba2(cs_net *net, const cs_config *c, const cs_config_additions *more)
+{
+    cs_decoder decoder = decoder_of(c, more);
+    decoder.mixer = mixer_of(net, c);
+    cs_decoder_build(net, &decoder);
+}
+
+static void build_bamba(cs_net *net, const cs_config *c, const cs_config_additions *more)
+{
+    char pattern[MOST_LAYERS + 1];
+    const uint32_t *attention = c->attention_layers.items;
+    cs_decoder decoder = decoder_of(c, more);
+    memset(pattern, 'm', c->layers);
+    pattern[c->layers] = '\0';
+    for (uint32_t i = 0; i < c->attention_layers.n; i++) {
+        if (attention[i] >= c->layers)
+            cs_net_fail(net, "attn_layer_indices must be below num_hidden_layers, %u (got %u)",
+                        c->layers, attention[i]);
+        else
+            pattern[attention[i]] = 'f';
+    }
+    decoder.pattern = pattern;
+    decoder.mixer = mixer_of(net, c);
+    cs_decoder_build(net, &decoder);
+}
+
 const cs_config_nullable cs_config_nullables[] = {
     {"sliding_window", offsetof(cs_config, window)},
     {"q_lora_rank", offsetof(cs_config, query_rank)},
@@ -332,6 +422,8 @@ const cs_config_family cs_config_families[] = {
     {"deepseek_v2", deepseek_fields, build_deepseek_v2, deepseek_fixed},
     {"deepseek_v3", deepseek_fields, build_deepseek_v3, deepseek_fixed},
     {"gpt_oss", gpt_oss_fields, build_gpt_oss, NULL},
+    {"mamba2", mamba2_fields, build_mamba2, mamba2_fixed},
+    {"bamba", bamba_fields, build_bamba, bamba_fixed},
     {"bert", bert_fields, build_bert, NULL},
     {"vit", vit_fields, build_vit, NULL},
     {0},

@@ -20,7 +20,9 @@ typedef struct cs_config {
     uint32_t experts, top_k, expert_intermediate, shared_experts, dense_layers, next_tokens;
     uint32_t window, first_window; /* tokens; the first layer that has one */
     bool use_window;
-    cs_list layer_types; /* uint32_t, a position in cs_config_layer_types */
+    uint32_t state_heads, state_head, state_groups, state, conv, chunk, expand;
+    cs_list attention_layers; /* uint32_t */
+    cs_list layer_types;      /* uint32_t, a position in cs_config_layer_types */
     double dropout;
     bool tied, bias;
 } cs_config;

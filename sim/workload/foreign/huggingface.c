@@ -137,8 +137,10 @@ static cs_status read_additions(const cJSON *parameters, const cs_json_place *pl
 {
     CS_TRY(cs_field_read(parameters, place, (const cs_field *const[]){addition_fields, NULL},
                          (void *const[]){more}, arena, error));
+    if (more->sequence == 0 && c->positions > 0 && c->positions < LONGEST_SEQUENCE)
+        more->sequence = c->positions;
     if (more->sequence == 0)
-        more->sequence = c->positions < LONGEST_SEQUENCE ? c->positions : LONGEST_SEQUENCE;
+        more->sequence = LONGEST_SEQUENCE;
     return check_additions(place, c, more, error);
 }
 

@@ -1,7 +1,7 @@
 /* Reader of config.json, the file that transformers stores beside a model's weights.
  *
  * Known values of "model_type": gpt2, llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, deepseek_v2,
- * deepseek_v3, gpt_oss, bert, vit. Keys that do not change sizes are left alone; those that do are
+ * deepseek_v3, gpt_oss, mamba2, bamba, bert, vit. Keys that do not change sizes are left alone; those that do are
  * read with the defaults of transformers, and checked; one whose value would make a network that
  * cannot be built is an error with its name.
  */

@@ -1,5 +1,5 @@
 /* Decoders with RMS norms, rotary positions and gated MLPs: Llama, Mistral, Qwen, Mixtral, DeepSeek,
- * GPT-OSS. Names of operators are those of transformers. */
+ * GPT-OSS, Mamba-2 and its hybrids with attention. Names of operators are those of transformers. */
 #include "sim/workload/zoo/families.h"
 #include "sim/workload/zoo/transformer.h"
 
@@ -7,12 +7,12 @@
 
 /* ---- attention ---- */
 
-/* Whether layer i attends to everything, 'f', or within the window, 'w'. */
+/* Whether layer i attends to everything, 'f', or within the window, 'w', or has a mixer, 'm'. */
 static char kind_of(const cs_decoder *p, uint32_t i)
 {
     if (p->pattern && p->pattern[0])
         return p->pattern[i % strlen(p->pattern)];
-    return p->window > 0 ? 'w' : 'f';
+    return p->mixer.heads > 0 ? 'm' : p->window > 0 ? 'w' : 'f';
 }
 
 static cs_attention attention_of(const cs_decoder *p, uint32_t i, uint32_t kv_heads)
@@ -89,6 +89,28 @@ static cs_tensor attend_latent(cs_net *net, const cs_decoder *p, uint32_t i, cs_
     return cs_net_linear(net, "o_proj", x, &(cs_linear){.out = p->hidden});
 }
 
+/* ---- state spaces ---- */
+
+/* The mixer of Mamba-2 (Dao and Gu, ICML 2024, figure 6): a gate, a convolution over x, B and C, the
+ * scan, and a norm of its result times the gate. */
+static cs_tensor mix(cs_net *net, const cs_decoder *p, cs_tensor x)
+{
+    const cs_mixer *m = &p->mixer;
+    const cs_scan scan = {m->heads, m->groups, m->state, m->chunk};
+    const uint32_t inner = m->heads * m->head, group = m->groups * m->state;
+    const cs_linear in = {.out = 2 * inner + 2 * group + m->heads, .bias = m->bias};
+    const cs_tensor both = cs_net_linear(net, "in_proj", x, &in);
+    x = cs_net_features(net, "xBC", both, inner + 2 * group);
+    x = cs_net_causal_conv(net, "conv1d", x, m->conv, true);
+    const cs_tensor inputs[] = {
+        cs_net_features(net, "x", x, inner), cs_net_features(net, "dt", both, m->heads),
+        cs_net_features(net, "B", x, group), cs_net_features(net, "C", x, group)};
+    x = cs_net_scan(net, "scan", inputs, &scan);
+    const cs_tensor gate = cs_net_silu(net, "gate", cs_net_features(net, "z", both, inner));
+    x = cs_net_rms_norm(net, "norm", cs_net_mul(net, "mul", x, gate));
+    return cs_net_linear(net, "out_proj", x, &(cs_linear){.out = p->hidden, .bias = m->bias});
+}
+
 /* ---- MLPs ---- */
 
 static cs_tensor add_mlp(cs_net *net, const cs_decoder *p, cs_tensor x, const char *scope,
@@ -135,16 +157,26 @@ static cs_tensor add_mixture(cs_net *net, const cs_decoder *p, cs_tensor x)
 
 /* ---- blocks ---- */
 
+static cs_tensor add_mixing(cs_net *net, const cs_decoder *p, uint32_t i, cs_tensor x)
+{
+    const bool mixer = kind_of(p, i) == 'm';
+    uint32_t mark = cs_net_enter(net, mixer ? "mixer" : "self_attn");
+    x = mixer                ? mix(net, p, x)
+        : p->latent_rank > 0 ? attend_latent(net, p, i, x)
+                             : attend(net, p, i, x);
+    cs_net_leave(net, mark);
+    return x;
+}
+
 static cs_tensor add_layer(cs_net *net, const cs_decoder *p, uint32_t i, cs_tensor x)
 {
-    cs_tensor y = cs_net_rms_norm(net, "input_layernorm", x);
-    uint32_t mark = cs_net_enter(net, "self_attn");
-    y = p->latent_rank > 0 ? attend_latent(net, p, i, y) : attend(net, p, i, y);
-    cs_net_leave(net, mark);
+    const bool mixture = p->experts > 0 && i >= p->dense_layers;
+    cs_tensor y = add_mixing(net, p, i, cs_net_rms_norm(net, "input_layernorm", x));
     x = cs_net_add(net, "add_1", x, y);
+    if (!mixture && p->intermediate == 0)
+        return x;
     y = cs_net_rms_norm(net, "post_attention_layernorm", x);
-    y = p->experts > 0 && i >= p->dense_layers ? add_mixture(net, p, y)
-                                               : add_mlp(net, p, y, "mlp", p->intermediate);
+    y = mixture ? add_mixture(net, p, y) : add_mlp(net, p, y, "mlp", p->intermediate);
     return cs_net_add(net, "add_2", x, y);
 }
 
@@ -171,23 +203,44 @@ static void add_next_tokens(cs_net *net, const cs_decoder *p, cs_tensor x, cs_te
 
 /* ---- checks ---- */
 
+static bool has_layers(const cs_decoder *p, char kind)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < p->layers; i++)
+        has |= kind_of(p, i) == kind;
+    return has;
+}
+
 static bool check_pattern(cs_net *net, const cs_decoder *p)
 {
-    const size_t known = p->pattern ? strspn(p->pattern, "fw") : 0;
+    const size_t known = p->pattern ? strspn(p->pattern, "fwm") : 0;
     if (p->pattern && p->pattern[known]) {
         cs_net_refuse(
             net, "pattern",
-            "must be letters f (attends to everything) and w (within the window), one per "
-            "layer, repeated (got \"%.32s\")",
+            "must be letters f (attends to everything), w (within the window) and m (mixer "
+            "of a state space), one per layer, repeated (got \"%.32s\")",
             p->pattern);
         return false;
     }
-    if (p->pattern && strchr(p->pattern, 'w') && p->window == 0) {
+    if (has_layers(p, 'w') && p->window == 0) {
         cs_net_refuse(net, "window", "must be given for the layers w of the pattern \"%.32s\"",
                       p->pattern);
         return false;
     }
+    if (has_layers(p, 'm') && p->mixer.heads == 0) {
+        cs_net_refuse(net, "pattern", "must have no layers m for a model without state spaces");
+        return false;
+    }
     return true;
+}
+
+static bool check_mixer(cs_net *net, const cs_decoder *p)
+{
+    if (p->mixer.heads == 0 || p->mixer.heads % p->mixer.groups == 0)
+        return true;
+    cs_net_refuse(net, "state_groups", "must divide state_heads, %u (got %u)", p->mixer.heads,
+                  p->mixer.groups);
+    return false;
 }
 
 static bool check_experts(cs_net *net, const cs_decoder *p)
@@ -211,15 +264,22 @@ static bool check_latent(cs_net *net, const cs_decoder *p)
     return false;
 }
 
+static bool check_heads(cs_net *net, const cs_decoder *p)
+{
+    if (p->latent_rank > 0 || !(has_layers(p, 'f') || has_layers(p, 'w')))
+        return true;
+    if (p->head == 0 && !cs_net_check_heads(net, p->hidden, p->heads))
+        return false;
+    if (p->heads % p->kv_heads == 0)
+        return true;
+    cs_net_refuse(net, "kv_heads", "must divide heads, %u (got %u)", p->heads, p->kv_heads);
+    return false;
+}
+
 static bool check(cs_net *net, const cs_decoder *p)
 {
-    if (p->latent_rank == 0 && p->head == 0 && !cs_net_check_heads(net, p->hidden, p->heads))
-        return false;
-    if (p->latent_rank == 0 && p->heads % p->kv_heads != 0) {
-        cs_net_refuse(net, "kv_heads", "must divide heads, %u (got %u)", p->heads, p->kv_heads);
-        return false;
-    }
-    return check_pattern(net, p) && check_experts(net, p) && check_latent(net, p);
+    return check_pattern(net, p) && check_heads(net, p) && check_experts(net, p) &&
+           check_latent(net, p) && check_mixer(net, p);
 }
 
 void cs_decoder_build(cs_net *net, const cs_decoder *p)

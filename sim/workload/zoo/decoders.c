@@ -66,6 +66,21 @@
         MAYBE("qk_rope_head", rope_head, rope_, "features of a head with positions"),              \
         MAYBE("v_head", value_head, value_, "features of a head's values")
 
+/* A size of the mixers. */
+#define OF_MIXER(key_, member_, default_, doc_)                                                    \
+    {                                                                                              \
+        key_, CS_FIELD_COUNT, offsetof(cs_decoder, mixer.member_), .fallback = default_, .min = 1, \
+                                                                   .max = CS_DIM_MAX, .doc = doc_  \
+    }
+
+#define MIXER(heads_, groups_)                                                                     \
+    OF_MIXER("state_heads", heads, heads_, "heads of the state space"),                            \
+        OF_MIXER("state_head", head, "64", "features of such a head"),                             \
+        OF_MIXER("state_groups", groups, groups_, "groups of heads with B and C in common"),       \
+        OF_MIXER("state", state, "128", "size of the state, for each feature"),                    \
+        OF_MIXER("conv", conv, "4", "tokens that the convolution sees"),                           \
+        OF_MIXER("chunk", chunk, "256", "tokens that the scan computes at once")
+
 static void build(cs_net *net, const void *variant, const void *params)
 {
     cs_decoder decoder = *(const cs_decoder *)params;
@@ -217,5 +232,54 @@ const cs_zoo_entry cs_zoo_gpt_oss = {
     .fields = gpt_oss_fields,
     .params_size = sizeof(cs_decoder),
     .variant = &gpt_oss_style,
+    .build = build,
+};
+
+/* ---- Mamba-2 ---- */
+
+static const cs_field mamba2_fields[] = {
+    CS_LAYERS_FIELD(cs_decoder, "64"),
+    DIM(hidden, "2560", "features of a token"),
+    DIM(sequence, "4096", "tokens of a sample"),
+    DIM(vocabulary, "50288", "different tokens"),
+    MIXER("80", "1"),
+    {"tied", CS_FIELD_BOOL, offsetof(cs_decoder, tied), .fallback = "true",
+     .doc = "the last matrix is the embedding's"},
+    {0},
+};
+
+const cs_zoo_entry cs_zoo_mamba2 = {
+    .name = "mamba2",
+    .summary = "State-space decoder; the defaults are Mamba-2 2.7B",
+    .source =
+        "Dao and Gu, Transformers are SSMs, ICML 2024 (arXiv 2405.21060); with the kernels of "
+        "mamba_ssm 2.2",
+    .fields = mamba2_fields,
+    .params_size = sizeof(cs_decoder),
+    .build = build,
+};
+
+/* ---- Bamba ---- */
+
+static const cs_field bamba_fields[] = {
+    SIZES("32", "4096", "32"),
+    KEYS("8"),
+    TOKENS("128256", "14336"),
+    HEAD("0"),
+    MIXER("128", "1"),
+    {"pattern", CS_FIELD_TEXT, offsetof(cs_decoder, pattern),
+     .fallback = "mmmmmmmmmfmmmmmmmmfmmmmmmmmfmmmm",
+     .doc = "a letter per layer, repeated: m has a state space, f attends to everything"},
+    TIED,
+    CS_KERNEL_FIELD(cs_decoder),
+    {0},
+};
+
+const cs_zoo_entry cs_zoo_bamba = {
+    .name = "bamba",
+    .summary = "Hybrid of Mamba-2 and attention, an MLP in each layer; the defaults are Bamba-9B",
+    .source = "IBM, Princeton, CMU and UIUC, Bamba, 2024; as transformers has it",
+    .fields = bamba_fields,
+    .params_size = sizeof(cs_decoder),
     .build = build,
 };

@@ -23,15 +23,27 @@ typedef struct cs_decoder_style {
     bool router_bias; /* of the router */
 } cs_decoder_style;
 
-/* Decoder with RMS norms, rotary positions, grouped keys and values or latent ones, and SwiGLU, which
- * experts may compute. */
+/* A mixer of Mamba-2, in place of the attention. */
+typedef struct cs_mixer {
+    uint32_t heads; /* 0: there is none */
+    uint32_t head;  /* features of a head */
+    uint32_t groups, state, chunk, conv;
+    bool bias; /* of the two projections */
+} cs_mixer;
+
+/* Decoder with RMS norms, rotary positions, grouped keys and values or latent ones, or state spaces,
+ * and SwiGLU, which experts may compute. */
 typedef struct cs_decoder {
-    uint32_t layers, hidden, heads, kv_heads, sequence, vocabulary, intermediate;
-    uint32_t head; /* features of a head; 0: hidden / heads */
-    bool tied;     /* the last matrix is the embedding's */
+    uint32_t layers, hidden, heads, kv_heads, sequence, vocabulary;
+    uint32_t intermediate; /* 0: there is no MLP */
+    uint32_t head;         /* features of a head; 0: hidden / heads */
+    bool tied;             /* the last matrix is the embedding's */
     uint32_t kernel;
-    uint32_t window;     /* tokens that a layer 'w' attends to */
-    const char *pattern; /* a letter per layer, repeated: 'f' or 'w'; NULL: by the window */
+    uint32_t window; /* tokens that a layer 'w' attends to */
+    const char
+        *pattern; /* a letter per layer, repeated: 'f', 'w', or 'm' for a mixer; NULL: all 'm'
+                          * where there is a mixer, else 'w' where there is a window, else 'f' */
+    cs_mixer mixer;
     /* latent attention, of the rank latent_rank > 0, in place of head and kv_heads: */
     uint32_t query_rank, latent_rank, nope_head, rope_head, value_head;
     /* experts > 0 in all layers but the first dense_layers: */
