@@ -530,6 +530,9 @@ const cs_schedule cs_schedule_nf1b = {
     .fields = fields,
     .params_size = sizeof(nf1b_params),
     .layout = CS_LAYOUT_PIPELINE,
+    .no_grid =
+        "updates as part of a backward, in front of which there is no place to sum gradients "
+        "of replicas; use \"pipedream\" or \"1f1b\"",
     .asynchronous = true,
     .micro_batches = micro_batches,
     .takes_whole = takes_whole,
