@@ -16,6 +16,13 @@ static const char sequential[] = "{\"kind\": \"sequential\", \"micro_batches\": 
 static const char interleaved[] =
     "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 8, \"stages_per_device\": 2}";
 
+static const char gpt[] =
+    "{\"name\": \"gpt\", \"parameters\": {\"layers\": 4}, \"device\": \"h100\","
+    " \"precision\": \"bf16\", \"batch_size\": 128}";
+
+static const char mixtral[] = "{\"name\": \"mixtral\", \"parameters\": {\"layers\": 1}, \"device\":"
+                              " \"h100\", \"batch_size\": 128}";
+
 /* `sets` ends with a pointer of NULL. */
 static cs_status read_with(const cs_override *sets, cs_scenario *scenario, cs_error *error)
 {
@@ -178,6 +185,15 @@ static const struct {
      "s.json: /schedule/partition: must be \"balanced\", a list of layers or a plan with the "
      "section "
      "\"parallel\": the planner \"pipedream\" puts stages on devices by itself"},
+    /* of 12 heads 6 and 12 are the divisors around 8; Mixtral has 8 experts */
+    {"heads",
+     {{"/model", gpt}, {"/schedule", sequential}, {"/parallel/tensor", "8"}},
+     "s.json: /parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8): 6 or 12 "
+     "would"},
+    {"experts of a model",
+     {{"/model", mixtral}, {"/schedule", sequential}, {"/parallel/expert", "16"}},
+     "s.json: /parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 16): 8 "
+     "would"},
     {"too many devices",
      {{"/platform", "ideal"}, {"/parallel/data", "1048576"}, {"/parallel/pipeline", "2"}},
      "s.json: /parallel: pipeline 2 x data 1048576 are more than 1048576 devices"},
@@ -317,10 +333,6 @@ static const struct {
      "s.json: /parallel/order: the 2 devices of the axis \"tensor\" are not in one node of 8 each; "
      "with [\"tensor\", \"data\"] and without \"ranks\" they would be"},
 };
-
-static const char gpt[] =
-    "{\"name\": \"gpt\", \"parameters\": {\"layers\": 4}, \"device\": \"h100\","
-    " \"precision\": \"bf16\", \"batch_size\": 128}";
 
 static void test_orders(void **state)
 {
