@@ -590,7 +590,7 @@ static cs_status add_span(pipeline *p, cs_error *error)
 }
 
 /* Says which stages a list runs: all of its device, or its holder's, of which the first stands for
- * the others where they share. */
+ * the others where they share. A list of a rank's stages stands for all holders. */
 static void assign_stages(pipeline *p)
 {
     for (uint32_t l = 0; l < p->n_lists; l++)

@@ -177,6 +177,16 @@ static const struct {
      "s.json: /parallel: does not go with the schedule \"dp\", which is data parallelism by "
      "itself; "
      "use \"sequential\", whose axis \"data\" does the same"},
+    {"a worker of its own",
+     {{"/schedule", "{\"kind\": \"nf1b\", \"micro_batches\": 2}"}},
+     "s.json: /parallel: does not go with the schedule \"nf1b\", which has one device per worker, "
+     "whose "
+     "backward takes a mini-batch at once; use \"1f1b\" or \"pipedream_2bw\""},
+    {"weights of before",
+     {{"/schedule", "{\"kind\": \"pipedream\"}"}, {"/parallel/zero", "3"}},
+     "s.json: /parallel/zero: must be at most 2 for the schedule \"pipedream\", whose backwards "
+     "use older "
+     "weights, which cannot be gathered again (got 3); \"1f1b\" takes 3"},
     {"stages on one device",
      {{"/schedule", sequential}, {"/parallel/pipeline", "2"}},
      "s.json: /parallel/pipeline: must be 1 for the schedule \"sequential\" (got 2)"},

@@ -35,8 +35,8 @@ static void read_point(const char *row, const char *members, cs_points *points)
 }
 
 #define GPT                                                                                        \
-    "'model': {'name': 'g', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "          \
-    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                \
+    "'model': {'name': 'g', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "           \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
     "'pos': 'learned', 'tied': true, 'bias': true}"
 #define ONE_GPU  "'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': 1}"
 #define TWO_GPUS "'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': 2, 'gpus_per_node': 8}"
@@ -155,8 +155,8 @@ static const struct lack {
     {GPT ", " ONE_GPU ", 'batch': {'global': 4}, 'measured': {}, " REST, "stated: batch sizes"},
     {GPT ", " TWO_GPUS ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, " REST,
      "stated: a mesh of as many ranks as GPUs"},
-    {GPT ", " ONE_GPU ", 'batch': {'global': 5, 'micro': 2, 'micro_batches': 2}, 'measured': {}, "
-         REST,
+    {GPT ", " ONE_GPU
+         ", 'batch': {'global': 5, 'micro': 2, 'micro_batches': 2}, 'measured': {}, " REST,
      "stated: batch sizes that agree"},
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'options': {'lora': true}, "
          "'measured': {}, " REST,
@@ -204,31 +204,34 @@ static cs_prediction predict(const char *row, const cs_points *points, cs_predic
  * (M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)). With P = 2, M = 3, f = 10 ms, b = 12 + 8 ms:
  * 4 x 30 ms = 120 ms without messages, and 2 x 1 ms x (1 + 1) more with c = 1 ms.
  * Interleaved with v stages each of 1/v the work, free messages and M a multiple of P: the bubble is v
- * times shorter, (M + (P - 1)/v)(f + b); M = 4, v = 2: 4.5 x 30 ms = 135 ms. */
+ * times shorter, (M + (P - 1)/v)(f + b); M = 4, v = 2: 4.5 x 30 ms = 135 ms. Replicas change nothing where
+ * weights have no size. */
 static void takes_measured_passes(void **state)
 {
     (void)state;
     static const struct {
         const char *name, *mesh, *schedule;
-        unsigned micro_batches;
+        unsigned gpus, micro_batches;
         double message, seconds;
     } rows[] = {
-        {"1F1B, free messages", "'pp': 2", "1f1b", 3, 0, 0.120},
-        {"1F1B", "'pp': 2", "1f1b", 3, 1, 0.124},
-        {"GPipe", "'pp': 2", "gpipe", 3, 0, 0.120},
-        {"interleaved", "'pp': 2, 'vpp': 2", "interleaved_1f1b", 4, 0, 0.135},
+        {"1F1B, free messages", "'pp': 2", "1f1b", 2, 3, 0, 0.120},
+        {"1F1B", "'pp': 2", "1f1b", 2, 3, 1, 0.124},
+        {"GPipe", "'pp': 2", "gpipe", 2, 3, 0, 0.120},
+        {"interleaved", "'pp': 2, 'vpp': 2", "interleaved_1f1b", 2, 4, 0, 0.135},
+        {"1F1B, replicas", "'pp': 2, 'dp': 2", "1f1b", 4, 3, 0, 0.120},
+        {"interleaved, replicas", "'pp': 2, 'vpp': 2, 'dp': 2", "interleaved_1f1b", 4, 4, 0, 0.135},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         char members[TEXT_BYTES];
         cs_points points = {0};
         cs_predictions predictions = {0};
         snprintf(members, sizeof(members),
-                 GPT ", " TWO_GPUS ", 'parallel': {%s}, 'schedule': '%s', "
-                     "'batch': {'global': %u, 'micro': 2, 'micro_batches': %u}, "
+                 GPT ", 'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': %u}, 'parallel': {%s}, "
+                     "'schedule': '%s', 'batch': {'global': %u, 'micro': 2, 'micro_batches': %u}, "
                      "'options': {'profiled_ms': {'F': 10, 'B': 12, 'W': 8, 'comm': %g}}, "
                      "'measured': {'step_time_s': 0.1}, " REST,
-                 rows[i].mesh, rows[i].schedule, 2 * rows[i].micro_batches, rows[i].micro_batches,
-                 rows[i].message);
+                 rows[i].gpus, rows[i].mesh, rows[i].schedule, rows[i].gpus * rows[i].micro_batches,
+                 rows[i].micro_batches, rows[i].message);
         read_point(rows[i].name, members, &points);
         const cs_prediction got = predict(rows[i].name, &points, &predictions);
         expect_double(rows[i].name, rows[i].seconds, got.values[CS_MEASURE_TIME]);
@@ -282,7 +285,8 @@ static const struct by_hand {
      "'heads': 4, 'sequence': 128, 'vocabulary': 1000, 'intermediate': 1024, 'dropout': 0}, "
      "'device': 'v100', 'batch_size': 8, 'granularity': 'block'}, 'platform': {'topology': "
      "'dgx1-v100', 'devices': 2}, 'schedule': {'kind': 'dp', 'bucket': '25 MiB'}}"},
-    {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its log",
+    {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its "
+     "log",
      GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
          "'framework': 'Megatron-LM', 'schedule': '1f1b', 'args': {'transformer-impl': 'local'}, "
          "'measured': {}, 'precision': 'fp16', 'recompute': 'full'",
@@ -311,8 +315,8 @@ static void predicts_as_by_hand(void **state)
             fail_msg("%s: %s", by_hand[i].name, error.text);
         const uint32_t last = run.scenario.platform.n_devices - 1;
         const cs_outcome outcome = {&run.scenario, &run.simulation, last};
-        const double bytes = points.points[0].args ? peak->get(&outcome)
-                                                   : cs_run_figure_value(peak, &outcome);
+        const double bytes =
+            points.points[0].args ? peak->get(&outcome) : cs_run_figure_value(peak, &outcome);
         expect_double(by_hand[i].name, cs_run_figure_value(time, &outcome),
                       got.values[CS_MEASURE_TIME]);
         expect_double(by_hand[i].name, bytes, got.values[CS_MEASURE_ALLOCATED]);
@@ -408,19 +412,18 @@ static void selects(void **state)
     cs_points points = {0};
     cs_error error;
     cs_arena_init(&points.arena);
-    const char *file = "{'schema': 'truth/1', 'dataset': 'd', 'points': ["
-                       "{'id': 'a', 'features': ['pp'], " GPT ", " ONE_GPU
-                       ", 'batch': {}, 'measured': {}, " REST "}, {'id': 'b', " GPT ", " ONE_GPU
-                       ", 'batch': {}, 'measured': {}, " REST "}, {'id': 'c', " GPT
-                       ", 'hardware': {'gpu': 'T4', 'gpus': 1}, 'batch': {}, 'measured': {}, " REST
-                       "}]}";
+    const char *file =
+        "{'schema': 'truth/1', 'dataset': 'd', 'points': ["
+        "{'id': 'a', 'features': ['pp'], " GPT ", " ONE_GPU ", 'batch': {}, 'measured': {}, " REST
+        "}, {'id': 'b', " GPT ", " ONE_GPU ", 'batch': {}, 'measured': {}, " REST
+        "}, {'id': 'c', " GPT
+        ", 'hardware': {'gpu': 'T4', 'gpus': 1}, 'batch': {}, 'measured': {}, " REST "}]}";
     assert_int_equal(read_file(file, &points, &error), CS_OK);
     for (size_t i = 0; i < ROWS(rows); i++) {
         const cs_point **selected = NULL;
         uint32_t n = 0;
         cs_error_init(&error);
-        const cs_status status =
-            cs_points_select(&points, &rows[i].text, 1, &selected, &n, &error);
+        const cs_status status = cs_points_select(&points, &rows[i].text, 1, &selected, &n, &error);
         expect_int(rows[i].text, rows[i].n > 0 ? CS_OK : CS_USAGE, status);
         expect_int(rows[i].text, rows[i].n, n);
         expect_text(rows[i].text, rows[i].message, error.text);
@@ -432,10 +435,14 @@ static void selects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_with_a_place),    cmocka_unit_test(ignores_other_keys),
-        cmocka_unit_test(finds_the_time_of_a_step), cmocka_unit_test(names_what_is_missing),
-        cmocka_unit_test(takes_measured_passes),   cmocka_unit_test(blocks_as_megatron_does),
-        cmocka_unit_test(predicts_as_by_hand),     cmocka_unit_test(sums_errors_up),
+        cmocka_unit_test(refuses_with_a_place),
+        cmocka_unit_test(ignores_other_keys),
+        cmocka_unit_test(finds_the_time_of_a_step),
+        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(takes_measured_passes),
+        cmocka_unit_test(blocks_as_megatron_does),
+        cmocka_unit_test(predicts_as_by_hand),
+        cmocka_unit_test(sums_errors_up),
         cmocka_unit_test(selects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "sim/cli/wrap.h"
 #include "sim/run/figures.h"
 #include "sim/scenario/workload.h"
+#include "sim/validate/points.h"
 #include "sim/workload/zoo/zoo.h"
 
 #include <ctype.h>
@@ -132,6 +133,24 @@ static bool section_at(size_t i, entry *out)
     return i < sizeof(entries) / sizeof(entries[0]);
 }
 
+static bool point_at(size_t i, entry *out)
+{
+    const entry entries[] = {
+        {"point", "a measured run", NULL, cs_point_fields},
+        {"point.model", "what was trained", NULL, cs_point_model_fields},
+        {"point.hardware", "on what", NULL, cs_point_hardware_fields},
+        {"point.parallel", "over how many ranks", NULL, cs_point_parallel_fields},
+        {"point.batch", "in which batches", NULL, cs_point_batch_fields},
+        {"point.options", "with what switched on", NULL, cs_point_options_fields},
+        {"point.profiled_ms", "measured times of a stage for a micro-batch", NULL,
+         cs_point_profile_fields},
+        {"point.measured", "what the run took", NULL, cs_point_measured_fields},
+    };
+    if (i < sizeof(entries) / sizeof(entries[0]))
+        *out = entries[i];
+    return i < sizeof(entries) / sizeof(entries[0]);
+}
+
 static const struct {
     const char *name;
     bool (*at)(size_t i, entry *out);
@@ -140,7 +159,7 @@ static const struct {
     {"schedules", schedule_at},  {"planners", planner_at},
     {"topologies", topology_at}, {"models", model_at, MODEL_KINDS},
     {"devices", device_at},      {"sections", section_at},
-    {"figures", figure_at},
+    {"figures", figure_at},      {"points", point_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
@@ -171,8 +190,9 @@ const cs_field *cs_listed_fields(const char *section, const char *name)
     return NULL;
 }
 
-static const char *const section_names[] = {"schedules", "planners", "topologies", "models",
-                                            "devices",   "sections", "figures",    NULL};
+static const char *const section_names[] = {"schedules", "planners", "topologies",
+                                            "models",    "devices",  "sections",
+                                            "figures",   "points",   NULL};
 
 enum { FIELD_COLUMN = 31 };
 
@@ -434,8 +454,8 @@ const cs_command cs_command_list = {
     .summary = "list what scenarios can name, with parameters, and figures of runs",
     .doc = "Lists schedules, planners, topologies, models, devices and the other sections of a "
            "scenario, each with its parameters, their units, ranges and defaults, and its source; "
-           "and the figures that runs and sweeps report; all of them, those of one kind, or the "
-           "ones of that NAME.",
+           "the figures that runs and sweeps report, and the keys of measured points; all of them, "
+           "those of one kind, or the ones of that NAME.",
     .options = options,
     .run = run,
 };

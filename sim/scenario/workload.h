@@ -13,8 +13,8 @@ typedef struct cs_workload {
     uint32_t precision;      /* cs_precision */
     uint32_t granularity;    /* cs_granularity */
     bool recompute;
-    cs_list recompute_ops; /* const char *; no items: none */
-    const char *measured;  /* a model file whose layers' times replace estimates, or NULL */
+    cs_list recompute_operators; /* const char *, names as recompute.h has them */
+    const char *measured;        /* a model file whose layers' times replace estimates, or NULL */
     /* not from the table: */
     uint32_t batch_size;
     double optimizer_states;  /* values per weight */

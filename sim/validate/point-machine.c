@@ -22,6 +22,8 @@ static const machine machines[] = {
     {"NVIDIA_A100_80GB_PCIe", "a100-80gb-pcie", "pcie-a100", NULL},
     {"H100-SXM5-80GB", "h100", "dgx-h100", NULL},
     {"NVIDIA_H100_80GB_HBM3", "h100", "dgx-h100", NULL},
+    {"H100 96GB HBM2e (Grand Teton, 500 W)", "h100", "dgx-h100",
+     "an H100 SXM5 of 700 W with HBM3, where the point's has 500 W and HBM2e"},
     {"H200-SXM-141GB", "h200", "dgx-h100", NULL},
     {"B200-SXM-180GB", "b200", "dgx-b200", NULL},
     {"V100-SXM2-16GB", "v100", "dgx1-v100", NULL},
@@ -79,15 +81,17 @@ static void write_pcie(FILE *out)
 static void write_node(const machine *found, uint32_t nics, FILE *out)
 {
     if (strcmp(found->topology, "dgx1-v100") == 0)
-        fputs("\"node\": {\"topology\": \"dgx1\", \"generation\": \"v100\", \"latency\": \"0.6 us\", "
-              "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, ",
-              out);
+        fputs(
+            "\"node\": {\"topology\": \"dgx1\", \"generation\": \"v100\", \"latency\": \"0.6 us\", "
+            "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, ",
+            out);
     else
-        fprintf(out,
-                "\"node\": {\"topology\": \"nvswitch\", \"model\": \"%s\", \"latency\": \"0.6 us\", "
-                "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, "
-                "\"bandwidth\": \"24 GB/s\", ",
-                found->topology);
+        fprintf(
+            out,
+            "\"node\": {\"topology\": \"nvswitch\", \"model\": \"%s\", \"latency\": \"0.6 us\", "
+            "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, "
+            "\"bandwidth\": \"24 GB/s\", ",
+            found->topology);
     fprintf(out, "\"nics\": %u, \"latency\": \"0.5 us\"}}", nics);
 }
 

@@ -23,7 +23,8 @@ static const char *context_method(const char *words)
  * runs only where that is switched on. */
 static uint64_t bucket(const cs_point *point)
 {
-    const uint64_t bytes = cs_rules_sums_in_fp32(point) || strcmp(point->precision, "fp32") == 0 ? 4 : 2;
+    const uint64_t bytes =
+        cs_rules_sums_in_fp32(point) || strcmp(point->precision, "fp32") == 0 ? 4 : 2;
     const uint64_t replicas = (uint64_t)point->parallel->dp * point->parallel->cp;
     const uint64_t gradients = replicas > 40 ? replicas * 1000000 : 40000000;
     const bool overlaps =

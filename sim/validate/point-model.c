@@ -45,8 +45,7 @@ static const char *attention(cs_rules *rules)
 {
     const cs_point *point = rules->point;
     const cJSON *given = point->options->flash_attention;
-    const char *backend =
-        cJSON_GetStringValue(cs_rules_argument(point, "attention-backend"));
+    const char *backend = cJSON_GetStringValue(cs_rules_argument(point, "attention-backend"));
     const char *kernels = cJSON_GetStringValue(cs_rules_argument(point, "transformer-impl"));
     if (given)
         return cJSON_IsTrue(given) ? "flash" : "math";
@@ -120,7 +119,8 @@ static void write_experts(cs_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const cs_point_model *model = point->model;
-    fprintf(out, ", \"experts\": %u, \"top_k\": %u, \"expert_intermediate\": %u, \"capacity\": %.9g",
+    fprintf(out,
+            ", \"experts\": %u, \"top_k\": %u, \"expert_intermediate\": %u, \"capacity\": %.9g",
             model->experts, or_else(model->topk, 1), or_else(model->moe_ffn, model->ffn),
             point->options->moe_pad_to_capacity ? point->options->moe_capacity_factor : 0);
 }
@@ -169,9 +169,8 @@ static void write_deepseek(cs_rules *rules, FILE *out)
 
 static void write_cnn(cs_rules *rules, FILE *out)
 {
-    static const char *const known[] = {"vgg16",     "resnet18",    "resnet50",
-                                        "resnet101", "resnet152",   "densenet121",
-                                        "cosmoflow", "inception_v3"};
+    static const char *const known[] = {"vgg16",     "resnet18",    "resnet50",  "resnet101",
+                                        "resnet152", "densenet121", "cosmoflow", "inception_v3"};
     const char *name = rules->point->model->name;
     size_t i = 0;
     while (i < sizeof(known) / sizeof(known[0]) && strcmp(name, known[i]) != 0)
@@ -200,8 +199,10 @@ static void write_decoder(cs_rules *rules, FILE *out)
     else if (plain)
         write_gpt(rules, out);
     else
-        cs_rules_miss(rules, "a decoder with %s, %s and %s positions", model->norm ? model->norm : "?",
-                      model->act ? model->act : "?", model->pos ? model->pos : "?");
+        cs_rules_miss(rules, "a decoder with %s, %s, %s positions%s",
+                      model->norm ? model->norm : "?", model->act ? model->act : "?",
+                      model->pos ? model->pos : "?",
+                      or_else(model->kv_heads, model->heads) < model->heads ? ", shared keys" : "");
 }
 
 static void write_mixtures(cs_rules *rules, FILE *out)

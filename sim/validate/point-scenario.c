@@ -68,6 +68,11 @@ uint32_t cs_rules_micro_batches(const cs_point *point)
 
 /* ---- what a point has to state ---- */
 
+static uint32_t expert_tensor(const cs_point_parallel *mesh)
+{
+    return mesh->etp > 0 ? mesh->etp : mesh->tp;
+}
+
 static void check_source(cs_rules *rules)
 {
     const cs_point *point = rules->point;
@@ -83,16 +88,11 @@ static void check_source(cs_rules *rules)
         cs_rules_miss(rules, "stated: batch sizes that agree");
     if (ranks != point->hardware->gpus)
         cs_rules_miss(rules, "stated: a mesh of as many ranks as GPUs");
+    else if (mesh->ep > 1 && ranks / mesh->pp % ((uint64_t)mesh->ep * expert_tensor(mesh)) != 0)
+        cs_rules_miss(rules, "stated: a mesh that expert ranks divide");
 }
 
 /* ---- what the simulator does not have ---- */
-
-/* The section "parallel" takes a number of ranks for experts; the model does not divide them. */
-static void check_experts(cs_rules *rules)
-{
-    if (rules->point->parallel->ep > 1)
-        cs_rules_miss(rules, "expert parallelism");
-}
 
 static void check_options(cs_rules *rules)
 {
@@ -124,10 +124,10 @@ static void write_scenario(cs_rules *rules, FILE *out)
     cs_rules_platform(rules, out);
     fputs(", ", out);
     check_options(rules);
-    check_experts(rules);
     if (cs_rules_divides(rules->point)) {
         cs_rules_mesh(rules, out);
-        fputs(", ", out);
+        fputs(", \"collectives\": {\"fidelity\": \"analytic\"}, ", out);
+        cs_rules_assume(rules, "collectives are delays, as when nothing else runs");
     }
     cs_rules_schedule(rules, out);
     fputs("}", out);
@@ -156,8 +156,7 @@ cs_status cs_point_scenario_make(const cs_point *point, cs_point_scenario *made,
     if (!out)
         return cs_error_no_memory(error);
     write_scenario(&rules, out);
-    cs_status status =
-        fclose(out) == 0 && !rules.full ? CS_OK : cs_error_no_memory(error);
+    cs_status status = fclose(out) == 0 && !rules.full ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK && made->n_missing == 0)
         status = parse(point, text, length, made, error);
     free(text);

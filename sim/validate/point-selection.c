@@ -61,9 +61,9 @@ static const char *(*const getters[])(const cs_point *point) = {
 
 enum { FEATURE = sizeof(getters) / sizeof(getters[0]), N_KEYS };
 
-const char *const cs_selection_keys[] = {"id",       "dataset",   "gpu",       "model",   "kind",
-                                         "schedule", "precision", "framework", "quality", "feature",
-                                         NULL};
+const char *const cs_selection_keys[] = {"id",      "dataset",  "gpu",       "model",
+                                         "kind",    "schedule", "precision", "framework",
+                                         "quality", "feature",  NULL};
 
 /* ---- conditions ---- */
 

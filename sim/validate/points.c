@@ -13,15 +13,15 @@ enum { DIMENSION = 1 << 24, DEVICES = 1 << 20 };
 #define AT(member) offsetof(cs_point_model, member)
 #define NUMBER(key, what)                                                                          \
     {                                                                                              \
-        #key, CS_FIELD_COUNT, AT(key), .fallback = "0", .max = DIMENSION, .doc = what              \
+#key, CS_FIELD_COUNT, AT(key), .fallback = "0", .max = DIMENSION, .doc = what              \
     }
 #define TEXT(key, what)                                                                            \
     {                                                                                              \
-        #key, CS_FIELD_TEXT, AT(key), .fallback = "", .doc = what                                  \
+#key, CS_FIELD_TEXT, AT(key), .fallback = "", .doc = what                                  \
     }
 #define FLAG(key, what)                                                                            \
     {                                                                                              \
-        #key, CS_FIELD_BOOL, AT(key), .fallback = "false", .doc = what                             \
+#key, CS_FIELD_BOOL, AT(key), .fallback = "false", .doc = what                             \
     }
 
 const cs_field cs_point_model_fields[] = {
@@ -76,7 +76,7 @@ const cs_field cs_point_hardware_fields[] = {
 #define AT(member) offsetof(cs_point_parallel, member)
 #define SIZE(key, what)                                                                            \
     {                                                                                              \
-        #key, CS_FIELD_COUNT, AT(key), .fallback = "1", .min = 1, .max = DEVICES, .doc = what      \
+#key, CS_FIELD_COUNT, AT(key), .fallback = "1", .min = 1, .max = DEVICES, .doc = what      \
     }
 
 const cs_field cs_point_parallel_fields[] = {
@@ -88,8 +88,9 @@ const cs_field cs_point_parallel_fields[] = {
     SIZE(ep, "ranks that divide the experts"),
     NUMBER(etp, "ranks that divide each expert; 0: as tp"),
     {"zero", CS_FIELD_COUNT, AT(zero), .fallback = "0", .max = 3,
-     .doc = "0: nothing is divided over replicas; 1: optimizer states; 2: gradients too; 3: weights "
-            "too (FSDP)"},
+     .doc =
+         "0: nothing is divided over replicas; 1: optimizer states; 2: gradients too; 3: weights "
+         "too (FSDP)"},
     NUMBER(fsdp_group, "with zero: replicas over which it is divided; 0: all"),
     FLAG(sp, "sequence parallelism"),
     TEXT(cp_comm, "how context-parallel ranks exchange: p2p, a2a, all_gather"),
@@ -133,8 +134,8 @@ const cs_field cs_point_options_fields[] = {
      .doc = "rows that an expert takes, by its equal share; 0: all that it gets"},
     TEXT(grad_dtype, "type in which gradients are summed: fp32 or bf16"),
     {"profiled_ms", CS_FIELD_OBJECT, AT(profiled_ms), .fallback = "", .of = cs_point_profile_fields,
-     .size = sizeof(cs_point_profile),
-     .doc = "measured times of passes, in place of estimates", .shape = "{times}"},
+     .size = sizeof(cs_point_profile), .doc = "measured times of passes, in place of estimates",
+     .shape = "{times}"},
     {0},
 };
 
@@ -152,10 +153,10 @@ const cs_field cs_point_measured_fields[] = {
     MEASURED("peak_allocated_bytes", allocated, "torch.cuda.max_memory_allocated, of the fullest"),
     MEASURED("peak_reserved_bytes", reserved, "torch.cuda.max_memory_reserved, of the fullest"),
     MEASURED("peak_device_bytes", device, "nvidia-smi, or what the source does not say"),
-    {"per_rank", CS_FIELD_JSON, AT(per_rank), .fallback = "",
-     .doc = "peaks of single ranks", .shape = "{\"0\": {\"allocated\": bytes}, ...}"},
-    {"oom", CS_FIELD_JSON, AT(oom), .fallback = "",
-     .doc = "whether the run was out of memory", .shape = "true or false"},
+    {"per_rank", CS_FIELD_JSON, AT(per_rank), .fallback = "", .doc = "peaks of single ranks",
+     .shape = "{\"0\": {\"allocated\": bytes}, ...}"},
+    {"oom", CS_FIELD_JSON, AT(oom), .fallback = "", .doc = "whether the run was out of memory",
+     .shape = "true or false"},
     {0},
 };
 
@@ -163,8 +164,8 @@ const cs_field cs_point_measured_fields[] = {
 #define AT(member) offsetof(cs_point, member)
 #define PART(key, type, what)                                                                      \
     {                                                                                              \
-        #key, CS_FIELD_OBJECT, AT(key), .of = cs_point_##key##_fields, .size = sizeof(type),       \
-                                                              .doc = what, .shape = "{" #key "}"   \
+#key, CS_FIELD_OBJECT, AT(key), .of = cs_point_##key##_fields, .size = sizeof(type),       \
+                                        .doc = what, .shape = "{" #key "}"                         \
     }
 
 static const cs_field text_field = {"text", CS_FIELD_TEXT};
@@ -235,8 +236,7 @@ static cs_status refuse_twice(const cs_points *points, const cs_point *made,
     char id[CS_TEXT_QUOTED_BYTES];
     for (uint32_t i = 0; i < points->n; i++)
         if (strcmp(points->points[i].id, made->id) == 0)
-            return cs_json_invalid(&place, error,
-                                   "must be unique: %s has a point %s as well",
+            return cs_json_invalid(&place, error, "must be unique: %s has a point %s as well",
                                    points->points[i].file, cs_text_quote(made->id, id, sizeof(id)));
     return CS_OK;
 }

@@ -42,8 +42,7 @@ static bool take_figures(const cs_point *point, const cs_scenario *scenario,
                          const cs_simulation *simulation, cJSON *figures)
 {
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    const double time =
-        cs_run_figure_value(cs_run_figure_find("iteration_time_s"), &outcome);
+    const double time = cs_run_figure_value(cs_run_figure_find("iteration_time_s"), &outcome);
     return cJSON_AddNumberToObject(figures, "time", time) &&
            cJSON_AddBoolToObject(figures, "out_of_memory",
                                  cs_simulation_out_of_memory(simulation)) &&

@@ -18,18 +18,18 @@ extern const char *const cs_prediction_states[];
 typedef enum cs_measure {
     CS_MEASURE_TIME,      /* of a step, s */
     CS_MEASURE_ALLOCATED, /* bytes: peak against torch.cuda.max_memory_allocated */
-    CS_MEASURE_DEVICE,    /* bytes: peak against what nvidia-smi shows, or the source does not say */
+    CS_MEASURE_DEVICE, /* bytes: peak against what nvidia-smi shows, or the source does not say */
     CS_N_MEASURES
 } cs_measure;
 
 typedef struct cs_prediction {
     const cs_point *point;
     cs_prediction_state state;
-    cs_point_scenario made;          /* its notes; and the scenario */
-    char *message;                   /* of a failure; NULL otherwise */
-    double values[CS_N_MEASURES];    /* predicted; NaN where it is not */
-    double measured[CS_N_MEASURES];  /* NaN where it was not */
-    bool out_of_memory;              /* predicted */
+    cs_point_scenario made;                /* its notes; and the scenario */
+    char *message;                         /* of a failure; NULL otherwise */
+    double values[CS_N_MEASURES];          /* predicted; NaN where it is not */
+    double measured[CS_N_MEASURES];        /* NaN where it was not */
+    bool out_of_memory;                    /* predicted */
     bool knows_verdict, was_out_of_memory; /* measured: a run that took a time did fit */
 } cs_prediction;
 

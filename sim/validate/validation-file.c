@@ -143,14 +143,24 @@ static cs_h5_value statistic_of(const void *source, uint64_t row, uint32_t which
 }
 
 #define STATISTICS(prefix, measure)                                                                \
-    {prefix "_mean", CS_H5_DOUBLE, "1", "mean of the absolute errors", .get = statistic_of,        \
-     .which = (measure) * N_STATISTICS + MEAN},                                                    \
-        {prefix "_median", CS_H5_DOUBLE, "1", "median of the absolute errors",                     \
-         .get = statistic_of, .which = (measure) * N_STATISTICS + MEDIAN},                         \
-        {prefix "_largest", CS_H5_DOUBLE, "1", "the largest error", .get = statistic_of,           \
-         .which = (measure) * N_STATISTICS + LARGEST},                                             \
-        {prefix "_bias", CS_H5_DOUBLE, "1", "mean of the errors", .get = statistic_of,             \
-         .which = (measure) * N_STATISTICS + BIAS}
+    {prefix "_mean",                                                                               \
+     CS_H5_DOUBLE,                                                                                 \
+     "1",                                                                                          \
+     "mean of the absolute errors",                                                                \
+     .get = statistic_of,                                                                          \
+     .which = (measure)*N_STATISTICS + MEAN},                                                      \
+        {prefix "_median",                                                                         \
+         CS_H5_DOUBLE,                                                                             \
+         "1",                                                                                      \
+         "median of the absolute errors",                                                          \
+         .get = statistic_of,                                                                      \
+         .which = (measure)*N_STATISTICS + MEDIAN},                                                \
+        {prefix "_largest",   CS_H5_DOUBLE,        "1",                                            \
+         "the largest error", .get = statistic_of, .which = (measure)*N_STATISTICS + LARGEST},     \
+    {                                                                                              \
+        prefix "_bias", CS_H5_DOUBLE, "1", "mean of the errors",                                   \
+            .get = statistic_of, .which = (measure)*N_STATISTICS + BIAS                            \
+    }
 
 static const cs_h5_column errors[] = {
     {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
@@ -164,8 +174,8 @@ static const cs_h5_column errors[] = {
     {"failed", CS_H5_UINT32, "1", "points that fail", .get = count_of, .which = N_FAILED},
     {"times", CS_H5_UINT32, "1", "points with a measured time of those", .get = count_of,
      .which = N_TIMES},
-    {"verdicts", CS_H5_UINT32, "1", "points of which it is known whether they fit",
-     .get = count_of, .which = N_VERDICTS},
+    {"verdicts", CS_H5_UINT32, "1", "points of which it is known whether they fit", .get = count_of,
+     .which = N_VERDICTS},
     {"right", CS_H5_UINT32, "1", "verdicts that are right", .get = count_of, .which = N_RIGHT},
     STATISTICS("step_time", CS_MEASURE_TIME),
     STATISTICS("allocated", CS_MEASURE_ALLOCATED),
@@ -184,11 +194,8 @@ static cs_status fill(cs_h5_file *file, const cs_validation_info *info,
                                    .columns = points,
                                    .n_rows = predictions->n,
                                    .source = predictions};
-    const cs_h5_table of_errors = {.group = "errors",
-                                   .index = "row",
-                                   .columns = errors,
-                                   .n_rows = table->n,
-                                   .source = table};
+    const cs_h5_table of_errors = {
+        .group = "errors", .index = "row", .columns = errors, .n_rows = table->n, .source = table};
     CS_TRY(cs_h5_set_text(file, "format", CS_VALIDATION_FORMAT, error));
     CS_TRY(cs_h5_set_int64(file, "schema_version", CS_VALIDATION_VERSION, error));
     CS_TRY(cs_h5_set_text(file, "command", info->command, error));

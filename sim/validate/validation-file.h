@@ -5,7 +5,7 @@
 #include "sim/validate/error-table.h"
 
 typedef struct cs_validation_info {
-    const char *command;         /* that was asked for */
+    const char *command; /* that was asked for */
     const char *program_version;
 } cs_validation_info;
 
