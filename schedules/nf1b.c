@@ -531,8 +531,8 @@ const cs_schedule cs_schedule_nf1b = {
     .params_size = sizeof(nf1b_params),
     .layout = CS_LAYOUT_PIPELINE,
     .no_grid =
-        "updates as part of a backward, in front of which there is no place to sum gradients "
-        "of replicas; use \"pipedream\" or \"1f1b\"",
+        "has one device per worker, whose backward takes a mini-batch at once; use \"1f1b\" or "
+        "\"pipedream_2bw\"",
     .asynchronous = true,
     .micro_batches = micro_batches,
     .takes_whole = takes_whole,
