@@ -103,7 +103,7 @@ extern const char *const cs_cost_collective_names[]; /* ended by NULL */
 extern const char *const cs_cost_level_names[];
 
 /* A value with its 95 % confidence interval; low 0 and high infinite where it is unknown.
- * */
+ */
 typedef struct cs_cost_interval {
     double value, low, high;
 } cs_cost_interval;

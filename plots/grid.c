@@ -142,7 +142,7 @@ static void name_axes(const char **names, const char *const *axes, uint32_t n)
 }
 
 /* The part of out_of_memory that belongs to the figure's; without values where the file has none.
- * */
+ */
 static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                                     const cs_reader_array *figure, cs_reader_array *array,
                                     cs_error *error)

@@ -22,7 +22,7 @@ typedef struct cs_grid_axis {
 } cs_grid_axis;
 
 /* What became of a point. One that is out of memory has figures, of a run that no device could do.
- * */
+ */
 typedef enum cs_grid_state { CS_GRID_FITS, CS_GRID_OUT_OF_MEMORY, CS_GRID_FAILED } cs_grid_state;
 
 typedef struct cs_grid {
@@ -42,7 +42,7 @@ typedef struct cs_grid {
 } cs_grid;
 
 /* Reads options->value of the sheet's file, at options->at; all of it lives as long as the reader.
- * */
+ */
 CS_MUST_CHECK cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error);
 
 /* How many points there are, from where to where their values and those of points that fit are, and

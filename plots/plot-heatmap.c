@@ -184,7 +184,7 @@ static void write_text(FILE *out, double x, double y, const char *text, uint32_t
 }
 
 /* In a hatched cell the lines end around the number; false where too little of them would be seen.
- * */
+ */
 static bool clear_for(const heatmap *h, double x, double y, const char *text, uint32_t colour)
 {
     enum { HEIGHT = NUMBER_FONT + 3, SEEN = 8 };

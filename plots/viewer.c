@@ -211,7 +211,7 @@ static void write_slice(viewer *v, const slice *s, uint32_t lane)
 }
 
 /* The first thread of transfers that is free, from 1; they are tried in turn, as devices have few.
- * */
+ */
 static uint32_t take_lane(viewer *v, const slice *s, uint32_t *n_lanes)
 {
     uint32_t lane = 0;

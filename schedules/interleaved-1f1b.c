@@ -143,24 +143,27 @@ static const cs_formula formulas[] = {
     {CS_FIGURE_PEAK_ACTIVATIONS, "min(2(P - 1 - d) + (v - 1)g + 1, vM) activations of a stage"},
     {0}};
 
-/* One more than the forwards of the warm-up, as the first backward comes after the next forward. */
+/* Of the holders of the first P stages, which have the others as well. One more than the forwards of the
+ * warm-up, as the first backward comes after the next forward. */
 static cs_status add_peaks(const cs_job *job, bool equal, cs_forms *forms, cs_error *error)
 {
-    uint32_t P = job->n_devices, v = job->plan->n_stages / P, M = job->micro_batches;
+    const cs_plan *plan = job->plan;
+    const uint32_t P = cs_pipeline_ranks(job), v = plan->n_stages / P, M = job->micro_batches;
     cs_status status = CS_OK;
-    for (uint32_t d = 0; d < P && status == CS_OK; d++) {
+    for (uint32_t h = 0, d = 0; d < P && status == CS_OK; h++) {
         uint32_t first = warm_up(P, v, M, d);
         int64_t stages = first < v * M ? first + 1 : first, bytes;
         if (__builtin_mul_overflow(stages, job->stages[0].kept_bytes, &bytes))
             bytes = INT64_MAX;
         cs_form form = {.figure = CS_FIGURE_PEAK_ACTIVATIONS,
-                        .device = d,
+                        .device = plan->devices[h],
                         .exact = bytes,
                         .formula = formulas[4].text,
                         .source = source,
                         .applies = equal,
                         .assumes = "equal stages"};
         status = cs_forms_add(forms, &form, error);
+        d += h + 1 == plan->stages[d].first_device + plan->stages[d].n_devices;
     }
     return status;
 }
@@ -193,7 +196,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
     static const char assumes[] = "equal stages (here: the slowest), free messages";
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
-    int64_t P = job->n_devices, v = job->plan->n_stages / P, M = job->micro_batches;
+    int64_t P = cs_pipeline_ranks(job), v = job->plan->n_stages / P, M = job->micro_batches;
     const span all = span_of(P, v, M);
     cs_time batch, updates;
     bool applies = times.equal && cs_pipeline_no_network(job) && !job->blocking;

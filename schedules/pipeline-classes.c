@@ -246,8 +246,9 @@ static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, cs_
             if (holder != CS_NONE)
                 made->members[holder] = members++;
         }
-        const cs_exchange_class cls = {step->kind,  step->purpose, stage,          first + group,
-                                       step->bytes, step->effects, step->n_effects};
+        const cs_exchange_class cls = {step->kind,      step->purpose,   stage,
+                                       first + group,   step->bytes,     step->effects,
+                                       step->n_effects, step->bytes_back};
         if (members > before)
             made->classes[made->n_runs++] = cs_builder_exchange(m->builder, &cls);
         group++;

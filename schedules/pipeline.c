@@ -657,8 +657,7 @@ static cs_status generate(pipeline *p, cs_error *error)
     return status;
 }
 
-/* Devices, or on a grid pipeline ranks: stages that are not on the devices of one before them. */
-static uint32_t count_ranks(const cs_job *job)
+uint32_t cs_pipeline_ranks(const cs_job *job)
 {
     const cs_plan *plan = job->plan;
     uint32_t n = 0;
@@ -689,7 +688,7 @@ cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *opt
                   .builder = builder,
                   .n_stages = job->plan->n_stages,
                   .n_micros = job->micro_batches};
-    const uint32_t n_ranks = count_ranks(job);
+    const uint32_t n_ranks = cs_pipeline_ranks(job);
     p.n_lists = options->list_of ? n_ranks : job->plan->n_devices;
     if (options->continuous)
         p.n_micros *= job->iterations;

@@ -89,6 +89,9 @@ typedef struct cs_pipeline_options {
     const void *params; /* of the schedule, for `order` and `policies` */
 } cs_pipeline_options;
 
+/* Devices, or on a grid pipeline ranks: stages that are not on the devices of one before them. */
+uint32_t cs_pipeline_ranks(const cs_job *job);
+
 /* Adds all tasks, in the order in which they would run if all took equal time. Every list must have
  * each step of its stages once. An order that deadlocks is CS_INVALID; the message shows which step
  * waits for which. */

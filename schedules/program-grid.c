@@ -215,7 +215,7 @@ static void begin_beside(walk *w, cs_program_step *step, int64_t bytes)
 /* There is something to exchange. */
 static bool is_needed(const walk *w, const cs_exchange *what)
 {
-    return what->bytes > 0 && cs_grid_axes(w->job->grid, what->axes).size > 1;
+    return what->bytes + what->bytes_back > 0 && cs_grid_axes(w->job->grid, what->axes).size > 1;
 }
 
 static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
@@ -229,8 +229,9 @@ static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
     step->axes = axes;
     step->purpose = purpose_of(axes);
     step->bytes = what->bytes;
+    step->bytes_back = what->bytes_back;
     if (beside) {
-        begin_beside(w, step, what->bytes);
+        begin_beside(w, step, what->bytes + what->bytes_back);
     } else {
         if (w->computed == CS_NONE && w->exchanged == CS_NONE)
             step->flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_READS;

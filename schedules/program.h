@@ -73,8 +73,8 @@ typedef struct cs_program_step {
     cs_kind kind; /* what is computed, or a collective: */
     cs_axes_name axes;
     cs_purpose purpose;
-    int64_t bytes;    /* see cs_class */
-    cs_time duration; /* of a computation, at speed 1 */
+    int64_t bytes, bytes_back; /* see cs_class */
+    cs_time duration;          /* of a computation, at speed 1 */
     uint32_t flags;
     uint32_t n_waits, waits[CS_STEP_WAITS]; /* steps in front of it; program order is implied */
     uint32_t n_effects;

@@ -96,6 +96,7 @@ typedef enum cs_figure {
     CS_FIGURE_MAKESPAN,           /* ps */
     CS_FIGURE_BUBBLE,             /* fraction of device time */
     CS_FIGURE_ITERATION_TIME,     /* ps */
+    CS_FIGURE_EPOCH_TIME,         /* ps; of no schedule, which knows nothing of data sets */
     CS_FIGURE_PEAK_ACTIVATIONS,   /* bytes on one device */
     CS_FIGURE_PEAK_MEMORY,        /* bytes on one device, of all categories together */
     CS_FIGURE_PEAK_VERSIONS,      /* of the weights of one device, alive at once */

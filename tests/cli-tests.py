@@ -743,7 +743,7 @@ class Status(Case):
 
     def test_import_costs(self):
         """The shipped log gives the shipped costs, and is held against what it was made from."""
-        log, costs = (os.path.join(SCENARIOS, 'costs', name)
+        log, costs = (os.path.join(ROOT, 'calib/measured', name)
                       for name in ('all-reduce-8.log', 'made-up-8.json'))
         self.expect(run('import', 'nccl-tests', log, '--date', '2026-11-21', '-o', 'c.json'), 0)
         self.assertEqual(read('c.json'), read(costs))
@@ -850,7 +850,7 @@ class Output(Case):
         self.assertEqual(read('a.h5'), read('b.h5'))
 
     def test_plan_round_trip(self):
-        model = os.path.join(SCENARIOS, 'models', 'vgg16.json')
+        model = os.path.join(ROOT, 'models', 'vgg16.json')
         scenario = dict(UNIFORM, model={'file': model, 'batch_size': 32}, platform={
             'topology': 'ring', 'devices': 3, 'bandwidth': '1 GB/s'})
         write('a.json', scenario)
@@ -1261,7 +1261,7 @@ class Documentation(Case):
         scenarios = [e for e in re.findall(r'```json\n(.*?)```', text, re.DOTALL)
                      if e.startswith('{\n  "schema_version"') and '"platform"' in e]
         self.assertTrue(scenarios)
-        os.symlink(os.path.join(SCENARIOS, 'models'), 'models')
+        os.symlink(os.path.join(ROOT, 'models'), 'models')
         for name, content in re.findall(r'<!-- file (\S+) -->\n```json\n(.*?)```', text, re.DOTALL):
             write(name, content)
         for example in scenarios:

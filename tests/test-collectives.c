@@ -185,13 +185,33 @@ static void test_halo(void **state)
     (void)state;
     static pairs p;
     memset(&p, 0, sizeof(p));
-    const cs_collective of = {.kind = CS_HALO, .n = 4, .bytes = 5, .chunks = 1};
+    const cs_collective of = {.kind = CS_HALO, .n = 4, .bytes = 5, .bytes_back = 5, .chunks = 1};
     assert_true(cs_algorithm_find("direct")->walk(&of, count_pair, &p));
     expect_int("messages", 6, p.n);
     expect_int("messages", 6, (int64_t)cs_algorithm_find("direct")->count(&of));
     expect_int("bytes", 30, p.bytes);
     for (uint32_t i = 0; i < 16; i++)
         assert_int_equal(p.seen[i / 4][i % 4], abs((int)(i / 4) - (int)(i % 4)) == 1);
+}
+
+/* Rows of different sizes: three to the next rank, two to the one before; or none of these. */
+static void test_uneven_halo(void **state)
+{
+    (void)state;
+    for (int64_t back = 0; back <= 2; back += 2) {
+        static pairs p;
+        memset(&p, 0, sizeof(p));
+        const cs_collective of = {
+            .kind = CS_HALO, .n = 4, .bytes = 3, .bytes_back = back, .chunks = 1};
+        assert_true(cs_algorithm_find("direct")->walk(&of, count_pair, &p));
+        expect_int("messages", back > 0 ? 6 : 3, p.n);
+        expect_int("messages", p.n, (int64_t)cs_algorithm_find("direct")->count(&of));
+        expect_int("bytes", 3 * (3 + back), p.bytes);
+        for (uint32_t i = 0; i < 16; i++) {
+            const int way = (int)(i % 4) - (int)(i / 4);
+            assert_int_equal(p.seen[i / 4][i % 4], way == 1 || (way == -1 && back > 0));
+        }
+    }
 }
 
 /* Four ranks: 0-1, 1-2, 2-3, 3-0, one way; of two ranks, both ways. */
@@ -466,7 +486,8 @@ static void test_segmented(void **state)
 /* A ring per NIC has half of the bytes on each NIC. Two nodes, p = 8, m = 16 MB: 14 steps of 1 MB for
  * each ring at 10 GB/s, 1400 us; one ring takes 14 steps of 2 MB, 2800 us. In the node a GPU sends at
  * most 2 MB at 100 GB/s in a step, 20 us, which hides. Three nodes, p = 12, m = 24 MB: 22 steps of
- * 1 MB. All-gather and reduce-scatter take half of the steps. */
+ * 1 MB. All-gather and reduce-scatter take half of the steps. In an all-to-all each GPU uses its own NIC
+ * anyway: of 8 MB each sends 4 of 8 shares to the other node, and a NIC has two GPUs' 8 MB: 800 us. */
 static void test_ring_per_nic(void **state)
 {
     (void)state;
@@ -489,6 +510,9 @@ static void test_ring_per_nic(void **state)
         {{"gather", TWO_NICS, CS_SHARING_MAX_MIN, CS_ALL_GATHER, 8, 16000000, "usual", 1,
           CS_ORDER_AUTO, NULL},
          700000000},
+        {{"all to all", TWO_NICS, CS_SHARING_MAX_MIN, CS_ALL_TO_ALL, 8, 8000000, "usual", 1,
+          CS_ORDER_AUTO, NULL},
+         800000000},
         {{"scatter", TWO_NICS, CS_SHARING_FIFO, CS_REDUCE_SCATTER, 8, 16000000, "usual", 1,
           CS_ORDER_AUTO, NULL},
          700000000},
@@ -828,6 +852,7 @@ int main(void)
         cmocka_unit_test(test_data),
         cmocka_unit_test(test_all_to_all),
         cmocka_unit_test(test_halo),
+        cmocka_unit_test(test_uneven_halo),
         cmocka_unit_test(test_shift),
         cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_closed_forms),

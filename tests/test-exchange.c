@@ -7,6 +7,8 @@
 #include "tests/reference-engine.h"
 #include "topologies/topology.h"
 
+#include <math.h>
+
 enum { MOST_RANKS = 4 };
 
 /* 10 GB/s, so 100 ps per byte, and 1 us from device to device. */
@@ -136,13 +138,14 @@ static cs_builder *effect_graph(const effect_row *row, bool starts, bool ends)
         after[d] = cs_builder_compute(builder, CS_BACKWARD, 0, d, CS_NONE, 5 * us);
         cs_builder_effect(builder, CS_MEMORY_GRADIENTS, d, -5, true);
     }
-    const uint32_t exchange =
-        cs_builder_exchange(builder, &(cs_exchange_class){.kind = row->kind,
-                                                          .purpose = CS_PURPOSE_TENSOR,
-                                                          .group = group,
-                                                          .bytes = row->bytes,
-                                                          .effects = effects,
-                                                          .n_effects = ROWS(effects)});
+    const uint32_t exchange = cs_builder_exchange(
+        builder, &(cs_exchange_class){.kind = row->kind,
+                                      .purpose = CS_PURPOSE_TENSOR,
+                                      .group = group,
+                                      .bytes = row->bytes,
+                                      .bytes_back = row->kind == CS_HALO ? row->bytes : 0,
+                                      .effects = effects,
+                                      .n_effects = ROWS(effects)});
     for (uint32_t d = 0; d < 3; d++)
         cs_builder_task(builder, before[d], 0);
     const uint32_t first = cs_builder_members(builder, exchange, 0);
@@ -196,6 +199,48 @@ static void expect_left(const effect_row *row, const outcome *of)
         if (cls->kind == CS_BACKWARD)
             expect_int(row->name, row->left[cls->device] * us, of->trace.spans[task].start);
     }
+}
+
+/* Three ranks gather 3,000, 6,000, ... 600,000 bytes, one after the other, twice, and free a byte at the
+ * end of each: with n times 3,000 bytes two rounds of 1 us + n 1,000 * 100 ps. Messages of the same size
+ * have one class, whatever other classes there are between them. */
+static void test_several(void **state)
+{
+    (void)state;
+    enum { SIZES = 200, TIMES = 2 };
+    cs_platform platform = make_platform(SWITCH, 3);
+    const cs_effect effect = {-1, 0, CS_MEMORY_BUFFERS, true};
+    cs_builder *builder = cs_builder_create(3, 1, 1, 1);
+    const uint32_t group = cs_builder_group(builder, (const uint32_t[]){0, 1, 2}, 3);
+    uint32_t before = 0;
+    for (uint32_t d = 0; d < 3; d++) {
+        const uint32_t compute = cs_builder_compute(builder, CS_FORWARD, 0, d, CS_NONE, 0);
+        cs_builder_effect(builder, CS_MEMORY_BUFFERS, d, SIZES * TIMES, false);
+        before = cs_builder_task(builder, compute, 0) - d;
+    }
+    for (uint32_t i = 0; i < SIZES * TIMES; i++) {
+        const cs_exchange_class exchange = {.kind = CS_ALL_GATHER,
+                                            .group = group,
+                                            .bytes = 3000 * (i % SIZES + 1),
+                                            .effects = &effect,
+                                            .n_effects = 1};
+        const uint32_t cls = cs_builder_exchange(builder, &exchange);
+        const uint32_t first = cs_builder_members(builder, cls, 0);
+        for (uint32_t d = 0; d < 3; d++)
+            cs_builder_edge(builder, before + d, first + d);
+        before = first;
+    }
+    const cs_lower_options options = {.algorithm = 1, .fidelity = CS_FIDELITY_FLOW};
+    outcome of = run("several", builder, &platform, &options);
+    cs_time end = 0;
+    for (uint32_t i = 0; i < SIZES * TIMES; i++) {
+        end += 2 * us + 2 * (i % SIZES + 1) * us / 10;
+        for (uint32_t d = 0; d < 3; d++)
+            expect_change("several", &of.trace, d, CS_MEMORY_BUFFERS, end, SIZES * TIMES - i,
+                          SIZES * TIMES - i - 1);
+    }
+    finish(&of);
+    cs_platform_finish(&platform);
 }
 
 static void test_effects(void **state)
@@ -294,6 +339,90 @@ static void test_many_effects(void **state)
         expect_int("peak", 3 * PAIRS, trace.devices[d].category_peak[CS_MEMORY_BUFFERS]);
     cs_trace_finish(&trace);
     cs_graph_finish(&lowered);
+    cs_platform_finish(&platform);
+}
+
+/* ---- exposed communication ---- */
+
+static uint32_t add_exchange(cs_builder *builder, cs_kind kind, cs_purpose purpose, uint32_t group)
+{
+    return cs_builder_members(
+        builder,
+        cs_builder_exchange(
+            builder,
+            &(cs_exchange_class){.kind = kind, .purpose = purpose, .group = group, .bytes = 20000}),
+        0);
+}
+
+/* Two devices, in us:
+ *   device 0   F 0-10                                        B 34-44                    U 48-53
+ *   device 1                    F 20-30                      B 34-44                    U 48-53
+ *   between    message 10-20          all_reduce 30-34               all_gather 44-46,
+ *                                                                    reduce_scatter 46-48
+ * The message has 90,000 bytes: 1 us + 9 us. The all-reduce of 20,000 bytes takes 2 rounds of 1 us + 1 us,
+ * the others one; the all-gather, of weights, is followed by the reduce-scatter, of gradients, and
+ * nothing in between. Device 0 waits from 10 to 30 for the forward of device 1; device 1 until 10 for
+ * that of device 0, then for its message. Everybody is active for 10 + 4 + 2 + 2 us.
+ *
+ * Bytes: of the all-reduce each rank sends 10,000 twice, of the others once. */
+static void test_exposed(void **state)
+{
+    (void)state;
+    static const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    static const struct {
+        cs_purpose purpose;
+        cs_time exposed[2]; /* us */
+        double moved;
+    } purposes[] = {{CS_PURPOSE_STAGES, {0, 10}, 90000}, {CS_PURPOSE_TENSOR, {4, 4}, 40000},
+                    {CS_PURPOSE_WEIGHTS, {2, 2}, 20000}, {CS_PURPOSE_GRADIENTS, {2, 2}, 20000},
+                    {CS_PURPOSE_CONTEXT, {0, 0}, 0},     {CS_PURPOSE_EXPERT, {0, 0}, 0},
+                    {CS_PURPOSE_SPACE, {0, 0}, 0}};
+    cs_platform platform = make_platform(SWITCH, 2);
+    cs_builder *builder = cs_builder_create(2, 1, 1, 1);
+    const uint32_t group = cs_builder_group(builder, (const uint32_t[]){0, 1}, 2);
+    uint32_t task[2][3];
+    for (uint32_t d = 0; d < 2; d++)
+        task[d][0] = cs_builder_task(
+            builder, cs_builder_compute(builder, CS_FORWARD, 0, d, CS_NONE, 10 * us), 0);
+    const uint32_t message =
+        cs_builder_task(builder, cs_builder_transfer(builder, 0, 0, 1, 90000, false), 0);
+    cs_builder_edge(builder, task[0][0], message);
+    cs_builder_edge(builder, message, task[1][0]);
+    const uint32_t sum = add_exchange(builder, CS_ALL_REDUCE, CS_PURPOSE_TENSOR, group);
+    const uint32_t gather = add_exchange(builder, CS_ALL_GATHER, CS_PURPOSE_WEIGHTS, group);
+    const uint32_t scatter = add_exchange(builder, CS_REDUCE_SCATTER, CS_PURPOSE_GRADIENTS, group);
+    for (uint32_t d = 0; d < 2; d++) {
+        task[d][1] = cs_builder_task(
+            builder, cs_builder_compute(builder, CS_BACKWARD, 0, d, CS_NONE, 10 * us), 0);
+        task[d][2] = cs_builder_task(
+            builder, cs_builder_compute(builder, CS_UPDATE, 0, d, CS_NONE, 5 * us), 0);
+        cs_builder_edge(builder, task[d][0], sum + d);
+        cs_builder_edge(builder, sum + d, task[d][1]);
+        cs_builder_edge(builder, task[d][1], gather + d);
+        cs_builder_edge(builder, gather + d, scatter + d);
+        cs_builder_edge(builder, scatter + d, task[d][2]);
+    }
+    outcome of = run("exposed", builder, &platform, &options);
+    cs_analysis analysis;
+    cs_error error;
+    cs_error_init(&error);
+    check("exposed", cs_analyse(&of.graph, &of.trace, 1, &analysis, &error), &error);
+    expect_int("makespan", 53 * us, of.trace.makespan);
+    for (uint32_t d = 0; d < 2; d++) {
+        const cs_time_use *use = &analysis.devices[d];
+        for (size_t p = 0; p < ROWS(purposes); p++)
+            expect_int(cs_purpose_name(purposes[p].purpose), purposes[p].exposed[d] * us,
+                       use->exposed[purposes[p].purpose]);
+        expect_int("exposed", (d == 0 ? 8 : 18) * us, use->communication);
+        expect_int("waiting", (d == 0 ? 20 : 10) * us, use->dependency);
+        expect_int("active", 18 * us, use->active);
+        expect_int("hidden", 0, use->hidden);
+    }
+    for (size_t p = 0; p < ROWS(purposes); p++)
+        expect_double("moved", purposes[p].moved, of.report.moved[purposes[p].purpose]);
+    cs_analysis_finish(&analysis);
+    finish(&of);
     cs_platform_finish(&platform);
 }
 
@@ -480,9 +609,15 @@ static void expect_equal(const char *name, const outcome *all, const outcome *fo
         expect_int(name, x->dependency, y->dependency);
         expect_int(name, x->flush, y->flush);
         expect_int(name, x->collectives, y->collectives);
+        expect_int(name, x->active, y->active);
+        expect_int(name, x->hidden, y->hidden);
+        for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+            expect_int(name, x->exposed[p], y->exposed[p]);
     }
     cs_analysis_finish(&a);
     cs_analysis_finish(&b);
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+        expect_double(name, all->report.moved[p], folded->report.moved[p]);
 }
 
 /* All that is said of any device of a mesh is the same whether all are simulated or one place of each
@@ -600,6 +735,82 @@ static void test_links_of_fold(void **state)
     expect_int("NIC", 2 * 3 * 500, most);
     finish(&all);
     finish(&folded);
+    cs_platform_finish(&platform);
+}
+
+/* With flows, whose groups overlap: tensor groups, data groups across them and messages between stages.
+ * Both engines agree, each purpose has the bytes that its algorithms send (per device of a group of p, of
+ * an all-reduce of m bytes 2 (p - 1) / p m), and on a switch every byte is on two links. */
+static void test_flows(void **state)
+{
+    (void)state;
+    static const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_FLOW};
+    static const mesh meshes[] = {
+        {2, 1, 2, 2, false}, {2, 2, 1, 2, false}, {2, 2, 2, 1, false}, {1, 3, 2, 2, true}};
+    for (size_t i = 0; i < ROWS(meshes); i++) {
+        const mesh *m = &meshes[i];
+        const double places = places_of(m);
+        double tensor = 0, data = 0, links = 0, sent[CS_N_PURPOSES] = {0};
+        cs_platform platform = make_platform(SWITCH, m->stages * places_of(m));
+        outcome of = run("flows", mesh_builder(m, false), &platform, &options);
+        for (uint32_t p = 0; p < m->stages; p++) {
+            tensor +=
+                2 * m->micro_batches * places * 2 * (m->tensor - 1.0) / m->tensor * 1000 * (p + 1);
+            data += places * 2 * (m->data - 1.0) / m->data * 1000 * (p + 1);
+        }
+        for (uint32_t task = 0; task < of.graph.n_tasks; task++)
+            sent[cs_graph_class(&of.graph, task)->purpose] +=
+                (double)cs_graph_class(&of.graph, task)->bytes;
+        for (uint32_t link = 0; link < platform.n_links; link++)
+            links += (double)of.trace.links[link].bytes;
+        const double stages = 2 * 500 * places * (m->stages - 1) * m->micro_batches;
+        expect_double("stages", stages, sent[CS_PURPOSE_STAGES]);
+        expect_double("tensor", tensor, sent[CS_PURPOSE_TENSOR]);
+        expect_double(
+            "links",
+            2 * (sent[CS_PURPOSE_STAGES] + sent[CS_PURPOSE_TENSOR] + sent[CS_PURPOSE_GRADIENTS]),
+            links);
+        assert_true(fabs(data - sent[CS_PURPOSE_GRADIENTS]) < 1e-6);
+        for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+            expect_double("moved", sent[p], of.report.moved[p]);
+        finish(&of);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* 64 devices: tensor 4, data 4 and 4 stages, on eight nodes of DGX H100, each message a flow. Delays know
+ * nothing of the few messages of others that meet theirs: those of 500 bytes between stages, and sums of
+ * gradients of stages that are done earlier. */
+static void test_many_flows(void **state)
+{
+    (void)state;
+    static const mesh m = {4, 4, 4, 4, false};
+    cs_platform platform = make_platform("{\"topology\":\"dgx-h100\"}", 64);
+    const cs_lower_options flows = {.algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_FLOW};
+    const cs_lower_options delays = {.algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    const cs_lower_options *const all[] = {&flows, &delays};
+    cs_time makespans[2];
+    for (size_t i = 0; i < 2; i++) {
+        cs_graph graph = {0}, lowered = {0};
+        cs_lower_report report;
+        cs_trace trace;
+        cs_error error;
+        cs_builder *builder = mesh_builder(&m, false);
+        cs_error_init(&error);
+        check("64", cs_builder_finish(builder, &graph, &error), &error);
+        cs_builder_destroy(builder);
+        check("64", cs_lower_with(&graph, &platform, all[i], &lowered, &report, &error), &error);
+        check("64", cs_graph_check(&lowered, &error), &error);
+        check("64", cs_engine_run(&lowered, &platform, &(cs_engine_options){0}, &trace, &error),
+              &error);
+        makespans[i] = trace.makespan;
+        cs_trace_finish(&trace);
+        cs_graph_finish(&lowered);
+    }
+    const double ratio = (double)makespans[1] / (double)makespans[0];
+    if (!(fabs(ratio - 1) < 1e-3))
+        fail_msg("%" PRId64 " ps of flows, %" PRId64 " ps of delays", makespans[0], makespans[1]);
     cs_platform_finish(&platform);
 }
 
@@ -908,8 +1119,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_effects),       cmocka_unit_test(test_purposes),
-        cmocka_unit_test(test_many_effects),  cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_not_foldable),  cmocka_unit_test(test_unlike),
+        cmocka_unit_test(test_many_effects),  cmocka_unit_test(test_exposed),
+        cmocka_unit_test(test_folded),        cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_many_flows),    cmocka_unit_test(test_not_foldable),
+        cmocka_unit_test(test_several),       cmocka_unit_test(test_unlike),
         cmocka_unit_test(test_links_of_fold), cmocka_unit_test(test_fold_on_platform),
         cmocka_unit_test(test_contention),    cmocka_unit_test(test_family_as_flows),
         cmocka_unit_test(test_unlike_sides),

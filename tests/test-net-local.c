@@ -107,6 +107,19 @@ static const struct {
     {"densenet121", "{}"},
 };
 
+static void expect_same_operators(const cs_net *net, const cs_split *split)
+{
+    cs_net_local local;
+    cs_error error;
+    cs_error_init(&error);
+    if (cs_net_local_make(net, split, 0, NULL, &local, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    expect_int(net->name, net->n_ops, local.net.n_ops);
+    for (uint32_t p = 0; p < net->n_ops; p++)
+        expect_int(net->ops[p].name, net->ops[p].kind, local.net.ops[p].kind);
+    cs_net_local_finish(&local);
+}
+
 /* With axes of size 1 the model is that of one device, bit for bit, and nothing is exchanged; samples
  * that are divided change nothing either. */
 static void test_undivided(void **state)
@@ -125,6 +138,7 @@ static void test_undivided(void **state)
         cs_model whole = model_of(&net, &options);
         options.split = &split;
         cs_model local = model_of(&net, &options);
+        expect_same_operators(&net, &split);
         cJSON *expected = cs_model_json(&whole), *got = cs_model_json(&local);
         assert_true(cJSON_Compare(expected, got, true));
         for (uint32_t l = 0; l < local.n_layers; l++)
@@ -856,6 +870,123 @@ static void test_copies(void **state)
     cs_net_finish(&net);
 }
 
+/* ---- a ring ---- */
+
+/* Pairs of queries and keys that meet in step `step` on place `place`, token by token: a place has the
+ * chunks c and 2 C - 1 - c of 2 C, and reads in step s those of place c - s. */
+static int64_t count_pairs(uint32_t tokens, uint32_t places, uint32_t place, uint32_t step)
+{
+    const uint32_t chunk = tokens / (2 * places), other = (place + places - step) % places;
+    int64_t pairs = 0;
+    for (uint32_t i = 0; i < tokens; i++) {
+        for (uint32_t j = 0; j <= i; j++) {
+            const uint32_t a = i / chunk, b = j / chunk;
+            pairs += (a == place || a == 2 * places - 1 - place) &&
+                     (b == other || b == 2 * places - 1 - other);
+        }
+    }
+    return pairs;
+}
+
+static bool is_beside(const cs_layer *layer, uint32_t gap)
+{
+    uint32_t shifts = 0;
+    bool beside = true;
+    for (uint32_t i = 0; i < layer->n_exchanges; i++) {
+        shifts += layer->exchanges[i].gap == gap;
+        beside &= layer->exchanges[i].gap != gap || layer->exchanges[i].beside;
+    }
+    return beside && shifts > 0;
+}
+
+/* Each step of causal attention takes the part of its time that its pairs are, on all places alike, and
+ * the next keys and values arrive beside it. A block is: norm to values, C steps, the rest. */
+static void test_ring(void **state)
+{
+    (void)state;
+    enum { TOKENS = 48, C = 4 };
+    cs_accelerator device;
+    cs_net net;
+    cs_split split = cs_split_none();
+    split.grid.context = C;
+    load_device(&device);
+    make_zoo("gpt",
+             "{\"layers\": 1, \"hidden\": 64, \"heads\": 4, \"sequence\": 48, \"dropout\": 0}",
+             &net);
+    const cs_net_options options = options_of(&device, &split, 2);
+    cs_model model = model_of(&net, &options);
+    const cs_layer *block = layer_named(&model, "h.0");
+    const double seconds = seconds_of(&net, &options, "attention");
+    int64_t all = 0;
+    for (uint32_t step = 0; step < C; step++)
+        all += count_pairs(TOKENS, C, 0, step);
+    expect_int("pairs", (int64_t)TOKENS * (TOKENS + 1) / 2, all * C);
+    expect_int("pieces", C + 2, block->n_pieces);
+    for (uint32_t step = 0; step < C; step++) {
+        const int64_t pairs = count_pairs(TOKENS, C, 0, step);
+        const double expected = seconds * 1e12 * (double)pairs / (double)all;
+        for (uint32_t place = 1; place < C; place++)
+            expect_int("pairs", pairs, count_pairs(TOKENS, C, place, step));
+        if (fabs((double)block->pieces[1 + step].forward - expected) > 1)
+            fail_msg("step %u: expected %.1f ps, got %" PRId64, step, expected,
+                     block->pieces[1 + step].forward);
+        assert_true(is_beside(block, 1 + step));
+    }
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
+/* ---- state spaces ---- */
+
+/* A mixer of Mamba-2 is a pair around a scan of heads; its norm is over the features of all places, whose
+ * squares are summed, a float32 per row forward and backward. All of its parameters are divided. */
+static void test_scan(void **state)
+{
+    (void)state;
+    enum { TOKENS = 64, HIDDEN = 32, BATCH = 2, T = 4 };
+    cs_net net;
+    cs_error error;
+    cs_accelerator device;
+    cs_split split = cs_split_none();
+    double macs = 0;
+    int64_t scan = 0;
+    split.grid.tensor = T;
+    load_device(&device);
+    make_zoo("mamba2",
+             "{\"layers\": 1, \"hidden\": 32, \"state_heads\": 8, \"state_head\": 8, "
+             "\"state_groups\": 4, \"state\": 16, \"sequence\": 64}",
+             &net);
+    cs_error_init(&error);
+    for (uint32_t place = 0; place < T; place++) {
+        cs_net_local local;
+        if (cs_net_local_make(&net, &split, place, NULL, &local, &error) != CS_OK)
+            fail_msg("%s", error.text);
+        macs += cs_net_macs(&local.net);
+        for (uint32_t p = 0; p < local.net.n_ops; p++)
+            scan += cs_recompute_means("mixer", local.net.ops[p].name)
+                        ? local.net.ops[p].weights + local.net.ops[p].biases
+                        : 0;
+        cs_net_local_finish(&local);
+    }
+    expect_double("products", cs_net_macs(&net), macs);
+    for (uint32_t p = 0; p < net.n_ops; p++)
+        scan -= cs_recompute_means("mixer", net.ops[p].name)
+                    ? net.ops[p].weights + net.ops[p].biases
+                    : 0;
+    expect_int("parameters", 0, scan);
+    const cs_net_options options = options_of(&device, &split, BATCH);
+    cs_model model = model_of(&net, &options);
+    moved expected = {0};
+    for (int pass = 0; pass < 2; pass++)
+        expected.bytes[CS_EXCHANGE_ALL_REDUCE][pass] = BATCH * TOKENS * (2 * HIDDEN + 4);
+    const moved got = moved_of(layer_named(&model, "layers.0"), CS_AXES_TENSOR);
+    expect_moved("mixer", &expected, &got);
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
 /* ---- a pair ---- */
 
 /* The second of two matrices reads what the first made: of r rows, h features, f between, a place of t
@@ -955,6 +1086,17 @@ static const struct {
      {.grid = {.context = 4}},
      "/parallel/context: must divide the 60 tokens of h.0.attn.attention into two equal chunks per "
      "device (got 4): 3 or 5 would"},
+    {"scan",
+     "mamba2",
+     "{\"layers\": 1, \"sequence\": 64}",
+     {.grid = {.context = 2}},
+     "/parallel/context: must be 1 with layers.0.mixer.conv1d, which goes from token to token (got "
+     "2)"},
+    {"groups",
+     "mamba2",
+     "{\"layers\": 1, \"state_heads\": 12, \"state_groups\": 6, \"sequence\": 64}",
+     {.grid = {.tensor = 4}},
+     "/parallel/tensor: must divide the 6 groups of layers.0.mixer.scan (got 4): 3 or 6 would"},
     {"no tokens",
      "resnet50",
      "{}",
@@ -1005,6 +1147,7 @@ int main(void)
         cmocka_unit_test(test_undivided),  cmocka_unit_test(test_kept),
         cmocka_unit_test(test_recomputed), cmocka_unit_test(test_names),
         cmocka_unit_test(test_drawn),      cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_scan),       cmocka_unit_test(test_ring),
         cmocka_unit_test(test_pair),       cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,15 +213,25 @@ static const struct {
     {"flows",
      {{"/collectives", "{\"fidelity\": \"flow\"}"}},
      "collectives are simulated message by message (\"fidelity\": \"flow\")"},
-    /* on a ring 0 to 4 passes 1, from which place 1 sends to 5 */
+    /* on a ring, whose links take one message at a time, 0 to 4 and 1 to 5 both pass 1 to 2; with fair
+     * shares it is 4 to 5 on which 1 to 5 meets 4 to 8, of other ranks */
     {"shared links",
      {{"/platform",
        "{\"topology\": \"ring\", \"devices\": 16, \"latency\": 0, \"bandwidth\": \"1 GB/s\"}"}},
-     "messages between stages of places 0 and 1 share the link \"gpu1 to gpu2\""},
-    /* place 3 of ranks 0 and 2 exchanged: 11 to 7 crosses nodes, 0 to 4 does not */
+     "messages between stages of several places meet on the link \"gpu1 to gpu2\""},
+    {"shared fairly",
+     {{"/platform",
+       "{\"topology\": \"ring\", \"devices\": 16, \"latency\": 0, \"bandwidth\": \"1 GB/s\","
+       " \"sharing\": \"max_min\"}"}},
+     "messages between stages of several places meet on the link \"gpu4 to gpu5\""},
+    /* place 0 is the first of rank 0, and not of rank 1 */
+    {"other orders",
+     {{"/parallel/ranks", "[0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]"}},
+     "\"ranks\" lists the places of pipeline ranks 0 and 1 in different orders"},
+    /* place 3 of rank 0 and place 0 of rank 2 exchanged: 5 to 9 crosses nodes, 4 to 3 does not */
     {"another way",
-     {{"/parallel/ranks", "[0, 1, 2, 11, 4, 5, 6, 7, 8, 9, 10, 3, 12, 13, 14, 15]"}},
-     "messages between stages take other ways at place 3 than at place 0"},
+     {{"/parallel/ranks", "[0, 1, 2, 8, 4, 5, 6, 7, 3, 9, 10, 11, 12, 13, 14, 15]"}},
+     "messages between stages take other ways at place 1 than at place 0"},
 };
 
 static void expect_fold(const char *name, const cs_scenario *scenario)

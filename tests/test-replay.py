@@ -346,7 +346,7 @@ class Missing(Case):
     def test_devices_of_costs(self):
         """Costs of another device than the model's, or of several, do not pass for its own."""
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../scenarios')
-        several = '["costs-2.json", "../costs/made-up-8.json"]'
+        several = '["costs-2.json", "../../calib/measured/made-up-8.json"]'
         v100 = 'times of operators were measured on AMD EPYC, not on NVIDIA Tesla V100 SXM2 16 GB'
         rows = [([], 'AMD EPYC', []),
                 (['-s', '/model/device="v100"'], 'AMD EPYC', [v100]),
@@ -363,7 +363,7 @@ class Missing(Case):
                 self.assertIn('  warning: ' + warning, text)
         # 553 MB of gradients, where the largest message that was measured is smaller
         dp = os.path.join(folder, 'dp-costs.json')
-        with open(os.path.join(folder, 'costs/made-up-8.json'), encoding='utf-8') as file:
+        with open(os.path.join(folder, '../calib/measured/made-up-8.json'), encoding='utf-8') as file:
             points = [point for entry in json.load(file)['network'] for point in entry['points']]
         self.assertLess(max(size for size, _ in points), 553e6)
         costs = json.loads(self.sim('run', dp, '--no-output', '--json').stdout)['costs']

@@ -4,7 +4,7 @@
 
 enum { MOST_GPUS = 1024, MOST_SWITCHES = 1024 };
 
-/* The bandwidths of PCIe 3 x16 and between sockets are those that NCCL reckons with: 12 GB/s, three
+/* The bandwidths of PCIe 3 x16 and between sockets are those that NCCL assumes: 12 GB/s, three
  * quarters of the 16 GB/s of the bare lanes, and 10 GB/s (PCI_BW, SKL_QPI_BW in its
  * src/graph/topo.h). */
 const cs_field cs_pcie_tree_fields[] = {
@@ -33,7 +33,7 @@ const cs_field cs_pcie_tree_fields[] = {
     {0}};
 
 /* Sockets and switches. Writes the vertices below which GPUs and NICs hang; returns their number.
- * */
+ */
 static uint32_t draw_bridges(const cs_pcie_tree *tree, cs_fabric *net, uint32_t *hubs)
 {
     const double uplink = tree->uplink_bandwidth > 0 ? tree->uplink_bandwidth : tree->bandwidth;

@@ -125,7 +125,7 @@ static void add_end(picture *p, uint32_t *next, uint32_t v, uint32_t other, bool
 }
 
 /* The ends of all vertices, sorted; of what is not shown, none. `next` is room for a number each.
- * */
+ */
 static void list_ends(picture *p, uint32_t *next)
 {
     const cs_platform *of = p->platform;
@@ -177,7 +177,7 @@ static int compare_vertices(const picture *p, uint32_t a, uint32_t b)
 }
 
 /* qsort has no context: a merge sort, which also leaves equal ones in the order of their numbers.
- * */
+ */
 static void sort_vertices(const picture *p, uint32_t *order, uint32_t n, uint32_t *room)
 {
     if (n < 2)

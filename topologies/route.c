@@ -101,6 +101,11 @@ static uint32_t next_in_ring(const cs_rings *rings, uint32_t device)
     return member + 1 < rings->size ? device + rings->stride : device - member * rings->stride;
 }
 
+static uint32_t device_of(const cs_rings *rings, uint32_t number)
+{
+    return rings->devices ? rings->devices[number] : number;
+}
+
 static double shared_bandwidth(const cs_platform *platform, const cs_route *route,
                                const uint32_t *messages)
 {
@@ -120,7 +125,8 @@ static cs_status walk_rings(const cs_platform *platform, const cs_rings *rings, 
     const uint32_t end = rings->alone ? rings->size * rings->stride : rings->n;
     for (uint32_t d = 0; d < end; d += rings->alone ? rings->stride : 1) {
         cs_route route;
-        CS_TRY(cs_route_find(platform, d, next_in_ring(rings, d), links, &route, error));
+        CS_TRY(cs_route_find(platform, device_of(rings, d),
+                             device_of(rings, next_in_ring(rings, d)), links, &route, error));
         for (uint32_t i = 0; !slowest && i < route.n; i++)
             messages[links[i]]++;
         if (!slowest)

@@ -53,12 +53,13 @@ CS_MUST_CHECK cs_status cs_messages_add(cs_messages *messages, uint32_t source, 
 /* Whether each takes as long as if it were alone, and all take the same time. */
 bool cs_messages_are_equal(const cs_messages *messages);
 
-/* Rings that run at the same time: devices 0 .. n - 1 form groups of `size`, whose members are
+/* Rings that run at the same time: n devices, by number, form groups of `size`, whose members are
  * `stride` apart, and each sends to the next member of its group, the last to the first. size * stride
  * divides n. */
 typedef struct cs_rings {
     uint32_t n, size, stride;
-    bool alone; /* only that of device 0 runs */
+    bool alone;              /* only the first one runs */
+    const uint32_t *devices; /* of the numbers 0 .. n - 1; NULL: the same */
 } cs_rings;
 
 /* A message that takes as long as the slowest of them: the most latency, and the least bandwidth, where

@@ -230,6 +230,7 @@ static bool is_transfer(const study *s, uint32_t task)
 static void add_exposed(const study *s, uint32_t transfer, cs_time time, cs_time_use *use)
 {
     use->communication += time;
+    use->exposed[cs_graph_class(s->graph, transfer)->purpose] += time;
     if (cs_graph_class(s->graph, transfer)->origin != CS_TRANSFER)
         use->collectives += time;
 }
@@ -482,7 +483,15 @@ cs_mean_use cs_analysis_mean(const cs_analysis *analysis)
         mean.collectives += cs_time_seconds(use->collectives);
         mean.active += cs_time_seconds(use->active);
         mean.hidden += cs_time_seconds(use->hidden);
+        for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+            mean.exposed[p] += cs_time_seconds(use->exposed[p]);
     }
     const double n = analysis->n_devices > 0 ? analysis->n_devices : 1;
-    return (cs_mean_use){mean.messages / n, mean.collectives / n, mean.active / n, mean.hidden / n};
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+        mean.exposed[p] /= n;
+    mean.messages /= n;
+    mean.collectives /= n;
+    mean.active /= n;
+    mean.hidden /= n;
+    return mean;
 }

@@ -106,7 +106,7 @@ static void note_maker(const study *s, const cs_class *cls, uint32_t version, ui
 }
 
 /* A message's mini-batch is the one that will read the weights, not the one whose update made them.
- * */
+ */
 static void note_making(const study *s, const making *of, uint32_t version)
 {
     const cs_class *cls = cs_graph_class(s->graph, of->task);
@@ -228,7 +228,7 @@ static void sum_up_slot(const study *s, uint32_t slot)
 }
 
 /* What the mini-batch's backward on the last stage read, on the first of its slots that it ran on.
- * */
+ */
 static uint32_t read_at_last(const study *s, uint32_t batch)
 {
     for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {

@@ -19,7 +19,12 @@ static const cs_h5_column device_columns[] = {
          .long_name = "blocked or idle for communication (exposed)"},
     {"exposed_collectives", TIME_OF(collectives),
      .long_name = "the part of it that is for collectives"},
-    {"communication_active", TIME_OF(active), .long_name = "sending or receiving"},
+#define PURPOSE_COLUMN(name, text)                                                                 \
+    {"exposed_for_" text, TIME_OF(exposed[CS_PURPOSE_##name]),                                     \
+     .long_name = "the part of it that is for " text},
+    CS_PURPOSE_MAP(PURPOSE_COLUMN)
+#undef PURPOSE_COLUMN
+        {"communication_active", TIME_OF(active), .long_name = "sending or receiving"},
     {"communication_hidden", TIME_OF(hidden), .long_name = "sending or receiving while computing"},
     {"dependency", TIME_OF(dependency), .long_name = "idle for what is computed elsewhere"},
     {"flush", TIME_OF(flush), .long_name = "idle between mini-batches and at the end"},

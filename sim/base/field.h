@@ -14,6 +14,7 @@
 #define CS_BASE_FIELD_H
 
 #include "sim/base/json.h"
+#include "sim/base/units.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,6 +117,10 @@ size_t cs_field_size(const cs_field *field);
 
 /* The field of that name, or NULL. */
 const cs_field *cs_field_find(const cs_field *table, const char *name);
+
+/* What its numbers are, those of the elements of a list that takes one for all as well;
+ * CS_QUANTITY_NUMBER where they have no unit. */
+cs_quantity cs_field_quantity(const cs_field *field);
 
 /* "time", "bytes", "a whole number >= 1", "one of none, fifo": what a value must be, for people. */
 char *cs_field_expected(const cs_field *field, char *text, size_t size);

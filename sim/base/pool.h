@@ -26,7 +26,7 @@ typedef struct cs_pool {
                  cs_pool_item *item);
     const void *work_context;
     /* Called by the calling thread, for one item at a time, in the order in which they were done.
-     * */
+     */
     cs_status (*collect)(void *context, const cs_pool_item *item, cs_error *error);
     void *collect_context;
     const uint32_t *points;

@@ -245,7 +245,7 @@ const cs_command cs_command_model = {
         "multiply-accumulates, what each hands on and keeps for backward, and estimated times.\n\n"
         "With --output the chain becomes a model file (docs/reference/model-file.md). Times are "
         "those "
-        "of a roofline on a device's description (scenarios/devices): estimates, not "
+        "of a roofline on a device's description (devices/): estimates, not "
         "measurements. --compare holds them against a profile in PipeDream's format.",
     .options = options,
     .run = run,

@@ -245,9 +245,9 @@ static cs_status make_row(const request *asked, uint32_t r, cs_net_options *how,
                           .reuse = asked->out->reuse};
     cs_paradl_divide_space(c->method == CS_PARADL_SPATIAL ? c->members : 1,
                            cs_paradl_space_rank(&asked->net), c->space);
-    const cs_rings within = {c->groups * c->members, c->members, 1, false};
+    const cs_rings within = {c->groups * c->members, c->members, 1, false, NULL};
     const cs_rings between = {c->groups * c->members, c->groups, c->members,
-                              c->method == CS_PARADL_SPATIAL}; /* of leaders */
+                              c->method == CS_PARADL_SPATIAL, NULL}; /* of leaders */
     CS_TRY(find_link(asked, &within, &c->within, error));
     CS_TRY(find_link(asked, &between, &c->between, error));
     return evaluate(asked, how, c, &row->form, error);

@@ -1,5 +1,5 @@
 /* What `sim compare` prints: a table for people, or one JSON object (docs/reference/scenario.md).
- * */
+ */
 #ifndef CS_CLI_COMPARE_REPORT_H
 #define CS_CLI_COMPARE_REPORT_H
 

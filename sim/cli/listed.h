@@ -6,7 +6,7 @@
 #include "sim/base/field.h"
 
 /* Calls `found` with the name and the summary of each entry; false when there is no such section.
- * */
+ */
 bool cs_listed_each(const char *section,
                     void (*found)(void *context, const char *name, const char *summary),
                     void *context);

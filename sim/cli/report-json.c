@@ -100,9 +100,21 @@ static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simul
 {
     cJSON *list = cJSON_AddArrayToObject(root, "devices");
     for (uint32_t d = 0; list && d < simulation->trace.n_devices; d++) {
-        if (!add_device(list, scenario, simulation, d))
+        if (cs_graph_has(&simulation->graph, d) && !add_device(list, scenario, simulation, d))
             return false;
     }
+    return list != NULL;
+}
+
+/* Per device the one that was simulated in its place; null where all were. */
+static bool add_fold(cJSON *root, const cs_graph *graph)
+{
+    if (!graph->stands_for)
+        return cJSON_AddNullToObject(root, "simulated_as") != NULL;
+    cJSON *list = cJSON_AddArrayToObject(root, "simulated_as");
+    for (uint32_t d = 0; list && d < graph->n_devices; d++)
+        if (!cJSON_AddItemToArray(list, cJSON_CreateNumber(graph->stands_for[d])))
+            return false;
     return list != NULL;
 }
 
@@ -144,7 +156,8 @@ static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
 
 static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
 {
-    bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME;
+    bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME ||
+                form->figure == CS_FIGURE_EPOCH_TIME;
     double unit = time ? (double)CS_PS_PER_SEC : 1;
     double closed = cs_form_value(form), simulated = cs_simulation_figure(simulation, form);
     cJSON *object = cs_json_add_item(list);
@@ -357,8 +370,9 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            cJSON_AddStringToObject(root, "hash", hash) &&
            add_figures(root, &outcome, CS_SCOPE_PLAN) && add_forms(root, simulation) &&
            add_critical_path(root, analysis) && add_devices(root, scenario, simulation) &&
-           add_links(root, &simulation->trace) && add_weights(root, &analysis->staleness) &&
-           add_difference(root, simulation) && add_costs(root, scenario, &simulation->lowering);
+           add_fold(root, &simulation->graph) && add_links(root, &simulation->trace) &&
+           add_weights(root, &analysis->staleness) && add_difference(root, simulation) &&
+           add_costs(root, scenario, &simulation->lowering);
 }
 
 cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)

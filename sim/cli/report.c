@@ -38,6 +38,7 @@ static text figure_text(cs_figure figure, double value)
     switch (figure) {
     case CS_FIGURE_MAKESPAN:
     case CS_FIGURE_ITERATION_TIME:
+    case CS_FIGURE_EPOCH_TIME:
         return time_text(value);
     case CS_FIGURE_PEAK_VERSIONS:
     case CS_FIGURE_VERSION_DIFFERENCE:
@@ -56,7 +57,10 @@ static text figure_text(cs_figure figure, double value)
  * digits are rounding. */
 static double tolerance(cs_figure figure)
 {
-    return figure == CS_FIGURE_BUBBLE || figure == CS_FIGURE_ITERATION_TIME ? 1e-12 : 0;
+    return figure == CS_FIGURE_BUBBLE || figure == CS_FIGURE_ITERATION_TIME ||
+                   figure == CS_FIGURE_EPOCH_TIME
+               ? 1e-12
+               : 0;
 }
 
 static bool equal(cs_figure figure, double simulated, double closed)
@@ -258,6 +262,9 @@ static uint32_t group_end(const cs_simulation *simulation, line_writer *write, u
     uint32_t end = first + 1;
     write(simulation, first, &line);
     for (; end < simulation->trace.n_devices; end++) {
+        if (cs_graph_stand_in(&simulation->graph, end) ==
+            cs_graph_stand_in(&simulation->graph, first))
+            continue;
         write(simulation, end, &other);
         if (strcmp(line.text, other.text) != 0)
             break;
@@ -287,10 +294,52 @@ static bool are_many(const cs_simulation *simulation, line_writer *write)
     return n > DEVICE_ROWS;
 }
 
+/* Which devices one stands for: "0-63" where they follow each other, else "0 x64". */
+static void name_kind(const cs_graph *graph, uint32_t device, char *out, size_t size)
+{
+    uint32_t n = 0, last = device;
+    for (uint32_t d = device; d < graph->n_devices; d++) {
+        if (cs_graph_stand_in(graph, d) != device)
+            continue;
+        last = d;
+        n++;
+    }
+    if (n > 1 && last - device + 1 != n)
+        snprintf(out, size, "%u x%u", device, n);
+    else
+        snprintf(out, size, n == 1 ? "%u" : "%u-%u", device, last);
+}
+
+/* A line for each device of a folded graph that is simulated. */
+static void print_kinds(const cs_simulation *simulation, line_writer *write, FILE *out)
+{
+    const cs_graph *graph = &simulation->graph;
+    uint32_t rows = 0, more = 0;
+    for (uint32_t d = 0; d < graph->n_devices; d++) {
+        device_line line;
+        char devices[32];
+        if (!cs_graph_has(graph, d))
+            continue;
+        if (rows++ >= DEVICE_ROWS) {
+            more++;
+            continue;
+        }
+        write(simulation, d, &line);
+        name_kind(graph, d, devices, sizeof(devices));
+        fprintf(out, "%6s %s\n", devices, line.text);
+    }
+    if (more > 0)
+        fprintf(out, "   ... %u more that were simulated, all of them in --json\n", more);
+}
+
 /* A line for each group of equal devices, "0-63" in front; of many the first ones and the last. */
 static void print_lines(const cs_simulation *simulation, line_writer *write, FILE *out)
 {
     const uint32_t n = simulation->trace.n_devices;
+    if (simulation->graph.stands_for) {
+        print_kinds(simulation, write, out);
+        return;
+    }
     const bool many = are_many(simulation, write);
     for (uint32_t first = 0, row = 0, end; first < n; first = end, row++) {
         device_line line;
@@ -467,6 +516,21 @@ static void print_communication(const cs_analysis *analysis, FILE *out)
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
+/* The parts of what is exposed, and how many bytes a device sends for each purpose. */
+static void print_purposes(const cs_simulation *simulation, FILE *out)
+{
+    const cs_mean_use mean = cs_analysis_mean(&simulation->analysis);
+    if (!cs_simulation_has_purposes(simulation))
+        return;
+    fprintf(out, "%14s %10s  %s\n", "for", "exposed", "sent by a device");
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
+        const double moved = simulation->lowering.moved[p] / simulation->trace.n_devices;
+        if (moved > 0)
+            fprintf(out, "%14s %10s  %s\n", cs_purpose_name(p), seconds_text(mean.exposed[p]).s,
+                    bytes_text(moved).s);
+    }
+}
+
 static void print_path(const cs_analysis *analysis, FILE *out)
 {
     fprintf(out, "critical path: %u step%s:", analysis->n_steps, analysis->n_steps == 1 ? "" : "s");
@@ -562,12 +626,28 @@ static void print_network(const cs_platform *platform, const cs_lower_report *lo
     fprintf(out, "%llu collective%s by %s, ", (unsigned long long)lowering->n_collectives,
             lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
     if (lowering->fidelity != CS_FIDELITY_FLOW)
-        fprintf(out, "each one delay %s (%llu messages not simulated)\n\n",
+        fprintf(out, "each one delay %s%s (%llu messages not simulated)\n\n",
                 lowering->fidelity == CS_FIDELITY_ANALYTIC ? "as when nothing else runs"
                                                            : "by the alpha-beta model",
+                lowering->beside ? " but the same in other groups" : "",
                 (unsigned long long)lowering->n_flows);
     else
         fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
+}
+
+/* Where devices are simulated for others that do not do the same. */
+static void print_unlike(const cs_lower_report *lowering, FILE *out)
+{
+    char line[320];
+    if (!*lowering->unlike)
+        return;
+    snprintf(
+        line, sizeof(line),
+        "warning: not all devices that one stands for do the same: %s; all figures are those of "
+        "the simulated devices",
+        lowering->unlike);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    fputc('\n', out);
 }
 
 /* Closed forms know nothing of it: none is claimed. */
@@ -666,12 +746,14 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     fputc('\n', out);
     print_costs(scenario, &simulation->lowering, out);
     print_network(&scenario->platform, &simulation->lowering, out);
+    print_unlike(&simulation->lowering, out);
     print_noise(scenario, out);
     print_figures(scenario, simulation, out);
     print_devices(&scenario->platform, simulation, out);
     print_staleness(simulation, out);
     fputc('\n', out);
     print_communication(&simulation->analysis, out);
+    print_purposes(simulation, out);
     print_recurrence(scenario, simulation, out);
     print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)

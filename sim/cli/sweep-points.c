@@ -86,24 +86,6 @@ static cs_status read_options(const cs_arguments *arguments, cs_space *space, cs
 
 /* ---- quantities ---- */
 
-static cs_quantity quantity_of(const cs_field *field)
-{
-    switch (field->type) {
-    case CS_FIELD_TIME:
-        return CS_QUANTITY_TIME;
-    case CS_FIELD_BYTES:
-        return CS_QUANTITY_BYTES;
-    case CS_FIELD_BANDWIDTH:
-        return CS_QUANTITY_BANDWIDTH;
-    case CS_FIELD_FLOP_RATE:
-        return CS_QUANTITY_FLOP_RATE;
-    default:
-        break;
-    }
-    /* bytes of each device, or one for all: read by the platform itself */
-    return strcmp(field->name, "memory") == 0 ? CS_QUANTITY_BYTES : CS_QUANTITY_NUMBER;
-}
-
 static const cs_field *find_in_section(const char *section, const char *key)
 {
     const cs_field *field = NULL;
@@ -124,14 +106,14 @@ static const cs_field *find_in_section(const char *section, const char *key)
     return field;
 }
 
-/* A key means the same in all schedules and topologies that have it, so the first one tells. */
+/* A key means the same in all schedules and topologies that have it, so the first one decides. */
 static void set_quantity(cs_axis *axis)
 {
     char section[64];
     const char *key = strrchr(axis->pointer, '/') + 1;
     snprintf(section, sizeof(section), "%.*s", (int)(key - axis->pointer), axis->pointer);
     const cs_field *field = find_in_section(section, key);
-    axis->quantity = field ? quantity_of(field) : CS_QUANTITY_NUMBER;
+    axis->quantity = field ? cs_field_quantity(field) : CS_QUANTITY_NUMBER;
 }
 
 cs_status cs_sweep_points(const cs_arguments *arguments, const cJSON *document, cs_space *space,

@@ -43,7 +43,7 @@
  * span (-1, -1).
  *
  * Folded graphs. A device that another one stands for (cs_graph.stands_for) gets that one's record. A
- * transfer is on links with all messages that it stands for (fold.h): on a link of its route that m of
+ * transfer is on links with all messages that it stands for (fold-list.h): on a link of its route that m of
  * them take, it counts as m transfers (count, max_min). Links carry the bytes of them all.
  */
 #ifndef CS_ENGINE_ENGINE_H

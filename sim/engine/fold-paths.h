@@ -2,7 +2,7 @@
 #ifndef CS_ENGINE_FOLD_PATHS_H
 #define CS_ENGINE_FOLD_PATHS_H
 
-#include "sim/graph/fold.h"
+#include "sim/graph/fold-list.h"
 #include "sim/trace/trace.h"
 #include "topologies/noise.h"
 

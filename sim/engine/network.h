@@ -4,7 +4,7 @@
  * nobody can slow down is a plain delay), lets the others join when their latency is over, and
  * takes them off when the end comes that the network announced last.
  *
- * A transfer of a folded graph stands for several messages (fold.h), which are on their links at the same
+ * A transfer of a folded graph stands for several messages (fold-list.h), which are on their links at the same
  * time: with count and max_min it takes as many shares of each link as there are of them on it.
  */
 #ifndef CS_ENGINE_NETWORK_H

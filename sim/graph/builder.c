@@ -264,7 +264,8 @@ static void add_member_class(cs_builder *builder, const cs_exchange_class *excha
                                           .device = device,
                                           .peer = exchange->group,
                                           .weights = CS_NONE,
-                                          .bytes = exchange->bytes});
+                                          .bytes = exchange->bytes,
+                                          .bytes_back = exchange->bytes_back});
     for (uint32_t e = 0; e < exchange->n_effects; e++)
         cs_builder_effect(builder, exchange->effects[e].category, device,
                           exchange->effects[e].bytes, exchange->effects[e].at_end);
@@ -289,11 +290,13 @@ uint32_t cs_builder_exchange(cs_builder *builder, const cs_exchange_class *excha
 uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t group,
                                int64_t bytes)
 {
-    return cs_builder_exchange(builder, &(cs_exchange_class){.kind = kind,
-                                                             .purpose = CS_PURPOSE_GRADIENTS,
-                                                             .stage = stage,
-                                                             .group = group,
-                                                             .bytes = bytes});
+    return cs_builder_exchange(builder,
+                               &(cs_exchange_class){.kind = kind,
+                                                    .purpose = CS_PURPOSE_GRADIENTS,
+                                                    .stage = stage,
+                                                    .group = group,
+                                                    .bytes = bytes,
+                                                    .bytes_back = kind == CS_HALO ? bytes : 0});
 }
 
 uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t item)

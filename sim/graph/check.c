@@ -38,6 +38,7 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
         bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
                     cls->origin < CS_N_KINDS && (!cls->blocking || group == CS_GROUP_TRANSFER) &&
                     cls->duration >= 0 && cls->bytes >= 0 && releases_fit(graph, cls) &&
+                    cls->purpose < CS_N_PURPOSES && cls->ranks <= graph->n_groups &&
                     (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
                     (cls->policy == 0 || (cls->policy <= graph->n_policies &&
                                           cls->weights != CS_NONE && cls->kind != CS_UPDATE)) &&
@@ -259,6 +260,7 @@ static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint
     const cs_class *cls = cs_graph_class(graph, first), *member = cs_graph_class(graph, task);
     return graph->tasks[task].cls == graph->tasks[first].cls + before &&
            member->kind == cls->kind && member->peer == cls->peer && member->bytes == cls->bytes &&
+           member->bytes_back == cls->bytes_back &&
            graph->tasks[task].item == graph->tasks[first].item && member->device == device;
 }
 

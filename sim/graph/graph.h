@@ -130,10 +130,12 @@ typedef struct cs_class {
     uint32_t peer;    /* receiver of a transfer, group of a collective, else CS_NONE */
     uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
     uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
+    uint32_t ranks; /* 1 + the group whose collective a transfer stands for as one delay; else 0 */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
     cs_time release, interval; /* no start before release + item * interval; of no collective */
     int64_t bytes;             /* of a transfer; of the whole vector of a collective */
+    int64_t bytes_back;        /* of a halo, whose `bytes` go to the next rank: to the one before */
 } cs_class;
 
 typedef struct cs_task {

@@ -171,7 +171,7 @@ CLUSTERSIM_API clustersim_tasks clustersim_result_tasks(const clustersim_result 
 CLUSTERSIM_API clustersim_memory clustersim_result_memory(const clustersim_result *result);
 
 /* "forward", "transfer", ...; "weights", "activations", ...; NULL for a number that no result has.
- * */
+ */
 CLUSTERSIM_API const char *clustersim_kind_name(uint32_t kind);
 CLUSTERSIM_API const char *clustersim_category_name(uint32_t category);
 

@@ -462,12 +462,23 @@ static bool direct_fits(const cs_collective *c)
                      CS_HALO, CS_SHIFT);
 }
 
+/* Both ways, unless there is something to hand over one way only. */
+static bool sends_on(const cs_collective *c)
+{
+    return c->bytes > 0 || c->bytes_back == 0;
+}
+
+static bool sends_back(const cs_collective *c)
+{
+    return c->bytes_back > 0 || c->bytes == 0;
+}
+
 static void exchange_halos(walk *w, const cs_collective *c)
 {
     for (uint32_t r = 0; r < c->n; r++) {
-        if (r > 0)
-            send(w, 0, r, r - 1, all_of(c), false);
-        if (r + 1 < c->n)
+        if (r > 0 && sends_back(c))
+            send(w, 0, r, r - 1, (part){0, c->bytes_back}, false);
+        if (r + 1 < c->n && sends_on(c))
             send(w, 0, r, r + 1, all_of(c), false);
     }
 }
@@ -501,7 +512,7 @@ static uint64_t direct_count(const cs_collective *c)
         return n * (n - 1);
     if (c->kind == CS_SHIFT)
         return n;
-    return c->kind == CS_HALO ? 2 * (n - 1) : n - 1;
+    return c->kind == CS_HALO ? (UINT64_C(0) + sends_on(c) + sends_back(c)) * (n - 1) : n - 1;
 }
 
 /* ---- the table ---- */
@@ -613,6 +624,31 @@ uint32_t cs_algorithm_alike(const cs_algorithm *algorithm, const cs_collective *
 bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *collective)
 {
     return algorithm->alike && algorithm->alike(collective) > 0;
+}
+
+/* Bytes that are sent, up to round `end`. */
+typedef struct tally {
+    double bytes;
+    uint32_t end;
+} tally;
+
+static bool add_bytes(void *context, const cs_send *send)
+{
+    tally *of = context;
+    if (send->round >= of->end)
+        return false;
+    of->bytes += (double)send->bytes;
+    return true;
+}
+
+double cs_algorithm_bytes(const cs_algorithm *algorithm, const cs_collective *collective)
+{
+    const uint32_t alike = cs_algorithm_alike(algorithm, collective);
+    tally of = {0, alike > 0 ? 1 : UINT32_MAX};
+    if (algorithm == &direct && collective->kind == CS_ALL_TO_ALL) /* n^2 messages */
+        return (collective->n - 1.0) * (double)collective->bytes;
+    (void)algorithm->walk(collective, add_bytes, &of);
+    return alike > 0 ? alike * of.bytes : of.bytes;
 }
 
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective)

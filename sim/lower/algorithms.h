@@ -10,7 +10,8 @@
  *   gather, scatter                                 all that the root gets or gives, its own share
  *                                                   included
  *   all_to_all                                      what each rank has for all, itself included
- *   halo                                            one message; ranks exchange one with each
+ *   halo                                            a message to the next rank; that to the one before is
+ *                                                   `bytes_back`. Ranks exchange one with each
  *                                                   neighbour, the first and last with one
  *   shift                                           one message; each rank sends one to the next
  *                                                   rank, the last one to the first
@@ -50,7 +51,7 @@
 typedef struct cs_collective {
     cs_kind kind;
     uint32_t n; /* ranks, >= 2 */
-    int64_t bytes;
+    int64_t bytes, bytes_back;
     uint32_t chunks; /* k above, >= 1 */
     uint32_t
         node_ranks; /* ranks 0 .. node_ranks - 1 share a node, the next ones another, ...; 0: not
@@ -90,6 +91,9 @@ uint32_t cs_algorithm_alike(const cs_algorithm *algorithm, const cs_collective *
 /* Whether the cost can be told from one round, however many messages there are: what shares the bytes
  * out rounds them up. Others have to be walked through. */
 bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *collective);
+
+/* The bytes that all ranks send, in all. */
+double cs_algorithm_bytes(const cs_algorithm *algorithm, const cs_collective *collective);
 
 /* What is taken when nothing else is asked for: the first of ring_per_nic, ring and direct that
  * fits; of an all_to_all direct, for NCCL's are grouped sends and receives, all posted at once. */

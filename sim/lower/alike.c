@@ -1,7 +1,7 @@
 #include "sim/lower/alike.h"
 
 #include "sim/base/units.h"
-#include "sim/graph/fold.h"
+#include "sim/graph/fold-list.h"
 #include "topologies/route.h"
 
 #include <math.h>

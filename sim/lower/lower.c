@@ -12,6 +12,9 @@
 static const char *const algorithm_names[] = {
     "auto",         "usual",     "ring",   "halving",      "tree",
     "hierarchical", "segmented", "direct", "ring_per_nic", NULL};
+static const char *const gradients_names[] = {
+    "algorithm",    "auto",      "usual",  "ring",         "halving", "tree",
+    "hierarchical", "segmented", "direct", "ring_per_nic", NULL};
 static const char *const fidelity_names[] = {"auto", "flow", "analytic", "alpha_beta", NULL};
 static const char *const order_names[] = {"given", "found", "auto", NULL};
 
@@ -40,6 +43,10 @@ const cs_field cs_lower_fields[] = {
      .choices = algorithm_names,
      .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring, else direct "
             "(all_to_all: direct); auto: the cheapest when nothing else runs"},
+    {"gradients", CS_FIELD_CHOICE, offsetof(cs_lower_options, gradients), .fallback = "algorithm",
+     .choices = gradients_names,
+     .doc = "of sums of gradients of weights alone; algorithm: as all others. hierarchical: over a "
+            "leader of each node; segmented: over all devices of the nodes (multi-leader)"},
     {"chunks", CS_FIELD_COUNT, offsetof(cs_lower_options, chunks), .fallback = "0", .max = 4096,
      .doc = "into which chains and trees cut the vector; 0: the cheapest of 1, 4, 16 and 64"},
     {"fidelity", CS_FIELD_CHOICE, offsetof(cs_lower_options, fidelity), .fallback = "auto",
@@ -111,7 +118,7 @@ typedef struct rank_state {
 
 /* Classes of messages, by what they are: a table with open addressing. */
 typedef struct class_table {
-    uint32_t *slots; /* class, or CS_NONE */
+    uint32_t *slots; /* position in `made`, or CS_NONE */
     uint32_t n, capacity;
 } class_table;
 
@@ -460,6 +467,7 @@ static uint32_t delay_class(lowering *l, const cs_way *way)
                                                .device = of->device,
                                                .peer = of->device,
                                                .weights = CS_NONE,
+                                               .ranks = of->peer + 1,
                                                .duration = way->cost});
     for (uint32_t i = 0; i < way->n_members && *cls != CS_NONE; i++)
         copy_effects(l, l->member + i, true);
@@ -617,6 +625,41 @@ static void count_measured(const lowering *l, cs_lower_report *report)
     }
 }
 
+/* Ranks that a collective's members stand for, over the ranks that one has. */
+static double collectives_of(const cs_graph *graph, const cs_group *group, const uint32_t *times)
+{
+    double ranks = 0;
+    for (uint32_t rank = 0; rank < group->n; rank++)
+        ranks += times[graph->group_devices[group->first + rank]];
+    return ranks / group->n;
+}
+
+static cs_status count_moved(const cs_graph *graph, const cs_way *ways, cs_lower_report *report,
+                             cs_error *error)
+{
+    uint32_t *times = malloc(((size_t)graph->n_devices + 1) * sizeof(*times));
+    double *moved = calloc((size_t)graph->n_classes + 1, sizeof(*moved));
+    if (!times || !moved) {
+        free(times);
+        free(moved);
+        return cs_error_no_memory(error);
+    }
+    cs_graph_count_devices(graph, times);
+    for (uint32_t i = 0; i < graph->n_classes; i++) {
+        const cs_class *cls = &graph->classes[i];
+        if (cls->kind == CS_TRANSFER)
+            moved[i] = (double)cls->bytes * times[cls->device];
+        else if (ways && ways[i].algorithm)
+            moved[i] = cs_algorithm_bytes(ways[i].algorithm, &ways[i].collective) *
+                       collectives_of(graph, &graph->groups[cls->peer], times);
+    }
+    for (uint32_t task = 0; task < graph->n_tasks; task++)
+        report->moved[cs_graph_class(graph, task)->purpose] += moved[graph->tasks[task].cls];
+    free(times);
+    free(moved);
+    return CS_OK;
+}
+
 static cs_status too_large(double tasks, cs_error *error)
 {
     return cs_error_add(error, CS_FAILED,
@@ -662,8 +705,10 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
     if (report->fidelity == CS_FIDELITY_ANALYTIC && l->options->measured)
         count_measured(l, report);
     for (uint32_t i = 0; i < l->from->n_classes && l->delayed && status == CS_OK; i++)
-        if (l->ways[i].algorithm)
+        if (l->ways[i].algorithm) {
             status = cs_way_price(&l->prices, &l->ways[i], error);
+            report->beside |= cs_prices_has_relatives(&l->prices, l->ways[i].group);
+        }
     return status;
 }
 
@@ -673,7 +718,7 @@ cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
     cs_status status = CS_OK;
     cs_lower_options named = *options;
     named.chunks = 1; /* whether it fits does not depend on them: nothing has to be priced */
-    if (options->algorithm < CS_FIRST_ALGORITHM)
+    if (options->algorithm < CS_FIRST_ALGORITHM && options->gradients <= CS_FIRST_ALGORITHM)
         return CS_OK;
     bool *seen = calloc((size_t)graph->n_classes + 1, sizeof(*seen));
     cs_prices prices;
@@ -725,6 +770,7 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *re
         return cs_error_no_memory(error);
     CS_TRY(cs_prices_init(&l->prices, l->from, l->platform, l->options, error));
     CS_TRY(decide(l, report, error));
+    CS_TRY(count_moved(l->from, l->ways, report, error));
     if (l->from->stands_for)
         CS_TRY(cs_alike_find(&l->prices, l->ways, report->unlike, error));
     copy_frame(l);
@@ -740,6 +786,7 @@ cs_status cs_lower_with(cs_graph *graph, const cs_platform *platform,
     *report = (cs_lower_report){0};
     CS_TRY(check_fold(graph, platform, options, error));
     if (!has_collectives(graph)) {
+        CS_TRY(count_moved(graph, NULL, report, error));
         *lowered = *graph;
         *graph = (cs_graph){0};
         return CS_OK;

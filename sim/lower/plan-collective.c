@@ -77,12 +77,12 @@ static cs_status take_cheapest(cs_prices *prices, const cs_algorithm *named, cs_
 }
 
 /* The algorithm that was named does not fit. */
-static cs_status does_not_fit(const cs_algorithm *named, const cs_collective *of, const char *file,
-                              cs_error *error)
+static cs_status does_not_fit(const cs_algorithm *named, const cs_collective *of, const char *key,
+                              const char *file, cs_error *error)
 {
     const cs_json_place root = {.file = file};
     const cs_json_place section = {.up = &root, .key = "collectives"};
-    const cs_json_place place = {.up = &section, .key = "algorithm"};
+    const cs_json_place place = {.up = &section, .key = key};
     char fitting[128] = "";
     size_t used = 0;
     for (size_t i = 0; cs_algorithms[i]; i++)
@@ -96,18 +96,27 @@ static cs_status does_not_fit(const cs_algorithm *named, const cs_collective *of
         cs_kind_name(of->kind), of->n, fitting, named->name, named->needs);
 }
 
-static cs_status choose(cs_prices *prices, cs_way *way, cs_error *error)
+/* What the options say of a collective: as cs_lower_options.algorithm has it. */
+static uint32_t algorithm_for(const cs_lower_options *options, const cs_class *cls)
+{
+    const bool apart = cls->purpose == CS_PURPOSE_GRADIENTS && options->gradients > 0;
+    return apart ? options->gradients - 1 : options->algorithm;
+}
+
+static cs_status choose(cs_prices *prices, const cs_class *cls, cs_way *way, cs_error *error)
 {
     const cs_lower_options *options = prices->options;
     const cs_collective *of = &way->collective;
-    const cs_algorithm *named = options->algorithm >= CS_FIRST_ALGORITHM
-                                    ? cs_algorithms[options->algorithm - CS_FIRST_ALGORITHM]
+    const uint32_t asked = algorithm_for(options, cls);
+    const cs_algorithm *named = asked >= CS_FIRST_ALGORITHM
+                                    ? cs_algorithms[asked - CS_FIRST_ALGORITHM]
                                     : cs_algorithm_usual(of);
     if (!named->fits(of))
-        return does_not_fit(named, of, options->file, error);
+        return does_not_fit(named, of, asked == options->algorithm ? "algorithm" : "gradients",
+                            options->file, error);
     way->algorithm = named;
     way->collective.chunks = options->chunks > 0 ? options->chunks : 1;
-    if (options->algorithm == CS_ALGORITHM_AUTO)
+    if (asked == CS_ALGORITHM_AUTO)
         return take_cheapest(prices, NULL, way, error);
     if (options->chunks == 0 && prices->platform && named->uses_chunks(of))
         return take_cheapest(prices, named, way, error);
@@ -120,7 +129,10 @@ cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
     const cs_platform *platform = prices->platform;
     const cs_lower_options *options = prices->options;
     const cs_group group = graph->groups[cls->peer];
-    cs_way made = {.collective = {.kind = cls->kind, .n = group.n, .bytes = cls->bytes},
+    cs_way made = {.collective = {.kind = cls->kind,
+                                  .n = group.n,
+                                  .bytes = cls->bytes,
+                                  .bytes_back = cls->bytes_back},
                    .group = cls->peer,
                    .order = malloc(group.n * sizeof(*made.order)),
                    .devices = malloc(group.n * sizeof(*made.devices)),
@@ -131,7 +143,7 @@ cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
             ? cs_ranks_order(prices, cls->peer, &made.collective, made.order, made.devices, error)
             : cs_error_no_memory(error);
     if (status == CS_OK)
-        status = choose(prices, &made, error);
+        status = choose(prices, cls, &made, error);
     if (status != CS_OK) {
         cs_way_finish(&made);
         return status;
@@ -139,7 +151,7 @@ cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
     made.n_sends = made.algorithm->count(&made.collective);
     made.network = several_nodes(platform, made.devices, group.n);
     made.measured = cs_measured_find(options->measured, cls->kind, made.network, group.n);
-    made.one_nic = options->algorithm == CS_ALGORITHM_USUAL && !made.measured &&
+    made.one_nic = algorithm_for(options, cls) == CS_ALGORITHM_USUAL && !made.measured &&
                    options->fidelity != CS_FIDELITY_ALPHA_BETA && cls->kind != CS_ALL_TO_ALL &&
                    strcmp(made.algorithm->name, "ring") == 0 && leaves_nics(platform, &made);
     *way = made;

@@ -11,7 +11,7 @@ typedef struct price {
     const cs_algorithm *algorithm;
     cs_kind kind;
     uint32_t chunks;
-    int64_t bytes;
+    int64_t bytes, bytes_back;
     cs_time *costs; /* per group of the family, of those with members */
 } price;
 
@@ -185,6 +185,7 @@ static cs_status solve(cs_prices *prices, const family *of, const arrangement *o
         cs_side *side = &ordered->sides[i];
         side->collective.kind = wanted->kind;
         side->collective.bytes = wanted->bytes;
+        side->collective.bytes_back = wanted->bytes_back;
         side->collective.chunks = wanted->chunks;
         side->algorithm = wanted->algorithm->fits(&side->collective)
                               ? wanted->algorithm
@@ -202,7 +203,8 @@ static bool is_price_of(const price *at, const cs_collective *collective,
                         const cs_algorithm *algorithm)
 {
     return at->algorithm == algorithm && at->kind == collective->kind &&
-           at->chunks == collective->chunks && at->bytes == collective->bytes;
+           at->chunks == collective->chunks && at->bytes == collective->bytes &&
+           at->bytes_back == collective->bytes_back;
 }
 
 static cs_status find_in_family(cs_prices *prices, family *of, const cs_collective *collective,
@@ -221,6 +223,7 @@ static cs_status find_in_family(cs_prices *prices, family *of, const cs_collecti
                   .kind = collective->kind,
                   .chunks = collective->chunks,
                   .bytes = collective->bytes,
+                  .bytes_back = collective->bytes_back,
                   .costs = malloc(((size_t)of->n + 1) * sizeof(*made.costs))};
     if (!made.costs || !cs_vector_reserve((void **)&of->prices, &of->cap_prices,
                                           of->n_prices + UINT64_C(1), sizeof(*of->prices))) {
@@ -235,6 +238,12 @@ static cs_status find_in_family(cs_prices *prices, family *of, const cs_collecti
     of->prices[of->n_prices++] = made;
     *costs = made.costs;
     return CS_OK;
+}
+
+bool cs_prices_has_relatives(const cs_prices *prices, uint32_t group)
+{
+    const uint32_t family_of = prices->families->family_of[group];
+    return family_of != CS_NONE && prices->families->of[family_of].n > 1;
 }
 
 static cs_status begin(cs_prices *prices, cs_error *error)

@@ -40,6 +40,9 @@ CS_MUST_CHECK cs_status cs_prices_find(cs_prices *prices, uint32_t group,
                                        const cs_algorithm *algorithm, const uint32_t *devices,
                                        cs_time *cost, cs_error *error);
 
+/* Whether there are other groups in the family of a group. */
+bool cs_prices_has_relatives(const cs_prices *prices, uint32_t group);
+
 /* The groups of a family, and what each takes for that; of those without members in folded graphs only. */
 typedef struct cs_relatives {
     uint32_t n; /* 0: the group is alone */

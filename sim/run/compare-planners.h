@@ -48,7 +48,7 @@ typedef struct cs_comparison_request {
 } cs_comparison_request;
 
 /* Runs the planners. That none of them finds a plan is a result too. CS_USAGE: a wrong parameter.
- * */
+ */
 CS_MUST_CHECK cs_status cs_comparison_make(const cs_comparison_request *request,
                                            cs_comparison *comparison, cs_error *error);
 

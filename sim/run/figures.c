@@ -53,6 +53,17 @@ static double iteration_time(const cs_outcome *of)
     return unless_stopped(of, of->simulation->analysis.iteration_time);
 }
 
+static bool has_dataset(const cs_outcome *of)
+{
+    return of->scenario->dataset > 0;
+}
+
+/* An epoch's last mini-batch may be smaller: its share of the time of one. */
+static double epoch_time(const cs_outcome *of)
+{
+    return iteration_time(of) * of->scenario->dataset / of->scenario->batch_size;
+}
+
 /* Not known of a run that takes no time. */
 static double throughput(const cs_outcome *of)
 {
@@ -125,6 +136,27 @@ static double exposed_collectives(const cs_outcome *of)
 {
     return cs_analysis_mean(&of->simulation->analysis).collectives;
 }
+
+static bool moves(const cs_outcome *of, cs_purpose purpose)
+{
+    return of->simulation->lowering.moved[purpose] > 0;
+}
+
+#define PURPOSE_FIGURES(name, text)                                                                \
+    static double exposed_##name(const cs_outcome *of)                                             \
+    {                                                                                              \
+        return cs_analysis_mean(&of->simulation->analysis).exposed[CS_PURPOSE_##name];             \
+    }                                                                                              \
+    static double moved_##name(const cs_outcome *of)                                               \
+    {                                                                                              \
+        return of->simulation->lowering.moved[CS_PURPOSE_##name];                                  \
+    }                                                                                              \
+    static bool moves_##name(const cs_outcome *of)                                                 \
+    {                                                                                              \
+        return cs_simulation_has_purposes(of->simulation) && moves(of, CS_PURPOSE_##name);         \
+    }
+CS_PURPOSE_MAP(PURPOSE_FIGURES)
+#undef PURPOSE_FIGURES
 
 static double communication_active(const cs_outcome *of)
 {
@@ -267,6 +299,8 @@ const cs_run_figure cs_run_figures[] = {
     {"iteration_time_s", "iteration time",
      "mean time from the end of one mini-batch to the end of the next; with one mini-batch its end",
      SECONDS, iteration_time, NULL, RUN, MAIN | SWEEP},
+    {"epoch_time_s", "epoch time", "of the samples of `dataset`, at the throughput of the run",
+     SECONDS, epoch_time, has_dataset, RUN, REPORT},
     {"throughput_samples_per_s", "throughput", "batch size over iteration time", SAMPLES_PER_S,
      throughput, NULL, RUN, MAIN | SWEEP},
     {"throughput_tokens_per_s", "throughput in tokens",
@@ -318,6 +352,18 @@ const cs_run_figure cs_run_figures[] = {
     {"exposed_collectives_s", "exposed collectives",
      "time in which a device waits for messages of collectives, mean over the devices", SECONDS,
      exposed_collectives, NULL, RUN},
+/* clang-format off */
+#define PURPOSE_ROWS(name, text)                                                                   \
+    {"exposed_" text "_s", "exposed, " text,                                                       \
+     "of meshes with more than stages and gradients: the part of both that is for messages of the " \
+     "purpose " text,                                                                              \
+     SECONDS, exposed_##name, moves_##name, RUN},                                                  \
+    {"moved_" text "_bytes", "moved, " text,                                                       \
+     "of such meshes: bytes that all devices together send for the purpose " text,                 \
+     CS_UNIT_BYTES, moved_##name, moves_##name, RUN},
+    CS_PURPOSE_MAP(PURPOSE_ROWS)
+#undef PURPOSE_ROWS
+    /* clang-format on */
     {"communication_active_s", "communication",
      "time in which a device sends or receives, or waits for links to, mean over the devices",
      SECONDS, communication_active, NULL, RUN},

@@ -1,6 +1,7 @@
 #include "sim/scenario/build.h"
 
 #include "sim/base/vector.h"
+#include "sim/workload/net-local.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -233,7 +234,10 @@ static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded
                             const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
 {
+    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
     pricing p;
+    if (parallel)
+        CS_TRY(cs_net_split_check(&loaded->net, &parallel->split, &place, error));
     start(&p, sections, &loaded->costs, parallel, arena, use);
     p.workload.batch_size = micro_batch(sections, mesh);
     CS_TRY(cs_workload_model(&p.workload, &loaded->net, model, error));

@@ -50,6 +50,10 @@ CS_MUST_CHECK cs_status cs_scenario_price(const cs_sections *sections, const cs_
                                           cs_arena *arena, cs_model *model, cs_costs_use *use,
                                           cs_error *error);
 
+/* Fills `paradl` of a scenario that is made but for it, where a row of table 3 fits (paradl.h). */
+CS_MUST_CHECK cs_status cs_scenario_paradl(const cs_sections *sections, const cs_loaded *loaded,
+                                           cs_scenario *made, cs_error *error);
+
 /* How many devices there are without the section "parallel", of `given` or as the schedule needs for so many layers as the model has
  * (zeroed: its number is open). */
 CS_MUST_CHECK cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given,

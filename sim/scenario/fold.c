@@ -1,8 +1,8 @@
 /* Fold: whether the places of a mesh do the same at the same times, so that place 0 of each pipeline
  * rank can be simulated for all of them.
  *
- * Messages between stages are simulated: those of two places must meet no common link, and take the
- * same ways, link by link. Collectives are delays, which follow from where the devices of a group are:
+ * Messages between stages are simulated, each for all places, which must take the same ways, link by
+ * link; on a link only messages of one place, or the same message of several, may meet. Collectives are delays, which follow from where the devices of a group are:
  * all groups of an axis must be alike. */
 #include "sim/scenario/build.h"
 #include "topologies/route.h"
@@ -43,10 +43,43 @@ static void compare_devices(folding *f)
     }
 }
 
+/* What a device stands for is matched with what another one stands for in order of device numbers: that
+ * has to be the order of places, on one rank as on the others. */
+static int compare_keys(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static cs_status compare_numbers(folding *f, cs_error *error)
+{
+    uint64_t *keys = malloc(f->places * sizeof(*keys)); /* device of rank 0, place */
+    if (!keys)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < f->places; i++)
+        keys[i] = (uint64_t)device_of(f, 0, i) << 32 | i;
+    qsort(keys, f->places, sizeof(*keys), compare_keys);
+    for (uint32_t r = 1; r < f->parallel->n_ranks; r++)
+        for (uint32_t i = 1; i < f->places && !f->reason[0]; i++)
+            if (device_of(f, r, (uint32_t)keys[i]) < device_of(f, r, (uint32_t)keys[i - 1]))
+                snprintf(
+                    f->reason, sizeof(f->reason),
+                    "\"ranks\" lists the places of pipeline ranks 0 and %u in different orders", r);
+    free(keys);
+    return CS_OK;
+}
+
 /* ---- messages ---- */
 
-/* What tells the messages of a place apart: per message the number of its links, its latency and its
- * bandwidth, and per link which of the place's links it is, in order of their first use. */
+enum { SEVERAL = UINT32_MAX };
+
+/* Who uses a link: 1 + the place, and 1 + which message of a place; SEVERAL. */
+typedef struct link_use {
+    uint32_t place, message, count;
+    uint32_t number; /* which of the links of the place that is walked it is */
+} link_use;
+
+/* What tells the messages of a place apart, as a list of numbers. */
 typedef struct ways {
     uint32_t n, capacity;
     uint64_t *items;
@@ -55,9 +88,11 @@ typedef struct ways {
 typedef struct walk {
     folding *folding;
     uint32_t *route;
-    uint32_t *owner;  /* per link: 1 + the last place that uses it */
-    uint32_t *number; /* per link: which of the place's links it is */
-    uint32_t place, n_links;
+    uint32_t *next; /* per device: 1 + the one that it sends to behind the latest of its stages */
+    uint32_t *seen; /* per link: 1 + the last place that was compared on it */
+    link_use *links;
+    bool comparing; /* else users are noted */
+    uint32_t place, message, n_links;
     ways first; /* of place 0 */
     uint32_t at;
 } walk;
@@ -88,57 +123,92 @@ static cs_status note(walk *w, uint64_t item, cs_error *error)
     return CS_OK;
 }
 
-static cs_status note_link(walk *w, uint32_t link, cs_error *error)
+static cs_status note_number(walk *w, double number, cs_error *error)
 {
-    const uint32_t mine = w->place + 1, owner = w->owner[link];
-    if (owner != mine && owner != 0) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof(bits));
+    return note(w, bits, error);
+}
+
+static void use_link(walk *w, uint32_t link)
+{
+    link_use *use = &w->links[link];
+    const uint32_t place = w->place + 1, message = w->message + 1;
+    use->place = use->place == 0 || use->place == place ? place : SEVERAL;
+    use->message = use->message == 0 || use->message == message ? message : SEVERAL;
+    use->count++;
+}
+
+/* A message counts for all places that send it over the link; of other messages of other places nothing
+ * is known. */
+static cs_status compare_link(walk *w, uint32_t link, cs_error *error)
+{
+    const cs_platform *platform = w->folding->platform;
+    link_use *use = &w->links[link];
+    const bool shared = use->place == SEVERAL;
+    if (shared && (use->message == SEVERAL || platform->sharing == CS_SHARING_FIFO)) {
         snprintf(w->folding->reason, sizeof(w->folding->reason),
-                 "messages between stages of places %u and %u share the link \"%.120s\"", owner - 1,
-                 w->place, w->folding->platform->links[link].name);
+                 "messages between stages of several places meet on the link \"%.120s\"",
+                 platform->links[link].name);
         return CS_OK;
     }
-    if (owner == 0) {
-        w->owner[link] = mine;
-        w->number[link] = w->n_links++;
+    if (w->seen[link] != w->place + 1) {
+        w->seen[link] = w->place + 1;
+        use->number = w->n_links++;
     }
-    return note(w, w->number[link], error);
+    CS_TRY(note(w, use->number, error));
+    CS_TRY(note(w, shared ? use->count : 1, error));
+    return note_number(w, platform->links[link].bandwidth, error);
 }
 
 static cs_status walk_message(walk *w, uint32_t source, uint32_t target, cs_error *error)
 {
     const cs_platform *platform = w->folding->platform;
-    uint64_t bits;
     cs_route route;
     CS_TRY(cs_route_find(platform, source, target, w->route, &route, error));
-    memcpy(&bits, &route.bandwidth, sizeof(bits));
-    CS_TRY(note(w, (uint64_t)route.latency, error));
-    CS_TRY(note(w, bits, error));
-    if (!cs_links_are_contended(platform))
-        return CS_OK;
-    CS_TRY(note(w, route.n, error));
-    for (uint32_t i = 0; i < route.n && !w->folding->reason[0]; i++) {
-        memcpy(&bits, &platform->links[route.links[i]].bandwidth, sizeof(bits));
-        CS_TRY(note_link(w, route.links[i], error));
-        CS_TRY(note(w, bits, error));
+    const uint32_t n = cs_links_are_contended(platform) ? route.n : 0;
+    if (w->comparing) {
+        CS_TRY(note(w, (uint64_t)route.latency, error));
+        CS_TRY(note_number(w, route.bandwidth, error));
+        CS_TRY(note(w, n, error));
     }
+    for (uint32_t i = 0; i < n && !w->folding->reason[0]; i++) {
+        if (w->comparing)
+            CS_TRY(compare_link(w, route.links[i], error));
+        else
+            use_link(w, route.links[i]);
+    }
+    w->message++;
     return CS_OK;
 }
 
 /* The messages over all boundaries, those between the same two devices once (the devices of a rank hold
  * all its stages: where one is followed by another rank's, most others are, too). */
-static cs_status walk_place(walk *w, uint32_t *next, cs_error *error)
+static cs_status walk_place(walk *w, cs_error *error)
 {
-    const cs_plan *plan = w->folding->plan;
-    w->n_links = w->at = 0;
-    memset(next, 0, w->folding->platform->n_devices * sizeof(*next));
-    for (uint32_t s = 0; s + 1 < plan->n_stages && !w->folding->reason[0]; s++) {
+    const folding *f = w->folding;
+    const cs_plan *plan = f->plan;
+    w->n_links = w->at = w->message = 0;
+    for (uint32_t r = 0; r < f->parallel->n_ranks; r++)
+        w->next[device_of(f, r, w->place)] = 0;
+    for (uint32_t s = 0; s + 1 < plan->n_stages && !f->reason[0]; s++) {
         const uint32_t a = plan->devices[plan->stages[s].first_device + w->place];
         const uint32_t b = plan->devices[plan->stages[s + 1].first_device + w->place];
-        if (a == b || next[a] == b + 1)
+        if (a == b || w->next[a] == b + 1)
             continue;
-        next[a] = b + 1;
+        w->next[a] = b + 1;
         CS_TRY(walk_message(w, a, b, error));
         CS_TRY(walk_message(w, b, a, error));
+    }
+    return CS_OK;
+}
+
+static cs_status walk_places(walk *w, cs_error *error)
+{
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        w->comparing = pass == 1;
+        for (w->place = 0; w->place < w->folding->places && !w->folding->reason[0]; w->place++)
+            CS_TRY(walk_place(w, error));
     }
     return CS_OK;
 }
@@ -146,18 +216,18 @@ static cs_status walk_place(walk *w, uint32_t *next, cs_error *error)
 static cs_status compare_messages(folding *f, cs_error *error)
 {
     const cs_platform *platform = f->platform;
+    const size_t n_links = (size_t)platform->n_links + 1;
     walk w = {.folding = f,
               .route = calloc((size_t)platform->longest_route + 1, sizeof(*w.route)),
-              .owner = calloc((size_t)platform->n_links + 1, sizeof(*w.owner)),
-              .number = calloc((size_t)platform->n_links + 1, sizeof(*w.number))};
-    uint32_t *next = calloc(platform->n_devices, sizeof(*next));
-    cs_status status = w.route && w.owner && w.number && next ? CS_OK : cs_error_no_memory(error);
-    for (; w.place < f->places && status == CS_OK && !f->reason[0]; w.place++)
-        status = walk_place(&w, next, error);
+              .next = calloc(platform->n_devices, sizeof(*w.next)),
+              .seen = calloc(n_links, sizeof(*w.seen)),
+              .links = calloc(n_links, sizeof(*w.links))};
+    const bool done = w.route && w.next && w.seen && w.links;
+    const cs_status status = done ? walk_places(&w, error) : cs_error_no_memory(error);
     free(w.route);
-    free(w.owner);
-    free(w.number);
-    free(next);
+    free(w.next);
+    free(w.seen);
+    free(w.links);
     free(w.first.items);
     return status;
 }
@@ -250,6 +320,8 @@ static cs_status look_for_reason(const cs_sections *sections, folding *f, cs_err
     snprintf(f->reason, sizeof(f->reason), "%s", given);
     if (!f->reason[0])
         compare_devices(f);
+    if (!f->reason[0] && sections->parallel.ranks.items)
+        CS_TRY(compare_numbers(f, error));
     if (!f->reason[0])
         CS_TRY(compare_messages(f, error));
     return f->reason[0] ? CS_OK : compare_groups(f, error);

@@ -17,8 +17,8 @@ static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_e
     return CS_OK;
 }
 
-/* On a mesh: the slowest lone message between place 0 of neighbouring pipeline ranks. Nothing is known
- * of the others. */
+/* On a mesh: the slowest lone message between place 0 of neighbouring pipeline ranks. Of the others
+ * something is known only where there are no links. */
 static cs_status measure_neighbours(const cs_platform *platform, const cs_parallel *parallel,
                                     cs_job *job, cs_error *error)
 {
@@ -33,6 +33,7 @@ static cs_status measure_neighbours(const cs_platform *platform, const cs_parall
         job->bandwidth = fmin(job->bandwidth, route.bandwidth);
     }
     job->bandwidth /= platform->phi;
+    job->equal_messages = job->own_links = platform->n_links == 0;
     return CS_OK;
 }
 

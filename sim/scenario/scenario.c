@@ -147,6 +147,7 @@ static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_er
     if (!made->name || !made->file)
         return cs_error_no_memory(error);
     made->seed = sections->top.seed;
+    made->dataset = sections->top.dataset;
     made->schedule = sections->schedule.kind;
     made->params = sections->schedule.params;
     made->noise = sections->platform.noise;
@@ -162,6 +163,8 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, &made->warnings, error));
     CS_TRY(build(&sections, loaded, how, made, error));
     CS_TRY(take_over(&sections, made, error));
+    if (!how->unplanned)
+        CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));
     cs_scenario_warn(&sections, made, &made->warnings);
     if (how->unplanned)

@@ -9,6 +9,7 @@
 
 #include "schedules/mesh.h"
 #include "sim/lower/lower.h"
+#include "sim/workload/paradl.h"
 #include "topologies/noise.h"
 #include "topologies/topology.h"
 
@@ -48,6 +49,13 @@ typedef struct cs_parallel {
     const uint32_t *devices; /* place i of pipeline rank r is devices[r * places + i] */
 } cs_parallel;
 
+/* What ParaDL's closed form says of a scenario. */
+typedef struct cs_scenario_form {
+    bool given; /* else table 3 has no row for it */
+    cs_paradl_case asked;
+    cs_paradl_form form;
+} cs_scenario_form;
+
 typedef struct cs_scenario {
     cs_arena arena;
     const char *file; /* that it was read from */
@@ -55,6 +63,8 @@ typedef struct cs_scenario {
     uint64_t seed;
     cs_error warnings;   /* messages about what is valid and hardly meant; no failure */
     uint32_t batch_size; /* samples per mini-batch */
+    uint32_t dataset;    /* samples per epoch; 0: not given */
+    cs_scenario_form paradl;
     const cs_schedule *schedule;
     void *params; /* of the schedule */
     cs_model model;

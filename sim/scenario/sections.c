@@ -24,6 +24,8 @@ const cs_field cs_scenario_fields[] = {
      .shape = "file, [file, ...] or {\"inline\": {costs}}"},
     {"iterations", CS_FIELD_COUNT, offsetof(cs_top_section, iterations), .fallback = "1", .min = 1,
      .max = 1 << 20, .doc = "mini-batches to simulate"},
+    {"dataset", CS_FIELD_COUNT, offsetof(cs_top_section, dataset), .fallback = "0",
+     .doc = "samples of an epoch, whose time is then reported; 0: not known"},
     {"seed", CS_FIELD_COUNT, offsetof(cs_top_section, seed), .fallback = "1",
      .doc = "seed of the random streams"},
     {"sweep", CS_FIELD_JSON, offsetof(cs_top_section, sweep), .fallback = "",

@@ -24,6 +24,7 @@ typedef struct cs_top_section {
     cs_costs_section costs;
     const cJSON *sweep; /* the same; of another command */
     uint32_t iterations;
+    uint32_t dataset;
     uint32_t seed;
 } cs_top_section;
 

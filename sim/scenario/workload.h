@@ -13,7 +13,8 @@ typedef struct cs_workload {
     uint32_t precision;      /* cs_precision */
     uint32_t granularity;    /* cs_granularity */
     bool recompute;
-    const char *measured; /* a model file whose layers' times replace estimates, or NULL */
+    cs_list recompute_operators; /* const char *, names as recompute.h has them */
+    const char *measured;        /* a model file whose layers' times replace estimates, or NULL */
     /* not from the table: */
     uint32_t batch_size;
     double optimizer_states;  /* values per weight */
@@ -24,7 +25,7 @@ typedef struct cs_workload {
     const char *date;         /* of the provenance, or NULL */
 } cs_workload;
 
-/* name, parameters, device, precision, granularity, recompute, measured; ended by {0}. */
+/* name, parameters, device, precision, granularity, recompute, recompute_operators, measured; ended by {0}. */
 extern const cs_field cs_workload_fields[];
 
 /* The network that is asked for. `place` is where the object with the parameters stands. */

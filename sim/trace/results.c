@@ -28,6 +28,14 @@ static const char *const category_names[] = {
         NULL,
 };
 
+static const char *const purpose_names[] = {
+#define PURPOSE_NAME(name, text) text,
+    CS_PURPOSE_MAP(PURPOSE_NAME)
+#undef PURPOSE_NAME
+        "none",
+    NULL,
+};
+
 static const char *const no_yes[] = {"no", "yes", NULL};
 
 /* Members are found by their offset, so that one getter serves all columns of a type. */
@@ -79,6 +87,15 @@ static cs_h5_value task_bytes(const void *data, uint64_t row, uint32_t which)
     return (cs_h5_value){.int64 = class_of(data, row)->bytes};
 }
 
+/* Of what is computed: none. */
+static cs_h5_value task_purpose(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    const cs_class *cls = class_of(data, row);
+    const bool computed = cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE;
+    return (cs_h5_value){.uint8 = computed ? CS_N_PURPOSES : cls->purpose};
+}
+
 static cs_h5_value task_span(const void *data, uint64_t row, uint32_t offset)
 {
     const source *from = data;
@@ -112,6 +129,7 @@ static const cs_h5_column task_columns[] = {
      .which = offsetof(cs_class, kind)},
     {"origin", CS_H5_UINT8, "1", "what a transfer is part of, or the kind", kind_names,
      .get = task_coded, .which = offsetof(cs_class, origin)},
+    {"purpose", CS_H5_UINT8, "1", "what a transfer is for", purpose_names, .get = task_purpose},
     {"device", CS_H5_UINT32, "1", "device that computes or sends", .get = task_uint32,
      .which = offsetof(cs_class, device)},
     {"peer", CS_H5_UINT32, "1", "device that receives a transfer", .optional = true,

@@ -23,6 +23,8 @@
  *   task            0, 1, ...: the task's id
  *   kind            coded: forward, backward, backward_input, ...
  *   origin          coded the same: what a transfer is part of; of other tasks their kind
+ *   purpose         coded: stages, gradients, weights, tensor, context, expert, space; of what is
+ *                   computed none
  *   device          where it computes, or what it sends from
  *   peer            what a transfer is received by; none (4294967295) of other tasks
  *   stage, mini_batch, micro_batch
@@ -53,7 +55,7 @@
  *   simulated_as    the device that was simulated in its place, or itself: rows of both are equal, and
  *                   tasks and memory are those of the simulated ones; only where the run was folded
  *   and, from the analysis, where the time [0, makespan) went, ps: compute_<kind>, communication,
- *   dependency, flush
+ *   dependency, flush; parts of communication: exposed_collectives, exposed_for_<purpose>
  * /versions         one row per task that reads or makes weights; no rows when not recorded
  *   task
  *   stage, device, mini_batch

@@ -39,7 +39,8 @@ typedef struct cs_exchange {
     bool backward; /* belongs to the backward, else to the forward and to each repetition of it */
     bool beside;
     uint32_t gap;
-    int64_t bytes; /* see cs_exchange_kind */
+    int64_t bytes;      /* see cs_exchange_kind */
+    int64_t bytes_back; /* of a halo: what each hands to the one before it; else 0 */
 } cs_exchange;
 
 /* Weights of a layer whose gradients are summed over other axes than GRADIENT. */

@@ -192,9 +192,23 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
                                       .elements = elements_of(kind, &before, &after)});
 }
 
-static void push_forward(maker *m, const change *c)
+/* What needs no exchange comes first: what is there whole is cut, so that less is exchanged along the
+ * other axes. */
+static cs_tensor_layout cut_whole(const change *c)
 {
     cs_tensor_layout now = c->from;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++) {
+        cs_exchange_kind kind;
+        if (now.axes[axis].part == CS_WHOLE &&
+            !cs_division_exchange((cs_layout_axis)axis, now.axes[axis], c->to.axes[axis], &kind))
+            now.axes[axis] = c->to.axes[axis];
+    }
+    return now;
+}
+
+static void push_forward(maker *m, const change *c)
+{
+    cs_tensor_layout now = cut_whole(c);
     for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
         push_axis(m, c, &now, (cs_layout_axis)axis, false);
 }
@@ -220,7 +234,7 @@ static cs_tensor_layout gradient_of(const cs_tensor_layout *layout, uint32_t par
 static void push_backward(maker *m, const change *c, uint32_t partial)
 {
     const change back = {c->shape, gradient_of(&c->to, partial), gradient_of(&c->from, 0)};
-    cs_tensor_layout now = back.from;
+    cs_tensor_layout now = cut_whole(&back);
     for (int axis = CS_N_LAYOUT_AXES; axis-- > 0;)
         push_axis(m, &back, &now, (cs_layout_axis)axis, true);
 }
@@ -279,13 +293,21 @@ static cs_tensor version_for(maker *m, cs_tensor tensor, const cs_tensor_layout 
 
 /* ---- operators ---- */
 
+static bool is_space(cs_layout_axis axis)
+{
+    return axis >= CS_LAYOUT_SPACE_X && axis <= CS_LAYOUT_SPACE_Z;
+}
+
 static const cs_rules *rules_of(const cs_split *split, cs_layout_axis axis)
 {
-    static const cs_rules *const tensor[] = {[CS_TENSOR_PAIRS] = &cs_rules_tensor_pairs};
+    static const cs_rules *const tensor[] = {[CS_TENSOR_PAIRS] = &cs_rules_tensor_pairs,
+                                             [CS_TENSOR_FILTER] = &cs_rules_filter,
+                                             [CS_TENSOR_CHANNEL] = &cs_rules_channel};
     const uint32_t method = split->tensor_method;
     if (axis == CS_LAYOUT_TENSOR)
         return method < sizeof(tensor) / sizeof(tensor[0]) ? tensor[method] : NULL;
-    return axis == CS_LAYOUT_CONTEXT         ? &cs_rules_context
+    return is_space(axis)                    ? &cs_rules_space
+           : axis == CS_LAYOUT_CONTEXT       ? &cs_rules_context
            : axis == CS_LAYOUT_EXPERT        ? &cs_rules_expert
            : axis == CS_LAYOUT_EXPERT_TENSOR ? &cs_rules_expert_tensor
                                              : NULL;
@@ -296,14 +318,16 @@ static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op 
     cs_division given[CS_OP_INPUTS_MAX];
     cs_rule_answer answer = {0};
     const cs_rules *rules = rules_of(m->split, axis);
-    const cs_rule_query query = {.net = m->net,
-                                 .links = &m->links,
-                                 .split = m->split,
-                                 .op = op,
-                                 .axis = axis,
-                                 .size = axis_size(m, axis),
-                                 .given = given,
-                                 .report = &m->report};
+    const cs_rule_query query = {
+        .net = m->net,
+        .links = &m->links,
+        .split = m->split,
+        .op = op,
+        .axis = axis,
+        .size = axis_size(m, axis),
+        .coordinate = cs_axes_coordinate(cs_grid_axes(grid_of(m), cs_layout_axes(axis)), m->place),
+        .given = given,
+        .report = &m->report};
     for (uint32_t i = 0; i < op->n_inputs; i++)
         given[i] = m->versions[m->first[op->inputs[i]]].layout.axes[axis];
     if (rules && rules->of[op->kind])
@@ -341,6 +365,24 @@ static int64_t local_features(int64_t count, uint32_t whole, uint32_t local)
     return count / whole * local;
 }
 
+/* A filter of a convolution reads the channels of its group; a place has some of the filters, of the
+ * channels, or of the groups. */
+static void set_filters(const cs_op *of, uint32_t channels, uint32_t local_channels,
+                        uint32_t filters, uint32_t local_filters, cs_op *op)
+{
+    int64_t each = of->weights / filters;
+    if (of->groups == 1)
+        each = each / channels * local_channels;
+    op->weights = local_filters * each;
+    op->biases = of->biases > 0 ? local_filters : 0;
+    if (local_channels < channels)
+        op->groups = (uint32_t)((uint64_t)of->groups * local_channels / channels);
+    else
+        op->groups = (uint32_t)((uint64_t)of->groups * local_filters / filters);
+    if (op->groups == 0 || of->groups == 1)
+        op->groups = 1;
+}
+
 static uint32_t local_heads(uint32_t heads, const cs_shape *local, const cs_shape *whole)
 {
     return (uint32_t)((uint64_t)heads * local->dims[1] / whole->dims[1]);
@@ -355,6 +397,9 @@ static void set_parameters(const maker *m, const divided_op *d, const cs_op *of,
     const uint32_t features = out->dims[out->rank - 1];
     const uint32_t whole = whole_out->dims[whole_out->rank - 1];
     switch (of->kind) {
+    case CS_OP_CONV:
+        set_filters(of, whole_in->dims[0], in->dims[0], whole_out->dims[0], out->dims[0], op);
+        break;
     case CS_OP_LINEAR:
         op->weights = (int64_t)in->dims[in->rank - 1] * features;
         op->biases = of->biases > 0 ? features : 0;
@@ -376,6 +421,16 @@ static void set_parameters(const maker *m, const divided_op *d, const cs_op *of,
     case CS_OP_ATTENTION:
         op->attention.heads = local_heads(of->attention.heads, in, whole_in);
         op->weights = of->attention.sinks ? op->attention.heads : 0;
+        break;
+    case CS_OP_CAUSAL_CONV:
+        op->groups = features;
+        op->weights = local_features(of->weights, whole, features);
+        op->biases = local_features(of->biases, whole, features);
+        break;
+    case CS_OP_SCAN:
+        op->scan.heads = local_heads(of->scan.heads, in, whole_in);
+        op->scan.groups = local_heads(of->scan.groups, in, whole_in);
+        op->weights = 3 * (int64_t)op->scan.heads;
         break;
     case CS_OP_HEAD_CONCAT:
         op->heads = local_heads(of->heads, in, whole_in);
@@ -433,18 +488,67 @@ static void push_ring(maker *m)
     }
 }
 
+/* Rows of what an operator reads or makes, of its neighbours along an axis. Other directions that were
+ * exchanged before have brought rows already, which are handed on: so corners come along. */
+static void push_halo(maker *m, const divided_op *d, uint32_t i)
+{
+    const cs_inner_exchange *inner = &d->inner[i];
+    const cs_net *net = &m->made->net;
+    const uint32_t p = net->n_ops - 1;
+    const cs_op *op = &net->ops[p];
+    cs_local_op *info = &m->made->ops[p];
+    const cs_tensor of = inner->of == CS_HALO_OF_GRADIENT ? op->output : op->inputs[0];
+    cs_shape shape = cs_net_tensor(net, of)->shape;
+    for (uint32_t j = 0; j < i; j++)
+        if (d->inner[j].kind == CS_EXCHANGE_HALO && d->inner[j].of == inner->of)
+            shape.dims[d->inner[j].dim] += d->inner[j].own.before + d->inner[j].own.behind;
+    const int64_t row = cs_shape_elements(&shape) / shape.dims[inner->dim];
+    *(inner->backward ? &info->gradient_halo : &info->halo) +=
+        row * (inner->own.before + inner->own.behind);
+    push_exchange(m, (cs_op_exchange){.op = p,
+                                      .step = inner->of == CS_HALO_OF_GRADIENT ? CS_BEHIND : 0,
+                                      .kind = (uint8_t)inner->kind,
+                                      .axes = (uint8_t)cs_layout_axes(d->inner_axis[i]),
+                                      .backward = inner->backward,
+                                      .element = (uint8_t)inner->element,
+                                      .elements = row * inner->halo.before,
+                                      .elements_back = row * inner->halo.behind});
+}
+
 static void push_inner(maker *m, const divided_op *d)
 {
     const cs_net *net = &m->made->net;
     for (uint32_t i = 0; i < d->n_inner; i++) {
         const cs_op *op = &net->ops[net->n_ops - 1];
-        push_exchange(m, (cs_op_exchange){.op = net->n_ops - 1,
-                                          .kind = (uint8_t)d->inner[i].kind,
-                                          .axes = (uint8_t)cs_layout_axes(d->inner_axis[i]),
-                                          .backward = d->inner[i].backward,
-                                          .element = (uint8_t)d->inner[i].element,
-                                          .elements = d->inner[i].elements(net, op)});
+        if (d->inner[i].kind == CS_EXCHANGE_HALO)
+            push_halo(m, d, i);
+        else
+            push_exchange(m, (cs_op_exchange){.op = net->n_ops - 1,
+                                              .kind = (uint8_t)d->inner[i].kind,
+                                              .axes = (uint8_t)cs_layout_axes(d->inner_axis[i]),
+                                              .backward = d->inner[i].backward,
+                                              .element = (uint8_t)d->inner[i].element,
+                                              .elements = d->inner[i].elements(net, op)});
     }
+}
+
+/* Synchronised batch norm: sums of the values and of their squares, and backward of the gradients and of
+ * their products with the values, a float32 per channel each (Zhang et al., CVPR 2018, section 3.2). */
+static void push_statistics(maker *m)
+{
+    const uint32_t p = m->made->net.n_ops - 1;
+    const cs_shape *shape = &cs_net_tensor(&m->made->net, m->made->net.ops[p].output)->shape;
+    if (cs_grid_axes(grid_of(m), CS_AXES_GRADIENT).size == 1)
+        return;
+    for (int backward = 0; backward < 2; backward++)
+        push_exchange(m, (cs_op_exchange){.op = p,
+                                          .step = backward ? CS_BEHIND : 0,
+                                          .kind = CS_EXCHANGE_ALL_REDUCE,
+                                          .axes = CS_AXES_GRADIENT,
+                                          .backward = backward,
+                                          .element = CS_ELEMENT_FLOAT32,
+                                          .once = true,
+                                          .elements = 2 * (int64_t)shape->dims[0]});
 }
 
 /* The local operator whose weights one uses, + 1. */
@@ -491,6 +595,8 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
     const cs_tensor made = push_op(m, &op, &shape, out->element, &info);
     if (made != CS_NO_TENSOR)
         push_inner(m, d);
+    if (made != CS_NO_TENSOR && of->kind == CS_OP_BATCH_NORM && m->split->synchronised_norm)
+        push_statistics(m);
     if (made != CS_NO_TENSOR && info.steps > 1)
         push_ring(m);
     return made;
@@ -516,10 +622,32 @@ static void add_operator(maker *m, uint32_t p)
 
 /* ---- inputs ---- */
 
+/* Each place loads its part of an image. */
+static void divide_image(maker *m, const cs_shape *shape, cs_tensor_layout *layout)
+{
+    for (cs_layout_axis axis = CS_LAYOUT_SPACE_X; axis <= CS_LAYOUT_SPACE_Z; axis++) {
+        const uint32_t parts = axis_size(m, axis), dim = cs_space_dim(axis);
+        if (parts == 1)
+            continue;
+        if (dim >= shape->rank)
+            cs_split_refuse(&m->report, "space",
+                            "must have %u numbers at most, as its images have dimensions (got %u)",
+                            shape->rank - 1, dim);
+        else if (shape->dims[dim] < parts)
+            cs_split_refuse(&m->report, "space",
+                            "must be at most the %u rows of the images (got %u)", shape->dims[dim],
+                            parts);
+        else
+            layout->axes[axis] = cs_divided(dim);
+    }
+}
+
 static void divide_tokens(maker *m, uint32_t tokens, cs_tensor_layout *layout)
 {
     const uint32_t context = grid_of(m)->context;
     char would[CS_DIVISORS_TEXT_BYTES];
+    if (context == 1)
+        return;
     layout->axes[CS_LAYOUT_CONTEXT] = cs_divided(0);
     if (tokens % context != 0)
         cs_split_refuse(&m->report, "context", "must divide the %u tokens of a sample (got %u): %s",
@@ -532,8 +660,12 @@ static void add_input(maker *m, cs_tensor tensor)
     const bool ids = info->element == CS_ELEMENT_INT64;
     cs_net *net = &m->made->net;
     version in = {0};
-    if (ids)
+    if (!ids)
+        divide_image(m, &info->shape, &in.layout);
+    else
         divide_tokens(m, info->shape.dims[0], &in.layout);
+    if (m->report.status != CS_OK)
+        return;
     const cs_shape shape = local_shape(m, &in.layout, &info->shape);
     cs_extent space = {.rank = shape.rank - 1};
     for (uint32_t i = 0; i < space.rank; i++)
@@ -664,6 +796,12 @@ static void finish_exchanges(maker *m)
 
 static void check_axes(maker *m)
 {
+    const char *until = m->split->space_until;
+    if (until && cs_space_end(m->net, until) == m->net->n_ops)
+        cs_split_refuse(&m->report, "space_until",
+                        "must name an operator or a block of the network (got \"%s\"); `sim model "
+                        "%s --json` lists them",
+                        until, m->net->name);
     if (grid_of(m)->context > 1 && m->net->input_ids == 0)
         cs_split_refuse(&m->report, "context",
                         "must be 1 for a network that reads no tokens (got %u)",

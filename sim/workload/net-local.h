@@ -30,9 +30,11 @@ typedef struct cs_op_exchange {
     uint8_t kind;   /* cs_exchange_kind */
     uint8_t axes;   /* cs_axes_name */
     bool backward;
-    bool beside;      /* as in cs_exchange */
-    uint8_t element;  /* cs_element */
-    int64_t elements; /* per sample */
+    bool beside;           /* as in cs_exchange */
+    uint8_t element;       /* cs_element */
+    bool once;             /* elements are of the whole batch, else per sample */
+    int64_t elements;      /* of a halo those that the next place gets, */
+    int64_t elements_back; /* and the one before; of others 0 */
 } cs_op_exchange;
 
 typedef struct cs_local_op {
@@ -47,6 +49,8 @@ typedef struct cs_local_op {
     uint32_t
         steps; /* > 1: of attention whose keys and values go around, with a shift between steps. It
                      * begins when the step in front of it does, forward and backward. */
+    int64_t halo; /* elements per sample that it reads besides its input, and keeps with it */
+    int64_t gradient_halo; /* the same of gradients, while it runs backward */
 } cs_local_op;
 
 typedef struct cs_net_local {

@@ -359,6 +359,20 @@ static bool move_gathered(const cs_net_local *local, counts *of)
     return fits;
 }
 
+/* Rows of neighbours are kept with the input that they belong to; gradients of such rows are there while
+ * the operator runs backward. */
+static bool add_halos(const cs_net_local *local, const cs_net_options *how, cs_net_chain *chain,
+                      counts *of)
+{
+    const int64_t each = (int64_t)cs_precision_bytes(how->precision) * how->batch_size;
+    bool fits = true;
+    for (uint32_t i = 0; i < chain->n_layers; i++)
+        for (uint32_t p = chain->layers[i].first; p < chain->layers[i].end; p++)
+            fits = fits && add(&chain->layers[i].kept_bytes, each * local->ops[p].halo) &&
+                   add(&of->workspaces[p], each * local->ops[p].gradient_halo);
+    return fits;
+}
+
 /* Runs keep what they read of others; what they make for themselves is made again. */
 static bool keep_storages(const cs_net *net, counts *of, cs_net_chain *chain)
 {
@@ -462,7 +476,7 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
     uint32_t exchange = 0;
     CS_TRY(find_runs(net, how, chain, of->runs, error));
     if (!cost_layers(net, how, chain, of) || (d->local && !move_gathered(d->local, of)) ||
-        !keep_storages(net, of, chain))
+        (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, of, chain))
         return cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
                             net->name);
     repeat_runs(net, of, chain);

@@ -24,13 +24,13 @@ static void close_piece(cutter *c)
     c->used = false;
 }
 
-static int64_t bytes_of(const cutter *c, const cs_op_exchange *exchange)
+static int64_t bytes_of(const cutter *c, const cs_op_exchange *exchange, int64_t elements)
 {
     const int64_t width = exchange->element == CS_ELEMENT_INT64 ? 8
                           : exchange->element == CS_ELEMENT_FLOAT32
                               ? 4
                               : cs_precision_bytes(c->how->precision);
-    return exchange->elements * width * c->how->batch_size;
+    return elements * width * (exchange->once ? 1 : c->how->batch_size);
 }
 
 static void put_at(cutter *c, uint32_t at, const cs_op_exchange *exchange)
@@ -43,7 +43,8 @@ static void put_at(cutter *c, uint32_t at, const cs_op_exchange *exchange)
                              .backward = exchange->backward,
                              .beside = exchange->beside,
                              .gap = c->layer->n_pieces,
-                             .bytes = bytes_of(c, exchange)};
+                             .bytes = bytes_of(c, exchange, exchange->elements),
+                             .bytes_back = bytes_of(c, exchange, exchange->elements_back)};
 }
 
 /* The exchanges in front of a step of an operator, or behind it. Of those in one gap, backward passes

@@ -58,6 +58,15 @@ static void rule_attention(const cs_rule_query *q, cs_rule_answer *answer)
     }
 }
 
+/* A token needs what the one before it left. */
+static void rule_sequence(const cs_rule_query *q, cs_rule_answer *answer)
+{
+    (void)answer;
+    cs_split_refuse(q->report, "context",
+                    "must be 1 with %s, which goes from token to token (got %u)", q->op->name,
+                    q->size);
+}
+
 /* A mean over the place's own tokens. */
 static void rule_loss(const cs_rule_query *q, cs_rule_answer *answer)
 {
@@ -88,4 +97,6 @@ const cs_rules cs_rules_context = {{
     [CS_OP_DISPATCH] = cs_rule_follow,
     [CS_OP_COMBINE] = cs_rule_follow,
     [CS_OP_GROUPED_LINEAR] = cs_rule_follow,
+    [CS_OP_CAUSAL_CONV] = rule_sequence,
+    [CS_OP_SCAN] = rule_sequence,
 }};

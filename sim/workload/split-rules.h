@@ -8,17 +8,31 @@
 #ifndef CS_WORKLOAD_SPLIT_RULES_H
 #define CS_WORKLOAD_SPLIT_RULES_H
 
+#include "sim/workload/halo.h"
 #include "sim/workload/layout.h"
 
 enum { CS_RULE_INNER_MAX = 3 };
 
-/* An exchange that an operator makes by itself, in front of its computation. */
+/* What a halo is of. */
+typedef enum cs_halo_of {
+    CS_HALO_OF_INPUT,    /* forward */
+    CS_HALO_OF_GRADIENT, /* of the result, backward */
+    CS_HALO_RETURNED, /* gradients of rows of the input that the neighbours handed over; `before` are
+                          * the rows that come back from the neighbour before */
+} cs_halo_of;
+
+/* An exchange that an operator makes by itself, in front of its computation; what is returned, behind. */
 typedef struct cs_inner_exchange {
     cs_exchange_kind kind;
     bool backward;
     cs_element element;
     int64_t (*elements)(const cs_net *local,
                         const cs_op *op); /* of the local operator, per sample */
+    /* of CS_EXCHANGE_HALO, whose elements follow from the rows: */
+    uint8_t dim;
+    cs_halo_of of;
+    cs_halo halo; /* the most that any place along the axis receives */
+    cs_halo own;  /* what this one receives */
 } cs_inner_exchange;
 
 /* Who writes and who reads each tensor of a network. */
@@ -43,6 +57,7 @@ typedef struct cs_rule_query {
     const cs_op *op;
     cs_layout_axis axis;
     uint32_t size;            /* of the axis, > 1 */
+    uint32_t coordinate;      /* of the place */
     const cs_division *given; /* per input; never partial */
     cs_split_report *report;
 } cs_rule_query;
@@ -71,6 +86,12 @@ extern const cs_rules cs_rules_tensor_pairs; /* split-tensor.c */
 extern const cs_rules cs_rules_context;      /* split-context.c */
 extern const cs_rules cs_rules_expert;       /* split-expert.c */
 extern const cs_rules cs_rules_expert_tensor;
+extern const cs_rules cs_rules_filter, cs_rules_channel, cs_rules_space; /* split-conv.c */
+
+/* The dimension of an image that an axis of space divides; and the operator in front of which space_until
+ * has it gathered, n_ops where it does not say. */
+uint32_t cs_space_dim(cs_layout_axis axis);
+uint32_t cs_space_end(const cs_net *net, const char *until);
 
 /* The key of "parallel" that gives an axis its size. */
 const char *cs_split_key(const cs_split *split, cs_layout_axis axis);

@@ -58,6 +58,8 @@ static bool passes_features(const cs_op *op)
     case CS_OP_COPY:
     case CS_OP_VIEW:
     case CS_OP_ATTENTION:
+    case CS_OP_CAUSAL_CONV:
+    case CS_OP_SCAN:
         return true;
     case CS_OP_RMS_NORM: /* head by head */
         return op->groups > 1;
@@ -80,6 +82,15 @@ static bool adds_parts(const cs_rule_query *q, const cs_op *op)
     return parts;
 }
 
+/* A norm over all features of a product with a gate, as mixers of state spaces have it, sums the squares of
+ * all places; other norms stand in front of a pair, or between two. */
+static bool is_gated_norm(const cs_rule_query *q, const cs_op *op)
+{
+    const uint32_t writer = q->links->writer[op->inputs[0]];
+    return op->kind == CS_OP_RMS_NORM && writer != CS_NO_TENSOR &&
+           q->net->ops[writer].kind == CS_OP_MUL;
+}
+
 bool cs_feeds_pairs(const cs_rule_query *q, cs_tensor tensor)
 {
     const uint32_t *at = &q->links->first_reader[tensor];
@@ -89,8 +100,8 @@ bool cs_feeds_pairs(const cs_rule_query *q, cs_tensor tensor)
         if (reader->kind == CS_OP_LINEAR || reader->kind == CS_OP_GROUPED_LINEAR ||
             reader->kind == CS_OP_CROSS_ENTROPY)
             continue;
-        feeds =
-            (passes_features(reader) || adds_parts(q, reader)) && cs_feeds_pairs(q, reader->output);
+        feeds = (passes_features(reader) || adds_parts(q, reader) || is_gated_norm(q, reader)) &&
+                cs_feeds_pairs(q, reader->output);
     }
     return feeds;
 }
@@ -188,12 +199,48 @@ static void rule_attention(const cs_rule_query *q, cs_rule_answer *answer)
 
 /* ---- normalisation ---- */
 
+static int64_t rows_of(const cs_net *local, const cs_op *op)
+{
+    const cs_tensor_info *read = cs_net_tensor(local, op->inputs[0]);
+    return read->elements / read->shape.dims[read->shape.rank - 1];
+}
+
+/* The sum of a float32 per row over all places. */
+static void add_row_sum(cs_rule_answer *answer, bool backward)
+{
+    answer->inner[answer->n_inner++] =
+        (cs_inner_exchange){CS_EXCHANGE_ALL_REDUCE, backward, CS_ELEMENT_FLOAT32, rows_of};
+}
+
 /* Over all features of a token, or head by head: then a place has some heads, and the same weights. */
 static void rule_norm(const cs_rule_query *q, cs_rule_answer *answer)
 {
-    const bool gathers = is_features(q, 0) && !passes_features(q->op);
+    const bool features = is_features(q, 0), gated = features && is_gated_norm(q, q->op);
+    const bool gathers = features && !gated && !passes_features(q->op);
     cs_answer_alike(q, gathers ? outside(q, q->op->inputs[0]) : q->given[0], answer);
-    answer->shared = answer->made.part == CS_DIVIDED;
+    answer->shared = !gated && answer->made.part == CS_DIVIDED;
+    if (gated && q->op->groups == 1) {
+        add_row_sum(answer, false);
+        add_row_sum(answer, true);
+    }
+}
+
+/* ---- state spaces ---- */
+
+/* Along the tokens, feature by feature. */
+static void rule_causal_conv(const cs_rule_query *q, cs_rule_answer *answer)
+{
+    if (is_features(q, 0))
+        cs_answer_alike(q, q->given[0], answer);
+}
+
+static void rule_scan(const cs_rule_query *q, cs_rule_answer *answer)
+{
+    if (!is_features(q, 0))
+        return;
+    cs_rule_divides(q, q->op->scan.heads, "heads");
+    cs_rule_divides(q, q->op->scan.groups, "groups");
+    cs_answer_alike(q, cs_divided(1), answer);
 }
 
 /* ---- heads side by side ---- */
@@ -254,20 +301,13 @@ static void rule_embedding(const cs_rule_query *q, cs_rule_answer *answer)
     answer->output = outside(q, q->op->output);
 }
 
-static int64_t rows_of(const cs_net *local, const cs_op *op)
-{
-    const cs_tensor_info *read = cs_net_tensor(local, op->inputs[0]);
-    return read->elements / read->shape.dims[read->shape.rank - 1];
-}
-
 static void rule_cross_entropy(const cs_rule_query *q, cs_rule_answer *answer)
 {
     answer->inputs[0] = q->given[0];
     if (!is_features(q, 0))
         return;
-    for (; answer->n_inner < 3; answer->n_inner++)
-        answer->inner[answer->n_inner] =
-            (cs_inner_exchange){CS_EXCHANGE_ALL_REDUCE, false, CS_ELEMENT_FLOAT32, rows_of};
+    for (int sum = 0; sum < 3; sum++)
+        add_row_sum(answer, false);
 }
 
 static void rule_squared_error(const cs_rule_query *q, cs_rule_answer *answer)
@@ -281,6 +321,8 @@ const cs_rules cs_rules_tensor_pairs = {{
     [CS_OP_LAYER_NORM] = rule_norm,
     [CS_OP_RMS_NORM] = rule_norm,
     [CS_OP_SOFTMAX] = rule_norm,
+    [CS_OP_CAUSAL_CONV] = rule_causal_conv,
+    [CS_OP_SCAN] = rule_scan,
     [CS_OP_HEAD_CONCAT] = rule_head_concat,
     [CS_OP_RELU] = cs_rule_follow,
     [CS_OP_GELU] = cs_rule_follow,

@@ -85,7 +85,8 @@ const char *cs_axes_text(cs_axes_name name);
  *   all_gather                             the whole vector that a device has after
  *   all_to_all                             all that a device has, its own share included
  *   shift                                  what each hands to the next one, the last to the first
- *   halo                                   what each hands to each neighbour; there is no ring */
+ *   halo                                   what each hands to the next one; what it hands to the one
+ *                                          before it is said apart; there is no ring */
 typedef enum cs_exchange_kind {
     CS_EXCHANGE_ALL_REDUCE,
     CS_EXCHANGE_ALL_GATHER,

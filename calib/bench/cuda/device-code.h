@@ -125,7 +125,7 @@ enum {
 };
 
 /* Elements first + [begin, end) of n neighbours: not all are there at the ends of an array or row.
- * */
+ */
 typedef struct cs_device_group {
     int64_t first;
     int n, begin, end;
@@ -312,7 +312,7 @@ CS_DEVICE void copy_rows(cs_precision p, const cs_work *w, int64_t i)
 }
 
 /* An optimizer with `kind` states, as backend.h has it: parameters a to y, states s, gradients t.
- * */
+ */
 CS_DEVICE void update(cs_precision p, const cs_work *w, cs_device_group group)
 {
     const float rate = 1e-3f, decay = 0.9f, decay_squares = 0.999f, tiny = 1e-8f;

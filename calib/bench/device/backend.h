@@ -97,7 +97,7 @@ typedef struct cs_backend {
                                           int64_t elements, cs_precision precision,
                                           cs_error *error);
     /* to = from, numbers of `precision` made float32; NULL on devices without numbers of 2 bytes.
-     * */
+     */
     CS_MUST_CHECK cs_status (*widen)(cs_bench *bench, float *to, const void *from, int64_t elements,
                                      cs_precision precision, cs_error *error);
     CS_MUST_CHECK cs_status (*update)(cs_bench *bench, const cs_update *update, cs_error *error);

@@ -46,7 +46,7 @@ CS_MUST_CHECK cs_status cs_measure_compute(const cs_measure_options *options, cs
  * device with a memory of its own "host_to_device" and "device_to_host" with host memory that is
  * held, and, where there is another such device, "peer_to_peer", or "peer_by_host" where one does
  * not reach the other's memory. Buffers hold random numbers, and are too large for a GPU's caches.
- * */
+ */
 CS_MUST_CHECK cs_status cs_measure_copies(const cs_backend *backend, cs_bench *bench,
                                           uint32_t source, const cs_progress *progress,
                                           cs_costs *costs, cs_error *error);

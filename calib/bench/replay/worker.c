@@ -351,7 +351,7 @@ static bool is_mine(const cs_worker *worker, const cs_class *cls)
 }
 
 /* Marks are made behind every task, and asked for at the end: a GPU is not waited for in between.
- * */
+ */
 static cs_status note_times(cs_worker *worker, uint32_t n_marks, cs_notes *notes, cs_error *error)
 {
     const cs_replay *replay = worker->replay;

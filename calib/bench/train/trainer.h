@@ -81,7 +81,7 @@ CS_MUST_CHECK cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error);
 void cs_trainer_finish(cs_trainer *trainer);
 
 /* Layers [first, end). Zeroed parts can be closed. CS_INVALID when they share weights with others.
- * */
+ */
 CS_MUST_CHECK cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end,
                                      cs_part *part, cs_error *error);
 void cs_part_close(cs_trainer *trainer, cs_part *part);

@@ -1,4 +1,4 @@
-#include "sim/graph/fold.h"
+#include "sim/graph/fold-list.h"
 
 #include <stdlib.h>
 

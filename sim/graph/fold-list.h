@@ -4,8 +4,8 @@
  * device that it stands for sends to the k-th that the other one stands for, both in order of their
  * numbers; the check of graphs sees to it that these are as many.
  */
-#ifndef CS_GRAPH_FOLD_H
-#define CS_GRAPH_FOLD_H
+#ifndef CS_GRAPH_FOLD_LIST_H
+#define CS_GRAPH_FOLD_LIST_H
 
 #include "sim/graph/graph.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures networks on this device twice, and PyTorch's training step of the same networks in between:
 
-    scenarios/devices/measure.py SIM FOLDER [--backend cpu|cuda] [--precision P,...] [--model M,...]
+    calib/bench/measure.py SIM FOLDER [--backend cpu|cuda] [--precision P,...] [--model M,...]
 
 FOLDER: a new one, which gets two cost files per network and precision (the second holds all
 that a scenario needs). Tells whether both agree, piece by piece, and how the sum of the pieces
