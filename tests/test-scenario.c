@@ -107,7 +107,8 @@ static const struct {
      "/model/uniform: unknown key \"layer\"; did you mean \"layers\"? known: layers, forward, "
      "backward, update, weights, activation, workspace"},
     {"wrong optimizer", "/model/optimizer", "adm",
-     "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam, none"},
+     "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam, "
+     "none"},
     {"batch not divisible", "/model/batch_size", "7",
      "/model/batch_size: must be a multiple of 2, the micro-batches (got 7)"},
     {"inline of the wrong type", "/model", "{\"inline\": 1}",
