@@ -34,6 +34,12 @@ UNIFORM = {
     'schedule': {'kind': 'gpipe', 'micro_batches': 8},
 }
 
+POINTS = {
+    'schema': 'truth/1', 'dataset': 'made', 'points': [{
+        'id': 'made/1', 'model': {'name': 'resnet50', 'kind': 'cnn'}, 'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': 1},
+        'batch': {'global': 8, 'micro': 8}, 'precision': 'fp32', 'measured': {'step_time_s': 0.1}}],
+}
+
 
 def run(*words, **how):
     """The finished process, with text."""
@@ -888,7 +894,9 @@ class Json(Case):
         version = run('--version').stdout.split()[1]
         run('run', 'tiny.json', '-o', 'a.h5')
         planned = ['-s', '/platform={"topology": "ideal", "devices": 2}']
-        cases = [['run', 'tiny.json', '--no-output'], ['check', 'tiny.json'], ['list'],
+        with open('points.json', 'w', encoding='utf-8') as file:
+            json.dump(POINTS, file)
+        cases = [['validate', 'points.json'], ['run', 'tiny.json', '--no-output'], ['check', 'tiny.json'], ['list'],
                  ['model', 'vgg16'], ['strategies', 'vgg16'], ['plan', 'tiny.json'], ['plan', 'tiny.json', '-P', 'best', *planned],
                  ['plan', 'tiny.json', '-P', 'all', *planned],
                  ['sweep', 'tiny.json', '-v', '/iterations=1,2', '--no-output']]

@@ -35,7 +35,7 @@ static void print_row(const cs_error_row *row, cs_measure measure, FILE *out)
 {
     const cs_error_summary *errors = &row->measures[measure];
     char mean[32], median[32], largest[32], bias[32];
-    fprintf(out, "  %-*s %6u %9u %7u %10s %10s %10s %10s\n", NAME_WIDTH,
+    fprintf(out, "  %-*s %6u %9u %8u %10s %10s %10s %10s\n", NAME_WIDTH,
             row->grouping == CS_GROUPING_ALL ? "all" : row->name, row->n_points,
             row->n_states[CS_PREDICTION_MADE], errors->n, percent(errors->mean, false, mean),
             percent(errors->median, false, median), percent(errors->largest, true, largest),
@@ -52,8 +52,8 @@ static bool has_any(const cs_error_table *table, cs_measure measure)
 static void print_measure(const cs_error_table *table, cs_measure measure, FILE *out)
 {
     fprintf(out, "\n%s\n", measures[measure].title);
-    fprintf(out, "  %-*s %6s %9s %7s %10s %10s %10s %10s\n", NAME_WIDTH, "", "points", "predicted",
-            "of both", "mean |e|", "median |e|", "largest e", "bias");
+    fprintf(out, "  %-*s %6s %9s %8s %10s %10s %10s %10s\n", NAME_WIDTH, "", "points", "predicted",
+            "compared", "mean |e|", "median |e|", "largest e", "bias");
     cs_grouping last = CS_GROUPING_ALL;
     for (uint32_t i = 0; i < table->n; i++) {
         const cs_error_row *row = &table->rows[i];

@@ -1,6 +1,6 @@
 /* Rules for the section "platform": which GPU, in which nodes, joined by what. */
 #include "sim/base/number.h"
-#include "sim/validate/rules.h"
+#include "sim/validate/point-rules.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,13 +39,13 @@ static const machine *find_machine(const cs_point *point)
     return NULL;
 }
 
-const char *cs_rules_device(cs_rules *rules)
+const char *cs_point_rules_device(cs_point_rules *rules)
 {
     const machine *found = find_machine(rules->point);
     if (!found)
-        cs_rules_miss(rules, "the device %s", rules->point->hardware->gpu);
+        cs_point_rules_miss(rules, "the device %s", rules->point->hardware->gpu);
     else if (found->note)
-        cs_rules_assume(rules, "%s", found->note);
+        cs_point_rules_assume(rules, "%s", found->note);
     return found ? found->device : NULL;
 }
 
@@ -129,7 +129,7 @@ static bool says_preset(const char *words)
     return false;
 }
 
-static void write_links(cs_rules *rules, const machine *found, FILE *out)
+static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
 {
     const cs_point_hardware *hardware = rules->point->hardware;
     const uint32_t node = hardware->gpus_per_node > 0 ? hardware->gpus_per_node : 8;
@@ -147,8 +147,8 @@ static void write_links(cs_rules *rules, const machine *found, FILE *out)
         write_cluster(found, find_network(hardware->inter), out);
     else {
         if (several && strcmp(topology, "abci") != 0)
-            cs_rules_assume(rules, "nodes are joined as in %s, where the point does not say how",
-                            topology);
+            cs_point_rules_assume(
+                rules, "nodes are joined as in %s, where the point does not say how", topology);
         fprintf(out, "\"topology\": \"%s\"", topology);
     }
 }
@@ -159,14 +159,15 @@ static void write_links(cs_rules *rules, const machine *found, FILE *out)
  * (megatron/training/arguments.py: "Overlap P2P communication is disabled if not using the interleaved
  * schedule"). The schedules of the zero-bubble fork send and receive asynchronously and wait where a
  * tensor is read (megatron/core/pipeline_parallel/zb_schedules.py). */
-static bool blocks(cs_rules *rules)
+static bool blocks(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
     const bool plain = strcmp(point->schedule, "1f1b") == 0 && point->parallel->vpp == 1;
-    if (!cs_rules_megatron(point) || !plain || point->parallel->pp < 2)
+    if (!cs_point_rules_megatron(point) || !plain || point->parallel->pp < 2)
         return false;
-    cs_rules_assume(rules, "messages between stages block computing, as in Megatron-LM without "
-                           "interleaving");
+    cs_point_rules_assume(rules,
+                          "messages between stages block computing, as in Megatron-LM without "
+                          "interleaving");
     return true;
 }
 
@@ -178,7 +179,7 @@ static void write_measured_links(const cs_point_profile *times, FILE *out)
             cs_number_format(times->message * 1e-3, latency, sizeof(latency)));
 }
 
-void cs_rules_platform(cs_rules *rules, FILE *out)
+void cs_point_rules_platform(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const machine *found = find_machine(point);

@@ -1,10 +1,10 @@
 /* Rules for the section "parallel": over how many ranks layers, samples and states are divided. */
-#include "sim/validate/rules.h"
+#include "sim/validate/point-rules.h"
 
 #include <string.h>
 
 /* Replicas of one whole device each are the schedule dp's. */
-bool cs_rules_divides(const cs_point *point)
+bool cs_point_rules_divides(const cs_point *point)
 {
     const cs_point_parallel *mesh = point->parallel;
     return mesh->tp > 1 || mesh->cp > 1 || mesh->ep > 1 || mesh->zero > 0 ||
@@ -24,15 +24,15 @@ static const char *context_method(const char *words)
 static uint64_t bucket(const cs_point *point)
 {
     const uint64_t bytes =
-        cs_rules_sums_in_fp32(point) || strcmp(point->precision, "fp32") == 0 ? 4 : 2;
+        cs_point_rules_sums_in_fp32(point) || strcmp(point->precision, "fp32") == 0 ? 4 : 2;
     const uint64_t replicas = (uint64_t)point->parallel->dp * point->parallel->cp;
     const uint64_t gradients = replicas > 40 ? replicas * 1000000 : 40000000;
     const bool overlaps =
-        point->options->dp_overlap || cs_rules_argument(point, "overlap-grad-reduce");
+        point->options->dp_overlap || cs_point_rules_argument(point, "overlap-grad-reduce");
     return overlaps && point->parallel->zero < 3 ? gradients * bytes : 0;
 }
 
-void cs_rules_mesh(cs_rules *rules, FILE *out)
+void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const cs_point_parallel *mesh = point->parallel;

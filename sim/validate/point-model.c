@@ -1,6 +1,6 @@
 /* Rules for the section "model": which network, of which sizes, in which numbers. */
 #include "sim/base/number.h"
-#include "sim/validate/rules.h"
+#include "sim/validate/point-rules.h"
 
 #include <string.h>
 
@@ -18,45 +18,45 @@ static bool starts(const char *text, const char *with)
 
 /* Megatron-LM pads to a multiple of make-vocab-size-divisible-by (128) times the tensor-parallel ranks
  * (megatron/training/tokenizer, _vocab_size_with_padding). */
-static uint32_t vocabulary(cs_rules *rules)
+static uint32_t vocabulary(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
-    const cJSON *given = cs_rules_argument(point, "make-vocab-size-divisible-by");
+    const cJSON *given = cs_point_rules_argument(point, "make-vocab-size-divisible-by");
     const uint32_t unit =
         (cJSON_IsNumber(given) && given->valueint > 0 ? (uint32_t)given->valueint : 128) *
         point->parallel->tp;
     const uint32_t vocab = point->model->vocab;
-    return cs_rules_megatron(point) && unit > 0 ? (vocab + unit - 1) / unit * unit : vocab;
+    return cs_point_rules_megatron(point) && unit > 0 ? (vocab + unit - 1) / unit * unit : vocab;
 }
 
 /* Of hidden states and of attention: Megatron-LM's arguments default to 0.1. */
-static double dropout(cs_rules *rules)
+static double dropout(cs_point_rules *rules)
 {
-    const cJSON *given = cs_rules_argument(rules->point, "hidden-dropout");
+    const cJSON *given = cs_point_rules_argument(rules->point, "hidden-dropout");
     if (rules->point->args)
         return cJSON_IsNumber(given) ? given->valuedouble : 0.1;
-    cs_rules_assume(rules, "no dropout, where the point does not state any");
+    cs_point_rules_assume(rules, "no dropout, where the point does not state any");
     return 0;
 }
 
 /* As the point says; else Megatron-LM's argument; else what the framework had. Megatron-LM without
  * TransformerEngine, and LiBai, compute the matrix of weights unless they are asked for a fused kernel. */
-static const char *attention(cs_rules *rules)
+static const char *attention(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
     const cJSON *given = point->options->flash_attention;
-    const char *backend = cJSON_GetStringValue(cs_rules_argument(point, "attention-backend"));
-    const char *kernels = cJSON_GetStringValue(cs_rules_argument(point, "transformer-impl"));
+    const char *backend = cJSON_GetStringValue(cs_point_rules_argument(point, "attention-backend"));
+    const char *kernels = cJSON_GetStringValue(cs_point_rules_argument(point, "transformer-impl"));
     if (given)
         return cJSON_IsTrue(given) ? "flash" : "math";
     if (backend)
         return is(backend, "unfused") || is(backend, "local") ? "math" : "flash";
     if (point->args)
-        return is(kernels, "local") && !cs_rules_argument(point, "use-flash-attn") ? "math"
-                                                                                   : "flash";
+        return is(kernels, "local") && !cs_point_rules_argument(point, "use-flash-attn") ? "math"
+                                                                                         : "flash";
     const bool math = starts(point->framework, "Megatron-LM") || is(point->framework, "LiBai");
-    cs_rules_assume(rules, "attention is %s, where the point does not say",
-                    math ? "not a fused kernel" : "a fused kernel");
+    cs_point_rules_assume(rules, "attention is %s, where the point does not say",
+                          math ? "not a fused kernel" : "a fused kernel");
     return math ? "math" : "flash";
 }
 
@@ -65,16 +65,16 @@ static uint32_t or_else(uint32_t given, uint32_t fallback)
     return given > 0 ? given : fallback;
 }
 
-static void write_gpt(cs_rules *rules, FILE *out)
+static void write_gpt(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     if (!model->tied)
-        cs_rules_miss(rules, "a GPT-like decoder whose last matrix is its own");
+        cs_point_rules_miss(rules, "a GPT-like decoder whose last matrix is its own");
     if (is(model->pos, "alibi") || is(model->pos, "none"))
-        cs_rules_assume(rules, "learned positions in place of %s",
-                        is(model->pos, "none") ? "none" : "ALiBi");
+        cs_point_rules_assume(rules, "learned positions in place of %s",
+                              is(model->pos, "none") ? "none" : "ALiBi");
     if (!model->bias)
-        cs_rules_assume(rules, "linear layers have biases, where the point's have none");
+        cs_point_rules_assume(rules, "linear layers have biases, where the point's have none");
     fprintf(out,
             "\"name\": \"gpt\", \"parameters\": {\"layers\": %u, \"hidden\": %u, \"heads\": %u, "
             "\"sequence\": %u, \"vocabulary\": %u, \"intermediate\": %u, \"dropout\": %.9g, "
@@ -83,10 +83,10 @@ static void write_gpt(cs_rules *rules, FILE *out)
             dropout(rules), attention(rules));
 }
 
-static void write_bert(cs_rules *rules, FILE *out)
+static void write_bert(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    cs_rules_assume(rules, "an encoder without a head that predicts tokens");
+    cs_point_rules_assume(rules, "an encoder without a head that predicts tokens");
     fprintf(out,
             "\"name\": \"bert\", \"parameters\": {\"layers\": %u, \"hidden\": %u, \"heads\": %u, "
             "\"sequence\": %u, \"positions\": %u, \"vocabulary\": %u, \"intermediate\": %u, "
@@ -96,7 +96,7 @@ static void write_bert(cs_rules *rules, FILE *out)
 }
 
 /* What Llama and its kin with experts have in common. */
-static void write_llama_sizes(cs_rules *rules, FILE *out)
+static void write_llama_sizes(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     fprintf(out,
@@ -107,7 +107,7 @@ static void write_llama_sizes(cs_rules *rules, FILE *out)
             attention(rules));
 }
 
-static void write_llama(cs_rules *rules, FILE *out)
+static void write_llama(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     fputs("\"name\": \"llama\", \"parameters\": {", out);
@@ -115,7 +115,7 @@ static void write_llama(cs_rules *rules, FILE *out)
     fprintf(out, ", \"intermediate\": %u}", model->ffn);
 }
 
-static void write_experts(cs_rules *rules, FILE *out)
+static void write_experts(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const cs_point_model *model = point->model;
@@ -125,11 +125,11 @@ static void write_experts(cs_rules *rules, FILE *out)
             point->options->moe_pad_to_capacity ? point->options->moe_capacity_factor : 0);
 }
 
-static void write_mixture(cs_rules *rules, const char *name, FILE *out)
+static void write_mixture(cs_point_rules *rules, const char *name, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     if (model->shared_ffn > 0 || model->dense_layers > 0)
-        cs_rules_miss(rules, "shared experts or dense layers without latent attention");
+        cs_point_rules_miss(rules, "shared experts or dense layers without latent attention");
     fprintf(out, "\"name\": \"%s\", \"parameters\": {", name);
     write_llama_sizes(rules, out);
     write_experts(rules, out);
@@ -146,7 +146,7 @@ static uint32_t latent(const cs_point_model *model, const char *key, const char 
     return cJSON_IsNumber(value) && value->valuedouble > 0 ? (uint32_t)value->valuedouble : 0;
 }
 
-static void write_deepseek(cs_rules *rules, FILE *out)
+static void write_deepseek(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     const uint32_t expert = or_else(model->moe_ffn, 1);
@@ -167,7 +167,7 @@ static void write_deepseek(cs_rules *rules, FILE *out)
     fputs("}", out);
 }
 
-static void write_cnn(cs_rules *rules, FILE *out)
+static void write_cnn(cs_point_rules *rules, FILE *out)
 {
     static const char *const known[] = {"vgg16",     "resnet18",    "resnet50",  "resnet101",
                                         "resnet152", "densenet121", "cosmoflow", "inception_v3"};
@@ -176,14 +176,14 @@ static void write_cnn(cs_rules *rules, FILE *out)
     while (i < sizeof(known) / sizeof(known[0]) && strcmp(name, known[i]) != 0)
         i++;
     if (i == sizeof(known) / sizeof(known[0]))
-        cs_rules_miss(rules, "the network %s", name);
+        cs_point_rules_miss(rules, "the network %s", name);
     else
         fprintf(out, "\"name\": \"%s\"", name);
 }
 
 /* ---- which network ---- */
 
-static void write_decoder(cs_rules *rules, FILE *out)
+static void write_decoder(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     const bool gated = is(model->act, "swiglu");
@@ -191,25 +191,25 @@ static void write_decoder(cs_rules *rules, FILE *out)
                        or_else(model->kv_heads, model->heads) == model->heads &&
                        !is(model->pos, "rope") && !is(model->pos, "yarn");
     if (is(model->act, "squared_relu"))
-        cs_rules_miss(rules, "MLPs with squared ReLU");
+        cs_point_rules_miss(rules, "MLPs with squared ReLU");
     else if (model->mla)
-        cs_rules_miss(rules, "latent attention without gated MLPs");
+        cs_point_rules_miss(rules, "latent attention without gated MLPs");
     else if (gated && is(model->norm, "rmsnorm"))
         write_llama(rules, out);
     else if (plain)
         write_gpt(rules, out);
     else
-        cs_rules_miss(rules, "a decoder with %s, %s, %s positions%s",
-                      model->norm ? model->norm : "?", model->act ? model->act : "?",
-                      model->pos ? model->pos : "?",
-                      or_else(model->kv_heads, model->heads) < model->heads ? ", shared keys" : "");
+        cs_point_rules_miss(
+            rules, "a decoder with %s, %s, %s positions%s", model->norm ? model->norm : "?",
+            model->act ? model->act : "?", model->pos ? model->pos : "?",
+            or_else(model->kv_heads, model->heads) < model->heads ? ", shared keys" : "");
 }
 
-static void write_mixtures(cs_rules *rules, FILE *out)
+static void write_mixtures(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     if (!is(model->act, "swiglu"))
-        cs_rules_miss(rules, "experts with %s", model->act ? model->act : "?");
+        cs_point_rules_miss(rules, "experts with %s", model->act ? model->act : "?");
     else if (model->mla)
         write_deepseek(rules, out);
     else if (model->sliding_window > 0)
@@ -218,15 +218,15 @@ static void write_mixtures(cs_rules *rules, FILE *out)
         write_mixture(rules, model->qk_norm ? "qwen3" : "mixtral", out);
 }
 
-static void write_network(cs_rules *rules, FILE *out)
+static void write_network(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     if (model->mamba)
-        cs_rules_miss(rules, "Mamba layers");
+        cs_point_rules_miss(rules, "Mamba layers");
     else if (model->unknown_architecture)
-        cs_rules_miss(rules, "stated: the architecture");
+        cs_point_rules_miss(rules, "stated: the architecture");
     else if (starts(model->kind, "encoder-decoder"))
-        cs_rules_miss(rules, "encoders with decoders");
+        cs_point_rules_miss(rules, "encoders with decoders");
     else if (is(model->kind, "cnn"))
         write_cnn(rules, out);
     else if (is(model->kind, "encoder"))
@@ -236,12 +236,12 @@ static void write_network(cs_rules *rules, FILE *out)
     else if (is(model->kind, "decoder-moe"))
         write_mixtures(rules, out);
     else
-        cs_rules_miss(rules, "networks of the kind \"%s\"", model->kind);
+        cs_point_rules_miss(rules, "networks of the kind \"%s\"", model->kind);
 }
 
 /* ---- numbers ---- */
 
-static const char *precision(cs_rules *rules)
+static const char *precision(cs_point_rules *rules)
 {
     static const char *const known[] = {"fp32", "tf32", "fp16", "bf16"};
     const char *given = rules->point->precision;
@@ -249,22 +249,22 @@ static const char *precision(cs_rules *rules)
         if (strcmp(given, known[i]) == 0)
             return known[i];
     if (starts(given, "fp8"))
-        cs_rules_miss(rules, "fp8 matrix products");
+        cs_point_rules_miss(rules, "fp8 matrix products");
     else
-        cs_rules_miss(rules, "%s matrix products", given);
+        cs_point_rules_miss(rules, "%s matrix products", given);
     return "fp32";
 }
 
 /* Stated; else Megatron-LM sums gradients of bf16 weights in fp32 (megatron/training/arguments.py:
  * "accumulate and all-reduce gradients in fp32 for bfloat16 data type"), unless it is told to reduce
  * them in bf16, and those of fp16 weights in fp16. */
-bool cs_rules_sums_in_fp32(const cs_point *point)
+bool cs_point_rules_sums_in_fp32(const cs_point *point)
 {
     if (point->options->grad_dtype)
         return is(point->options->grad_dtype, "fp32");
-    return cs_rules_megatron(point) && is(point->precision, "bf16") &&
+    return cs_point_rules_megatron(point) && is(point->precision, "bf16") &&
            !starts(point->framework, "Megatron-Bridge") &&
-           !cs_rules_argument(point, "grad-reduce-in-bf16");
+           !cs_point_rules_argument(point, "grad-reduce-in-bf16");
 }
 
 static const char *optimizer(const cs_point *point)
@@ -275,34 +275,36 @@ static const char *optimizer(const cs_point *point)
                                                                            : "adam";
 }
 
-void cs_rules_model(cs_rules *rules, FILE *out)
+void cs_point_rules_model(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const bool full = is(point->recompute, "full");
     fputs("\"model\": {", out);
     write_network(rules, out);
-    const char *device = cs_rules_device(rules);
+    const char *device = cs_point_rules_device(rules);
     if (full)
-        cs_rules_assume(rules, "full recomputation repeats the first and the last layer as well");
+        cs_point_rules_assume(rules,
+                              "full recomputation repeats the first and the last layer as well");
     fprintf(out,
             ", \"device\": \"%s\", \"precision\": \"%s\", \"granularity\": \"block\", "
             "\"recompute\": %s, \"batch_size\": %u, \"optimizer\": \"%s\", \"gradients\": \"%s\"}",
             device ? device : "", precision(rules), full ? "true" : "false", point->batch->global,
-            optimizer(point), cs_rules_sums_in_fp32(point) ? "fp32" : "weights");
+            optimizer(point), cs_point_rules_sums_in_fp32(point) ? "fp32" : "weights");
 }
 
 /* ---- measured times of passes ---- */
 
 /* A stage is one layer with the rank's times over its stages; a message takes what it was measured to
  * take, whatever its size, so sizes are left out. */
-void cs_rules_profile(cs_rules *rules, FILE *out)
+void cs_point_rules_profile(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const cs_point_profile *times = point->options->profiled_ms;
     const double scale = 1e-3 / point->parallel->vpp;
     char forward[CS_NUMBER_TEXT_BYTES], input[CS_NUMBER_TEXT_BYTES], weight[CS_NUMBER_TEXT_BYTES];
-    cs_rules_assume(rules, "stages take the measured times of passes, all alike; sizes and the "
-                           "update are left out");
+    cs_point_rules_assume(rules,
+                          "stages take the measured times of passes, all alike; sizes and the "
+                          "update are left out");
     fprintf(out,
             "\"model\": {\"batch_size\": %u, \"inline\": {\"schema_version\": 1, \"name\": "
             "\"measured passes\", \"batch_size\": %u, \"times_only\": true, \"provenance\": "

@@ -1,4 +1,4 @@
-#include "sim/validate/rules.h"
+#include "sim/validate/point-rules.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ void cs_point_scenario_finish(cs_point_scenario *made)
 
 /* ---- notes ---- */
 
-static void add_note(cs_rules *rules, const char **list, uint32_t *n, const char *format,
+static void add_note(cs_point_rules *rules, const char **list, uint32_t *n, const char *format,
                      va_list arguments)
 {
     char text[256];
@@ -27,7 +27,7 @@ static void add_note(cs_rules *rules, const char **list, uint32_t *n, const char
         list[(*n)++] = copy;
 }
 
-void cs_rules_miss(cs_rules *rules, const char *format, ...)
+void cs_point_rules_miss(cs_point_rules *rules, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -35,7 +35,7 @@ void cs_rules_miss(cs_rules *rules, const char *format, ...)
     va_end(arguments);
 }
 
-void cs_rules_assume(cs_rules *rules, const char *format, ...)
+void cs_point_rules_assume(cs_point_rules *rules, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -45,19 +45,19 @@ void cs_rules_assume(cs_rules *rules, const char *format, ...)
 
 /* ---- what several rules ask ---- */
 
-bool cs_rules_megatron(const cs_point *point)
+bool cs_point_rules_megatron(const cs_point *point)
 {
     const char *framework = point->framework ? point->framework : "";
     return strncmp(framework, "Megatron", strlen("Megatron")) == 0 ||
            strncmp(framework, "NeMo", strlen("NeMo")) == 0;
 }
 
-const cJSON *cs_rules_argument(const cs_point *point, const char *name)
+const cJSON *cs_point_rules_argument(const cs_point *point, const char *name)
 {
     return cs_json_member(point->args, name);
 }
 
-uint32_t cs_rules_micro_batches(const cs_point *point)
+uint32_t cs_point_rules_micro_batches(const cs_point *point)
 {
     const cs_point_batch *batch = point->batch;
     const uint64_t samples = (uint64_t)batch->micro * point->parallel->dp;
@@ -73,63 +73,64 @@ static uint32_t expert_tensor(const cs_point_parallel *mesh)
     return mesh->etp > 0 ? mesh->etp : mesh->tp;
 }
 
-static void check_source(cs_rules *rules)
+static void check_source(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
     const cs_point_parallel *mesh = point->parallel;
     const cs_point_batch *batch = point->batch;
     const uint64_t ranks = (uint64_t)mesh->tp * mesh->pp * mesh->dp * mesh->cp;
-    const uint64_t samples = (uint64_t)cs_rules_micro_batches(point) * batch->micro * mesh->dp;
-    if (cs_rules_argument(point, "inference-max-seq-length"))
-        cs_rules_miss(rules, "inference");
+    const uint64_t samples =
+        (uint64_t)cs_point_rules_micro_batches(point) * batch->micro * mesh->dp;
+    if (cs_point_rules_argument(point, "inference-max-seq-length"))
+        cs_point_rules_miss(rules, "inference");
     else if (batch->global == 0 || samples == 0)
-        cs_rules_miss(rules, "stated: batch sizes");
+        cs_point_rules_miss(rules, "stated: batch sizes");
     else if (samples != batch->global)
-        cs_rules_miss(rules, "stated: batch sizes that agree");
+        cs_point_rules_miss(rules, "stated: batch sizes that agree");
     if (ranks != point->hardware->gpus)
-        cs_rules_miss(rules, "stated: a mesh of as many ranks as GPUs");
+        cs_point_rules_miss(rules, "stated: a mesh of as many ranks as GPUs");
     else if (mesh->ep > 1 && ranks / mesh->pp % ((uint64_t)mesh->ep * expert_tensor(mesh)) != 0)
-        cs_rules_miss(rules, "stated: a mesh that expert ranks divide");
+        cs_point_rules_miss(rules, "stated: a mesh that expert ranks divide");
 }
 
 /* ---- what the simulator does not have ---- */
 
-static void check_options(cs_rules *rules)
+static void check_options(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
     if (point->options->lora)
-        cs_rules_miss(rules, "LoRA");
+        cs_point_rules_miss(rules, "LoRA");
     if (point->options->offload)
-        cs_rules_miss(rules, "offloading");
+        cs_point_rules_miss(rules, "offloading");
     if (strcmp(point->optimizer, "muon") == 0)
-        cs_rules_miss(rules, "the optimizer Muon");
+        cs_point_rules_miss(rules, "the optimizer Muon");
     if (strncmp(point->recompute, "selective", strlen("selective")) == 0 ||
         strncmp(point->recompute, "block:", strlen("block:")) == 0)
-        cs_rules_miss(rules, "selective recomputation");
+        cs_point_rules_miss(rules, "selective recomputation");
     else if (strcmp(point->recompute, "unknown") == 0)
-        cs_rules_assume(rules, "no recomputation, where the point does not state any");
+        cs_point_rules_assume(rules, "no recomputation, where the point does not state any");
 }
 
 /* ---- the scenario ---- */
 
-static void write_scenario(cs_rules *rules, FILE *out)
+static void write_scenario(cs_point_rules *rules, FILE *out)
 {
     fputs("{\"schema_version\": 1, \"name\": \"\", ", out);
     check_source(rules);
     if (rules->point->options->profiled_ms)
-        cs_rules_profile(rules, out);
+        cs_point_rules_profile(rules, out);
     else
-        cs_rules_model(rules, out);
+        cs_point_rules_model(rules, out);
     fputs(", ", out);
-    cs_rules_platform(rules, out);
+    cs_point_rules_platform(rules, out);
     fputs(", ", out);
     check_options(rules);
-    if (cs_rules_divides(rules->point)) {
-        cs_rules_mesh(rules, out);
+    if (cs_point_rules_divides(rules->point)) {
+        cs_point_rules_mesh(rules, out);
         fputs(", \"collectives\": {\"fidelity\": \"analytic\"}, ", out);
-        cs_rules_assume(rules, "collectives are delays, as when nothing else runs");
+        cs_point_rules_assume(rules, "collectives are delays, as when nothing else runs");
     }
-    cs_rules_schedule(rules, out);
+    cs_point_rules_schedule(rules, out);
     fputs("}", out);
 }
 
@@ -149,7 +150,7 @@ static cs_status parse(const cs_point *point, const char *text, size_t length,
 
 cs_status cs_point_scenario_make(const cs_point *point, cs_point_scenario *made, cs_error *error)
 {
-    cs_rules rules = {.point = point, .made = made};
+    cs_point_rules rules = {.point = point, .made = made};
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);

@@ -1,5 +1,5 @@
 /* Rules for the section "schedule": which order, and which blocks make a stage. */
-#include "sim/validate/rules.h"
+#include "sim/validate/point-rules.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void write_replicas(const cs_point *point, FILE *out)
 {
     const bool buckets = point->framework && strstr(point->framework, "DDP");
     fprintf(out, "\"kind\": \"dp\", \"micro_batches\": %u, \"bucket\": \"%s\"",
-            cs_rules_micro_batches(point), buckets ? "25 MiB" : "0 B");
+            cs_point_rules_micro_batches(point), buckets ? "25 MiB" : "0 B");
 }
 
 static uint32_t or_one(uint32_t n)
@@ -48,7 +48,7 @@ static bool find_blocks(const cs_point *point, uint32_t *most, bool *less)
 }
 
 /* The first layer of each stage but the first; layer 0 is the embedding. */
-static void write_partition(cs_rules *rules, FILE *out)
+static void write_partition(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const uint32_t stages = point->parallel->pp * point->parallel->vpp;
@@ -56,7 +56,7 @@ static void write_partition(cs_rules *rules, FILE *out)
     uint32_t most = 1, first = 0;
     bool less = false;
     if (!profiled && !find_blocks(point, &most, &less)) {
-        cs_rules_miss(rules, "stated: which blocks make a stage");
+        cs_point_rules_miss(rules, "stated: which blocks make a stage");
         return;
     }
     fputs(", \"partition\": [", out);
@@ -67,13 +67,13 @@ static void write_partition(cs_rules *rules, FILE *out)
     fputs("]", out);
 }
 
-static void write_pipeline(cs_rules *rules, const order *found, FILE *out)
+static void write_pipeline(cs_point_rules *rules, const order *found, FILE *out)
 {
     const cs_point *point = rules->point;
     if (found->note)
-        cs_rules_assume(rules, "%s", found->note);
+        cs_point_rules_assume(rules, "%s", found->note);
     fprintf(out, "\"kind\": \"%s\", \"micro_batches\": %u", found->kind,
-            or_one(cs_rules_micro_batches(point)));
+            or_one(cs_point_rules_micro_batches(point)));
     if (strcmp(found->kind, "interleaved_1f1b") == 0)
         fprintf(out, ", \"stages_per_device\": %u", point->parallel->vpp);
     if (point->model->layers > 0)
@@ -88,7 +88,7 @@ static const order *find_order(const cs_point *point)
     return NULL;
 }
 
-void cs_rules_schedule(cs_rules *rules, FILE *out)
+void cs_point_rules_schedule(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const order *found = find_order(point);
@@ -96,11 +96,11 @@ void cs_rules_schedule(cs_rules *rules, FILE *out)
     if (point->parallel->pp > 1 && found)
         write_pipeline(rules, found, out);
     else if (point->parallel->pp > 1)
-        cs_rules_miss(rules, "the schedule %s", point->schedule);
-    else if (point->parallel->dp > 1 && !cs_rules_divides(point))
+        cs_point_rules_miss(rules, "the schedule %s", point->schedule);
+    else if (point->parallel->dp > 1 && !cs_point_rules_divides(point))
         write_replicas(point, out);
     else
         fprintf(out, "\"kind\": \"sequential\", \"micro_batches\": %u",
-                or_one(cs_rules_micro_batches(point)));
+                or_one(cs_point_rules_micro_batches(point)));
     fputs("}", out);
 }

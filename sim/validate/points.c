@@ -193,7 +193,7 @@ const cs_field cs_point_fields[] = {
     {"unknown", CS_FIELD_LIST, AT(unknown), .fallback = "[]", .of = &text_field,
      .doc = "what the source does not say, in words"},
     TEXT(quality, "A: exact and complete; B: rounded, or an option taken from elsewhere; C: "
-                  "something essential missing or derived"),
+                  "something essential missing or derived; A-memory: of memory only"),
     {"features", CS_FIELD_LIST, AT(features), .fallback = "[]", .of = &text_field,
      .doc = "by which errors are summed up"},
     {"peers", CS_FIELD_JSON, AT(peers), .fallback = "",
@@ -353,6 +353,8 @@ double cs_point_step_time(const cs_point *point)
     const cs_point_measured *measured = point->measured;
     const double samples = point->batch->global;
     const double tokens = samples * point->model->seq;
+    if (point->quality && strcmp(point->quality, "A-memory") == 0)
+        return (double)NAN;
     if (isfinite(measured->step_time_s))
         return measured->step_time_s;
     if (samples > 0 && isfinite(measured->samples_per_s))

@@ -114,7 +114,7 @@ CS_MUST_CHECK cs_status cs_points_parse(const char *name, const char *text, size
 const cs_point *cs_points_find(const cs_points *points, const char *id, cs_error *error);
 
 /* The time of a step, s: as it was measured, or the samples of a step over samples per s, or its
- * tokens over tokens per s of all GPUs. NaN: not known. */
+ * tokens over tokens per s of all GPUs. NaN: not known, or the point's quality is that of memory only. */
 double cs_point_step_time(const cs_point *point);
 
 /* Text i of a list of texts. */
