@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Writes `text` in double quotes into `out` and returns it. Control characters and bytes that are
  * not UTF-8 are escaped, so that a message stays one printable line; what does not fit is replaced
@@ -38,6 +39,10 @@ typedef struct cs_guess {
 void cs_guess_init(cs_guess *guess, const char *word);
 void cs_guess_add(cs_guess *guess, const char *known);
 const char *cs_guess_text(cs_guess *guess);
+
+/* The position of a word in a list that NULL ends. False where it is not there: then `guess` has all
+ * words. */
+bool cs_guess_find(cs_guess *guess, const char *const *words, const char *word, uint32_t *found);
 
 /* True for a day of the calendar, written YYYY-MM-DD. */
 bool cs_text_is_date(const char *text);
