@@ -40,8 +40,8 @@ void cs_guess_init(cs_guess *guess, const char *word);
 void cs_guess_add(cs_guess *guess, const char *known);
 const char *cs_guess_text(cs_guess *guess);
 
-/* The position of a word in a list that NULL ends. False where it is not there: then `guess` has all
- * words. */
+/* The position of a word in a list that NULL ends. False where it is not there: then `guess` has
+ * all words. */
 bool cs_guess_find(cs_guess *guess, const char *const *words, const char *word, uint32_t *found);
 
 /* True for a day of the calendar, written YYYY-MM-DD. */
