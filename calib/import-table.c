@@ -9,14 +9,8 @@ static cs_status find_word(const char *const *words, const char *word, const cha
                            uint32_t *out, cs_error *error)
 {
     cs_guess guess;
-    cs_guess_init(&guess, word);
-    for (uint32_t i = 0; words[i]; i++) {
-        cs_guess_add(&guess, words[i]);
-        if (strcmp(words[i], word) != 0)
-            continue;
-        *out = i;
+    if (cs_guess_find(&guess, words, word, out))
         return CS_OK;
-    }
     return cs_error_add(error, CS_USAGE, "unknown %s %s", option, cs_guess_text(&guess));
 }
 

@@ -180,15 +180,15 @@ static cs_status read_states(const cs_sheet *sheet, const char *const *axes, uin
         return cs_error_no_memory(error);
     memset(states, CS_GRID_FITS, n);
     grid->states = states;
-    cs_status status = read_out_of_memory(sheet, axes, n_axes, figure, &array, error);
-    for (uint64_t i = 0; i < n && status == CS_OK && array.values; i++) {
+    CS_TRY(read_out_of_memory(sheet, axes, n_axes, figure, &array, error));
+    for (uint64_t i = 0; i < n && array.values; i++) {
         states[i] = isnan(array.values[i]) ? CS_GRID_FAILED
                     : array.values[i] != 0 ? CS_GRID_OUT_OF_MEMORY
                                            : CS_GRID_FITS;
         grid->out_of_memory += states[i] == CS_GRID_OUT_OF_MEMORY;
         grid->failed += states[i] == CS_GRID_FAILED;
     }
-    return status;
+    return CS_OK;
 }
 
 static void include(double value, double *lowest, double *highest)

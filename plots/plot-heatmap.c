@@ -334,9 +334,9 @@ cs_status cs_plot_heatmap(cs_sheet *sheet, const char *output, cs_error *error)
     heatmap h = {.sheet = sheet};
     CS_TRY(cs_grid_read(sheet, &h.grid, error));
     if (h.grid.rank != 2)
-        CS_TRY(cs_error_add(error, CS_USAGE,
+        return cs_error_add(error, CS_USAGE,
                             "heatmap: %s must be a grid of 2 keys; lines draws one key",
-                            sheet->reader->path));
+                            sheet->reader->path);
     choose_palette(&h);
     lay_out(&h);
     cs_status status = write_files(&h, error);

@@ -50,8 +50,8 @@ static cs_status read_samples(memory *m, cs_error *error)
     CS_TRY(cs_reader_read(reader, columns, 4, &m->n_samples, error));
     CS_TRY(cs_reader_meanings(reader, "memory/category", &m->categories, &m->n_categories, error));
     if (m->n_categories > MAX_CATEGORIES)
-        CS_TRY(cs_error_add(error, CS_INVALID, "%s: memory/category: has more than %d meanings",
-                            reader->path, MAX_CATEGORIES));
+        return cs_error_add(error, CS_INVALID, "%s: memory/category: has more than %d meanings",
+                            reader->path, MAX_CATEGORIES);
     return m->n_samples == 0
                ? cs_error_add(error, CS_INVALID,
                               "%s: memory: has no samples; the run did not record them",

@@ -130,21 +130,19 @@ cs_status cs_slice_take(const cs_sheet *sheet, const char **names, cs_reader_arr
                         char *text, size_t size, cs_error *error)
 {
     size_t used = 0;
-    cs_status status = CS_OK;
     *text = '\0';
-    for (size_t i = 0; i < sheet->options->n_at && status == CS_OK; i++) {
+    for (size_t i = 0; i < sheet->options->n_at; i++) {
         const char *fixed = sheet->options->at[i];
         uint32_t dimension = 0;
         uint64_t index = 0;
-        status = find_place(sheet, names, array, fixed, &dimension, &index, error);
-        if (status == CS_OK && array->rank == 1)
-            status = cs_error_add(error, CS_USAGE, "--at %s: leaves no key to draw", fixed);
-        if (status == CS_OK)
-            status = take(sheet, names, array, dimension, index, error);
-        if (status == CS_OK && used < size)
+        CS_TRY(find_place(sheet, names, array, fixed, &dimension, &index, error));
+        if (array->rank == 1)
+            return cs_error_add(error, CS_USAGE, "--at %s: leaves no key to draw", fixed);
+        CS_TRY(take(sheet, names, array, dimension, index, error));
+        if (used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", fixed);
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_slice_too_many(const cs_sheet *sheet, const char *const *names, uint32_t n,

@@ -492,6 +492,41 @@ static void guesses_what_was_meant(void **state)
     }
 }
 
+static void finds_words_or_guesses(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"none", "fifo", "phi", NULL};
+    uint32_t found = 7;
+    cs_guess guess;
+    assert_false(cs_guess_find(&guess, known, "fif", &found));
+    expect_int("as it was", 7, found);
+    expect_text("guess", "\"fif\"; did you mean \"fifo\"? known: none, fifo, phi",
+                cs_guess_text(&guess));
+    assert_true(cs_guess_find(&guess, known, "phi", &found));
+    expect_int("position", 2, found);
+}
+
+static void numbers_have_an_order(void **state)
+{
+    (void)state;
+    double values[] = {2, -INFINITY, 1e-300, 0, 2, -1};
+    static const double sorted[] = {-INFINITY, -1, 0, 1e-300, 2, 2};
+    qsort(values, ROWS(values), sizeof(*values), cs_number_compare);
+    for (size_t i = 0; i < ROWS(values); i++)
+        expect_double("sorted", sorted[i], values[i]);
+}
+
+static void clocks_do_not_go_back(void **state)
+{
+    (void)state;
+    double last = cs_clock_seconds();
+    for (int i = 0; i < 1000; i++) {
+        const double now = cs_clock_seconds();
+        assert_true(now >= last);
+        last = now;
+    }
+}
+
 static void long_lists_of_words_are_cut(void **state)
 {
     (void)state;
@@ -690,6 +725,9 @@ int main(void)
         cmocka_unit_test(a_kind_without_room_for_its_subject_is_left_out),
         cmocka_unit_test(statuses_have_names_and_exit_codes),
         cmocka_unit_test(log_writes_up_to_its_level),
+        cmocka_unit_test(finds_words_or_guesses),
+        cmocka_unit_test(numbers_have_an_order),
+        cmocka_unit_test(clocks_do_not_go_back),
         cmocka_unit_test(log_levels_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

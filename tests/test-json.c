@@ -635,6 +635,25 @@ static void a_document_cannot_be_set_too_deep(void **state)
     cJSON_Delete(root);
 }
 
+/* What has no number or no text is null; an earlier failure stays one. */
+static void adds_for_writing(void **state)
+{
+    (void)state;
+    cJSON *list = cJSON_CreateArray();
+    cJSON *item = cs_json_add_item(list);
+    assert_true(cs_json_add_number(item, "n", 1.5) && cs_json_add_number(item, "nan", NAN) &&
+                cs_json_add_number(item, "inf", INFINITY) && cs_json_add_text(item, "t", "a") &&
+                cs_json_add_text(item, "none", NULL));
+    char *text = cJSON_PrintUnformatted(list);
+    expect_text("list", "[{\"n\":1.5,\"nan\":null,\"inf\":null,\"t\":\"a\",\"none\":null}]", text);
+    free(text);
+    cJSON_Delete(list);
+    assert_null(cs_json_add_item(NULL));
+    assert_false(cs_json_add_number(NULL, "n", 1));
+    assert_false(cs_json_add_number(NULL, "n", NAN));
+    assert_false(cs_json_add_text(NULL, "t", "a"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -654,6 +673,7 @@ int main(void)
         cmocka_unit_test(sets_values),
         cmocka_unit_test(refuses_to_set),
         cmocka_unit_test(a_document_cannot_be_set_too_deep),
+        cmocka_unit_test(adds_for_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,7 +336,7 @@ class Sweep(unittest.TestCase):
         self.write('j.h5.journal', ''.join(lines))
         self.sim('--vary', f'{MICRO}=1..3', '-o', 'j.h5')
         self.write('j.h5.journal', 'notes\n')
-        self.assertIn('is no journal', self.sim(*arguments, status=3).stderr)
+        self.assertIn('is not the journal', self.sim(*arguments, status=3).stderr)
 
     def test_reports_come_back(self):
         arguments = ['--vary', f'{DEVICES}=1..8', '--vary', f'{MICRO}=0..40', '--set',

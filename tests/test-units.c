@@ -193,6 +193,8 @@ static void shows_quantities(void **state)
         char text[CS_UNITS_TEXT_BYTES];
         cs_units_format(shown[i].value, shown[i].quantity, shown[i].digits, text, sizeof(text));
         expect_text(shown[i].text, shown[i].text, text);
+        expect_text(shown[i].text, isnan(shown[i].value) ? "-" : shown[i].text,
+                    cs_units_text(shown[i].value, shown[i].quantity, shown[i].digits).s);
     }
 }
 

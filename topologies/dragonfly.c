@@ -110,15 +110,14 @@ static cs_status add_local(const dragonfly_params *of, const layout *l, cs_platf
                            cs_error *error)
 {
     const double rate = of->local_bandwidth > 0 ? of->local_bandwidth : of->bandwidth;
-    cs_status status = CS_OK;
-    for (uint32_t i = 0; i < l->groups * l->a * l->a && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < l->groups * l->a * l->a; i++) {
         const uint32_t group = i / (l->a * l->a), from = i / l->a % l->a, to = i % l->a;
         const uint32_t first = platform->n_devices + group * l->a;
         if (from != to)
-            status = cs_platform_link(platform, local_link(l, group, from, to), first + from,
-                                      first + to, rate, of->latency, error);
+            CS_TRY(cs_platform_link(platform, local_link(l, group, from, to), first + from,
+                                    first + to, rate, of->latency, error));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status add_global(const dragonfly_params *of, const layout *l, cs_platform *platform,
@@ -126,15 +125,14 @@ static cs_status add_global(const dragonfly_params *of, const layout *l, cs_plat
 {
     const double rate = of->global_bandwidth > 0 ? of->global_bandwidth : of->bandwidth;
     const uint32_t used = ports_used(l), first = platform->n_devices;
-    cs_status status = CS_OK;
-    for (uint32_t i = 0; i < l->groups * used && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < l->groups * used; i++) {
         const uint32_t group = i / used, port = i % used;
         const uint32_t from = group * l->a + port / l->h;
         const uint32_t to = other_group(l, group, port) * l->a + other_port(l, port) / l->h;
-        status = cs_platform_link(platform, global_link(l, group, port), first + from, first + to,
-                                  rate, of->global_latency, error);
+        CS_TRY(cs_platform_link(platform, global_link(l, group, port), first + from, first + to,
+                                rate, of->global_latency, error));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status fill(const dragonfly_params *of, const layout *measured, cs_platform *made,

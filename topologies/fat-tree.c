@@ -102,14 +102,13 @@ static cs_status link_child(const layout *l, uint32_t level, uint32_t child, uin
 {
     const uint32_t w = l->shape.w[level], column = child % l->width[level - 1];
     const uint32_t vertex = level == 1 ? child : l->first_vertex[level - 1] + child;
-    cs_status status = CS_OK;
-    for (uint32_t port = 0; port < w * l->shape.p[level] && status == CS_OK; port++) {
+    for (uint32_t port = 0; port < w * l->shape.p[level]; port++) {
         const uint32_t above = (level == 1 ? 0 : column) + l->width[level - 1] * (port % w);
         const uint32_t parent = l->first_vertex[level] + switch_above(l, level, place, above);
-        status = cs_platform_links(platform, link_below(l, level, child, port), vertex, parent,
-                                   l->shape.bandwidth[level], l->shape.latency[level], error);
+        CS_TRY(cs_platform_links(platform, link_below(l, level, child, port), vertex, parent,
+                                 l->shape.bandwidth[level], l->shape.latency[level], error));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status add_links(const layout *l, cs_platform *platform, cs_error *error)

@@ -3,8 +3,8 @@
  *
  * Bandwidths are those that NCCL assumes (src/graph/topo.cc and topo.h; GB = 1e9 bytes):
  *   PCIe     lanes * rate / 80, the rate of link_speed in 100 Mbit/s per lane: 15, 30, 60, 120,
- *            240, 480 for 2.5 to 64 GT/s, 60 for anything else; no or 0 lanes count as 16. 12 GB/s for
- *            PCIe 3 x16
+ *            240, 480 for 2.5 to 64 GT/s, 60 for anything else; no or 0 lanes count as 16. 12 GB/s
+ *            for PCIe 3 x16
  *   NVLink   count * the rate of the compute capability: 18 (6.x), 20 (7.x, 8.0), 12 (8.6), 20.6
  *            (9.x), 40.1 GB/s (10.x on)
  *   sockets  by arch, vendor and model: 6 to 40 GB/s

@@ -53,12 +53,11 @@ static cs_status allocate(cs_platform *platform, cs_error *error)
     platform->links = cs_arena_alloc(arena, platform->n_links, sizeof(cs_link));
     if (!platform->devices || !platform->vertices || !platform->links)
         return cs_error_no_memory(error);
-    cs_status status = CS_OK;
-    for (uint32_t i = 0; i < platform->n_devices && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < platform->n_devices; i++) {
         platform->devices[i] = (cs_device){.speed = 1, .capacity = INT64_MAX};
-        status = cs_platform_vertex(platform, i, CS_VERTEX_GPU, error, "gpu%" PRIu32, i);
+        CS_TRY(cs_platform_vertex(platform, i, CS_VERTEX_GPU, error, "gpu%" PRIu32, i));
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_platform_check_devices(const char *topology, uint32_t n_devices, cs_error *error)
@@ -223,13 +222,10 @@ cs_status cs_platform_star(cs_platform *platform, double bandwidth, cs_time late
                            cs_error *error)
 {
     const uint32_t hub = platform->n_devices;
-    cs_status status = CS_OK;
-    for (uint32_t device = 0; device < hub && status == CS_OK; device++) {
-        status =
-            cs_platform_link(platform, cs_star_up(device), device, hub, bandwidth, latency, error);
-        if (status == CS_OK)
-            status =
-                cs_platform_link(platform, cs_star_down(device), hub, device, bandwidth, 0, error);
+    for (uint32_t device = 0; device < hub; device++) {
+        CS_TRY(
+            cs_platform_link(platform, cs_star_up(device), device, hub, bandwidth, latency, error));
+        CS_TRY(cs_platform_link(platform, cs_star_down(device), hub, device, bandwidth, 0, error));
     }
-    return status;
+    return CS_OK;
 }

@@ -36,7 +36,7 @@ static const cs_field none[] = {{0}};
  *   network                      two rails of InfiniBand EDR, 12.5 GB/s: 17 nodes in a rack, two
  *                                leaf switches with 17 NICs each; full bisection in the rack 
  *                                (18 links from a leaf, 6 to each of three switches), a third of it
- *                                over racks (12 links down and 4 up, 2 to each of its two core switches)
+ *                                over racks (12 links down and 4 up, 2 to each core switch)
  *   latency                      0.6 us over NVLink, 0.5 us per PCIe link (1 us for two of them),
  *                                0.1 us per network link: the latencies of NCCL's tuning model
  *                                (hwLat in src/graph/tuning.cc), 90 ns for a switch (SB7890)

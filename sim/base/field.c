@@ -271,14 +271,8 @@ static cs_status store_choice(const cs_field *field, const cJSON *value, const c
     if (!cJSON_IsString(value))
         return wrong_type(field, value, place, error);
     cs_guess guess;
-    cs_guess_init(&guess, value->valuestring);
-    for (uint32_t i = 0; field->choices[i]; i++) {
-        if (strcmp(field->choices[i], value->valuestring) == 0) {
-            *member = i;
-            return CS_OK;
-        }
-        cs_guess_add(&guess, field->choices[i]);
-    }
+    if (cs_guess_find(&guess, field->choices, value->valuestring, member))
+        return CS_OK;
     return cs_json_invalid(place, error, "unknown value %s", cs_guess_text(&guess));
 }
 

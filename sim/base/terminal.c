@@ -1,6 +1,7 @@
 #include "sim/base/terminal.h"
 
 #include "sim/base/interrupt.h"
+#include "sim/base/time.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -10,15 +11,9 @@ void cs_terminal_init(cs_terminal *terminal)
     *terminal = (cs_terminal){.shows = isatty(STDERR_FILENO) == 1};
 }
 
-static double since(const struct timespec *then, const struct timespec *now)
-{
-    return (double)(now->tv_sec - then->tv_sec) + 1e-9 * (double)(now->tv_nsec - then->tv_nsec);
-}
-
 static void show(cs_terminal *terminal, const char *what, uint64_t done, uint64_t total)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double now = cs_clock_seconds();
     if (terminal->what != what) {
         terminal->what = what;
         terminal->started = now;
@@ -26,12 +21,11 @@ static void show(cs_terminal *terminal, const char *what, uint64_t done, uint64_
     }
     if (total > 0 && done >= total)
         cs_terminal_clear(terminal);
-    if ((total > 0 && done >= total) || since(&terminal->started, &now) < 1 ||
-        since(&terminal->latest, &now) < 0.1)
+    if ((total > 0 && done >= total) || now - terminal->started < 1 || now - terminal->latest < 0.1)
         return;
     terminal->latest = now;
     terminal->shown = true;
-    const double so_far = since(&terminal->started, &now);
+    const double so_far = now - terminal->started;
     if (total > 0)
         fprintf(stderr, "\r\033[K%s: %.0f %%, %.0f s left", what,
                 100.0 * (double)done / (double)total,

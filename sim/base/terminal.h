@@ -4,13 +4,11 @@
 
 #include "sim/base/progress.h"
 
-#include <time.h>
-
 typedef struct cs_terminal {
-    bool shows;              /* standard error is a terminal */
-    bool shown;              /* a line of progress is on it */
-    struct timespec started; /* of the work that is going on */
-    struct timespec latest;  /* when the line was last written */
+    bool shows;     /* standard error is a terminal */
+    bool shown;     /* a line of progress is on it */
+    double started; /* s, of cs_clock_seconds: when the present work began */
+    double latest;  /* when the line was last written */
     const char *what;
 } cs_terminal;
 

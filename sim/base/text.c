@@ -213,6 +213,20 @@ char *cs_text_nearest_multiples(uint64_t n, uint64_t of, char *out, size_t size)
     return print_nearest(below, n == below && n > 0 ? n : below + of, out, size);
 }
 
+bool cs_guess_find(cs_guess *guess, const char *const *words, const char *word, uint32_t *found)
+{
+    for (uint32_t i = 0; words[i]; i++) {
+        if (strcmp(words[i], word) == 0) {
+            *found = i;
+            return true;
+        }
+    }
+    cs_guess_init(guess, word);
+    for (; *words; words++)
+        cs_guess_add(guess, *words);
+    return false;
+}
+
 static bool two_digits(const char *text, int low, int high, int *out)
 {
     if (text[0] < '0' || text[0] > '9' || text[1] < '0' || text[1] > '9')

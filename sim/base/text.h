@@ -48,6 +48,10 @@ enum { CS_TEXT_NEAREST_BYTES = 32 };
 char *cs_text_nearest_divisors(uint64_t n, uint64_t of, char *out, size_t size);
 char *cs_text_nearest_multiples(uint64_t n, uint64_t of, char *out, size_t size);
 
+/* The position of a word in a list that NULL ends. False where it is not there: then `guess` has
+ * all words. */
+bool cs_guess_find(cs_guess *guess, const char *const *words, const char *word, uint32_t *found);
+
 /* True for a day of the calendar, written YYYY-MM-DD. */
 bool cs_text_is_date(const char *text);
 

@@ -1,6 +1,7 @@
 #include "sim/base/time.h"
 
 #include <math.h>
+#include <time.h>
 
 /* Above it neighbouring doubles are whole picoseconds, or further apart. */
 static const double exact = 9007199254740992.0;
@@ -61,4 +62,11 @@ bool cs_time_at_speed(cs_time time, double speed, cs_time *out)
         return true;
     }
     return from_picoseconds((double)time / speed, out);
+}
+
+double cs_clock_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

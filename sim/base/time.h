@@ -49,4 +49,7 @@ bool cs_time_scale(cs_time time, double factor, cs_time *out);
  * fit. */
 bool cs_time_at_speed(cs_time time, double speed, cs_time *out);
 
+/* Seconds of a clock of this machine that never goes back, from some start; not simulated time. */
+double cs_clock_seconds(void);
+
 #endif

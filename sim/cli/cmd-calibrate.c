@@ -14,7 +14,7 @@ static const char *const subjects[] = {"compute", "network", NULL};
 static const char *const backends[] = {"cpu", "cuda", "mpi", "nccl", NULL};
 
 static const cs_option options[] = {
-    {"output", 'o', "COSTS.json", "Cost file; results are added to an existing one", false, NULL},
+    {"output", 'o', "COSTS.json", "Cost file; results are added to an existing one"},
     {"backend", 0, "NAME", "What measures: compute cpu or cuda, network mpi or nccl", false,
      backends},
     {"model", 'm', "NAME", "Network whose kernels are measured (sim list models)", false, NULL,
@@ -23,28 +23,22 @@ static const cs_option options[] = {
     CS_OPTION_PARAM,
     {"precision", 0, "NAME", "Numbers that are computed with (default: fp32, all that cpu has)",
      false, cs_precision_names},
-    {"batch", 'b', "SAMPLES", "Samples that a device computes at once; several by commas", true,
-     NULL},
+    {"batch", 'b', "SAMPLES", "Samples that a device computes at once; several by commas", true},
     {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
     {"processes", 'n', "N",
-     "Compute: measure while N processes do the same (default: 1); network: ranks (default: 2)",
-     false, NULL},
+     "Compute: measure while N processes do the same (default: 1); network: ranks (default: 2)"},
     {"share", 0, "SHARE",
-     "End when medians are known to this share of them, to each side (default: 0.02)", false, NULL},
+     "End when medians are known to this share of them, to each side (default: 0.02)"},
     {"time-limit", 't', "TIME",
      "End with wider intervals after this time, with the step under way: per batch size, of which "
-     "half "
-     "at most is to warm up, or per message size (default: 20 s, 0.5 s)",
-     false, NULL},
+     "half at most is to warm up, or per message size (default: 20 s, 0.5 s)"},
     {"launcher", 0, "WORDS",
      "Network: what starts the processes (default: mpirun), e.g. \"mpirun --hostfile hosts\", "
-     "\"srun\"",
-     false, NULL},
-    {"collective", 'c', "NAME", "Measure this one only (default: all)", true, NULL},
-    {"min-bytes", 0, "SIZE", "Shortest message (default: 8 B)", false, NULL},
-    {"max-bytes", 0, "SIZE", "Longest message (default: 1 GiB, or what fits half the free memory)",
-     false, NULL},
-    {"notes", 0, "TEXT", "For the provenance", false, NULL},
+     "\"srun\""},
+    {"collective", 'c', "NAME", "Measure this one only (default: all)", true},
+    {"min-bytes", 0, "SIZE", "Shortest message (default: 8 B)"},
+    {"max-bytes", 0, "SIZE", "Longest message (default: 1 GiB, or what fits half the free memory)"},
+    {"notes", 0, "TEXT", "For the provenance"},
     {0},
 };
 
@@ -223,12 +217,8 @@ static cs_status read_model(const cs_arguments *arguments, cJSON *parameters, cs
 static cs_status find_collective(const char *name, uint32_t *found, cs_error *error)
 {
     cs_guess guess;
-    cs_guess_init(&guess, name);
-    for (*found = 0; cs_cost_collective_names[*found]; ++*found) {
-        if (strcmp(cs_cost_collective_names[*found], name) == 0)
-            return CS_OK;
-        cs_guess_add(&guess, cs_cost_collective_names[*found]);
-    }
+    if (cs_guess_find(&guess, cs_cost_collective_names, name, found))
+        return CS_OK;
     return cs_error_add(error, CS_USAGE, "calibrate: unknown collective %s", cs_guess_text(&guess));
 }
 

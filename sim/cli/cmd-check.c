@@ -3,9 +3,9 @@
 
 static const cs_option options[] = {
     CS_OPTION_SET,
-    {"resolved", 0, NULL, "Print the scenario with every default written out", false, NULL},
-    {"graph", 0, NULL, "Print the task graph, one task a line", false, NULL},
-    {"json", 0, NULL, "Print the verdict, errors and warnings as one JSON object", false, NULL},
+    {"resolved", 0, NULL, "Print the scenario with every default written out"},
+    {"graph", 0, NULL, "Print the task graph, one task a line"},
+    {"json", 0, NULL, "Print the verdict, errors and warnings as one JSON object"},
     {0},
 };
 
@@ -141,11 +141,9 @@ const cs_command cs_command_check = {
     .min_words = 1,
     .max_words = 1,
     .summary = "check a scenario without running it",
-    .doc =
-        "Reads the scenario, builds everything that the simulation would start from, and checks "
-        "the "
-        "task graph for deadlocks. Errors name file and JSON pointer; with --json they are objects "
-        "of a list, on standard output.",
+    .doc = "Reads the scenario, builds everything that the simulation would start from, and checks "
+           "the task graph for deadlocks. Errors name file and JSON pointer; with --json they are "
+           "objects of a list, on standard output.",
     .options = options,
     .run = run,
 };

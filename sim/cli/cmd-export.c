@@ -17,9 +17,8 @@
 static const cs_option options[] = {
     {"output", 'o', "FILE",
      "FILE.json; of a topology also FILE.dot, or with Graphviz FILE.svg, .png, .pdf (default: JSON "
-     "on standard output)",
-     false, NULL},
-    {"devices", 'n', "NUMBER", "GPUs, for the name of a topology (default: 8)", false, NULL},
+     "on standard output)"},
+    {"devices", 'n', "NUMBER", "GPUs, for the name of a topology (default: 8)"},
     CS_OPTION_SET,
     {0},
 };
@@ -191,9 +190,8 @@ const cs_command cs_command_export = {
     .names = {NULL, "topologies"},
     .summary = "write a topology, or a run for trace viewers",
     .doc = "topology: writes the devices, switches and links of a topology (one that needs no "
-           "parameters, such "
-           "as a preset), or of a scenario's platform, as JSON that the topology \"file\" reads "
-           "(topologies/README.md), or as a graph for Graphviz.\n\n"
+           "parameters, such as a preset), or of a scenario's platform, as JSON that the topology "
+           "\"file\" reads (topologies/README.md), or as a graph for Graphviz.\n\n"
            "trace: writes what a results file has of tasks, messages and memory in the Trace Event "
            "Format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.",
     .options = options,

@@ -12,24 +12,20 @@
 static const char *const levels[] = {"node", "network", NULL};
 
 static const cs_option options[] = {
-    {"output", 'o', "FILE.json", "Where to write the model or the costs (default: standard output)",
-     false, NULL},
-    {"name", 'n', "NAME", "Name of the model (default: from the file's name or folder)", false,
-     NULL},
+    {"output", 'o', "FILE.json",
+     "Where to write the model or the costs (default: standard output)"},
+    {"name", 'n', "NAME", "Name of the model (default: from the file's name or folder)"},
     {"batch", 'b', "SAMPLES",
-     "Samples of the profiled mini-batch; pipedream and --times-only: required", false, NULL},
-    {"times-only", 0, NULL, "Of a PyTorch trace without shapes: a model without sizes", false,
-     NULL},
-    {"hardware", 0, "TEXT", "What it was measured on, for the provenance; osu: required", false,
-     NULL},
-    {"date", 0, "YYYY-MM-DD", "When it was measured, for the provenance; required", false, NULL},
-    {"ranks", 0, "N", "How many ranks took part, where the log does not say", false, NULL},
+     "Samples of the profiled mini-batch; pipedream and --times-only: required"},
+    {"times-only", 0, NULL, "Of a PyTorch trace without shapes: a model without sizes"},
+    {"hardware", 0, "TEXT", "What it was measured on, for the provenance; osu: required"},
+    {"date", 0, "YYYY-MM-DD", "When it was measured, for the provenance; required"},
+    {"ranks", 0, "N", "How many ranks took part, where the log does not say"},
     {"level", 0, "LEVEL", "Whether the ranks share a node; osu: required", false, levels},
     {"collective", 0, "NAME", "Which one it was, where the log does not say", false,
      cs_cost_collective_names},
-    {"in-place", 0, NULL, "Take the times in place of nccl-tests (default: out of place)", false,
-     NULL},
-    {"merge", 0, "COSTS.json", "Costs to add to; those in the log replace them", false, NULL},
+    {"in-place", 0, NULL, "Take the times in place of nccl-tests (default: out of place)"},
+    {"merge", 0, "COSTS.json", "Costs to add to; those in the log replace them"},
     {0},
 };
 
@@ -134,8 +130,8 @@ static const struct format {
     bool needs_batch;
     cs_import_function *costs;
 } formats[] = {
-    {"pipedream", of_models, import_pipedream, true, NULL},
-    {"torch", of_torch, import_torch, false, NULL},
+    {"pipedream", of_models, import_pipedream, true},
+    {"torch", of_torch, import_torch},
     {"nccl-tests", of_nccl_tests, NULL, false, cs_import_nccl_tests},
     {"osu", of_osu, NULL, false, cs_import_osu},
 };
@@ -204,16 +200,14 @@ const cs_command cs_command_import = {
     .choices = format_names,
     .summary = "make a model from a foreign profile, or costs from foreign logs",
     .doc = "Reads a profile in the format of the PipeDream project and writes it as a model file. "
-           "Branches "
-           "become a chain: between two nodes through which every path leads, all nodes become one "
-           "layer; "
-           "which ones is said on standard error.\n\n"
+           "Branches become a chain: between two nodes through which every path leads, all nodes "
+           "become one layer; which ones is said on standard error.\n\n"
            "A trace of PyTorch's profiler, recorded over a training step with record_shapes=True "
            "and best with_stack=True, becomes a chain of its modules with their measured times.\n\n"
            "The output of nccl-tests, or of the OSU micro-benchmarks, becomes a costs file "
            "(docs/how-to/measured-costs.md): a latency and a time per byte for every collective, "
-           "number of "
-           "ranks and regime of sizes, with 95 % intervals. `sim plot --kind fit` draws it.",
+           "number of ranks and regime of sizes, with 95 % intervals. `sim plot --kind fit` draws "
+           "it.",
     .options = options,
     .run = run,
 };

@@ -16,9 +16,8 @@
 #include <string.h>
 
 static const cs_option options[] = {
-    {"json", 0, NULL, "Print one JSON object", false, NULL},
-    {"markdown", 0, NULL, "Print tables in Markdown, as the reference pages have them", false,
-     NULL},
+    {"json", 0, NULL, "Print one JSON object"},
+    {"markdown", 0, NULL, "Print tables in Markdown, as the reference pages have them"},
     {0},
 };
 

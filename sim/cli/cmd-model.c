@@ -14,7 +14,7 @@
 #include <time.h>
 
 static const cs_option options[] = {
-    {"batch", 'b', "SAMPLES", "Samples of a batch (default: 1)", false, NULL},
+    {"batch", 'b', "SAMPLES", "Samples of a batch (default: 1)"},
     CS_OPTION_IMAGE,
     CS_OPTION_PARAM,
     {"device", 'd', "DEVICE", "Whose times to estimate (sim list devices), or a file", false, NULL,
@@ -24,14 +24,12 @@ static const cs_option options[] = {
     {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
     {"granularity", 'g', "NAME", "Layers of the chain (default: layer)", false,
      cs_granularity_names},
-    {"recompute", 0, NULL, "Mark every layer: it keeps its input only", false, NULL},
-    {"measured", 'm', "MODEL.json", "Times that replace estimates, by the names of layers", false,
-     NULL},
-    {"compare", 'c', "GRAPH.txt", "Hold the estimates against a profile, kind by kind", false,
-     NULL},
-    {"output", 'o', "MODEL.json", "Write the chain as a model file", false, NULL},
-    {"date", 0, "YYYY-MM-DD", "For the provenance (default: today)", false, NULL},
-    {"json", 0, NULL, "Print every operator as one JSON object", false, NULL},
+    {"recompute", 0, NULL, "Mark every layer: it keeps its input only"},
+    {"measured", 'm', "MODEL.json", "Times that replace estimates, by the names of layers"},
+    {"compare", 'c', "GRAPH.txt", "Hold the estimates against a profile, kind by kind"},
+    {"output", 'o', "MODEL.json", "Write the chain as a model file"},
+    {"date", 0, "YYYY-MM-DD", "For the provenance (default: today)"},
+    {"json", 0, NULL, "Print every operator as one JSON object"},
     {0},
 };
 
@@ -244,9 +242,8 @@ const cs_command cs_command_model = {
         "transformers model describes, and prints its chain of layers: parameters, "
         "multiply-accumulates, what each hands on and keeps for backward, and estimated times.\n\n"
         "With --output the chain becomes a model file (docs/reference/model-file.md). Times are "
-        "those "
-        "of a roofline on a device's description (devices/): estimates, not "
-        "measurements. --compare holds them against a profile in PipeDream's format.",
+        "those of a roofline on a device's description (devices/): estimates, not measurements. "
+        "--compare holds them against a profile in PipeDream's format.",
     .options = options,
     .run = run,
 };

@@ -17,23 +17,19 @@ static const cs_option options[] = {
     {"param", 'p', "NAME=VALUE",
      "A parameter of the planners that have it, or one of how layers are counted: kept, "
      "weight_copies, count_update, count_workspace",
-     true, NULL},
+     true},
     {"output", 'o', "PLAN.json",
-     "Save the plan; a scenario takes it as \"partition\": {\"file\": ...}", false, NULL},
-    {"draw", 0, "PERIOD.svg", "With --planner: draw one period of the pattern of that plan", false,
-     NULL},
+     "Save the plan; a scenario takes it as \"partition\": {\"file\": ...}"},
+    {"draw", 0, "PERIOD.svg", "With --planner: draw one period of the pattern of that plan"},
     {"devices", 0, "N[,N...]",
      "Instead of a scenario, cut the network of a PipeDream profile (graph.txt), branches and all, "
      "for N devices, as PipeDream's optimizer does; of several numbers the first is of devices of "
-     "a "
-     "machine, the next of machines",
-     false, NULL},
-    {"bandwidth", 0, "B[,B...]", "With --devices: of each level, like 1 GB/s", false, NULL},
+     "a machine, the next of machines"},
+    {"bandwidth", 0, "B[,B...]", "With --devices: of each level, like 1 GB/s"},
     {"memory", 0, "BYTES",
-     "With --devices: of a device, for the optimizer's memory test; else it is not made", false,
-     NULL},
+     "With --devices: of a device, for the optimizer's memory test; else it is not made"},
     CS_OPTION_SET,
-    {"json", 0, NULL, "Print JSON instead of a table", false, NULL},
+    {"json", 0, NULL, "Print JSON instead of a table"},
     {0},
 };
 

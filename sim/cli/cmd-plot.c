@@ -10,19 +10,17 @@ static const char *const kinds[] = {"timeline", "boxes", "memory", "utilisation"
 
 static const cs_option options[] = {
     {"kind", 'k', "KIND", "What to draw", false, kinds},
-    {"value", 0, "NAME", "Figure of a sweep to draw, like makespan_s; of costs, a collective",
-     false, NULL},
-    {"at", 0, "/key=VALUE", "Draw a sweep at this value of a key; two keys at most can vary", true,
-     NULL},
-    {"output", 'o', "FILE", "Picture: .svg, .png or .pdf (default: INPUT-KIND.svg)", false, NULL},
-    {"first-device", 0, "N", "First device to show (default: 0)", false, NULL},
-    {"devices", 0, "N", "How many devices to show (default, and 0: all)", false, NULL},
-    {"first-mini-batch", 0, "N", "First mini-batch to show (default: 0)", false, NULL},
-    {"mini-batches", 0, "N", "How many mini-batches to show (default, and 0: all)", false, NULL},
-    {"from", 0, "TIME", "Show the time from here on, like \"1.5 ms\"", false, NULL},
-    {"until", 0, "TIME", "Show the time until here", false, NULL},
-    {"width", 0, "N", "Pixels, or points of PDF (default: chosen)", false, NULL},
-    {"height", 0, "N", "Pixels, or points of PDF (default: chosen)", false, NULL},
+    {"value", 0, "NAME", "Figure of a sweep to draw, like makespan_s; of costs, a collective"},
+    {"at", 0, "/key=VALUE", "Draw a sweep at this value of a key; two keys at most can vary", true},
+    {"output", 'o', "FILE", "Picture: .svg, .png or .pdf (default: INPUT-KIND.svg)"},
+    {"first-device", 0, "N", "First device to show (default: 0)"},
+    {"devices", 0, "N", "How many devices to show (default, and 0: all)"},
+    {"first-mini-batch", 0, "N", "First mini-batch to show (default: 0)"},
+    {"mini-batches", 0, "N", "How many mini-batches to show (default, and 0: all)"},
+    {"from", 0, "TIME", "Show the time from here on, like \"1.5 ms\""},
+    {"until", 0, "TIME", "Show the time until here"},
+    {"width", 0, "N", "Pixels, or points of PDF (default: chosen)"},
+    {"height", 0, "N", "Pixels, or points of PDF (default: chosen)"},
     {0},
 };
 
@@ -103,11 +101,10 @@ const cs_command cs_command_plot = {
     .max_words = 1,
     .summary = "draw results",
     .doc =
-        "Draws a results file with gnuplot. timeline: what each device does when. boxes: "
-        "the same of a small run, as papers draw it: boxes with names, blue of even, orange of "
-        "odd mini-batches, kinds and the stages of a device in shades of these. memory: what its "
-        "memory holds over time. "
-        "utilisation: what the time of devices went to, and how busy the "
+        "Draws a results file with gnuplot. timeline: what each device does when. boxes: the same "
+        "of a small run, as papers draw it: boxes with names, blue of even, orange of odd "
+        "mini-batches, kinds and the stages of a device in shades of these. memory: what its "
+        "memory holds over time. utilisation: what the time of devices went to, and how busy the "
         "links are.\n\n"
         "Of the file of a sweep, and a figure (--value): heatmap, over two keys; lines, over one "
         "key, or one line per value of a second. Where more keys vary, --at fixes the others. "

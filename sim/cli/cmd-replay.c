@@ -10,11 +10,9 @@
 static const char *const backends[] = {"cpu", "cuda", NULL};
 
 static const cs_option options[] = {
-    {"output", 'o', "FILE.h5", "Results file (default: the scenario's name with -measured.h5)",
-     false, NULL},
+    {"output", 'o', "FILE.h5", "Results file (default: the scenario's name with -measured.h5)"},
     {"backend", 0, "NAME", "What computes (default: cpu)", false, backends},
-    {"runs", 'r', "N", "Repetitions; the one with the median duration is kept (default: 11)", false,
-     NULL},
+    {"runs", 'r', "N", "Repetitions; the one with the median duration is kept (default: 11)"},
     CS_OPTION_SET,
     {0},
 };

@@ -8,17 +8,14 @@
 #include <string.h>
 
 static const cs_option options[] = {
-    {"output", 'o', "FILE.h5", "Results file (default: the scenario's name with .h5)", false, NULL},
-    {"no-output", 0, NULL, "Write no results file", false, NULL},
+    {"output", 'o', "FILE.h5", "Results file (default: the scenario's name with .h5)"},
+    {"no-output", 0, NULL, "Write no results file"},
     CS_OPTION_SET,
-    {"json", 0, NULL, "Print one JSON object instead of the summary", false, NULL},
-    {"stop-on-oom", 0, NULL, "End the simulation at the first allocation beyond a capacity", false,
-     NULL},
-    {"fail-on-oom", 0, NULL, "Exit with status 4 when a device went over its capacity", false,
-     NULL},
-    {"rates", 0, NULL, "Store how the rate of each message changes, too", false, NULL},
-    {"runs", 0, "N", "Run it N times, with seed, seed + 1, ..., and print how the figures spread",
-     false, NULL},
+    {"json", 0, NULL, "Print one JSON object instead of the summary"},
+    {"stop-on-oom", 0, NULL, "End the simulation at the first allocation beyond a capacity"},
+    {"fail-on-oom", 0, NULL, "Exit with status 4 when a device went over its capacity"},
+    {"rates", 0, NULL, "Store how the rate of each message changes, too"},
+    {"runs", 0, "N", "Run it N times, with seed, seed + 1, ..., and print how the figures spread"},
     CS_OPTION_JOBS,
     {0},
 };
@@ -157,15 +154,13 @@ const cs_command cs_command_run = {
     .summary = "simulate a scenario",
     .doc =
         "Simulates the scenario event by event and prints throughput, bubble, peak memory and "
-        "where "
-        "the time of each device went, side by side with the closed forms of the schedule's "
+        "where the time of each device went, side by side with the closed forms of the schedule's "
         "paper.\n\n"
         "With jitter, stragglers or background messages in the scenario, runs with different seeds "
         "differ: --runs N makes N of them, in threads, and adds mean, confidence interval and "
         "percentiles. All else that is printed and stored is about the first one.\n\n"
         "The results file is HDF5 (docs/reference/results-file.md); `sim plot` draws it. It "
-        "appears "
-        "complete or not at all.",
+        "appears complete or not at all.",
     .options = options,
     .run = run,
 };

@@ -16,21 +16,17 @@ static const cs_option options[] = {
      "A key of the scenario and its values: 1,2,4  2..32  0..1..0.25  1..64..x2  1..1000..log7",
      true, NULL, CS_NAMES_POINTERS},
     {"zip", 0, NULL,
-     "Take all first values together, then all second ones, instead of every combination", false,
-     NULL},
-    {"csv", 0, "FILE", "Points from a file: a line of JSON pointers, then a line per point", false,
-     NULL},
+     "Take all first values together, then all second ones, instead of every combination"},
+    {"csv", 0, "FILE", "Points from a file: a line of JSON pointers, then a line per point"},
     {"output", 'o', "FILE",
-     "Results file: .h5, or a .csv table (default: the scenario's name with -sweep.h5)", false,
-     NULL},
-    {"no-output", 0, NULL, "Write no results file", false, NULL},
-    {"resume", 0, NULL, "Continue a sweep that was stopped", false, NULL},
+     "Results file: .h5, or a .csv table (default: the scenario's name with -sweep.h5)"},
+    {"no-output", 0, NULL, "Write no results file"},
+    {"resume", 0, NULL, "Continue a sweep that was stopped"},
     {"table", 't', "FIGURES",
-     "Print a row per point with these figures: \"main\", or names like makespan_s,tasks", false,
-     NULL},
+     "Print a row per point with these figures: \"main\", or names like makespan_s,tasks"},
     CS_OPTION_JOBS,
     CS_OPTION_SET,
-    {"json", 0, NULL, "Print one JSON object instead of the summary", false, NULL},
+    {"json", 0, NULL, "Print one JSON object instead of the summary"},
     {0},
 };
 
@@ -368,15 +364,13 @@ const cs_command cs_command_sweep = {
         "Runs the scenario once for every combination of the values of --vary, in threads, and "
         "stores every figure of the runs as an array with a dimension per varied key. Without "
         "--vary and --csv, the scenario's own section \"sweep\" says what is varied.\n\n"
-        "A point that fails is recorded with its message, and the rest goes on; the exit status "
-        "is 1 "
-        "when all fail. A sweep that was stopped at any moment goes on with --resume, and ends "
+        "A point that fails is recorded with its message, and the rest goes on; the exit status is "
+        "1 when all fail. A sweep that was stopped at any moment goes on with --resume, and ends "
         "in the same file: what is done stands in FILE.h5.journal until then.\n\n"
         "VALUES: 1,2,4 or words; 2..32 in steps of 1; 0..1..0.25 in steps of 0.25; 1..64..x2, "
-        "every "
-        "next one twice as large; 1..1000..log7, 7 values with equal ratios; 0..1..lin5, 5 with "
-        "equal "
-        "distances; 1..32..x2 GB/s with a unit. docs/how-to/sweeps.md explains all of it.\n\n"
+        "every next one twice as large; 1..1000..log7, 7 values with equal ratios; 0..1..lin5, 5 "
+        "with equal distances; 1..32..x2 GB/s with a unit. docs/how-to/sweeps.md explains all of "
+        "it.\n\n"
         "FIGURES: every number of `sim run --json` under its name; main stands for those that most "
         "sweeps are about: iteration time, throughput, bubble, peak memory. With -o FILE.csv they "
         "are what the file has, in SI base units; without --table it has all.",

@@ -12,7 +12,7 @@
 static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
 
 const cs_option cs_common_options[] = {
-    {"help", 'h', NULL, "Print this help", false, NULL},
+    {"help", 'h', NULL, "Print this help"},
     {"log-level", 0, "LEVEL", "Which messages go to standard error (default: info)", false, levels},
     {0},
 };

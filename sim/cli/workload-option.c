@@ -1,5 +1,7 @@
 #include "sim/cli/workload-option.h"
 
+#include "sim/base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,19 +11,12 @@ cs_status cs_arguments_choice(const cs_arguments *arguments, const char *option,
                               const char *const *choices, uint32_t *out, cs_error *error)
 {
     const char *value = cs_arguments_value(arguments, option);
-    char known[128] = "";
+    cs_guess guess;
     *out = 0;
-    for (uint32_t i = 0; value && choices[i]; i++) {
-        size_t used = strlen(known);
-        if (strcmp(value, choices[i]) == 0) {
-            *out = i;
-            return CS_OK;
-        }
-        snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "", choices[i]);
-    }
-    return value ? cs_error_add(error, CS_USAGE, "%s: unknown --%s \"%s\"; known: %s",
-                                arguments->command->name, option, value, known)
-                 : CS_OK;
+    if (!value || cs_guess_find(&guess, choices, value, out))
+        return CS_OK;
+    return cs_error_add(error, CS_USAGE, "%s: unknown --%s %s", arguments->command->name, option,
+                        cs_guess_text(&guess));
 }
 
 static cs_status add_parameter(cJSON *object, const char *text, cs_error *error)

@@ -122,15 +122,14 @@ typedef struct pair {
 
 static cs_status read_kinds(pair *p, cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (int f = 0; f < 2 && status == CS_OK; f++) {
+    for (int f = 0; f < 2; f++) {
         CS_TRY(cs_reader_read_tasks(&p->readers[f], &p->tasks[f], error));
         p->kinds[f] = cs_arena_alloc(&p->readers[f].arena, p->tasks[f].n_kinds + UINT64_C(1),
                                      sizeof(*p->kinds[f]));
-        status = p->kinds[f] ? summarise_tasks(&p->tasks[f], p->kinds[f], error)
-                             : cs_error_no_memory(error);
+        CS_TRY(p->kinds[f] ? summarise_tasks(&p->tasks[f], p->kinds[f], error)
+                           : cs_error_no_memory(error));
     }
-    return status;
+    return CS_OK;
 }
 
 static summary summary_of(const pair *p, int file, const char *kind)
@@ -277,8 +276,7 @@ static cs_status take_origins(const pair *p, cs_compared_run *to, cs_error *erro
 
 static cs_status take_files(pair *p, cs_compared_run *to, cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (int f = 0; f < 2 && status == CS_OK; f++) {
+    for (int f = 0; f < 2; f++) {
         cs_reader *reader = &p->readers[f];
         cs_compared_file *file = &to->files[f];
         file->path = cs_arena_copy(&to->arena, reader->path);
@@ -287,9 +285,9 @@ static cs_status take_files(pair *p, cs_compared_run *to, cs_error *error)
         file->topology = cs_arena_copy(&to->arena, reader->topology);
         if (!file->path || !file->name || !file->schedule || !file->topology)
             return cs_error_no_memory(error);
-        status = cs_reader_out_of_memory(reader, &file->out_of_memory, error);
+        CS_TRY(cs_reader_out_of_memory(reader, &file->out_of_memory, error));
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- scenarios ---- */

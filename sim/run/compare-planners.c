@@ -1,7 +1,8 @@
 #include "sim/run/compare-planners.h"
 
+#include "sim/base/time.h"
+
 #include <stdlib.h>
-#include <time.h>
 
 void cs_comparison_finish(cs_comparison *comparison)
 {
@@ -36,13 +37,6 @@ static cs_status take_planners(cs_comparison *c, const cs_comparison_request *re
 }
 
 /* ---- the search ---- */
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Of the layers that the device holds, the most: a run sets it aside. */
 static cs_status workspace_of(const cs_comparison *c, const cs_plan *plan, uint32_t device,
@@ -87,10 +81,10 @@ static cs_status run_planner(cs_comparison *c, cs_planner_outcome *outcome, cs_e
     outcome->uses = cs_arena_alloc(&c->arena, c->chain.n_devices, sizeof(*outcome->uses));
     if (!outcome->uses)
         return cs_error_no_memory(error);
-    double start = seconds();
+    double start = cs_clock_seconds();
     outcome->status = cs_planner_run(outcome->planner, &c->chain, outcome->params,
                                      &outcome->planned, outcome->uses, outcome->error);
-    outcome->search_time = seconds() - start;
+    outcome->search_time = cs_clock_seconds() - start;
     if (outcome->planned.bound > c->bound)
         c->bound = outcome->planned.bound;
     if (outcome->status == CS_OK || outcome->status == CS_LIMIT || outcome->status == CS_INVALID)

@@ -3,6 +3,7 @@
 #include "sim/base/file.h"
 #include "sim/base/hash.h"
 #include "sim/base/interrupt.h"
+#include "sim/base/time.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { HASH_DIGITS = 16, PREFIX = HASH_DIGITS + 1 };
@@ -66,23 +66,16 @@ cs_status cs_journal_append(cs_journal *journal, const char *text, size_t length
     return CS_OK;
 }
 
-static double clock_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 cs_status cs_journal_flush(cs_journal *journal, bool now, cs_error *error)
 {
     if (!journal->path || !journal->unflushed)
         return CS_OK;
-    if (!now && clock_now() - journal->flushed < flush_every)
+    if (!now && cs_clock_seconds() - journal->flushed < flush_every)
         return CS_OK;
     if (fdatasync(journal->file) != 0)
         return fail(journal, "cannot flush to the disk", error);
     journal->unflushed = false;
-    journal->flushed = clock_now();
+    journal->flushed = cs_clock_seconds();
     return CS_OK;
 }
 

@@ -50,15 +50,15 @@ static cs_status write_axes(cs_h5_file *file, source *s, cs_error *error)
         {"point", CS_H5_UINT32, "1", "number of the point", .get = cs_h5_row_number}, {0}};
     cs_h5_table table = {"/", "point", point, s->space->n_points, s, NULL};
     bool grid = s->space->form == CS_SPACE_GRID;
-    cs_status status = grid ? CS_OK : cs_h5_write_table(file, &table, error);
-    for (uint32_t a = 0; a < s->space->n_axes && status == CS_OK; a++) {
+    CS_TRY(grid ? CS_OK : cs_h5_write_table(file, &table, error));
+    for (uint32_t a = 0; a < s->space->n_axes; a++) {
         const cs_h5_column columns[] = {axis_column(s, a), {0}};
         table.columns = columns;
         table.n_rows = s->space->axes[a].values.n;
         table.index = grid ? s->space->axes[a].name : "point";
-        status = cs_h5_write_table(file, &table, error);
+        CS_TRY(cs_h5_write_table(file, &table, error));
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- figures ---- */

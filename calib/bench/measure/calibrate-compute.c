@@ -73,19 +73,18 @@ static cs_status start_load(const cs_measure_options *options, uint32_t processe
 /* What was measured while one of them was gone is not what was asked for. */
 static cs_status check_load(other_processes *load, cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (uint32_t i = 0; i < load->n && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < load->n; i++) {
         int code = 0;
         if (waitpid(load->children[i], &code, WNOHANG) == 0)
             continue;
         load->children[i] = 0;
-        status = cs_error_add(error, CS_FAILED,
-                              "process %u of those that were to compute at the same time has ended "
-                              "(%s %d)",
-                              i + 2, WIFSIGNALED(code) ? "signal" : "exit code",
-                              WIFSIGNALED(code) ? WTERMSIG(code) : WEXITSTATUS(code));
+        return cs_error_add(error, CS_FAILED,
+                            "process %u of those that were to compute at the same time has ended "
+                            "(%s %d)",
+                            i + 2, WIFSIGNALED(code) ? "signal" : "exit code",
+                            WIFSIGNALED(code) ? WTERMSIG(code) : WEXITSTATUS(code));
     }
-    return status;
+    return CS_OK;
 }
 
 static void stop_load(other_processes *load)

@@ -2,12 +2,12 @@
 
 #include "calib/bench/wire/host-memory.h"
 #include "calib/fit.h"
+#include "sim/base/time.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { FEWEST = 15, LEAST = 2, MOST = 4000, ROUND = 16, ROW = 8, SIZES_MAX = 64, PAGE = 4096 };
 
@@ -31,13 +31,6 @@ typedef struct link_test {
     ring from, to;
     double samples[MOST + ROUND + 1];
 } link_test;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* ---- memory ---- */
 
@@ -122,20 +115,18 @@ static cs_status ping_pong(link_test *test, int64_t bytes, double *seconds, cs_e
 {
     cs_wire *wire = test->group;
     uint32_t rank = wire->rank, n = in_a_row(wire, bytes);
-    cs_status status = cs_wire_barrier(wire, error);
-    double start = now();
-    for (uint32_t i = 0; i < n && status == CS_OK; i++) {
+    CS_TRY(cs_wire_barrier(wire, error));
+    const double start = cs_clock_seconds();
+    for (uint32_t i = 0; i < n; i++) {
         if (rank == 0)
-            status = cs_wire_send(wire, 1, next(&test->from, bytes), bytes, error);
-        if (status == CS_OK)
-            status = cs_wire_receive(wire, 1 - rank, next(&test->to, bytes), bytes, error);
-        if (status == CS_OK && rank == 1)
-            status = cs_wire_send(wire, 0, next(&test->from, bytes), bytes, error);
+            CS_TRY(cs_wire_send(wire, 1, next(&test->from, bytes), bytes, error));
+        CS_TRY(cs_wire_receive(wire, 1 - rank, next(&test->to, bytes), bytes, error));
+        if (rank == 1)
+            CS_TRY(cs_wire_send(wire, 0, next(&test->from, bytes), bytes, error));
     }
-    if (status == CS_OK)
-        status = wire->backend->wait(wire->bench, error);
-    *seconds = rank == 0 ? (now() - start) / (2 * n) : 0;
-    return status;
+    CS_TRY(wire->backend->wait(wire->bench, error));
+    *seconds = rank == 0 ? (cs_clock_seconds() - start) / (2 * n) : 0;
+    return CS_OK;
 }
 
 /* As many as have a place of their own, and window_bytes in all if they are more than one. */
@@ -156,17 +147,14 @@ static cs_status stream(link_test *test, int64_t bytes, double *seconds, cs_erro
     void *data[CS_WIRE_WINDOW];
     for (uint32_t i = 0; i < n; i++)
         data[i] = next(sends ? &test->from : &test->to, bytes);
-    cs_status status = cs_wire_barrier(wire, error);
-    double start = now();
-    if (status == CS_OK)
-        status = cs_wire_window(wire, sends, 1 - wire->rank, data, n, bytes, error);
-    if (status == CS_OK)
-        status = sends ? cs_wire_receive(wire, 1, test->to.data, 4, error)
-                       : cs_wire_send(wire, 0, test->from.data, 4, error);
-    if (status == CS_OK)
-        status = wire->backend->wait(wire->bench, error);
-    *seconds = sends ? (now() - start) / n : 0;
-    return status;
+    CS_TRY(cs_wire_barrier(wire, error));
+    const double start = cs_clock_seconds();
+    CS_TRY(cs_wire_window(wire, sends, 1 - wire->rank, data, n, bytes, error));
+    CS_TRY(sends ? cs_wire_receive(wire, 1, test->to.data, 4, error)
+                 : cs_wire_send(wire, 0, test->from.data, 4, error));
+    CS_TRY(wire->backend->wait(wire->bench, error));
+    *seconds = sends ? (cs_clock_seconds() - start) / n : 0;
+    return CS_OK;
 }
 
 /* Gradients are reduced in place. */
@@ -174,17 +162,16 @@ static cs_status all_together(link_test *test, int64_t bytes, double *seconds, c
 {
     cs_wire *wire = test->group;
     uint32_t n = in_a_row(wire, bytes);
-    cs_status status = cs_wire_barrier(wire, error);
-    double start = now();
-    for (uint32_t i = 0; i < n && status == CS_OK; i++) {
+    CS_TRY(cs_wire_barrier(wire, error));
+    const double start = cs_clock_seconds();
+    for (uint32_t i = 0; i < n; i++) {
         void *to = next(&test->to, bytes);
         const void *from = test->collective == CS_COST_ALL_REDUCE ? to : next(&test->from, bytes);
-        status = cs_wire_collective(wire, test->collective, from, to, bytes, error);
+        CS_TRY(cs_wire_collective(wire, test->collective, from, to, bytes, error));
     }
-    if (status == CS_OK)
-        status = wire->backend->wait(wire->bench, error);
-    *seconds = (now() - start) / n;
-    return status;
+    CS_TRY(wire->backend->wait(wire->bench, error));
+    *seconds = (cs_clock_seconds() - start) / n;
+    return CS_OK;
 }
 
 /* ---- one size ---- */
@@ -208,7 +195,7 @@ static cs_status take_round(link_test *test, int64_t bytes, uint32_t done, uint3
     cs_status status = CS_OK;
     for (uint32_t i = 0; i < n && status == CS_OK; i++)
         status = take_sample(test, bytes, &samples[i], error);
-    samples[n] = now() - start;
+    samples[n] = cs_clock_seconds() - start;
     if (status == CS_OK)
         status = cs_wire_largest(test->options->wire, samples, n + 1, error);
     *elapsed = samples[n];
@@ -231,7 +218,7 @@ static cs_status summarize(const link_test *test, uint32_t n, cs_cost_timing *ti
 /* All ranks have the same samples and the same clock, and so come to the same end. */
 static cs_status measure_size(link_test *test, int64_t bytes, cs_cost_point *point, cs_error *error)
 {
-    const double start = now(), limit = test->options->time_limit;
+    const double start = cs_clock_seconds(), limit = test->options->time_limit;
     cs_cost_timing timing = {0};
     uint32_t n = 0, more = 1;
     for (;;) {

@@ -1,12 +1,12 @@
 #include "calib/bench/measure/measure.h"
 
 #include "calib/fit.h"
+#include "sim/base/time.h"
 #include "sim/base/vector.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     FIRST_LOOK = 12, /* steps before intervals are looked at */
@@ -170,13 +170,6 @@ static cs_status kernel_done(void *context, uint32_t op, cs_piece piece, cs_pass
 
 /* ---- steps ---- */
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static cs_status start_kernels(measurement *m, cs_error *error)
 {
     void *parameters = m->part.parameters.data;
@@ -204,10 +197,10 @@ static cs_status do_step(measurement *m, cs_error *error)
         status = o->backend->delay(o->bench, m->lead, error);
     if (status == CS_OK)
         status = o->backend->mark(o->bench, 0, error);
-    double start = now();
+    double start = cs_clock_seconds();
     if (status == CS_OK)
         status = start_kernels(m, error);
-    double starting = now() - start;
+    double starting = cs_clock_seconds() - start;
     if (status == CS_OK && m->learning) {
         m->times = calloc(m->n_labels + UINT64_C(1), sizeof(*m->times));
         status = m->times ? CS_OK : cs_error_no_memory(error);
@@ -379,8 +372,7 @@ static const char *name_algorithms(const work_key *key, char *text, size_t size)
 
 static cs_status add_entries(measurement *m, cs_costs *costs, cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (uint32_t k = 0; k < m->n_keys && status == CS_OK; k++) {
+    for (uint32_t k = 0; k < m->n_keys; k++) {
         char algorithms[CS_N_PASSES * 100];
         cs_cost_compute entry = {.op = m->keys[k].text,
                                  .workspace_bytes = m->keys[k].workspace,
@@ -394,9 +386,9 @@ static cs_status add_entries(measurement *m, cs_costs *costs, cs_error *error)
             entry.passes[m->rows[r].pass] = m->rows[r].timing;
             entry.pass_sources[m->rows[r].pass] = m->options->source;
         }
-        status = cs_costs_add_compute(costs, &entry, error);
+        CS_TRY(cs_costs_add_compute(costs, &entry, error));
     }
-    return status;
+    return CS_OK;
 }
 
 /* Once all memory is held. */

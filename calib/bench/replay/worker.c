@@ -53,20 +53,19 @@ static void count_resident(cs_worker *worker)
 static cs_status open_groups(cs_worker *worker, cs_error *error)
 {
     const cs_graph *graph = &worker->replay->graph;
-    cs_status status = CS_OK;
     worker->groups = calloc(graph->n_groups + UINT64_C(1), sizeof(cs_wire_group *));
     if (!worker->groups)
         return cs_error_no_memory(error);
-    for (uint32_t g = 0; g < graph->n_groups && status == CS_OK; g++) {
+    for (uint32_t g = 0; g < graph->n_groups; g++) {
         const uint32_t *ranks = graph->group_devices + graph->groups[g].first;
         const uint32_t n = graph->groups[g].n;
         bool member = false;
         for (uint32_t i = 0; i < n; i++)
             member |= ranks[i] == worker->device;
         if (member && n < worker->wire->size)
-            status = cs_wire_group_open(ranks, n, &worker->groups[g], error);
+            CS_TRY(cs_wire_group_open(ranks, n, &worker->groups[g], error));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status open_worker(cs_worker *worker, cs_error *error)
@@ -254,7 +253,7 @@ static cs_status check_size(const cs_worker *worker, uint32_t task, int64_t byte
     return cs_error_add(
         error, CS_FAILED,
         "a message over the boundary behind stage %u has %lld bytes in the scenario, "
-        "and %lld for real",
+        "and %lld when replayed",
         cls->stage, (long long)cls->bytes, (long long)(bytes * worker->replay->covers[task]));
 }
 
@@ -268,16 +267,16 @@ static cs_status send(cs_worker *worker, uint32_t task, cs_error *error)
     cs_tensor tensor =
         gradient ? cs_part_input(&worker->trainer, part) : cs_part_output(&worker->trainer, part);
     int64_t bytes = cs_trainer_bytes(&worker->trainer, tensor);
-    cs_status status = check_size(worker, task, bytes, error);
-    for (uint32_t k = 0; k < replay->covers[task] && status == CS_OK; k++) {
+    CS_TRY(check_size(worker, task, bytes, error));
+    for (uint32_t k = 0; k < replay->covers[task]; k++) {
         cs_activations *at = activations_of(worker, cls->stage, item + k);
-        status = cs_wire_send(worker->wire, cls->peer,
-                              cs_part_result(&worker->trainer, part, gradient, at), bytes, error);
+        CS_TRY(cs_wire_send(worker->wire, cls->peer,
+                            cs_part_result(&worker->trainer, part, gradient, at), bytes, error));
         cs_part_given(&worker->trainer, part, gradient, at);
         if (gradient)
             cs_activations_close(&worker->trainer, at);
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status receive(cs_worker *worker, uint32_t task, cs_error *error)
@@ -288,39 +287,35 @@ static cs_status receive(cs_worker *worker, uint32_t task, cs_error *error)
     uint32_t stage = cs_graph_class(&replay->graph, reader)->stage;
     bool gradient = cs_graph_class(&replay->graph, reader)->kind == CS_BACKWARD;
     const cs_part *part = &worker->stages[stage].part;
-    cs_status status = CS_OK;
-    for (uint32_t k = 0; k < replay->covers[task] && status == CS_OK; k++) {
+    for (uint32_t k = 0; k < replay->covers[task]; k++) {
         cs_activations *at = activations_of(worker, stage, item + k);
         void *data;
-        status = have_activations(worker, at, error);
-        if (status == CS_OK)
-            status = cs_part_receive(&worker->trainer, part, gradient, at, &data, error);
-        if (status == CS_OK)
-            status = cs_wire_receive(worker->wire, cls->device, data,
-                                     cls->bytes / replay->covers[task], error);
+        CS_TRY(have_activations(worker, at, error));
+        CS_TRY(cs_part_receive(&worker->trainer, part, gradient, at, &data, error));
+        CS_TRY(cs_wire_receive(worker->wire, cls->device, data, cls->bytes / replay->covers[task],
+                               error));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status all_reduce(cs_worker *worker, uint32_t task, cs_error *error)
 {
     const cs_class *cls = cs_graph_class(&worker->replay->graph, task);
     const uint32_t end = cs_replay_summed(worker->replay, task);
-    cs_status status = CS_OK;
     int64_t bytes = 0;
-    for (uint32_t s = cls->stage; s < end && status == CS_OK; s++) {
+    for (uint32_t s = cls->stage; s < end; s++) {
         const cs_part *part = &worker->stages[s].part;
         bytes += part->n_parameters * (int64_t)sizeof(float);
         if (part->gradients.bytes > 0)
-            status = cs_wire_sum(worker->wire, worker->groups[cls->peer], part->gradients.data,
-                                 part->gradients.bytes, error);
+            CS_TRY(cs_wire_sum(worker->wire, worker->groups[cls->peer], part->gradients.data,
+                               part->gradients.bytes, error));
     }
-    if (status == CS_OK && bytes != cls->bytes)
-        status = cs_error_add(error, CS_FAILED,
-                              "an all-reduce of stage %u has %lld bytes in the scenario, and %lld "
-                              "for real",
-                              cls->stage, (long long)cls->bytes, (long long)bytes);
-    return status;
+    if (bytes == cls->bytes)
+        return CS_OK;
+    return cs_error_add(error, CS_FAILED,
+                        "an all-reduce of stage %u has %lld bytes in the scenario, and %lld when "
+                        "replayed",
+                        cls->stage, (long long)cls->bytes, (long long)bytes);
 }
 
 static cs_status do_task(cs_worker *worker, uint32_t position, cs_error *error)

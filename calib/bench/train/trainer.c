@@ -150,17 +150,16 @@ static int64_t states_of(const cs_trainer *trainer)
  * it starts as they do, or the first update would write nothing but steps in their place. */
 static cs_status copy_masters(cs_trainer *trainer, const cs_part *part, cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (uint32_t p = part->first_op; p < part->end_op && status == CS_OK; p++) {
+    for (uint32_t p = part->first_op; p < part->end_op; p++) {
         int64_t n = parameters_of(trainer, p);
         int64_t place = part->offsets[p - part->first_op];
         if (n > 0)
-            status = trainer->backend->widen(
+            CS_TRY(trainer->backend->widen(
                 trainer->bench, (float *)part->states.data + place * states_of(trainer),
                 (char *)part->parameters.data + place * width_of(trainer), n, trainer->precision,
-                error);
+                error));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status fill_part(cs_trainer *trainer, cs_part *part, cs_error *error)
@@ -732,8 +731,7 @@ cs_status cs_part_backward(cs_trainer *trainer, const cs_part *part, void *param
 
 cs_status cs_part_update(cs_trainer *trainer, const cs_part *part, void *to, cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (uint32_t p = part->first_op; status == CS_OK && p < part->end_op; p++) {
+    for (uint32_t p = part->first_op; p < part->end_op; p++) {
         int64_t n = parameters_of(trainer, p);
         int64_t place = part->offsets[p - part->first_op], offset = place * width_of(trainer);
         float *states = part->states.data;
@@ -746,9 +744,8 @@ cs_status cs_part_update(cs_trainer *trainer, const cs_part *part, void *to, cs_
                             .parameters = n,
                             .n_states = trainer->n_states,
                             .precision = trainer->precision};
-        status = trainer->backend->update(trainer->bench, &update, error);
-        if (status == CS_OK)
-            status = observe(trainer, p, CS_PIECE_UPDATE, CS_PASS_UPDATE, error);
+        CS_TRY(trainer->backend->update(trainer->bench, &update, error));
+        CS_TRY(observe(trainer, p, CS_PIECE_UPDATE, CS_PASS_UPDATE, error));
     }
-    return status;
+    return CS_OK;
 }
