@@ -601,7 +601,7 @@ static void assign_stages(pipeline *p)
             list_state *list = &p->lists[list_of(p, s, r)];
             p->next_stage[s] = p->options->list_of ? list->first_stage : CS_NONE;
             list->first_stage = s;
-            list->replica = shares(p) ? 0 : r;
+            list->replica = r;
         }
     }
 }
