@@ -256,9 +256,15 @@ static cs_status write_panel_data(const memory *m, uint32_t panel, uint32_t devi
 /* "device 3: peak 12.3 GiB at 4.56 ms, capacity 16 GiB" */
 static void write_heading(memory *m, uint32_t device, double y, const char *what)
 {
-    char text[256], bytes[64], time[64];
+    char text[256], bytes[64], time[64], name[32];
     uint32_t colour = CS_COLOUR_TEXT;
-    int used = snprintf(text, sizeof(text), "%sdevice %u: peak %s at %s", what, device,
+    const cs_reader *reader = m->sheet->reader;
+    if (reader->kinds)
+        snprintf(name, sizeof(name), "%s", reader->kinds[device]);
+    else
+        snprintf(name, sizeof(name), "%u", device);
+    int used = snprintf(text, sizeof(text), "%sdevice%s %s: peak %s at %s", what,
+                        strpbrk(name, "-(") ? "s" : "", name,
                         cs_sheet_bytes(m->peak[device], bytes, sizeof(bytes)),
                         cs_sheet_time(m->peak_time[device], time, sizeof(time)));
     if (m->capacity[device] != unlimited)

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -557,6 +558,22 @@ void cs_sheet_finish(cs_sheet *sheet)
     }
 }
 
+/* Names of the rows of devices where one stands for several; else their numbers are their names. */
+static cs_status name_devices(const cs_sheet *sheet, cs_error *error)
+{
+    const cs_reader *reader = sheet->reader;
+    const uint32_t n = reader ? reader->n_kinds : 0;
+    char *names = calloc(32 * (size_t)n + 1, 1);
+    size_t used = 0;
+    if (!names)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        used += (size_t)snprintf(names + used, 32, "%s%s", i > 0 ? " " : "", reader->kinds[i]);
+    cs_gnuplot_text(sheet->job, "device_names", names);
+    free(names);
+    return CS_OK;
+}
+
 cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program, cs_error *error)
 {
     const struct {
@@ -582,5 +599,6 @@ cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
     cs_gnuplot_text(sheet->job, "output", output);
+    CS_TRY(name_devices(sheet, error));
     return cs_gnuplot_run(sheet->job, program, error);
 }

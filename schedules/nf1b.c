@@ -530,6 +530,9 @@ const cs_schedule cs_schedule_nf1b = {
     .fields = fields,
     .params_size = sizeof(nf1b_params),
     .layout = CS_LAYOUT_PIPELINE,
+    .no_grid =
+        "has one device per worker, whose backward takes a mini-batch at once; use \"1f1b\" or "
+        "\"pipedream_2bw\"",
     .asynchronous = true,
     .micro_batches = micro_batches,
     .takes_whole = takes_whole,

@@ -456,7 +456,7 @@ static bool make_tied(maker *m, const cs_tie *tie, cs_tied *made)
     const uint32_t Q = plan->stages[tie->borrower].n_devices, n_groups = R == Q ? R : 1;
     const int64_t bytes = cs_states_share(tie->gradient_bytes, cs_states_shards(m->job, false));
     uint32_t *devices = cs_arena_alloc(m->arena, (size_t)R + Q, sizeof(*devices));
-    *made = (cs_tied){.tie = *tie};
+    *made = (cs_tied){.tie = *tie, .paired = R == Q};
     made->classes = cs_arena_alloc(m->arena, n_groups, sizeof(*made->classes));
     if (!devices || !made->classes)
         return false;

@@ -46,10 +46,11 @@ typedef struct cs_boundary {
 } cs_boundary;
 
 /* All-reduces of the gradients of weights that two stages share: one of holder i of either, for
- * each i, or a single one of all holders, those of the lender first. */
+ * each i that is simulated (`paired`), or a single one of all holders, those of the lender first. */
 typedef struct cs_tied {
     cs_tie tie;
-    uint32_t n_classes; /* 1, or as many as either stage has holders */
+    bool paired;
+    uint32_t n_classes;
     uint32_t *classes;
 } cs_tied;
 

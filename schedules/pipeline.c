@@ -386,7 +386,7 @@ static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t
 static uint32_t tied_part(pipeline *p, uint32_t t, uint32_t stage, uint32_t replica, uint32_t item)
 {
     const cs_tied *tied = &p->classes.ties[t];
-    const bool lends = tied->tie.lender == stage, paired = tied->n_classes > 1;
+    const bool lends = tied->tie.lender == stage, paired = tied->paired;
     const cs_stage *lender = &p->plan->stages[tied->tie.lender];
     if (!lends && tied->tie.borrower != stage)
         return CS_NONE;
@@ -601,7 +601,7 @@ static void assign_stages(pipeline *p)
             list_state *list = &p->lists[list_of(p, s, r)];
             p->next_stage[s] = p->options->list_of ? list->first_stage : CS_NONE;
             list->first_stage = s;
-            list->replica = shares(p) ? 0 : r;
+            list->replica = r;
         }
     }
 }

@@ -122,6 +122,11 @@ cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage);
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
 
+/* For schedules that keep versions of the weights: refuses states that are divided so that older versions
+ * cannot be had. `place` is that of the schedule. */
+CS_MUST_CHECK cs_status cs_pipeline_check_versions(const cs_job *job, const cs_json_place *place,
+                                                   cs_error *error);
+
 /* Some stage has several devices. */
 bool cs_pipeline_replicated(const cs_job *job);
 

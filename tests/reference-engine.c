@@ -1,7 +1,6 @@
 #include "tests/reference-engine.h"
 
 #include "sim/base/vector.h"
-#include "topologies/route.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -831,32 +830,81 @@ static bool allocate_run(reference *run)
            run->sampled && run->unshared && allocate_versions(run) && allocate_trace(run);
 }
 
-static void count_messages(reference *run, uint32_t task)
+/* How many of the messages that a transfer stands for take a link. */
+static uint32_t messages_on(const reference *run, uint32_t task, uint32_t link)
 {
-    const task_record *record = &run->tasks[task];
-    uint32_t *route, length;
+    uint32_t *route, length, n = 0;
     for (uint32_t k = 0; find_message(run, task, k, &route, &length); k++)
         for (uint32_t i = 0; i < length; i++)
-            for (uint32_t l = 0; l < record->n_links; l++)
-                record->messages[l] += record->links[l] == route[i];
+            n += route[i] == link;
+    return n;
+}
+
+/* Of the k-th of these messages: its links, the longest time per byte of one of them while all are on
+ * their way, and its latency. False when there is none. */
+static bool take_message(reference *run, uint32_t task, uint32_t k, uint32_t *n, double *byte_time,
+                         cs_time *latency)
+{
+    uint32_t *links = run->tasks[task].links, *route;
+    const cs_platform *platform = run->platform;
+    if (!find_message(run, task, k, &route, n))
+        return false;
+    memcpy(links, route, *n * sizeof(*links));
+    *byte_time = 0;
+    *latency = 0;
+    for (uint32_t i = 0; i < *n; i++) {
+        const cs_link *link = &platform->links[links[i]];
+        const bool shared = platform->sharing == CS_SHARING_FIFO ||
+                            platform->sharing == CS_SHARING_COUNT ||
+                            platform->sharing == CS_SHARING_MAX_MIN;
+        const uint32_t messages =
+            shared && isfinite(link->bandwidth) ? messages_on(run, task, links[i]) : 1;
+        *byte_time = fmax(*byte_time, messages / link->bandwidth);
+        *latency += link->latency;
+    }
+    return true;
+}
+
+/* Which of them is the slowest; its own where that is. */
+static uint32_t slowest_message(reference *run, uint32_t task)
+{
+    uint32_t n, slowest = 0;
+    double most, byte_time;
+    cs_time longest, latency;
+    while (stood_for(run->graph, class_of(run, task)->device, slowest) !=
+           class_of(run, task)->device)
+        slowest++;
+    (void)take_message(run, task, slowest, &n, &most, &longest);
+    for (uint32_t k = 0; take_message(run, task, k, &n, &byte_time, &latency); k++)
+        if (byte_time > most || (!(byte_time < most) && latency > longest)) {
+            slowest = k;
+            most = byte_time;
+            longest = latency;
+        }
+    return slowest;
 }
 
 static cs_status find_route(reference *run, uint32_t task)
 {
     task_record *record = &run->tasks[task];
     const cs_class *cls = class_of(run, task);
-    record->links = run->links + (size_t)task * run->platform->longest_route;
-    record->messages = run->messages + (size_t)task * run->platform->longest_route;
-    const uint32_t length =
-        run->platform->route(run->platform, cls->device, cls->peer, record->links);
-    for (uint32_t i = 0; i < length; i++)
-        if (isfinite(run->platform->links[record->links[i]].bandwidth))
+    const size_t room = (size_t)task * run->platform->longest_route;
+    double byte_time;
+    uint32_t length;
+    record->links = run->links + room;
+    record->messages = run->messages + room;
+    (void)take_message(run, task, slowest_message(run, task), &length, &byte_time,
+                       &record->latency);
+    record->least = INFINITY;
+    for (uint32_t i = 0; i < length; i++) {
+        const double bandwidth = run->platform->links[record->links[i]].bandwidth;
+        record->least = fmin(record->least, bandwidth);
+        if (isfinite(bandwidth))
             record->links[record->n_links++] = record->links[i];
-    count_messages(run, task);
-    cs_route route;
-    CS_TRY(cs_route_find(run->platform, cls->device, cls->peer, NULL, &route, run->error));
-    record->least = route.bandwidth;
-    return cs_time_add(route.latency, cls->duration, &record->latency)
+    }
+    for (uint32_t i = 0; i < record->n_links; i++)
+        record->messages[i] = messages_on(run, task, record->links[i]);
+    return cs_time_add(record->latency, cls->duration, &record->latency)
                ? CS_OK
                : cs_error_add(run->error, CS_OVERFLOW, "a transfer takes too long");
 }

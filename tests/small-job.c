@@ -182,6 +182,11 @@ cs_status small_run_init(small_run *run, const small_job *given, cs_error *error
     SET(&of, schedule->fields, "bucket", given->bucket);
     SET(&of, schedule->fields, "backward_order", given->backward_order);
     SET(&of, schedule->fields, "recompute", given->recompute);
+    if (given->grid) {
+        const uint32_t ranks = given->n_devices / cs_grid_places(given->grid);
+        const uint32_t per_device = given->n_stages / ranks;
+        SET(&of, schedule->fields, "stages_per_device", per_device);
+    }
     cs_status status = make_model(run, given, error);
     if (status == CS_OK)
         status = make_platform(run, given, error);

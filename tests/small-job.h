@@ -43,7 +43,7 @@ typedef struct small_run {
     cs_layer_sum *sums;
     double *speeds;
     cs_job job;
-    cs_graph graph; /* lowered */
+    cs_graph graph;          /* lowered */
     cs_lower_report lowered; /* with `lowering` */
     cs_trace trace;
     cs_analysis analysis;

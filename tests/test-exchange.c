@@ -3,11 +3,14 @@
 #include "sim/analysis/analysis.h"
 #include "sim/graph/builder.h"
 #include "sim/lower/lower.h"
+#include "sim/trace/results-reader.h"
+#include "sim/trace/results.h"
 #include "tests/expect.h"
 #include "tests/reference-engine.h"
 #include "topologies/topology.h"
 
 #include <math.h>
+#include <unistd.h>
 
 enum { MOST_RANKS = 4 };
 
@@ -622,7 +625,7 @@ static void expect_equal(const char *name, const outcome *all, const outcome *fo
 
 /* All that is said of any device of a mesh is the same whether all are simulated or one place of each
  * stage: bit by bit, where messages between stages take their time alone, or share links with those of
- * other places. */
+ * other places. Where lowering says that places are not alike, all are as slow as the slowest. */
 static void test_folded(void **state)
 {
     (void)state;
@@ -651,10 +654,12 @@ static void test_folded(void **state)
         outcome all = run(name, mesh_builder(&m, false), &platform, &options);
         outcome folded = run(name, mesh_builder(&m, true), &platform, &options);
         expect_text(name, "", all.report.unlike);
-        if (*folded.report.unlike)
+        if (*folded.report.unlike) {
             n_unlike[i / 54]++;
-        else
+            assert_true(folded.trace.makespan >= all.trace.makespan);
+        } else {
             expect_equal(name, &all, &folded);
+        }
         finish(&all);
         finish(&folded);
         cs_platform_finish(&platform);
@@ -736,6 +741,93 @@ static void test_links_of_fold(void **state)
     finish(&all);
     finish(&folded);
     cs_platform_finish(&platform);
+}
+
+/* Four nodes of two GPUs at one NIC of 10 GB/s, the first GPU for both. Three messages of 10 MB go into
+ * node 1, which is six: 10/6 GB/s each, 6 ms. One of them comes from node 0, where a fourth message leaves
+ * too, for node 2: the two that it stands for have 10 - 2 * 10/6 GB/s left, 10/3 each: 3 ms. By count they have a fourth of the NIC of node 0, 2.5 GB/s: 4 ms. */
+static void test_shares_of_fold(void **state)
+{
+    (void)state;
+    static const cs_sharing sharings[] = {CS_SHARING_MAX_MIN, CS_SHARING_COUNT};
+    static const cs_time ends[][4] = {{6000, 6000, 6000, 3000}, {6000, 6000, 6000, 4000}};
+    static const uint32_t stands_for[] = {0, 0, 2, 2, 4, 4, 6, 6};
+    static const uint32_t pairs[][2] = {{0, 2}, {4, 2}, {6, 2}, {0, 4}};
+    static const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    for (size_t s = 0; s < ROWS(sharings); s++) {
+        cs_platform platform = make_platform(SHARED_NIC, 8);
+        platform.sharing = sharings[s];
+        cs_builder *builder = cs_builder_create(8, 1, 1, 1);
+        cs_builder_fold(builder, stands_for);
+        for (size_t i = 0; i < ROWS(pairs); i++)
+            cs_builder_task(
+                builder, cs_builder_transfer(builder, 0, pairs[i][0], pairs[i][1], 10000000, false),
+                0);
+        outcome of = run("shares", builder, &platform, &options);
+        for (size_t i = 0; i < ROWS(pairs); i++)
+            expect_int("end", ends[s][i] * us, of.trace.spans[i].end);
+        finish(&of);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* Results of folded runs have rows for all devices; a folded reader those of the simulated ones, and
+ * the numbers of these rows. Two stages of two places: 0 and 1, 2 and 3; with the pipeline innermost 0 and 2,
+ * 1 and 3. */
+static void test_results_of_fold(void **state)
+{
+    (void)state;
+    static const struct {
+        mesh of;
+        const char *kinds[2];
+        uint32_t by[4];
+    } rows[] = {{{2, 1, 2, 1, false}, {"0-1", "2-3"}, {0, 0, 2, 2}},
+                {{2, 1, 2, 1, true}, {"0(x2)", "1(x2)"}, {0, 1, 0, 1}}};
+    static const cs_lower_options options = {
+        .algorithm = 1, .chunks = 1, .fidelity = CS_FIDELITY_ANALYTIC};
+    static const cs_results_info info = {"fold", "switch", "mesh", "{}", "1", 0, NULL, NULL, NULL};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_platform platform = make_platform(SWITCH, 4);
+        outcome of = run("file", mesh_builder(&rows[i].of, true), &platform, &options);
+        char path[64];
+        cs_error error;
+        cs_h5_file *file;
+        cs_reader reader;
+        const uint32_t *by, *devices;
+        const int64_t *peaks;
+        uint64_t n = 0;
+        cs_error_init(&error);
+        snprintf(path, sizeof(path), "/tmp/test-exchange-%ld.h5", (long)getpid());
+        check("file", cs_h5_create(path, NULL, &file, &error), &error);
+        check("file", cs_results_write(file, &info, &of.graph, &of.trace, &error), &error);
+        check("file", cs_h5_commit(file, &error), &error);
+        cs_h5_destroy(file);
+        check("file", cs_reader_init(&reader, path, &error), &error);
+        const cs_reader_column all[] = {{"devices/simulated_as", CS_READER_UINT32, &by},
+                                        {"devices/peak", CS_READER_INT64, &peaks}};
+        check("file", cs_reader_read(&reader, all, 2, &n, &error), &error);
+        expect_int("devices", 4, (int64_t)n);
+        for (uint32_t d = 0; d < 4; d++) {
+            expect_int("simulated as", rows[i].by[d], by[d]);
+            expect_int("peak", of.trace.devices[rows[i].by[d]].peak, peaks[d]);
+        }
+        check("file", cs_reader_fold(&reader, &error), &error);
+        check("file", cs_reader_read(&reader, all + 1, 1, &n, &error), &error);
+        expect_int("kinds", 2, (int64_t)n);
+        for (uint32_t k = 0; k < 2; k++) {
+            expect_text("kind", rows[i].kinds[k], reader.kinds[k]);
+            expect_int("peak", of.trace.devices[rows[i].by[3] * k].peak, peaks[k]);
+        }
+        const cs_reader_column device = {"tasks/device", CS_READER_UINT32, &devices};
+        check("file", cs_reader_read(&reader, &device, 1, &n, &error), &error);
+        for (uint32_t task = 0; task < of.graph.n_tasks; task++)
+            expect_int("row", cs_graph_class(&of.graph, task)->device != 0, devices[task]);
+        cs_reader_finish(&reader);
+        unlink(path);
+        finish(&of);
+        cs_platform_finish(&platform);
+    }
 }
 
 /* With flows, whose groups overlap: tensor groups, data groups across them and messages between stages.
@@ -1118,13 +1210,14 @@ static void test_unlike_sides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_effects),       cmocka_unit_test(test_purposes),
-        cmocka_unit_test(test_many_effects),  cmocka_unit_test(test_exposed),
-        cmocka_unit_test(test_folded),        cmocka_unit_test(test_flows),
-        cmocka_unit_test(test_many_flows),    cmocka_unit_test(test_not_foldable),
-        cmocka_unit_test(test_several),       cmocka_unit_test(test_unlike),
-        cmocka_unit_test(test_links_of_fold), cmocka_unit_test(test_fold_on_platform),
-        cmocka_unit_test(test_contention),    cmocka_unit_test(test_family_as_flows),
+        cmocka_unit_test(test_effects),        cmocka_unit_test(test_purposes),
+        cmocka_unit_test(test_many_effects),   cmocka_unit_test(test_exposed),
+        cmocka_unit_test(test_folded),         cmocka_unit_test(test_results_of_fold),
+        cmocka_unit_test(test_shares_of_fold), cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_many_flows),     cmocka_unit_test(test_not_foldable),
+        cmocka_unit_test(test_unlike),         cmocka_unit_test(test_several),
+        cmocka_unit_test(test_links_of_fold),  cmocka_unit_test(test_fold_on_platform),
+        cmocka_unit_test(test_contention),     cmocka_unit_test(test_family_as_flows),
         cmocka_unit_test(test_unlike_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

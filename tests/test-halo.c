@@ -142,7 +142,8 @@ static void test_inside(void **state)
 
 /* 7 rows over 4 parts are 2, 2, 2, 1: a 5 x 5 kernel reads two rows each way, and the third part needs
  * two of the last one, which has one; the other is padding. With 7 parts of one row each it needs rows of
- * those behind its neighbours. */
+ * those behind its neighbours. 112 rows and the 56 behind a stride of 2 lie one on the other in 16 parts of
+ * 7 and of 4 or 3 rows. */
 static void test_near(void **state)
 {
     (void)state;
@@ -150,6 +151,7 @@ static void test_near(void **state)
     expect_int("7 over 3", true, cs_halo_is_near(&wide, 3));
     expect_int("7 over 4", true, cs_halo_is_near(&wide, 4));
     expect_int("7 over 7", false, cs_halo_is_near(&wide, 7));
+    expect_int("112 over 16", true, cs_halo_is_near(&(cs_sliding){112, 56, 3, 2, 1, 1}, 16));
     expect_int("most rows", 2, cs_rows_most(7, 4));
     const cs_halo most = cs_halo_most_of_input(&wide, 3);
     expect_int("most before", 2, most.before);

@@ -16,6 +16,13 @@ static const char sequential[] = "{\"kind\": \"sequential\", \"micro_batches\": 
 static const char interleaved[] =
     "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 8, \"stages_per_device\": 2}";
 
+static const char gpt[] =
+    "{\"name\": \"gpt\", \"parameters\": {\"layers\": 4}, \"device\": \"h100\","
+    " \"precision\": \"bf16\", \"batch_size\": 128}";
+
+static const char mixtral[] = "{\"name\": \"mixtral\", \"parameters\": {\"layers\": 1}, \"device\":"
+                              " \"h100\", \"batch_size\": 128}";
+
 /* `sets` ends with a pointer of NULL. */
 static cs_status read_with(const cs_override *sets, cs_scenario *scenario, cs_error *error)
 {
@@ -170,6 +177,16 @@ static const struct {
      "s.json: /parallel: does not go with the schedule \"dp\", which is data parallelism by "
      "itself; "
      "use \"sequential\", whose axis \"data\" does the same"},
+    {"a worker of its own",
+     {{"/schedule", "{\"kind\": \"nf1b\", \"micro_batches\": 2}"}},
+     "s.json: /parallel: does not go with the schedule \"nf1b\", which has one device per worker, "
+     "whose "
+     "backward takes a mini-batch at once; use \"1f1b\" or \"pipedream_2bw\""},
+    {"weights of before",
+     {{"/schedule", "{\"kind\": \"pipedream\"}"}, {"/parallel/zero", "3"}},
+     "s.json: /parallel/zero: must be at most 2 for the schedule \"pipedream\", whose backwards "
+     "use older "
+     "weights, which cannot be gathered again (got 3); \"1f1b\" takes 3"},
     {"stages on one device",
      {{"/schedule", sequential}, {"/parallel/pipeline", "2"}},
      "s.json: /parallel/pipeline: must be 1 for the schedule \"sequential\" (got 2)"},
@@ -178,6 +195,15 @@ static const struct {
      "s.json: /schedule/partition: must be \"balanced\", a list of layers or a plan with the "
      "section "
      "\"parallel\": the planner \"pipedream\" puts stages on devices by itself"},
+    /* of 12 heads 6 and 12 are the divisors around 8; Mixtral has 8 experts */
+    {"heads",
+     {{"/model", gpt}, {"/schedule", sequential}, {"/parallel/tensor", "8"}},
+     "s.json: /parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8): 6 or 12 "
+     "would"},
+    {"experts of a model",
+     {{"/model", mixtral}, {"/schedule", sequential}, {"/parallel/expert", "16"}},
+     "s.json: /parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 16): 8 "
+     "would"},
     {"too many devices",
      {{"/platform", "ideal"}, {"/parallel/data", "1048576"}, {"/parallel/pipeline", "2"}},
      "s.json: /parallel: pipeline 2 x data 1048576 are more than 1048576 devices"},
@@ -317,10 +343,6 @@ static const struct {
      "s.json: /parallel/order: the 2 devices of the axis \"tensor\" are not in one node of 8 each; "
      "with [\"tensor\", \"data\"] and without \"ranks\" they would be"},
 };
-
-static const char gpt[] =
-    "{\"name\": \"gpt\", \"parameters\": {\"layers\": 4}, \"device\": \"h100\","
-    " \"precision\": \"bf16\", \"batch_size\": 128}";
 
 static void test_orders(void **state)
 {

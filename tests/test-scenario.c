@@ -636,7 +636,8 @@ static void resolves_to_itself(void **state)
 static void resolves_defaults(void **state)
 {
     static const char expected[] =
-        "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n  \"seed\": 1,\n"
+        "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n  \"dataset\": "
+        "0,\n  \"seed\": 1,\n"
         "  \"model\": {\n    \"batch_size\": 2,\n    \"optimizer\": \"sgd\",\n    \"gradients\": "
         "\"weights\",\n    \"uniform\": {\n"
         "      \"layers\": 4,\n      \"forward\": 1,\n      \"backward\": 2,\n      \"update\": "
@@ -650,7 +651,8 @@ static void resolves_defaults(void **state)
         "    \"partition\": \"balanced\",\n    \"partition_communication\": false,\n"
         "    \"micro_batches\": 2,\n    \"backward_order\": \"reversed\",\n"
         "    \"recompute\": false\n  },\n"
-        "  \"collectives\": {\n    \"algorithm\": \"usual\",\n    \"chunks\": 0,\n"
+        "  \"collectives\": {\n    \"algorithm\": \"usual\",\n    \"gradients\": \"algorithm\",\n  "
+        "  \"chunks\": 0,\n"
         "    \"fidelity\": \"auto\",\n    \"order\": \"auto\",\n    \"most_flows\": 4000000\n"
         "  }\n}\n";
     cs_scenario scenario;

@@ -135,11 +135,12 @@ static drawn make_case(const cs_net *net, const cs_split *split, uint32_t place)
     return d;
 }
 
+/* Of `size` in a row, i times `parts` / `size` rounded down is the part of number i. */
 static uint32_t part(uint32_t size, uint32_t parts, uint32_t k)
 {
     uint32_t n = 0;
-    for (uint32_t i = k; i < size; i += parts)
-        n++;
+    for (uint32_t i = 0; i < size; i++)
+        n += (uint64_t)i * parts / size == k;
     return n;
 }
 

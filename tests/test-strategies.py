@@ -134,9 +134,9 @@ NETS = {'resnet50': resnet((3, 4, 6, 3)), 'resnet152': resnet((3, 8, 36, 3)), 'v
 # ---- halos, row by row ----
 
 def rows(n, parts, i):
-    """Sizes differ by one at most, the first are the largest."""
-    sizes = [len(range(k, n, parts)) for k in range(parts)]
-    return range(sum(sizes[:i]), sum(sizes[:i + 1]))
+    """Row r is in part floor(r parts / n)."""
+    own = [r for r in range(n) if r * parts // n == i]
+    return range(own[0], own[-1] + 1) if own else range(0)
 
 
 def lacking(n_in, n_out, window, parts):
@@ -503,6 +503,62 @@ class Simulated(unittest.TestCase):
                           ({'data': 4, 'space': [1, 1]}, {'data': 4}),
                           ({'data': 1, 'space': [2, 2]}, {'space': [2, 2]})):
             self.assertEqual(self.run_strategy(one, 4)['hash'], self.run_strategy(same, 4)['hash'])
+
+    def test_leaders(self):
+        """Sums of gradients by an algorithm that fits no halo: in VGG-16 data-parallel it is as if all
+        collectives took it. One that does not fit the sums is refused."""
+        where = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'scenarios')
+        path = os.path.join(where, 'vgg16-dp-abci.json')
+        for name in 'hierarchical', 'segmented':
+            hashes = [json.loads(run('run', path, '--no-output', '--json', '-s',
+                                     f'/collectives={{"{key}": "{name}"}}'))['hash']
+                      for key in ('algorithm', 'gradients')]
+            self.assertEqual(*hashes)
+            path_ = os.path.join(where, 'abci-cosmoflow.json')
+            done = json.loads(run('run', path_, '--no-output', '--json', '-s',
+                                  f'/collectives/gradients={name}'))
+            self.assertIn(name, done['collectives']['algorithms'])
+            self.assertIn('direct', done['collectives']['algorithms'])
+        done = subprocess.run([SIM, 'check', path, '-s', '/collectives/gradients=direct'],
+                              capture_output=True, text=True, check=False)
+        self.assertIn('/collectives/gradients: must fit the all_reduce of 16 ranks', done.stderr)
+
+    def test_refused(self):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'scenarios',
+                            'abci-resnet50.json')
+        for parallel, message in (
+                ('{"filter": 128}', '/parallel/filter: must be at most the 64 filters of stem.conv1 '
+                                    '(got 128)'),
+                ('{"space": [128]}', '/parallel/space: must be at most the 112 rows of stem.conv1 '
+                                     '(got 128)'),
+                ('{"space": [2], "space_until": "layer9"}', '/parallel/space_until: must name an '
+                 'operator or a block of the network (got "layer9"); `sim model resnet50 --json` '
+                 'lists them')):
+            done = subprocess.run([SIM, 'check', path, '-s', f'/parallel={parallel}', '-s',
+                                   '/platform/devices=128'], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 3)
+            self.assertTrue(done.stderr.strip().endswith('abci-resnet50.json: ' + message),
+                            done.stderr)
+
+    def test_closed_form_beside(self):
+        """`sim run` prints what `sim strategies` does, of an iteration and of an epoch; with one ring data
+        parallelism differs by the gradients of biases alone."""
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'scenarios',
+                            'abci-resnet50.json')
+        for parallel, name in (('{"data": 16}', 'data'), ('{"space": [4, 4]}', 'spatial'),
+                               ('{"filter": 16}', 'filter'), ('{"channel": 16}', 'channel'),
+                               ('{"data": 4, "filter": 4}', 'data_filter'),
+                               ('{"data": 4, "space": [2, 2]}', 'data_spatial')):
+            done = json.loads(run('run', path, '--no-output', '--json', '-s', f'/parallel={parallel}',
+                                  '-s', '/dataset=1281167', '-s', '/collectives/fidelity=analytic'))
+            forms = {form['figure']: form for form in done['closed_forms'] if 'Kahira' in form['source']}
+            rows = json.loads(run('strategies', 'resnet50', '-n', '16', '-b', '512', '--dataset',
+                                  '1281167', '--json'))['strategies']
+            row = next(row for row in rows if row['strategy'] == name)
+            self.near(name, row['iteration_s'], forms['iteration_time_s']['closed_form'])
+            self.near(name, row['epoch_s'], forms['epoch_time_s']['closed_form'])
+            self.assertFalse(forms['epoch_time_s']['promised'])
 
     def test_contention(self):
         """ABCI, 4 nodes of 4 GPUs with two NICs: rings between groups of 4 have half a NIC each, delays as

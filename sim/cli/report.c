@@ -643,8 +643,8 @@ static void print_unlike(const cs_lower_report *lowering, FILE *out)
         return;
     snprintf(
         line, sizeof(line),
-        "warning: not all devices that one stands for do the same: %s; all figures are those of "
-        "the simulated devices",
+        "warning: not all devices that one stands for are alike: %s; all are taken to be as slow "
+        "as the slowest",
         lowering->unlike);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
     fputc('\n', out);

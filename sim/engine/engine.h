@@ -43,8 +43,9 @@
  * span (-1, -1).
  *
  * Folded graphs. A device that another one stands for (cs_graph.stands_for) gets that one's record. A
- * transfer is on links with all messages that it stands for (fold-list.h): on a link of its route that m of
- * them take, it counts as m transfers (count, max_min). Links carry the bytes of them all.
+ * transfer is on links with all messages that it stands for (fold-list.h), and takes the route of the
+ * slowest of them (fold-paths.h), which is its own where all are alike: on a link of it that m of them
+ * take, it counts as m transfers (count, max_min). Links carry the bytes of them all.
  */
 #ifndef CS_ENGINE_ENGINE_H
 #define CS_ENGINE_ENGINE_H

@@ -20,6 +20,12 @@ CS_MUST_CHECK cs_status cs_fold_paths_init(cs_fold_paths *paths, const cs_graph 
 /* Zeroed ones can be finished. */
 void cs_fold_paths_finish(cs_fold_paths *paths);
 
+/* Of the messages that one between two devices stands for, the ends of the slowest: of most time per byte,
+ * where links are shared while all of them are on their way, then of the longest latency; itself if it is
+ * among these. CS_OVERFLOW. */
+CS_MUST_CHECK cs_status cs_fold_paths_slowest(cs_fold_paths *paths, cs_pair ends, cs_pair *slowest,
+                                              cs_error *error);
+
 /* Per link of the list, how many of the messages between two devices take it. */
 void cs_fold_paths_weigh(cs_fold_paths *paths, cs_pair ends, const uint32_t *links, uint32_t n,
                          uint32_t *weights);

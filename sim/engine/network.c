@@ -16,6 +16,7 @@ typedef struct route {
     double bandwidth;            /* of the narrowest link; infinite without any */
     int64_t bytes;               /* of a transfer of the class */
     cs_pair ends;
+    cs_pair slowest; /* of the messages that one stands for: whose links these are */
     uint32_t before; /* folded graphs: the class before with this source, or CS_NONE */
 } route;
 
@@ -130,19 +131,26 @@ static void order_links(const cs_platform *platform, uint32_t *links, route *way
     }
 }
 
-/* How many messages a transfer of a folded graph stands for, link by link; those between the same ends
- * stand for the same ones. */
-static cs_status weigh(cs_network *network, uint32_t cls, cs_error *error)
+/* Folded graphs: a class with the same ends, which was there before, or CS_NONE. */
+static uint32_t find_same(cs_network *network, uint32_t cls)
 {
     route *way = &network->routes[cls];
-    if (!cs_vector_reserve((void **)&network->weights, &network->cap_weights,
-                           network->n_route_links + UINT64_C(1), sizeof(*network->weights)))
-        return cs_error_no_memory(error);
     uint32_t *last = &network->last_route[way->ends.source], same = *last;
     while (same != CS_NONE && network->routes[same].ends.target != way->ends.target)
         same = network->routes[same].before;
     way->before = *last;
     *last = cls;
+    return same;
+}
+
+/* How many messages a transfer of a folded graph stands for, link by link; those between the same ends
+ * stand for the same ones. */
+static cs_status weigh(cs_network *network, uint32_t cls, uint32_t same, cs_error *error)
+{
+    const route *way = &network->routes[cls];
+    if (!cs_vector_reserve((void **)&network->weights, &network->cap_weights,
+                           network->n_route_links + UINT64_C(1), sizeof(*network->weights)))
+        return cs_error_no_memory(error);
     if (same == CS_NONE)
         cs_fold_paths_weigh(&network->fold, way->ends, network->route_links + way->first, way->n,
                             network->weights + way->first);
@@ -157,19 +165,27 @@ static cs_status find_way(cs_network *network, const cs_platform *platform, uint
 {
     route *way = &network->routes[cls];
     const uint32_t first = network->n_route_links;
+    uint32_t same = CS_NONE;
     if (!cs_vector_reserve((void **)&network->route_links, &network->cap_route_links,
                            first + UINT64_C(1) + platform->longest_route,
                            sizeof(*network->route_links)))
         return cs_error_no_memory(error);
+    *way = (route){.first = first, .bytes = bytes, .ends = ends, .slowest = ends};
+    if (network->last_route)
+        same = find_same(network, cls);
+    if (same != CS_NONE)
+        way->slowest = network->routes[same].slowest;
+    else if (network->last_route)
+        CS_TRY(cs_fold_paths_slowest(&network->fold, ends, &way->slowest, error));
     uint32_t *links = network->route_links + first;
     cs_route found;
-    CS_TRY(cs_route_find(platform, ends.source, ends.target, links, &found, error));
-    *way = (route){
-        .first = first, .n = found.n, .bandwidth = found.bandwidth, .bytes = bytes, .ends = ends};
+    CS_TRY(cs_route_find(platform, way->slowest.source, way->slowest.target, links, &found, error));
+    way->n = found.n;
+    way->bandwidth = found.bandwidth;
     network->n_route_links += found.n;
     order_links(platform, links, way);
     if (network->last_route)
-        CS_TRY(weigh(network, cls, error));
+        CS_TRY(weigh(network, cls, same, error));
     return find_delivery(platform, way, &found, ends, &deliveries[cls], error);
 }
 

@@ -23,27 +23,34 @@ static bool stands_for_group(const cs_graph *graph, uint32_t group, uint32_t oth
     return false;
 }
 
-static cs_status compare_groups(cs_prices *prices, const cs_class *cls, const cs_way *way,
+static void note_unlike(const cs_graph *graph, const cs_class *cls, cs_time own, cs_time other,
+                        uint32_t group, char unlike[CS_UNLIKE_BYTES])
+{
+    const uint32_t device = graph->group_devices[graph->groups[group].first];
+    char times[2][CS_UNITS_TEXT_BYTES];
+    const cs_time both[] = {own, other};
+    for (size_t i = 0; i < 2; i++)
+        cs_units_format(cs_time_seconds(both[i]), CS_QUANTITY_TIME, 6, times[i], sizeof(times[i]));
+    snprintf(unlike, CS_UNLIKE_BYTES,
+             "the %s of stage %u takes %s with device %u, but %s with device %u",
+             cs_kind_name(cls->kind), cls->stage, times[0], cs_graph_stand_in(graph, device),
+             times[1], device);
+}
+
+static cs_status compare_groups(cs_prices *prices, const cs_class *cls, cs_way *way,
                                 char unlike[CS_UNLIKE_BYTES], cs_error *error)
 {
     const cs_graph *graph = prices->graph;
+    const cs_time own = way->cost;
     cs_relatives family;
     CS_TRY(cs_prices_family(prices, way->group, &way->collective, way->algorithm, &family, error));
     for (uint32_t i = 0; i < family.n; i++) {
         const uint32_t other = family.groups[i];
-        if (family.costs[i] == way->cost || !stands_for_group(graph, way->group, other))
+        if (family.costs[i] == own || !stands_for_group(graph, way->group, other))
             continue;
-        char own[CS_UNITS_TEXT_BYTES], theirs[CS_UNITS_TEXT_BYTES];
-        const uint32_t device = graph->group_devices[graph->groups[other].first];
-        snprintf(unlike, CS_UNLIKE_BYTES,
-                 "the %s of stage %u takes %s with device %u, but %s with device %u",
-                 cs_kind_name(cls->kind), cls->stage,
-                 cs_units_format(cs_time_seconds(way->cost), CS_QUANTITY_TIME, 6, own, sizeof(own)),
-                 cs_graph_stand_in(graph, device),
-                 cs_units_format(cs_time_seconds(family.costs[i]), CS_QUANTITY_TIME, 6, theirs,
-                                 sizeof(theirs)),
-                 device);
-        return CS_OK;
+        if (!*unlike)
+            note_unlike(graph, cls, own, family.costs[i], other, unlike);
+        way->cost = family.costs[i] > way->cost ? family.costs[i] : way->cost;
     }
     return CS_OK;
 }
@@ -193,12 +200,12 @@ static cs_status find_in_messages(cs_prices *prices, char unlike[CS_UNLIKE_BYTES
     return status;
 }
 
-cs_status cs_alike_find(cs_prices *prices, const cs_way *ways, char unlike[CS_UNLIKE_BYTES],
+cs_status cs_alike_find(cs_prices *prices, cs_way *ways, char unlike[CS_UNLIKE_BYTES],
                         cs_error *error)
 {
     const cs_graph *graph = prices->graph;
     *unlike = '\0';
-    for (uint32_t i = 0; i < graph->n_classes && !*unlike; i++)
+    for (uint32_t i = 0; i < graph->n_classes; i++)
         if (ways[i].algorithm && !ways[i].measured)
             CS_TRY(compare_groups(prices, &graph->classes[i], &ways[i], unlike, error));
     return *unlike ? CS_OK : find_in_messages(prices, unlike, error);

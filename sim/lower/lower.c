@@ -51,9 +51,9 @@ const cs_field cs_lower_fields[] = {
      .doc = "into which chains and trees cut the vector; 0: the cheapest of 1, 4, 16 and 64"},
     {"fidelity", CS_FIELD_CHOICE, offsetof(cs_lower_options, fidelity), .fallback = "auto",
      .choices = fidelity_names,
-     .doc = "flow: every message is simulated; analytic: one delay, as when nothing else runs; "
-            "alpha_beta: one delay by the alpha-beta model; auto: flow up to most_flows, else "
-            "analytic"},
+     .doc = "flow: every message is simulated; analytic: one delay, as when nothing runs but the "
+            "same in other groups of a mesh; alpha_beta: one delay by the alpha-beta model; auto: "
+            "flow up to most_flows, else analytic"},
     {"order", CS_FIELD_CHOICE, offsetof(cs_lower_options, order), .fallback = "auto",
      .choices = order_names,
      .doc =

@@ -74,8 +74,8 @@ typedef struct cs_lower_report {
     cs_fidelity fidelity; /* that was taken: not CS_FIDELITY_AUTO */
     char algorithms[96];  /* "ring, direct" */
     bool beside;          /* delays count messages of other groups of a family */
-    /* Of a folded graph: why what is stood for is not alike on this platform, so that the results are
-     * those of the simulated devices only; "": it is. */
+    /* Of a folded graph: why what is stood for is not alike on this platform, so that all are taken to be
+     * as slow as the slowest; "": it is. */
     char unlike[192];
     bool one_nic; /* a usual ring takes one NIC of nodes with several, for these are unlike */
     /* where measured times were given and collectives are delays: */

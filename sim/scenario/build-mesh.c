@@ -319,6 +319,21 @@ static cs_status refuse_schedule(const cs_sections *sections, const cs_json_plac
                            kind->name, kind->no_grid);
 }
 
+/* Where mini-batches overlap, a backward needs the version of the weights that its forward had, and
+ * shards are of the newest one only. */
+static cs_status check_zero(const cs_sections *sections, const cs_json_place *parallel,
+                            cs_error *error)
+{
+    const cs_schedule *kind = sections->schedule.kind;
+    const cs_json_place place = {.up = parallel, .key = "zero"};
+    if (!kind->asynchronous || sections->parallel.zero < 3)
+        return CS_OK;
+    return cs_json_invalid(&place, error,
+                           "must be at most 2 for the schedule \"%s\", whose backwards use older "
+                           "weights, which cannot be gathered again (got %u); \"1f1b\" takes 3",
+                           kind->name, sections->parallel.zero);
+}
+
 cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, uint32_t n_layers,
                                cs_arena *arena, const cs_parallel **out, cs_error *error)
 {
@@ -329,6 +344,7 @@ cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, uint
         return CS_OK;
     if (sections->schedule.kind->no_grid)
         return refuse_schedule(sections, &place, error);
+    CS_TRY(check_zero(sections, &place, error));
     cs_parallel *made = cs_arena_alloc(arena, 1, sizeof(*made));
     if (!made)
         return cs_error_no_memory(error);

@@ -275,6 +275,46 @@ static cs_status read_rows(cs_reader *reader, hid_t dataset, const cs_reader_col
     return status;
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t length = strlen(name), tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+/* Of a column of devices: the rows of those that were simulated move to the front. */
+static hssize_t keep_kinds(const cs_reader *reader, const cs_reader_column *column, hssize_t n)
+{
+    const size_t size = column->type == CS_READER_UINT32 ? 4 : 8;
+    char *rows;
+    hssize_t kept = 0;
+    memcpy(&rows, column->out, sizeof(rows));
+    for (hssize_t i = 0; i < n && i < reader->n_file_devices; i++)
+        if (reader->row_of[i] == (uint32_t)kept && kept < reader->n_kinds)
+            memmove(rows + size * (size_t)kept++, rows + size * (size_t)i, size);
+    return kept;
+}
+
+/* Of a column with numbers of devices: those of rows. */
+static void number_rows(const cs_reader *reader, const cs_reader_column *column, hssize_t n)
+{
+    uint32_t *rows;
+    memcpy(&rows, column->out, sizeof(rows));
+    for (hssize_t i = 0; i < n; i++)
+        if (rows[i] < reader->n_file_devices)
+            rows[i] = reader->row_of[rows[i]];
+}
+
+/* What is left of the n rows of a column when devices that others stand for are left out. */
+static hssize_t fold_column(const cs_reader *reader, const cs_reader_column *column, hssize_t n)
+{
+    if (strncmp(column->name, "devices/", 8) == 0)
+        return keep_kinds(reader, column, n);
+    if (column->type == CS_READER_UINT32 &&
+        (ends_in(column->name, "/device") || ends_in(column->name, "/peer")))
+        number_rows(reader, column, n);
+    return n;
+}
+
 static cs_status read_column(cs_reader *reader, const cs_reader_column *column, hssize_t *length,
                              cs_error *error)
 {
@@ -301,7 +341,60 @@ cs_status cs_reader_read(cs_reader *reader, const cs_reader_column *columns, siz
     for (size_t i = 0; i < n; i++) {
         CS_TRY(read_column(reader, &columns[i], &length, error));
     }
-    *n_rows = (uint64_t)length;
+    hssize_t left = length;
+    for (size_t i = 0; i < n && reader->row_of; i++)
+        left = fold_column(reader, &columns[i], length);
+    *n_rows = (uint64_t)left;
+    return CS_OK;
+}
+
+/* ---- devices that were simulated in place of others ---- */
+
+/* "0-63" where the devices follow each other, else "64(x16)". */
+static const char *name_kind(cs_reader *reader, const uint32_t *by, uint32_t n, uint32_t device)
+{
+    char text[32];
+    uint32_t count = 0, last = device;
+    for (uint32_t d = device; d < n; d++)
+        if (by[d] == device) {
+            last = d;
+            count++;
+        }
+    if (count > 1 && last - device + 1 != count)
+        snprintf(text, sizeof(text), "%" PRIu32 "(x%" PRIu32 ")", device, count);
+    else
+        snprintf(text, sizeof(text), count == 1 ? "%" PRIu32 : "%" PRIu32 "-%" PRIu32, device,
+                 last);
+    return cs_arena_copy(&reader->arena, text);
+}
+
+cs_status cs_reader_fold(cs_reader *reader, cs_error *error)
+{
+    const uint32_t *by;
+    uint64_t n = 0;
+    const cs_reader_column column = {"devices/simulated_as", CS_READER_UINT32, &by};
+    if (reader->row_of || H5Lexists(reader->file, "devices", H5P_DEFAULT) <= 0 ||
+        H5Lexists(reader->file, column.name, H5P_DEFAULT) <= 0)
+        return CS_OK;
+    CS_TRY(cs_reader_read(reader, &column, 1, &n, error));
+    uint32_t *row_of = cs_arena_alloc(&reader->arena, (size_t)n + 1, sizeof(*row_of));
+    const char **kinds = cs_arena_alloc(&reader->arena, (size_t)n + 1, sizeof(*kinds));
+    if (!row_of || !kinds || n > UINT32_MAX)
+        return cs_error_no_memory(error);
+    uint32_t n_kinds = 0;
+    for (uint32_t d = 0; d < n; d++) {
+        row_of[d] = UINT32_MAX;
+        if (by[d] != d)
+            continue;
+        kinds[n_kinds] = name_kind(reader, by, (uint32_t)n, d);
+        if (!kinds[n_kinds])
+            return cs_error_no_memory(error);
+        row_of[d] = n_kinds++;
+    }
+    reader->row_of = row_of;
+    reader->kinds = kinds;
+    reader->n_kinds = n_kinds;
+    reader->n_file_devices = (uint32_t)n;
     return CS_OK;
 }
 

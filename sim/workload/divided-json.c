@@ -21,7 +21,7 @@ static const cs_field piece_fields[] = {
 typedef struct exchange_entry {
     uint32_t kind, axes, gap;
     bool backward, beside;
-    int64_t bytes;
+    int64_t bytes, bytes_back;
 } exchange_entry;
 
 static const cs_field exchange_fields[] = {
@@ -35,7 +35,10 @@ static const cs_field exchange_fields[] = {
      .doc = "in the backward, else in the forward"},
     {"beside", CS_FIELD_BOOL, offsetof(exchange_entry, beside), .fallback = "false",
      .doc = "while the piece before it computes"},
-    {"bytes", CS_FIELD_BYTES, offsetof(exchange_entry, bytes), .doc = "of one device"},
+    {"bytes", CS_FIELD_BYTES, offsetof(exchange_entry, bytes),
+     .doc = "of one device; of a halo what it hands to the next one"},
+    {"bytes_back", CS_FIELD_BYTES, offsetof(exchange_entry, bytes_back), .fallback = "0 B",
+     .doc = "of a halo: what it hands to the one before"},
     {0}};
 
 typedef struct part_entry {
@@ -120,7 +123,8 @@ static cs_status take_exchanges(const cs_list *list, const cs_json_place *divide
                                 .backward = of->backward,
                                 .beside = of->beside,
                                 .gap = of->gap,
-                                .bytes = of->bytes};
+                                .bytes = of->bytes,
+                                .bytes_back = of->bytes_back};
     }
     layer->exchanges = made;
     layer->n_exchanges = list->n;
@@ -169,8 +173,8 @@ cs_divided_entry *cs_divided_give(const cs_layer *layer, cs_arena *arena)
         return NULL;
     for (uint32_t i = 0; i < n_exchanges; i++) {
         const cs_exchange *of = &layer->exchanges[i];
-        exchanges[i] =
-            (exchange_entry){of->kind, of->axes, of->gap, of->backward, of->beside, of->bytes};
+        exchanges[i] = (exchange_entry){of->kind,   of->axes,  of->gap,       of->backward,
+                                        of->beside, of->bytes, of->bytes_back};
     }
     for (uint32_t i = 0; i < n_parts; i++)
         parts[i] = (part_entry){layer->weight_parts[i].axes, layer->weight_parts[i].bytes};

@@ -1,10 +1,10 @@
 #include "sim/workload/halo.h"
 
+#include "sim/workload/layout.h"
+
 cs_row_range cs_rows_of(uint32_t rows, uint32_t parts, uint32_t i)
 {
-    const uint32_t each = rows / parts, longer = rows % parts;
-    const uint32_t first = i * each + (i < longer ? i : longer);
-    return (cs_row_range){first, first + each + (i < longer)};
+    return (cs_row_range){cs_part_first(rows, parts, i), cs_part_first(rows, parts, i + 1)};
 }
 
 uint32_t cs_rows_most(uint32_t rows, uint32_t parts)

@@ -74,10 +74,17 @@ bool cs_layout_equal(const cs_tensor_layout *a, const cs_tensor_layout *b);
 bool cs_division_exchange(cs_layout_axis axis, cs_division from, cs_division to,
                           cs_exchange_kind *kind);
 
-/* Size of part `k` of `n` of a dimension: sizes differ by one at most, the first are the largest. */
+/* Where part `k` of `n` of a dimension begins, k <= n. Sizes differ by one at most, the first part is one of
+ * the largest, and longer and shorter ones take turns: so that parts of images before and behind a stride
+ * lie one on the other as well as they can. */
+static inline uint32_t cs_part_first(uint32_t size, uint32_t n, uint32_t k)
+{
+    return (uint32_t)(((uint64_t)k * size + n - 1) / n);
+}
+
 static inline uint32_t cs_part_size(uint32_t size, uint32_t n, uint32_t k)
 {
-    return size / n + (k < size % n);
+    return cs_part_first(size, n, k + 1) - cs_part_first(size, n, k);
 }
 
 /* What the place holds of a tensor of that shape. Of rows that are routed, as many as the busiest place:

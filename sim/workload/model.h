@@ -60,7 +60,8 @@ typedef struct cs_layer {
     int64_t weight_bytes;
     int64_t output_bytes;    /* activation handed to the next layer */
     int64_t kept_bytes;      /* live from the layer's forward to the end of its backward */
-    int64_t workspace_bytes; /* live while the layer computes; grows with the samples */
+    int64_t workspace_bytes; /* live while the layer computes; grows with the samples; without what
+                              * arrives beside a computation */
     bool recompute;          /* keeps its input only, and runs its forward again for its backward */
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */

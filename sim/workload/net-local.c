@@ -298,11 +298,11 @@ static bool is_space(cs_layout_axis axis)
     return axis >= CS_LAYOUT_SPACE_X && axis <= CS_LAYOUT_SPACE_Z;
 }
 
-static const cs_rules *rules_of(const cs_split *split, cs_layout_axis axis)
+static const cs_axis_rules *rules_of(const cs_split *split, cs_layout_axis axis)
 {
-    static const cs_rules *const tensor[] = {[CS_TENSOR_PAIRS] = &cs_rules_tensor_pairs,
-                                             [CS_TENSOR_FILTER] = &cs_rules_filter,
-                                             [CS_TENSOR_CHANNEL] = &cs_rules_channel};
+    static const cs_axis_rules *const tensor[] = {[CS_TENSOR_PAIRS] = &cs_rules_tensor_pairs,
+                                                  [CS_TENSOR_FILTER] = &cs_rules_filter,
+                                                  [CS_TENSOR_CHANNEL] = &cs_rules_channel};
     const uint32_t method = split->tensor_method;
     if (axis == CS_LAYOUT_TENSOR)
         return method < sizeof(tensor) / sizeof(tensor[0]) ? tensor[method] : NULL;
@@ -317,7 +317,7 @@ static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op 
 {
     cs_division given[CS_OP_INPUTS_MAX];
     cs_rule_answer answer = {0};
-    const cs_rules *rules = rules_of(m->split, axis);
+    const cs_axis_rules *rules = rules_of(m->split, axis);
     const cs_rule_query query = {
         .net = m->net,
         .links = &m->links,

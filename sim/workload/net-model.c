@@ -340,7 +340,8 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
     return fits;
 }
 
-/* What is gathered again in backward is there from then to the last operator that reads it. */
+/* What is gathered again in backward is there from then to the last operator that reads it. Beside a
+ * computation it arrives in a buffer of its own, which is no workspace of the layer. */
 static bool move_gathered(const cs_net_local *local, counts *of)
 {
     bool fits = true;
@@ -353,7 +354,7 @@ static bool move_gathered(const cs_net_local *local, counts *of)
             continue;
         from->kept = true;
         gathered->kept = false;
-        for (uint32_t q = p + 1; q <= out->last_reader; q++)
+        for (uint32_t q = p + 1; q <= out->last_reader && local->ops[p].deferred == 0; q++)
             fits = fits && add(&of->workspaces[q], gathered->bytes);
     }
     return fits;

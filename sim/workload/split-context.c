@@ -73,7 +73,7 @@ static void rule_loss(const cs_rule_query *q, cs_rule_answer *answer)
     answer->inputs[0] = q->given[0];
 }
 
-const cs_rules cs_rules_context = {{
+const cs_axis_rules cs_rules_context = {{
     [CS_OP_LINEAR] = cs_rule_follow,
     [CS_OP_LAYER_NORM] = cs_rule_follow,
     [CS_OP_RMS_NORM] = cs_rule_follow,

@@ -15,7 +15,7 @@
  *           gradients of its neighbours' rows as well, and returns them. Batch norm takes the statistics of its own part, unless they are
  *           synchronised.
  *
- * Parts need not be equal; the first are the largest (layout.h). */
+ * Parts need not be equal; the first is one of the largest (layout.h). */
 #include "sim/workload/split-rules.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static void rule_filter(const cs_rule_query *q, cs_rule_answer *answer)
     answer->made = cs_divided(dim);
 }
 
-const cs_rules cs_rules_filter = {{
+const cs_axis_rules cs_rules_filter = {{
     [CS_OP_CONV] = rule_filter,
     [CS_OP_LINEAR] = rule_filter,
 }};
@@ -82,7 +82,7 @@ static void rule_channel(const cs_rule_query *q, cs_rule_answer *answer)
         answer->made.part = CS_PARTIAL;
 }
 
-const cs_rules cs_rules_channel = {{
+const cs_axis_rules cs_rules_channel = {{
     [CS_OP_CONV] = rule_channel,
     [CS_OP_LINEAR] = rule_channel,
 }};
@@ -178,7 +178,7 @@ static void rule_pixels(const cs_rule_query *q, cs_rule_answer *answer)
         cs_answer_alike(q, q->given[0], answer);
 }
 
-const cs_rules cs_rules_space = {{
+const cs_axis_rules cs_rules_space = {{
     [CS_OP_CONV] = rule_window,
     [CS_OP_MAX_POOL] = rule_window,
     [CS_OP_AVG_POOL] = rule_window,

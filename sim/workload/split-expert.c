@@ -20,7 +20,7 @@ static void rule_combine(const cs_rule_query *q, cs_rule_answer *answer)
     (void)answer; /* own rows again */
 }
 
-const cs_rules cs_rules_expert = {{
+const cs_axis_rules cs_rules_expert = {{
     [CS_OP_DISPATCH] = rule_dispatch,
     [CS_OP_GROUPED_LINEAR] = cs_rule_follow,
     [CS_OP_RELU] = cs_rule_follow,
@@ -49,7 +49,7 @@ static void rule_grouped_linear(const cs_rule_query *q, cs_rule_answer *answer)
     }
 }
 
-const cs_rules cs_rules_expert_tensor = {{
+const cs_axis_rules cs_rules_expert_tensor = {{
     [CS_OP_GROUPED_LINEAR] = rule_grouped_linear,
     [CS_OP_RELU] = cs_rule_follow,
     [CS_OP_GELU] = cs_rule_follow,

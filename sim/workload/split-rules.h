@@ -78,15 +78,15 @@ typedef struct cs_rule_answer {
 typedef void cs_layout_rule(const cs_rule_query *query, cs_rule_answer *answer);
 
 /* A rule per kind of operator; without one it reads and makes everything whole. */
-typedef struct cs_rules {
+typedef struct cs_axis_rules {
     cs_layout_rule *of[CS_N_OP_KINDS];
-} cs_rules;
+} cs_axis_rules;
 
-extern const cs_rules cs_rules_tensor_pairs; /* split-tensor.c */
-extern const cs_rules cs_rules_context;      /* split-context.c */
-extern const cs_rules cs_rules_expert;       /* split-expert.c */
-extern const cs_rules cs_rules_expert_tensor;
-extern const cs_rules cs_rules_filter, cs_rules_channel, cs_rules_space; /* split-conv.c */
+extern const cs_axis_rules cs_rules_tensor_pairs; /* split-tensor.c */
+extern const cs_axis_rules cs_rules_context;      /* split-context.c */
+extern const cs_axis_rules cs_rules_expert;       /* split-expert.c */
+extern const cs_axis_rules cs_rules_expert_tensor;
+extern const cs_axis_rules cs_rules_filter, cs_rules_channel, cs_rules_space; /* split-conv.c */
 
 /* The dimension of an image that an axis of space divides; and the operator in front of which space_until
  * has it gathered, n_ops where it does not say. */

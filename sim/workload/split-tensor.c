@@ -315,7 +315,7 @@ static void rule_squared_error(const cs_rule_query *q, cs_rule_answer *answer)
     answer->inputs[0] = q->given[0];
 }
 
-const cs_rules cs_rules_tensor_pairs = {{
+const cs_axis_rules cs_rules_tensor_pairs = {{
     [CS_OP_LINEAR] = rule_linear,
     [CS_OP_ATTENTION] = rule_attention,
     [CS_OP_LAYER_NORM] = rule_norm,

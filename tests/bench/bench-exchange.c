@@ -62,6 +62,8 @@ static cs_status run(const char *name, cs_builder *builder, const cs_platform *p
     if (status == CS_OK)
         status = cs_analyse(&lowered, &trace, 1, &analysis, error);
     times[4] = seconds_since(start);
+    if (status == CS_OK && *report.unlike)
+        printf("%s: not alike: %s\n", name, report.unlike);
     if (status == CS_OK)
         printf("%s: %" PRIu32 " tasks, lowered %" PRIu32 "; finished in %.3f s, checked %.3f s, "
                "lowered %.3f s, run %.3f s, analysed %.3f s; makespan %" PRId64
