@@ -636,8 +636,8 @@ static void resolves_to_itself(void **state)
 static void resolves_defaults(void **state)
 {
     static const char expected[] =
-        "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n  \"dataset\": "
-        "0,\n  \"seed\": 1,\n"
+        "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n"
+        "  \"dataset\": 0,\n  \"seed\": 1,\n"
         "  \"model\": {\n    \"batch_size\": 2,\n    \"optimizer\": \"sgd\",\n    \"gradients\": "
         "\"weights\",\n    \"uniform\": {\n"
         "      \"layers\": 4,\n      \"forward\": 1,\n      \"backward\": 2,\n      \"update\": "
