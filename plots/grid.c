@@ -149,7 +149,7 @@ static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *ax
 {
     static const char name[] = "out_of_memory";
     const char *const *all, *names[CS_READER_RANK_MAX];
-    char fixed[sizeof(((cs_grid *)0)->fixed)];
+    char fixed[sizeof(((cs_sheet_grid *)0)->fixed)];
     uint32_t n = 0;
     *array = (cs_reader_array){0};
     cs_status status = cs_reader_names(sheet->reader, "/", "", &all, &n, error);
@@ -171,7 +171,7 @@ static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *ax
 /* Of every run that was done, the sweep says whether it was out of memory; so it is missing of
  * those that failed. */
 static cs_status read_states(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
-                             const cs_reader_array *figure, cs_grid *grid, cs_error *error)
+                             const cs_reader_array *figure, cs_sheet_grid *grid, cs_error *error)
 {
     cs_reader_array array;
     const uint64_t n = count_values(figure);
@@ -197,8 +197,8 @@ static void include(double value, double *lowest, double *highest)
     *highest = fmax(*highest, value);
 }
 
-static cs_status take_values(const cs_sheet *sheet, const cs_reader_array *array, cs_grid *grid,
-                             cs_error *error)
+static cs_status take_values(const cs_sheet *sheet, const cs_reader_array *array,
+                             cs_sheet_grid *grid, cs_error *error)
 {
     grid->n = count_values(array);
     cs_grid_scale scale = cs_grid_scale_of(array->units, largest_of(array->values, grid->n));
@@ -237,7 +237,7 @@ static void append(char *text, size_t size, const char *format, ...)
     va_end(arguments);
 }
 
-void cs_grid_summary(const cs_grid *grid, char *text, size_t size)
+void cs_sheet_grid_summary(const cs_sheet_grid *grid, char *text, size_t size)
 {
     *text = '\0';
     append(text, size, "%" PRIu64 " points from %.6g to %.6g", grid->n, grid->lowest,
@@ -401,13 +401,13 @@ static cs_status read_axis(const cs_sheet *sheet, const char *name, uint64_t siz
     return make_labels(sheet, &array, scale.unit, axis, error);
 }
 
-cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error)
+cs_status cs_sheet_grid_read(const cs_sheet *sheet, cs_sheet_grid *grid, cs_error *error)
 {
     cs_reader_array array;
     const char *const *all;
     const char *names[CS_READER_RANK_MAX];
     uint32_t n = 0;
-    *grid = (cs_grid){0};
+    *grid = (cs_sheet_grid){0};
     CS_TRY(cs_reader_words(sheet->reader, sheet->reader->axes, &all, &n, error));
     CS_TRY(read_values(sheet, all, n, &array, error));
     grid->list = array.rank < n;

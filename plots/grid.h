@@ -25,7 +25,7 @@ typedef struct cs_grid_axis {
  */
 typedef enum cs_grid_state { CS_GRID_FITS, CS_GRID_OUT_OF_MEMORY, CS_GRID_FAILED } cs_grid_state;
 
-typedef struct cs_grid {
+typedef struct cs_sheet_grid {
     char title[160]; /* "makespan_s (ms)" */
     char fixed[160]; /* keys that do not vary here, "/a=1, /b=2", or "" */
     uint32_t rank;   /* 1 or 2 */
@@ -39,15 +39,16 @@ typedef struct cs_grid {
     bool whole;                     /* all values are whole numbers */
     uint32_t missing;               /* values, without those of points that failed */
     uint32_t out_of_memory, failed; /* points */
-} cs_grid;
+} cs_sheet_grid;
 
 /* Reads options->value of the sheet's file, at options->at; all of it lives as long as the reader.
  */
-CS_MUST_CHECK cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error);
+CS_MUST_CHECK cs_status cs_sheet_grid_read(const cs_sheet *sheet, cs_sheet_grid *grid,
+                                           cs_error *error);
 
 /* How many points there are, from where to where their values and those of points that fit are, and
  * what does not vary: "4 points from 10 to 21, those that fit from 12 to 21, at /a=1". */
-void cs_grid_summary(const cs_grid *grid, char *text, size_t size);
+void cs_sheet_grid_summary(const cs_sheet_grid *grid, char *text, size_t size);
 
 /* Labels of a horizontal axis that stand `room` points from each other: by how many degrees they
  * are to be turned (0, 35, 90) so that none touches the next; then they end at their place and come

@@ -18,7 +18,7 @@ enum {
 /* Positions in points, y downwards. */
 typedef struct heatmap {
     cs_sheet *sheet;
-    cs_grid grid;
+    cs_sheet_grid grid;
     double cell_width, cell_height;
     double right, bottom; /* of the cells */
     int turn;             /* degrees, of the labels below */
@@ -86,9 +86,9 @@ static int digits_that_fit(const heatmap *h)
 static void write_title(heatmap *h)
 {
     char title[300], subtitle[400];
-    const cs_grid *grid = &h->grid;
+    const cs_sheet_grid *grid = &h->grid;
     snprintf(title, sizeof(title), "%.80s: %.160s", h->sheet->reader->name, grid->title);
-    cs_grid_summary(grid, subtitle, sizeof(subtitle));
+    cs_sheet_grid_summary(grid, subtitle, sizeof(subtitle));
     cs_sheet_title(h->sheet, title, subtitle);
 }
 
@@ -332,7 +332,7 @@ static cs_status write_files(heatmap *h, cs_error *error)
 cs_status cs_plot_heatmap(cs_sheet *sheet, const char *output, cs_error *error)
 {
     heatmap h = {.sheet = sheet};
-    CS_TRY(cs_grid_read(sheet, &h.grid, error));
+    CS_TRY(cs_sheet_grid_read(sheet, &h.grid, error));
     if (h.grid.rank != 2)
         return cs_error_add(error, CS_USAGE,
                             "heatmap: %s must be a grid of 2 keys; lines draws one key",

@@ -18,7 +18,7 @@ enum {
 
 typedef struct lines {
     cs_sheet *sheet;
-    cs_grid grid;
+    cs_sheet_grid grid;
     uint32_t n; /* lines */
     int turn;   /* degrees, of the labels below */
     bool logarithmic;
@@ -350,13 +350,13 @@ static void make_room(lines *l)
 static void lay_out(lines *l)
 {
     char title[300], subtitle[400];
-    const cs_grid *grid = &l->grid;
+    const cs_sheet_grid *grid = &l->grid;
     cs_sheet *sheet = l->sheet;
     sheet->width = sheet->options->width ? sheet->options->width : WIDTH;
     sheet->height = sheet->options->height ? sheet->options->height : HEIGHT;
     sheet->left = 84;
     snprintf(title, sizeof(title), "%.80s: %.160s", sheet->reader->name, grid->title);
-    cs_grid_summary(grid, subtitle, sizeof(subtitle));
+    cs_sheet_grid_summary(grid, subtitle, sizeof(subtitle));
     cs_sheet_title(sheet, title, subtitle);
     write_legend(l);
     sheet->top += 10;
@@ -366,7 +366,7 @@ static void lay_out(lines *l)
 cs_status cs_plot_lines(cs_sheet *sheet, const char *output, cs_error *error)
 {
     lines l = {.sheet = sheet};
-    cs_status status = cs_grid_read(sheet, &l.grid, error);
+    cs_status status = cs_sheet_grid_read(sheet, &l.grid, error);
     l.n = l.grid.rank > 1 ? l.grid.axes[1].n : 1;
     if (status == CS_OK && l.n > LINES_MAX)
         status = cs_error_add(error, CS_USAGE,
