@@ -152,7 +152,7 @@ cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devi
 static const char *const routings[] = {"dmodk", "ecmp", NULL};
 
 const cs_field cs_routed_fields[] = {
-    {"routing", CS_FIELD_CHOICE, offsetof(cs_routed_params, routing), .fallback = "ecmp",
+    {"routing", CS_FIELD_CHOICE, offsetof(cs_routed_params, routing), .fallback = "dmodk",
      .choices = routings,
      .doc =
          "which spine a message takes; dmodk: by the target's number, as the fat-tree routing of "

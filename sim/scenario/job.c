@@ -109,22 +109,45 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
 /* What a job that is refused would take: tens of gigabytes. */
 static const double most_tasks = 1 << 28;
 
-/* Estimated from above: a pipeline has a forward, a recomputation, a backward and two messages per
- * stage and micro-batch; a replica of the whole model has at most a backward per layer. */
+/* Devices of a stage that are simulated. */
+static uint32_t simulated(const cs_job *job, const cs_stage *stage)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < stage->n_devices; i++) {
+        const uint32_t device = job->plan->devices[stage->first_device + i];
+        n += !job->stands_for || job->stands_for[device] == device;
+    }
+    return n;
+}
+
+/* Tasks of a micro-batch on one device of a stage, from above: a forward, a recomputation, a backward and
+ * two messages; where layers are divided, also each of their pieces and exchanges in every pass; of a
+ * replica of the whole model a backward per layer. */
+static double tasks_of_stage(const cs_job *job, const cs_stage *stage, bool replicated)
+{
+    double tasks = replicated ? 1 + (double)job->model->n_layers : 5;
+    for (uint32_t l = stage->first_layer; l < stage->end_layer; l++) {
+        const cs_layer *layer = &job->model->layers[l];
+        tasks += 3.0 * layer->n_pieces + 3.0 * layer->n_exchanges;
+    }
+    return tasks;
+}
+
 static cs_status check_tasks(const cs_sections *sections, const cs_job *job, cs_error *error)
 {
-    const uint32_t n_layers = job->model->n_layers;
-    bool replicated = cs_schedule_layout(sections->schedule.kind)->replicated;
-    double devices = job->plan->n_devices, iterations = job->iterations;
-    double per_micro_batch = replicated ? 1 + (double)n_layers : 5;
-    double tasks = per_micro_batch * devices * job->micro_batches * iterations;
+    const bool replicated = cs_schedule_layout(sections->schedule.kind)->replicated;
+    double tasks = 0;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++)
+        tasks += simulated(job, &job->plan->stages[s]) *
+                 tasks_of_stage(job, &job->plan->stages[s], replicated);
+    tasks *= (double)job->micro_batches * job->iterations;
     if (tasks <= most_tasks)
         return CS_OK;
     return cs_json_invalid(&sections->root, error,
                            "too large to simulate: %u mini-batches of %u micro-batches on %u "
                            "devices with %u layers (up to %.2g tasks, at most %.2g are)",
-                           job->iterations, job->micro_batches, job->plan->n_devices, n_layers,
-                           tasks, most_tasks);
+                           job->iterations, job->micro_batches, job->n_devices,
+                           job->model->n_layers, tasks, most_tasks);
 }
 
 /* Adds up what schedules and memory pools add up later, so that they need not look. Memory: the
