@@ -56,6 +56,7 @@ static cs_status cut_buckets(data_parallel *dp, int64_t least, cs_error *error)
 {
     const cs_model *model = dp->job->model;
     const int64_t ratio = cs_model_gradient_ratio(model);
+    cs_layer_sum before, with;
     uint32_t end = model->n_layers;
     while (end > 0) {
         uint32_t first = end;
@@ -63,10 +64,10 @@ static cs_status cut_buckets(data_parallel *dp, int64_t least, cs_error *error)
         while (first > 0 && (least == 0 || bytes < least || bytes == 0))
             bytes += ratio * model->layers[--first].weight_bytes;
         bucket *made = &dp->buckets[dp->n_buckets++];
-        cs_status status =
-            cs_model_sum(model, first, end, dp->job->micro_samples, &made->sum, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cs_model_sum(model, first, end, dp->job->micro_samples, &made->sum, error));
+        CS_TRY(cs_model_sum(model, 0, first, dp->job->micro_samples, &before, error));
+        CS_TRY(cs_model_sum(model, 0, end, dp->job->micro_samples, &with, error));
+        made->sum.kept_bytes = with.kept_bytes - before.kept_bytes; /* what buckets share, once */
         end = first;
     }
     return CS_OK;

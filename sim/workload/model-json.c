@@ -78,6 +78,12 @@ static const cs_field tie_fields[] = {
      .doc = "how many of them; they count as the other layer's"},
     {0}};
 
+static const cs_field carried_fields[] = {
+    {"carried", CS_FIELD_BYTES, offsetof(cs_layer, carried_bytes), .fallback = "0",
+     .doc =
+         "of the layer's input, what is handed past layers: kept besides, once by several layers"},
+    {0}};
+
 /* Instead of the two parts. */
 typedef struct whole_backward {
     cs_time backward;
@@ -209,9 +215,9 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
 {
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
-    const cs_field *const tables[] = {layer_fields, tie_fields, whole_fields, NULL};
+    const cs_field *const tables[] = {layer_fields, tie_fields, carried_fields, whole_fields, NULL};
     whole_backward whole = {0};
-    void *const outs[] = {layer, layer, &whole};
+    void *const outs[] = {layer, layer, layer, &whole};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -269,7 +275,7 @@ static cs_layer *take_layers(const cs_list *list, int64_t input, cs_arena *arena
     for (uint32_t i = 0; layers && i < list->n; i++) {
         layers[i] = entries[i].layer;
         if (!entries[i].has_kept)
-            layers[i].kept_bytes = input;
+            layers[i].kept_bytes = input - layers[i].carried_bytes;
         input = layers[i].output_bytes;
     }
     return layers;
@@ -306,6 +312,23 @@ static cs_status check_ties(const cs_model *model, const cs_json_place *layers, 
     return status;
 }
 
+/* What is handed past a layer is a part of its input. */
+static cs_status check_carried(const cs_layer *layers, uint32_t n, int64_t input,
+                               const cs_json_place *place, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_json_place at = {.up = place, .index = (int)i};
+        const cs_json_place key = {.up = &at, .key = "carried"};
+        if (layers[i].carried_bytes > input)
+            note(&status,
+                 cs_json_invalid(&key, error, "must be at most %lld, the layer's input (got %lld)",
+                                 (long long)input, (long long)layers[i].carried_bytes));
+        input = layers[i].output_bytes;
+    }
+    return status;
+}
+
 static cs_status take_own_layers(const cs_list *list, const cs_json_place *up, cs_model *model,
                                  cs_error *error)
 {
@@ -314,6 +337,7 @@ static cs_status take_own_layers(const cs_list *list, const cs_json_place *up, c
     if (!model->layers)
         return cs_error_no_memory(error);
     model->n_layers = list->n;
+    CS_TRY(check_carried(model->layers, list->n, model->input_bytes, &place, error));
     CS_TRY(check_unique(model, &place, error));
     return check_ties(model, &place, error);
 }
@@ -370,6 +394,7 @@ static cs_status take_batch(const batch_entry *entry, const cs_json_place *place
     if (!layers)
         return cs_error_no_memory(error);
     cs_status status = check_batch_size(model, entry->batch_size, place, error);
+    note(&status, check_carried(layers, entry->layers.n, entry->input_bytes, &at, error));
     note(&status, check_layers(model, layers, entry->layers.n, &at, error));
     if (status == CS_OK)
         model->batches[model->n_batches++] =
@@ -446,7 +471,8 @@ static cJSON *write_layer(const void *member)
     const cs_layer *layer = &((const layer_entry *)member)->layer;
     cJSON *object = cJSON_CreateObject();
     if (object && cs_field_write(layer_fields, layer, object) &&
-        (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object)))
+        (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object)) &&
+        (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)))
         return object;
     cJSON_Delete(object);
     return NULL;

@@ -16,7 +16,7 @@ static bool layer_is_valid(const cs_layer *layer)
 {
     return layer->forward >= 0 && layer->backward_input >= 0 && layer->backward_weight >= 0 &&
            layer->update >= 0 && layer->weight_bytes >= 0 && layer->output_bytes >= 0 &&
-           layer->kept_bytes >= 0 && layer->workspace_bytes >= 0;
+           layer->kept_bytes >= 0 && layer->carried_bytes >= 0 && layer->workspace_bytes >= 0;
 }
 
 static bool fill_uniform(cs_model *model, const cs_layer *layer)
@@ -120,7 +120,7 @@ static int64_t boundary_bytes(const priced *from, uint32_t i)
 /* The layer as it runs with recomputation: see model.h. False when a sum does not fit. */
 static bool recomputed(const priced *from, uint32_t i, cs_layer *layer)
 {
-    int64_t input = boundary_bytes(from, i);
+    int64_t input = boundary_bytes(from, i) - layer->carried_bytes;
     int64_t again = layer->kept_bytes > input ? layer->kept_bytes - input : 0;
     layer->kept_bytes = input;
     return !__builtin_add_overflow(layer->workspace_bytes, again, &layer->workspace_bytes) &&
@@ -155,8 +155,12 @@ cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint
     cs_layer_sum made = {0};
     bool fits = scale(boundary_bytes(&from, first), from.by, ROUND_UP, &made.input_bytes) &&
                 scale(boundary_bytes(&from, end), from.by, ROUND_UP, &made.output_bytes);
-    for (uint32_t i = first; fits && i < end; i++)
+    int64_t carried = 0;
+    for (uint32_t i = first; fits && i < end; i++) {
         fits = add_layer(&made, &from, i);
+        carried = from.layers[i].carried_bytes > carried ? from.layers[i].carried_bytes : carried;
+    }
+    fits = fits && add_scaled(&made.kept_bytes, carried, from.by, ROUND_UP);
     fits =
         fits && !__builtin_mul_overflow(made.weight_bytes,
                                         cs_precision_gradient_ratio((cs_precision)model->precision,

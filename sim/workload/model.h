@@ -4,6 +4,9 @@
  * Networks with branches become chains by grouping (see pipedream.h). Times and activation sizes
  * are for `batch_size` samples; weights do not depend on it.
  *
+ * A tensor may be handed past layers that others further back read, such as what an encoder made: it is
+ * part of the output of each layer that it is handed on by.
+ *
  * What is kept for backward is counted once per tensor, at the layer that reads it: kept_bytes
  * holds the layer's input, when its backward needs it, and whatever else it saves. A stage of
  * layers [first, end) therefore keeps the sum over its layers, the stage's input included, and a
@@ -35,6 +38,8 @@ typedef struct cs_layer {
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
     int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
+    int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
+                              * keeps it once */
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
@@ -114,7 +119,8 @@ bool cs_model_knows(const cs_model *model, uint32_t samples);
  * itself; update and weights are not. With batch_size 0 all are taken as they are. An
  * empty run has the same bytes at both ends. A layer with `recompute` keeps its input; its forward
  * is part of backward_input as well, and the rest of what it would keep, which is there again while
- * it computes backward, of the workspace. CS_OVERFLOW when a sum does not fit. */
+ * it computes backward, of the workspace. What several layers keep of a tensor that is handed past
+ * them counts once. CS_OVERFLOW when a sum does not fit. */
 CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,
                                      uint32_t samples, cs_layer_sum *sum, cs_error *error);
 

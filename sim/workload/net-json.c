@@ -130,6 +130,8 @@ static cJSON *layer_json(const cs_net *net, const cs_net_options *how, const cs_
     cJSON *object = cJSON_CreateObject();
     bool done = object && cJSON_AddStringToObject(object, "name", layer->name) &&
                 add_figures(object, figures, sizeof(figures) / sizeof(figures[0]));
+    if (done && layer->carried_bytes > 0)
+        done = cJSON_AddNumberToObject(object, "carried_bytes", (double)layer->carried_bytes);
     cJSON *ops = done ? cJSON_AddArrayToObject(object, "operators") : NULL;
     done = ops != NULL;
     for (uint32_t p = layer->first; done && p < layer->end; p++)
@@ -142,14 +144,11 @@ static cJSON *layer_json(const cs_net *net, const cs_net_options *how, const cs_
 
 cJSON *cs_net_json(const cs_net *net, const cs_net_options *options, const cs_net_chain *chain)
 {
-    double kept = 0;
-    for (uint32_t i = 0; i < chain->n_layers; i++)
-        kept += (double)chain->layers[i].kept_bytes;
     const figure figures[] = {
         {"batch_size", options->batch_size},
         {"parameters", (double)cs_net_parameters(net)},
         {"macs_per_sample", cs_net_macs(net)},
-        {"kept_bytes", kept},
+        {"kept_bytes", (double)chain->kept_bytes},
     };
     const figure active[] = {{"active_parameters", (double)cs_net_active_parameters(net)}};
     cJSON *root = cJSON_CreateObject();

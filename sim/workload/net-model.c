@@ -27,9 +27,17 @@ static bool reads_input(const cs_net *net, const cs_op *op, const uint32_t *writ
     return reads;
 }
 
-/* The position of the last operator that reads what the one at p writes. */
+static bool is_carried(const cs_net *net, cs_tensor tensor)
+{
+    return net->carried > 0 && tensor == net->carried;
+}
+
+/* The position of the last operator that reads what the one at p writes, but for what is handed past
+ * the others. */
 static uint32_t last_reader(const cs_net *net, uint32_t p)
 {
+    if (is_carried(net, net->ops[p].output))
+        return p;
     uint32_t reader = cs_net_tensor(net, net->ops[p].output)->last_reader;
     if (reader != CS_NO_TENSOR)
         return reader;
@@ -256,7 +264,7 @@ typedef struct storage {
 } storage;
 
 static void visit_op(const cs_net *net, const cs_net_options *how, const cs_op *op, uint32_t layer,
-                     const cs_op_cost *cost, storage *storages)
+                     const cs_op_cost *cost, storage *storages, cs_net_layer *to)
 {
     for (uint32_t i = 0; i <= op->n_inputs; i++) {
         bool is_output = i == op->n_inputs;
@@ -267,8 +275,38 @@ static void visit_op(const cs_net *net, const cs_net_options *how, const cs_op *
         if (!is_output || !at->used)
             at->layer = layer;
         at->used = true;
-        at->kept |= is_output ? cost->keeps_output : cost->keeps_input;
+        const bool kept = is_output ? cost->keeps_output : cost->keeps_input;
+        if (is_carried(net, tensor))
+            to->carried_bytes = kept ? at->bytes : to->carried_bytes;
+        else
+            at->kept |= kept;
     }
+}
+
+/* What the layer hands on besides what it writes: the carried tensor, from where it is written to where
+ * it is last read. */
+static int64_t handed_past(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
+{
+    const cs_op *last = &net->ops[layer->end - 1];
+    if (net->carried == 0 || is_carried(net, last->output) ||
+        cs_net_tensor(net, net->carried)->last_reader < layer->end)
+        return 0;
+    for (uint32_t p = layer->end; p < net->n_ops; p++)
+        if (net->ops[p].output == net->carried)
+            return 0; /* it is not there yet */
+    return cs_tensor_bytes(net, net->carried, how->batch_size, how->precision);
+}
+
+static bool sum_kept(cs_net_chain *chain)
+{
+    int64_t carried = 0;
+    bool fits = true;
+    for (uint32_t i = 0; fits && i < chain->n_layers; i++) {
+        const cs_net_layer *layer = &chain->layers[i];
+        carried = layer->carried_bytes > carried ? layer->carried_bytes : carried;
+        fits = add(&chain->kept_bytes, layer->kept_bytes);
+    }
+    return fits && add(&chain->kept_bytes, carried);
 }
 
 /* `workspaces` are those of the operators' kernels. */
@@ -286,17 +324,18 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             workspaces[p] = times.workspace >= 0 ? times.workspace : cost.workspace_bytes;
             fits = add_op(how, &net->ops[p], &cost, &times, layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases));
-            visit_op(net, how, &net->ops[p], i, &cost, storages);
+            visit_op(net, how, &net->ops[p], i, &cost, storages, layer);
             if (p == layer->first)
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
         }
         layer->update += update_seconds(how, estimated);
+        layer->written_bytes += handed_past(net, how, layer);
     }
     for (uint32_t s = 0; fits && s < net->n_storages; s++)
         if (storages[s].kept)
             fits = add(&chain->layers[storages[s].layer].kept_bytes, storages[s].bytes);
-    return fits;
+    return fits && sum_kept(chain);
 }
 
 static cs_status check_options(const cs_net *net, const cs_net_options *how, cs_error *error)
@@ -461,6 +500,7 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
         .name = cs_arena_copy(arena, from->name),
         .output_bytes = from->written_bytes,
         .kept_bytes = from->kept_bytes,
+        .carried_bytes = from->carried_bytes,
         .workspace_bytes = from->workspace_bytes,
         .recompute = how->recompute,
         .timing = from->n_measured == 0    ? "estimated"

@@ -45,17 +45,19 @@ typedef struct cs_net_layer {
     double macs;
     double forward_flop, input_flop, weight_flop;
     double forward_bytes, input_bytes, weight_bytes; /* moved */
-    int64_t read_bytes, written_bytes;               /* |x| and |y| */
-    int64_t weights, biases;                         /* parameters */
+    int64_t read_bytes, written_bytes; /* |x|, and |y| with what is handed past the layer */
+    int64_t weights, biases;           /* parameters */
     double forward, backward_input, backward_weight; /* s */
     double update;                                   /* s, once per step */
     uint32_t n_measured, n_estimated;                /* passes of its pieces of work, by source */
     int64_t kept_bytes, workspace_bytes;
+    int64_t carried_bytes; /* kept of the carried tensor, see cs_layer; not in kept_bytes */
 } cs_net_layer;
 
 typedef struct cs_net_chain {
     cs_net_layer *layers;
     uint32_t n_layers;
+    int64_t kept_bytes; /* of all layers, carried ones once */
     cs_arena arena;
 } cs_net_chain;
 

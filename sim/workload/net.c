@@ -207,6 +207,12 @@ cs_tensor cs_net_more_token_ids(cs_net *net, uint32_t tokens)
     return x;
 }
 
+void cs_net_carry(cs_net *net, cs_tensor tensor)
+{
+    if (net->status == CS_OK)
+        net->carried = tensor;
+}
+
 /* ---- operators ---- */
 
 cs_op cs_net_op(cs_op_kind kind, const cs_tensor *inputs, uint32_t n_inputs)

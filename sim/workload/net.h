@@ -141,7 +141,9 @@ typedef struct cs_attention {
     bool causal;
     double dropout;  /* of the attention weights */
     uint32_t window; /* of causal ones: a token attends to so many, itself included; 0: to all */
-    bool sinks;      /* a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
+    uint32_t
+        buckets; /* of relative positions, each with a learned bias per head; 0: there are none */
+    bool sinks;  /* a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
 } cs_attention;
 
 /* A state-space scan in chunks (Dao and Gu, Mamba-2, ICML 2024). Its `heads` are in `groups` that have
@@ -186,6 +188,7 @@ typedef struct cs_net {
     uint32_t n_storages;
     int64_t input_elements; /* per sample, of all inputs that are no token ids */
     int64_t input_ids;      /* token ids per sample */
+    cs_tensor carried;      /* see cs_net_carry; 0: there is none */
     bool has_precision;     /* its description says which numbers it is kept in: */
     cs_precision precision;
     /* while it is built: */
@@ -228,6 +231,10 @@ cs_tensor cs_net_token_ids(cs_net *net, uint32_t tokens);
 /* The ids again, or others, for operators further on: whoever reads them loads them by itself, as it
  * does the targets of a loss, so that they cross no boundary of the chain. */
 cs_tensor cs_net_more_token_ids(cs_net *net, uint32_t tokens);
+
+/* Says that operators further on read a tensor, which is handed past those between: the chain has
+ * boundaries there all the same. A network has one at most. */
+void cs_net_carry(cs_net *net, cs_tensor tensor);
 
 /* ---- operators ---- */
 
@@ -277,7 +284,7 @@ cs_tensor cs_net_first_token(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_head_concat(cs_net *net, const char *name, const cs_tensor parts[2],
                              uint32_t heads, bool shared);
 
-/* queries, keys and values are (tokens, features); the heads of queries and keys have equally many
+/* queries, keys and values are (tokens, features), keys and values of as many tokens each; the heads of queries and keys have equally many
  * features, those of values may have others, as the result then has. */
 cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3],
                            const cs_attention *attention);

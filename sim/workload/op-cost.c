@@ -116,10 +116,17 @@ static double pairs_of(const cs_attention *a, double rows, double keys)
 }
 
 /* The gradient of a head's sink is minus the sum over the rows of its share of the softmax, times the
- * row's product of result and gradient; both are there, a float32 per row and head. */
-static void cost_sinks(double rows, cs_op_cost *cost)
+ * row's product of result and gradient; both are there, a float32 per row and head. That of the bias of
+ * positions is the sum of the gradients of the matrix before the softmax, over the batch too. */
+static void cost_learned(const subject *s, double rows, double weights, cs_op_cost *cost)
 {
-    cost->backward_weight = (cs_pass_cost){3 * rows, 2 * FLOAT * rows, 1};
+    const cs_attention *a = &s->op->attention;
+    cs_pass_cost *pass = &cost->backward_weight;
+    if (a->sinks)
+        *pass = (cs_pass_cost){3 * rows, 2 * FLOAT * rows, 1};
+    if (a->buckets > 0)
+        *pass = (cs_pass_cost){pass->flop + weights, pass->bytes + s->width * weights,
+                               pass->launches + 1};
 }
 
 /* The two products of queries and keys, and of weights and values. Backward there are four: two of
@@ -145,8 +152,7 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
     cost->extra_kept_bytes = (int64_t)(s->batch * a->heads * rows * FLOAT);
     cost->keeps_output = flash;
     cost->keeps_input = true;
-    if (a->sinks)
-        cost_sinks(s->batch * a->heads * rows, cost);
+    cost_learned(s, s->batch * a->heads * rows, weights, cost);
     if (flash)
         return;
     cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights, 3};

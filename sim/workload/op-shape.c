@@ -133,6 +133,8 @@ static void add_attention(key *k, const cs_attention *attention)
         add(k, " window=%u", attention->window);
     if (attention->sinks)
         add(k, " sinks");
+    if (attention->buckets > 0)
+        add(k, " buckets=%u", attention->buckets);
 }
 
 /* Of an operator on heads or experts. */
@@ -204,6 +206,12 @@ char *cs_op_shape_key(const cs_op_shape *shape, char *text, size_t size)
 
 /* ---- what backends can run ---- */
 
+static bool same_shape(const cs_net *net, cs_tensor a, cs_tensor b)
+{
+    return memcmp(&cs_net_tensor(net, a)->shape, &cs_net_tensor(net, b)->shape, sizeof(cs_shape)) ==
+           0;
+}
+
 static bool is_runnable(const cs_net *net, const cs_op *op)
 {
     const cs_attention *a = &op->attention;
@@ -219,9 +227,10 @@ static bool is_runnable(const cs_net *net, const cs_op *op)
     case CS_OP_RMS_NORM:
         return op->groups == 1;
     case CS_OP_ATTENTION:
-        return a->window == 0 && !a->sinks &&
-               cs_net_tensor(net, op->inputs[0])->elements ==
-                   cs_net_tensor(net, op->output)->elements;
+        return a->window == 0 && !a->sinks && a->buckets == 0 &&
+               same_shape(net, op->inputs[0], op->output) &&
+               cs_net_tensor(net, op->inputs[1])->shape.dims[0] ==
+                   cs_net_tensor(net, op->output)->shape.dims[0];
     default:
         return true;
     }
