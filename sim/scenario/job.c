@@ -105,7 +105,8 @@ static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_mi
     static const double limit = 0x1p62; /* half of what fits, for what rounding may hide */
     double per_micro_batch = (double)sum->kept_bytes + 2 * (double)sum->input_bytes +
                              2 * (double)sum->output_bytes + (double)sum->workspace_bytes;
-    double bytes = (double)sum->weight_bytes * (2 + job->optimizer_ratio) +
+    double bytes = (double)sum->frozen_bytes +
+                   (double)sum->weight_bytes * (2 + job->optimizer_ratio) +
                    (double)sum->gradient_bytes + per_micro_batch * n_micro_batches;
     double time = (double)sum->forward + (double)sum->backward_input +
                   (double)sum->backward_weight + (double)sum->update;

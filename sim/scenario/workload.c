@@ -30,6 +30,10 @@ const cs_field cs_workload_fields[] = {
      .doc = "layers of the chain: the finest possible, or the blocks of the network"},
     {"recompute", CS_FIELD_BOOL, offsetof(cs_workload, recompute), .fallback = "false",
      .doc = "every layer keeps its input only, and runs its forward again before its backward"},
+    {"lora", CS_FIELD_OBJECT, offsetof(cs_workload, lora), .fallback = "", .of = cs_adapter_fields,
+     .size = sizeof(cs_adapters),
+     .doc = "trains low-rank adapters of some linear layers; all other weights are frozen",
+     .shape = "{\"rank\", \"targets\"}"},
     {"measured", CS_FIELD_TEXT, offsetof(cs_workload, measured), .fallback = "",
      .doc = "a model file whose times replace the estimates of the layers of the same name"},
     {0},
@@ -58,8 +62,8 @@ static cs_status load_config(const cs_workload *workload, const cs_json_place *p
     return status;
 }
 
-cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *place, cs_net *net,
-                              cs_error *error)
+static cs_status build_network(const cs_workload *workload, const cs_json_place *place, cs_net *net,
+                               cs_error *error)
 {
     cs_json_place parameters = {.up = place, .key = "parameters"};
     const cs_zoo_entry *entry;
@@ -74,6 +78,21 @@ cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *
     status = cs_zoo_find(workload->name, &entry, &why);
     (void)cs_json_invalid(&name, error, "%s", why.text);
     return status;
+}
+
+cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *place, cs_net *net,
+                              cs_error *error)
+{
+    const cs_json_place lora = {.up = place, .key = "lora"};
+    cs_net made;
+    CS_TRY(build_network(workload, place, &made, error));
+    cs_status status = workload->lora ? cs_net_adapt(&made, workload->lora, &lora, error) : CS_OK;
+    if (status != CS_OK) {
+        cs_net_finish(&made);
+        return status;
+    }
+    *net = made;
+    return CS_OK;
 }
 
 void cs_workload_take_precision(cs_workload *workload, const cs_net *net)

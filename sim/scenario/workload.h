@@ -4,6 +4,7 @@
 #ifndef CS_SCENARIO_WORKLOAD_H
 #define CS_SCENARIO_WORKLOAD_H
 
+#include "sim/workload/net-adapters.h"
 #include "sim/workload/net-model.h"
 
 typedef struct cs_workload {
@@ -13,6 +14,7 @@ typedef struct cs_workload {
     uint32_t precision;      /* cs_precision */
     uint32_t granularity;    /* cs_granularity */
     bool recompute;
+    cs_adapters *lora;    /* what is trained beside frozen weights, or NULL */
     const char *measured; /* a model file whose layers' times replace estimates, or NULL */
     /* not from the table: */
     uint32_t batch_size;
@@ -23,7 +25,7 @@ typedef struct cs_workload {
     const char *date;         /* of the provenance, or NULL */
 } cs_workload;
 
-/* name, parameters, device, precision, granularity, recompute, measured; ended by {0}. */
+/* name, parameters, device, precision, granularity, recompute, lora, measured; ended by {0}. */
 extern const cs_field cs_workload_fields[];
 
 /* The network that is asked for. `place` is where the object with the parameters stands. */

@@ -78,6 +78,11 @@ static const cs_field tie_fields[] = {
      .doc = "how many of them; they count as the other layer's"},
     {0}};
 
+static const cs_field frozen_fields[] = {
+    {"frozen", CS_FIELD_BYTES, offsetof(cs_layer, frozen_bytes), .fallback = "0",
+     .doc = "weights besides, which are not trained: they have no gradients and no states"},
+    {0}};
+
 static const cs_field carried_fields[] = {
     {"carried", CS_FIELD_BYTES, offsetof(cs_layer, carried_bytes), .fallback = "0",
      .doc =
@@ -215,9 +220,10 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
 {
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
-    const cs_field *const tables[] = {layer_fields, tie_fields, carried_fields, whole_fields, NULL};
+    const cs_field *const tables[] = {layer_fields,   tie_fields,   frozen_fields,
+                                      carried_fields, whole_fields, NULL};
     whole_backward whole = {0};
-    void *const outs[] = {layer, layer, layer, &whole};
+    void *const outs[] = {layer, layer, layer, layer, &whole};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -297,10 +303,12 @@ static cs_status check_tie(const cs_model *model, uint32_t i, const cs_json_plac
     if (lender == CS_MODEL_NO_LAYER)
         return cs_json_invalid(&to, error, "must be the name of a layer before it (got %s)",
                                cs_text_quote(layer->tied_to, quoted, sizeof(quoted)));
-    if (layer->tied_bytes > model->layers[lender].weight_bytes)
-        return cs_json_invalid(
-            &bytes, error, "must be at most %lld, the weights of that layer (got %lld)",
-            (long long)model->layers[lender].weight_bytes, (long long)layer->tied_bytes);
+    const cs_layer *of = &model->layers[lender];
+    const int64_t most = of->weight_bytes > of->frozen_bytes ? of->weight_bytes : of->frozen_bytes;
+    if (layer->tied_bytes > most)
+        return cs_json_invalid(&bytes, error,
+                               "must be at most %lld, the weights of that layer (got %lld)",
+                               (long long)most, (long long)layer->tied_bytes);
     return CS_OK;
 }
 
@@ -349,10 +357,14 @@ static cs_status check_layer(const cs_layer *own, const cs_layer *layer, const c
 {
     char quoted[CS_TEXT_QUOTED_BYTES], expected[CS_TEXT_QUOTED_BYTES];
     cs_json_place name = {.up = up, .key = "name"}, weights = {.up = up, .key = "weights"};
+    cs_json_place frozen = {.up = up, .key = "frozen"};
     if (strcmp(own->name, layer->name) != 0)
         return cs_json_invalid(&name, error, "must be %s, as in the model's layers (got %s)",
                                cs_text_quote(own->name, expected, sizeof(expected)),
                                cs_text_quote(layer->name, quoted, sizeof(quoted)));
+    if (own->frozen_bytes != layer->frozen_bytes)
+        return cs_json_invalid(&frozen, error, "must be %lld, as in the model's layers (got %lld)",
+                               (long long)own->frozen_bytes, (long long)layer->frozen_bytes);
     if (own->weight_bytes != layer->weight_bytes)
         return cs_json_invalid(&weights, error, "must be %lld, as in the model's layers (got %lld)",
                                (long long)own->weight_bytes, (long long)layer->weight_bytes);
@@ -472,6 +484,7 @@ static cJSON *write_layer(const void *member)
     cJSON *object = cJSON_CreateObject();
     if (object && cs_field_write(layer_fields, layer, object) &&
         (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object)) &&
+        (layer->frozen_bytes == 0 || cs_field_write(frozen_fields, layer, object)) &&
         (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)))
         return object;
     cJSON_Delete(object);

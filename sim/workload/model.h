@@ -38,6 +38,7 @@ typedef struct cs_layer {
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
     int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
+    int64_t frozen_bytes;    /* weights besides, which are not trained: no gradients, no states */
     int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
                               * keeps it once */
 } cs_layer;
@@ -87,6 +88,7 @@ typedef struct cs_layer_sum {
     cs_time forward, backward_input, backward_weight, update;
     int64_t weight_bytes, gradient_bytes, kept_bytes;
     int64_t borrowed_bytes;            /* part of weight_bytes: copies of other runs' weights */
+    int64_t frozen_bytes;              /* weights besides, copies of other runs' included */
     int64_t input_bytes, output_bytes; /* at the two ends of the run */
     int64_t workspace_bytes;           /* the largest of its layers */
 } cs_layer_sum;
@@ -136,6 +138,9 @@ uint32_t cs_model_lender(const cs_model *model, uint32_t layer);
 
 /* Bytes of gradients per byte of weights. */
 int64_t cs_model_gradient_ratio(const cs_model *model);
+
+/* Gradients of the weights that a layer uses of another one; 0 where they are frozen. */
+int64_t cs_model_tied_gradients(const cs_model *model, uint32_t layer);
 
 /* Adds to a sum a copy of the weights that a layer in it uses of another one: with their gradients,
  * and their part of the other's update. CS_OVERFLOW when it does not fit. */

@@ -253,7 +253,7 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
         or_roofline(times->operator[CS_PASS_BACKWARD_WEIGHT], how, op, &cost->backward_weight);
     layer->update += fmax(times->update, 0);
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
-           add(&layer->kept_bytes, cost->extra_kept_bytes);
+           add(&layer->frozen, cost->frozen) && add(&layer->kept_bytes, cost->extra_kept_bytes);
 }
 
 /* A storage while it is looked for who keeps it. */
@@ -323,7 +323,7 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             const op_times times = find_times(net, how, &net->ops[p], layer);
             workspaces[p] = times.workspace >= 0 ? times.workspace : cost.workspace_bytes;
             fits = add_op(how, &net->ops[p], &cost, &times, layer) &&
-                   (times.update >= 0 || add(&estimated, cost.weights + cost.biases));
+                   (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
             visit_op(net, how, &net->ops[p], i, &cost, storages, layer);
             if (p == layer->first)
                 layer->read_bytes = cost.input_bytes;
@@ -443,15 +443,26 @@ static double useful_share(const cs_net *net, uint32_t p)
     return fmin(1, (double)cs_net_tensor(net, net->ops[p].inputs[1])->elements / rows);
 }
 
-static double useful_macs(const cs_net *net)
+/* Products of forward and backward together by those of forward: 3, but for gradients that are not needed
+ * where weights are frozen. */
+static double passes_of(const cs_net *net, const cs_op *op)
 {
+    const bool gradient = cs_op_makes_gradient(net, op, 0);
+    if (op->kind == CS_OP_ATTENTION || op->kind == CS_OP_SCAN)
+        return cs_net_tensor(net, op->output)->differentiable ? 3 : 1;
+    return 1.0 + gradient + !op->frozen;
+}
+
+static double useful_flop(const cs_net *net)
+{
+    const bool all = cs_net_trained_parameters(net) == cs_net_parameters(net);
     double sum = 0;
     for (uint32_t p = 0; p < net->n_ops; p++) {
         cs_op_cost cost;
         cs_op_cost_of(net, &net->ops[p], 1, CS_PRECISION_FP32, &cost);
-        sum += cost.macs * useful_share(net, p);
+        sum += cost.macs * useful_share(net, p) * (all ? 1 : passes_of(net, &net->ops[p]));
     }
-    return sum;
+    return all ? 3 * 2 * sum : 2 * sum;
 }
 
 /* The usual count of work in training: of the products (convolutions, linear layers, attention), each
@@ -460,7 +471,7 @@ static double useful_macs(const cs_net *net)
 static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model *model)
 {
     cs_model_work *work = &model->work;
-    work->flop_per_sample = 3 * 2 * useful_macs(net);
+    work->flop_per_sample = useful_flop(net);
     work->tokens_per_sample = net->input_ids < UINT32_MAX ? (uint32_t)net->input_ids : 0;
     work->peak =
         isfinite(how->device->peaks[how->precision]) ? how->device->peaks[how->precision] : 0;
@@ -495,7 +506,7 @@ static cs_status describe(const cs_net *net, const cs_net_options *how, const cs
 static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_layer *to,
                        cs_arena *arena)
 {
-    int64_t parameters = from->weights + from->biases;
+    int64_t parameters = from->weights + from->biases - from->frozen;
     *to = (cs_layer){
         .name = cs_arena_copy(arena, from->name),
         .output_bytes = from->written_bytes,
@@ -507,8 +518,9 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
                   : from->n_estimated == 0 ? "measured"
                                            : "partly measured",
     };
-    return !__builtin_mul_overflow(parameters, (int64_t)cs_precision_bytes(how->precision),
-                                   &to->weight_bytes) &&
+    const int64_t bytes = cs_precision_bytes(how->precision);
+    return !__builtin_mul_overflow(parameters, bytes, &to->weight_bytes) &&
+           !__builtin_mul_overflow(from->frozen, bytes, &to->frozen_bytes) &&
            cs_time_from_seconds(from->forward, &to->forward) &&
            cs_time_from_seconds(from->backward_input, &to->backward_input) &&
            cs_time_from_seconds(from->backward_weight, &to->backward_weight) &&
@@ -585,6 +597,17 @@ int64_t cs_net_parameters(const cs_net *net)
     int64_t sum = 0;
     for (uint32_t p = 0; p < net->n_ops; p++)
         sum += (net->ops[p].tied ? 0 : net->ops[p].weights) + net->ops[p].biases;
+    return sum;
+}
+
+int64_t cs_net_trained_parameters(const cs_net *net)
+{
+    int64_t sum = cs_net_parameters(net);
+    for (uint32_t p = 0; p < net->n_ops; p++) {
+        const cs_op *op = &net->ops[p];
+        if (op->frozen)
+            sum -= (op->tied ? 0 : op->weights) + op->biases;
+    }
     return sum;
 }
 

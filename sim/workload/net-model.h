@@ -47,6 +47,7 @@ typedef struct cs_net_layer {
     double forward_bytes, input_bytes, weight_bytes; /* moved */
     int64_t read_bytes, written_bytes; /* |x|, and |y| with what is handed past the layer */
     int64_t weights, biases;           /* parameters */
+    int64_t frozen;                    /* of them, how many are not trained */
     double forward, backward_input, backward_weight; /* s */
     double update;                                   /* s, once per step */
     uint32_t n_measured, n_estimated;                /* passes of its pieces of work, by source */
@@ -73,6 +74,9 @@ CS_MUST_CHECK cs_status cs_net_model(const cs_net *net, const cs_net_options *op
 
 /* Totals over a network: parameters, and multiply-accumulates of one sample. */
 int64_t cs_net_parameters(const cs_net *net);
+
+/* Those that are trained: all but the frozen ones. */
+int64_t cs_net_trained_parameters(const cs_net *net);
 
 /* Those that compute a token: all but the ones of experts that it does not go to. Embeddings count
  * whole, as they do in the published figures of Mixtral and Qwen. */

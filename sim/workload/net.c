@@ -235,7 +235,7 @@ static void link_op(cs_net *net, const cs_op *op)
 {
     cs_tensor_info *out = &net->tensors[op->output];
     bool shares = op->in_place || op->kind == CS_OP_VIEW;
-    out->differentiable = op->weights + op->biases > 0;
+    out->differentiable = op->weights + op->biases > 0 && !op->frozen;
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         net->tensors[op->inputs[i]].last_reader = net->n_ops;
         out->differentiable |= cs_op_makes_gradient(net, op, i);

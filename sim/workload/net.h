@@ -173,6 +173,7 @@ typedef struct cs_op {
     uint32_t heads;          /* of a concatenation of heads */
     uint32_t experts, top_k; /* of the operators of a mixture; 0: it is of none */
     double capacity;         /* of a dispatch: see cs_net_dispatch */
+    bool frozen;             /* its weights are not trained */
     uint32_t lender; /* of a tied one: the operator whose weights these are, + 1; 0: not said */
 } cs_op;
 

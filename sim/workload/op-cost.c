@@ -385,6 +385,23 @@ static void add_accumulations(const subject *s, cs_op_cost *cost)
     cost->backward_input.launches += sum->launches;
 }
 
+/* What nobody computes a gradient of is not kept, nor is the input of a product whose weights are
+ * frozen. */
+static void drop_unneeded(const subject *s, cs_op_cost *cost)
+{
+    const cs_op_kind kind = s->op->kind;
+    if (s->op->frozen) {
+        cost->frozen = cost->weights + cost->biases;
+        cost->backward_weight = (cs_pass_cost){0};
+        cost->keeps_input &= kind != CS_OP_LINEAR && kind != CS_OP_GROUPED_LINEAR &&
+                             kind != CS_OP_CONV && kind != CS_OP_EMBEDDING;
+    }
+    if (s->out->differentiable)
+        return;
+    cost->keeps_input = cost->keeps_output = false;
+    cost->extra_kept_bytes = 0;
+}
+
 static void count_launches(cs_pass_cost *pass)
 {
     if (pass->launches == 0 && (pass->bytes > 0 || pass->flop > 0))
@@ -409,6 +426,7 @@ void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precis
     }
     cost->output_bytes = cs_tensor_bytes(net, op->output, batch, precision);
     cost_by_kind(&s, cost);
+    drop_unneeded(&s, cost);
     if (!s.needs_gradient)
         cost->backward_input = (cs_pass_cost){0};
     count_launches(&cost->forward);

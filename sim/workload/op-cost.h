@@ -29,6 +29,8 @@
  *   grouped linear    input         combine         both inputs
  *   causal conv       input         scan            all inputs, output, a float32 per row and head
  *   add, concat, head concat, copy, view, rotary: nothing
+ * An operator whose result needs no gradient keeps nothing, and products with frozen weights keep no
+ * input: only the gradient of the weights would read it.
  * Workspace is the matrix of weights of attention in memory; what a convolution library asks for is
  * not known here. Gradients of activations are counted over the whole network (backward-memory.h).
  */
@@ -52,6 +54,7 @@ typedef struct cs_op_cost {
     double macs;
     int64_t input_bytes, output_bytes; /* |x| and |y| */
     int64_t weights, biases;           /* parameters that it owns */
+    int64_t frozen;                    /* of these, how many are not trained */
     int64_t extra_kept_bytes;          /* what is kept and is no tensor of the network */
     bool keeps_input, keeps_output;
     int64_t workspace_bytes;

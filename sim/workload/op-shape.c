@@ -57,7 +57,7 @@ uint32_t cs_op_shapes_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_
     cs_op_cost cost;
     uint32_t n = 0;
     cs_op_cost_of(net, op, batch, precision, &cost);
-    const int64_t parameters = cost.weights + cost.biases;
+    const int64_t parameters = cost.weights + cost.biases - cost.frozen;
     if (passes_of(&cost) != 0) {
         shapes[n] = (cs_op_shape){.precision = precision, .passes = passes_of(&cost)};
         describe(net, op, batch, &shapes[n++]);
@@ -215,6 +215,8 @@ static bool same_shape(const cs_net *net, cs_tensor a, cs_tensor b)
 static bool is_runnable(const cs_net *net, const cs_op *op)
 {
     const cs_attention *a = &op->attention;
+    if (op->frozen)
+        return false;
     switch (op->kind) {
     case CS_OP_HEAD_CONCAT:
     case CS_OP_TOP_K:
