@@ -766,7 +766,7 @@ class Status(Case):
                 ('vgg16', '--image', '20'), ('resnet50', '--batch', '0'),
                 ('gpt', '-p', 'heads=7'), ('vit_b16', '-p', 'head=3'), ('vgg16', '-p', 'image'),
                 ('vgg16', '-d', 'v10'), ('vgg16', '-d', 'v100', '--precision', 'bf16'),
-                ('vgg16', '--precision', 'fp8'), ('vgg16', '-o', 'm.json'), ('rwkv.json',),
+                ('vgg16', '--precision', 'fp9'), ('vgg16', '-o', 'm.json'), ('rwkv.json',),
                 ('mixtral', '-p', 'layers=2', '--precision', 'bf16', '-g', 'block')]
         self.expect_golden('model', ''.join(shown('model', *row) for row in rows))
         self.expect(run('calibrate', 'compute', '--model', 'mixtral', '-o', 'c.json'), 3,

@@ -15,21 +15,23 @@ static void must_load(const char *name, cs_accelerator *device)
 static const struct {
     const char *name;
     double fp32, tf32, fp16, bf16, bandwidth, memory;
+    double fp8, mxfp8, nvfp4;
 } devices[] = {
     {"v100", 15.7, 0, 125, 0, 900, 16},
     {"a100", 19.5, 156, 312, 312, 2039, 80},
-    {"h100", 67, 494.7, 989.4, 989.4, 3350, 80},
+    {"h100", 67, 494.7, 989.4, 989.4, 3350, 80, 1978.9},
     {"titan-rtx", 16.3, 0, 130.5, 0, 672, 24},
     {"rtx-2080-ti", 13.4, 0, 53.8, 0, 616, 11},
     {"t4", 8.1, 0, 65, 0, 320, 16},
     {"a100-40gb", 19.5, 156, 312, 312, 1555, 40},
     {"a100-40gb-pcie", 19.5, 156, 312, 312, 1555, 40},
     {"a100-80gb-pcie", 19.5, 156, 312, 312, 1935, 80},
-    {"h200", 67, 494.7, 989.4, 989.4, 4800, 141},
+    {"h200", 67, 494.7, 989.4, 989.4, 4800, 141, 1978.9},
     {"l40s", 91.6, 183, 362.05, 362.05, 864, 48},
     {"rtx-4090", 82.6, 82.6, 165.2, 165.2, 1008, 24},
-    {"b200", 75, 1125, 2250, 2250, 8000, 180},
-    {"mi300x", 163.4, 653.7, 1307.4, 1307.4, 5300, 192},
+    {"b200", 75, 1125, 2250, 2250, 8000, 180, 4500, 4500, 9000},
+    {"gb200", 80, 1250, 2500, 2500, 8000, 186, 5000, 5000, 10000},
+    {"mi300x", 163.4, 653.7, 1307.4, 1307.4, 5300, 192, 2614.9},
 };
 
 static void expect_near(const char *row, double expected, double got)
@@ -42,7 +44,9 @@ static void test_devices(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ROWS(devices); i++) {
-        const double peaks[] = {devices[i].fp32, devices[i].tf32, devices[i].fp16, devices[i].bf16};
+        const double peaks[CS_N_PRECISIONS] = {devices[i].fp32, devices[i].tf32, devices[i].fp16,
+                                               devices[i].bf16, devices[i].fp8,  devices[i].mxfp8,
+                                               devices[i].nvfp4};
         cs_accelerator device;
         must_load(devices[i].name, &device);
         for (int p = 0; p < CS_N_PRECISIONS; p++)
@@ -121,6 +125,7 @@ static const struct {
     {"fp16, sgd", CS_PRECISION_FP16, 0, 2, 12, 2, 14},
     {"fp16, momentum", CS_PRECISION_FP16, 1, 4, 20, 2, 22},
     {"bf16, adam", CS_PRECISION_BF16, 2, 6, 28, 2, 30},
+    {"nvfp4, adam", CS_PRECISION_NVFP4, 2, 6, 28, 2, 30},
 };
 
 static void test_optimizers(void **state)
@@ -147,7 +152,8 @@ static const struct {
 } errors[] = {
     {"a typo", "v10",
      "unknown device \"v10\"; did you mean \"v100\"? known: a100, a100-40gb, "
-     "a100-40gb-pcie, a100-80gb-pcie, b200, h100, h200, l40s, mi300x, rtx-2080-ti, rtx-4090, t4, "
+     "a100-40gb-pcie, a100-80gb-pcie, b200, gb200, h100, h200, l40s, mi300x, rtx-2080-ti, "
+     "rtx-4090, t4, "
      "titan-rtx, v100, or a file FILE.json"},
 };
 
@@ -164,6 +170,13 @@ static void test_errors(void **state)
     expect_error("precision", CS_INVALID,
                  "device \"v100\" does not compute in tf32: must be one of fp32, fp16",
                  cs_accelerator_check(&device, CS_PRECISION_TF32, &error), &error);
+    cs_accelerator_finish(&device);
+    must_load("h200", &device);
+    cs_error_init(&error);
+    expect_error(
+        "narrow precision", CS_INVALID,
+        "device \"h200\" does not compute in mxfp8: must be one of fp32, tf32, fp16, bf16, fp8",
+        cs_accelerator_check(&device, CS_PRECISION_MXFP8, &error), &error);
     cs_accelerator_finish(&device);
 }
 

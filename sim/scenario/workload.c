@@ -22,9 +22,11 @@ const cs_field cs_workload_fields[] = {
             "devices` or a device file"},
     {"precision", CS_FIELD_CHOICE, offsetof(cs_workload, precision), .fallback = "fp32",
      .choices = cs_precision_names,
-     .doc =
-         "type of computing and of storage, which the device must have; with fp16 and bf16, master "
-         "weights and states are fp32; default of a config.json: its torch_dtype or dtype"},
+     .doc = "type of computing and of storage, which the device must have; with all but fp32 and "
+            "tf32, "
+            "master weights and states are fp32; fp8, mxfp8 and nvfp4 are those of the operands of "
+            "linear "
+            "layers, and all else is bf16; default of a config.json: its torch_dtype or dtype"},
     {"granularity", CS_FIELD_CHOICE, offsetof(cs_workload, granularity), .fallback = "layer",
      .choices = cs_granularity_names,
      .doc = "layers of the chain: the finest possible, or the blocks of the network"},

@@ -80,7 +80,8 @@ static const cs_field tie_fields[] = {
 
 static const cs_field frozen_fields[] = {
     {"frozen", CS_FIELD_BYTES, offsetof(cs_layer, frozen_bytes), .fallback = "0",
-     .doc = "weights besides, which are not trained: they have no gradients and no states"},
+     .doc = "weights besides, without gradients and states: not trained, or copies in a narrower "
+            "type"},
     {0}};
 
 static const cs_field carried_fields[] = {

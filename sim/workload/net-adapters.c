@@ -124,9 +124,9 @@ static void copy_input(copying *c, cs_tensor tensor)
 static cs_tensor add_adapter(copying *c, const char *name, cs_tensor x, cs_tensor y)
 {
     uint32_t mark = cs_net_enter(c->to, name);
-    const cs_linear down = {.out = c->adapters->rank};
+    const cs_linear down = {.out = c->adapters->rank, .wide = true};
     const cs_shape *out = y == CS_NO_TENSOR ? NULL : &cs_net_tensor(c->to, y)->shape;
-    const cs_linear up = {.out = out ? out->dims[out->rank - 1] : 1};
+    const cs_linear up = {.out = out ? out->dims[out->rank - 1] : 1, .wide = true};
     cs_tensor z = cs_net_linear(c->to, "lora_B", cs_net_linear(c->to, "lora_A", x, &down), &up);
     z = cs_net_add(c->to, "lora_add", y, z);
     cs_net_leave(c->to, mark);

@@ -237,6 +237,15 @@ static double update_seconds(const cs_net_options *how, int64_t parameters)
     return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
 }
 
+/* Weights that are trained are cast once they are updated: read, and written as their copies. */
+static double cast_seconds(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost)
+{
+    const double weights = (double)op->weights * cs_precision_bytes(how->precision);
+    return cost->copy_bytes > 0 && !op->frozen
+               ? cs_accelerator_update_seconds(how->device, weights + (double)cost->copy_bytes)
+               : 0;
+}
+
 static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
                    const op_times *times, cs_net_layer *layer)
 {
@@ -244,16 +253,17 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
     layer->forward_flop += cost->forward.flop;
     layer->input_flop += cost->backward_input.flop;
     layer->weight_flop += cost->backward_weight.flop;
-    layer->forward_bytes += cost->forward.bytes;
-    layer->input_bytes += cost->backward_input.bytes;
-    layer->weight_bytes += cost->backward_weight.bytes;
+    layer->forward_bytes += cost->forward.bytes + cost->forward.cast_bytes;
+    layer->input_bytes += cost->backward_input.bytes + cost->backward_input.cast_bytes;
+    layer->weight_bytes += cost->backward_weight.bytes + cost->backward_weight.cast_bytes;
     layer->forward += or_roofline(times->operator[CS_PASS_FORWARD], how, op, &cost->forward);
     layer->backward_input += input_seconds(times, how, op, cost);
     layer->backward_weight +=
         or_roofline(times->operator[CS_PASS_BACKWARD_WEIGHT], how, op, &cost->backward_weight);
-    layer->update += fmax(times->update, 0);
+    layer->update += fmax(times->update, 0) + cast_seconds(how, op, cost);
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
-           add(&layer->frozen, cost->frozen) && add(&layer->kept_bytes, cost->extra_kept_bytes);
+           add(&layer->frozen, cost->frozen) && add(&layer->copy_bytes, cost->copy_bytes) &&
+           add(&layer->kept_bytes, cost->extra_kept_bytes);
 }
 
 /* A storage while it is looked for who keeps it. */
@@ -521,6 +531,7 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
     const int64_t bytes = cs_precision_bytes(how->precision);
     return !__builtin_mul_overflow(parameters, bytes, &to->weight_bytes) &&
            !__builtin_mul_overflow(from->frozen, bytes, &to->frozen_bytes) &&
+           add(&to->frozen_bytes, from->copy_bytes) &&
            cs_time_from_seconds(from->forward, &to->forward) &&
            cs_time_from_seconds(from->backward_input, &to->backward_input) &&
            cs_time_from_seconds(from->backward_weight, &to->backward_weight) &&

@@ -436,6 +436,7 @@ cs_tensor cs_net_linear(cs_net *net, const char *name, cs_tensor x, const cs_lin
     op.weights = (int64_t)*features * linear->out;
     op.biases = linear->bias ? linear->out : 0;
     op.tied = linear->tied;
+    op.wide = linear->wide;
     op.lender = linear->tied && linear->lender ? writer_of(net, linear->lender) + 1 : 0;
     *features = linear->out;
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);

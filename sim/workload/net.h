@@ -123,6 +123,7 @@ typedef struct cs_window {
 typedef struct cs_linear {
     uint32_t out;
     bool bias;
+    bool wide; /* no operand is cast to a narrow type: a router, a last matrix */
     bool tied; /* its weights are another operator's: used, not counted */
     cs_tensor
         lender; /* of tied ones: that operator's output; 0: of the first with as many weights */
@@ -173,6 +174,7 @@ typedef struct cs_op {
     uint32_t heads;          /* of a concatenation of heads */
     uint32_t experts, top_k; /* of the operators of a mixture; 0: it is of none */
     double capacity;         /* of a dispatch: see cs_net_dispatch */
+    bool wide;               /* see cs_linear */
     bool frozen;             /* its weights are not trained */
     uint32_t lender; /* of a tied one: the operator whose weights these are, + 1; 0: not said */
 } cs_op;

@@ -59,7 +59,8 @@ uint32_t cs_op_shapes_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_
     cs_op_cost_of(net, op, batch, precision, &cost);
     const int64_t parameters = cost.weights + cost.biases - cost.frozen;
     if (passes_of(&cost) != 0) {
-        shapes[n] = (cs_op_shape){.precision = precision, .passes = passes_of(&cost)};
+        shapes[n] =
+            (cs_op_shape){.precision = cs_op_precision(op, precision), .passes = passes_of(&cost)};
         describe(net, op, batch, &shapes[n++]);
     }
     for (uint32_t i = 0; i < op->n_inputs; i++)
@@ -67,7 +68,7 @@ uint32_t cs_op_shapes_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_
             shapes[n++] =
                 (cs_op_shape){.piece = CS_PIECE_ACCUMULATE,
                               .passes = bit(CS_PASS_FORWARD),
-                              .precision = precision,
+                              .precision = cs_precision_wide(precision),
                               .elements = batch * cs_net_tensor(net, op->inputs[i])->elements};
     if (parameters > 0)
         shapes[n++] = (cs_op_shape){.piece = CS_PIECE_UPDATE,

@@ -2,18 +2,43 @@
 
 #include <stddef.h>
 
-const char *const cs_precision_names[] = {"fp32", "tf32", "fp16", "bf16", NULL};
+const char *const cs_precision_names[] = {"fp32", "tf32",  "fp16",  "bf16",
+                                          "fp8",  "mxfp8", "nvfp4", NULL};
 
 enum { FULL = 4, HALF = 2 };
 
 static bool is_mixed(cs_precision precision)
 {
-    return precision == CS_PRECISION_FP16 || precision == CS_PRECISION_BF16;
+    return precision != CS_PRECISION_FP32 && precision != CS_PRECISION_TF32;
 }
 
 uint32_t cs_precision_bytes(cs_precision precision)
 {
     return is_mixed(precision) ? HALF : FULL;
+}
+
+bool cs_precision_is_narrow(cs_precision precision)
+{
+    return precision >= CS_PRECISION_FP8;
+}
+
+cs_precision cs_precision_wide(cs_precision precision)
+{
+    return cs_precision_is_narrow(precision) ? CS_PRECISION_BF16 : precision;
+}
+
+double cs_precision_operand_bytes(cs_precision precision)
+{
+    switch (precision) {
+    case CS_PRECISION_FP8:
+        return 1;
+    case CS_PRECISION_MXFP8:
+        return 1 + 1.0 / 32;
+    case CS_PRECISION_NVFP4:
+        return 0.5 + 1.0 / 16;
+    default:
+        return cs_precision_bytes(precision);
+    }
 }
 
 double cs_precision_state_ratio(cs_precision precision, double states)

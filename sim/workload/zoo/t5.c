@@ -111,7 +111,8 @@ void cs_t5_build(cs_net *net, const cs_t5 *p)
     cs_net_carry(net, encoded);
     x = add_decoder(net, p, embedded, encoded);
     cs_net_block(net, "head");
-    const cs_linear head = {.out = p->vocabulary, .tied = p->tied, .lender = embedded};
+    const cs_linear head = {
+        .out = p->vocabulary, .wide = true, .tied = p->tied, .lender = embedded};
     cs_net_cross_entropy(net, "loss", cs_net_linear(net, "lm_head", finish(net, p, x), &head));
 }
 
