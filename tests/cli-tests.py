@@ -580,6 +580,29 @@ class Messages(Case):
         self.assertTrue(0 < launch < 0.2 * updates[0], updates)
         self.assertEqual(updates[2], updates[3])
 
+    def test_storage(self):
+        """Of P parameters in bf16 with Adam: a main weight of 4 bytes and two states of 4, 2 or 1; without
+        a main weight, the states alone. A shorter update has read and written less."""
+        parameters = 138357544  # of VGG-16
+        write('s.json', {'schema_version': 1, 'model': {'name': 'vgg16', 'device': 'a100', 'precision': 'bf16',
+                                                        'batch_size': 4, 'optimizer': 'adam'},
+                         'platform': 'ideal', 'schedule': {'kind': 'sequential', 'micro_batches': 1}})
+        updates = []
+        for states, main, each in (('fp32', 'fp32', 12), ('bf16', 'fp32', 8), ('fp8', 'fp32', 6),
+                                   ('fp32', 'none', 8), ('bf16', 'none', 4)):
+            done = json.loads(run('run', 's.json', '--no-output', '--json', '-s', f'/model/states={states}', '-s',
+                                  f'/model/main_weights={main}').stdout)
+            device = done['devices'][0]
+            self.assertEqual(device['at_peak_bytes']['optimizer_states'], each * parameters)
+            self.assertEqual(device['at_peak_bytes']['weights'], 2 * parameters)
+            updates.append(device['compute_s']['update'])
+        # 28, 20, 16, 22 and 14 bytes a parameter move: 2 of gradient; 8 + 2, or 4 of weights; states twice.
+        # Each of 40 layers is rounded to a picosecond, so that a sum is off by 20 ps at most.
+        per_byte = (updates[0] - updates[1]) / 8
+        for moved, update in zip((28, 20, 16, 22, 14), updates):
+            self.assertAlmostEqual(update, updates[0] - (28 - moved) * per_byte, delta=100e-12)
+        self.expect(run('run', 's.json', '-s', '/model/states=fp16'), 3, 'known: fp32, bf16, fp8')
+
     def test_reserve(self):
         """A device that needs its whole memory has none to set aside; with a byte more it is out of
         memory, and a planner has as much less."""

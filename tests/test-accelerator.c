@@ -132,17 +132,51 @@ static void test_optimizers(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ROWS(optimizers); i++) {
+        const cs_optimizer_storage usual = {0};
         double states = optimizers[i].states;
         expect_double(optimizers[i].row, optimizers[i].ratio,
-                      cs_precision_state_ratio(optimizers[i].precision, states));
+                      cs_precision_state_ratio(optimizers[i].precision, states, usual));
         expect_double(optimizers[i].row, optimizers[i].update,
-                      cs_precision_update_bytes(optimizers[i].precision, states, false));
+                      cs_precision_update_bytes(optimizers[i].precision, states, false, usual));
         expect_double(optimizers[i].row, optimizers[i].update_of_float,
-                      cs_precision_update_bytes(optimizers[i].precision, states, true));
+                      cs_precision_update_bytes(optimizers[i].precision, states, true, usual));
         expect_int(optimizers[i].row, 1,
                    cs_precision_gradient_ratio(optimizers[i].precision, false));
         expect_int(optimizers[i].row, optimizers[i].gradients,
                    cs_precision_gradient_ratio(optimizers[i].precision, true));
+    }
+}
+
+/* Bytes a parameter besides weight and gradient, by what is stored in which: main weights of 4 or none,
+ * states of 4, 2 or 1 bytes. DeepSeek-V3 (arXiv 2412.19437, section 3.3.2) keeps main weights and
+ * gradients in float32, and Adam's two states in bf16: 2 + 4 + 4 + 2 + 2. An update reads the gradient,
+ * reads and writes the weight it has and the states, and writes the copy of a main weight. */
+static const struct {
+    const char *row;
+    cs_precision precision;
+    double states;
+    cs_optimizer_storage storage;
+    double kept, update;
+} stored[] = {
+    {"all in float32", CS_PRECISION_BF16, 2, {4, false}, 4 + 8, 4 + (8 + 2) + 16},
+    {"DeepSeek-V3", CS_PRECISION_BF16, 2, {2, false}, 4 + 4, 4 + (8 + 2) + 8},
+    {"states of a byte", CS_PRECISION_FP8, 2, {1, false}, 4 + 2, 4 + (8 + 2) + 4},
+    {"no main weights", CS_PRECISION_BF16, 2, {4, true}, 8, 4 + 4 + 16},
+    {"nothing but bf16", CS_PRECISION_BF16, 1, {2, true}, 2, 4 + 4 + 4},
+    {"float32 is its own main weight", CS_PRECISION_FP32, 2, {2, true}, 4, 4 + 8 + 8},
+};
+
+static void test_storage(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(stored); i++) {
+        expect_double(
+            stored[i].row, stored[i].kept,
+            cs_precision_bytes(stored[i].precision) *
+                cs_precision_state_ratio(stored[i].precision, stored[i].states, stored[i].storage));
+        expect_double(stored[i].row, stored[i].update,
+                      cs_precision_update_bytes(stored[i].precision, stored[i].states, true,
+                                                stored[i].storage));
     }
 }
 
@@ -256,9 +290,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices),    cmocka_unit_test(test_times),
-        cmocka_unit_test(test_optimizers), cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_model),      cmocka_unit_test(test_measured),
-        cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_optimizers), cmocka_unit_test(test_storage),
+        cmocka_unit_test(test_errors),     cmocka_unit_test(test_model),
+        cmocka_unit_test(test_measured),   cmocka_unit_test(test_recompute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

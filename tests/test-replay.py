@@ -611,6 +611,9 @@ class Replay(Case):
         self.write('half.json', {**good, 'model': {**good['model'], 'precision': 'bf16',
                                                    'device': 'h100'}})
         self.refused('half.json: /model/precision: must be fp32', 'replay', 'half.json')
+        self.write('states.json', {**good, 'model': {**good['model'], 'states': 'bf16',
+                                                     'optimizer': 'adam'}})
+        self.refused('states.json: /model/states: must be fp32 to be replayed', 'replay', 'states.json')
         self.write('whole.json', {**good, 'model': {**good['model'], 'device': 'v100'},
                                   'schedule': {'kind': 'nf1b', 'micro_batches': 2}})
         self.refused('whole.json: /schedule/backward_pass: must be micro_batches to be replayed',

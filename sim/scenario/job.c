@@ -61,7 +61,8 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
                    .micro_samples = batch->micro_samples,
                    .iterations = sections->top.iterations,
                    .optimizer_ratio =
-                       cs_precision_state_ratio((cs_precision)model->precision, states),
+                       cs_precision_state_ratio((cs_precision)model->precision, states,
+                                                cs_model_section_storage(&sections->model)),
                    .blocking = sections->platform.blocking,
                    .memory = INT64_MAX};
     for (uint32_t d = 0; d < n; d++) {

@@ -51,6 +51,7 @@ typedef struct cs_scenario {
     cs_model model;
     struct cs_net *net;   /* that a named model was built from; NULL of others */
     uint32_t granularity; /* cs_granularity of its chain */
+    cs_optimizer_storage storage;
     cs_platform platform;
     cs_plan plan;
     cs_pattern pattern; /* that came with the plan; period 0: none did */

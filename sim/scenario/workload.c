@@ -118,6 +118,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .precision = (cs_precision)workload->precision,
         .optimizer_states = workload->optimizer_states,
         .float_gradients = workload->float_gradients,
+        .storage = workload->storage,
         .granularity = (cs_granularity)workload->granularity,
         .recompute = workload->recompute,
         .device = device,

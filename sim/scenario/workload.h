@@ -18,8 +18,9 @@ typedef struct cs_workload {
     const char *measured; /* a model file whose layers' times replace estimates, or NULL */
     /* not from the table: */
     uint32_t batch_size;
-    double optimizer_states;  /* values per weight */
-    bool float_gradients;     /* gradients in float32 */
+    double optimizer_states; /* values per weight */
+    bool float_gradients;    /* gradients in float32 */
+    cs_optimizer_storage storage;
     const cs_measured *costs; /* measured times of operators, or NULL */
     const char *from;         /* the file that paths are relative to, or NULL */
     const char *date;         /* of the provenance, or NULL */

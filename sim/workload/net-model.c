@@ -182,6 +182,12 @@ static void ask_operator(const cs_measured *measured, const cs_op_shape *shape, 
     times->workspace = measured->workspace(measured->context, key);
 }
 
+/* Updates are measured with all that the optimizer keeps in float32. */
+static bool is_usual(const cs_optimizer_storage *storage)
+{
+    return !storage->no_main && (storage->state_bytes == 0 || storage->state_bytes == 4);
+}
+
 static op_times find_times(const cs_net *net, const cs_net_options *how, const cs_op *op,
                            cs_net_layer *layer)
 {
@@ -196,6 +202,8 @@ static op_times find_times(const cs_net *net, const cs_net_options *how, const c
         cs_op_shape_key(&shapes[i], key, sizeof(key));
         if (shapes[i].piece == CS_PIECE_OPERATOR) {
             ask_operator(how->measured, &shapes[i], key, layer, &times);
+        } else if (shapes[i].piece == CS_PIECE_UPDATE && !is_usual(&how->storage)) {
+            layer->n_estimated++;
         } else if (shapes[i].piece == CS_PIECE_UPDATE) {
             times.update = ask(how->measured, key, CS_PASS_UPDATE, layer);
         } else {
@@ -232,8 +240,8 @@ static double input_seconds(const op_times *times, const cs_net_options *how, co
 static double update_seconds(const cs_net_options *how, int64_t parameters)
 {
     const double bytes =
-        (double)parameters *
-        cs_precision_update_bytes(how->precision, how->optimizer_states, how->float_gradients);
+        (double)parameters * cs_precision_update_bytes(how->precision, how->optimizer_states,
+                                                       how->float_gradients, how->storage);
     return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
 }
 

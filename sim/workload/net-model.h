@@ -30,6 +30,7 @@ typedef struct cs_net_options {
     cs_precision precision;
     double optimizer_states; /* values per weight: 0, 1 or 2 */
     bool float_gradients;    /* an update reads float32 gradients, whatever the precision */
+    cs_optimizer_storage storage;
     cs_granularity granularity;
     bool recompute;               /* marks every layer */
     const cs_accelerator *device; /* whose times; see cs_accelerator_none */

@@ -41,9 +41,21 @@ double cs_precision_operand_bytes(cs_precision precision)
     }
 }
 
-double cs_precision_state_ratio(cs_precision precision, double states)
+static double state_bytes(cs_optimizer_storage storage, double states)
 {
-    return is_mixed(precision) ? FULL * (1 + states) / HALF : states;
+    return states * (storage.state_bytes ? storage.state_bytes : FULL);
+}
+
+/* Besides weights that are narrower. */
+static bool has_main(cs_precision precision, cs_optimizer_storage storage)
+{
+    return is_mixed(precision) && !storage.no_main;
+}
+
+double cs_precision_state_ratio(cs_precision precision, double states, cs_optimizer_storage storage)
+{
+    const double main_bytes = has_main(precision, storage) ? FULL : 0;
+    return (main_bytes + state_bytes(storage, states)) / cs_precision_bytes(precision);
 }
 
 int64_t cs_precision_gradient_ratio(cs_precision precision, bool float_gradients)
@@ -51,9 +63,11 @@ int64_t cs_precision_gradient_ratio(cs_precision precision, bool float_gradients
     return float_gradients ? FULL / cs_precision_bytes(precision) : 1;
 }
 
-double cs_precision_update_bytes(cs_precision precision, double states, bool float_gradients)
+double cs_precision_update_bytes(cs_precision precision, double states, bool float_gradients,
+                                 cs_optimizer_storage storage)
 {
-    double gradient = float_gradients ? FULL : cs_precision_bytes(precision);
-    double copy = is_mixed(precision) ? HALF : 0;
-    return gradient + 2 * FULL * (1 + states) + copy;
+    const double width = cs_precision_bytes(precision);
+    const double gradient = float_gradients ? FULL : width;
+    const double weight = has_main(precision, storage) ? 2 * FULL + width : 2 * width;
+    return gradient + weight + 2 * state_bytes(storage, states);
 }

@@ -49,15 +49,23 @@ cs_precision cs_precision_wide(cs_precision precision);
 /* Bytes of an element of an operand of a linear layer, with its part of a scale. */
 double cs_precision_operand_bytes(cs_precision precision);
 
+/* How an optimizer stores what it keeps; zeroed: all in float32. */
+typedef struct cs_optimizer_storage {
+    uint32_t state_bytes; /* of a state; 0: 4 */
+    bool no_main;         /* narrower weights have no master copy: they are updated themselves */
+} cs_optimizer_storage;
+
 /* Bytes that an optimizer keeps per byte of weights, besides weights and gradients: `states` values
  * per weight (0 plain descent, 1 momentum, 2 Adam), and the master copy in mixed precision. */
-double cs_precision_state_ratio(cs_precision precision, double states);
+double cs_precision_state_ratio(cs_precision precision, double states,
+                                cs_optimizer_storage storage);
 
 /* Bytes of gradients per byte of weights: 1, or with float32 gradients of narrower weights 2. */
 int64_t cs_precision_gradient_ratio(cs_precision precision, bool float_gradients);
 
 /* Bytes that one update reads and writes per weight: gradient, weight (the master copy, and the
  * copy that the next step computes with) and states. */
-double cs_precision_update_bytes(cs_precision precision, double states, bool float_gradients);
+double cs_precision_update_bytes(cs_precision precision, double states, bool float_gradients,
+                                 cs_optimizer_storage storage);
 
 #endif
