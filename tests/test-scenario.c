@@ -636,7 +636,8 @@ static void resolves_defaults(void **state)
     static const char expected[] =
         "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n  \"seed\": 1,\n"
         "  \"model\": {\n    \"batch_size\": 2,\n    \"optimizer\": \"sgd\",\n    \"gradients\": "
-        "\"weights\",\n    \"uniform\": {\n"
+        "\"weights\",\n    \"main_weights\": \"fp32\",\n    \"states\": \"fp32\",\n"
+        "    \"uniform\": {\n"
         "      \"layers\": 4,\n      \"forward\": 1,\n      \"backward\": 2,\n      \"update\": "
         "0,\n"
         "      \"weights\": 1000000000,\n      \"activation\": 1000000000,\n      \"workspace\": "
