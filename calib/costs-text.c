@@ -7,20 +7,14 @@
 
 enum { DIGITS = 4 };
 
-typedef struct shown {
-    char text[CS_UNITS_TEXT_BYTES];
-} shown;
-
-static shown quantity(double value, cs_quantity kind)
+static cs_units_value quantity(double value, cs_quantity kind)
 {
-    shown out;
-    cs_units_format(value, kind, DIGITS, out.text, sizeof(out.text));
-    return out;
+    return cs_units_text(value, kind, DIGITS);
 }
 
-static shown rate_of(double seconds_per_byte)
+static cs_units_value rate_of(double seconds_per_byte)
 {
-    shown out = {"any"};
+    const cs_units_value out = {"any"};
     return seconds_per_byte > 0 ? quantity(1 / seconds_per_byte, CS_QUANTITY_BANDWIDTH) : out;
 }
 
@@ -30,16 +24,16 @@ char *cs_costs_regime_text(const cs_cost_network *entry, const cs_cost_regime *r
     const double bus = cs_cost_bus_factor(entry->collective, entry->ranks);
     char latency[100] = "no interval", rate[200] = "no time per byte", range[100] = "no interval";
     if (cs_cost_interval_is_known(a))
-        snprintf(latency, sizeof(latency), "%s to %s", quantity(a->low, CS_QUANTITY_TIME).text,
-                 quantity(a->high, CS_QUANTITY_TIME).text);
+        snprintf(latency, sizeof(latency), "%s to %s", quantity(a->low, CS_QUANTITY_TIME).s,
+                 quantity(a->high, CS_QUANTITY_TIME).s);
     if (cs_cost_interval_is_known(b))
-        snprintf(range, sizeof(range), "%s to %s", rate_of(b->high).text, rate_of(b->low).text);
+        snprintf(range, sizeof(range), "%s to %s", rate_of(b->high).s, rate_of(b->low).s);
     if (b->value > 0)
-        snprintf(rate, sizeof(rate), "%s (%s), bus %s", rate_of(b->value).text, range,
-                 rate_of(b->value / bus).text);
+        snprintf(rate, sizeof(rate), "%s (%s), bus %s", rate_of(b->value).s, range,
+                 rate_of(b->value / bus).s);
     snprintf(text, CS_COSTS_TEXT_BYTES,
              "from %lld B on: %s (%s), %s; off by %.2g %%, %u of %u timings left out",
-             (long long)regime->from, quantity(a->value, CS_QUANTITY_TIME).text, latency, rate,
+             (long long)regime->from, quantity(a->value, CS_QUANTITY_TIME).s, latency, rate,
              100 * regime->error, regime->outliers, regime->points);
     return text;
 }
@@ -57,10 +51,10 @@ char *cs_costs_largest_text(const cs_cost_network *entry, char *text)
     const double rate = (double)point->bytes / point->seconds;
     snprintf(
         text, CS_COSTS_TEXT_BYTES, "%lld B take %s: algorithm bandwidth %s, bus bandwidth %s",
-        (long long)point->bytes, quantity(point->seconds, CS_QUANTITY_TIME).text,
-        quantity(rate, CS_QUANTITY_BANDWIDTH).text,
+        (long long)point->bytes, quantity(point->seconds, CS_QUANTITY_TIME).s,
+        quantity(rate, CS_QUANTITY_BANDWIDTH).s,
         quantity(rate * cs_cost_bus_factor(entry->collective, entry->ranks), CS_QUANTITY_BANDWIDTH)
-            .text);
+            .s);
     return text;
 }
 

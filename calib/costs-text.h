@@ -8,12 +8,13 @@
 
 enum { CS_COSTS_TEXT_BYTES = 480 };
 
-/* "from 0 B on: 19.9 us (19.7 us to 20.2 us), 7.6 GB/s (6.4 GB/s to 9.5 GB/s), bus 13.4 GB/s; off by
- * 1.4 %, 1 of 13 timings left out". All return `text`, of CS_COSTS_TEXT_BYTES. */
+/* "from 0 B on: 19.9 us (19.7 us to 20.2 us), 7.6 GB/s (6.4 GB/s to 9.5 GB/s), bus 13.4 GB/s; off
+ * by 1.4 %, 1 of 13 timings left out". All return `text`, of CS_COSTS_TEXT_BYTES. */
 char *cs_costs_regime_text(const cs_cost_network *entry, const cs_cost_regime *regime, char *text);
 
-/* Of the largest size that was measured, the middle one where there are several timings: "1073741824
- * B take 12.2 ms: algorithm bandwidth 88 GB/s, bus bandwidth 154 GB/s". "" without points. */
+/* Of the largest size that was measured, the middle one where there are several timings:
+ * "1073741824 B take 12.2 ms: algorithm bandwidth 88 GB/s, bus bandwidth 154 GB/s". "" without
+ * points. */
 char *cs_costs_largest_text(const cs_cost_network *entry, char *text);
 
 /* Of largest sizes that are a regime of their own (calib/fit.h), the last one: "the timings from

@@ -171,83 +171,73 @@ cs_status cs_costs_add_source(cs_costs *costs, const cs_cost_source *source, uin
     return CS_OK;
 }
 
-/* A place for an entry: that of the one that it replaces, or a new one at the end. NULL when memory
- * runs out. */
-static void *place_entry(void **entries, uint32_t *n, uint32_t *capacity, size_t size,
-                         const void *replaced)
+/* A table of entries, and what is put into it: in the place of the one that it replaces, or at the
+ * end. */
+typedef struct table {
+    void **entries;
+    uint32_t *n, *capacity;
+    size_t size;
+} table;
+
+static cs_status put_entry(table to, const void *replaced, const void *entry, cs_error *error)
 {
-    if (replaced)
-        return (char *)*entries + ((const char *)replaced - (const char *)*entries);
-    if (!cs_vector_reserve(entries, capacity, *n + UINT64_C(1), size))
-        return NULL;
-    return (char *)*entries + (size_t)(*n)++ * size;
+    if (!replaced && !cs_vector_reserve(to.entries, to.capacity, *to.n + UINT64_C(1), to.size))
+        return cs_error_no_memory(error);
+    char *first = *to.entries;
+    const size_t at =
+        replaced ? (size_t)((const char *)replaced - first) : (size_t)(*to.n)++ * to.size;
+    memcpy(first + at, entry, to.size);
+    return CS_OK;
 }
+
+#define TABLE(name)                                                                                \
+    (table)                                                                                        \
+    {                                                                                              \
+        (void **)&costs->name, &costs->n_##name, &costs->cap_##name, sizeof(*costs->name)          \
+    }
 
 cs_status cs_costs_add_compute(cs_costs *costs, const cs_cost_compute *entry, cs_error *error)
 {
-    cs_cost_compute made = *entry, *to;
+    cs_cost_compute made = *entry;
     if (!own(costs, &made.op) || !own(costs, &made.algorithm))
         return cs_error_no_memory(error);
-    to = place_entry((void **)&costs->compute, &costs->n_compute, &costs->cap_compute, sizeof(made),
-                     cs_costs_compute(costs, made.op));
-    if (!to)
-        return cs_error_no_memory(error);
-    *to = made;
-    return CS_OK;
+    return put_entry(TABLE(compute), cs_costs_compute(costs, made.op), &made, error);
 }
 
 cs_status cs_costs_add_memory(cs_costs *costs, const cs_cost_memory *entry, cs_error *error)
 {
-    cs_cost_memory made = *entry, *to;
+    cs_cost_memory made = *entry;
     if (!own(costs, &made.network))
         return cs_error_no_memory(error);
-    to = place_entry((void **)&costs->memory, &costs->n_memory, &costs->cap_memory, sizeof(made),
-                     cs_costs_memory(costs, made.network));
-    if (!to)
-        return cs_error_no_memory(error);
-    *to = made;
-    return CS_OK;
+    return put_entry(TABLE(memory), cs_costs_memory(costs, made.network), &made, error);
 }
 
 cs_status cs_costs_add_network(cs_costs *costs, const cs_cost_network *entry, cs_error *error)
 {
-    cs_cost_network made = *entry, *to;
+    cs_cost_network made = *entry;
     made.regimes = copy(costs, entry->regimes, entry->n_regimes, sizeof(*entry->regimes));
     made.points = copy(costs, entry->points, entry->n_points, sizeof(*entry->points));
     if (!made.regimes || !made.points)
         return cs_error_no_memory(error);
-    to = place_entry((void **)&costs->network, &costs->n_network, &costs->cap_network, sizeof(made),
-                     cs_costs_network(costs, made.collective, made.level, made.ranks));
-    if (!to)
-        return cs_error_no_memory(error);
-    *to = made;
-    return CS_OK;
+    return put_entry(TABLE(network),
+                     cs_costs_network(costs, made.collective, made.level, made.ranks), &made,
+                     error);
 }
 
 cs_status cs_costs_add_bandwidth(cs_costs *costs, const cs_cost_bandwidth *entry, cs_error *error)
 {
-    cs_cost_bandwidth made = *entry, *to;
+    cs_cost_bandwidth made = *entry;
     if (!own(costs, &made.kind))
         return cs_error_no_memory(error);
-    to = place_entry((void **)&costs->bandwidths, &costs->n_bandwidths, &costs->cap_bandwidths,
-                     sizeof(made), cs_costs_bandwidth(costs, made.kind));
-    if (!to)
-        return cs_error_no_memory(error);
-    *to = made;
-    return CS_OK;
+    return put_entry(TABLE(bandwidths), cs_costs_bandwidth(costs, made.kind), &made, error);
 }
 
 cs_status cs_costs_add_overhead(cs_costs *costs, const cs_cost_overhead *entry, cs_error *error)
 {
-    cs_cost_overhead made = *entry, *to;
+    cs_cost_overhead made = *entry;
     if (!own(costs, &made.kind))
         return cs_error_no_memory(error);
-    to = place_entry((void **)&costs->overheads, &costs->n_overheads, &costs->cap_overheads,
-                     sizeof(made), cs_costs_overhead(costs, made.kind));
-    if (!to)
-        return cs_error_no_memory(error);
-    *to = made;
-    return CS_OK;
+    return put_entry(TABLE(overheads), cs_costs_overhead(costs, made.kind), &made, error);
 }
 
 /* ---- merging ---- */
@@ -280,14 +270,11 @@ static void keep_passes(cs_cost_compute *entry, const cs_cost_compute *old)
 static cs_status merge_compute(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
 {
     cs_cost_compute entry = from->compute[i];
-    cs_status status =
-        cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
-    for (int p = 0; p < CS_COST_PASSES && status == CS_OK; p++)
+    CS_TRY(cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error));
+    for (int p = 0; p < CS_COST_PASSES; p++)
         if (entry.passes[p].samples > 0)
-            status = cs_costs_add_source(costs, &from->sources[entry.pass_sources[p]],
-                                         &entry.pass_sources[p], error);
-    if (status != CS_OK)
-        return status;
+            CS_TRY(cs_costs_add_source(costs, &from->sources[entry.pass_sources[p]],
+                                       &entry.pass_sources[p], error));
     const cs_cost_compute *old = cs_costs_compute(costs, entry.op);
     if (old)
         keep_passes(&entry, old);
@@ -297,33 +284,29 @@ static cs_status merge_compute(cs_costs *costs, const cs_costs *from, uint32_t i
 static cs_status merge_memory(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
 {
     cs_cost_memory entry = from->memory[i];
-    cs_status status =
-        cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
-    return status == CS_OK ? cs_costs_add_memory(costs, &entry, error) : status;
+    CS_TRY(cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error));
+    return cs_costs_add_memory(costs, &entry, error);
 }
 
 static cs_status merge_network(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
 {
     cs_cost_network entry = from->network[i];
-    cs_status status =
-        cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
-    return status == CS_OK ? cs_costs_add_network(costs, &entry, error) : status;
+    CS_TRY(cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error));
+    return cs_costs_add_network(costs, &entry, error);
 }
 
 static cs_status merge_bandwidth(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
 {
     cs_cost_bandwidth entry = from->bandwidths[i];
-    cs_status status =
-        cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
-    return status == CS_OK ? cs_costs_add_bandwidth(costs, &entry, error) : status;
+    CS_TRY(cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error));
+    return cs_costs_add_bandwidth(costs, &entry, error);
 }
 
 static cs_status merge_overhead(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
 {
     cs_cost_overhead entry = from->overheads[i];
-    cs_status status =
-        cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error);
-    return status == CS_OK ? cs_costs_add_overhead(costs, &entry, error) : status;
+    CS_TRY(cs_costs_add_source(costs, &from->sources[entry.source], &entry.source, error));
+    return cs_costs_add_overhead(costs, &entry, error);
 }
 
 cs_status cs_costs_merge(cs_costs *costs, const cs_costs *from, cs_error *error)

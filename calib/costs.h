@@ -5,7 +5,7 @@
  *   memory      what the device held while a network was trained
  *   network     times of collectives and messages by size: regimes of alpha + beta * bytes
  *   bandwidths  of the device's memory and of copies
- *   overheads   anything else that is paid per event, by name ("task": between two tasks of a replay)
+ *   overheads   any other cost of an event, by name ("task": between two tasks of a replay)
  *
  * A value is built by adding entries (from measurements: calib/fit.h makes regimes and confidence
  * intervals; from foreign logs: calib/import.h; from a file), and can be merged with others.
@@ -53,7 +53,7 @@ typedef struct cs_cost_compute {
     int64_t workspace_bytes;               /* the library's, besides the tensors of the operator */
     int64_t peak_bytes;    /* most that was live on the device while it ran, all of the network's
                               tensors included; 0: not known */
-    const char *algorithm; /* that the library chose, "" when it does not tell */
+    const char *algorithm; /* that the library chose, "" when unknown */
     uint32_t source;       /* position in `sources`, of the latest measurement of the key */
 } cs_cost_compute;
 
@@ -102,7 +102,8 @@ typedef enum cs_cost_collective {
 extern const char *const cs_cost_collective_names[]; /* ended by NULL */
 extern const char *const cs_cost_level_names[];
 
-/* A value with its 95 % confidence interval; low 0 and high infinite where nothing is known of it. */
+/* A value with its 95 % confidence interval; low 0 and high infinite where it is unknown.
+ */
 typedef struct cs_cost_interval {
     double value, low, high;
 } cs_cost_interval;
@@ -200,8 +201,8 @@ CS_MUST_CHECK cs_status cs_costs_add_bandwidth(cs_costs *costs, const cs_cost_ba
 CS_MUST_CHECK cs_status cs_costs_add_overhead(cs_costs *costs, const cs_cost_overhead *entry,
                                               cs_error *error);
 
-/* Adds all of `from`, which replaces what is there already: of a piece of work pass by pass, because
- * a network's first layer has fewer than the same shape further back. */
+/* Adds all of `from`, which replaces what is there already: of a piece of work pass by pass,
+ * because a network's first layer has fewer than the same shape further back. */
 CS_MUST_CHECK cs_status cs_costs_merge(cs_costs *costs, const cs_costs *from, cs_error *error);
 
 /* ---- asking ---- */
@@ -220,10 +221,11 @@ double cs_cost_seconds(const cs_cost_network *network, int64_t bytes);
 
 /* ---- bandwidths of collectives ----
  *
- * As nccl-tests defines them (doc/PERFORMANCE.md there): the algorithm bandwidth is bytes over time;
- * the bus bandwidth is that times a factor which makes it the rate of the busiest link whatever the
- * number of ranks p, so that it can be held against the hardware's:
- *     all_reduce 2 (p - 1) / p; all_gather, reduce_scatter, all_to_all, scatter, gather (p - 1) / p;
+ * As nccl-tests defines them (doc/PERFORMANCE.md there): the algorithm bandwidth is bytes over
+ * time; the bus bandwidth is that times a factor which makes it the rate of the busiest link
+ * whatever the number of ranks p, so that it can be compared with the hardware's: all_reduce 2 (p -
+ * 1) / p
+ *     all_gather, reduce_scatter, all_to_all, scatter, gather (p - 1) / p
  *     send, stream, broadcast, reduce 1
  */
 double cs_cost_bus_factor(cs_cost_collective collective, uint32_t ranks);

@@ -277,8 +277,8 @@ static void extend(const search *s, uint32_t k)
 }
 
 /* How many regimes: of each two parameters, and a break point between two. The penalty of a
- * parameter is that of Liu, Wu and Zidek, which exceeds the log n of Schwarz because break points are
- * searched for. */
+ * parameter is that of Liu, Wu and Zidek, which exceeds the log n of Schwarz because break points
+ * are searched for. */
 static uint32_t choose(const search *s, uint32_t most)
 {
     const uint32_t row = s->n_cuts + 1;
@@ -317,8 +317,8 @@ static uint32_t divide(const search *s, uint32_t most, uint32_t *ends)
 /* ---- intervals ---- */
 
 /* Huber, Robust Statistics, 1981, section 7.6: scale^2 [sum psi^2 / (n - 2)] / [mean psi']^2 times
- * the inverse of X'X, where a row of X is (1, bytes) / (fitted sigma); with his correction for small
- * n. */
+ * the inverse of X'X, where a row of X is (1, bytes) / (fitted sigma); with his correction for
+ * small n. */
 static double covariance_factor(const run *r, double scale)
 {
     double psi2 = 0, slope = 0, slope2 = 0;
@@ -405,8 +405,8 @@ static cs_cost_regime finish_regime(const run *r)
 
 enum { COLUMNS = 7 };
 
-/* Deviation of a median from its interval, which n samples have with the probability 1 - 2^(1 - n), or
- * with 95 % where they are enough for that; and of a number that was rounded. */
+/* Deviation of a median from its interval, which n samples have with the probability 1 - 2^(1 - n),
+ * or with 95 % where they are enough for that; and of a number that was rounded. */
 static double spread_of(const cs_cost_point *point)
 {
     const double tails = fmax(ldexp(1, -(int)fmin(point->samples, 60)), tail);
@@ -492,8 +492,8 @@ static bool is_left_out(const run *r, size_t i, double scale)
     return off >= bisquare * scale && off * r->sigma[i] > 1e-6;
 }
 
-/* Regimes are searched for among runs of CS_FIT_RUN points, so a shorter one is found with points of
- * the regime before in front, as its outliers. How many of a regime's first points these are. */
+/* Regimes are searched for among runs of CS_FIT_RUN points, so a shorter one is found with points
+ * of the regime before in front, as its outliers. How many of a regime's first points these are. */
 static uint32_t count_of_before(const run *before, const run *r)
 {
     double scale;

@@ -94,8 +94,8 @@ cs_status cs_import_end(cs_import *import, cs_status status, const char *tool, c
     if (import->options->device)
         snprintf(import->device, sizeof(import->device), "%s", import->options->device);
     if (status == CS_OK && import->measurements.n_tables == 0)
-        status = cs_error_add(import->error, CS_INVALID, "%s: holds no table of %s that is known",
-                              shown, tool);
+        status =
+            cs_error_add(import->error, CS_INVALID, "%s: has no known table of %s", shown, tool);
     if (status == CS_OK && import->device[0] == '\0')
         status = cs_error_add(import->error, CS_USAGE,
                               "%s: does not say what was measured: --hardware is missing", shown);

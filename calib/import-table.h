@@ -18,15 +18,15 @@ typedef struct cs_import {
     cs_error *error;
 } cs_import;
 
-/* What the options say, where they say something; CS_USAGE for a word that is not known. */
+/* What the options set; CS_USAGE for an unknown word. */
 CS_MUST_CHECK cs_status cs_import_collective(const cs_import *import, cs_cost_collective *out);
 CS_MUST_CHECK cs_status cs_import_level(const cs_import *import, cs_cost_level *out);
 
 /* CS_INVALID for a row without its newline, which may have lost its end. */
 CS_MUST_CHECK cs_status cs_import_whole(const cs_import *import);
 
-/* Adds a row, its time rounded to steps of `resolution` (us). CS_INVALID for a time that is not > 0;
- * rows of no bytes are skipped. */
+/* Adds a row, its time rounded to steps of `resolution` (us). CS_INVALID for a time that is not >
+ * 0; rows of no bytes are skipped. */
 CS_MUST_CHECK cs_status cs_import_row(cs_import *import, cs_cost_collective collective,
                                       cs_cost_level level, uint32_t ranks, int64_t bytes,
                                       double microseconds, double resolution);

@@ -27,7 +27,7 @@ typedef struct cs_log_lines {
 
 void cs_log_begin(cs_log_lines *log, const char *name, const char *text, size_t length);
 
-/* False behind the last line. A prefix of mpirun --tag-output, "[1,0]<stdout>:", is no part of a
+/* False behind the last line. A prefix of mpirun --tag-output, "[1,0]<stdout>:", is not part of a
  * line. */
 bool cs_log_next(cs_log_lines *log);
 

@@ -47,9 +47,9 @@ cs_status cs_measurements_add(cs_measurements *measurements, cs_cost_collective 
 static int compare(const void *a, const void *b)
 {
     const cs_cost_point *p = a, *q = b;
-    if (p->bytes != q->bytes)
-        return p->bytes < q->bytes ? -1 : 1;
-    return (p->seconds > q->seconds) - (p->seconds < q->seconds);
+    CS_COMPARE(p->bytes, q->bytes);
+    CS_COMPARE(p->seconds, q->seconds);
+    return 0;
 }
 
 static cs_status fit_table(cs_measured_table *table, const char *name, uint32_t source, bool keep,

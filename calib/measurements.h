@@ -1,4 +1,4 @@
-/* Timings of collectives while they come in, from a measurement or from a log, in any order; then
+/* Timings of collectives as they arrive, from a measurement or from a log, in any order; then
  * the fits, as entries of costs. */
 #ifndef CS_CALIB_MEASUREMENTS_H
 #define CS_CALIB_MEASUREMENTS_H
@@ -28,7 +28,7 @@ CS_MUST_CHECK cs_status cs_measurements_add(cs_measurements *measurements,
                                             uint32_t ranks, cs_cost_point point, cs_error *error);
 
 /* Fits regimes (calib/fit.h) to every table and adds them to the costs, with the source of that
- * number; the points go with them if `keep`. `name` stands in front of messages. */
+ * number; the points go with them if `keep`. Messages begin with `name`. */
 CS_MUST_CHECK cs_status cs_measurements_fit(cs_measurements *measurements, const char *name,
                                             uint32_t source, bool keep, cs_costs *costs,
                                             cs_error *error);

@@ -159,7 +159,7 @@ static cs_status settle_ranks(reader *r)
         &r->import.log, r->import.error,
         r->several_groups   ? "several groups ran at once: give --ranks, of one of them"
         : r->last_rank == 0 ? "one rank alone sends no messages: nothing to learn from"
-                            : "how many ranks took part the log does not say: give --ranks");
+                            : "the log does not say how many ranks took part: give --ranks");
 }
 
 static cs_status settle_level(reader *r)
@@ -225,9 +225,7 @@ static cs_status read_row(reader *r)
     const cs_log_lines *log = &r->import.log;
     int64_t bytes, wrong = 0;
     double value[3];
-    cs_status status = cs_import_whole(&r->import);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_import_whole(&r->import));
     if (log->n_words < 2 + 2 * r->width || !cs_log_count(log, 0, &bytes))
         return cs_log_invalid(log, r->import.error,
                               "a row must have a size, a count, and twice %u values", r->width);

@@ -64,7 +64,7 @@ static cs_status begin_test(reader *r)
     cs_log_rest(&import->log, 1, import->libraries, sizeof(import->libraries));
     if (r->ranks < 2)
         return cs_log_invalid(&import->log, import->error,
-                              "how many ranks took part the log does not say: give --ranks, 2 or "
+                              "the log does not say how many ranks took part: give --ranks, 2 or "
                               "more");
     if (!options->level)
         return cs_log_invalid(&import->log, import->error,

@@ -4,6 +4,7 @@
 set encoding utf8
 set decimalsign '.'
 font(size) = sprintf('sans-serif,%g', size)
+device_name(i) = strlen(device_names) > 0 ? word(device_names, i + 1) : sprintf('%d', i)
 
 # Cairo's terminals count fonts at 96 dpi.
 if (format eq 'svg') {

@@ -155,8 +155,8 @@ static cs_status run(const cs_gnuplot *job, const char *folder, const char *prog
     return judge(job, &end, program, error);
 }
 
-/* Where the programs are: where the user says, where they were installed, or, in a build that was not
- * installed, where they were written. */
+/* Where the programs are: where the user says, where they were installed, or, in a build that was
+ * not installed, where they were written. */
 static const char *programs_folder(void)
 {
     const char *folder = getenv("SIM_PLOTS_DIR");

@@ -114,12 +114,11 @@ static cs_status read_values(const cs_sheet *sheet, const char *const *axes, uin
     const char *value = sheet->options->value;
     if (!value || !has_name(names, n, value) || !is_figure(value, axes, n_axes))
         return unknown_value(sheet, names, n, axes, n_axes, error);
-    cs_status status = cs_reader_read_array(sheet->reader, value, array, error);
-    if (status == CS_OK && !array->values)
-        status =
-            cs_error_add(error, CS_USAGE, "%s: %s: holds texts, which cannot be drawn as a figure",
-                         sheet->options->kind, value);
-    return status;
+    CS_TRY(cs_reader_read_array(sheet->reader, value, array, error));
+    return !array->values ? cs_error_add(error, CS_USAGE,
+                                         "%s: %s: holds texts, which cannot be drawn as a figure",
+                                         sheet->options->kind, value)
+                          : CS_OK;
 }
 
 static double largest_of(const double *values, uint64_t n)
@@ -142,7 +141,8 @@ static void name_axes(const char **names, const char *const *axes, uint32_t n)
         names[a] = axes[a];
 }
 
-/* The part of out_of_memory that belongs to the figure's; without values where the file has none. */
+/* The part of out_of_memory that belongs to the figure's; without values where the file has none.
+ */
 static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                                     const cs_reader_array *figure, cs_reader_array *array,
                                     cs_error *error)
@@ -168,8 +168,8 @@ static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *ax
     return CS_OK;
 }
 
-/* Of every run that was done, the sweep says whether it was out of memory; so it is missing of those that
- * failed. */
+/* Of every run that was done, the sweep says whether it was out of memory; so it is missing of
+ * those that failed. */
 static cs_status read_states(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                              const cs_reader_array *figure, cs_grid *grid, cs_error *error)
 {
@@ -419,13 +419,12 @@ cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error)
     if (array.rank > 2)
         return cs_slice_too_many(sheet, names, array.rank, error);
     grid->rank = array.rank;
-    cs_status status = read_states(sheet, all, n, &array, grid, error);
-    if (status == CS_OK)
-        status = take_values(sheet, &array, grid, error);
-    for (uint32_t a = 0; a < array.rank && status == CS_OK; a++)
-        status = read_axis(sheet, grid->list ? "point" : names[a], array.sizes[a], &grid->axes[a],
-                           error);
-    return status;
+    CS_TRY(read_states(sheet, all, n, &array, grid, error));
+    CS_TRY(take_values(sheet, &array, grid, error));
+    for (uint32_t a = 0; a < array.rank; a++)
+        CS_TRY(read_axis(sheet, grid->list ? "point" : names[a], array.sizes[a], &grid->axes[a],
+                         error));
+    return CS_OK;
 }
 
 /* ---- colours ---- */

@@ -21,7 +21,8 @@ typedef struct cs_grid_axis {
     double widest;             /* label, in points */
 } cs_grid_axis;
 
-/* What became of a point. One that is out of memory has figures, of a run that no device could do. */
+/* What became of a point. One that is out of memory has figures, of a run that no device could do.
+ */
 typedef enum cs_grid_state { CS_GRID_FITS, CS_GRID_OUT_OF_MEMORY, CS_GRID_FAILED } cs_grid_state;
 
 typedef struct cs_grid {
@@ -31,7 +32,7 @@ typedef struct cs_grid {
     bool list;       /* of points, not a grid: the axis counts them, or is the only key's */
     cs_grid_axis axes[2];
     double *values;        /* as shown; NaN where missing; the second axis' follow each other */
-    const uint8_t *states; /* cs_grid_state of each value; a file that does not say: all fit */
+    const uint8_t *states; /* cs_grid_state of each value; a file without them: all fit */
     uint64_t n;
     double lowest, highest;
     double fit_lowest, fit_highest; /* of what fits: infinite where nothing does */
@@ -40,21 +41,22 @@ typedef struct cs_grid {
     uint32_t out_of_memory, failed; /* points */
 } cs_grid;
 
-/* Reads options->value of the sheet's file, at options->at; all of it lives as long as the reader. */
+/* Reads options->value of the sheet's file, at options->at; all of it lives as long as the reader.
+ */
 CS_MUST_CHECK cs_status cs_grid_read(const cs_sheet *sheet, cs_grid *grid, cs_error *error);
 
 /* How many points there are, from where to where their values and those of points that fit are, and
  * what does not vary: "4 points from 10 to 21, those that fit from 12 to 21, at /a=1". */
 void cs_grid_summary(const cs_grid *grid, char *text, size_t size);
 
-/* Labels of a horizontal axis that stand `room` points from each other: by how many degrees they are to
- * be turned (0, 35, 90) so that none touches the next; then they end at their place and come from
- * below on the left. How far they reach to the left of their place, and down. */
+/* Labels of a horizontal axis that stand `room` points from each other: by how many degrees they
+ * are to be turned (0, 35, 90) so that none touches the next; then they end at their place and come
+ * from below on the left. How far they reach to the left of their place, and down. */
 int cs_grid_turn(const cs_grid_axis *axis, double room);
 double cs_grid_label_width(const cs_grid_axis *axis, int turn);
 double cs_grid_label_height(const cs_grid_axis *axis, int turn);
 
-/* A colour of a palette at 0 to 1. Both are told apart with any kind of colour blindness, and in grey:
+/* A colour of a palette at 0 to 1. Both can be read with any kind of colour blindness, and in grey:
  * one from dark to light, and one with white at its middle. */
 uint32_t cs_palette_sequential(double at);
 uint32_t cs_palette_diverging(double at);

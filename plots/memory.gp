@@ -18,7 +18,7 @@ if (bars_bottom > 0) {
     set ytics bars_step
     set xtics scale 0 ()
     do for [i = 0:n_devices - 1:tick_step] {
-        set xtics add (sprintf('%d', first_device + i) i + 0.5)
+        set xtics add (device_name(first_device + i) i + 0.5)
     }
     plot folder.'/bars.dat' using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable, \
          folder.'/capacities.dat' using 1:2:3:(0) with vectors nohead dt (4, 3) lw 1.5 lc rgb text_colour

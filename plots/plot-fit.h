@@ -6,8 +6,8 @@
 #include "calib/costs.h"
 #include "plots/sheet.h"
 
-/* Draws the network entries that have points, those of the collective options->value if it is given.
- * CS_USAGE when they are too many, CS_INVALID when there are none. */
+/* Draws the network entries that have points, those of the collective options->value if it is
+ * given. CS_USAGE when they are too many, CS_INVALID when there are none. */
 CS_MUST_CHECK cs_status cs_plot_fit(cs_sheet *sheet, const cs_costs *costs, const char *output,
                                     cs_error *error);
 

@@ -138,7 +138,8 @@ static double bar_labels_width(const heatmap *h)
            2 * CS_SHEET_FONT;
 }
 
-/* Every text has a label, of numbers those that have room: so many cells are as wide or high as one. */
+/* Every text has a label, of numbers those that have room: so many cells are as wide or high as
+ * one. */
 static double least_cells(const cs_grid_axis *axis, double least)
 {
     return axis->numbers ? least : fmax(least, axis->n * (CS_SHEET_FONT + 3.));
@@ -182,7 +183,8 @@ static void write_text(FILE *out, double x, double y, const char *text, uint32_t
     fprintf(out, " %u\n", colour);
 }
 
-/* In a hatched cell the lines end around the number; false where too little of them would be seen. */
+/* In a hatched cell the lines end around the number; false where too little of them would be seen.
+ */
 static bool clear_for(const heatmap *h, double x, double y, const char *text, uint32_t colour)
 {
     enum { HEIGHT = NUMBER_FONT + 3, SEEN = 8 };
@@ -330,15 +332,13 @@ static cs_status write_files(heatmap *h, cs_error *error)
 cs_status cs_plot_heatmap(cs_sheet *sheet, const char *output, cs_error *error)
 {
     heatmap h = {.sheet = sheet};
-    cs_status status = cs_grid_read(sheet, &h.grid, error);
-    if (status == CS_OK && h.grid.rank != 2)
-        status = cs_error_add(error, CS_USAGE,
-                              "heatmap: %s must be a grid of 2 keys; lines draws one key",
-                              sheet->reader->path);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_grid_read(sheet, &h.grid, error));
+    if (h.grid.rank != 2)
+        CS_TRY(cs_error_add(error, CS_USAGE,
+                            "heatmap: %s must be a grid of 2 keys; lines draws one key",
+                            sheet->reader->path));
     choose_palette(&h);
     lay_out(&h);
-    status = write_files(&h, error);
+    cs_status status = write_files(&h, error);
     return status == CS_OK ? cs_sheet_draw(sheet, output, "heatmap.gp", error) : status;
 }

@@ -1,5 +1,7 @@
 #include "plots/grid.h"
 
+#include "sim/base/number.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +44,6 @@ static double place_of(const lines *l, uint32_t i)
     return numbers ? numbers[i] : i;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Values whose ratios are more alike than their distances want a logarithmic axis. */
 static bool is_geometric(const cs_grid_axis *axis, const double *sorted)
 {
@@ -72,7 +68,7 @@ static cs_status choose_across(lines *l, cs_error *error)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < n; i++)
         sorted[i] = place_of(l, i);
-    qsort(sorted, n, sizeof(*sorted), compare);
+    qsort(sorted, n, sizeof(*sorted), cs_number_compare);
     l->logarithmic = is_geometric(&l->grid.axes[0], sorted);
     double first = sorted[0], last = sorted[n - 1], room = 0.03 * (last - first);
     free(sorted);
@@ -245,10 +241,9 @@ static cs_status write_files(const lines *l, cs_error *error)
                  {"points.dat", write_points},
                  {"foot.dat", write_foot},
                  {"labels.dat", write_labels}};
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && status == CS_OK; i++)
-        status = write_file(l, files[i].name, files[i].write, error);
-    return status;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        CS_TRY(write_file(l, files[i].name, files[i].write, error));
+    return CS_OK;
 }
 
 static void write_colours(const lines *l)

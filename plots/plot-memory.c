@@ -47,18 +47,16 @@ static cs_status read_samples(memory *m, cs_error *error)
                                         {"memory/device", CS_READER_UINT32, &m->device},
                                         {"memory/category", CS_READER_UINT32, &m->category}};
     cs_reader *reader = m->sheet->reader;
-    cs_status status = cs_reader_read(reader, columns, 4, &m->n_samples, error);
-    if (status == CS_OK)
-        status =
-            cs_reader_meanings(reader, "memory/category", &m->categories, &m->n_categories, error);
-    if (status == CS_OK && m->n_categories > MAX_CATEGORIES)
-        status = cs_error_add(error, CS_INVALID, "%s: memory/category: has more than %d meanings",
-                              reader->path, MAX_CATEGORIES);
-    if (status == CS_OK && m->n_samples == 0)
-        status =
-            cs_error_add(error, CS_INVALID,
-                         "%s: memory: has no samples; the run did not record them", reader->path);
-    return status;
+    CS_TRY(cs_reader_read(reader, columns, 4, &m->n_samples, error));
+    CS_TRY(cs_reader_meanings(reader, "memory/category", &m->categories, &m->n_categories, error));
+    if (m->n_categories > MAX_CATEGORIES)
+        CS_TRY(cs_error_add(error, CS_INVALID, "%s: memory/category: has more than %d meanings",
+                            reader->path, MAX_CATEGORIES));
+    return m->n_samples == 0
+               ? cs_error_add(error, CS_INVALID,
+                              "%s: memory: has no samples; the run did not record them",
+                              reader->path)
+               : CS_OK;
 }
 
 static cs_status read_devices(memory *m, cs_error *error)
@@ -258,9 +256,15 @@ static cs_status write_panel_data(const memory *m, uint32_t panel, uint32_t devi
 /* "device 3: peak 12.3 GiB at 4.56 ms, capacity 16 GiB" */
 static void write_heading(memory *m, uint32_t device, double y, const char *what)
 {
-    char text[256], bytes[64], time[64];
+    char text[256], bytes[64], time[64], name[32];
     uint32_t colour = CS_COLOUR_TEXT;
-    int used = snprintf(text, sizeof(text), "%sdevice %u: peak %s at %s", what, device,
+    const cs_reader *reader = m->sheet->reader;
+    if (reader->kinds)
+        snprintf(name, sizeof(name), "%s", reader->kinds[device]);
+    else
+        snprintf(name, sizeof(name), "%u", device);
+    int used = snprintf(text, sizeof(text), "%sdevice%s %s: peak %s at %s", what,
+                        strpbrk(name, "-(") ? "s" : "", name,
                         cs_sheet_bytes(m->peak[device], bytes, sizeof(bytes)),
                         cs_sheet_time(m->peak_time[device], time, sizeof(time)));
     if (m->capacity[device] != unlimited)

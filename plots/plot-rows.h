@@ -1,7 +1,8 @@
-/* Draws rows of boxes that stand in no results file: what each of several things does over a time.
+/* Draws rows of boxes that do not come from a results file: what each of several things does over
+ * time.
  *
- * The caller says what is drawn in words (sheet.h's styles: "forward", "transfer") and texts; size,
- * colours and places are found here.
+ * The caller says in words what is drawn (sheet.h's styles: "forward", "transfer") and texts; size,
+ * colours and positions are chosen here.
  */
 #ifndef CS_PLOTS_PLOT_ROWS_H
 #define CS_PLOTS_PLOT_ROWS_H
@@ -38,8 +39,8 @@ typedef struct cs_plot_rows {
     const cs_plot_row_box *boxes;
 } cs_plot_rows;
 
-/* Draws into a temporary file and gives it the name `output`, which ends in .svg, .png or .pdf, when
- * complete. CS_USAGE for the name, CS_FAILED for gnuplot, CS_IO. */
+/* Draws into a temporary file and gives it the name `output`, which ends in .svg, .png or .pdf,
+ * when complete. CS_USAGE for the name, CS_FAILED for gnuplot, CS_IO. */
 CS_MUST_CHECK cs_status cs_plot_rows_draw(const cs_plot_rows *rows, const char *output,
                                           cs_error *error);
 

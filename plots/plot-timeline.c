@@ -1,5 +1,7 @@
 #include "plots/sheet.h"
 
+#include "sim/base/vector.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,14 +17,6 @@ enum {
 /* In points: what is narrower is drawn together with its neighbours, and what gets a white outline.
  */
 static const double sliver = 0.5, outlined = 3;
-
-typedef struct task_columns {
-    const uint32_t *kind, *origin, *device, *peer, *stage, *mini_batch, *micro_batch;
-    const int64_t *start, *end;
-    uint64_t n;
-    const char *const *kinds;
-    uint32_t n_kinds;
-} task_columns;
 
 typedef enum lane { LANE_COMPUTE, LANE_UP, LANE_DOWN, N_LANES } lane;
 
@@ -47,7 +41,7 @@ typedef struct chunks {
 
 typedef struct timeline {
     cs_sheet *sheet;
-    task_columns tasks[2]; /* of the results, and of those that are drawn below */
+    cs_reader_tasks tasks[2]; /* of the results, and of those that are drawn below */
     const char *const *kinds;
     uint32_t n_kinds;
     uint32_t n_panels, n_rows;
@@ -72,27 +66,13 @@ typedef struct timeline {
 
 /* ---- boxes ---- */
 
-static cs_status read_tasks(cs_reader *reader, task_columns *t, cs_error *error)
+static cs_status read_tasks(cs_reader *reader, cs_reader_tasks *t, cs_error *error)
 {
-    const cs_reader_column columns[] = {
-        {"tasks/kind", CS_READER_UINT32, &t->kind},
-        {"tasks/origin", CS_READER_UINT32, &t->origin},
-        {"tasks/device", CS_READER_UINT32, &t->device},
-        {"tasks/peer", CS_READER_UINT32, &t->peer},
-        {"tasks/stage", CS_READER_UINT32, &t->stage},
-        {"tasks/mini_batch", CS_READER_UINT32, &t->mini_batch},
-        {"tasks/micro_batch", CS_READER_UINT32, &t->micro_batch},
-        {"tasks/start", CS_READER_INT64, &t->start},
-        {"tasks/end", CS_READER_INT64, &t->end},
-    };
-    cs_status status =
-        cs_reader_read(reader, columns, sizeof(columns) / sizeof(columns[0]), &t->n, error);
-    if (status == CS_OK)
-        status = cs_reader_meanings(reader, "tasks/kind", &t->kinds, &t->n_kinds, error);
-    if (status == CS_OK && t->n_kinds > MAX_KINDS)
-        status = cs_error_add(error, CS_INVALID, "%s: tasks/kind: has more than %d meanings",
-                              reader->path, MAX_KINDS);
-    return status;
+    CS_TRY(cs_reader_read_tasks(reader, t, error));
+    return t->n_kinds > MAX_KINDS
+               ? cs_error_add(error, CS_INVALID, "%s: tasks/kind: has more than %d meanings",
+                              reader->path, MAX_KINDS)
+               : CS_OK;
 }
 
 /* The numbers of kinds are those of the first results; the others must count alike. */
@@ -122,7 +102,7 @@ static uint32_t row_of(const timeline *t, uint32_t panel, uint32_t device)
 }
 
 /* Mini-batches from 0, as everywhere, and micro-batches from A, as papers have them. */
-static void name_box(const timeline *t, const task_columns *tasks, uint64_t i, box *made)
+static void name_box(const timeline *t, const cs_reader_tasks *tasks, uint64_t i, box *made)
 {
     uint32_t mini = tasks->mini_batch[i], micro = tasks->micro_batch[i];
     if (!t->divided[made->kind])
@@ -154,7 +134,7 @@ static uint8_t shade_of(const timeline *t, uint32_t panel, uint32_t device, uint
  * lower ones; those of a collective in its colour. */
 static bool make_box(const timeline *t, uint32_t panel, uint64_t i, box *made)
 {
-    const task_columns *tasks = &t->tasks[panel];
+    const cs_reader_tasks *tasks = &t->tasks[panel];
     const cs_sheet *sheet = t->sheet;
     uint32_t kind = tasks->kind[i], device = tasks->device[i];
     if (tasks->end[i] <= sheet->from || tasks->start[i] >= sheet->until ||
@@ -184,7 +164,7 @@ static bool make_box(const timeline *t, uint32_t panel, uint64_t i, box *made)
 }
 
 /* Marks the stages that each device computes. */
-static void mark_stages(const timeline *t, const task_columns *tasks, uint32_t n_devices,
+static void mark_stages(const timeline *t, const cs_reader_tasks *tasks, uint32_t n_devices,
                         chunks *made)
 {
     for (uint64_t i = 0; i < tasks->n; i++) {
@@ -212,12 +192,12 @@ static uint32_t number_stages(uint32_t n_devices, uint32_t most_chunks, chunks *
     return most;
 }
 
-/* Which of its stages a device computes, so that their boxes can be told apart; without a change where
- * none has two, or where there are too many to tell. */
+/* Which of its stages a device computes, so that their boxes can be told apart; without a change
+ * where none has two, or where there are too many to tell. */
 static cs_status find_chunks(timeline *t, uint32_t panel, cs_error *error)
 {
     enum { MOST_CHUNKS = 64, MOST_PLACES = 1 << 24 };
-    const task_columns *tasks = &t->tasks[panel];
+    const cs_reader_tasks *tasks = &t->tasks[panel];
     const uint32_t n = t->sheet->first_device + t->sheet->n_devices;
     const uint32_t shades = t->named ? SHADES / 2 : SHADES;
     chunks made = {0};
@@ -261,13 +241,11 @@ static bool share_cell(const timeline *t, const box *a, const box *b)
 static int compare_boxes(const void *a, const void *b)
 {
     const box *x = a, *y = b;
-    if (x->row != y->row)
-        return x->row < y->row ? -1 : 1;
-    if (x->lane != y->lane)
-        return x->lane < y->lane ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->end > y->end) - (x->end < y->end);
+    CS_COMPARE(x->row, y->row);
+    CS_COMPARE(x->lane, y->lane);
+    CS_COMPARE(x->start, y->start);
+    CS_COMPARE(x->end, y->end);
+    return 0;
 }
 
 static void note_box(timeline *t, const box *made)
@@ -300,10 +278,11 @@ static cs_status collect_boxes(timeline *t, cs_error *error)
 
 /* ---- lay-out ---- */
 
-/* Colours of boxes with names, [0] of mini-batches 0, 2, ... and [1] of 1, 3, ... Kinds differ in lightness, so
- * that they are told apart in grey too: forward is the lightest, then backward_weight, backward with
- * backward_input. Where devices hold several stages, these go from dark to light: kinds do not overlap, but for
- * recompute and what is in no row, which has the last one. */
+/* Colours of boxes with names, [0] of mini-batches 0, 2, ... and [1] of 1, 3, ... Kinds differ in
+ * lightness, so that they are told apart in grey too: forward is the lightest, then
+ * backward_weight, backward with backward_input. Where devices hold several stages, these go from
+ * dark to light: kinds do not overlap, but for recompute and what is in no row, which has the last
+ * one. */
 static const struct {
     const char *kind;
     uint32_t one[2], dark[2], light[2];
@@ -335,7 +314,8 @@ static const char *order_of_chunks(const timeline *t, char *text, size_t size)
     return text;
 }
 
-/* Of each kind the first and the last stage's colour, of even and of odd mini-batches; or one of each. */
+/* Of each kind the first and the last stage's colour, of even and of odd mini-batches; or one of
+ * each. */
 static void write_names_legend(timeline *t)
 {
     cs_legend_entry entries[MAX_KINDS];
@@ -520,9 +500,9 @@ static void write_label(timeline *t, const box *b)
             cs_colour_on(colour_of(t, b)));
 }
 
-/* Boxes narrower than half a point that begin in the same cell of a few points. They are drawn over the
- * time that they span: each kind as high as its share of that time, so that idle time stays seen. So
- * millions of boxes become a bounded number. */
+/* Boxes narrower than half a point that begin in the same cell of a few points. They are drawn over
+ * the time that they span: each kind as high as its share of that time, so that idle time stays
+ * seen. So millions of boxes become a bounded number. */
 typedef struct gathering {
     box span; /* of the boxes so far, looking like the first */
     uint32_t n_boxes;
@@ -636,7 +616,7 @@ static void write_parameters(timeline *t)
 static void prepare_names(timeline *t)
 {
     enum { NARROWEST = 480, WIDEST = 2000 };
-    const task_columns *tasks = &t->tasks[0];
+    const cs_reader_tasks *tasks = &t->tasks[0];
     cs_sheet *sheet = t->sheet;
     box made;
     double shown = (double)(sheet->until - sheet->from), margins = sheet->left + sheet->right,

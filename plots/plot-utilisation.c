@@ -1,5 +1,7 @@
 #include "plots/sheet.h"
 
+#include "sim/base/vector.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +72,8 @@ static int compare_links(const void *a, const void *b)
     const link_use *x = a, *y = b;
     if (x->share != y->share)
         return x->share > y->share ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
+    CS_COMPARE(x->index, y->index);
+    return 0;
 }
 
 /* Whether all links are inside the first "node0/". */
@@ -134,8 +137,8 @@ static double choose_row_height(uint32_t n)
     return n * height > 2400 ? fmax(2400. / n, 2) : height;
 }
 
-/* "node0/gpu7 to node0/plx3" is "node0/gpu7 to plx3"; and "gpu7 to plx3" where there is no other node.
- * Longer names lose their middle: both ends are needed. */
+/* "node0/gpu7 to node0/plx3" is "node0/gpu7 to plx3"; and "gpu7 to plx3" where there is no other
+ * node. Longer names lose their middle: both ends are needed. */
 static void shown_name(const utilisation *u, const char *name, char *text, size_t size)
 {
     const char *slash = strchr(name, '/'), *to = strstr(name, " to ");
@@ -270,10 +273,8 @@ static cs_status write_data(const utilisation *u, cs_error *error)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(u->sheet->job, numbers[i].name, numbers[i].value);
     write_headings(u);
-    cs_status status = write_devices(u, error);
-    if (status == CS_OK && u->n_links > 0)
-        status = write_links(u, error);
-    return status;
+    CS_TRY(write_devices(u, error));
+    return u->n_links > 0 ? write_links(u, error) : CS_OK;
 }
 
 cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *error)

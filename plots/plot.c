@@ -72,7 +72,7 @@ static cs_status check_input(const cs_plot_options *options, input reads, cs_err
         return cs_error_add(error, CS_USAGE, "%s: is of a run; --value is for sweeps and costs",
                             options->kind);
     if (options->n_at > 0 && reads != SWEEP)
-        return cs_error_add(error, CS_USAGE, "%s: is of no sweep; --at is for sweeps",
+        return cs_error_add(error, CS_USAGE, "%s: is not of a sweep; --at is for sweeps",
                             options->kind);
     return CS_OK;
 }
@@ -91,10 +91,10 @@ static cs_status open_source(source *from, const cs_plot_options *options, input
         return cs_costs_load(options->input, &from->costs, error);
     if (reads == SWEEP)
         return cs_reader_init_sweep(&from->reader, options->input, error);
-    cs_status status = cs_reader_init(&from->reader, options->input, error);
-    if (status != CS_OK || !options->measured)
-        return status;
-    status = cs_reader_init(&from->measured, options->measured, error);
+    CS_TRY(cs_reader_init(&from->reader, options->input, error));
+    cs_status status = cs_reader_fold(&from->reader, error);
+    if (status == CS_OK && options->measured)
+        status = cs_reader_init(&from->measured, options->measured, error);
     if (status != CS_OK)
         cs_reader_finish(&from->reader);
     return status;

@@ -2,10 +2,12 @@
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/run/figures.h"
 #include "sim/trace/results-schema.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -16,6 +18,7 @@ enum {
     HATCH = 6, /* across and down, between slanted lines */
     SWATCH_GAP = 5,
     ENTRY_GAP = 18,
+    LOWEST_AREA = 10,  /* what is drawn below title and legend; without any gnuplot crashes */
     TITLE_BYTES = 120, /* of a name in the title; longer ones are cut */
 };
 
@@ -353,28 +356,24 @@ static void add_time(cs_sheet *sheet, char *line, size_t size, const char *name,
 
 static void add_figures(cs_sheet *sheet, char *line, size_t size)
 {
-    const cs_reader *reader = sheet->reader;
-    char part[64];
+    const cs_run_figure *figure;
+    char part[2 * CS_UNIT_TEXT_BYTES];
     snprintf(part, sizeof(part), "OUT OF MEMORY on %u device%s", sheet->out_of_memory[0],
              sheet->out_of_memory[0] == 1 ? "" : "s");
     if (sheet->out_of_memory[0] > 0)
         add_part(sheet, line, size, part);
-    add_time(sheet, line, size, "makespan", cs_time_seconds(reader->makespan));
-    if (isfinite(reader->iteration_time))
-        add_time(sheet, line, size, "iteration", reader->iteration_time);
-    snprintf(part, sizeof(part), "%.4g samples/s", reader->throughput);
-    if (reader->throughput > 0)
-        add_part(sheet, line, size, part);
-    snprintf(part, sizeof(part), "bubble %.1f %%", 100 * reader->bubble_fraction);
-    if (isfinite(reader->bubble_fraction))
-        add_part(sheet, line, size, part);
+    for (uint32_t f = 0; (figure = cs_run_figure_main(f)); f++) {
+        const double value = cs_reader_figure(sheet->reader, figure->key);
+        if (isfinite(value))
+            add_part(sheet, line, size, cs_run_figure_phrase(figure, value, part, sizeof(part)));
+    }
 }
 
 /* Iteration times of both, and how they differ: the prediction's error, or the change. */
 static void add_both(cs_sheet *sheet, char *line, size_t size)
 {
-    const double predicted = sheet->reader->iteration_time;
-    const double measured = sheet->measured->iteration_time;
+    const double predicted = cs_reader_figure(sheet->reader, "iteration_time_s");
+    const double measured = cs_reader_figure(sheet->measured, "iteration_time_s");
     char part[64];
     if (!isfinite(predicted) || !isfinite(measured))
         return;
@@ -494,10 +493,9 @@ static FILE **data_file(cs_sheet *sheet, int i)
 
 static cs_status open_files(cs_sheet *sheet, cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (int i = 0; i < N_DATA && status == CS_OK; i++)
-        status = cs_gnuplot_open(sheet->job, data_names[i], data_file(sheet, i), error);
-    return status;
+    for (int i = 0; i < N_DATA; i++)
+        CS_TRY(cs_gnuplot_open(sheet->job, data_names[i], data_file(sheet, i), error));
+    return CS_OK;
 }
 
 cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
@@ -560,6 +558,22 @@ void cs_sheet_finish(cs_sheet *sheet)
     }
 }
 
+/* Names of the rows of devices where one stands for several; else their numbers are their names. */
+static cs_status name_devices(const cs_sheet *sheet, cs_error *error)
+{
+    const cs_reader *reader = sheet->reader;
+    const uint32_t n = reader ? reader->n_kinds : 0;
+    char *names = calloc(32 * (size_t)n + 1, 1);
+    size_t used = 0;
+    if (!names)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        used += (size_t)snprintf(names + used, 32, "%s%s", i > 0 ? " " : "", reader->kinds[i]);
+    cs_gnuplot_text(sheet->job, "device_names", names);
+    free(names);
+    return CS_OK;
+}
+
 cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program, cs_error *error)
 {
     const struct {
@@ -576,9 +590,15 @@ cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program
         {"first_device", sheet->first_device},
         {"n_devices", sheet->n_devices},
     };
+    if (sheet->height - sheet->bottom - sheet->top < LOWEST_AREA)
+        return cs_error_add(error, CS_USAGE,
+                            "height: must be at least %.0f pixels for title, legend and axes "
+                            "(got %.0f)",
+                            sheet->top + sheet->bottom + LOWEST_AREA, sheet->height);
     CS_TRY(close_files(sheet, error));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
     cs_gnuplot_text(sheet->job, "output", output);
+    CS_TRY(name_devices(sheet, error));
     return cs_gnuplot_run(sheet->job, program, error);
 }

@@ -48,27 +48,27 @@ typedef struct cs_style {
 
 const cs_style *cs_style_of(const char *word);
 
-/* A darker shade of a colour; one between two, the first (0) and the second (1); between it (0) and white (1);
- * black or white, whichever is seen better on it. */
+/* A darker shade of a colour; one between two, the first (0) and the second (1); between it (0) and
+ * white (1); black or white, whichever is seen better on it. */
 uint32_t cs_colour_shade(uint32_t colour);
 uint32_t cs_colour_between(uint32_t first, uint32_t second, double at);
 uint32_t cs_colour_tint(uint32_t colour, double white);
 uint32_t cs_colour_on(uint32_t colour);
 
 /* Chooses devices, time and size from the options. `measured`: results
- * of as many devices that are to be drawn below, over the longer of both times; or NULL. A sheet that was
- * begun is to be finished, also after a failure. */
+ * of as many devices that are to be drawn below, over the longer of both times; or NULL. A sheet
+ * that was begun is to be finished, also after a failure. */
 CS_MUST_CHECK cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options,
                                       cs_reader *reader, cs_reader *measured, cs_gnuplot *job,
                                       cs_error *error);
 void cs_sheet_finish(cs_sheet *sheet);
 
-/* The same for the file of a sweep, which has neither devices nor time: the kind writes the title and
- * chooses the size. */
+/* The same for the file of a sweep, which has neither devices nor time: the kind writes the title
+ * and chooses the size. */
 CS_MUST_CHECK cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options,
                                             cs_reader *reader, cs_gnuplot *job, cs_error *error);
 
-/* Without a file: `options` say the size only, and the kind does the rest. */
+/* Without a file: `options` set only the size, and the kind does the rest. */
 CS_MUST_CHECK cs_status cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options,
                                             cs_gnuplot *job, cs_error *error);
 
@@ -78,7 +78,7 @@ void cs_sheet_run_title(cs_sheet *sheet);
 /* The title, and a line below it; longer ones are cut. */
 void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle);
 
-/* Points that did not fit or failed are told apart by a sign, not by a colour. */
+/* A sign marks points that ran out of memory or failed, not a colour. */
 typedef enum cs_sheet_sign {
     CS_SIGN_NONE,
     CS_SIGN_HATCHED, /* a swatch with slanted lines across */
@@ -104,8 +104,8 @@ void cs_sheet_text(cs_sheet *sheet, double x, double y, uint32_t colour, const c
 void cs_sheet_box(cs_sheet *sheet, double left, double right, double top, double bottom,
                   uint32_t colour);
 
-/* Lines across a box, as data of vectors: from x, y by dx, dy, colour. Boxes that touch are hatched as
- * one. */
+/* Lines across a box, as data of vectors: from x, y by dx, dy, colour. Boxes that touch are hatched
+ * as one. */
 void cs_sheet_hatch(FILE *out, double left, double right, double top, double bottom,
                     uint32_t colour);
 void cs_sheet_cross(FILE *out, double left, double right, double top, double bottom,
@@ -123,11 +123,12 @@ double cs_sheet_text_width(const char *text, double size);
 /* The unit of a time axis over the sheet's range: its picoseconds; its name is set for gnuplot. */
 double cs_sheet_time_unit(cs_sheet *sheet);
 
-/* Cuts out the middle of a text, "/schedule/ki...per_stage", until it is at most `room` points wide. */
+/* Cuts out the middle of a text, "/schedule/ki...per_stage", until it is at most `room` points
+ * wide. */
 void cs_sheet_shorten(char *text, double size, double room);
 
-/* The smallest of 1, 2, 5, 10, ... units of an axis that leaves 24 points between its numbers; `range`
- * units take `length` points. */
+/* The smallest of 1, 2, 5, 10, ... units of an axis that leaves 24 points between its numbers;
+ * `range` units take `length` points. */
 double cs_sheet_tick_step(double range, double length);
 
 /* 1 kB, 1 MB, ...: the largest that is not above `bytes`; decimal, as all output for people. */

@@ -18,11 +18,11 @@ static const char *key_of(const cs_reader_array *axis)
 static cs_status read_axis(const cs_sheet *sheet, const char *name, uint64_t size,
                            cs_reader_array *axis, cs_error *error)
 {
-    cs_status status = cs_reader_read_array(sheet->reader, name, axis, error);
-    if (status == CS_OK && (axis->rank != 1 || axis->sizes[0] != size))
-        status = cs_error_add(error, CS_INVALID, "%s: %s: must have as many values as the figure",
-                              sheet->reader->path, name);
-    return status;
+    CS_TRY(cs_reader_read_array(sheet->reader, name, axis, error));
+    return (axis->rank != 1 || axis->sizes[0] != size)
+               ? cs_error_add(error, CS_INVALID, "%s: %s: must have as many values as the figure",
+                              sheet->reader->path, name)
+               : CS_OK;
 }
 
 static cs_quantity quantity_of(const char *units)

@@ -16,7 +16,7 @@ set ytics scale 0 ()
 do for [i = 0:n_devices - 1:tick_step] {
     do for [panel = 0:n_panels - 1] {
         row = n_panels == 1 ? i : panel * (n_devices + 1) + 1 + i
-        set ytics add (sprintf('%d', first_device + i) row + (lane_top + lane_bottom) / 2)
+        set ytics add (device_name(first_device + i) row + (lane_top + lane_bottom) / 2)
     }
 }
 

@@ -15,7 +15,7 @@ set xlabel 'share of the time (%)' offset 0, 0.3 textcolor rgb text_colour
 set ylabel 'device' textcolor rgb text_colour
 set ytics scale 0 ()
 do for [i = 0:n_devices - 1:tick_step] {
-    set ytics add (sprintf('%d', first_device + i) i + 0.5)
+    set ytics add (device_name(first_device + i) i + 0.5)
 }
 plot folder.'/bars.dat' using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable, \
      folder.'/values.dat' using 1:2:3 with labels left offset 0.6, 0 textcolor rgb text_colour

@@ -2,6 +2,7 @@
 
 #include "plots/sheet.h"
 #include "sim/base/file.h"
+#include "sim/base/vector.h"
 #include "sim/trace/results-reader.h"
 
 #include <errno.h>
@@ -13,14 +14,14 @@ enum { PS_PER_US = 1000000 };
 
 typedef struct columns {
     uint64_t n_tasks, n_versions, n_samples, n_devices;
-    const uint32_t *kind, *origin, *device, *peer, *stage, *mini_batch, *micro_batch;
-    const int64_t *start, *end, *bytes;
+    cs_reader_tasks tasks;
+    const int64_t *bytes;                   /* of tasks */
     const uint32_t *version_task, *version; /* which task read which */
     const uint32_t *memory_device, *category;
     const int64_t *memory_time, *memory_bytes;
     const uint32_t *devices;
-    const char *const *kinds, *const *categories;
-    uint32_t n_kinds, n_categories;
+    const char *const *categories;
+    uint32_t n_categories;
 } columns;
 
 /* What ran, in the order in which it is written. */
@@ -47,18 +48,7 @@ typedef struct viewer {
 
 static cs_status read_columns(cs_reader *reader, columns *c, cs_error *error)
 {
-    const cs_reader_column tasks[] = {
-        {"tasks/kind", CS_READER_UINT32, &c->kind},
-        {"tasks/origin", CS_READER_UINT32, &c->origin},
-        {"tasks/device", CS_READER_UINT32, &c->device},
-        {"tasks/peer", CS_READER_UINT32, &c->peer},
-        {"tasks/stage", CS_READER_UINT32, &c->stage},
-        {"tasks/mini_batch", CS_READER_UINT32, &c->mini_batch},
-        {"tasks/micro_batch", CS_READER_UINT32, &c->micro_batch},
-        {"tasks/start", CS_READER_INT64, &c->start},
-        {"tasks/end", CS_READER_INT64, &c->end},
-        {"tasks/bytes", CS_READER_INT64, &c->bytes},
-    };
+    const cs_reader_column tasks[] = {{"tasks/bytes", CS_READER_INT64, &c->bytes}};
     const cs_reader_column versions[] = {{"versions/task", CS_READER_UINT32, &c->version_task},
                                          {"versions/version", CS_READER_UINT32, &c->version}};
     const cs_reader_column memory[] = {{"memory/device", CS_READER_UINT32, &c->memory_device},
@@ -74,14 +64,10 @@ static cs_status read_columns(cs_reader *reader, columns *c, cs_error *error)
                   {versions, sizeof(versions) / sizeof(versions[0]), &c->n_versions},
                   {memory, sizeof(memory) / sizeof(memory[0]), &c->n_samples},
                   {devices, sizeof(devices) / sizeof(devices[0]), &c->n_devices}};
-    cs_status status = CS_OK;
-    for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]) && status == CS_OK; g++)
-        status = cs_reader_read(reader, groups[g].columns, groups[g].n, groups[g].rows, error);
-    if (status == CS_OK)
-        status = cs_reader_meanings(reader, "tasks/kind", &c->kinds, &c->n_kinds, error);
-    return status == CS_OK ? cs_reader_meanings(reader, "memory/category", &c->categories,
-                                                &c->n_categories, error)
-                           : status;
+    for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
+        CS_TRY(cs_reader_read(reader, groups[g].columns, groups[g].n, groups[g].rows, error));
+    CS_TRY(cs_reader_read_tasks(reader, &c->tasks, error));
+    return cs_reader_meanings(reader, "memory/category", &c->categories, &c->n_categories, error);
 }
 
 /* What is used as an index below must be one. */
@@ -92,9 +78,7 @@ static cs_status check_columns(const cs_reader *reader, const columns *c, cs_err
         const uint32_t *values;
         uint64_t n, limit;
     } rows[] = {
-        {"tasks/kind", c->kind, c->n_tasks, c->n_kinds},
-        {"tasks/origin", c->origin, c->n_tasks, c->n_kinds},
-        {"tasks/device", c->device, c->n_tasks, c->n_devices},
+        {"tasks/device", c->tasks.device, c->n_tasks, c->n_devices},
         {"versions/task", c->version_task, c->n_versions, c->n_tasks},
         {"memory/device", c->memory_device, c->n_samples, c->n_devices},
         {"memory/category", c->category, c->n_samples, c->n_categories},
@@ -111,22 +95,21 @@ static cs_status check_columns(const cs_reader *reader, const columns *c, cs_err
 static int by_device_and_time(const void *a, const void *b)
 {
     const slice *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->end != y->end)
-        return x->end < y->end ? -1 : 1;
-    return x->task < y->task ? -1 : x->task > y->task;
+    CS_COMPARE(x->device, y->device);
+    CS_COMPARE(x->start, y->start);
+    CS_COMPARE(x->end, y->end);
+    CS_COMPARE(x->task, y->task);
+    return 0;
 }
 
 static void collect_slices(viewer *v)
 {
     const columns *c = &v->c;
     for (uint64_t i = 0; i < c->n_tasks; i++)
-        if (c->start[i] >= 0 && c->end[i] >= c->start[i])
-            v->slices[v->n_slices++] = (slice){c->start[i], c->end[i], c->device[i], (uint32_t)i,
-                                               cs_style_of(c->kinds[c->kind[i]])->moves};
+        if (c->tasks.start[i] >= 0 && c->tasks.end[i] >= c->tasks.start[i])
+            v->slices[v->n_slices++] =
+                (slice){c->tasks.start[i], c->tasks.end[i], c->tasks.device[i], (uint32_t)i,
+                        cs_style_of(c->tasks.kinds[c->tasks.kind[i]])->moves};
     qsort(v->slices, v->n_slices, sizeof(*v->slices), by_device_and_time);
 }
 
@@ -202,11 +185,12 @@ static void write_slice(viewer *v, const slice *s, uint32_t lane)
 {
     const columns *c = &v->c;
     const uint32_t task = s->task;
-    const char *word = c->kinds[s->moves ? c->origin[task] : c->kind[task]], *separator = "";
+    const char *word = c->tasks.kinds[s->moves ? c->tasks.origin[task] : c->tasks.kind[task]],
+               *separator = "";
     const bool whole = v->reader->micro_batches <= 1 || strcmp(word, "update") == 0;
     char name[64];
     snprintf(name, sizeof(name), "%.40s %" PRIu32, word,
-             whole ? c->mini_batch[task] : c->micro_batch[task]);
+             whole ? c->tasks.mini_batch[task] : c->tasks.micro_batch[task]);
     begin_event(v, "X", s->device, lane);
     write_text(v->out, ",\"cat\":", word);
     write_text(v->out, ",\"name\":", name);
@@ -214,19 +198,20 @@ static void write_slice(viewer *v, const slice *s, uint32_t lane)
     write_time(v->out, "dur", s->end - s->start);
     fprintf(v->out, ",\"args\":{");
     write_argument(v, "task", task, &separator);
-    write_argument(v, "stage", c->stage[task], &separator);
-    write_argument(v, "mini_batch", c->mini_batch[task], &separator);
-    write_argument(v, "micro_batch", c->micro_batch[task], &separator);
+    write_argument(v, "stage", c->tasks.stage[task], &separator);
+    write_argument(v, "mini_batch", c->tasks.mini_batch[task], &separator);
+    write_argument(v, "micro_batch", c->tasks.micro_batch[task], &separator);
     write_argument(v, strcmp(word, "update") == 0 ? "version_made" : "version_read", v->read[task],
                    &separator);
     if (s->moves) {
-        write_argument(v, "to_device", c->peer[task], &separator);
+        write_argument(v, "to_device", c->tasks.peer[task], &separator);
         fprintf(v->out, "%s\"bytes\":%" PRId64, separator, c->bytes[task]);
     }
     fprintf(v->out, "}}");
 }
 
-/* The first thread of transfers that is free, from 1; they are tried in turn, as devices have few. */
+/* The first thread of transfers that is free, from 1; they are tried in turn, as devices have few.
+ */
 static uint32_t take_lane(viewer *v, const slice *s, uint32_t *n_lanes)
 {
     uint32_t lane = 0;

@@ -5,8 +5,8 @@
  * sends, those of collectives included: as many threads as it takes for no two of one thread to
  * overlap, each transfer on the first that is free. A task that ran is a complete event ("X"), its
  * category the kind (of a transfer: what it is part of), its arguments the task's columns. Live
- * memory by category is a counter ("C"), in bytes. Times are in microseconds with six decimals, which
- * are picoseconds: exact in the file, though viewers round to nanoseconds.
+ * memory by category is a counter ("C"), in bytes. Times are in microseconds with six decimals,
+ * which are picoseconds: exact in the file, though viewers round to nanoseconds.
  *
  * Source: Duan et al., Trace Event Format, Google, 2016.
  */

@@ -1,18 +1,28 @@
-/* 1F1B with a flush (PipeDream-Flush, DAPPLE): min(P - s, M) forwards to warm up, then a backward
- * and a forward in turn, then the remaining backwards, then the update. */
+/* 1F1B with a flush (PipeDream-Flush, DAPPLE): min(P - s, M) forwards to warm up, or more (eager),
+ * then a backward and a forward in turn, then the remaining backwards, then the update. */
 #include "schedules/order-1f1b.h"
 
 static const char source[] =
     "Narayanan et al., ICML 2021 (arXiv 2006.09503), section 3.2; Fan et al., DAPPLE, PPoPP 2021";
 
+static const char eager_source[] =
+    "order: Zhuang et al., MLSys 2023 (arXiv 2211.05322), section 4; time: derived here";
+
 typedef struct params_1f1b {
-    uint32_t micro_batches, replicas;
+    uint32_t micro_batches, replicas, warm_up;
     bool recompute;
 } params_1f1b;
+
+enum { EAGER = 1 };
+static const char *const warm_ups[] = {"shortest", "eager", NULL};
 
 static const cs_field fields[] = {
     CS_PIPELINE_MICRO_BATCHES(params_1f1b),
     CS_PIPELINE_RECOMPUTE(params_1f1b),
+    {"warm_up", CS_FIELD_CHOICE, offsetof(params_1f1b, warm_up), .fallback = "shortest",
+     .choices = warm_ups,
+     .doc = "forwards before the first backward: P - s, or eager, 2(P - s) - 1, which hides "
+            "messages behind what is computed and keeps more activations"},
     {"replicas", CS_FIELD_CHOICE, offsetof(params_1f1b, replicas), .fallback = "all_reduce",
      .choices = cs_order_1f1b_replica_names,
      .doc = "of a plan whose stages have several devices: these take micro-batches in turn, or "
@@ -49,8 +59,10 @@ static cs_status check(const cs_job *job, const void *params, const cs_json_plac
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    cs_pipeline_options options = {.order = cs_order_1f1b,
-                                   .recompute = ((const params_1f1b *)params)->recompute};
+    const params_1f1b *of = params;
+    const cs_pipeline_options options = {.order = of->warm_up == EAGER ? cs_order_1f1b_eager
+                                                                       : cs_order_1f1b,
+                                         .recompute = of->recompute};
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
@@ -83,28 +95,66 @@ static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *tim
         error);
 }
 
+/* Eager. From a stage's forward of a micro-batch until its backward (P - s)(f + b) of work and
+ * 2c(P - 1 - s) of latency pass at least, and the 2(P - s) - 1 in flight keep it busy for
+ * (2(P - s) - 1)(f + b): where 2c <= f + b it never waits between its first backward and its last,
+ * and messages take time on the way down and on the way back once. */
+static cs_status add_eager_makespan(const cs_job *job, const cs_pipeline_times *times,
+                                    cs_forms *forms, cs_error *error)
+{
+    const int64_t P = job->plan->n_stages, M = job->micro_batches;
+    cs_time compute, latency, makespan;
+    if (!cs_time_mul(times->step, M + P - 1, &compute) ||
+        !cs_time_mul(job->latency, 2 * (P - 1), &latency) ||
+        !cs_time_add(compute, latency, &makespan) ||
+        !cs_time_add(makespan, times->update, &makespan) ||
+        !cs_time_mul(makespan, job->iterations, &makespan))
+        return CS_OK; /* does not fit: no closed form */
+    return cs_forms_add(
+        forms,
+        &(cs_form){.figure = CS_FIGURE_MAKESPAN,
+                   .device = CS_NONE,
+                   .exact = makespan,
+                   .formula = "(M + P - 1)(f + b) + 2c(P - 1) per mini-batch, and its update",
+                   .source = eager_source,
+                   .applies = times->equal && times->neighbours && times->only_latency &&
+                              job->latency <= times->step / 2 && !job->blocking,
+                   .assumes = "equal stages (here: the slowest), messages of no size, latency c, "
+                              "2c <= f + b"},
+        error);
+}
+
 static uint32_t at_once(const cs_job *job, uint32_t stage, uint32_t replica)
 {
-    return cs_order_1f1b_in_flight(job, job->micro_batches, stage, replica);
+    return cs_order_1f1b_in_flight(job, job->micro_batches, false, stage, replica);
+}
+
+static uint32_t at_once_eager(const cs_job *job, uint32_t stage, uint32_t replica)
+{
+    return cs_order_1f1b_in_flight(job, job->micro_batches, true, stage, replica);
 }
 
 static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
                               cs_error *error)
 {
-    if (((const params_1f1b *)params)->recompute)
+    const params_1f1b *of = params;
+    const bool eager = of->warm_up == EAGER;
+    cs_pipeline_times times;
+    if (of->recompute)
         return CS_OK;
     if (cs_pipeline_replicated(job) && job->replicas == CS_REPLICAS_ROUND_ROBIN)
-        return cs_pipeline_add_peaks(job, at_once, "min(ceil(D/R), own) activations", source, forms,
-                                     error);
-    cs_pipeline_times times;
+        return eager ? CS_OK
+                     : cs_pipeline_add_peaks(job, at_once, "min(ceil(D/R), own) activations",
+                                             source, forms, error);
     cs_pipeline_times_of(job, &times);
-    cs_status status = cs_pipeline_add_forms(job, &times, source, forms, error);
-    if (status == CS_OK)
-        status = add_round_trips(job, &times, forms, error);
-    if (status == CS_OK)
-        status =
-            cs_pipeline_add_peaks(job, at_once, "min(P - s, M) activations", source, forms, error);
-    return status;
+    if (eager) {
+        CS_TRY(add_eager_makespan(job, &times, forms, error));
+        return cs_pipeline_add_peaks(job, at_once_eager, "min(2(P - s) - 1, M) activations",
+                                     eager_source, forms, error);
+    }
+    CS_TRY(cs_pipeline_add_forms(job, &times, source, forms, error));
+    CS_TRY(add_round_trips(job, &times, forms, error));
+    return cs_pipeline_add_peaks(job, at_once, "min(P - s, M) activations", source, forms, error);
 }
 
 const cs_schedule cs_schedule_1f1b = {
@@ -119,6 +169,8 @@ const cs_schedule cs_schedule_1f1b = {
                                  "mini-batch, and its update"},
             {CS_FIGURE_PEAK_ACTIVATIONS, "min(P - s, M) activations"},
             {CS_FIGURE_PEAK_ACTIVATIONS, "min(ceil(D/R), own) activations"},
+            {CS_FIGURE_MAKESPAN, "(M + P - 1)(f + b) + 2c(P - 1) per mini-batch, and its update"},
+            {CS_FIGURE_PEAK_ACTIVATIONS, "min(2(P - s) - 1, M) activations"},
             {0}},
     .fields = fields,
     .params_size = sizeof(params_1f1b),

@@ -1,7 +1,8 @@
 #include "schedules/cdp.h"
 
 #include "schedules/pipeline.h"
-#include "schedules/residents.h"
+#include "schedules/program.h"
+#include "schedules/states.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -145,12 +146,14 @@ static int64_t states_bytes(const generator *c, uint32_t j)
 }
 
 /* Activations that the end of a backward frees. */
-static void free_activations(const generator *c, uint32_t j, uint32_t device)
+static int64_t freed_activations(const generator *c, uint32_t j)
 {
-    uint32_t first = c->whole ? 0 : j, end = c->whole ? (j == 0 ? c->N : 0) : j + 1;
-    for (uint32_t s = first; s < end; s++)
-        cs_builder_effect(c->builder, CS_MEMORY_ACTIVATIONS, device, -c->job->stages[s].kept_bytes,
-                          true);
+    int64_t bytes = 0;
+    if (!c->whole)
+        return c->job->stages[j].kept_bytes;
+    for (uint32_t s = 0; j == 0 && s < c->N; s++)
+        bytes += c->job->stages[s].kept_bytes;
+    return bytes;
 }
 
 /* Sharded: what a device that does not keep the stage has of it while it computes. */
@@ -164,50 +167,39 @@ static void borrow(const generator *c, bool backward, uint32_t j, uint32_t devic
     cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, -gradients, true);
 }
 
-/* Buffers as in pipeline.h. */
-static void add_effects(const generator *c, bool backward, uint32_t j, uint32_t device)
+/* The workspace of a backward is counted whole, with the gradient that enters it. */
+static cs_program_step step_of(const generator *c, bool backward, uint32_t j)
 {
-    const cs_layer_sum *sum = &c->job->stages[j];
-    bool first = j == 0, last = j + 1 == c->N;
+    cs_layer_sum sum = c->job->stages[j];
+    const int64_t input = j > 0 ? sum.input_bytes : 0;
+    const int64_t output = j + 1 < c->N ? sum.output_bytes : 0;
+    cs_program_pass pass = {.kind = CS_FORWARD, .reads = input, .leaves = c->local ? output : 0};
     if (backward) {
-        free_activations(c, j, device);
-        cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, device, last ? 0 : -sum->output_bytes,
-                          true);
-        cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, device,
-                          c->local && !first ? sum->input_bytes : 0, true);
-    } else {
-        cs_builder_effect(c->builder, CS_MEMORY_ACTIVATIONS, device, sum->kept_bytes, false);
-        cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, device, first ? 0 : -sum->input_bytes,
-                          false);
-        cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, device,
-                          c->local && !last ? sum->output_bytes : 0, true);
+        sum.kept_bytes = freed_activations(c, j);
+        pass =
+            (cs_program_pass){.kind = CS_BACKWARD, .reads = output, .leaves = c->local ? input : 0};
     }
-    cs_builder_workspace(c->builder, device, sum->workspace_bytes);
+    return cs_program_whole(&sum, &pass);
 }
 
 static uint32_t make_class(const generator *c, bool backward, uint32_t j, uint32_t at,
                            uint32_t variant)
 {
-    const cs_layer_sum *sum = &c->job->stages[j];
     const holder *held = holder_of(c, j, at);
     uint32_t device = device_of(c, j, at), lags = variant & LAGS ? 1 : 0;
     uint32_t policy = backward ? held->backward_policy[lags] : held->forward_policy[lags];
-    cs_kind kind = backward ? CS_BACKWARD : CS_FORWARD;
-    cs_class cls = {.kind = (uint8_t)kind,
-                    .origin = (uint8_t)kind,
-                    .updates = variant & MAKES,
-                    .stage = j,
-                    .device = device,
-                    .peer = CS_NONE,
-                    .weights = held->slot,
-                    .policy = policy + 1, /* CS_NONE + 1 is 0 */
-                    .duration =
-                        backward ? sum->backward_input + sum->backward_weight : sum->forward,
-                    .interval = !backward && j == 0 ? c->interval : 0};
+    cs_program_step step = step_of(c, backward, j);
     if (variant & MAKES)
-        cls.duration += sum->update;
-    uint32_t made = cs_builder_class(c->builder, &cls);
-    add_effects(c, backward, j, device);
+        step.duration += c->job->stages[j].update;
+    uint32_t made =
+        cs_program_class(c->builder, &step,
+                         &(cs_class){.updates = variant & MAKES,
+                                     .stage = j,
+                                     .device = device,
+                                     .peer = CS_NONE,
+                                     .weights = held->slot,
+                                     .policy = policy + 1, /* CS_NONE + 1 is 0 */
+                                     .interval = !backward && j == 0 ? c->interval : 0});
     if (c->sharded && at != j)
         borrow(c, backward, j, device);
     if (variant & BEGINS)
@@ -227,9 +219,9 @@ static uint32_t class_of(const generator *c, bool backward, uint32_t j, uint32_t
     return *cls;
 }
 
-/* What is sent is a buffer at the sender meanwhile; activations and their gradients are one at the
- * receiver until they are read, all else until it has arrived. Weights that arrive are a version;
- * those that replace the ones before go from place to place without buffers. */
+/* Activations and their gradients are buffers at the receiver until they are read, all else until it
+ * has arrived; states are states there from the start. Weights that arrive are a version; those that
+ * replace the ones before go from place to place without buffers. */
 static uint32_t make_message(const generator *c, cargo what, uint32_t j, uint32_t from, uint32_t to)
 {
     uint32_t next = what == ACTIVATIONS ? j + 1 : what == OUTPUT_GRADIENTS ? j - 1 : j;
@@ -239,27 +231,19 @@ static uint32_t make_message(const generator *c, cargo what, uint32_t j, uint32_
                     : what == STATES           ? states_bytes(c, j)
                     : what == GRADIENTS        ? c->job->stages[j].gradient_bytes
                                                : c->job->stages[j].weight_bytes;
-    cs_class cls = {.kind = CS_TRANSFER,
-                    .origin = CS_TRANSFER,
-                    .blocking = c->job->blocking,
-                    .updates = what == WEIGHTS,
-                    .stage = j,
-                    .device = sender,
-                    .peer = receiver,
-                    .weights = what == WEIGHTS ? holder_of(c, j, to)->slot : CS_NONE,
-                    .bytes = bytes};
-    uint32_t made = cs_builder_class(c->builder, &cls);
+    cs_class cls = cs_program_message(c->job, j, sender, receiver, bytes);
+    if (what == WEIGHTS) {
+        cls.updates = true;
+        cls.weights = holder_of(c, j, to)->slot;
+    }
     if (what == WEIGHTS && c->replaces)
-        return made;
+        return cs_builder_class(c->builder, &cls);
+    if (what != STATES)
+        return cs_program_send(c->builder, &cls, what == GRADIENTS || what == WEIGHTS);
+    uint32_t made = cs_builder_class(c->builder, &cls);
     cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, sender, bytes, false);
     cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, sender, -bytes, true);
-    if (what == STATES) {
-        add_states(c, j, receiver, 1, false);
-        return made;
-    }
-    cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, receiver, bytes, false);
-    cs_builder_effect(c->builder, CS_MEMORY_BUFFERS, receiver,
-                      what == GRADIENTS || what == WEIGHTS ? -bytes : 0, true);
+    add_states(c, j, receiver, 1, false);
     return made;
 }
 

@@ -256,6 +256,9 @@ static const cs_formula v2_formulas[] = {
 
 /* ---- one schedule per rule ---- */
 
+static const char no_grid[] = "puts micro-batches and stages on devices by a rule of its own, its "
+                              "\"setting\"; use \"sequential\" or \"1f1b\"";
+
 #define CDP_SCHEDULE(id, rule, of, text)                                                           \
     static uint32_t id##_devices(const void *params, uint32_t n_layers)                            \
     {                                                                                              \
@@ -287,6 +290,7 @@ static const cs_formula v2_formulas[] = {
                                           .fields = of##_fields,                                   \
                                           .params_size = sizeof(cs_cdp_params),                    \
                                           .layout = CS_LAYOUT_PLACED,                              \
+                                          .no_grid = no_grid,                                      \
                                           .asynchronous = (rule) != CS_CDP_DP,                     \
                                           .placement = &id##_placement,                            \
                                           .micro_batches = micro_batches,                          \

@@ -303,6 +303,11 @@ static uint32_t holders(const void *params, uint32_t on, uint32_t stage, uint32_
 
 static const cs_placement placement = {n_devices, true, n_stages, holders, NULL};
 
+static uint32_t list_of(const cs_pipeline_shape *shape, uint32_t stage)
+{
+    return ((const custom_params *)shape->params)->devices[stage];
+}
+
 static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
                   cs_pipeline_step *step)
 {
@@ -315,7 +320,7 @@ static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    cs_pipeline_options options = {.order = order, .by_device = true, .params = params};
+    cs_pipeline_options options = {.order = order, .list_of = list_of, .params = params};
     return cs_pipeline_generate(job, &options, builder, error);
 }
 

@@ -1,9 +1,7 @@
 /* Synchronous data parallelism: every device holds the whole model and a share of the mini-batch;
  * the gradients are summed by a ring all-reduce, in one piece after the last backward, or bucket by
  * bucket while the backward still runs. */
-#include "schedules/residents.h"
-
-#include <stdlib.h>
+#include "schedules/pipeline.h"
 
 static const char source[] =
     "ring all-reduce: Patarasuk and Yuan, JPDC 2009; buckets: Li et al., PyTorch Distributed, VLDB "
@@ -29,151 +27,18 @@ static uint32_t micro_batches(const void *params)
     return ((const dp_params *)params)->micro_batches;
 }
 
-/* A run of layers whose gradients are reduced together. Buckets are numbered in the order of the
- * backward: bucket 0 holds the last layers. */
-typedef struct bucket {
-    cs_layer_sum sum;
-    uint32_t reduce; /* class of its all-reduce; CS_NONE when there is nothing to reduce */
-} bucket;
-
-/* The classes of one device: the backward of each bucket, consecutive from `backward` on. */
-typedef struct rank_classes {
-    uint32_t forward, backward, update;
-} rank_classes;
-
-typedef struct data_parallel {
-    const cs_job *job;
-    cs_builder *builder;
-    uint32_t n_ranks, n_buckets;
-    bucket *buckets;
-    rank_classes *ranks;
-    uint32_t *computed; /* per rank: its last backward so far */
-    uint32_t *reduced;  /* per rank: its part in the latest all-reduce, or CS_NONE */
-} data_parallel;
-
-/* Cuts the chain from its end into runs that have `least` bytes of gradients or more. */
-static cs_status cut_buckets(data_parallel *dp, int64_t least, cs_error *error)
-{
-    const cs_model *model = dp->job->model;
-    const int64_t ratio = cs_model_gradient_ratio(model);
-    cs_layer_sum before, with;
-    uint32_t end = model->n_layers;
-    while (end > 0) {
-        uint32_t first = end;
-        int64_t bytes = 0;
-        while (first > 0 && (least == 0 || bytes < least || bytes == 0))
-            bytes += ratio * model->layers[--first].weight_bytes;
-        bucket *made = &dp->buckets[dp->n_buckets++];
-        CS_TRY(cs_model_sum(model, first, end, dp->job->micro_samples, &made->sum, error));
-        CS_TRY(cs_model_sum(model, 0, first, dp->job->micro_samples, &before, error));
-        CS_TRY(cs_model_sum(model, 0, end, dp->job->micro_samples, &with, error));
-        made->sum.kept_bytes = with.kept_bytes - before.kept_bytes; /* what buckets share, once */
-        end = first;
-    }
-    return CS_OK;
-}
-
-static void make_reductions(data_parallel *dp)
-{
-    uint32_t group = CS_NONE;
-    if (dp->n_ranks > 1)
-        group = cs_builder_group(dp->builder, dp->job->plan->devices, dp->n_ranks);
-    for (uint32_t b = 0; b < dp->n_buckets; b++) {
-        int64_t bytes = dp->buckets[b].sum.gradient_bytes;
-        dp->buckets[b].reduce = CS_NONE;
-        if (dp->n_ranks > 1 && bytes > 0)
-            dp->buckets[b].reduce =
-                cs_builder_collective(dp->builder, CS_ALL_REDUCE, 0, group, bytes);
-    }
-}
-
-static void make_rank(data_parallel *dp, uint32_t rank)
-{
-    const cs_layer_sum *all = &dp->job->stages[0];
-    uint32_t device = dp->job->plan->devices[rank];
-    uint32_t slot = cs_residents_add(dp->builder, dp->job, 0, device);
-    rank_classes *classes = &dp->ranks[rank];
-    classes->forward = cs_builder_compute(dp->builder, CS_FORWARD, 0, device, slot, all->forward);
-    for (uint32_t b = 0; b < dp->n_buckets; b++)
-        cs_builder_effect(dp->builder, CS_MEMORY_ACTIVATIONS, device, dp->buckets[b].sum.kept_bytes,
-                          false);
-    cs_builder_workspace(dp->builder, device, all->workspace_bytes);
-    classes->update = cs_builder_compute(dp->builder, CS_UPDATE, 0, device, slot, all->update);
-    for (uint32_t b = 0; b < dp->n_buckets; b++) {
-        const cs_layer_sum *sum = &dp->buckets[b].sum;
-        uint32_t cls = cs_builder_compute(dp->builder, CS_BACKWARD, 0, device, slot,
-                                          sum->backward_input + sum->backward_weight);
-        classes->backward = b == 0 ? cls : classes->backward;
-        cs_builder_effect(dp->builder, CS_MEMORY_ACTIVATIONS, device, -sum->kept_bytes, true);
-        cs_builder_workspace(dp->builder, device, sum->workspace_bytes);
-    }
-}
-
-/* One all-reduce, after each rank's latest backward and after the all-reduce before it. */
-static void add_reduction(data_parallel *dp, uint32_t cls, uint32_t item)
-{
-    if (cls == CS_NONE)
-        return;
-    uint32_t first = cs_builder_members(dp->builder, cls, item);
-    for (uint32_t rank = 0; first != CS_NONE && rank < dp->n_ranks; rank++) {
-        cs_builder_edge(dp->builder, dp->computed[rank], first + rank);
-        cs_builder_edge(dp->builder, dp->reduced[rank], first + rank);
-        dp->reduced[rank] = first + rank;
-    }
-}
-
-static void add_micro_batch(data_parallel *dp, uint32_t item, bool reduce)
-{
-    for (uint32_t rank = 0; rank < dp->n_ranks; rank++)
-        cs_builder_task(dp->builder, dp->ranks[rank].forward, item);
-    for (uint32_t b = 0; b < dp->n_buckets; b++) {
-        for (uint32_t rank = 0; rank < dp->n_ranks; rank++)
-            dp->computed[rank] = cs_builder_task(dp->builder, dp->ranks[rank].backward + b, item);
-        if (reduce)
-            add_reduction(dp, dp->buckets[b].reduce, item);
-    }
-}
-
-static void add_mini_batch(data_parallel *dp, uint32_t batch)
-{
-    uint32_t n_micros = dp->job->micro_batches;
-    for (uint32_t rank = 0; rank < dp->n_ranks; rank++)
-        dp->reduced[rank] = CS_NONE;
-    for (uint32_t m = 0; m < n_micros; m++)
-        add_micro_batch(dp, batch * n_micros + m, m + 1 == n_micros);
-    for (uint32_t rank = 0; rank < dp->n_ranks; rank++) {
-        uint32_t update = cs_builder_task(dp->builder, dp->ranks[rank].update, batch * n_micros);
-        cs_builder_edge(dp->builder, dp->reduced[rank], update);
-    }
-}
-
-static cs_status build(data_parallel *dp, int64_t bucket_bytes, cs_error *error)
-{
-    dp->buckets = calloc(dp->job->model->n_layers, sizeof(*dp->buckets));
-    dp->ranks = calloc(dp->n_ranks, sizeof(*dp->ranks));
-    dp->computed = calloc(dp->n_ranks, sizeof(*dp->computed));
-    dp->reduced = calloc(dp->n_ranks, sizeof(*dp->reduced));
-    if (!dp->buckets || !dp->ranks || !dp->computed || !dp->reduced)
-        return cs_error_no_memory(error);
-    CS_TRY(cut_buckets(dp, bucket_bytes, error));
-    make_reductions(dp);
-    for (uint32_t rank = 0; rank < dp->n_ranks; rank++)
-        make_rank(dp, rank);
-    for (uint32_t batch = 0; batch < dp->job->iterations; batch++)
-        add_mini_batch(dp, batch);
-    return CS_OK;
-}
-
+/* A pipeline of one stage whose devices are a grid with data alone. */
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    data_parallel dp = {.job = job, .builder = builder, .n_ranks = job->plan->n_devices};
-    cs_status status = build(&dp, ((const dp_params *)params)->bucket, error);
-    free(dp.buckets);
-    free(dp.ranks);
-    free(dp.computed);
-    free(dp.reduced);
-    return status;
+    cs_grid grid = cs_grid_single();
+    cs_job divided = *job;
+    grid.data = job->plan->n_devices;
+    divided.replicas = CS_REPLICAS_GRID;
+    divided.grid = &grid;
+    divided.states = (cs_states){.bucket = ((const dp_params *)params)->bucket};
+    return cs_pipeline_generate(&divided, &(cs_pipeline_options){.order = cs_pipeline_in_turn},
+                                builder, error);
 }
 
 /* 2(N - 1) steps of one chunk; the larger chunks set the pace where m does not divide. */
@@ -259,6 +124,8 @@ const cs_schedule cs_schedule_dp = {
     .fields = fields,
     .params_size = sizeof(dp_params),
     .layout = CS_LAYOUT_REPLICATED,
+    .no_grid =
+        "is data parallelism by itself; use \"sequential\", whose axis \"data\" does the same",
     .micro_batches = micro_batches,
     .generate = generate,
     .closed_forms = closed_forms,

@@ -99,6 +99,11 @@ static cs_pipeline_step visit(const cs_pipeline_shape *shape, uint32_t device, u
                               before + group * size + k % size};
 }
 
+static uint32_t list_of(const cs_pipeline_shape *shape, uint32_t stage)
+{
+    return stage % shape->n_devices;
+}
+
 static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
                   cs_pipeline_step *step)
 {
@@ -122,7 +127,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
                           cs_error *error)
 {
     cs_pipeline_options options = {.order = order,
-                                   .by_device = true,
+                                   .list_of = list_of,
                                    .recompute = ((const interleaved_params *)params)->recompute};
     return cs_pipeline_generate(job, &options, builder, error);
 }
@@ -138,24 +143,27 @@ static const cs_formula formulas[] = {
     {CS_FIGURE_PEAK_ACTIVATIONS, "min(2(P - 1 - d) + (v - 1)g + 1, vM) activations of a stage"},
     {0}};
 
-/* One more than the forwards of the warm-up, as the first backward comes after the next forward. */
+/* Of the holders of the first P stages, which have the others as well. One more than the forwards of the
+ * warm-up, as the first backward comes after the next forward. */
 static cs_status add_peaks(const cs_job *job, bool equal, cs_forms *forms, cs_error *error)
 {
-    uint32_t P = job->n_devices, v = job->plan->n_stages / P, M = job->micro_batches;
+    const cs_plan *plan = job->plan;
+    const uint32_t P = cs_pipeline_ranks(job), v = plan->n_stages / P, M = job->micro_batches;
     cs_status status = CS_OK;
-    for (uint32_t d = 0; d < P && status == CS_OK; d++) {
+    for (uint32_t h = 0, d = 0; d < P && status == CS_OK; h++) {
         uint32_t first = warm_up(P, v, M, d);
         int64_t stages = first < v * M ? first + 1 : first, bytes;
         if (__builtin_mul_overflow(stages, job->stages[0].kept_bytes, &bytes))
             bytes = INT64_MAX;
         cs_form form = {.figure = CS_FIGURE_PEAK_ACTIVATIONS,
-                        .device = d,
+                        .device = plan->devices[h],
                         .exact = bytes,
                         .formula = formulas[4].text,
                         .source = source,
                         .applies = equal,
                         .assumes = "equal stages"};
         status = cs_forms_add(forms, &form, error);
+        d += h + 1 == plan->stages[d].first_device + plan->stages[d].n_devices;
     }
     return status;
 }
@@ -188,7 +196,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
     static const char assumes[] = "equal stages (here: the slowest), free messages";
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
-    int64_t P = job->n_devices, v = job->plan->n_stages / P, M = job->micro_batches;
+    int64_t P = cs_pipeline_ranks(job), v = job->plan->n_stages / P, M = job->micro_batches;
     const span all = span_of(P, v, M);
     cs_time batch, updates;
     bool applies = times.equal && cs_pipeline_no_network(job) && !job->blocking;

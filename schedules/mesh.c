@@ -1,5 +1,8 @@
 #include "schedules/mesh.h"
 
+#include <assert.h>
+#include <string.h>
+
 const cs_layout_rules *cs_schedule_layout(const cs_schedule *schedule)
 {
     static const cs_layout_rules rules[] = {
@@ -24,28 +27,103 @@ uint32_t cs_mesh_devices(const cs_schedule *schedule, const void *params, uint32
     return rules->partitioned || rules->replicated ? 0 : 1;
 }
 
-cs_mesh cs_mesh_make(const cs_schedule *schedule, const void *params, uint32_t n_devices)
+const char *const cs_mesh_axis_names[] = {"tensor", "space", "context", "data", "pipeline", NULL};
+
+uint32_t cs_mesh_axis_size(const cs_grid *grid, uint32_t n_ranks, cs_mesh_axis axis)
 {
-    const cs_layout_rules *rules = cs_schedule_layout(schedule);
+    switch (axis) {
+    case CS_MESH_TENSOR:
+        return cs_grid_axes(grid, CS_AXES_TENSOR).size;
+    case CS_MESH_SPACE:
+        return cs_grid_axes(grid, CS_AXES_SPACE).size;
+    case CS_MESH_CONTEXT:
+        return cs_grid_axes(grid, CS_AXES_CONTEXT).size;
+    case CS_MESH_DATA:
+        return cs_grid_axes(grid, CS_AXES_DATA).size;
+    case CS_MESH_PIPELINE:
+    case CS_N_MESH_AXES:
+        break;
+    }
+    return n_ranks;
+}
+
+void cs_mesh_number(const cs_grid *grid, uint32_t n_ranks, const uint32_t order[CS_N_MESH_AXES],
+                    const uint32_t *map, uint32_t *devices)
+{
+    const uint32_t n = n_ranks * cs_grid_places(grid);
+    uint32_t strides[CS_N_MESH_AXES], stride = 1;
+    for (uint32_t i = 0; i < CS_N_MESH_AXES; i++) {
+        strides[order[i]] = stride;
+        stride *= cs_mesh_axis_size(grid, n_ranks, (cs_mesh_axis)order[i]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t rest = i, device = 0;
+        for (uint32_t axis = 0; axis < CS_N_MESH_AXES; axis++) {
+            const uint32_t size = cs_mesh_axis_size(grid, n_ranks, (cs_mesh_axis)axis);
+            device += rest % size * strides[axis];
+            rest /= size;
+        }
+        devices[i] = map ? map[device] : device;
+    }
+}
+
+/* Of so many ranks, one place on each. */
+static cs_mesh make_on_ranks(const cs_schedule *schedule, const void *params, uint32_t n_ranks)
+{
+    const cs_placement *placement = schedule->placement;
     cs_mesh mesh = {.schedule = schedule,
                     .params = params,
-                    .n_devices = n_devices,
-                    .n_stages = rules->partitioned ? n_devices : 1,
-                    .n_replicas = rules->replicated ? n_devices : 1};
-    const cs_placement *placement = schedule->placement;
+                    .n_devices = n_ranks,
+                    .n_stages = cs_schedule_layout(schedule)->partitioned ? n_ranks : 1,
+                    .n_ranks = n_ranks,
+                    .n_places = 1,
+                    .n_replicas = 1};
     if (placement) {
-        mesh.n_stages = placement->n_stages(params, n_devices);
+        mesh.n_stages = placement->n_stages(params, n_ranks);
         mesh.apart = placement->apart && placement->apart(params);
     }
     return mesh;
 }
 
-uint32_t cs_mesh_holders(const cs_mesh *mesh, uint32_t stage, uint32_t *devices)
+cs_mesh cs_mesh_make(const cs_schedule *schedule, const void *params, uint32_t n_devices)
+{
+    cs_mesh mesh = make_on_ranks(schedule, params, n_devices);
+    if (cs_schedule_layout(schedule)->replicated)
+        mesh.n_replicas = n_devices;
+    return mesh;
+}
+
+cs_mesh cs_mesh_make_grid(const cs_schedule *schedule, const void *params, const cs_grid *grid,
+                          uint32_t n_ranks, const uint32_t *devices)
+{
+    cs_mesh mesh = make_on_ranks(schedule, params, n_ranks);
+    mesh.n_places = cs_grid_places(grid);
+    mesh.n_devices = n_ranks * mesh.n_places;
+    mesh.n_replicas = grid->data;
+    mesh.devices = devices;
+    return mesh;
+}
+
+/* Of the ranks that hold a stage; without a grid the devices. */
+static uint32_t holding_ranks(const cs_mesh *mesh, uint32_t stage, uint32_t *ranks)
 {
     const cs_placement *placement = mesh->schedule->placement;
+    const uint32_t n = mesh->devices ? 1 : mesh->n_replicas;
     if (placement)
-        return placement->holders(mesh->params, mesh->n_devices, stage, devices);
-    for (uint32_t r = 0; r < mesh->n_replicas; r++)
-        devices[r] = stage + r;
-    return mesh->n_replicas;
+        return placement->holders(mesh->params, mesh->n_ranks, stage, ranks);
+    for (uint32_t r = 0; r < n; r++)
+        ranks[r] = stage + r;
+    return n;
+}
+
+uint32_t cs_mesh_holders(const cs_mesh *mesh, uint32_t stage, uint32_t *devices)
+{
+    const uint32_t n = holding_ranks(mesh, stage, devices);
+    if (!mesh->devices)
+        return n;
+    assert(n == 1); /* schedules whose stages have several holders take no grid */
+    const uint32_t rank = devices[0];
+    memcpy(devices, mesh->devices + (size_t)rank * mesh->n_places,
+           mesh->n_places * sizeof(*devices));
+    return mesh->n_places;
 }

@@ -17,7 +17,8 @@
  * mini-batch's backward. Messages are buffers as in other pipelines (pipeline.h).
  */
 #include "schedules/pipeline.h"
-#include "schedules/residents.h"
+#include "schedules/program.h"
+#include "schedules/states.h"
 #include "sim/base/units.h"
 
 #include <math.h>
@@ -198,57 +199,44 @@ static void choose_alone(const generator *g)
 static uint32_t make_forward(const generator *g, uint32_t worker)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
-    uint32_t device = cs_plan_device(g->job->plan, worker);
-    uint32_t cls = cs_builder_class(g->builder, &(cs_class){.kind = CS_FORWARD,
-                                                            .origin = CS_FORWARD,
-                                                            .priority = PRIORITY_FORWARD,
-                                                            .stage = worker,
-                                                            .device = device,
-                                                            .peer = CS_NONE,
-                                                            .weights = g->slots[worker],
-                                                            .duration = sum->forward});
-    cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, device, sum->kept_bytes, false);
-    if (worker > 0)
-        cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -sum->input_bytes, false);
-    cs_builder_workspace(g->builder, device, sum->workspace_bytes);
-    return cls;
+    const cs_program_pass pass = {.kind = CS_FORWARD, .reads = worker > 0 ? sum->input_bytes : 0};
+    const cs_program_step step = cs_program_whole(sum, &pass);
+    return cs_program_class(g->builder, &step,
+                            &(cs_class){.priority = PRIORITY_FORWARD,
+                                        .stage = worker,
+                                        .device = cs_plan_device(g->job->plan, worker),
+                                        .peer = CS_NONE,
+                                        .weights = g->slots[worker]});
 }
 
+/* It frees what all micro-batches of the mini-batch have kept and sent. */
 static uint32_t make_backward(const generator *g, uint32_t worker, cs_time duration)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
-    const cs_layer_sum *pass = computed_at_once(g->job, g->params, worker);
-    int64_t n = g->job->micro_batches;
-    uint32_t device = cs_plan_device(g->job->plan, worker);
-    uint32_t cls = cs_builder_class(g->builder, &(cs_class){.kind = CS_BACKWARD,
-                                                            .origin = CS_BACKWARD,
-                                                            .updates = true,
-                                                            .priority = PRIORITY_BACKWARD,
-                                                            .stage = worker,
-                                                            .device = device,
-                                                            .peer = CS_NONE,
-                                                            .weights = g->slots[worker],
-                                                            .duration = duration});
-    cs_builder_effect(g->builder, CS_MEMORY_ACTIVATIONS, device, -n * sum->kept_bytes, true);
-    if (worker + 1 < g->n_workers)
-        cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, device, -n * sum->output_bytes, true);
-    /* with the gradient that enters the stage, which a message's buffer has already */
-    int64_t received = worker + 1 < g->n_workers ? pass->output_bytes : 0;
-    cs_builder_workspace(g->builder, device,
-                         pass->workspace_bytes > received ? pass->workspace_bytes - received : 0);
-    return cls;
+    const int64_t n = g->job->micro_batches;
+    const bool last = worker + 1 == g->n_workers;
+    cs_layer_sum computed = *computed_at_once(g->job, g->params, worker);
+    const cs_program_pass pass = {.kind = CS_BACKWARD,
+                                  .reads = last ? 0 : n * sum->output_bytes,
+                                  .entered = last ? 0 : computed.output_bytes};
+    computed.kept_bytes = n * sum->kept_bytes;
+    cs_program_step step = cs_program_whole(&computed, &pass);
+    step.duration = duration;
+    return cs_program_class(g->builder, &step,
+                            &(cs_class){.updates = true,
+                                        .priority = PRIORITY_BACKWARD,
+                                        .stage = worker,
+                                        .device = cs_plan_device(g->job->plan, worker),
+                                        .peer = CS_NONE,
+                                        .weights = g->slots[worker]});
 }
 
-/* A buffer at the sender while it is sent, and at the receiver until it is read. */
 static uint32_t make_send(const generator *g, uint32_t from, uint32_t to, int64_t bytes)
 {
-    uint32_t sender = cs_plan_device(g->job->plan, from);
-    uint32_t receiver = cs_plan_device(g->job->plan, to);
-    uint32_t cls = cs_builder_transfer(g->builder, from, sender, receiver, bytes, g->job->blocking);
-    cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, sender, bytes, false);
-    cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, sender, -bytes, true);
-    cs_builder_effect(g->builder, CS_MEMORY_BUFFERS, receiver, bytes, false);
-    return cls;
+    const cs_plan *plan = g->job->plan;
+    const cs_class message = cs_program_message(g->job, from, cs_plan_device(plan, from),
+                                                cs_plan_device(plan, to), bytes);
+    return cs_program_send(g->builder, &message, false);
 }
 
 static cs_status make_worker(const generator *g, uint32_t worker, cs_error *error)
@@ -542,6 +530,9 @@ const cs_schedule cs_schedule_nf1b = {
     .fields = fields,
     .params_size = sizeof(nf1b_params),
     .layout = CS_LAYOUT_PIPELINE,
+    .no_grid =
+        "has one device per worker, whose backward takes a mini-batch at once; use \"1f1b\" or "
+        "\"pipedream_2bw\"",
     .asynchronous = true,
     .micro_batches = micro_batches,
     .takes_whole = takes_whole,

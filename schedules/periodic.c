@@ -14,8 +14,9 @@
  */
 #include "schedules/periodic-order.h"
 #include "schedules/plan/chain-fields.h"
-#include "schedules/residents.h"
+#include "schedules/program.h"
 #include "schedules/schedule.h"
+#include "schedules/states.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -246,40 +247,39 @@ static bool at_speed_one(const periodic *p, const cs_periodic_op *op, cs_time *t
     return cs_time_add(*time, sum->backward_weight, time) && cs_time_add(*time, update, time);
 }
 
+/* What a planner reserves for messages and workspace is resident: a pass takes and frees only what
+ * it keeps. */
+static cs_program_step step_of(const periodic *p, const cs_periodic_op *op)
+{
+    const cs_stage *at = &p->job->plan->stages[op->stage];
+    const int64_t *kept = p->chain.sum_kept;
+    const cs_layer_sum sum = {.kept_bytes = kept[at->end_layer] - kept[at->first_layer]};
+    const cs_program_pass pass = {.kind =
+                                      op->kind == CS_PATTERN_FORWARD ? CS_FORWARD : CS_BACKWARD};
+    cs_program_step step = cs_program_whole(&sum, &pass);
+    if (!at_speed_one(p, op, &step.duration))
+        step.duration = CS_TIME_MAX; /* which the engine refuses */
+    return step;
+}
+
 static uint32_t make_class(const maker *m, const cs_periodic_op *op)
 {
-    static const uint8_t kinds[] = {[CS_PATTERN_FORWARD] = CS_FORWARD,
-                                    [CS_PATTERN_BACKWARD] = CS_BACKWARD,
-                                    [CS_PATTERN_SEND] = CS_TRANSFER,
-                                    [CS_PATTERN_RETURN] = CS_TRANSFER};
-    const cs_job *job = m->of->job;
-    const cs_stage *at = &job->plan->stages[op->stage];
-    cs_class cls = {.kind = kinds[op->kind],
-                    .origin = kinds[op->kind],
-                    .stage = op->kind == CS_PATTERN_RETURN ? op->stage + 1 : op->stage,
-                    .device = op->device,
-                    .peer = CS_NONE,
-                    .weights = CS_NONE};
-    if (m->of->params->timing == TIMING_PATTERN) {
+    const periodic *p = m->of;
+    const bool message = op->kind == CS_PATTERN_SEND || op->kind == CS_PATTERN_RETURN;
+    const int64_t bytes = p->chain.boundary[p->job->plan->stages[op->stage].end_layer];
+    const uint32_t sender = op->kind == CS_PATTERN_RETURN ? op->stage + 1 : op->stage;
+    cs_class cls = {
+        .stage = op->stage, .device = op->device, .peer = CS_NONE, .weights = m->slots[op->stage]};
+    if (message)
+        cls = cs_program_message(p->job, sender, op->device, op->peer, bytes);
+    if (p->params->timing == TIMING_PATTERN) {
         cls.release = op->first;
-        cls.interval = m->of->order.period;
+        cls.interval = p->order.period;
     }
-    if (cls.kind == CS_TRANSFER) {
-        cls.peer = op->peer;
-        cls.bytes = m->of->chain.boundary[at->end_layer];
-        cls.blocking = job->blocking;
+    if (message)
         return cs_builder_class(m->builder, &cls);
-    }
-    cls.weights = m->slots[op->stage];
-    if (!at_speed_one(m->of, op, &cls.duration))
-        cls.duration = CS_TIME_MAX; /* which the engine refuses */
-    uint32_t id = cs_builder_class(m->builder, &cls);
-    const int64_t *kept = m->of->chain.sum_kept;
-    bool forward = op->kind == CS_PATTERN_FORWARD;
-    int64_t bytes = kept[at->end_layer] - kept[at->first_layer];
-    cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, op->device, forward ? bytes : -bytes,
-                      !forward);
-    return id;
+    const cs_program_step step = step_of(p, op);
+    return cs_program_class(m->builder, &step, &cls);
 }
 
 /* Pairs of devices are numbered in the order in which the chain comes to them. */
@@ -586,6 +586,7 @@ const cs_schedule cs_schedule_periodic = {
     .fields = fields,
     .params_size = sizeof(periodic_params),
     .layout = CS_LAYOUT_PLANNED,
+    .no_grid = "runs plans whose stages have one device each; use \"1f1b\"",
     .asynchronous = true,
     .micro_batches = micro_batches,
     .check = check,

@@ -50,6 +50,7 @@ static cs_status check(const cs_job *job, const void *params, const cs_json_plac
 {
     (void)params;
     cs_json_place at = {.up = place, .key = "micro_batches"};
+    CS_TRY(cs_pipeline_check_versions(job, place, error));
     uint32_t least = job->plan->n_stages > 1 ? job->plan->n_stages - 1 : 1;
     if (job->micro_batches >= least)
         return CS_OK;

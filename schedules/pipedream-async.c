@@ -13,6 +13,7 @@
  * pipedream.md.
  */
 #include "schedules/order-1f1b.h"
+#include "schedules/states.h"
 
 static const char source[] = "Narayanan et al., PipeDream, SOSP 2019, sections 3.2 and 3.3";
 
@@ -88,6 +89,7 @@ static cs_status check(const cs_job *job, const void *params, const cs_json_plac
                        cs_error *error)
 {
     cs_json_place at = {.up = place, .key = "vertical_sync"};
+    CS_TRY(cs_pipeline_check_versions(job, place, error));
     if (!((const pipedream_params *)params)->vertical_sync || !cs_pipeline_replicated(job))
         return CS_OK;
     return cs_json_invalid(&at, error,
@@ -120,7 +122,7 @@ static cs_status add_versions(const cs_job *job, bool vertical_sync, cs_forms *f
         uint32_t replica = h - plan->stages[s].first_device;
         cs_form form = {.figure = CS_FIGURE_PEAK_VERSIONS,
                         .device = plan->devices[h],
-                        .exact = cs_order_1f1b_in_flight(job, job->iterations, s, replica),
+                        .exact = cs_order_1f1b_in_flight(job, job->iterations, false, s, replica),
                         .formula = takes_turns(job) ? "ceil(D/R) versions" : "P - s versions",
                         .source = source,
                         .applies = !vertical_sync && job->iterations >= 2 * plan->n_devices,
@@ -136,8 +138,9 @@ static cs_time slowest_stage(const cs_job *job, bool turns)
     cs_time slowest = 0;
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
         const cs_layer_sum *sum = &job->stages[s];
-        const cs_time parts[] = {
-            sum->forward, cs_pipeline_add(sum->backward_input, sum->backward_weight), sum->update};
+        const cs_time parts[] = {sum->forward,
+                                 cs_pipeline_add(sum->backward_input, sum->backward_weight),
+                                 cs_states_update(job, s)};
         cs_time own = 0;
         for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
             own = cs_pipeline_add(own, cs_pipeline_time(job, s, parts[i]));

@@ -1,6 +1,8 @@
 #include "schedules/pipeline-classes.h"
 
-#include "schedules/residents.h"
+#include "schedules/states.h"
+
+#include <string.h>
 
 typedef struct maker {
     const cs_job *job;
@@ -9,24 +11,81 @@ typedef struct maker {
     cs_builder *builder;
     cs_arena *arena;
     cs_pipeline_classes made;
-    int64_t *received; /* per holder: bytes of a micro-batch that come from the stage before */
+    int64_t *received;   /* per holder: bytes of a micro-batch that come from the stage before */
+    uint32_t *simulated; /* of a grid: the places of the holders, as many as each stage has */
+    uint32_t *groups;    /* of a grid, per stage and axes: the first group, or CS_NONE */
+    uint32_t n_families;
 } maker;
 
 /* What the classes of one holder need to know. */
-typedef struct place {
+typedef struct spot {
     uint32_t stage, holder, device;
-} place;
+} spot;
+
+static bool has_grid(const maker *m)
+{
+    return m->job->replicas == CS_REPLICAS_GRID;
+}
 
 static uint32_t n_replicas(const maker *m, uint32_t stage)
 {
-    return m->job->plan->stages[stage].n_devices;
+    return m->made.n_holders[stage];
 }
 
 /* No message is needed behind the stage. */
 static bool adjacent_on_one_device(const maker *m, uint32_t stage)
 {
-    return n_replicas(m, stage) == 1 && n_replicas(m, stage + 1) == 1 &&
+    return ((n_replicas(m, stage) == 1 && n_replicas(m, stage + 1) == 1) || has_grid(m)) &&
            cs_plan_device(m->job->plan, stage) == cs_plan_device(m->job->plan, stage + 1);
+}
+
+/* ---- holders ---- */
+
+static bool is_simulated(const maker *m, uint32_t stage, uint32_t place)
+{
+    const cs_plan *plan = m->job->plan;
+    const uint32_t device = plan->devices[plan->stages[stage].first_device + place];
+    return !m->job->stands_for || m->job->stands_for[device] == device;
+}
+
+static cs_status check_grid(const maker *m, cs_error *error)
+{
+    const uint32_t places = cs_grid_places(m->job->grid);
+    for (uint32_t s = 0; s < m->job->plan->n_stages; s++) {
+        const uint32_t n = m->job->plan->stages[s].n_devices;
+        if (n != places)
+            return cs_error_add(error, CS_INVALID,
+                                "stage %u must have a device for each of the %u places of the "
+                                "grid (got %u)",
+                                s, places, n);
+        for (uint32_t i = 0; i < places; i++) {
+            if (is_simulated(m, s, i) != is_simulated(m, 0, i))
+                return cs_error_add(error, CS_INVALID,
+                                    "the same places must be simulated of each stage: place %u of "
+                                    "stages 0 and %u differ",
+                                    i, s);
+        }
+    }
+    return CS_OK;
+}
+
+/* Which devices of each stage are holders: all, or those that are simulated. */
+static void find_holders(maker *m)
+{
+    const cs_plan *plan = m->job->plan;
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        const cs_stage *of = &plan->stages[s];
+        for (uint32_t i = 0; i < of->n_devices; i++) {
+            if (has_grid(m) && !is_simulated(m, s, i))
+                continue;
+            const uint32_t n = m->made.n_holders[s]++;
+            m->made.devices[of->first_device + n] = plan->devices[of->first_device + i];
+            if (has_grid(m))
+                m->simulated[n] = i;
+        }
+        if (m->made.most_holders < m->made.n_holders[s])
+            m->made.most_holders = m->made.n_holders[s];
+    }
 }
 
 /* ---- who sends to whom ---- */
@@ -72,14 +131,24 @@ static void pair_shares(const maker *m, uint32_t stage, cs_boundary *boundary)
     }
 }
 
+/* How many pairs of holders there are at a boundary; with turns no more than micro-batches. */
+static uint32_t count_pairs(const maker *m, uint32_t stage)
+{
+    const uint32_t R = n_replicas(m, stage), Q = n_replicas(m, stage + 1);
+    const uint32_t divisor = greatest_divisor(R, Q);
+    if (has_grid(m))
+        return R;
+    if (m->job->replicas == CS_REPLICAS_ALL_REDUCE)
+        return (uint32_t)((uint64_t)R + Q - divisor);
+    const uint64_t n = (uint64_t)R / divisor * Q;
+    return n > m->n_micros ? m->n_micros : (uint32_t)n;
+}
+
 static bool make_boundary(maker *m, uint32_t stage)
 {
     cs_boundary *boundary = &m->made.boundaries[stage];
-    uint32_t R = n_replicas(m, stage), Q = n_replicas(m, stage + 1);
-    uint32_t divisor = greatest_divisor(R, Q);
-    bool shares = m->job->replicas == CS_REPLICAS_ALL_REDUCE;
-    uint64_t n = shares ? (uint64_t)R + Q - divisor : (uint64_t)R / divisor * Q;
-    boundary->n = !shares && n > m->n_micros ? m->n_micros : (uint32_t)n;
+    const bool shares = m->job->replicas == CS_REPLICAS_ALL_REDUCE;
+    boundary->n = count_pairs(m, stage);
     boundary->pairs = cs_arena_alloc(m->arena, boundary->n, sizeof(*boundary->pairs));
     if (!boundary->pairs)
         return false;
@@ -92,24 +161,18 @@ static bool make_boundary(maker *m, uint32_t stage)
     return true;
 }
 
-/* A message is a buffer at the sender while it is sent, and at the receiver from then on; the
- * task that reads it frees that one. */
 static uint32_t make_send(maker *m, uint32_t stage, uint32_t sender, uint32_t receiver,
                           int64_t bytes)
 {
-    uint32_t cls =
-        cs_builder_transfer(m->builder, stage, sender, receiver, bytes, m->job->blocking);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, sender, bytes, false);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, sender, -bytes, true);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, receiver, bytes, false);
-    return cls;
+    cs_class message = cs_program_message(m->job, stage, sender, receiver, bytes);
+    return cs_program_send(m->builder, &message, false);
 }
 
 static void make_sends(maker *m, uint32_t stage)
 {
     const cs_plan *plan = m->job->plan;
-    const uint32_t *lower = plan->devices + plan->stages[stage].first_device;
-    const uint32_t *upper = plan->devices + plan->stages[stage + 1].first_device;
+    const uint32_t *lower = m->made.devices + plan->stages[stage].first_device;
+    const uint32_t *upper = m->made.devices + plan->stages[stage + 1].first_device;
     cs_boundary *boundary = &m->made.boundaries[stage];
     for (uint32_t i = 0; i < boundary->n && !adjacent_on_one_device(m, stage); i++) {
         cs_replica_pair *pair = &boundary->pairs[i];
@@ -119,109 +182,241 @@ static void make_sends(maker *m, uint32_t stage)
     }
 }
 
+/* ---- groups of a grid ---- */
+
+static uint32_t add_group(maker *m, uint32_t stage, cs_axes axes, uint32_t first, uint32_t *devices)
+{
+    const cs_stage *of = &m->job->plan->stages[stage];
+    for (uint32_t rank = 0; rank < axes.size; rank++)
+        devices[rank] = m->job->plan->devices[of->first_device + first + rank * axes.stride];
+    return cs_builder_group(m->builder, devices, axes.size);
+}
+
+/* The groups of a stage along these axes, in order of their first places, with consecutive ids; they are a
+ * family. Returns the first one; CS_NONE when memory runs out. */
+static uint32_t groups_of(maker *m, uint32_t stage, cs_axes_name name)
+{
+    uint32_t *known = &m->groups[(size_t)stage * CS_N_AXES + name];
+    const cs_axes axes = cs_grid_axes(m->job->grid, name);
+    const uint32_t places = cs_grid_places(m->job->grid);
+    uint32_t *devices =
+        *known == CS_NONE ? cs_arena_alloc(m->arena, axes.size, sizeof(*devices)) : NULL;
+    for (uint32_t place = 0; devices && place < places; place++) {
+        if (cs_axes_coordinate(axes, place) != 0)
+            continue;
+        const uint32_t group = add_group(m, stage, axes, place, devices);
+        cs_builder_family(m->builder, group, m->n_families);
+        *known = *known == CS_NONE ? group : *known;
+    }
+    m->n_families += devices != NULL;
+    return *known;
+}
+
+/* The holder of a stage at a place, or CS_NONE. */
+static uint32_t holder_at(const maker *m, uint32_t place)
+{
+    uint32_t low = 0, high = m->made.most_holders;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (m->simulated[middle] < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < m->made.most_holders && m->simulated[low] == place ? low : CS_NONE;
+}
+
+/* Adds the classes of a collective over all groups that have a holder. */
+static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, cs_stage_step *made)
+{
+    const cs_axes axes = cs_grid_axes(m->job->grid, step->axes);
+    const uint32_t places = cs_grid_places(m->job->grid), n = m->made.n_holders[stage];
+    const uint32_t first = groups_of(m, stage, step->axes);
+    uint32_t group = 0, members = 0;
+    made->classes = cs_arena_alloc(m->arena, n, sizeof(*made->classes));
+    made->members = cs_arena_alloc(m->arena, n, sizeof(*made->members));
+    if (!made->classes || !made->members || first == CS_NONE)
+        return false;
+    for (uint32_t place = 0; place < places; place++) {
+        const uint32_t before = members;
+        if (cs_axes_coordinate(axes, place) != 0)
+            continue;
+        for (uint32_t rank = 0; rank < axes.size; rank++) {
+            const uint32_t holder = holder_at(m, place + rank * axes.stride);
+            if (holder != CS_NONE)
+                made->members[holder] = members++;
+        }
+        const cs_exchange_class cls = {step->kind,      step->purpose,   stage,
+                                       first + group,   step->bytes,     step->effects,
+                                       step->n_effects, step->bytes_back};
+        if (members > before)
+            made->classes[made->n_runs++] = cs_builder_exchange(m->builder, &cls);
+        group++;
+    }
+    return true;
+}
+
 /* ---- what is computed ---- */
 
-/* What the stage holds of a micro-batch between forward and backward, and after recomputation. */
-static int64_t kept_early(const maker *m, uint32_t stage)
+/* A pass over a stage by one of its holders. */
+static cs_program_pass pass_of(const maker *m, const spot *at, cs_kind kind, uint32_t variant)
 {
-    const cs_layer_sum *sum = &m->job->stages[stage];
-    return m->options->recompute ? sum->input_bytes : sum->kept_bytes;
-}
-
-static int64_t kept_late(const maker *m, uint32_t stage)
-{
-    const cs_layer_sum *sum = &m->job->stages[stage];
-    return m->options->recompute && sum->kept_bytes < sum->input_bytes ? sum->input_bytes
-                                                                       : sum->kept_bytes;
-}
-
-static uint32_t make_compute(maker *m, const place *at, cs_kind kind, cs_time duration)
-{
-    return cs_builder_compute(m->builder, kind, at->stage, at->device, m->made.slots[at->holder],
-                              duration);
-}
-
-static uint32_t make_forward(maker *m, const place *at)
-{
-    const cs_layer_sum *sum = &m->job->stages[at->stage];
-    uint32_t cls = make_compute(m, at, CS_FORWARD, sum->forward);
-    cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device, kept_early(m, at->stage),
-                      false);
-    cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, -m->received[at->holder], false);
-    if (at->stage + 1 < m->job->plan->n_stages && adjacent_on_one_device(m, at->stage))
-        cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, sum->output_bytes, true);
-    cs_builder_workspace(m->builder, at->device, m->job->stages[at->stage].workspace_bytes);
-    return cls;
-}
-
-static uint32_t make_recompute(maker *m, const place *at)
-{
-    uint32_t cls = make_compute(m, at, CS_RECOMPUTE, m->job->stages[at->stage].forward);
-    cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device,
-                      kept_late(m, at->stage) - kept_early(m, at->stage), false);
-    cs_builder_workspace(m->builder, at->device, m->job->stages[at->stage].workspace_bytes);
-    return cls;
-}
-
-/* A layer's workspace has the gradient that enters it: that of a message is in its buffer. */
-static int64_t backward_workspace(const maker *m, uint32_t stage)
-{
-    const cs_layer_sum *sum = &m->job->stages[stage];
-    int64_t received = stage + 1 < m->job->plan->n_stages ? sum->output_bytes : 0;
-    return sum->workspace_bytes > received ? sum->workspace_bytes - received : 0;
-}
-
-/* The whole backward, or a half of it: the first half hands a gradient on, the last one frees what
- * was kept and the gradient that both halves read. */
-static uint32_t make_backward(maker *m, const place *at, cs_kind kind)
-{
-    const cs_layer_sum *sum = &m->job->stages[at->stage];
-    cs_time duration = 0;
-    if (kind != CS_BACKWARD_WEIGHT)
-        duration += sum->backward_input;
-    if (kind != CS_BACKWARD_INPUT)
-        duration += sum->backward_weight;
-    uint32_t cls = make_compute(m, at, kind, duration);
-    if (kind != CS_BACKWARD_INPUT) {
-        cs_builder_effect(m->builder, CS_MEMORY_ACTIVATIONS, at->device, -kept_late(m, at->stage),
-                          true);
-        if (at->stage + 1 < m->job->plan->n_stages)
-            cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, -sum->output_bytes, true);
+    const bool first = at->stage == 0, last = at->stage + 1 == m->job->plan->n_stages;
+    const bool keeps = m->job->states.keep_gathered;
+    cs_program_pass pass = {.kind = kind, .recompute = m->options->recompute};
+    if (kind == CS_FORWARD) {
+        pass.reads = m->received[at->holder];
+        pass.gathered = variant & CS_PASS_GATHERED;
+        if (!last && adjacent_on_one_device(m, at->stage))
+            pass.leaves = m->job->stages[at->stage].output_bytes;
+        return pass;
     }
-    if (kind != CS_BACKWARD_WEIGHT && at->stage > 0 && adjacent_on_one_device(m, at->stage - 1))
-        cs_builder_effect(m->builder, CS_MEMORY_BUFFERS, at->device, m->received[at->holder], true);
-    cs_builder_workspace(m->builder, at->device, backward_workspace(m, at->stage));
-    return cls;
+    pass.gathered = keeps;
+    if (kind == CS_RECOMPUTE || kind == CS_UPDATE)
+        return pass;
+    pass.releases = keeps && (variant & CS_PASS_RELEASES);
+    pass.last = variant & CS_PASS_LAST;
+    pass.reads = pass.entered = last ? 0 : m->job->stages[at->stage].output_bytes;
+    if (!first && adjacent_on_one_device(m, at->stage - 1))
+        pass.leaves = m->received[at->holder];
+    return pass;
 }
 
-static void set_policies(maker *m, uint32_t holder)
+/* Whether a step that computes names the weights: with a policy only the first one of a forward and the last
+ * one of a backward, between which the version is held. */
+static bool names_weights(const maker *m, const cs_program *program, uint32_t step, cs_kind kind)
 {
-    const cs_holder_classes *classes = &m->made.holders[holder];
+    bool ends = true;
+    if (!m->options->policies || kind == CS_UPDATE)
+        return true;
+    for (uint32_t i = 0; i < program->n; i++) {
+        if ((kind == CS_FORWARD ? i < step : i > step) && cs_step_computes(&program->steps[i]))
+            ends = false;
+    }
+    return ends;
+}
+
+static void make_computation(maker *m, const spot *at, const cs_program *program, uint32_t step,
+                             cs_stage_step *made)
+{
+    const cs_program_step *of = &program->steps[step];
+    const bool named = names_weights(m, program, step, of->kind);
+    made->classes[at->holder - m->job->plan->stages[at->stage].first_device] =
+        cs_program_class(m->builder, of,
+                         &(cs_class){.stage = at->stage,
+                                     .device = at->device,
+                                     .peer = CS_NONE,
+                                     .weights = named ? m->made.slots[at->holder] : CS_NONE});
+}
+
+/* Room for the classes of all holders, for those of the first of which the steps are as they are of all. */
+static bool reserve_steps(maker *m, uint32_t stage, const cs_program *program, cs_stage_pass *pass)
+{
+    pass->n = program->n;
+    pass->steps = cs_arena_alloc(m->arena, program->n, sizeof(*pass->steps));
+    for (uint32_t k = 0; pass->steps && k < program->n; k++) {
+        const cs_program_step *of = &program->steps[k];
+        cs_stage_step *made = &pass->steps[k];
+        made->flags = of->flags;
+        made->n_waits = of->n_waits;
+        memcpy(made->waits, of->waits, sizeof(made->waits));
+        if (!cs_step_computes(of))
+            continue;
+        pass->computes = k;
+        made->classes = cs_arena_alloc(m->arena, n_replicas(m, stage), sizeof(*made->classes));
+        if (!made->classes)
+            return false;
+    }
+    m->made.most_steps = m->made.most_steps < program->n ? program->n : m->made.most_steps;
+    return pass->steps != NULL;
+}
+
+/* Adds the classes of a pass for some holders of a stage, the first of which it is made for. */
+static cs_status make_pass(maker *m, const spot *at, uint32_t n_holders, cs_kind kind,
+                           uint32_t variant, cs_error *error)
+{
+    const cs_program_pass of = pass_of(m, at, kind, variant);
+    cs_stage_pass *pass = cs_pipeline_pass(&m->made, at->stage, kind, variant);
+    cs_program program;
+    cs_status status = cs_program_make(m->job, at->stage, &of, &program, error);
+    bool enough = status != CS_OK || pass->steps || reserve_steps(m, at->stage, &program, pass);
+    for (uint32_t k = 0; status == CS_OK && enough && k < program.n; k++) {
+        cs_stage_step *made = &pass->steps[k];
+        if (!cs_step_computes(&program.steps[k]))
+            enough = make_runs(m, at->stage, &program.steps[k], made);
+        for (uint32_t i = 0; made->n_runs == 0 && i < n_holders; i++) {
+            const uint32_t h = at->holder + i;
+            make_computation(m, &(spot){at->stage, h, m->made.devices[h]}, &program, k, made);
+        }
+    }
+    cs_program_finish(&program);
+    return enough ? status : cs_error_no_memory(error);
+}
+
+/* The variants of a pass that differ from each other. */
+static bool has_variant(const maker *m, cs_kind kind, uint32_t variant)
+{
+    static const uint8_t bits[] = {[CS_FORWARD] = CS_PASS_GATHERED,
+                                   [CS_BACKWARD] = CS_PASS_RELEASES | CS_PASS_LAST,
+                                   [CS_BACKWARD_INPUT] = CS_PASS_RELEASES,
+                                   [CS_BACKWARD_WEIGHT] = CS_PASS_LAST,
+                                   [CS_RECOMPUTE] = 0,
+                                   [CS_UPDATE] = 0};
+    return (variant & ~(bits[kind] & m->made.variants)) == 0;
+}
+
+static cs_status make_passes(maker *m, const spot *at, uint32_t n_holders, cs_error *error)
+{
+    for (cs_kind kind = CS_FORWARD; kind <= CS_UPDATE; kind++) {
+        for (uint32_t v = 0; v < CS_N_PASS_VARIANTS; v++) {
+            if (has_variant(m, kind, v) && (kind != CS_RECOMPUTE || m->options->recompute))
+                CS_TRY(make_pass(m, at, n_holders, kind, v, error));
+        }
+    }
+    return CS_OK;
+}
+
+/* The policy of a pass belongs to the step that names the weights. */
+static void set_policy(maker *m, uint32_t stage, uint32_t replica, cs_kind kind, uint32_t policy)
+{
+    for (uint32_t v = 0; v < CS_N_PASS_VARIANTS && policy != CS_NONE; v++) {
+        const cs_stage_pass *pass = cs_pipeline_pass(&m->made, stage, kind, v);
+        uint32_t step = kind == CS_FORWARD ? 0 : pass->computes;
+        if (!has_variant(m, kind, v))
+            continue;
+        while (pass->steps[step].n_runs > 0)
+            step++;
+        cs_builder_set_policy(m->builder, pass->steps[step].classes[replica], policy);
+    }
+}
+
+static void set_policies(maker *m, uint32_t stage, uint32_t holder)
+{
+    const uint32_t replica = holder - m->job->plan->stages[stage].first_device;
     cs_stage_policies policies = {CS_NONE, CS_NONE};
     m->options->policies(m->job, m->options->params, m->builder, m->made.slots, holder, &policies);
-    if (policies.forward != CS_NONE)
-        cs_builder_set_policy(m->builder, classes->of[CS_FORWARD], policies.forward);
-    if (policies.backward != CS_NONE)
-        cs_builder_set_policy(m->builder, classes->of[CS_BACKWARD], policies.backward);
+    set_policy(m, stage, replica, CS_FORWARD, policies.forward);
+    set_policy(m, stage, replica, CS_BACKWARD, policies.backward);
 }
 
-static void make_holder(maker *m, const place *at)
+/* All passes of a stage: of each holder by itself, or of all places of a grid together. */
+static cs_status make_stage(maker *m, uint32_t stage, cs_error *error)
 {
-    uint32_t *of = m->made.holders[at->holder].of;
-    of[CS_FORWARD] = make_forward(m, at);
-    of[CS_RECOMPUTE] = m->options->recompute ? make_recompute(m, at) : CS_NONE;
-    for (cs_kind kind = CS_BACKWARD; kind <= CS_BACKWARD_WEIGHT; kind++)
-        of[kind] = make_backward(m, at, kind);
-    of[CS_UPDATE] = make_compute(m, at, CS_UPDATE, m->job->stages[at->stage].update);
-    if (m->options->policies)
-        set_policies(m, at->holder);
+    const uint32_t first = m->job->plan->stages[stage].first_device, n = n_replicas(m, stage);
+    const uint32_t together = has_grid(m) ? n : 1;
+    for (uint32_t h = first; h < first + n; h += together) {
+        CS_TRY(make_passes(m, &(spot){stage, h, m->made.devices[h]}, together, error));
+        for (uint32_t i = 0; m->options->policies && i < together; i++)
+            set_policies(m, stage, h + i);
+    }
+    return CS_OK;
 }
 
 static uint32_t make_reduction(maker *m, uint32_t stage)
 {
     const cs_plan *plan = m->job->plan;
     int64_t bytes = m->job->stages[stage].gradient_bytes;
-    if (n_replicas(m, stage) == 1 || bytes == 0)
+    if (has_grid(m) || n_replicas(m, stage) == 1 || bytes == 0)
         return CS_NONE;
     uint32_t group = cs_builder_group(m->builder, plan->devices + plan->stages[stage].first_device,
                                       n_replicas(m, stage));
@@ -239,8 +434,8 @@ static uint32_t count_ties(const maker *m)
     return n;
 }
 
-/* An all-reduce of n holders of each of the two stages from number `first` on. */
-static uint32_t make_tied_class(maker *m, const cs_tie *tie, uint32_t *devices, uint32_t first,
+/* A group of n devices of each of the two stages from number `first` on. */
+static uint32_t make_tied_group(maker *m, const cs_tie *tie, uint32_t *devices, uint32_t first,
                                 uint32_t n_lenders, uint32_t n_borrowers)
 {
     const cs_plan *plan = m->job->plan;
@@ -249,21 +444,31 @@ static uint32_t make_tied_class(maker *m, const cs_tie *tie, uint32_t *devices, 
     for (uint32_t i = 0; i < n_borrowers; i++)
         devices[n_lenders + i] =
             plan->devices[plan->stages[tie->borrower].first_device + first + i];
-    uint32_t group = cs_builder_group(m->builder, devices, n_lenders + n_borrowers);
-    return cs_builder_collective(m->builder, CS_ALL_REDUCE, tie->borrower, group,
-                                 tie->gradient_bytes);
+    return cs_builder_group(m->builder, devices, n_lenders + n_borrowers);
 }
 
+/* Holder i of either stage, or all of them together. Of a grid each place sums its shard with that of the
+ * same place. */
 static bool make_tied(maker *m, const cs_tie *tie, cs_tied *made)
 {
-    uint32_t R = n_replicas(m, tie->lender), Q = n_replicas(m, tie->borrower);
+    const cs_plan *plan = m->job->plan;
+    const uint32_t R = plan->stages[tie->lender].n_devices;
+    const uint32_t Q = plan->stages[tie->borrower].n_devices, n_groups = R == Q ? R : 1;
+    const int64_t bytes = cs_states_share(tie->gradient_bytes, cs_states_shards(m->job, false));
     uint32_t *devices = cs_arena_alloc(m->arena, (size_t)R + Q, sizeof(*devices));
-    *made = (cs_tied){.tie = *tie, .n_classes = R == Q ? R : 1};
-    made->classes = cs_arena_alloc(m->arena, made->n_classes, sizeof(*made->classes));
+    *made = (cs_tied){.tie = *tie, .paired = R == Q};
+    made->classes = cs_arena_alloc(m->arena, n_groups, sizeof(*made->classes));
     if (!devices || !made->classes)
         return false;
-    for (uint32_t i = 0; i < made->n_classes; i++)
-        made->classes[i] = make_tied_class(m, tie, devices, i, R == Q ? 1 : R, R == Q ? 1 : Q);
+    for (uint32_t i = 0; i < n_groups; i++) {
+        const uint32_t group = make_tied_group(m, tie, devices, i, R == Q ? 1 : R, R == Q ? 1 : Q);
+        if (has_grid(m))
+            cs_builder_family(m->builder, group, m->n_families);
+        if (!has_grid(m) || is_simulated(m, 0, i))
+            made->classes[made->n_classes++] =
+                cs_builder_collective(m->builder, CS_ALL_REDUCE, tie->borrower, group, bytes);
+    }
+    m->n_families++;
     return true;
 }
 
@@ -281,48 +486,63 @@ static bool make_ties(maker *m)
     return m->made.ties != NULL;
 }
 
-/* Calls `make` for all holders. */
-static void for_holders(maker *m, void (*make)(maker *m, const place *at))
+static void make_slots(maker *m)
 {
-    const cs_plan *plan = m->job->plan;
-    for (uint32_t s = 0; s < plan->n_stages; s++) {
-        for (uint32_t r = 0; r < plan->stages[s].n_devices; r++) {
-            uint32_t holder = plan->stages[s].first_device + r;
-            make(m, &(place){s, holder, plan->devices[holder]});
-        }
+    for (uint32_t s = 0; s < m->job->plan->n_stages; s++) {
+        const uint32_t first = m->job->plan->stages[s].first_device;
+        for (uint32_t h = first; h < first + n_replicas(m, s); h++)
+            m->made.slots[h] = cs_residents_add(m->builder, m->job, s, m->made.devices[h]);
     }
 }
 
-static void make_slot(maker *m, const place *at)
-{
-    m->made.slots[at->holder] = cs_residents_add(m->builder, m->job, at->stage, at->device);
-}
+#define RESERVE(m, member, count)                                                                  \
+    (((m)->member = cs_arena_alloc((m)->arena, (count), sizeof(*(m)->member))) != NULL)
 
 static bool reserve(maker *m)
 {
-    size_t n_stages = m->job->plan->n_stages, n_holders = m->job->plan->n_devices;
-    cs_pipeline_classes *made = &m->made;
-    made->slots = cs_arena_alloc(m->arena, n_holders, sizeof(*made->slots));
-    made->holders = cs_arena_alloc(m->arena, n_holders, sizeof(*made->holders));
-    made->boundaries = cs_arena_alloc(m->arena, n_stages, sizeof(*made->boundaries));
-    made->reductions = cs_arena_alloc(m->arena, n_stages, sizeof(*made->reductions));
-    m->received = cs_arena_alloc(m->arena, n_holders, sizeof(*m->received));
-    return made->slots && made->holders && made->boundaries && made->reductions && m->received;
+    const size_t n_stages = m->job->plan->n_stages, n_holders = m->job->plan->n_devices;
+    const size_t n_passes = n_stages * (CS_UPDATE + 1) * CS_N_PASS_VARIANTS;
+    const size_t places = has_grid(m) ? cs_grid_places(m->job->grid) : 0;
+    const size_t n_groups = has_grid(m) ? n_stages * CS_N_AXES : 0;
+    if (!RESERVE(m, made.n_holders, n_stages) || !RESERVE(m, made.devices, n_holders) ||
+        !RESERVE(m, made.slots, n_holders) || !RESERVE(m, made.passes, n_passes) ||
+        !RESERVE(m, made.boundaries, n_stages) || !RESERVE(m, made.reductions, n_stages) ||
+        !RESERVE(m, received, n_holders) || !RESERVE(m, simulated, places) ||
+        !RESERVE(m, groups, n_groups))
+        return false;
+    memset(m->groups, 0xff, n_groups * sizeof(*m->groups));
+    return true;
+}
+
+static uint32_t variants_of(const cs_job *job)
+{
+    const bool keeps = job->states.zero >= 3 && job->states.keep_gathered;
+    if (job->replicas != CS_REPLICAS_GRID)
+        return 0;
+    return CS_PASS_LAST | (keeps ? CS_PASS_GATHERED | CS_PASS_RELEASES : 0);
 }
 
 cs_status cs_pipeline_make_classes(const cs_job *job, const cs_pipeline_options *options,
                                    uint32_t n_micros, cs_builder *builder, cs_arena *arena,
                                    cs_pipeline_classes *made, cs_error *error)
 {
-    maker m = {job, options, n_micros, builder, arena, {0}, NULL};
-    uint32_t n_stages = job->plan->n_stages;
+    maker m = {job, options, n_micros, builder, arena, {0}, NULL, NULL, NULL, 0};
+    const uint32_t n_stages = job->plan->n_stages;
+    m.made.variants = variants_of(job);
+    if (has_grid(&m))
+        CS_TRY(check_grid(&m, error));
     bool enough = reserve(&m);
+    if (enough)
+        find_holders(&m);
     for (uint32_t s = 0; enough && s + 1 < n_stages; s++)
         enough = make_boundary(&m, s);
     if (!enough)
         return cs_error_no_memory(error);
-    for_holders(&m, make_slot);
-    for_holders(&m, make_holder);
+    if (has_grid(&m) && job->stands_for)
+        cs_builder_fold(builder, job->stands_for);
+    make_slots(&m);
+    for (uint32_t s = 0; s < n_stages; s++)
+        CS_TRY(make_stage(&m, s, error));
     for (uint32_t s = 0; s + 1 < n_stages; s++)
         make_sends(&m, s);
     for (uint32_t s = 0; s < n_stages; s++)

@@ -1,4 +1,5 @@
 #include "schedules/pipeline.h"
+#include "schedules/states.h"
 
 #include <math.h>
 
@@ -60,13 +61,22 @@ static bool has_ties(const cs_job *job)
     return false;
 }
 
+/* Passes of several steps round the time of each where the speed is not 1. */
+static bool rounds_steps(const cs_job *job)
+{
+    bool rounds = false;
+    for (uint32_t h = 0; job->replicas == CS_REPLICAS_GRID && h < job->plan->n_devices; h++)
+        rounds |= job->speeds[job->plan->devices[h]] != 1;
+    return rounds;
+}
+
 /* What the boundaries between the stages let the closed forms assume. */
 static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
 {
     bool lone =
         job->micro_batches == 1; /* then no two messages of a boundary are near each other */
     times->neighbours = (job->plan->n_stages == 1 || job->equal_messages) &&
-                        !cs_pipeline_replicated(job) &&
+                        !cs_pipeline_replicated(job) && !rounds_steps(job) &&
                         (!has_ties(job) || cs_pipeline_no_network(job));
     times->only_latency = times->short_messages = true;
     for (uint32_t s = 0; s + 1 < job->plan->n_stages; s++) {
@@ -94,7 +104,7 @@ void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
         cs_time backward = backward_time(job, s);
         cs_time input = cs_pipeline_time(job, s, job->stages[s].backward_input);
         cs_time weight = cs_pipeline_time(job, s, job->stages[s].backward_weight);
-        cs_time update = cs_pipeline_time(job, s, job->stages[s].update);
+        cs_time update = cs_pipeline_time(job, s, cs_states_update(job, s));
         bool alike;
         (void)slowest(job, s, &alike);
         times->equal &= alike;
@@ -109,9 +119,22 @@ void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
         times->weight = longer(times->weight, weight);
         times->update = longer(times->update, update);
     }
+    times->equal &= !rounds_steps(job);
     times->equal_halves &= times->equal;
     times->step = cs_pipeline_add(times->forward, times->backward);
     look_at_messages(job, times);
+}
+
+cs_status cs_pipeline_check_versions(const cs_job *job, const cs_json_place *place, cs_error *error)
+{
+    const cs_json_place at = {.up = place, .key = "kind"};
+    if (job->states.zero < 3)
+        return CS_OK;
+    return cs_json_invalid(
+        &at, error,
+        "must be a schedule with a flush where weights rest divided "
+        "(/parallel/zero 3), \"1f1b\" say: a backward may need an older version, "
+        "which cannot be gathered again; with zero 0, 1 or 2 it runs");
 }
 
 bool cs_pipeline_no_network(const cs_job *job)

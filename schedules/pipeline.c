@@ -30,9 +30,17 @@ typedef struct pipeline {
     uint32_t *next_stage; /* per stage: the next one of its list, or CS_NONE */
     uint64_t *nominees;   /* bit l: the next round looks at list l; */
     uint32_t first_word, end_word;  /* between these words there may be any */
-    uint32_t *ready;                /* lists */
+    uint32_t *next;                 /* lists */
     uint32_t *complete, *n_updates; /* per holder: micro-batches and updates of this span */
     uint32_t *computed, *updated;   /* per holder: its latest backward and update of this span */
+    uint32_t *tasks; /* of the latest pass, by step, and holder of its stage: see task_of */
+    /* of a grid: */
+    uint32_t *in_flight; /* per stage: micro-batches between forward and backward */
+    uint32_t *summed;    /* per holder: the latest sum of its gradients, or CS_NONE */
+    uint32_t *ready;     /* per holder: what gathers its weights after an update, or CS_NONE */
+    uint32_t *did,
+        *ended; /* per device: the latest pass' last computation, and the exchange with which
+                            * it ended, or CS_NONE */
     /* per stage and micro-batch of the current span: how far it is; the first of the tasks that bring
      * it what it needs, CS_NONE while they are not there */
     uint8_t *progress;
@@ -50,9 +58,15 @@ static size_t cell(const pipeline *p, uint32_t stage, uint32_t micro)
     return (size_t)stage * p->n_micros + micro;
 }
 
+static bool has_grid(const pipeline *p)
+{
+    return p->job->replicas == CS_REPLICAS_GRID;
+}
+
+/* All holders of a stage compute something of each micro-batch. */
 static bool shares(const pipeline *p)
 {
-    return p->job->replicas == CS_REPLICAS_ALL_REDUCE;
+    return p->job->replicas == CS_REPLICAS_ALL_REDUCE || has_grid(p);
 }
 
 /* Whose turn of n it is; a division takes as long as all else that is done for a step. */
@@ -70,22 +84,22 @@ static holders holders_of(const pipeline *p, uint32_t stage, uint32_t micro)
 {
     const cs_stage *of = &p->plan->stages[stage];
     if (shares(p))
-        return (holders){of->first_device, of->n_devices};
+        return (holders){of->first_device, p->classes.n_holders[stage]};
     return (holders){of->first_device + turn(micro, of->n_devices), 1};
 }
 
 /* The list that has the steps of a stage and micro-batch. */
 static uint32_t list_of(const pipeline *p, uint32_t stage, uint32_t micro)
 {
-    return p->options->by_device ? cs_plan_device(p->job->plan, stage)
-                                 : holders_of(p, stage, micro).first;
+    return p->options->list_of ? p->options->list_of(&p->shape, stage)
+                               : holders_of(p, stage, micro).first;
 }
 
 /* On to the list's next step: the steps of a stage that are another replica's are passed over. */
 static void look_ahead(pipeline *p, uint32_t list)
 {
     list_state *state = &p->lists[list];
-    uint32_t of = p->options->by_device ? list : state->first_stage;
+    uint32_t of = p->options->list_of ? list : state->first_stage;
     const cs_pipeline_step *next = &state->next;
     do {
         state->ended =
@@ -193,10 +207,16 @@ static uint32_t part(const pipeline *p, uint32_t replica)
     return shares(p) ? replica : 0;
 }
 
-/* Adds the messages by which the tasks from `first` on hand their results over a boundary, if there
- * are any; returns the first of what the readers have to wait for. */
+/* The task of a step of the latest pass, on one of the holders that it was added for. */
+static uint32_t task_of(const pipeline *p, holders on, uint32_t step, uint32_t i)
+{
+    return p->tasks[(size_t)step * on.n + i];
+}
+
+/* Adds the messages by which the latest pass hands its results over a boundary, if there are any; returns
+ * the first of what the readers have to wait for. */
 static uint32_t send(pipeline *p, uint32_t boundary, bool down, const cs_pipeline_step *step,
-                     uint32_t first)
+                     const cs_stage_pass *pass, holders on)
 {
     pairs all = pairs_of(p, boundary, step->micro_batch);
     uint32_t sent = CS_NONE;
@@ -204,47 +224,122 @@ static uint32_t send(pipeline *p, uint32_t boundary, bool down, const cs_pipelin
         const cs_replica_pair *pair = &all.of[i];
         uint32_t cls = down ? pair->down : pair->up;
         if (cls == CS_NONE)
-            return first;
+            return task_of(p, on, pass->computes, 0);
         uint32_t message = cs_builder_task(p->builder, cls, p->first_item + step->micro_batch);
-        cs_builder_edge(p->builder, first + part(p, down ? pair->lower : pair->upper), message);
+        for (uint32_t k = 0; k < pass->n; k++) {
+            if (pass->steps[k].flags & CS_STEP_ENDS)
+                cs_builder_edge(p->builder,
+                                task_of(p, on, k, part(p, down ? pair->lower : pair->upper)),
+                                message);
+        }
         sent = i == 0 ? message : sent;
     }
     return sent;
 }
 
-/* The tasks from `first` on wait for what came over the boundary. */
+/* The latest pass waits for what came over the boundary. */
 static void receive(pipeline *p, uint32_t boundary, bool down, const cs_pipeline_step *step,
-                    uint32_t from, uint32_t first)
+                    uint32_t from, const cs_stage_pass *pass, holders on)
 {
     pairs all = pairs_of(p, boundary, step->micro_batch);
     for (uint32_t i = 0; i < all.n; i++) {
-        uint32_t reader = down ? all.of[i].upper : all.of[i].lower;
-        cs_builder_edge(p->builder, from + i, first + part(p, reader));
+        uint32_t reader = part(p, down ? all.of[i].upper : all.of[i].lower);
+        for (uint32_t k = 0; k < pass->n; k++) {
+            if (pass->steps[k].flags & CS_STEP_RECEIVES)
+                cs_builder_edge(p->builder, from + i, task_of(p, on, k, reader));
+        }
     }
 }
 
-/* Adds a task per holder; returns the first. */
-static uint32_t add_tasks(pipeline *p, holders on, cs_kind kind, uint32_t item)
+/* Adds the tasks of a step to those of its pass. */
+static void add_tasks(pipeline *p, const cs_stage_step *step, holders on, uint32_t first_class,
+                      uint32_t item, uint32_t *tasks)
 {
+    for (uint32_t i = 0; step->n_runs == 0 && i < on.n; i++)
+        tasks[i] = cs_builder_task(p->builder, step->classes[first_class + i], item);
     uint32_t first = CS_NONE;
-    for (uint32_t i = 0; i < on.n; i++) {
-        uint32_t cls = p->classes.holders[on.first + i].of[kind];
-        uint32_t task = cs_builder_task(p->builder, cls, item);
-        first = i == 0 ? task : first;
+    for (uint32_t run = 0; run < step->n_runs; run++) {
+        uint32_t members = cs_builder_members(p->builder, step->classes[run], item);
+        first = run == 0 ? members : first;
     }
-    return first;
+    for (uint32_t i = 0; step->n_runs > 0 && i < on.n; i++)
+        tasks[i] = first == CS_NONE ? CS_NONE : first + step->members[i];
+}
+
+/* What a holder's task of a step waits for besides messages, and what waits for it later. */
+static void connect(pipeline *p, const cs_stage_pass *pass, holders on, uint32_t k, uint32_t i)
+{
+    const cs_stage_step *step = &pass->steps[k];
+    const uint32_t task = task_of(p, on, k, i), h = on.first + i;
+    const uint32_t device = p->classes.devices[h];
+    for (uint32_t w = 0; w < step->n_waits; w++)
+        cs_builder_edge(p->builder, task_of(p, on, step->waits[w], i), task);
+    if (step->flags & CS_STEP_BEGINS) {
+        cs_builder_edge(p->builder, p->ended[device], task);
+        if (step->n_runs > 0)
+            cs_builder_edge(p->builder, p->did[device], task);
+    }
+    if (step->flags & CS_STEP_SUMS)
+        cs_builder_edge(p->builder, p->summed[h], task);
+    if (step->flags & CS_STEP_SUMMED)
+        p->summed[h] = task;
+    if (step->flags & CS_STEP_READS)
+        cs_builder_edge(p->builder, p->ready[h], task);
+    if (step->flags & CS_STEP_READY)
+        p->ready[h] = task;
+}
+
+/* Notes what a device has done with the pass. */
+static void end_pass(pipeline *p, const cs_stage_pass *pass, holders on, uint32_t i)
+{
+    const uint32_t device = p->classes.devices[on.first + i];
+    p->did[device] = task_of(p, on, pass->computes, i);
+    p->ended[device] = CS_NONE;
+    for (uint32_t k = 0; k < pass->n; k++) {
+        if (pass->steps[k].n_runs > 0 && pass->steps[k].flags & CS_STEP_ENDS)
+            p->ended[device] = task_of(p, on, k, i);
+    }
+}
+
+/* Adds a pass over a stage for some of its holders. */
+static const cs_stage_pass *add_pass(pipeline *p, uint32_t stage, cs_kind kind, uint32_t variant,
+                                     holders on, uint32_t item)
+{
+    const cs_stage_pass *pass = cs_pipeline_pass(&p->classes, stage, kind, variant);
+    const uint32_t first = on.first - p->plan->stages[stage].first_device;
+    for (uint32_t k = 0; k < pass->n; k++) {
+        add_tasks(p, &pass->steps[k], on, first, item, &p->tasks[(size_t)k * on.n]);
+        for (uint32_t i = 0; has_grid(p) && i < on.n; i++)
+            connect(p, pass, on, k, i);
+    }
+    for (uint32_t i = 0; has_grid(p) && i < on.n; i++)
+        end_pass(p, pass, on, i);
+    return pass;
 }
 
 static void add_forward(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
     size_t at = cell(p, step->stage, step->micro_batch);
     holders on = holders_of(p, step->stage, step->micro_batch);
-    uint32_t first = add_tasks(p, on, CS_FORWARD, item);
+    uint32_t variant = p->in_flight[step->stage]++ > 0 ? CS_PASS_GATHERED : 0;
+    const cs_stage_pass *pass = add_pass(p, step->stage, CS_FORWARD, variant, on, item);
     if (step->stage > 0)
-        receive(p, step->stage - 1, true, step, p->activation_from[at], first);
+        receive(p, step->stage - 1, true, step, p->activation_from[at], pass, on);
     if (step->stage + 1 < p->n_stages)
-        p->activation_from[at + p->n_micros] = send(p, step->stage, true, step, first);
+        p->activation_from[at + p->n_micros] = send(p, step->stage, true, step, pass, on);
     p->progress[at] = FORWARD;
+}
+
+/* Whether a stage's next gradient of weights is the last one of its mini-batch. */
+static uint32_t last_variant(const pipeline *p, holders on)
+{
+    return (p->complete[on.first] + 1) % p->job->micro_batches == 0 ? CS_PASS_LAST : 0;
+}
+
+static void note_computed(pipeline *p, const cs_stage_pass *pass, holders on)
+{
+    for (uint32_t i = 0; i < on.n; i++)
+        p->computed[on.first + i] = task_of(p, on, pass->computes, i);
 }
 
 /* The whole backward or its first half. */
@@ -252,24 +347,25 @@ static void add_backward(pipeline *p, const cs_pipeline_step *step, uint32_t ite
 {
     size_t at = cell(p, step->stage, step->micro_batch);
     holders on = holders_of(p, step->stage, step->micro_batch);
+    uint32_t variant = --p->in_flight[step->stage] == 0 ? CS_PASS_RELEASES : 0;
+    if (step->kind == CS_BACKWARD)
+        variant |= last_variant(p, on);
     if (p->options->recompute)
-        (void)add_tasks(p, on, CS_RECOMPUTE, item);
-    uint32_t first = add_tasks(p, on, step->kind, item);
+        (void)add_pass(p, step->stage, CS_RECOMPUTE, 0, on, item);
+    const cs_stage_pass *pass = add_pass(p, step->stage, step->kind, variant, on, item);
     if (step->stage + 1 < p->n_stages)
-        receive(p, step->stage, false, step, p->gradient_from[at], first);
+        receive(p, step->stage, false, step, p->gradient_from[at], pass, on);
     if (step->stage > 0)
-        p->gradient_from[at - p->n_micros] = send(p, step->stage - 1, false, step, first);
-    for (uint32_t i = 0; i < on.n; i++)
-        p->computed[on.first + i] = first + i;
+        p->gradient_from[at - p->n_micros] = send(p, step->stage - 1, false, step, pass, on);
+    note_computed(p, pass, on);
     p->progress[at] = step->kind == CS_BACKWARD ? COMPLETE : BACKWARD_INPUT;
 }
 
 static void add_weight_gradient(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
     holders on = holders_of(p, step->stage, step->micro_batch);
-    uint32_t first = add_tasks(p, on, CS_BACKWARD_WEIGHT, item);
-    for (uint32_t i = 0; i < on.n; i++)
-        p->computed[on.first + i] = first + i;
+    note_computed(p, add_pass(p, step->stage, CS_BACKWARD_WEIGHT, last_variant(p, on), on, item),
+                  on);
     p->progress[cell(p, step->stage, step->micro_batch)] = COMPLETE;
 }
 
@@ -290,7 +386,7 @@ static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t
 static uint32_t tied_part(pipeline *p, uint32_t t, uint32_t stage, uint32_t replica, uint32_t item)
 {
     const cs_tied *tied = &p->classes.ties[t];
-    const bool lends = tied->tie.lender == stage, paired = tied->n_classes > 1;
+    const bool lends = tied->tie.lender == stage, paired = tied->paired;
     const cs_stage *lender = &p->plan->stages[tied->tie.lender];
     if (!lends && tied->tie.borrower != stage)
         return CS_NONE;
@@ -318,16 +414,35 @@ static void join_ties(pipeline *p, uint32_t stage, uint32_t holder, uint32_t ite
     }
 }
 
+/* Updates a stage whose sums of gradients are part of its backwards. */
+static void update_grid(pipeline *p, uint32_t stage, holders on, uint32_t item)
+{
+    for (uint32_t h = on.first; h < on.first + on.n; h++)
+        join_ties(p, stage, h, item, p->summed[h] != CS_NONE ? p->summed[h] : p->computed[h],
+                  CS_NONE);
+    (void)add_pass(p, stage, CS_UPDATE, 0, on, item);
+    for (uint32_t i = 0; i < on.n; i++) {
+        join_ties(p, stage, on.first + i, item, CS_NONE, task_of(p, on, 0, i));
+        p->summed[on.first + i] = CS_NONE;
+    }
+}
+
 /* Updates holders of a stage; `micro` is the first micro-batch of the mini-batch. */
 static void add_updates(pipeline *p, uint32_t stage, holders on, uint32_t micro)
 {
     uint32_t item = p->first_item + micro;
+    if (has_grid(p)) {
+        update_grid(p, stage, on, item);
+        return;
+    }
     for (uint32_t h = on.first; h < on.first + on.n; h++) {
         uint32_t reduced = reduction(p, stage, h, item);
         if (reduced != CS_NONE)
             cs_builder_edge(p->builder, p->computed[h], reduced);
         join_ties(p, stage, h, item, reduced != CS_NONE ? reduced : p->computed[h], CS_NONE);
-        p->updated[h] = cs_builder_task(p->builder, p->classes.holders[h].of[CS_UPDATE], item);
+        const holders one = {h, 1};
+        (void)add_pass(p, stage, CS_UPDATE, 0, one, item);
+        p->updated[h] = task_of(p, one, 0, 0);
         cs_builder_edge(p->builder, reduced, p->updated[h]);
         join_ties(p, stage, h, item, CS_NONE, p->updated[h]);
     }
@@ -352,7 +467,7 @@ static void complete(pipeline *p, const cs_pipeline_step *step)
 {
     uint32_t per_batch = p->job->micro_batches;
     holders on = holders_of(p, step->stage, step->micro_batch);
-    if (p->options->continuous && ++p->complete[on.first] % per_batch == 0)
+    if (++p->complete[on.first] % per_batch == 0 && p->options->continuous)
         add_updates(p, step->stage, on, step->micro_batch / per_batch * per_batch);
 }
 
@@ -412,7 +527,7 @@ static uint32_t take_ready(pipeline *p)
         for (uint64_t bits = p->nominees[word]; bits; bits &= bits - 1) {
             uint32_t list = word * 64 + (uint32_t)__builtin_ctzll(bits);
             if (!p->lists[list].ended && !waits_for(p, &p->lists[list].next, &other))
-                p->ready[n++] = list;
+                p->next[n++] = list;
         }
         p->nominees[word] = 0;
     }
@@ -428,7 +543,7 @@ static uint32_t add_round(pipeline *p)
 {
     uint32_t n = take_ready(p);
     for (uint32_t i = 0; i < n; i++)
-        add_step(p, p->ready[i]);
+        add_step(p, p->next[i]);
     return n;
 }
 
@@ -475,17 +590,18 @@ static cs_status add_span(pipeline *p, cs_error *error)
 }
 
 /* Says which stages a list runs: all of its device, or its holder's, of which the first stands for
- * the others where they share. */
+ * the others where they share. A list of a rank's stages stands for all holders. */
 static void assign_stages(pipeline *p)
 {
     for (uint32_t l = 0; l < p->n_lists; l++)
         p->lists[l].first_stage = CS_NONE;
     for (uint32_t s = p->n_stages; s-- > 0;) {
-        for (uint32_t r = 0; r < p->plan->stages[s].n_devices; r++) {
+        const uint32_t n = p->options->list_of ? 1 : p->classes.n_holders[s];
+        for (uint32_t r = 0; r < n; r++) {
             list_state *list = &p->lists[list_of(p, s, r)];
-            p->next_stage[s] = p->options->by_device ? list->first_stage : CS_NONE;
+            p->next_stage[s] = p->options->list_of ? list->first_stage : CS_NONE;
             list->first_stage = s;
-            list->replica = shares(p) ? 0 : r;
+            list->replica = r;
         }
     }
 }
@@ -498,36 +614,69 @@ static bool reserve(pipeline *p)
 {
     size_t cells = (size_t)p->n_stages * p->n_micros, n_holders = p->plan->n_devices;
     return RESERVE(p, lists, p->n_lists) && RESERVE(p, next_stage, p->n_stages) &&
-           RESERVE(p, nominees, p->n_lists / 64 + 1) && RESERVE(p, ready, p->n_lists) &&
+           RESERVE(p, nominees, p->n_lists / 64 + 1) && RESERVE(p, next, p->n_lists) &&
            RESERVE(p, complete, n_holders) && RESERVE(p, n_updates, n_holders) &&
            RESERVE(p, computed, n_holders) && RESERVE(p, updated, n_holders) &&
            RESERVE(p, progress, cells) && RESERVE(p, activation_from, cells) &&
-           RESERVE(p, gradient_from, cells) &&
+           RESERVE(p, gradient_from, cells) && RESERVE(p, in_flight, p->n_stages) &&
            RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0);
 }
 
-static bool reserve_ties(pipeline *p)
+/* What depends on the classes. */
+static bool reserve_more(pipeline *p)
 {
+    const size_t n_holders = has_grid(p) ? p->plan->n_devices : 0;
+    const size_t n_devices = has_grid(p) ? p->job->n_devices : 0;
     for (uint32_t t = 0; t < p->classes.n_ties; t++) {
         uint32_t n = p->classes.ties[t].n_classes;
         p->max_tied = n > p->max_tied ? n : p->max_tied;
     }
-    return RESERVE(p, tied, (size_t)p->classes.n_ties * p->max_tied);
+    if (!RESERVE(p, tied, (size_t)p->classes.n_ties * p->max_tied) ||
+        !RESERVE(p, tasks, (size_t)p->classes.most_steps * p->classes.most_holders) ||
+        !RESERVE(p, summed, n_holders) || !RESERVE(p, ready, n_holders) ||
+        !RESERVE(p, did, n_devices) || !RESERVE(p, ended, n_devices))
+        return false;
+    memset(p->summed, 0xff, n_holders * sizeof(*p->summed));
+    memset(p->ready, 0xff, n_holders * sizeof(*p->ready));
+    memset(p->did, 0xff, n_devices * sizeof(*p->did));
+    memset(p->ended, 0xff, n_devices * sizeof(*p->ended));
+    return true;
 }
 
 static cs_status generate(pipeline *p, cs_error *error)
 {
-    if (!reserve(p))
+    CS_TRY(cs_pipeline_make_classes(p->job, p->options, p->n_micros, p->builder, &p->arena,
+                                    &p->classes, error));
+    if (!reserve(p) || !reserve_more(p))
         return cs_error_no_memory(error);
     assign_stages(p);
-    cs_status status = cs_pipeline_make_classes(p->job, p->options, p->n_micros, p->builder,
-                                                &p->arena, &p->classes, error);
+    cs_status status = CS_OK;
     uint32_t n_items = p->job->micro_batches * p->job->iterations;
-    if (status == CS_OK && !reserve_ties(p))
-        status = cs_error_no_memory(error);
     for (; p->first_item < n_items && status == CS_OK; p->first_item += p->n_micros)
         status = add_span(p, error);
     return status;
+}
+
+uint32_t cs_pipeline_ranks(const cs_job *job)
+{
+    const cs_plan *plan = job->plan;
+    uint32_t n = 0;
+    if (job->replicas != CS_REPLICAS_GRID)
+        return job->n_devices;
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        uint32_t other = 0;
+        while (cs_plan_device(plan, other) != cs_plan_device(plan, s))
+            other++;
+        n += other == s;
+    }
+    return n;
+}
+
+bool cs_pipeline_in_turn(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
+                         cs_pipeline_step *step)
+{
+    *step = (cs_pipeline_step){k % 2 ? CS_BACKWARD : CS_FORWARD, stage, k / 2};
+    return k < 2 * shape->n_micros;
 }
 
 cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *options,
@@ -538,11 +687,12 @@ cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *opt
                   .options = options,
                   .builder = builder,
                   .n_stages = job->plan->n_stages,
-                  .n_lists = options->by_device ? job->n_devices : job->plan->n_devices,
                   .n_micros = job->micro_batches};
+    const uint32_t n_ranks = cs_pipeline_ranks(job);
+    p.n_lists = options->list_of ? n_ranks : job->plan->n_devices;
     if (options->continuous)
         p.n_micros *= job->iterations;
-    p.shape = (cs_pipeline_shape){job, p.n_stages, job->n_devices, p.n_micros, options->params};
+    p.shape = (cs_pipeline_shape){job, p.n_stages, n_ranks, p.n_micros, options->params};
     cs_arena_init(&p.arena);
     cs_status status = generate(&p, error);
     cs_arena_finish(&p.arena);

@@ -10,7 +10,8 @@
  *
  * A stage may be held by several devices, its replicas, which either take micro-batches in turn (each
  * runs those steps of the stage's list that are its own) or each compute a share of every one
- * (cs_replicas). Replica i of R hands the samples of its share on to those replicas of the next
+ * (cs_replicas), or as places of a grid their part of it, which they hand to the same place of the next
+ * stage. Replica i of R hands the samples of its share on to those replicas of the next
  * stage whose shares overlap it. Before an update the gradients are summed by an all-reduce; a
  * device that waits for it computes nothing else. With CS_REPLICAS_ROUND_ROBIN and `continuous` that is
  * once for every R micro-batches, one of each replica, the last time perhaps for fewer.
@@ -19,12 +20,8 @@
  * as well, after the all-reduces among replicas; not with `continuous`: each copy is then updated by
  * its own gradients, and who reads a scenario is warned.
  *
- * Memory of stage s, per micro-batch: what its layers keep, from the start of the forward to
- * the end of the backward (split: of its second half); with recomputation only its input, and the
- * rest from the start of the recomputation on. An activation on its way is a buffer at the sender
- * until it is sent and at the receiver until the forward that reads it starts (then it counts as
- * kept); a gradient, until the end of the backward that reads it (split: of both halves). Weights,
- * gradients and optimizer states are there all the time.
+ * What a stage holds and computes in a pass is in program.h. Weights, gradients and optimizer states
+ * are there all the time.
  */
 #ifndef CS_SCHEDULES_PIPELINE_H
 #define CS_SCHEDULES_PIPELINE_H
@@ -51,14 +48,24 @@ typedef struct cs_pipeline_step {
 
 typedef struct cs_pipeline_shape {
     const cs_job *job;
-    uint32_t n_stages, n_devices;
+    uint32_t n_stages;
+    uint32_t
+        n_devices; /* of the job; on a grid, pipeline ranks: as many as stages are not on the same
+                         * devices */
     uint32_t n_micros;  /* of one mini-batch, or of the whole run where they flow into each other */
     const void *params; /* of the schedule */
 } cs_pipeline_shape;
 
+/* The list that has the steps of a stage, where one may have several stages: below shape->n_devices. */
+typedef uint32_t cs_pipeline_list(const cs_pipeline_shape *shape, uint32_t stage);
+
 /* Step k of a list; false after its last one. */
 typedef bool cs_pipeline_order(const cs_pipeline_shape *shape, uint32_t list, uint32_t k,
                                cs_pipeline_step *step);
+
+/* Forward and backward of each micro-batch in turn: for a single stage. */
+bool cs_pipeline_in_turn(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
+                         cs_pipeline_step *step);
 
 /* A holder is a device that holds a stage: holder h is plan->devices[h], on which there are replicas
  * of stage s for h from plan->stages[s].first_device on.
@@ -71,7 +78,7 @@ typedef struct cs_stage_policies {
 
 typedef struct cs_pipeline_options {
     cs_pipeline_order *order;
-    bool by_device; /* a list per device of the job; else one per stage */
+    cs_pipeline_list *list_of; /* NULL: a list per stage */
     bool recompute; /* keep the stage's input only, and run its forward again before the backward */
     bool continuous; /* no flush: `order` runs over all micro-batches, and an update comes after
                       * every micro_batches-th backward of a holder; else at the end of the list */
@@ -81,6 +88,9 @@ typedef struct cs_pipeline_options {
                      const uint32_t *slots, uint32_t holder, cs_stage_policies *made);
     const void *params; /* of the schedule, for `order` and `policies` */
 } cs_pipeline_options;
+
+/* Devices, or on a grid pipeline ranks: stages that are not on the devices of one before them. */
+uint32_t cs_pipeline_ranks(const cs_job *job);
 
 /* Adds all tasks, in the order in which they would run if all took equal time. Every list must have
  * each step of its stages once. An order that deadlocks is CS_INVALID; the message shows which step
@@ -111,6 +121,11 @@ cs_time cs_pipeline_time(const cs_job *job, uint32_t stage, cs_time time);
 cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage);
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
+
+/* For schedules that keep versions of the weights: refuses states that are divided so that older versions
+ * cannot be had. `place` is that of the schedule. */
+CS_MUST_CHECK cs_status cs_pipeline_check_versions(const cs_job *job, const cs_json_place *place,
+                                                   cs_error *error);
 
 /* Some stage has several devices. */
 bool cs_pipeline_replicated(const cs_job *job);

@@ -2,32 +2,32 @@
 
 #include <string.h>
 
-extern const cs_schedule cs_schedule_sequential, cs_schedule_dp, cs_schedule_gpipe,
-    cs_schedule_1f1b, cs_schedule_pipedream, cs_schedule_pipedream_2bw, cs_schedule_nf1b,
-    cs_schedule_interleaved_1f1b, cs_schedule_zb_h1, cs_schedule_periodic, cs_schedule_custom,
-    cs_schedule_cdp_dp, cs_schedule_cdp_v1, cs_schedule_cdp_v2, cs_schedule_cdp_freshest;
+/* In the order in which `sim list` shows them; X(name) stands for the table cs_schedule_name. */
+#define SCHEDULE_MAP(X)                                                                            \
+    X(sequential)                                                                                  \
+    X(dp)                                                                                          \
+    X(gpipe)                                                                                       \
+    X(1f1b)                                                                                        \
+    X(pipedream)                                                                                   \
+    X(pipedream_2bw)                                                                               \
+    X(nf1b)                                                                                        \
+    X(interleaved_1f1b)                                                                            \
+    X(zb_h1)                                                                                       \
+    X(zb_h2)                                                                                       \
+    X(periodic)                                                                                    \
+    X(cdp_dp)                                                                                      \
+    X(cdp_v1)                                                                                      \
+    X(cdp_v2)                                                                                      \
+    X(cdp_freshest)                                                                                \
+    X(custom)
 
-/* one a line */
-/* clang-format off */
-const cs_schedule *const cs_schedules[] = {
-    &cs_schedule_sequential,
-    &cs_schedule_dp,
-    &cs_schedule_gpipe,
-    &cs_schedule_1f1b,
-    &cs_schedule_pipedream,
-    &cs_schedule_pipedream_2bw,
-    &cs_schedule_nf1b,
-    &cs_schedule_interleaved_1f1b,
-    &cs_schedule_zb_h1,
-    &cs_schedule_periodic,
-    &cs_schedule_cdp_dp,
-    &cs_schedule_cdp_v1,
-    &cs_schedule_cdp_v2,
-    &cs_schedule_cdp_freshest,
-    &cs_schedule_custom,
-    NULL,
-};
-/* clang-format on */
+#define DECLARE(name) extern const cs_schedule cs_schedule_##name;
+SCHEDULE_MAP(DECLARE)
+#undef DECLARE
+
+#define ADDRESS(name) &cs_schedule_##name,
+const cs_schedule *const cs_schedules[] = {SCHEDULE_MAP(ADDRESS) NULL};
+#undef ADDRESS
 
 const cs_schedule *cs_schedule_find(const char *name)
 {

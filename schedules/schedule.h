@@ -17,7 +17,25 @@ typedef enum cs_replicas {
     CS_REPLICAS_NONE,        /* there are none */
     CS_REPLICAS_ROUND_ROBIN, /* micro-batch m is computed by replica m mod R of the stage's R */
     CS_REPLICAS_ALL_REDUCE,  /* every replica takes its share of the samples of every micro-batch */
+    CS_REPLICAS_GRID,        /* the devices of each stage are the places of the job's grid: each
+                              * computes its part of every micro-batch, and hands it to the device at
+                              * the same place of the next stage */
 } cs_replicas;
+
+/* Where weights, gradients and optimizer states rest between their uses (ZeRO: Rajbhandari et al.,
+ * SC 2020, section 5; FSDP: Zhao et al., VLDB 2023). They are divided over the axes SHARD of the
+ * grid, those of experts over EXPERT_SHARD. */
+typedef struct cs_states {
+    uint32_t
+        zero; /* 0: nothing is divided; 1: optimizer states; 2: gradients too; 3: weights too */
+    uint32_t
+        prefetch; /* zero 3: layers whose weights are gathered ahead of the one that computes */
+    bool keep_gathered; /* zero 3: weights stay gathered from a forward to its backward */
+    bool accumulate;    /* zero 2, 3: gradients are summed whole over the micro-batches of a
+                         * mini-batch and reduced once, else after each micro-batch */
+    int64_t bucket; /* bytes of gradients that are reduced together, while the last backward of a
+                         * mini-batch still runs; 0: all together after it */
+} cs_states;
 
 /* What all schedules are given. */
 typedef struct cs_job {
@@ -29,6 +47,10 @@ typedef struct cs_job {
     const cs_layer_sum *whole;  /* the same of a whole mini-batch, computed at once; NULL where the
                                  * schedule does not ask for it (`takes_whole`) */
     cs_replicas replicas;
+    const cs_grid *grid;        /* of CS_REPLICAS_GRID; else NULL */
+    cs_states states;           /* of CS_REPLICAS_GRID */
+    const uint32_t *stands_for; /* per device: the device that is simulated in its place, itself
+                                 * where it is simulated; NULL: all are */
     uint32_t n_devices;
     const double *speeds;   /* per device */
     uint32_t micro_batches; /* per mini-batch and replica */
@@ -74,6 +96,7 @@ typedef enum cs_figure {
     CS_FIGURE_MAKESPAN,           /* ps */
     CS_FIGURE_BUBBLE,             /* fraction of device time */
     CS_FIGURE_ITERATION_TIME,     /* ps */
+    CS_FIGURE_EPOCH_TIME,         /* ps; of no schedule, which knows nothing of data sets */
     CS_FIGURE_PEAK_ACTIVATIONS,   /* bytes on one device */
     CS_FIGURE_PEAK_MEMORY,        /* bytes on one device, of all categories together */
     CS_FIGURE_PEAK_VERSIONS,      /* of the weights of one device, alive at once */
@@ -124,6 +147,9 @@ typedef struct cs_schedule {
     bool asynchronous; /* mini-batches overlap, so that a short run only fills and drains */
     bool sums_ties;    /* the gradients of weights that two stages share (ties.h) */
     const cs_placement *placement; /* of CS_LAYOUT_PLACED */
+    const char
+        *no_grid; /* why it takes no job with CS_REPLICAS_GRID, and what does, as a sentence that
+                          * its name begins: "has ...; use ..."; NULL: it takes them */
     /* Reads what fields alone cannot, JSON above all, while the document is there; or NULL.
      * `place` is that of the object, `arena` lives as long as `params`. */
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,

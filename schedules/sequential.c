@@ -16,18 +16,12 @@ static uint32_t micro_batches(const void *params)
     return ((const sequential_params *)params)->micro_batches;
 }
 
-static bool order(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
-                  cs_pipeline_step *step)
-{
-    *step = (cs_pipeline_step){k % 2 ? CS_BACKWARD : CS_FORWARD, stage, k / 2};
-    return k < 2 * shape->n_micros;
-}
-
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
     (void)params;
-    return cs_pipeline_generate(job, &(cs_pipeline_options){.order = order}, builder, error);
+    return cs_pipeline_generate(job, &(cs_pipeline_options){.order = cs_pipeline_in_turn}, builder,
+                                error);
 }
 
 static uint32_t one_at_once(const cs_job *job, uint32_t stage, uint32_t replica)

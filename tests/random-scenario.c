@@ -74,6 +74,13 @@ static void pipeline(gsl_rng *random, writer *out, shape *of)
         add(out, ", 'recompute': true");
 }
 
+static void one_f_one_b(gsl_rng *random, writer *out, shape *of)
+{
+    pipeline(random, out, of);
+    if (chance(random, 30))
+        add(out, ", 'warm_up': 'eager'");
+}
+
 static void gpipe(gsl_rng *random, writer *out, shape *of)
 {
     pipeline(random, out, of);
@@ -159,9 +166,10 @@ static const struct {
 } kinds[] = {{"sequential", sequential},
              {"dp", dp},
              {"gpipe", gpipe},
-             {"1f1b", pipeline},
+             {"1f1b", one_f_one_b},
              {"interleaved_1f1b", interleaved},
              {"zb_h1", any_micros},
+             {"zb_h2", any_micros},
              {"pipedream", pipedream},
              {"pipedream_2bw", two_buffered},
              {"nf1b", nf1b},

@@ -1,7 +1,6 @@
 #include "tests/reference-engine.h"
 
 #include "sim/base/vector.h"
-#include "topologies/route.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +23,7 @@ typedef struct task_record {
     uint32_t waits_for; /* predecessors that have not ended */
     uint32_t n_links;   /* of its route, those with finite bandwidth */
     uint32_t *links;
+    uint32_t *messages; /* that it stands for, on each of these */
     cs_time latency;
     double least;     /* smallest bandwidth of the route, bytes/s */
     cs_time end;      /* see the states */
@@ -42,6 +42,7 @@ typedef struct reference {
     bool stop; /* when this instant is over */
     task_record *tasks;
     uint32_t *links;         /* the tasks' routes */
+    uint32_t *messages;      /* and for how many messages they stand on each link */
     uint32_t *occupied;      /* per device: by which task, or CS_NONE */
     uint32_t *versions;      /* per slot: the current one */
     uint32_t *before;        /* per slot: the one that was current when this instant began */
@@ -279,15 +280,35 @@ static cs_status set_end(reference *run, uint32_t task, cs_time duration)
     return CS_OK;
 }
 
-static void carry_bytes(reference *run, uint32_t task)
+/* The k-th device that this one stands for, in order of their numbers; CS_NONE when there are fewer. */
+static uint32_t stood_for(const cs_graph *graph, uint32_t device, uint32_t k)
+{
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        if ((graph->stands_for ? graph->stands_for[d] : d) == device && k-- == 0)
+            return d;
+    return CS_NONE;
+}
+
+/* The route of the k-th message that a transfer stands for, into scratch; false when there is none. */
+static bool find_message(const reference *run, uint32_t task, uint32_t k, uint32_t **route,
+                         uint32_t *length)
 {
     const cs_class *cls = class_of(run, task);
-    if (!is_transfer(run, task))
-        return;
-    uint32_t *route = run->links + (size_t)run->graph->n_tasks * run->platform->longest_route;
-    const uint32_t length = run->platform->route(run->platform, cls->device, cls->peer, route);
-    for (uint32_t i = 0; i < length; i++)
-        run->trace.links[route[i]].bytes += cls->bytes;
+    const uint32_t from = stood_for(run->graph, cls->device, k);
+    *route = run->links + (size_t)run->graph->n_tasks * run->platform->longest_route;
+    if (from == CS_NONE)
+        return false;
+    *length =
+        run->platform->route(run->platform, from, stood_for(run->graph, cls->peer, k), *route);
+    return true;
+}
+
+static void carry_bytes(reference *run, uint32_t task)
+{
+    uint32_t *route, length;
+    for (uint32_t k = 0; is_transfer(run, task) && find_message(run, task, k, &route, &length); k++)
+        for (uint32_t i = 0; i < length; i++)
+            run->trace.links[route[i]].bytes += class_of(run, task)->bytes;
 }
 
 static void release_successors(reference *run, uint32_t task)
@@ -507,15 +528,16 @@ static void let_onto_links(reference *run)
     }
 }
 
-static bool uses(const reference *run, uint32_t task, uint32_t link)
+/* How many messages of a transfer are on a link now. */
+static uint32_t uses(const reference *run, uint32_t task, uint32_t link)
 {
     const task_record *record = &run->tasks[task];
     if (record->state != COMPETING)
-        return false;
+        return 0;
     for (uint32_t i = 0; i < record->n_links; i++)
         if (record->links[i] == link)
-            return true;
-    return false;
+            return record->messages[i];
+    return 0;
 }
 
 static bool is_first_on_its_links(const reference *run, uint32_t task)
@@ -595,7 +617,7 @@ static uint32_t find_bottleneck(const reference *run, const double *rates, doubl
     for (uint32_t link = 0; link < run->platform->n_links; link++) {
         uint32_t n = 0;
         for (uint32_t task = 0; task < run->graph->n_tasks; task++)
-            n += rates[task] < 0 && uses(run, task, link);
+            n += rates[task] < 0 ? uses(run, task, link) : 0;
         if (n > 0 && run->unshared[link] / n < *part) {
             *part = run->unshared[link] / n;
             bottleneck = link;
@@ -621,8 +643,9 @@ static void fill(reference *run, double *rates)
             if (rates[task] >= 0 || !uses(run, task, full))
                 continue;
             rates[task] = part;
-            for (uint32_t i = 0; i < run->tasks[task].n_links; i++)
-                run->unshared[run->tasks[task].links[i]] -= part;
+            const task_record *record = &run->tasks[task];
+            for (uint32_t i = 0; i < record->n_links; i++)
+                run->unshared[record->links[i]] -= part * record->messages[i];
         }
     }
 }
@@ -798,28 +821,90 @@ static bool allocate_run(reference *run)
     const size_t n_routes = (size_t)run->graph->n_tasks + 1;
     run->tasks = allocate(run->graph->n_tasks, sizeof(*run->tasks));
     run->links = allocate(n_routes * run->platform->longest_route, sizeof(*run->links));
+    run->messages = allocate(n_routes * run->platform->longest_route, sizeof(*run->messages));
     run->occupied = allocate(run->graph->n_devices, sizeof(*run->occupied));
     run->live = allocate(n_cells, sizeof(*run->live));
     run->sampled = allocate(n_cells, sizeof(*run->sampled));
     run->unshared = allocate(run->platform->n_links, sizeof(*run->unshared));
-    return run->tasks && run->links && run->occupied && run->live && run->sampled &&
-           run->unshared && allocate_versions(run) && allocate_trace(run);
+    return run->tasks && run->links && run->messages && run->occupied && run->live &&
+           run->sampled && run->unshared && allocate_versions(run) && allocate_trace(run);
+}
+
+/* How many of the messages that a transfer stands for take a link. */
+static uint32_t messages_on(const reference *run, uint32_t task, uint32_t link)
+{
+    uint32_t *route, length, n = 0;
+    for (uint32_t k = 0; find_message(run, task, k, &route, &length); k++)
+        for (uint32_t i = 0; i < length; i++)
+            n += route[i] == link;
+    return n;
+}
+
+/* Of the k-th of these messages: its links, the longest time per byte of one of them while all are on
+ * their way, and its latency. False when there is none. */
+static bool take_message(reference *run, uint32_t task, uint32_t k, uint32_t *n, double *byte_time,
+                         cs_time *latency)
+{
+    uint32_t *links = run->tasks[task].links, *route;
+    const cs_platform *platform = run->platform;
+    if (!find_message(run, task, k, &route, n))
+        return false;
+    memcpy(links, route, *n * sizeof(*links));
+    *byte_time = 0;
+    *latency = 0;
+    for (uint32_t i = 0; i < *n; i++) {
+        const cs_link *link = &platform->links[links[i]];
+        const bool shared = platform->sharing == CS_SHARING_FIFO ||
+                            platform->sharing == CS_SHARING_COUNT ||
+                            platform->sharing == CS_SHARING_MAX_MIN;
+        const uint32_t messages =
+            shared && isfinite(link->bandwidth) ? messages_on(run, task, links[i]) : 1;
+        *byte_time = fmax(*byte_time, messages / link->bandwidth);
+        *latency += link->latency;
+    }
+    return true;
+}
+
+/* Which of them is the slowest; its own where that is. */
+static uint32_t slowest_message(reference *run, uint32_t task)
+{
+    uint32_t n, slowest = 0;
+    double most, byte_time;
+    cs_time longest, latency;
+    while (stood_for(run->graph, class_of(run, task)->device, slowest) !=
+           class_of(run, task)->device)
+        slowest++;
+    (void)take_message(run, task, slowest, &n, &most, &longest);
+    for (uint32_t k = 0; take_message(run, task, k, &n, &byte_time, &latency); k++)
+        if (byte_time > most || (!(byte_time < most) && latency > longest)) {
+            slowest = k;
+            most = byte_time;
+            longest = latency;
+        }
+    return slowest;
 }
 
 static cs_status find_route(reference *run, uint32_t task)
 {
     task_record *record = &run->tasks[task];
     const cs_class *cls = class_of(run, task);
-    record->links = run->links + (size_t)task * run->platform->longest_route;
-    const uint32_t length =
-        run->platform->route(run->platform, cls->device, cls->peer, record->links);
-    for (uint32_t i = 0; i < length; i++)
-        if (isfinite(run->platform->links[record->links[i]].bandwidth))
+    const size_t room = (size_t)task * run->platform->longest_route;
+    double byte_time;
+    uint32_t length;
+    record->links = run->links + room;
+    record->messages = run->messages + room;
+    (void)take_message(run, task, slowest_message(run, task), &length, &byte_time,
+                       &record->latency);
+    record->least = INFINITY;
+    for (uint32_t i = 0; i < length; i++) {
+        const double bandwidth = run->platform->links[record->links[i]].bandwidth;
+        record->least = fmin(record->least, bandwidth);
+        if (isfinite(bandwidth))
             record->links[record->n_links++] = record->links[i];
-    cs_route route;
-    CS_TRY(cs_route_find(run->platform, cls->device, cls->peer, NULL, &route, run->error));
-    record->least = route.bandwidth;
-    return cs_time_add(route.latency, cls->duration, &record->latency)
+    }
+    for (uint32_t i = 0; i < record->n_links; i++)
+        record->messages[i] = messages_on(run, task, record->links[i]);
+    return cs_time_add(record->latency, cls->duration, &record->latency)
                ? CS_OK
                : cs_error_add(run->error, CS_OVERFLOW, "a transfer takes too long");
 }
@@ -861,6 +946,7 @@ static void finish(reference *run)
 {
     free(run->tasks);
     free(run->links);
+    free(run->messages);
     free(run->occupied);
     free(run->versions);
     free(run->before);
@@ -872,6 +958,14 @@ static void finish(reference *run)
     free(run->sampled);
     free(run->unshared);
     cs_trace_finish(&run->trace);
+}
+
+/* What is stood for had the memory of what stands for it. */
+static void unfold(reference *run)
+{
+    const uint32_t *by = run->graph->stands_for;
+    for (uint32_t device = 0; by && device < run->graph->n_devices; device++)
+        run->trace.devices[device] = run->trace.devices[by[device]];
 }
 
 cs_status reference_run(const cs_graph *graph, const cs_platform *platform,
@@ -886,6 +980,7 @@ cs_status reference_run(const cs_graph *graph, const cs_platform *platform,
         run.task_versions = NULL;
     }
     if (status == CS_OK) {
+        unfold(&run);
         *trace = run.trace;
         run.trace = (cs_trace){0};
     }

@@ -1,7 +1,7 @@
 #include "tests/small-job.h"
 
+#include "schedules/ties.h"
 #include "sim/engine/engine.h"
-#include "sim/lower/lower.h"
 #include "tests/listed-formula.h"
 #include "topologies/route.h"
 #include "topologies/topology.h"
@@ -46,9 +46,35 @@ static cs_status make_platform(small_run *run, const small_job *given, cs_error 
     return CS_OK;
 }
 
+/* The stages of a grid's ranks, with as many layers each. */
+static cs_status make_grid_plan(small_run *run, const small_job *given, cs_error *error)
+{
+    const uint32_t places = cs_grid_places(given->grid), n = given->n_stages;
+    const uint32_t ranks = given->n_devices / places;
+    uint32_t *cuts = calloc((size_t)n + 1, sizeof(*cuts));
+    uint32_t *counts = calloc(n, sizeof(*counts));
+    uint32_t *devices = calloc((size_t)n * places, sizeof(*devices));
+    assert(cuts && counts && devices && given->n_layers % n == 0);
+    for (uint32_t s = 0; s <= n; s++)
+        cuts[s] = s * (given->n_layers / n);
+    for (uint32_t i = 0; i < n * places; i++)
+        devices[i] = i / places % ranks * places + i % places;
+    for (uint32_t s = 0; s < n; s++)
+        counts[s] = places;
+    cs_status status = cs_plan_pipeline(cuts, n, &run->plan, error);
+    if (status == CS_OK)
+        status = cs_plan_place(&run->plan, counts, devices, error);
+    free(cuts);
+    free(counts);
+    free(devices);
+    return status;
+}
+
 static cs_status make_plan(small_run *run, const small_job *given, cs_layout layout,
                            cs_error *error)
 {
+    if (given->grid)
+        return make_grid_plan(run, given, error);
     if (layout != CS_LAYOUT_PIPELINE)
         return cs_plan_replicated(
             given->n_layers, layout == CS_LAYOUT_SINGLE ? 1 : given->n_devices, &run->plan, error);
@@ -90,6 +116,8 @@ static cs_status make_job(small_run *run, const small_job *given, cs_error *erro
         const cs_stage *stage = &run->plan.stages[s];
         cs_status status = cs_model_sum(&run->model, stage->first_layer, stage->end_layer, 1,
                                         &run->sums[s], error);
+        if (status == CS_OK)
+            status = cs_ties_borrow(&run->model, &run->plan, s, &run->sums[s], error);
         if (status != CS_OK)
             return status;
     }
@@ -101,7 +129,12 @@ static cs_status make_job(small_run *run, const small_job *given, cs_error *erro
                         .micro_batches = given->micro_batches,
                         .micro_samples = 1,
                         .iterations = given->iterations,
-                        .blocking = given->blocking};
+                        .blocking = given->blocking,
+                        .optimizer_ratio = given->optimizer_ratio,
+                        .replicas = given->grid ? CS_REPLICAS_GRID : CS_REPLICAS_NONE,
+                        .grid = given->grid,
+                        .states = given->states,
+                        .stands_for = given->stands_for};
     return measure_messages(run, error);
 }
 
@@ -117,13 +150,15 @@ static cs_status make_model(small_run *run, const small_job *given, cs_error *er
     return status;
 }
 
-static cs_status simulate(small_run *run, const cs_schedule *schedule, const params *of,
-                          cs_error *error)
+static cs_status simulate(small_run *run, const small_job *given, const cs_schedule *schedule,
+                          const params *of, cs_error *error)
 {
     cs_graph logical = {0};
     cs_status status = cs_schedule_graph(schedule, &run->job, of, &logical, error);
     if (status == CS_OK)
-        status = cs_lower(&logical, &run->graph, error);
+        status = given->lowering ? cs_lower_with(&logical, &run->platform, given->lowering,
+                                                 &run->graph, &run->lowered, error)
+                                 : cs_lower(&logical, &run->graph, error);
     cs_graph_finish(&logical);
     if (status == CS_OK)
         status =
@@ -147,6 +182,11 @@ cs_status small_run_init(small_run *run, const small_job *given, cs_error *error
     SET(&of, schedule->fields, "bucket", given->bucket);
     SET(&of, schedule->fields, "backward_order", given->backward_order);
     SET(&of, schedule->fields, "recompute", given->recompute);
+    if (given->grid) {
+        const uint32_t ranks = given->n_devices / cs_grid_places(given->grid);
+        const uint32_t per_device = given->n_stages / ranks;
+        SET(&of, schedule->fields, "stages_per_device", per_device);
+    }
     cs_status status = make_model(run, given, error);
     if (status == CS_OK)
         status = make_platform(run, given, error);
@@ -154,7 +194,7 @@ cs_status small_run_init(small_run *run, const small_job *given, cs_error *error
         status = make_plan(run, given, schedule->layout, error);
     if (status == CS_OK)
         status = make_job(run, given, error);
-    return status == CS_OK ? simulate(run, schedule, &of, error) : status;
+    return status == CS_OK ? simulate(run, given, schedule, &of, error) : status;
 }
 
 void small_run_finish(small_run *run)

@@ -6,12 +6,14 @@
 
 #include "schedules/schedule.h"
 #include "sim/analysis/analysis.h"
+#include "sim/lower/lower.h"
 #include "topologies/platform.h"
 
 typedef struct small_job {
     const char *schedule, *topology;
     uint32_t n_devices;
-    uint32_t n_layers;      /* of a pipeline: n_devices, stage s being layer s */
+    uint32_t n_layers;      /* of a pipeline: n_devices, stage s being layer s; with a grid: as many
+                             * to each stage */
     const cs_layer *layers; /* per micro-batch; names are not needed */
     uint32_t micro_batches, iterations;
     int64_t bucket;          /* of dp */
@@ -24,6 +26,14 @@ typedef struct small_job {
     cs_time latency;
     const double *speeds;    /* per device; NULL: all 1 */
     const uint32_t *devices; /* per stage; NULL: 0, 1, 2, ... */
+    double optimizer_ratio;
+    /* With a grid its places are the devices of a rank, in order: stage s is on rank s mod ranks, of which
+     * there are as many as n_devices allow. */
+    const cs_grid *grid;
+    cs_states states;
+    uint32_t n_stages;
+    const uint32_t *stands_for;       /* see cs_job */
+    const cs_lower_options *lowering; /* NULL: cs_lower */
 } small_job;
 
 typedef struct small_run {
@@ -33,7 +43,8 @@ typedef struct small_run {
     cs_layer_sum *sums;
     double *speeds;
     cs_job job;
-    cs_graph graph; /* lowered */
+    cs_graph graph;          /* lowered */
+    cs_lower_report lowered; /* with `lowering` */
     cs_trace trace;
     cs_analysis analysis;
     cs_forms forms;

@@ -1,7 +1,9 @@
 #include "tests/synthetic-trace.h"
 
+#include "sim/analysis/store.h"
 #include "sim/base/vector.h"
 #include "sim/graph/builder.h"
+#include "sim/run/store-run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -459,4 +461,13 @@ void synthetic_run_finish(synthetic_run *run)
     free(run->analysis.devices);
     free(run->analysis.steps);
     cs_arena_finish(&run->names);
+}
+
+cs_status synthetic_run_store(cs_h5_file *file, const synthetic_run *run, cs_error *error)
+{
+    const cs_scenario scenario = {.schedule = cs_schedule_find("gpipe")};
+    const cs_simulation simulation = {
+        .graph = run->graph, .trace = run->trace, .analysis = run->analysis};
+    CS_TRY(cs_analysis_store(file, &run->analysis, error));
+    return cs_figures_store(file, &(cs_outcome){&scenario, &simulation}, error);
 }

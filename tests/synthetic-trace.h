@@ -10,6 +10,7 @@
 
 #include "sim/analysis/analysis.h"
 #include "sim/base/arena.h"
+#include "sim/trace/h5.h"
 #include "sim/trace/trace.h"
 
 typedef struct synthetic_options {
@@ -34,5 +35,9 @@ typedef struct synthetic_run {
 /* False when memory runs out or the graph does not pass its check; the run can be finished. */
 bool synthetic_run_init(synthetic_run *run, const synthetic_options *options);
 void synthetic_run_finish(synthetic_run *run);
+
+/* Stores all that follows from the trace: the analysis, and figures as of a run of gpipe. */
+CS_MUST_CHECK cs_status synthetic_run_store(cs_h5_file *file, const synthetic_run *run,
+                                            cs_error *error);
 
 #endif

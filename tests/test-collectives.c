@@ -185,13 +185,53 @@ static void test_halo(void **state)
     (void)state;
     static pairs p;
     memset(&p, 0, sizeof(p));
-    const cs_collective of = {.kind = CS_HALO, .n = 4, .bytes = 5, .chunks = 1};
+    const cs_collective of = {.kind = CS_HALO, .n = 4, .bytes = 5, .bytes_back = 5, .chunks = 1};
     assert_true(cs_algorithm_find("direct")->walk(&of, count_pair, &p));
     expect_int("messages", 6, p.n);
     expect_int("messages", 6, (int64_t)cs_algorithm_find("direct")->count(&of));
     expect_int("bytes", 30, p.bytes);
     for (uint32_t i = 0; i < 16; i++)
         assert_int_equal(p.seen[i / 4][i % 4], abs((int)(i / 4) - (int)(i % 4)) == 1);
+}
+
+/* Rows of different sizes: three to the next rank, two to the one before; or none of these. */
+static void test_uneven_halo(void **state)
+{
+    (void)state;
+    for (int64_t back = 0; back <= 2; back += 2) {
+        static pairs p;
+        memset(&p, 0, sizeof(p));
+        const cs_collective of = {
+            .kind = CS_HALO, .n = 4, .bytes = 3, .bytes_back = back, .chunks = 1};
+        assert_true(cs_algorithm_find("direct")->walk(&of, count_pair, &p));
+        expect_int("messages", back > 0 ? 6 : 3, p.n);
+        expect_int("messages", p.n, (int64_t)cs_algorithm_find("direct")->count(&of));
+        expect_int("bytes", 3 * (3 + back), p.bytes);
+        for (uint32_t i = 0; i < 16; i++) {
+            const int way = (int)(i % 4) - (int)(i / 4);
+            assert_int_equal(p.seen[i / 4][i % 4], way == 1 || (way == -1 && back > 0));
+        }
+    }
+}
+
+/* Four ranks: 0-1, 1-2, 2-3, 3-0, one way; of two ranks, both ways. */
+static void test_shift(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ring", "direct"};
+    for (uint32_t n = 2; n <= 4; n += 2)
+        for (size_t a = 0; a < ROWS(names); a++) {
+            static pairs p;
+            memset(&p, 0, sizeof(p));
+            const cs_collective of = {.kind = CS_SHIFT, .n = n, .bytes = 5, .chunks = 1};
+            const cs_algorithm *algorithm = cs_algorithm_find(names[a]);
+            assert_true(algorithm->walk(&of, count_pair, &p));
+            expect_int(names[a], n, p.n);
+            expect_int(names[a], n, (int64_t)algorithm->count(&of));
+            expect_int(names[a], 5 * n, p.bytes);
+            for (uint32_t i = 0; i < n * n; i++)
+                assert_int_equal(p.seen[i / n][i % n], i % n == (i / n + 1) % n);
+        }
 }
 
 /* ---- times ---- */
@@ -289,6 +329,7 @@ static cs_time run(const run_row *row, cs_fidelity fidelity, uint32_t n_devices,
  *                       device's links carry 7 messages that share them evenly
  *   scatter             the root's link carries 7 MB: 701 us
  *   halo of 8 MB        an inner rank sends two at once: 1 us + 16 MB * beta = 1601 us
+ *   shift of 8 MB       1 us + 800 us
  *   two trees, one chunk of 4 MB each. Up: 1, 3 -> 2 and 5, 7 -> 6; 2, 6 -> 4; 4 -> 0, and in the
  *                       other tree, rank 7 - r in place of r. Two that go to one rank share its
  *                       link, 801 us, which is so in the first two rounds; the third takes 401 us.
@@ -321,6 +362,10 @@ static void test_closed_forms(void **state)
          701000000},
         {{"halo", SWITCH, CS_SHARING_MAX_MIN, CS_HALO, 8, 8000000, "direct", 1, 0, NULL},
          1601000000},
+        {{"shift", SWITCH, CS_SHARING_MAX_MIN, CS_SHIFT, 8, 8000000, "ring", 1, 0, NULL},
+         801000000},
+        {{"shift at once", SWITCH, CS_SHARING_FIFO, CS_SHIFT, 8, 8000000, "direct", 1, 0, NULL},
+         801000000},
         {{"two trees", SWITCH, CS_SHARING_MAX_MIN, CS_ALL_REDUCE, 8, 8000000, "tree", 1, 0, NULL},
          4006000000},
     };
@@ -384,6 +429,25 @@ static void test_oversubscription(void **state)
     }
 }
 
+/* Whatever order of the ranks is asked for, neighbours stay neighbours: strided over leaves of 6 hosts
+ * with 2 uplinks, 10 GB/s each, every message crosses; 6 hosts of a leaf share 2 links, 1 MB takes
+ * 3 * 100 us. A ring may be put in order: see above. */
+static void test_neighbours(void **state)
+{
+    (void)state;
+    static uint32_t strided[48];
+    static const uint32_t orders[] = {CS_ORDER_GIVEN, CS_ORDER_FOUND, CS_ORDER_AUTO};
+    for (uint32_t i = 0; i < 48; i++)
+        strided[i] = i % 8 * 6 + i / 8;
+    for (size_t i = 0; i < ROWS(orders); i++) {
+        cs_lower_report report;
+        const run_row row = {"shift", THIN, CS_SHARING_MAX_MIN, CS_SHIFT, 48, 1000000,
+                             "usual", 1,    orders[i],          strided};
+        expect_int("shift", 300000000, run(&row, CS_FIDELITY_ANALYTIC, 48, 1, &report));
+        expect_int("shift", 300000000, run(&row, CS_FIDELITY_FLOW, 48, 1, &report));
+    }
+}
+
 /* The segmented all-reduces of a node's two GPUs share its NIC: phi = 2. Four nodes, m = 16 MB:
  * reduce-scatter in the node, 8 MB at 100 GB/s: 80 us; each GPU's ring over four nodes of its 8 MB:
  * 6 steps of 2 MB at half of 10 GB/s, 400 us each; all-gather 80 us. 2560 us in all. One leader
@@ -422,7 +486,8 @@ static void test_segmented(void **state)
 /* A ring per NIC has half of the bytes on each NIC. Two nodes, p = 8, m = 16 MB: 14 steps of 1 MB for
  * each ring at 10 GB/s, 1400 us; one ring takes 14 steps of 2 MB, 2800 us. In the node a GPU sends at
  * most 2 MB at 100 GB/s in a step, 20 us, which hides. Three nodes, p = 12, m = 24 MB: 22 steps of
- * 1 MB. All-gather and reduce-scatter take half of the steps. */
+ * 1 MB. All-gather and reduce-scatter take half of the steps. In an all-to-all each GPU uses its own NIC
+ * anyway: of 8 MB each sends 4 of 8 shares to the other node, and a NIC has two GPUs' 8 MB: 800 us. */
 static void test_ring_per_nic(void **state)
 {
     (void)state;
@@ -445,6 +510,9 @@ static void test_ring_per_nic(void **state)
         {{"gather", TWO_NICS, CS_SHARING_MAX_MIN, CS_ALL_GATHER, 8, 16000000, "usual", 1,
           CS_ORDER_AUTO, NULL},
          700000000},
+        {{"all to all", TWO_NICS, CS_SHARING_MAX_MIN, CS_ALL_TO_ALL, 8, 8000000, "usual", 1,
+          CS_ORDER_AUTO, NULL},
+         800000000},
         {{"scatter", TWO_NICS, CS_SHARING_FIFO, CS_REDUCE_SCATTER, 8, 16000000, "usual", 1,
           CS_ORDER_AUTO, NULL},
          700000000},
@@ -521,7 +589,7 @@ static void test_named_and_unfit(void **state)
          CS_ALL_REDUCE, 8},
         {SWITCH, "direct",
          OF_8("all_reduce", "ring, halving, tree") "direct, which is for broadcast, reduce, "
-                                                   "scatter, gather, all_to_all and halo)",
+                                                   "scatter, gather, all_to_all, halo and shift)",
          CS_ALL_REDUCE, 8},
         {TWO_NICS, "halving",
          OF_8("broadcast",
@@ -784,6 +852,9 @@ int main(void)
         cmocka_unit_test(test_data),
         cmocka_unit_test(test_all_to_all),
         cmocka_unit_test(test_halo),
+        cmocka_unit_test(test_uneven_halo),
+        cmocka_unit_test(test_shift),
+        cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_closed_forms),
         cmocka_unit_test(test_oversubscription),
         cmocka_unit_test(test_segmented),

@@ -495,6 +495,28 @@ static void fields_are_found_by_name(void **state)
     assert_null(cs_field_find(full, ""));
 }
 
+static void fields_know_their_quantities(void **state)
+{
+    (void)state;
+    static const cs_field bytes = {"b", CS_FIELD_BYTES}, number = {"n", CS_FIELD_NUMBER};
+    static const struct {
+        cs_field field;
+        cs_quantity quantity;
+    } rows[] = {
+        {{"time", CS_FIELD_TIME}, CS_QUANTITY_TIME},
+        {{"bytes", CS_FIELD_BYTES}, CS_QUANTITY_BYTES},
+        {{"rate", CS_FIELD_BANDWIDTH}, CS_QUANTITY_BANDWIDTH},
+        {{"flop", CS_FIELD_FLOP_RATE}, CS_QUANTITY_FLOP_RATE},
+        {{"count", CS_FIELD_COUNT}, CS_QUANTITY_NUMBER},
+        {{"text", CS_FIELD_TEXT}, CS_QUANTITY_NUMBER},
+        {{"one for all or a list", CS_FIELD_LIST, .of = &bytes, .each = true}, CS_QUANTITY_BYTES},
+        {{"the same of numbers", CS_FIELD_LIST, .of = &number, .each = true}, CS_QUANTITY_NUMBER},
+        {{"only a list", CS_FIELD_LIST, .of = &bytes}, CS_QUANTITY_NUMBER},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        expect_int(rows[i].field.name, rows[i].quantity, cs_field_quantity(&rows[i].field));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -508,6 +530,7 @@ int main(void)
         cmocka_unit_test(several_tables_read_one_object),
         cmocka_unit_test(documents_stand_as_they_are),
         cmocka_unit_test(fields_say_what_they_expect),
+        cmocka_unit_test(fields_know_their_quantities),
         cmocka_unit_test(fields_are_found_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

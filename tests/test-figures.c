@@ -1,13 +1,17 @@
 /* The table of figures: keys are unique and end in their unit as CONTRIBUTING.md pins it, closed forms
  * are about figures of the table, and sweeps take units from it. */
 #include "schedules/schedule.h"
-#include "sim/run/figures.h"
-#include "sim/run/repeat.h"
+#include "sim/run/store-run.h"
 #include "sim/sweep/sweep-figures.h"
+#include "sim/trace/results-reader.h"
 #include "tests/expect.h"
+#include "tests/run-scenario.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The end of a key, and the unit that it stands for; the first that fits counts. */
 static const struct {
@@ -37,7 +41,7 @@ static void keys_end_in_their_units(void **state)
 {
     (void)state;
     for (const cs_run_figure *row = cs_run_figures; row->key; row++)
-        expect_text(row->key, unit_that_ends(row->key), row->unit);
+        expect_text(row->key, unit_that_ends(row->key), cs_unit_word(row->unit));
 }
 
 static void rows_are_complete(void **state)
@@ -47,11 +51,10 @@ static void rows_are_complete(void **state)
         assert_ptr_equal(cs_run_figure_find(row->key), row); /* no earlier row has its key */
         assert_true(row->label && *row->label && row->get);
         assert_true(!row[1].key || row[1].scope >= row->scope);
-        assert_true(!row->boolean || strcmp(row->unit, "1") == 0);
+        assert_true(!(row->shown & CS_SHOWN_MAIN) || !row->given);
+        assert_true(!(row->shown & CS_SHOWN_JOINED) || row[-1].shown);
     }
     assert_null(cs_run_figure_find("makespan"));
-    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES; f++)
-        assert_non_null(cs_run_figure_find(cs_runs_keys[f]));
 }
 
 /* Closed forms are about figures of the table, whose labels theirs begin with ("bubble fraction").
@@ -82,7 +85,85 @@ static void sweeps_take_their_units(void **state)
         {"difference", "1"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        expect_text(rows[i][0], rows[i][1], cs_figure_unit(rows[i][0]));
+        expect_text(rows[i][0], rows[i][1], cs_unit_word(cs_figure_unit(rows[i][0])));
+}
+
+/* As people read them: four digits, five of a rate; percent; a unit once, in a table in front. */
+static void values_are_readable(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        double value;
+        const char *text, *heading, *cell;
+    } rows[] = {
+        {"iteration_time_s", 0.0012345678, "1.235 ms", "iteration time", "1.235 ms"},
+        {"throughput_samples_per_s", 2000. / 3, "666.67 samples/s", "throughput, samples/s",
+         "666.67"},
+        {"bubble_fraction", 3. / 11, "27.27 %", "bubble fraction", "27.27 %"},
+        {"peak_memory_bytes", 2e9, "2 GB", "peak memory", "2 GB"},
+        {"device_model_flop_per_s", 1e12 / 3, "333.3 Gflop/s", "model flop", "333.3 Gflop/s"},
+        {"tasks", 123456, "123456", "tasks", "123456"},
+        {"stopped", 1, "yes", "stopped", "yes"},
+        {"throughput_tokens_per_s", NAN, "-", "throughput in tokens, tokens/s", "-"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const cs_run_figure *figure = cs_run_figure_find(rows[i].key);
+        char text[CS_UNIT_TEXT_BYTES];
+        expect_text(rows[i].key, rows[i].text,
+                    cs_unit_format(figure->unit, rows[i].value, text, sizeof(text)));
+        expect_text(rows[i].key, rows[i].heading,
+                    cs_run_figure_heading(figure, text, sizeof(text)));
+        expect_text(rows[i].key, rows[i].cell,
+                    cs_run_figure_cell(figure, rows[i].value, text, sizeof(text)));
+    }
+}
+
+/* A results file has every number of the run under its key, exactly. Two stages of 1 s and 2 s and two
+ * micro-batches take 3 * 3 s: 2 samples in 9 s, idle 1/3. */
+static void files_have_the_figures(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test-figures-XXXXXX";
+    scenario_run run;
+    cs_reader reader;
+    cs_h5_file *file = NULL;
+    cs_error error;
+    cs_error_init(&error);
+    const int made = mkstemp(path);
+    assert_true(made >= 0 && close(made) == 0);
+    cs_status status = scenario_run_init(
+        &run, &error,
+        "{'schema_version': 1, 'platform': 'ideal', 'model': {'batch_size': 2, 'uniform':"
+        " {'layers': 2, 'forward': '1 s', 'backward': '2 s', 'weights': '1 MB'}},"
+        " 'schedule': {'kind': 'gpipe', 'micro_batches': 2}}");
+    const cs_outcome outcome = {&run.scenario, &run.simulation};
+    if (status == CS_OK)
+        status = cs_h5_create(path, NULL, &file, &error);
+    if (status == CS_OK)
+        status = cs_simulation_store(file, &run.scenario, &run.simulation, NULL, &error);
+    if (status == CS_OK)
+        status = cs_h5_commit(file, &error);
+    cs_h5_destroy(file);
+    if (status == CS_OK)
+        status = cs_reader_init(&reader, path, &error);
+    expect_error("file", CS_OK, "", status, &error);
+    expect_double("iteration time", 9, cs_reader_figure(&reader, "iteration_time_s"));
+    expect_double("makespan", 9, cs_reader_figure(&reader, "makespan_s"));
+    expect_double("throughput", 2. / 9, cs_reader_figure(&reader, "throughput_samples_per_s"));
+    expect_double("bubble", 1. / 3, cs_reader_figure(&reader, "bubble_fraction"));
+    for (const cs_run_figure *row = cs_run_figures; row->key; row++) {
+        if (row->scope != CS_SCOPE_RUN || row->unit == CS_UNIT_BOOLEAN)
+            continue;
+        const double read = cs_reader_figure(&reader, row->key);
+        if (cs_run_figure_given(row, &outcome) && !isnan(row->get(&outcome)))
+            expect_double(row->key, row->get(&outcome), read);
+        else
+            assert_true(isnan(read));
+    }
+    cs_reader_finish(&reader);
+    scenario_run_finish(&run);
+    assert_int_equal(unlink(path), 0);
 }
 
 int main(void)
@@ -92,6 +173,8 @@ int main(void)
         cmocka_unit_test(rows_are_complete),
         cmocka_unit_test(closed_forms_are_about_figures),
         cmocka_unit_test(sweeps_take_their_units),
+        cmocka_unit_test(values_are_readable),
+        cmocka_unit_test(files_have_the_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

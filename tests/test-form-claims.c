@@ -37,6 +37,8 @@ static const struct {
     {"zb_h1", CS_FIGURE_MAKESPAN, 60},
     {"zb_h1", CS_FIGURE_BUBBLE, 50},
     {"zb_h1", CS_FIGURE_PEAK_ACTIVATIONS, 3000},
+    {"zb_h2", CS_FIGURE_MAKESPAN, 20},
+    {"zb_h2", CS_FIGURE_PEAK_ACTIVATIONS, 3000},
     {"periodic", CS_FIGURE_MAKESPAN, 250},
     {"periodic", CS_FIGURE_BUBBLE, 250},
     {"periodic", CS_FIGURE_ITERATION_TIME, 200},

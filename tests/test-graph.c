@@ -280,7 +280,7 @@ static const struct {
     cs_status status;
     const char *message;
 } refused[] = {
-    {"kind", break_kind, CS_INVALID, "task class 2: unknown kind 16"},
+    {"kind", break_kind, CS_INVALID, "task class 2: unknown kind 17"},
     {"origin", break_origin, CS_INVALID, RANGE("1 (transfer, stage 0, device 0)")},
     {"device", break_device, CS_INVALID, RANGE("0 (forward, stage 0, device 2)")},
     {"no device", break_no_device, CS_INVALID, RANGE("3 (backward, stage 1, device 4294967295)")},

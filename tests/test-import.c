@@ -351,7 +351,7 @@ static const struct {
      "# OSU MPI Allreduce Latency Test v7.5\n",
      {.device = "d", .level = "node"},
      CS_INVALID,
-     "osu.log:1: how many ranks"},
+     "osu.log:1: the log does not say how many ranks"},
     {"no device", LATENCY "1 2.00\n2 3.00\n", {.level = "node"}, CS_USAGE, "--hardware is missing"},
     {"cut off",
      LATENCY "1 2.00\n2 3.0",
@@ -382,12 +382,12 @@ static const struct {
      "hello\n",
      {.device = "d", .level = "node"},
      CS_INVALID,
-     "osu.log: holds no table of OSU micro-benchmarks"},
+     "osu.log: has no known table of OSU micro-benchmarks"},
     {"only unknown tests",
      "# OSU MPI Barrier Latency Test v5.8\n# Avg Latency(us)\n 12.57\n",
      {.device = "d", .level = "node"},
      CS_INVALID,
-     "holds no table"},
+     "has no known table"},
 };
 
 static void test_osu_refused(void **state)

@@ -1,4 +1,4 @@
-/* interleaved_1f1b and zb_h1: their orders by hand, their closed forms over grids. */
+/* interleaved_1f1b, zb_h1 and zb_h2: their orders by hand, their closed forms over grids. */
 #include "tests/expect.h"
 #include "tests/small-job.h"
 #include "tests/uniform-run.h"
@@ -35,6 +35,20 @@ static const char zero_bubble[] = "{\"kind\": \"custom\", \"micro_batches\": 4, 
                                   "\"F0  F1 B0 F2 B1 W0 F3 B2 W1 B3 W2 W3\", "
                                   "\"F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3\"]}";
 
+/* Three stages, five micro-batches, as the lower half of the paper's figure 3 begins: stage s does
+ * 2 (2 - s) + 1 forwards before its first backward, and its W are 2 s behind. */
+static const char twice_the_reach[] =
+    "{\"kind\": \"custom\", \"micro_batches\": 5, \"device_tasks\": ["
+    "\"F0 F1 F2 F3 F4 B0 W0 B1 W1 B2 W2 B3 W3 B4 W4\", "
+    "\"F0 F1 F2 B0 F3 B1 F4 B2 W0 B3 W1 B4 W2 W3 W4\", "
+    "\"F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 W0 W1 W2 W3 W4\"]}";
+
+/* Three stages, four micro-batches: 2(3 - s) - 1 forwards, or all, before the first backward. */
+static const char eager_order[] = "{\"kind\": \"custom\", \"micro_batches\": 4, \"device_tasks\": ["
+                                  "\"F0 F1 F2 F3 B0 B1 B2 B3\", "
+                                  "\"F0 F1 F2 B0 F3 B1 B2 B3\", "
+                                  "\"F0 B0 F1 B1 F2 B2 F3 B3\"]}";
+
 static const struct {
     const char *name, *written, *schedule;
     uint32_t layers, devices;
@@ -44,6 +58,9 @@ static const struct {
     {"one group", one_group, "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 3}", 6, 2},
     {"two groups", two_groups, "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 5}", 6, 2},
     {"zb_h1", zero_bubble, "{\"kind\": \"zb_h1\", \"micro_batches\": 4}", 3, 3},
+    {"eager 1f1b", eager_order,
+     "{\"kind\": \"1f1b\", \"micro_batches\": 4, \"warm_up\": \"eager\"}", 3, 3},
+    {"zb_h2", twice_the_reach, "{\"kind\": \"zb_h2\", \"micro_batches\": 5}", 3, 3},
 };
 
 static void test_orders(void **state)
@@ -95,8 +112,17 @@ static void test_interleaved_forms(void **state)
     }
 }
 
-/* zb_h1 with f, b, w: the closed form holds where w <= f and w <= b, and says so. */
-static void check_zero_bubble(uint32_t P, uint32_t M, const cs_time times[3])
+/* The forms of zb_h1 and zb_h2 with f, b, w. */
+typedef struct zero_bubble_case {
+    const char *kind;
+    uint32_t least_micros, most_kept;
+    cs_time once, per_batch;
+    cs_time above; /* where the form does not apply, the run takes so much more at least */
+} zero_bubble_case;
+
+/* The closed form holds where w <= f and w <= b, and says so. */
+static void check_zero_bubble(const zero_bubble_case *of, uint32_t P, uint32_t M,
+                              const cs_time times[3])
 {
     cs_layer layers[8];
     for (uint32_t s = 0; s < P; s++)
@@ -105,7 +131,7 @@ static void check_zero_bubble(uint32_t P, uint32_t M, const cs_time times[3])
                                .backward_weight = times[2],
                                .weight_bytes = 1,
                                .kept_bytes = 10};
-    small_job job = {.schedule = "zb_h1",
+    small_job job = {.schedule = of->kind,
                      .topology = "ideal",
                      .n_devices = P,
                      .n_layers = P,
@@ -115,26 +141,36 @@ static void check_zero_bubble(uint32_t P, uint32_t M, const cs_time times[3])
     small_run run;
     cs_error error = {0};
     cs_status status = small_run_init(&run, &job, &error);
-    expect_error("zb_h1", CS_OK, "", status, &error);
+    expect_error(of->kind, CS_OK, "", status, &error);
     char row[96];
-    snprintf(row, sizeof(row), "P %u, M %u, f %d, b %d, w %d", P, M, (int)times[0], (int)times[1],
-             (int)times[2]);
-    bool holds = M >= P && times[2] <= times[0] && times[2] <= times[1];
-    cs_time expected =
-        2 * (M * (times[0] + times[1] + times[2]) + (P - 1) * (times[0] + times[1] - times[2]));
+    snprintf(row, sizeof(row), "%s, P %u, M %u, f %d, b %d, w %d", of->kind, P, M, (int)times[0],
+             (int)times[1], (int)times[2]);
+    bool holds = M >= of->least_micros && times[2] <= times[0] && times[2] <= times[1];
+    cs_time expected = of->once + 2 * of->per_batch;
     if (holds)
         expect_int(row, expected, run.trace.makespan);
-    else if (P > 1 && run.trace.makespan <= expected)
-        fail_msg("%s: not above the closed form, which does not apply", row);
+    else if (P > 1 && run.trace.makespan < expected + of->above)
+        fail_msg("%s: below the closed form, which does not apply", row);
     for (uint32_t i = 0; i < run.forms.n; i++) {
         const cs_form *form = &run.forms.forms[i];
         if (form->figure == CS_FIGURE_MAKESPAN)
             expect_int(row, P == 1 ? form->applies : holds, form->applies);
         else if (form->figure == CS_FIGURE_PEAK_ACTIVATIONS)
-            expect_int(row, 10 * (int64_t)(P < M ? P : M),
+            expect_int(row, 10 * (int64_t)(of->most_kept < M ? of->most_kept : M),
                        run.trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS]);
     }
     small_run_finish(&run);
+}
+
+static void check_both_reaches(uint32_t P, uint32_t M, cs_time f, cs_time b, cs_time w)
+{
+    const cs_time busy = M * (f + b + w), times[] = {f, b, w};
+    check_zero_bubble(&(zero_bubble_case){"zb_h1", P, P, 0, busy + (P - 1) * (f + b - w), 1}, P, M,
+                      times);
+    check_zero_bubble(&(zero_bubble_case){"zb_h2", 2 * P - 1, 2 * P - 1,
+                                          (P - 1) * (2 * w > b ? 2 * w - b : 0),
+                                          busy + (P - 1) * (f + b - 2 * w), 0},
+                      P, M, times);
 }
 
 static void test_zero_bubble_forms(void **state)
@@ -143,9 +179,45 @@ static void test_zero_bubble_forms(void **state)
     for (uint32_t P = 1; P <= 8; P++) {
         for (uint32_t M = 1; M <= 20; M++) {
             for (cs_time code = 0; code < 27; code++)
-                check_zero_bubble(P, M, (cs_time[]){1 + code / 9, 1 + code / 3 % 3, 1 + code % 3});
+                check_both_reaches(P, M, 1 + code / 9, 1 + code / 3 % 3, 1 + code % 3);
         }
     }
+}
+
+/* 1f1b with f = 1 s, b = 2 s, latency c: up to 2c = f + b the eager warm-up hides every message but those
+ * of one way down and one back, which the shortest does not; beyond it the form does not apply. */
+static void check_eager(uint32_t P, uint32_t M, uint32_t half_seconds)
+{
+    char schedule[128], row[96], network[128];
+    snprintf(schedule, sizeof(schedule),
+             "{\"kind\": \"1f1b\", \"micro_batches\": %u, \"warm_up\": \"eager\"}", M);
+    snprintf(network, sizeof(network),
+             "\"topology\": \"ring\", \"bandwidth\": \"1 TB/s\", \"latency\": \"%u ms\"",
+             500 * half_seconds);
+    snprintf(row, sizeof(row), "P %u, M %u, c %u/2 s", P, M, half_seconds);
+    const cs_time expected =
+        CS_PS_PER_SEC * 3 * (M + P - 1) + CS_PS_PER_SEC * half_seconds * (P - 1);
+    const bool holds = half_seconds <= 3;
+    scenario_run run;
+    uniform_run_expect(&run, &(uniform_text){P, P, 1, schedule,
+                                             "\"forward\": \"1 s\", \"backward\": \"2 s\", "
+                                             "\"weights\": \"1 GB\", \"activation\": \"0 B\"",
+                                             network});
+    if (holds)
+        expect_int(row, expected, run.simulation.trace.makespan);
+    else if (run.simulation.trace.makespan < expected)
+        fail_msg("%s: below the time of one way down and back", row);
+    expect_int(row, P + (holds ? 1 : 0), uniform_run_check_forms(row, &run));
+    scenario_run_finish(&run);
+}
+
+static void test_eager(void **state)
+{
+    (void)state;
+    for (uint32_t P = 2; P <= 6; P++)
+        for (uint32_t M = 1; M <= 14; M++)
+            for (uint32_t half_seconds = 0; half_seconds <= 5; half_seconds++)
+                check_eager(P, M, half_seconds);
 }
 
 /* With equal times the bubble is (P - 1) f against 3 (P - 1) f of 1F1B. */
@@ -173,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_interleaved_forms),
         cmocka_unit_test(test_zero_bubble_forms),
+        cmocka_unit_test(test_eager),
         cmocka_unit_test(test_third_of_1f1b),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

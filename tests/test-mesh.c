@@ -80,9 +80,86 @@ static void test_layouts(void **state)
     }
 }
 
+/* ---- grids ---- */
+
+/* By definition: device numbers of all places are listed by loops over the axes, the last of the order
+ * outermost. */
+static void count_devices(const cs_grid *grid, uint32_t n_ranks, const uint32_t *order,
+                          uint32_t *devices)
+{
+    const uint32_t space = grid->space[0] * grid->space[1] * grid->space[2];
+    const uint32_t sizes[CS_N_MESH_AXES] = {grid->tensor, space, grid->context, grid->data,
+                                            n_ranks};
+    uint32_t at[CS_N_MESH_AXES], device = 0;
+    for (at[4] = 0; at[4] < sizes[order[4]]; at[4]++)
+        for (at[3] = 0; at[3] < sizes[order[3]]; at[3]++)
+            for (at[2] = 0; at[2] < sizes[order[2]]; at[2]++)
+                for (at[1] = 0; at[1] < sizes[order[1]]; at[1]++)
+                    for (at[0] = 0; at[0] < sizes[order[0]]; at[0]++, device++) {
+                        uint32_t of[CS_N_MESH_AXES];
+                        for (uint32_t i = 0; i < CS_N_MESH_AXES; i++)
+                            of[order[i]] = at[i];
+                        const uint32_t place =
+                            of[0] + sizes[0] * (of[1] + space * (of[2] + sizes[2] * of[3]));
+                        devices[of[4] * cs_grid_places(grid) + place] = device;
+                    }
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    static const uint32_t orders[][CS_N_MESH_AXES] = {
+        {0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {3, 0, 4, 2, 1}, {1, 2, 0, 4, 3}};
+    cs_grid grid = cs_grid_single();
+    enum { N = 2 * 6 * 2 * 3 * 4 };
+    uint32_t expected[N], devices[N], map[N];
+    grid.tensor = 2;
+    grid.space[0] = 3;
+    grid.space[1] = 2;
+    grid.context = 2;
+    grid.data = 3;
+    for (uint32_t i = 0; i < N; i++)
+        map[i] = N - 1 - i;
+    for (size_t r = 0; r < ROWS(orders); r++) {
+        count_devices(&grid, 4, orders[r], expected);
+        cs_mesh_number(&grid, 4, orders[r], NULL, devices);
+        for (uint32_t i = 0; i < N; i++)
+            expect_int("device", expected[i], devices[i]);
+        cs_mesh_number(&grid, 4, orders[r], map, devices);
+        for (uint32_t i = 0; i < N; i++)
+            expect_int("mapped device", N - 1 - expected[i], devices[i]);
+    }
+}
+
+/* Tensor 2 and data 2 on the devices of 3 pipeline ranks, 12 in all: rank r has devices 4 r to
+ * 4 r + 3, and place 2 data + tensor is device 4 r + 2 data + tensor. Ordered pipeline, tensor, data, it
+ * is r + 3 tensor + 6 data. */
+static void test_grids(void **state)
+{
+    (void)state;
+    static const uint32_t orders[][CS_N_MESH_AXES] = {{0, 1, 2, 3, 4}, {4, 0, 1, 2, 3}};
+    static const uint32_t last[][4] = {{8, 9, 10, 11}, {2, 5, 8, 11}};
+    cs_grid grid = cs_grid_single();
+    uint32_t devices[12], held[12];
+    grid.tensor = 2;
+    grid.data = 2;
+    for (size_t r = 0; r < ROWS(orders); r++) {
+        cs_mesh_number(&grid, 3, orders[r], NULL, devices);
+        const cs_mesh mesh = cs_mesh_make_grid(cs_schedule_find("gpipe"), NULL, &grid, 3, devices);
+        expect_int("devices", 12, mesh.n_devices);
+        expect_int("stages", 3, mesh.n_stages);
+        expect_int("replicas", 2, mesh.n_replicas);
+        expect_int("holders", 4, cs_mesh_holders(&mesh, 2, held));
+        for (uint32_t i = 0; i < 4; i++)
+            expect_int("holder", last[r][i], held[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_grids),
         cmocka_unit_test(test_meshes),
         cmocka_unit_test(test_layouts),
     };

@@ -74,6 +74,28 @@ static void test_replicas(void **state)
     cs_scenario_finish(&scenario);
 }
 
+/* In 2 blocks the activation and the matrix behind it run again: what the first makes, 4 x 8 features of each
+ * of 16 tokens in float32 for 3 samples, is not kept. */
+static void test_recomputed_operators(void **state)
+{
+    (void)state;
+    static const char gpt[] = "\"name\": \"gpt\", \"batch_size\": 3, \"device\": \"v100\", "
+                              "\"parameters\": {\"layers\": 2, \"hidden\": 8, \"heads\": 2, "
+                              "\"sequence\": 16, \"dropout\": 0}";
+    char again[512];
+    cs_scenario whole, less;
+    cs_error error;
+    snprintf(again, sizeof(again), "%s, \"recompute_operators\": [\"act\", \"c_proj\"]", gpt);
+    if (read_scenario(gpt, "\"kind\": \"sequential\"", 1, &whole, &error) != CS_OK ||
+        read_scenario(again, "\"kind\": \"sequential\"", 1, &less, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    expect_int("kept", whole.job.stages[0].kept_bytes - 2 * 4 * 16 * 8 * 4 * 3,
+               less.job.stages[0].kept_bytes);
+    assert_true(less.job.stages[0].backward_input > whole.job.stages[0].backward_input);
+    cs_scenario_finish(&whole);
+    cs_scenario_finish(&less);
+}
+
 /* GPT's last matrix is its embedding's: 50257 tokens of 768 features, which the last of two stages holds
  * again, with its gradients and states; Llama's are two, and one where it is told so. */
 static void test_tied(void **state)
@@ -213,9 +235,9 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipelines), cmocka_unit_test(test_replicas),
-        cmocka_unit_test(test_shares),    cmocka_unit_test(test_tied),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_pipelines), cmocka_unit_test(test_recomputed_operators),
+        cmocka_unit_test(test_replicas),  cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_tied),      cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,7 +173,16 @@ static const path_row path_rows[] = {
     {"{\"topology\":\"abci\"}", 1024, 0, 4, 12e9, 2200000},
     {"{\"topology\":\"abci\"}", 1024, 0, 40, 12e9, 2400000},
     {"{\"topology\":\"abci\"}", 1024, 0, 68, 12e9, 2600000},
+    /* NVLink 5: 18 links of 50 GB/s, in a DGX and over a whole rack */
+    {"{\"topology\":\"dgx-b200\"}", 8, 0, 7, 900e9, 600000},
+    {"{\"topology\":\"gb200-nvl72\"}", 72, 0, 71, 900e9, 600000},
+    /* rack to rack: NIC n is host n / 4 of rail n % 4, on leaf n / 4 / 32. NIC 0 and NIC 72, host 18,
+     * are on one leaf, NIC 144, host 36, is on the next one: two or four links of the network, and
+     * two of PCIe at each end */
+    {"{\"topology\":\"gb200-nvl72\"}", 144, 0, 72, 48e9, 2200000},
+    {"{\"topology\":\"gb200-nvl72\"}", 216, 0, 144, 48e9, 2400000},
     /* NDR on PCIe 5: 48 GB/s before 50 GB/s, two links on one rail */
+    {"{\"topology\":\"dgx-b200\"}", 16, 0, 8, 48e9, 2200000},
     {"{\"topology\":\"dgx-h100\"}", 16, 0, 8, 48e9, 2200000},
     /* under one switch, one socket, two sockets: 2, 4, 5 links; the socket link has no latency */
     {"{\"topology\":\"pcie-8gpu\"}", 8, 0, 1, 12e9, 1000000},

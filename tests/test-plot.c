@@ -1,6 +1,6 @@
 /* Plots: what the reader refuses, what gnuplot is given, and that pictures are whole. */
 #include "plots/plot.h"
-#include "sim/analysis/store.h"
+#include "sim/run/store-run.h"
 #include "sim/trace/results-reader.h"
 #include "sim/trace/results.h"
 
@@ -53,7 +53,7 @@ static void write_results(const char *path, const synthetic_options *options, in
     if (status == CS_OK && schema == 1 && !format) {
         status = cs_results_write(file, &info, &run.graph, &run.trace, &error);
         if (status == CS_OK)
-            status = cs_analysis_store(file, &run.analysis, &error);
+            status = synthetic_run_store(file, &run, &error);
     }
     if (status == CS_OK && format)
         status = cs_h5_set_text(file, "format", format, &error);
@@ -456,7 +456,7 @@ static void test_part_of_a_run(void **state)
          .height = 300},
         {.kind = "boxes", .first_device = 1, .n_devices = 2, .from = 0.01, .until = 0.02},
         {.kind = "memory", .first_device = 3, .from = 0.01, .until = 0.0100001},
-        {.kind = "utilisation", .first_device = 1, .n_devices = 1, .width = 500, .height = 200},
+        {.kind = "utilisation", .first_device = 1, .n_devices = 1, .width = 500, .height = 240},
     };
     need_gnuplot();
     for (size_t i = 0; i < ROWS(rows); i++) {
@@ -469,6 +469,25 @@ static void test_part_of_a_run(void **state)
         check_picture(output, "svg");
         check_xml(output);
     }
+}
+
+/* Title and legend of a narrow picture take more lines than it has room for. */
+static void test_too_low(void **state)
+{
+    char output[PATH];
+    cs_error error;
+    cs_plot_options options = {.kind = "utilisation", .width = 300, .height = 200};
+    need_gnuplot();
+    snprintf(output, sizeof(output), "%s", in(state, "low.svg"));
+    options.input = in(state, "run.h5");
+    options.output = output;
+    cs_error_init(&error);
+    assert_int_equal(cs_plot_draw(&options, &error), CS_USAGE);
+    assert_non_null(strstr(error.text, "height: must be at least "));
+    assert_non_null(strstr(error.text, " (got 200)"));
+    options.height = (uint32_t)strtoul(error.text + strlen("height: must be at least "), NULL, 10);
+    cs_error_init(&error);
+    expect_error("the least", CS_OK, "", cs_plot_draw(&options, &error), &error);
 }
 
 /* ---- sweeps ---- */
@@ -723,7 +742,7 @@ static void test_sweeps_that_are_refused(void **state)
          "run.h5",
          {.kind = "boxes", .at = &at[1], .n_at = 1},
          CS_USAGE,
-         "boxes: is of no sweep; --at is for sweeps"},
+         "boxes: is not of a sweep; --at is for sweeps"},
         {"not of a run", "sweep.h5", {.kind = "timeline"}, CS_INVALID, "drawn as heatmap or lines"},
         {"no axes", "torn.h5", {.kind = "lines", .value = "y_s"}, CS_INVALID, "axes: missing"},
     };
@@ -842,16 +861,12 @@ static void write_scenario_results(const char *path, const char *scenario)
     scenario_run run;
     cs_error error;
     cs_h5_file *file = NULL;
-    const cs_results_info info = {"a_name", "chain", "interleaved_1f1b", "{}", "0.0.0", 1};
     cs_error_init(&error);
     cs_status status = scenario_run_init(&run, &error, "%s", scenario);
     expect_error(path, CS_OK, "", status, &error);
     status = cs_h5_create(path, NULL, &file, &error);
     if (status == CS_OK)
-        status =
-            cs_results_write(file, &info, &run.simulation.graph, &run.simulation.trace, &error);
-    if (status == CS_OK)
-        status = cs_analysis_store(file, &run.simulation.analysis, &error);
+        status = cs_simulation_store(file, &run.scenario, &run.simulation, NULL, &error);
     if (status == CS_OK)
         status = cs_h5_commit(file, &error);
     cs_h5_destroy(file);
@@ -1173,6 +1188,7 @@ int main(void)
         TEST(test_pictures_of_1_device),
         TEST(test_names_of_boxes),
         TEST(test_part_of_a_run),
+        TEST(test_too_low),
         TEST(test_boxes_of_two_by_two),
         TEST(test_many_boxes_are_merged),
         TEST(test_gnuplot_is_missing),

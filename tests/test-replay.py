@@ -340,13 +340,13 @@ class Missing(Case):
         made = self.sim('compare', 'p.h5', measured(self.folder, 'p.h5')).stdout.split('\n')
         tasks = next(i for i, line in enumerate(made) if line.startswith('tasks'))
         for i, line in enumerate(made): # label, number of tasks, predicted columns
-            for first, end in ((0, 33),) if i < tasks else ((0, 24), (31, 42), (65, 76)):
+            for first, end in ((0, 34),) if i < tasks else ((0, 24), (31, 42), (65, 76)):
                 self.assertEqual(shown[i][first:end], line[first:end])
 
     def test_devices_of_costs(self):
         """Costs of another device than the model's, or of several, do not pass for its own."""
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../scenarios')
-        several = '["costs-2.json", "../costs/made-up-8.json"]'
+        several = '["costs-2.json", "../../calib/measured/made-up-8.json"]'
         v100 = 'times of operators were measured on AMD EPYC, not on NVIDIA Tesla V100 SXM2 16 GB'
         rows = [([], 'AMD EPYC', []),
                 (['-s', '/model/device="v100"'], 'AMD EPYC', [v100]),
@@ -363,7 +363,7 @@ class Missing(Case):
                 self.assertIn('  warning: ' + warning, text)
         # 553 MB of gradients, where the largest message that was measured is smaller
         dp = os.path.join(folder, 'dp-costs.json')
-        with open(os.path.join(folder, 'costs/made-up-8.json'), encoding='utf-8') as file:
+        with open(os.path.join(folder, '../calib/measured/made-up-8.json'), encoding='utf-8') as file:
             points = [point for entry in json.load(file)['network'] for point in entry['points']]
         self.assertLess(max(size for size, _ in points), 553e6)
         costs = json.loads(self.sim('run', dp, '--no-output', '--json').stdout)['costs']
@@ -630,7 +630,7 @@ class Replay(Case):
             file.write('#!/bin/sh\nexit 7\n')
         os.chmod(file.name, 0o755)
         said = self.sim('replay', 'good.json', status=1, PATH=self.folder + ':/usr/bin:/bin').stderr
-        self.assertIn('mpirun ended with exit code 7 and told no error', said)
+        self.assertIn('mpirun ended with exit code 7 and gave no error message', said)
 
     def network(self, *words, status=0, **environment):
         done = self.sim('calibrate', 'network', '-o', 'n.json', '-t', '2 ms', *words, status=status,

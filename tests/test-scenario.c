@@ -38,11 +38,12 @@ static cs_status read_text(const char *text, const cs_override *overrides, size_
 
 #define SCHEDULES                                                                                  \
     "sequential, dp, gpipe, 1f1b, pipedream, pipedream_2bw, nf1b, interleaved_1f1b, zb_h1, "       \
-    "periodic, cdp_dp, cdp_v1, cdp_v2, cdp_freshest, custom"
+    "zb_h2, periodic, cdp_dp, cdp_v1, cdp_v2, cdp_freshest, custom"
 #define TOPOLOGIES                                                                                 \
     "ideal, ring, nvlink_switch, pcie, pcie_tree, nvlink_mesh, dgx1, nvswitch, torus, dragonfly, " \
     "leaf_spine, "                                                                                 \
-    "fat_tree, cluster, file, abci, dgx1-v100, dgx-a100, dgx-h100, pcie-8gpu"
+    "fat_tree, cluster, file, abci, dgx1-v100, dgx-a100, dgx-h100, dgx-b200, gb200-nvl72, "        \
+    "pcie-8gpu"
 #define RING(more)  "{\"topology\": \"ring\", \"devices\": 4, \"bandwidth\": \"1 GB/s\"" more "}"
 #define IDEAL(more) "{\"topology\": \"ideal\", \"devices\": 4" more "}"
 #define MODEL(layers)                                                                              \
@@ -64,7 +65,7 @@ static const struct {
     {"no name", "/name", "\"\"", "/name: must not be empty"},
     {"unknown key", "/iteration", "2",
      "unknown key \"iteration\"; did you mean \"iterations\"? known: schema_version, name, model, "
-     "platform, schedule, collectives, costs, iterations, seed, sweep"},
+     "platform, schedule, parallel, collectives, costs, iterations, dataset, seed, sweep"},
     {"no iteration", "/iterations", "0", "/iterations: must be from 1 to 1048576 (got 0)"},
     {"iterations beyond", "/iterations", "1048577",
      "/iterations: must be from 1 to 1048576 (got 1048577)"},
@@ -106,7 +107,8 @@ static const struct {
      "/model/uniform: unknown key \"layer\"; did you mean \"layers\"? known: layers, forward, "
      "backward, update, weights, activation, workspace"},
     {"wrong optimizer", "/model/optimizer", "adm",
-     "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam"},
+     "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam, "
+     "none"},
     {"batch not divisible", "/model/batch_size", "7",
      "/model/batch_size: must be a multiple of 2, the micro-batches (got 7)"},
     {"inline of the wrong type", "/model", "{\"inline\": 1}",
@@ -326,7 +328,7 @@ static const struct {
      "{\"schema_version\": 3, \"model\": {\"uniform\": {\"layers\": -1}}, \"platform\": {}, "
      "\"schedule\": {\"kind\": \"dp\", \"bucket\": -1}, \"sed\": 1}",
      "s.json: unknown key \"sed\"; did you mean \"seed\"? known: schema_version, name, model, "
-     "platform, schedule, collectives, costs, iterations, seed, sweep\n"
+     "platform, schedule, parallel, collectives, costs, iterations, dataset, seed, sweep\n"
      "s.json: /schema_version: must be 1 (got 3)\n"
      "s.json: /model/uniform/layers: must be from 0 to 1048576 (got -1)\n"
      "s.json: /model/uniform: missing key \"forward\": must be time: a number of seconds or a text "
@@ -634,7 +636,8 @@ static void resolves_to_itself(void **state)
 static void resolves_defaults(void **state)
 {
     static const char expected[] =
-        "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n  \"seed\": 1,\n"
+        "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n"
+        "  \"dataset\": 0,\n  \"seed\": 1,\n"
         "  \"model\": {\n    \"batch_size\": 2,\n    \"optimizer\": \"sgd\",\n    \"gradients\": "
         "\"weights\",\n    \"main_weights\": \"fp32\",\n    \"states\": \"fp32\",\n"
         "    \"uniform\": {\n"
@@ -649,7 +652,8 @@ static void resolves_defaults(void **state)
         "    \"partition\": \"balanced\",\n    \"partition_communication\": false,\n"
         "    \"micro_batches\": 2,\n    \"backward_order\": \"reversed\",\n"
         "    \"recompute\": false\n  },\n"
-        "  \"collectives\": {\n    \"algorithm\": \"usual\",\n    \"chunks\": 0,\n"
+        "  \"collectives\": {\n    \"algorithm\": \"usual\",\n    \"gradients\": \"algorithm\",\n  "
+        "  \"chunks\": 0,\n"
         "    \"fidelity\": \"auto\",\n    \"order\": \"auto\",\n    \"most_flows\": 4000000\n"
         "  }\n}\n";
     cs_scenario scenario;
@@ -804,7 +808,7 @@ static const struct {
     {"unknown parent", "/schedul/kind", "dp", CS_INVALID,
      "s.json: unknown key \"schedul\"; did you mean \"schedule\"? known: schema_version, name, "
      "model, "
-     "platform, schedule, collectives, costs, iterations, seed, sweep"},
+     "platform, schedule, parallel, collectives, costs, iterations, dataset, seed, sweep"},
     {"no pointer", "schedule", "1", CS_INVALID,
      "--set: schedule: must begin with \"/\" as in /schedule/kind"},
     {"the whole", "", "1", CS_INVALID,

@@ -374,8 +374,8 @@ class Sweep(unittest.TestCase):
         self.assertEqual(rows[0], ['micro_batches', 'memory', *names, 'tasks'])
         self.assertEqual(rows[1][:7], ['0', '10 MB', '-', '-', '-', '-', '-'])
         self.assertTrue(rows[1][7].startswith('FAILED: '))
-        times = [('24 ms', '41.6667 samples/s', '0.75'), ('30 ms', '66.6667 samples/s', '0.6'),
-                 ('42 ms', '95.2381 samples/s', '0.428571')]
+        times = [('24 ms', '41.667 samples/s', '0.75'), ('30 ms', '66.667 samples/s', '0.6'),
+                 ('42 ms', '95.238 samples/s', '0.428571')]
         for row, micro, figures, peak in zip(rows[2:], (1, 2, 4), times, ('7 MB', '9 MB', '13 MB')):
             self.assertEqual(row[:6], [str(micro), '10 MB', *figures, peak])
             self.assertEqual(row[7:], ['OUT OF MEMORY'] if micro == 4 else [])
@@ -413,9 +413,9 @@ class Sweep(unittest.TestCase):
         """More micro-batches are faster, until they do not fit (see test_table)."""
         words = ['--no-output', '--vary', f'{MICRO}=1,2,4,8', '--set']
         out = self.sim(*words, '/platform/memory=10 MB').stdout
-        self.assertRegex(out, r'\nthroughput_samples_per_s +41\.6667 samples/s +1 .* 8 \*\n')
+        self.assertRegex(out, r'\nthroughput_samples_per_s +41\.667 samples/s +1 .* 8 \*\n')
         self.assertIn('* out of memory, at 2 of 4 points; of what fits, the highest '
-                      'throughput_samples_per_s is 66.6667 samples/s at 2\n', out)
+                      'throughput_samples_per_s is 66.667 samples/s at 2\n', out)
         self.assertIn('at 4 of 4 points; nothing fits\n',
                       self.sim(*words, '/platform/memory=1 MB').stdout)
         self.assertNotIn('*', self.sim(*words, '/platform/memory=1 GB').stdout)

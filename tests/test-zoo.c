@@ -458,7 +458,7 @@ static const struct {
      "p: /image: must be a multiple of patch, 16 (got 225)"},
     {"positions", "gpt", "{\"positions\": 8}",
      "p: /sequence: must be at most positions, 8 (got 1024)"},
-    {"too large", "gpt", "{\"sequence\": 1048576, \"heads\": 768}",
+    {"too large", "gpt", "{\"sequence\": 1048576, \"heads\": 768, \"attention\": \"math\"}",
      "p: gpt: layer h.0.attn.attention has too many weights: 1048576 tokens, squared, of 768 "
      "heads"},
     {"an unknown parameter", "vgg16", "{\"images\": 1}",

@@ -199,14 +199,12 @@ static cs_status read_document(reader *r, const cJSON *root, const cs_json_place
                                uint32_t *relays)
 {
     document top;
-    cs_status status = cs_field_read(root, place, (const cs_field *const[]){document_fields, NULL},
-                                     (void *const[]){&top}, &r->arena, r->error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_field_read(root, place, (const cs_field *const[]){document_fields, NULL},
+                         (void *const[]){&top}, &r->arena, r->error));
     r->names = cs_arena_alloc(&r->arena, top.vertices.n, sizeof(*r->names));
     if (!r->names || !r->net)
         return cs_error_no_memory(r->error);
-    status = add_all(r, &top.vertices, place, "vertices", add_vertex);
+    cs_status status = add_all(r, &top.vertices, place, "vertices", add_vertex);
     if (status == CS_OK)
         status = sort_names(r, place);
     if (status == CS_OK)

@@ -6,8 +6,9 @@
 #include "topologies/fabric.h"
 #include "topologies/topology.h"
 
-/* Draws what the document says. The net is the caller's to destroy; *relays is for cs_fabric_finish.
- * Names of vertices must be unique; links and routes must name vertices and links that there are. */
+/* Draws what the document says. The net is the caller's to destroy; *relays is for
+ * cs_fabric_finish. Names of vertices must be unique; links and routes must name vertices and links
+ * that there are. */
 CS_MUST_CHECK cs_status cs_fabric_from_json(const cJSON *root, const cs_json_place *place,
                                             cs_fabric **net, uint32_t *relays, cs_error *error);
 

@@ -1,14 +1,14 @@
-/* Nets: platforms drawn vertex by vertex, with routes found by search and stored as tables.
+/* Nets: platforms built vertex by vertex, with routes found by search and stored as tables.
  *
- * For what is small and irregular: the inside of a node, a topology from a file. A net with T
+ * For small and irregular networks: the inside of a node, a topology from a file. A net with T
  * terminals and V vertices stores 2 * T * V next links.
  *
- * Routes. Links are of two sorts. Over peer links (NVLink and the like) devices may pass on what
- * is not for them; over the others (PCIe, cables) they do not. A pair of terminals that peer links
- * connect uses them alone, if no more than `relays` devices have to pass on its messages; every
- * other pair uses the other links alone. Among the ways, one with the fewest links, of these
- * one over the fewest devices, then one of the widest; where several are left, they are dealt out by
- * the number of the target. Ports pass on nothing. (NCCL takes the same decision: an NVLink path, if needed through one other GPU,
+ * Routes. There are two sorts of links. Over peer links (NVLink and similar) devices may forward
+ * messages of others; over the others (PCIe, cables) they do not. A pair of terminals that peer
+ * links connect uses them alone, if no more than `relays` devices have to pass on its messages;
+ * every other pair uses the other links alone. A route has as few links as possible, then as few
+ * devices, then as much bandwidth; where several are left, the number of the target chooses. Ports
+ * do not forward. (NCCL makes the same decision: an NVLink path, if needed through one other GPU,
  * goes before PCIe; PATH_NVL, PATH_NVB, PATH_PIX ... in its src/graph/topo.h.)
  *
  *     cs_fabric *net = cs_fabric_create("mine");
@@ -30,8 +30,8 @@ enum { CS_FABRIC_NAME_BYTES = 96 }; /* of a vertex, with the NUL; longer names a
 
 typedef struct cs_fabric cs_fabric;
 
-/* `topology` is what messages call it, and must live as long as the net, and the platform. NULL when
- * memory runs out; the functions below then do nothing, and cs_fabric_finish fails. */
+/* `topology` is what messages call it, and must live as long as the net, and the platform. NULL
+ * when memory runs out; the functions below then do nothing, and cs_fabric_finish fails. */
 cs_fabric *cs_fabric_create(const char *topology);
 void cs_fabric_destroy(cs_fabric *net);
 

@@ -1,8 +1,9 @@
 /* realpath belongs to the X/Open part of POSIX */
 #define _XOPEN_SOURCE 700
 
-/* A topology from a file: our own JSON form (fabric-json.h) or NCCL's XML (nccl-xml.h), told apart by
- * their first character. Scenarios may use fewer devices than the file has GPUs: the first ones. */
+/* A topology from a file: our own JSON form (fabric-json.h) or NCCL's XML (nccl-xml.h), told apart
+ * by their first character. Scenarios may use fewer devices than the file has GPUs: the first ones.
+ */
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "topologies/fabric-json.h"

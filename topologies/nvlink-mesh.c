@@ -15,16 +15,19 @@ static const cs_field fields[] = {{"links", CS_FIELD_COUNT, offsetof(mesh_params
                                   CS_NVLINK_FIELDS,
                                   {0}};
 
-enum { LINK_RATE = 25 }; /* GB/s one way, of NVLink 2, 3 and 4 alike */
+enum {
+    MESH_GPUS = 16,
+    LINK_RATE = 25
+}; /* GPUs of a node at most; GB/s one way, of NVLink 2, 3 and 4 */
 
 static cs_status check(uint32_t n_devices, cs_error *error)
 {
     const cs_status status = cs_platform_check_devices("nvlink_mesh", n_devices, error);
-    if (status != CS_OK || n_devices <= CS_NVLINK_GPUS)
+    if (status != CS_OK || n_devices <= MESH_GPUS)
         return status;
     return cs_error_add(error, CS_INVALID,
                         "topology nvlink_mesh: a node has at most %d GPUs (got %" PRIu32 ")",
-                        CS_NVLINK_GPUS, n_devices);
+                        MESH_GPUS, n_devices);
 }
 
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,

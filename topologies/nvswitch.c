@@ -6,6 +6,8 @@
  *   dgx2      16    6 of 25 GB/s           150 GB/s          2, joined by 48 NVLinks
  *   dgx-a100  8     12 of 25 GB/s          300 GB/s          1
  *   dgx-h100  8     18 of 25 GB/s          450 GB/s          1
+ *   dgx-b200  8     18 of 50 GB/s          900 GB/s          1
+ *   nvl72     72    18 of 50 GB/s          900 GB/s          1, of 18 NVSwitches, one per link
  *
  * The boards of a DGX-2 are joined by 8 links of each of 6 switches: 48 * 25 GB/s are the
  * 8 * 150 GB/s of the GPUs of one board, so nothing is lost between them.
@@ -14,12 +16,16 @@
 
 #include <inttypes.h>
 
-static const char *const model_names[] = {"dgx2", "dgx-a100", "dgx-h100", NULL};
+static const char *const model_names[] = {"dgx2",     "dgx-a100", "dgx-h100",
+                                          "dgx-b200", "nvl72",    NULL};
 static const struct {
     uint32_t gpus, links, boards, trunk_links;
-} models[] = {{16, 6, 2, 48}, {8, 12, 1, 0}, {8, 18, 1, 0}};
-
-enum { LINK_RATE = 25 }; /* GB/s one way, of NVLink 2, 3 and 4 alike */
+    double rate; /* bytes/s of a link, one way: NVLink 2, 3 and 4; NVLink 5 */
+} models[] = {{16, 6, 2, 48, 25e9},
+              {8, 12, 1, 0, 25e9},
+              {8, 18, 1, 0, 25e9},
+              {8, 18, 1, 0, 50e9},
+              {72, 18, 1, 0, 50e9}};
 
 typedef struct nvswitch_params {
     cs_nvlink nvlink;
@@ -35,7 +41,8 @@ static const cs_field fields[] = {{"model", CS_FIELD_CHOICE, offsetof(nvswitch_p
 /* The latency of the whole way stands on the links up, of which every route has one. */
 static void draw_switches(const nvswitch_params *of, const uint32_t *gpus, cs_fabric *net)
 {
-    const double rate = of->nvlink.link_bandwidth > 0 ? of->nvlink.link_bandwidth : LINK_RATE * 1e9;
+    const double rate =
+        of->nvlink.link_bandwidth > 0 ? of->nvlink.link_bandwidth : models[of->model].rate;
     const uint32_t n = models[of->model].gpus, boards = models[of->model].boards;
     uint32_t switches[2] = {CS_FABRIC_NONE, CS_FABRIC_NONE};
     for (uint32_t b = 0; b < boards; b++)
@@ -67,9 +74,11 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_nvswitch = {
     .name = "nvswitch",
-    .summary = "GPUs around NVSwitches (DGX-2, DGX A100, DGX H100), above a PCIe tree",
-    .source = "NVIDIA: NVSwitch technical overview, 2018 (DGX-2); A100 and H100 Tensor Core GPU "
-              "architecture white papers, 2020 and 2022",
+    .summary =
+        "GPUs around NVSwitches (DGX-2, DGX A100, H100 and B200, GB200 NVL72), above a PCIe tree",
+    .source =
+        "NVIDIA: NVSwitch technical overview, 2018 (DGX-2); A100 and H100 Tensor Core GPU "
+        "architecture white papers, 2020 and 2022; Blackwell architecture technical brief, 2024",
     .fields = fields,
     .params_size = sizeof(nvswitch_params),
     .build = build,

@@ -4,17 +4,17 @@
 
 enum { MOST_GPUS = 1024, MOST_SWITCHES = 1024 };
 
-/* The bandwidths of PCIe 3 x16 and between sockets are those that NCCL reckons with: 12 GB/s, three
+/* The bandwidths of PCIe 3 x16 and between sockets are those that NCCL assumes: 12 GB/s, three
  * quarters of the 16 GB/s of the bare lanes, and 10 GB/s (PCI_BW, SKL_QPI_BW in its
  * src/graph/topo.h). */
 const cs_field cs_pcie_tree_fields[] = {
     {"sockets", CS_FIELD_COUNT, offsetof(cs_pcie_tree, sockets), .fallback = "2", .min = 1,
-     .max = 16, .doc = "each with a host bridge"},
+     .max = 64, .doc = "each with a host bridge"},
     {"switches_per_socket", CS_FIELD_COUNT, offsetof(cs_pcie_tree, switches), .fallback = "2",
      .max = 64, .doc = "PCIe switches; 0: GPUs hang on the host bridge"},
     {"gpus_per_switch", CS_FIELD_COUNT, offsetof(cs_pcie_tree, gpus_per_switch), .fallback = "0",
      .max = MOST_GPUS, .doc = "0: GPUs are spread evenly"},
-    {"nics", CS_FIELD_COUNT, offsetof(cs_pcie_tree, nics), .fallback = "0", .max = 64,
+    {"nics", CS_FIELD_COUNT, offsetof(cs_pcie_tree, nics), .fallback = "0", .max = 128,
      .doc = "network adapters of the node, spread over the switches"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_pcie_tree, bandwidth), .fallback = "12 GB/s",
      .above_min = true, .doc = "of a GPU's link, one way (default: PCIe 3 x16)"},
@@ -32,7 +32,8 @@ const cs_field cs_pcie_tree_fields[] = {
      .doc = "of the link between sockets"},
     {0}};
 
-/* Sockets and switches. Writes the vertices below which GPUs and NICs hang; returns their number. */
+/* Sockets and switches. Writes the vertices below which GPUs and NICs hang; returns their number.
+ */
 static uint32_t draw_bridges(const cs_pcie_tree *tree, cs_fabric *net, uint32_t *hubs)
 {
     const double uplink = tree->uplink_bandwidth > 0 ? tree->uplink_bandwidth : tree->bandwidth;

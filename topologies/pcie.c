@@ -65,10 +65,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
                        cs_error *error)
 {
     cs_platform made;
-    cs_status status =
-        cs_platform_init(&made, "pcie", n_devices, 1, 2 * (uint64_t)n_devices + 1, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_platform_init(&made, "pcie", n_devices, 1, 2 * (uint64_t)n_devices + 1, error));
     made.longest_route = 3;
     made.route = route;
     return cs_platform_hand_over(add_links(params, &made, error), &made, platform);

@@ -1,6 +1,7 @@
 #include "topologies/platform-picture.h"
 
 #include "sim/base/units.h"
+#include "sim/base/vector.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -107,13 +108,13 @@ static cs_status mark_routes(picture *p, cs_error *error)
 static int compare_ends(const void *left, const void *right)
 {
     const end *a = left, *b = right;
-    if (a->other != b->other)
-        return a->other < b->other ? -1 : 1;
+    CS_COMPARE(a->other, b->other);
     if (a->out != b->out)
         return a->out ? -1 : 1;
     if (a->peer != b->peer)
         return a->peer ? -1 : 1;
-    return (a->bandwidth > b->bandwidth) - (a->bandwidth < b->bandwidth);
+    CS_COMPARE(a->bandwidth, b->bandwidth);
+    return 0;
 }
 
 static void add_end(picture *p, uint32_t *next, uint32_t v, uint32_t other, bool out,
@@ -123,7 +124,8 @@ static void add_end(picture *p, uint32_t *next, uint32_t v, uint32_t other, bool
         p->ends[next[v]++] = (end){v == other ? NONE : other, out, link->peer, link->bandwidth};
 }
 
-/* The ends of all vertices, sorted; of what is not shown, none. `next` is room for a number each. */
+/* The ends of all vertices, sorted; of what is not shown, none. `next` is room for a number each.
+ */
 static void list_ends(picture *p, uint32_t *next)
 {
     const cs_platform *of = p->platform;
@@ -174,7 +176,8 @@ static int compare_vertices(const picture *p, uint32_t a, uint32_t b)
     return 0;
 }
 
-/* qsort has no context: a merge sort, which also leaves equal ones in the order of their numbers. */
+/* qsort has no context: a merge sort, which also leaves equal ones in the order of their numbers.
+ */
 static void sort_vertices(const picture *p, uint32_t *order, uint32_t n, uint32_t *room)
 {
     if (n < 2)
@@ -236,13 +239,12 @@ static void leave_out_unused(picture *p, uint32_t *room)
 static int compare_edges(const void *left, const void *right)
 {
     const edge *a = left, *b = right;
-    if (a->from != b->from)
-        return a->from < b->from ? -1 : 1;
-    if (a->to != b->to)
-        return a->to < b->to ? -1 : 1;
+    CS_COMPARE(a->from, b->from);
+    CS_COMPARE(a->to, b->to);
     if (a->peer != b->peer)
         return a->peer ? -1 : 1;
-    return (a->bandwidth > b->bandwidth) - (a->bandwidth < b->bandwidth);
+    CS_COMPARE(a->bandwidth, b->bandwidth);
+    return 0;
 }
 
 /* Links between the same boxes become one line, which says how many leave each vertex that it
@@ -344,11 +346,9 @@ static void put_box(const picture *p, uint32_t v, const char *indent, FILE *out)
             fprintf(out, " (%" PRIu32 ")", p->size[v]);
     }
     for (uint32_t i = p->first[v]; i < p->first[v + 1]; i++) {
-        char rate[CS_UNITS_TEXT_BYTES];
         if (p->ends[i].other == NONE && p->ends[i].out)
             fprintf(out, "\\npasses %s",
-                    cs_units_format(p->ends[i].bandwidth, CS_QUANTITY_BANDWIDTH, 4, rate,
-                                    sizeof(rate)));
+                    cs_units_text(p->ends[i].bandwidth, CS_QUANTITY_BANDWIDTH, 4).s);
     }
     fprintf(out, "\" %s];\n", looks[p->platform->vertices[v].kind]);
 }
@@ -492,14 +492,13 @@ static void put_legend(const picture *p, sorts *s, FILE *out)
     fprintf(out, "</b>, %" PRIu32 " devices<br align=\"left\"/>", p->platform->n_devices);
     for (uint32_t i = 0; i < s->n; i++) {
         const edge *e = &s->kinds[i];
-        char rate[CS_UNITS_TEXT_BYTES];
         fprintf(out, "<font color=\"#%06" PRIX32 "\">&#9473;&#9473;&#9473;</font>&#160;",
                 colour_of(s, e->bandwidth));
         if (e->n > 1)
             fprintf(out, "%" PRIu32 " links of ", e->n);
         fprintf(out, "%s%s%s<br align=\"left\"/>",
-                cs_units_format(e->bandwidth, CS_QUANTITY_BANDWIDTH, 4, rate, sizeof(rate)),
-                e->both ? " each way" : "", e->peer ? ", peer" : "");
+                cs_units_text(e->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s, e->both ? " each way" : "",
+                e->peer ? ", peer" : "");
     }
     put_left_out(p, out);
     fputs(">;\n", out);

@@ -156,8 +156,8 @@ cs_status cs_platform_link(cs_platform *platform, uint32_t link, uint32_t from, 
     return CS_OK;
 }
 
-/* The links from vertex v are order[first[v]] to order[first[v + 1] - 1]. `next` is room for a number
- * per vertex. */
+/* The links from vertex v are order[first[v]] to order[first[v + 1] - 1]. `next` is room for a
+ * number per vertex. */
 static void order_by_source(const cs_platform *platform, uint32_t *first, uint32_t *order,
                             uint32_t *next)
 {

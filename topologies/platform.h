@@ -6,12 +6,12 @@
  * Links lead from vertex to vertex. The first vertices are the devices, then come the ports (the
  * NICs of a node that can be joined with others, see cluster.c), then what only passes messages on:
  * switches, host bridges, sockets. Devices and ports are the terminals, between which there are
- * routes. A link from a vertex to itself stands for what the vertex can pass on at all: every route
+ * routes. A link from a vertex to itself limits what the vertex can forward in total: every route
  * through the vertex takes it as well.
  *
  * A transfer of n bytes spends the sum of its route's latencies on the way, and then its bytes
  * compete on the route's links, as `sharing` says:
- *   none     each transfer has all links of its route for itself
+ *   none     each transfer has all links of its route to itself
  *   fifo     one message at a time on a directed link; a message waits until it is the oldest on
  *            every link of its route, then holds them all until its bytes are through
  *   phi      every link gives bandwidth / phi, phi a given coefficient (Kahira et al., HPDC 2021)
@@ -69,7 +69,7 @@ typedef struct cs_link {
     double bandwidth; /* bytes/s, > 0, may be infinite */
     cs_time latency;
     uint32_t from, to; /* vertices */
-    bool peer;         /* NVLink and the like: devices may pass on what comes over it (fabric.h) */
+    bool peer;         /* NVLink and similar: devices may forward what comes over it (fabric.h) */
 } cs_link;
 
 typedef struct cs_platform cs_platform;
@@ -88,7 +88,7 @@ struct cs_platform {
                             * 0: not known, or all in one */
     const uint32_t *nic_of; /* per device of a node: its NIC of the node; NULL: not known */
     uint32_t rack_devices;  /* the same of racks, groups and pods: what stays below the top level of
-                             * the network; 0: not known, or there is one */
+                             * the network; 0: unknown, or there is one */
     uint32_t n_ports;       /* terminals n_devices .. n_devices + n_ports - 1 */
     uint32_t n_vertices;
     cs_vertex *vertices;

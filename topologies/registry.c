@@ -20,6 +20,8 @@
     X(dgx1_v100)                                                                                   \
     X(dgx_a100)                                                                                    \
     X(dgx_h100)                                                                                    \
+    X(dgx_b200)                                                                                    \
+    X(gb200_nvl72)                                                                                 \
     X(pcie_8gpu)
 
 #define DECLARE(name) extern const cs_topology cs_topology_##name;

@@ -92,3 +92,65 @@ bool cs_messages_are_equal(const cs_messages *messages)
 {
     return messages->alike && (messages->apart || !cs_links_are_contended(messages->platform));
 }
+
+/* ---- rings ---- */
+
+static uint32_t next_in_ring(const cs_rings *rings, uint32_t device)
+{
+    const uint32_t member = device / rings->stride % rings->size;
+    return member + 1 < rings->size ? device + rings->stride : device - member * rings->stride;
+}
+
+static uint32_t device_of(const cs_rings *rings, uint32_t number)
+{
+    return rings->devices ? rings->devices[number] : number;
+}
+
+static double shared_bandwidth(const cs_platform *platform, const cs_route *route,
+                               const uint32_t *messages)
+{
+    double bandwidth = INFINITY;
+    for (uint32_t i = 0; i < route->n; i++) {
+        const double all = platform->links[route->links[i]].bandwidth;
+        bandwidth = fmin(bandwidth,
+                         cs_links_are_contended(platform) ? all / messages[route->links[i]] : all);
+    }
+    return platform->sharing == CS_SHARING_PHI ? bandwidth / platform->phi : bandwidth;
+}
+
+/* Counts the messages on each link, or, once they are counted, finds the slowest message. */
+static cs_status walk_rings(const cs_platform *platform, const cs_rings *rings, uint32_t *links,
+                            uint32_t *messages, cs_ring_hop *slowest, cs_error *error)
+{
+    const uint32_t end = rings->alone ? rings->size * rings->stride : rings->n;
+    for (uint32_t d = 0; d < end; d += rings->alone ? rings->stride : 1) {
+        cs_route route;
+        CS_TRY(cs_route_find(platform, device_of(rings, d),
+                             device_of(rings, next_in_ring(rings, d)), links, &route, error));
+        for (uint32_t i = 0; !slowest && i < route.n; i++)
+            messages[links[i]]++;
+        if (!slowest)
+            continue;
+        slowest->latency = route.latency > slowest->latency ? route.latency : slowest->latency;
+        slowest->bandwidth = fmin(slowest->bandwidth, shared_bandwidth(platform, &route, messages));
+    }
+    return CS_OK;
+}
+
+cs_status cs_rings_slowest(const cs_platform *platform, const cs_rings *rings, cs_ring_hop *hop,
+                           cs_error *error)
+{
+    cs_ring_hop slowest = {0, INFINITY};
+    uint32_t *links = malloc(((size_t)platform->longest_route + 1) * sizeof(*links));
+    uint32_t *messages = calloc((size_t)platform->n_links + 1, sizeof(*messages));
+    cs_status status = links && messages ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK && rings->size > 1)
+        status = walk_rings(platform, rings, links, messages, NULL, error);
+    if (status == CS_OK && rings->size > 1)
+        status = walk_rings(platform, rings, links, messages, &slowest, error);
+    free(links);
+    free(messages);
+    if (status == CS_OK)
+        *hop = slowest;
+    return status;
+}

@@ -41,8 +41,8 @@ CS_MUST_CHECK cs_status cs_messages_init(cs_messages *messages, const cs_platfor
                                          cs_error *error);
 void cs_messages_finish(cs_messages *messages);
 
-/* With the messages from each of the first `n` devices to the next one, and from the last one to the
- * first. */
+/* With the messages from each of the first `n` devices to the next one, and from the last one to
+ * the first. */
 CS_MUST_CHECK cs_status cs_messages_init_ring(cs_messages *messages, const cs_platform *platform,
                                               uint32_t n, cs_error *error);
 
@@ -52,5 +52,26 @@ CS_MUST_CHECK cs_status cs_messages_add(cs_messages *messages, uint32_t source, 
 
 /* Whether each takes as long as if it were alone, and all take the same time. */
 bool cs_messages_are_equal(const cs_messages *messages);
+
+/* Rings that run at the same time: n devices, by number, form groups of `size`, whose members are
+ * `stride` apart, and each sends to the next member of its group, the last to the first. size * stride
+ * divides n. */
+typedef struct cs_rings {
+    uint32_t n, size, stride;
+    bool alone;              /* only the first one runs */
+    const uint32_t *devices; /* of the numbers 0 .. n - 1; NULL: the same */
+} cs_rings;
+
+/* A message that takes as long as the slowest of them: the most latency, and the least bandwidth, where
+ * a link on which k messages meet gives each a k-th (of sharing `phi`: a phi-th; of `none`, all). It is
+ * what contention divides by, found by counting (Kahira et al., HPDC 2021, section 4.3). A size of 1
+ * has no messages: latency 0, infinite bandwidth. */
+typedef struct cs_ring_hop {
+    cs_time latency;
+    double bandwidth; /* bytes/s */
+} cs_ring_hop;
+
+CS_MUST_CHECK cs_status cs_rings_slowest(const cs_platform *platform, const cs_rings *rings,
+                                         cs_ring_hop *hop, cs_error *error);
 
 #endif

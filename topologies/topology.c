@@ -127,14 +127,41 @@ static cs_status build_document(const cJSON *root, const char *name, uint32_t n_
     return status;
 }
 
-cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devices,
-                             cs_platform *platform, cs_error *error)
+/* `routing`: of the network, or NULL. */
+static cs_status build_preset(const char *name, const char *text, const char *routing,
+                              uint32_t n_devices, cs_platform *platform, cs_error *error)
 {
     cJSON *root;
     CS_TRY(cs_json_parse(name, text, strlen(text), &root, error));
-    cs_status status = build_document(root, name, n_devices, platform, error);
+    cs_status status =
+        routing ? cs_json_set(root, "/network/routing", routing, name, error) : CS_OK;
+    if (status == CS_OK)
+        status = build_document(root, name, n_devices, platform, error);
     cJSON_Delete(root);
     if (status == CS_OK)
         platform->topology = name;
     return status;
+}
+
+cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devices,
+                             cs_platform *platform, cs_error *error)
+{
+    return build_preset(name, text, NULL, n_devices, platform, error);
+}
+
+static const char *const routings[] = {"dmodk", "ecmp", NULL};
+
+const cs_field cs_routed_fields[] = {
+    {"routing", CS_FIELD_CHOICE, offsetof(cs_routed_params, routing), .fallback = "ecmp",
+     .choices = routings,
+     .doc =
+         "which spine a message takes; dmodk: by the target's number, as the fat-tree routing of "
+         "InfiniBand's subnet manager; ecmp: by a hash of source and target"},
+    {0}};
+
+cs_status cs_topology_preset_routed(const char *name, const char *text, const void *params,
+                                    uint32_t n_devices, cs_platform *platform, cs_error *error)
+{
+    const cs_routed_params *of = params;
+    return build_preset(name, text, routings[of->routing], n_devices, platform, error);
 }

@@ -1,6 +1,6 @@
 /* Topologies: how to build a platform from a few parameters. To add one: a file with a
- * `const cs_topology`, a line in registry.c, a scenario, a test. `ring.c` is the template; what the
- * existing ones are and which to use when is in README.md. */
+ * `const cs_topology`, a line in registry.c, a scenario, a test. `ring.c` is the template;
+ * README.md describes the existing ones and when to use which. */
 #ifndef CS_TOPOLOGIES_TOPOLOGY_H
 #define CS_TOPOLOGIES_TOPOLOGY_H
 
@@ -15,10 +15,10 @@ typedef struct cs_topology {
     size_t params_size; /* of the struct that `fields` fill */
     bool unswitched;    /* links lead from device to device only: cs_topology_sharing */
     /* Checks parameters against each other and reads files that they name, once `fields` are read;
-     * what it makes lives in the arena. NULL when there is nothing of the kind. */
+     * what it makes lives in the arena. NULL: nothing to check or read. */
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
                                     cs_error *error);
-    /* The devices that it has whatever a scenario asks for; NULL: it is made for any number. */
+    /* Its number of devices where that is fixed; NULL: it can have any number. */
     CS_MUST_CHECK cs_status (*devices)(const void *params, uint32_t *n, cs_error *error);
     CS_MUST_CHECK cs_status (*build)(const void *params, uint32_t n_devices, cs_platform *platform,
                                      cs_error *error);
@@ -30,9 +30,9 @@ extern const cs_topology *const cs_topologies[];
 /* The topology of that name, or NULL. */
 const cs_topology *cs_topology_find(const char *name);
 
-/* How links are shared where a scenario does not say: fairly (max_min) in what is switched or routed,
- * where packets of several senders take turns on a link; one message after the other (fifo) on
- * links without switches, on which only a device's own messages and those it passes on wait. */
+/* How links are shared where a scenario does not say: fairly (max_min) in what is switched or
+ * routed, where packets of several senders take turns on a link; one message after the other (fifo)
+ * on links without switches, on which only a device's own messages and those it passes on wait. */
 cs_sharing cs_topology_sharing(const cs_topology *kind);
 
 /* "unknown topology "fat_tre"; did you mean "fat_tree"? known: ...", CS_INVALID. */
@@ -69,5 +69,15 @@ CS_MUST_CHECK cs_status cs_topology_build(const cs_topology *kind, const void *p
 /* Builds what a text in JSON says, {"topology": ...}: for presets, which are named texts. */
 CS_MUST_CHECK cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devices,
                                            cs_platform *platform, cs_error *error);
+
+/* The same of a cluster whose network is a leaf_spine: `params` are those of the fields, which say how
+ * it routes. */
+typedef struct cs_routed_params {
+    uint32_t routing;
+} cs_routed_params;
+extern const cs_field cs_routed_fields[];
+CS_MUST_CHECK cs_status cs_topology_preset_routed(const char *name, const char *text,
+                                                  const void *params, uint32_t n_devices,
+                                                  cs_platform *platform, cs_error *error);
 
 #endif

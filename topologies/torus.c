@@ -77,10 +77,9 @@ static cs_status add_links(const torus_params *torus, const layout *l, cs_platfo
 /* Places beyond the devices only pass messages on. */
 static cs_status name_empty_places(const layout *l, cs_platform *platform, cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (uint32_t i = platform->n_devices; i < l->n_places && status == CS_OK; i++)
-        status = cs_platform_vertex(platform, i, CS_VERTEX_SWITCH, error, "place%" PRIu32, i);
-    return status;
+    for (uint32_t i = platform->n_devices; i < l->n_places; i++)
+        CS_TRY(cs_platform_vertex(platform, i, CS_VERTEX_SWITCH, error, "place%" PRIu32, i));
+    return CS_OK;
 }
 
 static cs_status measure(const torus_params *torus, uint32_t n_devices, layout *l,

@@ -1,11 +1,11 @@
-/* What `sim` asks a bench program to do: one JSON object in a file, which both read and write by the
- * same table of fields.
+/* What `sim` asks a bench program to do: one JSON object in a file, which both read and write by
+ * the same table of fields.
  *
  *     sim-bench-cpu MODE REQUEST.json        MODE: compute, network, replay
  *
- * The programs are apart from `sim` because they need libraries that not every machine has; they are
- * no interface for people. Results go to the file `output`, messages to standard error, and the exit
- * code is that of the program `sim`.
+ * The programs are apart from `sim` because they need libraries that not every machine has; they
+ * are no interface for people. Results go to the file `output`, messages to standard error, and the
+ * exit code is that of the program `sim`.
  */
 #ifndef CS_CALIB_REQUEST_H
 #define CS_CALIB_REQUEST_H

@@ -230,6 +230,7 @@ static bool is_transfer(const study *s, uint32_t task)
 static void add_exposed(const study *s, uint32_t transfer, cs_time time, cs_time_use *use)
 {
     use->communication += time;
+    use->exposed[cs_graph_class(s->graph, transfer)->purpose] += time;
     if (cs_graph_class(s->graph, transfer)->origin != CS_TRANSFER)
         use->collectives += time;
 }
@@ -412,6 +413,13 @@ static void find_rates(const study *s, uint32_t batch_size, cs_analysis *analysi
         analysis->throughput = batch_size / analysis->iteration_time;
 }
 
+/* What is stood for did the same. */
+static void unfold(const cs_graph *graph, cs_time_use *devices)
+{
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        devices[d] = devices[cs_graph_stand_in(graph, d)];
+}
+
 static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
 {
     const cs_graph *graph = s->graph;
@@ -424,9 +432,12 @@ static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
     if (!analysis->devices || !analysis->steps)
         return false;
     for (uint32_t device = 0; device < graph->n_devices; device++)
-        explain_device(s, device, &analysis->devices[device]);
+        if (cs_graph_has(graph, device))
+            explain_device(s, device, &analysis->devices[device]);
     if (!cs_overlap_find(graph, s->trace, analysis->devices))
         return false;
+    if (graph->stands_for)
+        unfold(graph, analysis->devices);
     walk_path(s, analysis->steps, analysis->n_steps);
     sum_path(s, analysis);
     analysis->bubble_fraction = bubble_of(analysis);
@@ -472,7 +483,15 @@ cs_mean_use cs_analysis_mean(const cs_analysis *analysis)
         mean.collectives += cs_time_seconds(use->collectives);
         mean.active += cs_time_seconds(use->active);
         mean.hidden += cs_time_seconds(use->hidden);
+        for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+            mean.exposed[p] += cs_time_seconds(use->exposed[p]);
     }
     const double n = analysis->n_devices > 0 ? analysis->n_devices : 1;
-    return (cs_mean_use){mean.messages / n, mean.collectives / n, mean.active / n, mean.hidden / n};
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+        mean.exposed[p] /= n;
+    mean.messages /= n;
+    mean.collectives /= n;
+    mean.active /= n;
+    mean.hidden /= n;
+    return mean;
 }

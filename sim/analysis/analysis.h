@@ -7,14 +7,21 @@
  *                  on its way (exposed communication)
  *   dependency     idle while what the next task waited for was still being computed elsewhere, the
  *                  pipeline's filling included, and until its release time
- *   flush          idle between two mini-batches until every device has ended the earlier one, if no
- *                  work of the later one started before; and after the device's last task
+ *   flush          idle between two mini-batches until every device has ended the earlier one,
+ *                  if no work of the later one started before; and after the device's last task
  * For an idle gap before a task, the chain of predecessors that ended last is walked back: where it
  * runs through transfers it is communication, from the first computation on it is dependency.
  *
+ * Exposed communication is divided by purpose: at each instant that of the transfer which the walk back
+ * meets there, the one that what the device waits for was waiting for itself. So a gap before a
+ * computation that waits for a sum over the tensor axis, and that for a message from another stage, is
+ * for both, each as long as it was under way; and where ranks of a collective are late because they
+ * compute, it is dependency.
+ *
  * Exposed communication may be more than a device's own: what it waits for may still be handed on
  * between others, as in a collective. And a device that sends while it waits for computations
- * elsewhere hides nothing, and is not held up either. So hidden and exposed do not add up to `active`.
+ * elsewhere hides nothing, and is not held up either. So hidden and exposed do not add up to
+ * `active`.
  *
  * The critical path leads from the last task back to time 0, each step starting when the one
  * before it ended; its parts add up to the makespan too.
@@ -30,9 +37,11 @@ typedef struct cs_time_use {
     cs_time compute[CS_N_KINDS];
     cs_time communication, dependency, flush;
     /* More of a device's communication: */
-    cs_time collectives; /* the part of `communication` for transfers of collectives */
-    cs_time active;      /* it sends or receives, or waits to; one or several at once */
-    cs_time hidden;      /* the part of `active` in which it computes */
+    cs_time collectives;            /* the part of `communication` for transfers of collectives */
+    cs_time exposed[CS_N_PURPOSES]; /* the parts of it by purpose */
+    cs_time active; /* it sends or receives, or waits to; one or several at once. Of a collective
+                          * that is one delay, all its ranks while that lasts */
+    cs_time hidden; /* the part of `active` in which it computes */
 } cs_time_use;
 
 typedef struct cs_path_step {
@@ -66,7 +75,8 @@ CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
 
 /* Communication of a device, a mean over all of them; s. */
 typedef struct cs_mean_use {
-    double messages, collectives; /* exposed */
+    double messages, collectives;  /* exposed */
+    double exposed[CS_N_PURPOSES]; /* the same by purpose */
     double active, hidden;
 } cs_mean_use;
 

@@ -96,8 +96,8 @@ static bool same_task(const run *r, uint32_t task, uint32_t earlier, cs_time per
            (now.end > r->at ? before.end > r->at - period : now.end - before.end == period);
 }
 
-/* Whether mini-batch b did what the one p before it had done `period` before; with `begun`, as far as
- * either had begun. */
+/* Whether mini-batch b did what the one p before it had done `period` before; with `begun`, as far
+ * as either had begun. */
 static bool same_batch(const run *r, uint32_t b, uint32_t p, cs_time period, bool begun)
 {
     const cs_graph *graph = r->graph;
@@ -118,16 +118,16 @@ static bool same_batch(const run *r, uint32_t b, uint32_t p, cs_time period, boo
     }
 }
 
-/* The last one of the run may end otherwise than those before it, as it hands nothing on: then it is
- * compared as far as it has begun, and the one before it in full. */
+/* The last one of the run may end otherwise than those before it, as it hands nothing on: then it
+ * is compared as far as it has begun, and the one before it in full. */
 static bool same_last(const run *r, uint32_t b, uint32_t p, cs_time period)
 {
     return same_batch(r, b, p, period, false) ||
            (b > p && same_batch(r, b, p, period, true) && same_batch(r, b - 1, p, period, false));
 }
 
-/* Whether the run has a period of p mini-batches; all that are in flight, now or a period before, are
- * compared, and then those before them for as long as they are equal. */
+/* Whether the run has a period of p mini-batches; all that are in flight, now or a period before,
+ * are compared, and then those before them for as long as they are equal. */
 static bool repeats(const run *r, uint32_t p, cs_recurrence *found)
 {
     const uint32_t last = r->graph->n_batches - 1;

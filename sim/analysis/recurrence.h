@@ -1,14 +1,14 @@
 /* Whether a run without a flush has become periodic, and how many mini-batches are in flight.
  *
- * A mini-batch is in flight from the start of its first computation, when it enters, until all tasks
- * of it and of those before it have ended. The run is looked at when the last mini-batch enters: up to
- * then it is the beginning of every longer run. It is periodic when all that the mini-batches in flight
- * have started by then was started by those p before them the same time earlier, and ended so as far as
- * it has ended. What is computed, on its way and still to be done is then what it was a period before, so
- * that a longer run goes on in the same way, and needs no more memory however long it is. (What the state does
- * not show is how far transfers are that share a link; that follows from when they started.) Where the
- * last mini-batch ends otherwise than the others, as it has none to hand its weights to, only what it has
- * started is compared.
+ * A mini-batch is in flight from the start of its first computation, when it enters, until all its
+ * tasks and those of earlier ones have ended. What counts is the run until the last mini-batch
+ * enters: up to then every longer run is the same. It is periodic when all that the mini-batches in
+ * flight have started by then was started by those p before them the same time earlier, and ended
+ * so as far as it has ended. What is computed, on its way and still to be done is then what it was
+ * a period before, so that a longer run continues in the same way and never needs more memory.
+ * (What the state does not show is how far transfers are that share a link; that follows from when
+ * they started.) Where the last mini-batch ends otherwise than the others, as it has none to hand
+ * its weights to, only what it has started is compared.
  */
 #ifndef CS_ANALYSIS_RECURRENCE_H
 #define CS_ANALYSIS_RECURRENCE_H

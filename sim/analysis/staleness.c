@@ -1,5 +1,7 @@
 #include "sim/analysis/staleness.h"
 
+#include "sim/base/vector.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,10 +70,8 @@ typedef struct making {
 static int compare_makings(const void *left, const void *right)
 {
     const making *a = left, *b = right;
-    if (a->slot != b->slot)
-        return a->slot < b->slot ? -1 : 1;
-    if (a->end != b->end)
-        return a->end < b->end ? -1 : 1;
+    CS_COMPARE(a->slot, b->slot);
+    CS_COMPARE(a->end, b->end);
     return a->task < b->task ? -1 : a->task > b->task;
 }
 
@@ -105,7 +105,8 @@ static void note_maker(const study *s, const cs_class *cls, uint32_t version, ui
     }
 }
 
-/* A message's mini-batch is the one that will read the weights, not the one whose update made them. */
+/* A message's mini-batch is the one that will read the weights, not the one whose update made them.
+ */
 static void note_making(const study *s, const making *of, uint32_t version)
 {
     const cs_class *cls = cs_graph_class(s->graph, of->task);
@@ -226,7 +227,8 @@ static void sum_up_slot(const study *s, uint32_t slot)
     }
 }
 
-/* What the mini-batch's backward on the last stage read, on the first of its slots that it ran on. */
+/* What the mini-batch's backward on the last stage read, on the first of its slots that it ran on.
+ */
 static uint32_t read_at_last(const study *s, uint32_t batch)
 {
     for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {

@@ -3,18 +3,18 @@
  * Gradient delay. Mini-batch b's update of a slot makes version m; without delay its gradient would
  * be that of version m - 1. When its backward read version r, the delay is m - 1 - r updates (a
  * negative one would have read an update of its own or a later one). Where micro-batches read
- * different versions, the oldest counts. Messages that bring weights to a slot are no updates: there m
- * is the version that the mini-batch's update made on another slot of the stage.
+ * different versions, the oldest counts. Messages that bring weights to a slot are not updates:
+ * there m is the version that the mini-batch's update made on another slot of the stage.
  *
  * Version difference (Dutta et al., TiMePReSt, arXiv 2410.14312). Of mini-batch k = 1, 2, ...: k
  * minus the newest mini-batch whose update is in the version that its backward on the last stage
- * read, or minus 0 where that was the initial one. It is 1 in a schedule without staleness. Replicas
- * of a stage may make one version of several mini-batches.
+ * read, or minus 0 where that was the initial one. It is 1 in a schedule without staleness.
+ * Replicas of a stage may make one version of several mini-batches.
  *
  * Sequences. An update propagates from a mini-batch to those whose backward on the last stage reads
- * the version in which it is the newest; or, by forward as well, to those of which a forward on the first stage
- * reads it. The mini-batches that are linked in this way, directly or not, are a sequence. Nothing
- * is linked by the initial weights.
+ * the version in which it is the newest; or, by forward as well, to those of which a forward on the
+ * first stage reads it. The mini-batches that are linked in this way, directly or not, are a
+ * sequence. Nothing is linked by the initial weights.
  *
  * Steady. A figure per mini-batch is steady when it is the same all over the middle half of the
  * run; that of a slot, for the mini-batches that used the slot, when there are any.

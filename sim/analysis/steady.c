@@ -38,8 +38,9 @@ static cs_time find_batches(const cs_graph *graph, const cs_trace *trace, batch 
     return first_work;
 }
 
-/* What all devices together compute between two times. */
-static __int128 computed(const cs_graph *graph, const cs_trace *trace, cs_time from, cs_time to)
+/* What all devices together compute between two times; `times` says for how many each stands. */
+static __int128 computed(const cs_graph *graph, const cs_trace *trace, const uint32_t *times,
+                         cs_time from, cs_time to)
 {
     __int128 sum = 0;
     for (uint32_t task = 0; task < graph->n_tasks; task++) {
@@ -48,7 +49,8 @@ static __int128 computed(const cs_graph *graph, const cs_trace *trace, cs_time f
         const cs_span span = trace->spans[task];
         const cs_time start = span.start > from ? span.start : from;
         const cs_time end = span.end < to ? span.end : to;
-        sum += end > start ? end - start : 0;
+        const __int128 n = times[cs_graph_class(graph, task)->device];
+        sum += end > start ? n * (end - start) : 0;
     }
     return sum;
 }
@@ -59,8 +61,13 @@ cs_status cs_steady_find(const cs_graph *graph, const cs_trace *trace, cs_steady
     const uint32_t n = graph->n_batches;
     cs_steady_part found = {.in_flight = 1, .bubble = NAN};
     batch *batches = malloc(((size_t)n + 1) * sizeof(*batches));
-    if (!batches)
+    uint32_t *times = malloc(((size_t)graph->n_devices + 1) * sizeof(*times));
+    if (!batches || !times) {
+        free(batches);
+        free(times);
         return cs_error_no_memory(error);
+    }
+    cs_graph_count_devices(graph, times);
     const cs_time first_work = n > 0 ? find_batches(graph, trace, batches) : 0;
     while (found.in_flight < n && batches[found.in_flight].start < first_work)
         found.in_flight++;
@@ -72,9 +79,10 @@ cs_status cs_steady_find(const cs_graph *graph, const cs_trace *trace, cs_steady
     if (found.n >= 2 && batches[last].end > batches[first].end) {
         const cs_time from = batches[first].end, to = batches[last].end;
         const __int128 all = (__int128)(to - from) * graph->n_devices;
-        found.bubble = (double)(all - computed(graph, trace, from, to)) / (double)all;
+        found.bubble = (double)(all - computed(graph, trace, times, from, to)) / (double)all;
     }
     free(batches);
+    free(times);
     *part = found;
     return CS_OK;
 }

@@ -3,8 +3,8 @@
  * The fill is over when the last of the mini-batches ends whose work began before the work of the
  * first one had ended; the drain begins when the work of the last mini-batch does. A mini-batch is
  * steady when it ends after the fill, but for the one that ends it, and no later than the drain
- * begins. A mini-batch ends, as everywhere, when its last computation does, updates included, and no
- * earlier than those before it; its work are its computations without the updates.
+ * begins. A mini-batch ends, as everywhere, when its last computation does, updates included, and
+ * no earlier than those before it; its work are its computations without the updates.
  */
 #ifndef CS_ANALYSIS_STEADY_H
 #define CS_ANALYSIS_STEADY_H

@@ -19,7 +19,12 @@ static const cs_h5_column device_columns[] = {
          .long_name = "blocked or idle for communication (exposed)"},
     {"exposed_collectives", TIME_OF(collectives),
      .long_name = "the part of it that is for collectives"},
-    {"communication_active", TIME_OF(active), .long_name = "sending or receiving"},
+#define PURPOSE_COLUMN(name, text)                                                                 \
+    {"exposed_for_" text, TIME_OF(exposed[CS_PURPOSE_##name]),                                     \
+     .long_name = "the part of it that is for " text},
+    CS_PURPOSE_MAP(PURPOSE_COLUMN)
+#undef PURPOSE_COLUMN
+        {"communication_active", TIME_OF(active), .long_name = "sending or receiving"},
     {"communication_hidden", TIME_OF(hidden), .long_name = "sending or receiving while computing"},
     {"dependency", TIME_OF(dependency), .long_name = "idle for what is computed elsewhere"},
     {"flush", TIME_OF(flush), .long_name = "idle between mini-batches and at the end"},
@@ -92,26 +97,9 @@ static cs_status store_staleness(cs_h5_file *file, const cs_staleness *found, cs
         {"mini_batches", "mini_batch", batch_columns, found->n_batches, found->batches,
          .row_size = sizeof(*found->batches)},
     };
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == CS_OK; i++)
-        status = cs_h5_write_table(file, &tables[i], error);
-    return status;
-}
-
-static cs_status store_figures(cs_h5_file *file, const cs_analysis *analysis, cs_error *error)
-{
-    const struct {
-        const char *name;
-        double value;
-    } figures[] = {
-        {"iteration_time_s", analysis->iteration_time},
-        {"throughput_samples_per_s", analysis->throughput},
-        {"bubble_fraction", analysis->bubble_fraction},
-    };
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]) && status == CS_OK; i++)
-        status = cs_h5_set_double(file, figures[i].name, figures[i].value, error);
-    return status;
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        CS_TRY(cs_h5_write_table(file, &tables[i], error));
+    return CS_OK;
 }
 
 cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_error *error)
@@ -122,7 +110,6 @@ cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_er
     const cs_h5_table path = {"critical_path", "step",
                               path_columns,    analysis->n_steps,
                               analysis->steps, .row_size = sizeof(*analysis->steps)};
-    CS_TRY(store_figures(file, analysis, error));
     CS_TRY(cs_h5_write_table(file, &devices, error));
     CS_TRY(cs_h5_write_table(file, &path, error));
     return store_staleness(file, &analysis->staleness, error);

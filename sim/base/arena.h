@@ -1,7 +1,7 @@
 /* An arena: memory that is given back all at once.
  *
  * A scenario, a model, a platform own many small arrays and names that live and die together.
- * They come from one arena each; there is no freeing of single pieces.
+ * They come from one arena each; single pieces cannot be freed.
  */
 #ifndef CS_BASE_ARENA_H
 #define CS_BASE_ARENA_H

@@ -81,15 +81,17 @@ cs_status cs_error_add(cs_error *error, cs_status status, const char *format, ..
 cs_status cs_error_addv(cs_error *error, cs_status status, const char *format, va_list arguments)
     CS_PRINTF(3, 0);
 
-/* "place: what: reason", the reason being that of an errno: "f.json: cannot read: Permission denied". */
+/* "place: what: reason", the reason being that of an errno: "f.json: cannot read: Permission
+ * denied". */
 cs_status cs_error_system(cs_error *error, cs_status status, const char *place, const char *what,
                           int code);
 
-/* The message that was added last begins with a file of that many bytes, and then, where `pointer` > 0,
- * with ": " and a pointer of that many. */
+/* The message that was added last begins with a file of that many bytes, and then, where `pointer`
+ * > 0, with ": " and a pointer of that many. */
 void cs_error_place(cs_error *error, size_t file, size_t pointer);
 
-/* The message that was added last is of that kind. A subject that does not fit makes it CS_ERROR_OTHER. */
+/* The message that was added last is of that kind. A subject that does not fit makes it
+ * CS_ERROR_OTHER. */
 void cs_error_set_kind(cs_error *error, cs_error_kind kind, const char *subject);
 
 /* A message, taken apart; what has no place has a file of 0 bytes. */

@@ -3,7 +3,6 @@
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/base/time.h"
-#include "sim/base/units.h"
 
 #include <assert.h>
 #include <float.h>
@@ -47,6 +46,12 @@ const cs_field *cs_field_find(const cs_field *table, const char *name)
             return table;
     }
     return NULL;
+}
+
+cs_quantity cs_field_quantity(const cs_field *field)
+{
+    const bool one_for_all = field->type == CS_FIELD_LIST && field->each;
+    return types[one_for_all ? field->of->type : field->type].quantity;
 }
 
 static bool is_numeric(const cs_field *field)

@@ -14,6 +14,7 @@
 #define CS_BASE_FIELD_H
 
 #include "sim/base/json.h"
+#include "sim/base/units.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,8 +76,8 @@ typedef struct cs_field {
     const char *shape; /* what it looks like, for people, where the type does not say ("[x, y]") */
 } cs_field;
 
-/* Values whose form depends on what stands in them, such as an object whose keys follow from the name
- * in it. */
+/* Values whose form depends on what stands in them, such as an object whose keys follow from the
+ * name in it. */
 struct cs_field_kind {
     /* Fills the zeroed member. */
     CS_MUST_CHECK cs_status (*read)(const cJSON *value, const cs_json_place *place, void *member,
@@ -87,8 +88,8 @@ struct cs_field_kind {
     bool (*is_empty)(const void *member);
 };
 
-/* Quantities that a document may name in place of a number ("measured node"), asked before a text is
- * read as a number with a unit. A cs_json_place above has them. */
+/* Quantities that a document may name in place of a number ("measured node"), asked before a text
+ * is read as a number with a unit. A cs_json_place above has them. */
 typedef struct cs_field_names {
     /* Leaves *known as it is, false, when the text is none of them. */
     CS_MUST_CHECK cs_status (*find)(const void *context, const char *text, cs_field_type type,
@@ -116,6 +117,10 @@ size_t cs_field_size(const cs_field *field);
 
 /* The field of that name, or NULL. */
 const cs_field *cs_field_find(const cs_field *table, const char *name);
+
+/* What its numbers are, those of the elements of a list that takes one for all as well;
+ * CS_QUANTITY_NUMBER where they have no unit. */
+cs_quantity cs_field_quantity(const cs_field *field);
 
 /* "time", "bytes", "a whole number >= 1", "one of none, fifo": what a value must be, for people. */
 char *cs_field_expected(const cs_field *field, char *text, size_t size);

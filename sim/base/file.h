@@ -4,8 +4,8 @@
  * and renamed: a reader sees the earlier file or the complete new one, never a part, whatever
  * happens in between (full disk, SIGKILL). A link is followed: the file behind it is replaced. The
  * new file has the permissions of any new file (the umask), not those of the earlier one. What
- * exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is written in place. The
- * temporary file is gone when the program is interrupted (interrupt.h).
+ * exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is written in place.
+ * The temporary file is gone when the program is interrupted (interrupt.h).
  */
 #ifndef CS_BASE_FILE_H
 #define CS_BASE_FILE_H
@@ -46,7 +46,8 @@ void cs_file_draft_drop(cs_file_draft *draft);
 CS_MUST_CHECK cs_status cs_file_write(const char *path, const char *text, size_t length,
                                       cs_error *error);
 
-/* Writes all bytes to an open file, also when that takes several write()s. On failure errno says why. */
+/* Writes all bytes to an open file, also when that takes several write()s. On failure errno says
+ * why. */
 bool cs_file_write_all(int fd, const char *text, size_t length);
 
 /* `name` as seen from the folder of the file `from`; absolute names stay. The caller frees it;

@@ -104,8 +104,8 @@ static void end_now(void)
     _exit(cs_status_exit_code(CS_INTERRUPTED));
 }
 
-/* Now, or, while something is being made that is not known here yet, when that is done. Other threads
- * (OpenBLAS has some) get signals too: to block them in one would not do. */
+/* Now, or, while something is being made that is not known here yet, when that is done. Other
+ * threads (OpenBLAS has some) get signals too: to block them in one would not do. */
 static void end_soon(void)
 {
     atomic_store(&state.over, true);

@@ -1,10 +1,11 @@
-/* Ctrl-C and its kin: SIGINT, SIGTERM, SIGHUP and SIGUSR1 end the program within a second, and nothing
- * is left behind.
+/* Ctrl-C and its kin: SIGINT, SIGTERM, SIGHUP and SIGUSR1 end the program within a second, and
+ * nothing is left behind.
  *
- * A program that calls cs_interrupt_catch ends at the first such signal: temporary files and folders
- * that are known here are removed, processes that it started are killed, it says "interrupted" and
- * exits with the code of CS_INTERRUPTED. Work that calls cs_interrupt_asked gets a moment to end by
- * itself first, as do processes that were started to end gently; a second signal cuts it short.
+ * A program that calls cs_interrupt_catch ends at the first such signal: temporary files and
+ * folders that are known here are removed, processes that it started are killed, it says
+ * "interrupted" and exits with the code of CS_INTERRUPTED. Work that calls cs_interrupt_asked gets
+ * a moment to end by itself first, as do processes that were started to end gently; a second signal
+ * cuts it short.
  *
  * What is to be removed is a list of this process, because a signal handler has no other place to
  * look. Without cs_interrupt_catch nothing here has an effect. Signals that were ignored when the
@@ -17,8 +18,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* How long work that looks has to end by itself: milliseconds, of `sim` and of a program that `sim` has
- * started and waits for. */
+/* How long work that looks has to end by itself: milliseconds, of `sim` and of a program that `sim`
+ * has started and waits for. */
 enum { CS_INTERRUPT_GRACE = 800, CS_INTERRUPT_GRACE_OF_CHILD = 300 };
 
 void cs_interrupt_catch(int grace);
@@ -37,8 +38,8 @@ typedef struct cs_leftover cs_leftover;
 cs_leftover *cs_leftover_file(const char *path);
 cs_leftover *cs_leftover_folder(const char *path);
 
-/* A process group. `gentle`: it gets SIGUSR1 first, which mpirun passes on to the processes that it has
- * started, on other hosts too; then SIGTERM, and SIGKILL when the moment is over. */
+/* A process group. `gentle`: it gets SIGUSR1 first, which mpirun passes on to the processes that it
+ * has started, on other hosts too; then SIGTERM, and SIGKILL when the moment is over. */
 cs_leftover *cs_leftover_process(pid_t group, bool gentle);
 
 /* It is gone, or has its final name. Accepts NULL. */

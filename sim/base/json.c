@@ -5,6 +5,7 @@
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -168,4 +169,25 @@ char *cs_json_describe(const cJSON *value, char *text, size_t size)
 const cJSON *cs_json_member(const cJSON *object, const char *key)
 {
     return cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, key) : NULL;
+}
+
+bool cs_json_add_number(cJSON *object, const char *key, double value)
+{
+    return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
+                           : cJSON_AddNullToObject(object, key) != NULL;
+}
+
+bool cs_json_add_text(cJSON *object, const char *key, const char *text)
+{
+    return text ? cJSON_AddStringToObject(object, key, text) != NULL
+                : cJSON_AddNullToObject(object, key) != NULL;
+}
+
+cJSON *cs_json_add_item(cJSON *list)
+{
+    cJSON *object = list ? cJSON_CreateObject() : NULL;
+    if (object && cJSON_AddItemToArray(list, object))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
 }

@@ -17,6 +17,7 @@
 #include "sim/base/error.h"
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -26,7 +27,7 @@ enum {
 
 /* Where a value stands, as a chain that lives on the stack of whoever walks the document:
  *     cs_json_place model = {.up = &root, .key = "model"};
- * The root of a document has no `up` and bears the file's name. */
+ * The root of a document has no `up`; it has the file's name. */
 typedef struct cs_json_place {
     const struct cs_json_place *up;
     const char *file;                   /* of the root only */
@@ -36,8 +37,8 @@ typedef struct cs_json_place {
     int index;                          /* of an array's element, when there is no key */
 } cs_json_place;
 
-/* Checks and parses. On success *root is the caller's, to free with cJSON_Delete. `name` stands for
- * the file in messages. */
+/* Checks and parses. On success *root is the caller's, to free with cJSON_Delete. Messages call the
+ * file `name`. */
 CS_MUST_CHECK cs_status cs_json_parse(const char *name, const char *text, size_t length,
                                       cJSON **root, cs_error *error);
 CS_MUST_CHECK cs_status cs_json_load(const char *path, cJSON **root, cs_error *error);
@@ -58,23 +59,30 @@ char *cs_json_describe(const cJSON *value, char *text, size_t size);
 
 enum { CS_JSON_DESCRIBED_BYTES = 80 };
 
-/* Adds each message of `from`, which are about a file that the document names, behind the place where
- * it does. The status is that of `from`. */
+/* Adds each message of `from`, which are about a file that the document names, behind the place
+ * where it does. The status is that of `from`. */
 cs_status cs_json_pass_on(const cs_json_place *place, const cs_error *from, cs_error *error);
 
 /* The member of an object with exactly this key, or NULL. */
 const cJSON *cs_json_member(const cJSON *object, const char *key);
 
+/* For writing; false or NULL when memory runs out. A number that is not finite and a text that is
+ * NULL are null; an item is a new object at the end of the list. `object` and `list` may be NULL,
+ * from an earlier failure. */
+bool cs_json_add_number(cJSON *object, const char *key, double value);
+bool cs_json_add_text(cJSON *object, const char *key, const char *text);
+cJSON *cs_json_add_item(cJSON *list);
+
 /* Puts `text` (JSON, or else taken as a string) where the pointer says. Keys and objects
- * on the way that are missing are created, elements of an array are not. The root cannot be replaced, nor the document
- * become deeper than CS_JSON_DEPTH. Messages name `origin` ("--set"); on failure the document is as
- * it was. */
+ * on the way that are missing are created, elements of an array are not. The root cannot be
+ * replaced, nor the document become deeper than CS_JSON_DEPTH. Messages name `origin` ("--set"); on
+ * failure the document is as it was. */
 CS_MUST_CHECK cs_status cs_json_set(cJSON *root, const char *pointer, const char *text,
                                     const char *origin, cs_error *error);
 
 /* The document as indented text, ended by a newline; the caller frees it. NULL when memory runs
  * out. Numbers print so that reading them back gives the same double, whole ones up to 2^53 without
- * an exponent; what is no number (NaN, infinite) prints as null. */
+ * an exponent; NaN and infinite numbers print as null. */
 char *cs_json_print(const cJSON *root);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct cs_log {
     cs_log_level level; /* messages above it are dropped */
 } cs_log;
 
-/* Writes "sim: warning: text\n". Info messages bear no level name. */
+/* Writes "sim: warning: text\n". Info messages have no level name. */
 void cs_log_write(const cs_log *log, cs_log_level level, const char *format, ...) CS_PRINTF(3, 4);
 
 /* Writes each message of `messages` on its own line, and how many more there were. */

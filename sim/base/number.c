@@ -97,3 +97,9 @@ void cs_number_locale_leave(cs_number_locale locale)
     uselocale(locale.before);
     freelocale(locale.c);
 }
+
+int cs_number_compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}

@@ -35,4 +35,7 @@ typedef struct cs_number_locale {
 cs_number_locale cs_number_locale_enter(void);
 void cs_number_locale_leave(cs_number_locale locale);
 
+/* For qsort: doubles in ascending order. */
+int cs_number_compare(const void *a, const void *b);
+
 #endif

@@ -25,7 +25,8 @@ typedef struct cs_pool {
     void (*work)(const void *context, uint32_t point, const cs_progress *progress,
                  cs_pool_item *item);
     const void *work_context;
-    /* Called by the calling thread, for one item at a time, in the order in which they were done. */
+    /* Called by the calling thread, for one item at a time, in the order in which they were done.
+     */
     cs_status (*collect)(void *context, const cs_pool_item *item, cs_error *error);
     void *collect_context;
     const uint32_t *points;

@@ -52,8 +52,8 @@ static bool redirect(const cs_process_how *how, int messages)
     return said >= 0 && dup2(said, STDOUT_FILENO) >= 0 && dup2(said, STDERR_FILENO) >= 0;
 }
 
-/* The child, until it is the program; what fails is told through `failure`. The kernel ends it when the
- * thread that made it has gone. */
+/* The child, until it is the program; what fails is told through `failure`. The kernel ends it when
+ * the thread that made it has gone. */
 static _Noreturn void become(char *const *words, const cs_process_how *how, pid_t parent,
                              int messages, int failure, const sigset_t *mask)
 {

@@ -1,5 +1,5 @@
-/* Another program that is run and waited for. It ends with this one, however this one ends: by a signal
- * that cs_interrupt_catch catches, or killed. */
+/* Runs another program and waits for it. The other one ends when this one does, whether by a signal
+ * that cs_interrupt_catch catches or by SIGKILL. */
 #ifndef CS_BASE_PROCESS_H
 #define CS_BASE_PROCESS_H
 
@@ -13,13 +13,13 @@ typedef struct cs_process_how {
 
 typedef struct cs_process_end {
     int code;        /* as waitpid has it */
-    bool told;       /* to end, because this process was */
+    bool told;       /* that it must end, because this process was */
     bool said_error; /* a line that begins with "sim: error: "; only when listened to */
 } cs_process_end;
 
-/* `words`: the program, looked for along $PATH, and its arguments, behind them NULL. Its standard input
- * is empty; it is in a process group of its own, so that what is typed at a terminal comes to it once,
- * from here. Returns 0, or an error number of what could not be started. */
+/* `words`: the program, looked for along $PATH, and its arguments, behind them NULL. Its standard
+ * input is empty; it is in a process group of its own, so that an interrupt typed at the terminal
+ * reaches it once, from here. Returns 0, or an error number of what could not be started. */
 int cs_process_run(const char *const *words, const cs_process_how *how, cs_process_end *end);
 
 #endif

@@ -1,5 +1,5 @@
-/* Files and folders that live as long as they are needed: in $TMPDIR, or else /tmp. They are gone too
- * when the program is interrupted (interrupt.h). */
+/* Files and folders that live as long as they are needed: in $TMPDIR, or else /tmp. They are gone
+ * too when the program is interrupted (interrupt.h). */
 #ifndef CS_BASE_TEMPORARY_H
 #define CS_BASE_TEMPORARY_H
 
@@ -13,8 +13,8 @@ typedef struct cs_temporary {
     cs_leftover *leftover;
 } cs_temporary;
 
-/* "NAME-XXXXXX", each X chosen: a file that holds the text and that only its owner may read, or an empty
- * folder. */
+/* "NAME-XXXXXX", each X chosen: a file that holds the text and that only its owner may read, or an
+ * empty folder. */
 CS_MUST_CHECK cs_status cs_temporary_file(cs_temporary *temporary, const char *name,
                                           const char *text, size_t length, cs_error *error);
 CS_MUST_CHECK cs_status cs_temporary_folder(cs_temporary *temporary, const char *name,

@@ -186,6 +186,33 @@ const char *cs_guess_text(cs_guess *guess)
     return guess->text;
 }
 
+/* Of what is not there, 0. */
+static char *print_nearest(uint64_t below, uint64_t above, char *out, size_t size)
+{
+    const unsigned long long low = below > 0 ? below : above, high = above > 0 ? above : below;
+    if (low == high)
+        snprintf(out, size, "%llu", low);
+    else
+        snprintf(out, size, "%llu or %llu", low, high);
+    return out;
+}
+
+char *cs_text_nearest_divisors(uint64_t n, uint64_t of, char *out, size_t size)
+{
+    uint64_t below = n < of ? n : of, above = n;
+    while (below > 0 && of % below != 0)
+        below--;
+    while (above > 0 && above <= of && of % above != 0)
+        above++;
+    return print_nearest(below, above <= of ? above : 0, out, size);
+}
+
+char *cs_text_nearest_multiples(uint64_t n, uint64_t of, char *out, size_t size)
+{
+    const uint64_t below = n / of * of;
+    return print_nearest(below, n == below && n > 0 ? n : below + of, out, size);
+}
+
 static bool two_digits(const char *text, int low, int high, int *out)
 {
     if (text[0] < '0' || text[0] > '9' || text[1] < '0' || text[1] > '9')

@@ -4,13 +4,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Writes `text` in double quotes into `out` and returns it. Control characters and bytes that are
  * not UTF-8 are escaped, so that a message stays one printable line; what does not fit is replaced
  * by "..." before the closing quote. `size` is 8 at least. */
 char *cs_text_quote(const char *text, char *out, size_t size);
 
-/* The same without the quotes: for names and places that stand at the front of a message. */
+/* The same without the quotes: for names and places at the beginning of a message. */
 char *cs_text_show(const char *text, char *out, size_t size);
 
 enum { CS_TEXT_QUOTED_BYTES = 80 }; /* what messages use */
@@ -38,6 +39,14 @@ typedef struct cs_guess {
 void cs_guess_init(cs_guess *guess, const char *word);
 void cs_guess_add(cs_guess *guess, const char *known);
 const char *cs_guess_text(cs_guess *guess);
+
+enum { CS_TEXT_NEAREST_BYTES = 32 };
+
+/* For messages: the numbers nearest to n, below and above it, that divide `of` ("2 or 4"), or are
+ * multiples of it > 0; only one of them where there is no other or n itself is one. Returns `out`, which
+ * CS_TEXT_NEAREST_BYTES are enough for. */
+char *cs_text_nearest_divisors(uint64_t n, uint64_t of, char *out, size_t size);
+char *cs_text_nearest_multiples(uint64_t n, uint64_t of, char *out, size_t size);
 
 /* True for a day of the calendar, written YYYY-MM-DD. */
 bool cs_text_is_date(const char *text);

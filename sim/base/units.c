@@ -21,11 +21,11 @@ typedef struct unit {
 
 /* clang-format off */
 #define DECIMAL(base, over, shown)                                                                 \
-    {base, 1, over, shown},        {"k" base, 1e3, over, shown},  {"M" base, 1e6, over, shown},     \
+    {base, 1, over, shown},        {"k" base, 1e3, over, shown},  {"M" base, 1e6, over, shown},    \
     {"G" base, 1e9, over, shown},  {"T" base, 1e12, over, shown}, {"P" base, 1e15, over, shown}
 #define BINARY(base, over)                                                                         \
-    {"Ki" base, 0x1p10, over, false}, {"Mi" base, 0x1p20, over, false},                             \
-    {"Gi" base, 0x1p30, over, false}, {"Ti" base, 0x1p40, over, false},                             \
+    {"Ki" base, 0x1p10, over, false}, {"Mi" base, 0x1p20, over, false},                            \
+    {"Gi" base, 0x1p30, over, false}, {"Ti" base, 0x1p40, over, false},                            \
     {"Pi" base, 0x1p50, over, false}
 /* clang-format on */
 
@@ -198,5 +198,13 @@ char *cs_units_format(double value, cs_quantity quantity, int digits, char *text
         cs_number_format(value, number, sizeof(number));
     cs_number_locale_leave(locale);
     snprintf(text, size, "%s%s%s", number, *shown->name ? " " : "", shown->name);
+    return text;
+}
+
+cs_units_value cs_units_text(double value, cs_quantity quantity, int digits)
+{
+    cs_units_value text = {"-"};
+    if (!isnan(value))
+        cs_units_format(value, quantity, digits, text.s, sizeof(text.s));
     return text;
 }

@@ -36,4 +36,11 @@ char *cs_units_format(double value, cs_quantity quantity, int digits, char *text
 
 enum { CS_UNITS_TEXT_BYTES = 40 }; /* enough for any formatted quantity */
 
+/* The same as a value, for arguments of printf: cs_units_text(...).s. "-" for NaN. */
+typedef struct cs_units_value {
+    char s[CS_UNITS_TEXT_BYTES];
+} cs_units_value;
+
+cs_units_value cs_units_text(double value, cs_quantity quantity, int digits);
+
 #endif

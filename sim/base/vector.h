@@ -1,4 +1,5 @@
-/* Growable arrays, as a pointer, a length and a capacity that the owner keeps side by side.
+/* Growable arrays and the order of their elements. An array is a pointer, a length and a capacity
+ * that the owner keeps side by side.
  *
  *     cs_task *tasks; uint32_t n_tasks, cap_tasks;
  *     if (!cs_vector_reserve((void **)&tasks, &cap_tasks, n_tasks + 1u, sizeof(*tasks)))
@@ -21,5 +22,12 @@ static inline bool cs_vector_reserve(void **data, uint32_t *capacity, uint64_t n
 {
     return need <= *capacity || cs_vector_grow(data, capacity, need, size);
 }
+
+/* In a comparison for qsort: returns where x and y, two members, differ; the smaller one first. */
+#define CS_COMPARE(x, y)                                                                           \
+    do {                                                                                           \
+        if ((x) != (y))                                                                            \
+            return (x) < (y) ? -1 : 1;                                                             \
+    } while (0)
 
 #endif

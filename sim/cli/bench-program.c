@@ -51,12 +51,13 @@ static cs_status find(const char *backend, char *path, size_t size, cs_error *er
         return cs_error_add(error, CS_FAILED,
                             "there is no program sim-bench-cuda: install the CUDA toolkit with "
                             "cuBLAS and cuDNN, and build again (meson setup --reconfigure "
-                            "-Dcuda=enabled build says what it misses)");
-    return cs_error_add(error, CS_FAILED,
-                        "there is no program sim-bench-%s: install OpenBLAS and an MPI (Debian: "
-                        "libopenblas-dev libopenmpi-dev openmpi-bin), and build again (meson setup "
-                        "--reconfigure -Dopenblas=enabled -Dmpi=enabled build says what it misses)",
-                        backend);
+                            "-Dcuda=enabled build reports what it lacks)");
+    return cs_error_add(
+        error, CS_FAILED,
+        "there is no program sim-bench-%s: install OpenBLAS and an MPI (Debian: "
+        "libopenblas-dev libopenmpi-dev openmpi-bin), and build again (meson setup "
+        "--reconfigure -Dopenblas=enabled -Dmpi=enabled build reports what it lacks)",
+        backend);
 }
 
 /* ---- the request ---- */
@@ -150,9 +151,9 @@ static cs_status write_request(const cs_arguments *arguments, const cs_request *
 /* ---- running it ---- */
 
 /* Open MPI refuses to start as root, to start more processes than cores, binds them where it likes
- * (programs bind themselves), and says at length that a program failed. Told to end, it waits twice for
- * so many seconds before it kills its processes; by then they have ended by themselves, as they were told
- * to. Other MPIs take no notice of these. */
+ * (programs bind themselves), and says at length that a program failed. Told to end, it waits twice
+ * for so many seconds before it kills its processes; by then they have ended by themselves, as they
+ * were told to. Other MPIs take no notice of these. */
 static bool set_environment(void)
 {
     static const char *const settings[][2] = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},
@@ -182,7 +183,7 @@ static cs_status judge(const cs_process_end *end, bool listened, const char *pro
                             WTERMSIG(end->code), strsignal(WTERMSIG(end->code)));
     if (listened && !end->said_error)
         return cs_error_add(error, CS_FAILED,
-                            "%s ended with exit code %d and told no error "
+                            "%s ended with exit code %d and gave no error message "
                             "(OMPI_MCA_orte_execute_quiet=0 lets Open MPI say more)",
                             program, code);
     for (int status = CS_FAILED; status <= CS_INTERRUPTED; status++)

@@ -14,7 +14,7 @@ static const char *const subjects[] = {"compute", "network", NULL};
 static const char *const backends[] = {"cpu", "cuda", "mpi", "nccl", NULL};
 
 static const cs_option options[] = {
-    {"output", 'o', "COSTS.json", "Cost file; one that is there is added to", false, NULL},
+    {"output", 'o', "COSTS.json", "Cost file; results are added to an existing one", false, NULL},
     {"backend", 0, "NAME", "What measures: compute cpu or cuda, network mpi or nccl", false,
      backends},
     {"model", 'm', "NAME", "Network whose kernels are measured (sim list models)", false, NULL,
@@ -195,8 +195,8 @@ static cs_status read_batches(const cs_arguments *arguments, cs_list *list, cs_a
     return CS_OK;
 }
 
-/* The network is built here as well, so that what is wrong with it is known at once. `parameters` is
- * an object that outlives the request. */
+/* The network is built here as well, so that what is wrong with it is known at once. `parameters`
+ * is an object that outlives the request. */
 static cs_status read_model(const cs_arguments *arguments, cJSON *parameters, cs_request *request,
                             cs_arena *arena, cs_error *error)
 {

@@ -1,3 +1,4 @@
+#include "sim/cli/mesh-report.h"
 #include "sim/cli/scenario-option.h"
 
 static const cs_option options[] = {
@@ -21,9 +22,11 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
             return cs_error_add(error, CS_IO, "standard output: cannot write");
         quiet = true;
     }
-    if (!quiet)
-        fprintf(context->out, "%s: valid, %u tasks on %u device%s\n", arguments->words[0],
-                graph->n_tasks, graph->n_devices, graph->n_devices == 1 ? "" : "s");
+    if (quiet)
+        return CS_OK;
+    fprintf(context->out, "%s: valid, %u tasks on %u device%s\n", arguments->words[0],
+            graph->n_tasks, graph->n_devices, graph->n_devices == 1 ? "" : "s");
+    cs_mesh_report_print(scenario, context->out);
     return CS_OK;
 }
 
@@ -65,9 +68,10 @@ static bool add_size(cJSON *root, const char *key, bool known, uint32_t n)
     return cJSON_AddItemToObject(root, key, known ? cJSON_CreateNumber(n) : cJSON_CreateNull());
 }
 
-static cJSON *verdict(const char *file, const cs_error *errors, const cs_error *warnings,
+static cJSON *verdict(const char *file, const cs_error *errors, const cs_scenario *scenario,
                       const cs_graph *graph)
 {
+    const cs_error *warnings = &scenario->warnings;
     const bool valid = errors->count == 0;
     cJSON *root = cJSON_CreateObject();
     if (cJSON_AddStringToObject(root, "file", file) &&
@@ -76,7 +80,7 @@ static cJSON *verdict(const char *file, const cs_error *errors, const cs_error *
         add_size(root, "devices", valid, graph->n_devices) &&
         add_messages(root, "errors", errors) &&
         add_size(root, "errors_left_out", true, errors->count - errors->stored) &&
-        add_messages(root, "warnings", warnings))
+        add_messages(root, "warnings", warnings) && (!valid || cs_mesh_report_json(scenario, root)))
         return root;
     cJSON_Delete(root);
     return NULL;
@@ -89,13 +93,13 @@ static bool is_verdict(cs_status status)
 }
 
 static cs_status print_verdict(const cs_context *context, const char *file, cs_status status,
-                               const cs_error *errors, const cs_error *warnings,
+                               const cs_error *errors, const cs_scenario *scenario,
                                const cs_graph *graph, cs_error *error)
 {
     if (!is_verdict(status))
         return status;
     const cs_status printed =
-        cs_print_json(verdict(file, errors, warnings, graph), context->out, error);
+        cs_print_json(verdict(file, errors, scenario, graph), context->out, error);
     return status == CS_OK ? printed : status;
 }
 
@@ -122,8 +126,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     if (status == CS_OK)
         status = cs_lower_check(&graph, &scenario.platform, &scenario.collectives, error);
     if (json)
-        status = print_verdict(context, arguments->words[0], status, error, &scenario.warnings,
-                               &graph, error);
+        status =
+            print_verdict(context, arguments->words[0], status, error, &scenario, &graph, error);
     else if (status == CS_OK)
         status = print(context, arguments, &scenario, &graph, error);
     cs_graph_finish(&graph);

@@ -13,7 +13,8 @@ static const cs_option options[] = {
     {"output", 'o', "FILE", "Picture of both timelines: .svg, .png or .pdf; of one pair only",
      false, NULL},
     {"fail-above", 0, "SHARE",
-     "Exit with status 4 when an iteration time is wrong, or changed, by more, like 10% or 0.1",
+     "Exit with status 4 when an iteration time is off, or changed, by more than this, like 10% or "
+     "0.1",
      false, NULL},
     {"json", 0, NULL, "Print one JSON object instead of the table", false, NULL},
     {0},

@@ -1,6 +1,5 @@
 #include "sim/cli/command.h"
 #include "sim/cli/complete.h"
-#include "sim/cli/completion-code.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -29,7 +29,7 @@ static const cs_option options[] = {
      cs_cost_collective_names},
     {"in-place", 0, NULL, "Take the times in place of nccl-tests (default: out of place)", false,
      NULL},
-    {"merge", 0, "COSTS.json", "Costs that are kept where the log has no others", false, NULL},
+    {"merge", 0, "COSTS.json", "Costs to add to; those in the log replace them", false, NULL},
     {0},
 };
 
@@ -48,13 +48,13 @@ static cs_status write_model(const cs_model *model, const char *path, cs_error *
 /* On standard error: the model itself may go to standard output. */
 static void tell(const cs_log *log, const cs_model *model, const cs_pipedream_report *report)
 {
-    char skipped[CS_UNITS_TEXT_BYTES];
-    cs_units_format(cs_time_seconds(report->skipped), CS_QUANTITY_TIME, 4, skipped,
-                    sizeof(skipped));
+    const cs_units_value skipped =
+        cs_units_text(cs_time_seconds(report->skipped), CS_QUANTITY_TIME, 4);
     cs_log_write(log, CS_LOG_INFO, "%s: %u nodes and %u edges made a chain of %u layers",
                  model->name, report->n_nodes, report->n_edges, report->n_layers);
-    cs_log_write(log, CS_LOG_INFO, "%s of %u input node%s left out: loading data is no compute",
-                 skipped, report->n_inputs, report->n_inputs == 1 ? "" : "s");
+    cs_log_write(log, CS_LOG_INFO,
+                 "%s of %u input node%s left out: loading data is not computation", skipped.s,
+                 report->n_inputs, report->n_inputs == 1 ? "" : "s");
     for (uint32_t g = 0; g < report->n_groups; g++) {
         const cs_pipedream_group *group = &report->groups[g];
         cs_log_write(log, CS_LOG_INFO, "layer %u groups %u nodes, %s to %s", group->layer,

@@ -5,9 +5,11 @@
 #include "sim/cli/command.h"
 #include "sim/cli/listed.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/cli/sweep-fields.h"
+#include "sim/cli/sweep-points.h"
 #include "sim/cli/wrap.h"
+#include "sim/run/figures.h"
 #include "sim/scenario/workload.h"
+#include "sim/validate/points.h"
 #include "sim/workload/zoo/zoo.h"
 
 #include <ctype.h>
@@ -25,6 +27,7 @@ typedef struct entry {
     const char *name, *summary, *source;
     const cs_field *fields;
     const cs_formula *formulas; /* of a schedule's closed forms; or NULL */
+    const char *unit;           /* of a figure; or NULL */
     char text[200], more[400];  /* of an entry whose texts are made up */
 } entry;
 
@@ -73,23 +76,30 @@ static bool model_at(size_t i, entry *out)
 
 static void describe_device(const cs_accelerator *device, entry *out)
 {
-    char memory[CS_UNITS_TEXT_BYTES], bandwidth[CS_UNITS_TEXT_BYTES], peak[CS_UNITS_TEXT_BYTES];
-    size_t used = (size_t)snprintf(
-        out->text, sizeof(out->text), "%s, %s, %s", device->title,
-        cs_units_format((double)device->memory, CS_QUANTITY_BYTES, 4, memory, sizeof(memory)),
-        cs_units_format(device->bandwidth, CS_QUANTITY_BANDWIDTH, 4, bandwidth, sizeof(bandwidth)));
+    size_t used = (size_t)snprintf(out->text, sizeof(out->text), "%s, %s, %s", device->title,
+                                   cs_units_text((double)device->memory, CS_QUANTITY_BYTES, 4).s,
+                                   cs_units_text(device->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s);
     for (int p = 0; p < CS_N_PRECISIONS && used < sizeof(out->text); p++) {
         if (device->peaks[p] > 0)
-            used += (size_t)snprintf(
-                out->text + used, sizeof(out->text) - used, ", %s %s", cs_precision_names[p],
-                cs_units_format(device->peaks[p], CS_QUANTITY_FLOP_RATE, 4, peak, sizeof(peak)));
+            used += (size_t)snprintf(out->text + used, sizeof(out->text) - used, ", %s %s",
+                                     cs_precision_names[p],
+                                     cs_units_text(device->peaks[p], CS_QUANTITY_FLOP_RATE, 4).s);
     }
     snprintf(out->more, sizeof(out->more), "%s; %s", device->peak_source, device->bandwidth_source);
 }
 
+static const cs_field none[] = {{0}};
+
+static bool figure_at(size_t i, entry *out)
+{
+    const cs_run_figure *at = &cs_run_figures[i];
+    if (at->key)
+        *out = (entry){at->key, at->meaning, NULL, none, .unit = cs_unit_word(at->unit)};
+    return at->key != NULL;
+}
+
 static bool device_at(size_t i, entry *out)
 {
-    static const cs_field none[] = {{0}};
     cs_accelerator device = {0};
     if (!cs_accelerators[i].name)
         return false;
@@ -108,6 +118,7 @@ static bool section_at(size_t i, entry *out)
         {"scenario", "the whole file", NULL, cs_scenario_fields},
         {"platform", "keys of every topology", NULL, cs_scenario_platform_fields},
         {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
+        {"parallel", "how layers are divided over devices", NULL, cs_scenario_parallel_fields},
         {"jitter", "a spread: in platform/jitter, and in platform/stragglers", NULL,
          cs_noise_spread_fields},
         {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
@@ -122,13 +133,33 @@ static bool section_at(size_t i, entry *out)
     return i < sizeof(entries) / sizeof(entries[0]);
 }
 
+static bool point_at(size_t i, entry *out)
+{
+    const entry entries[] = {
+        {"point", "a measured run", NULL, cs_point_fields},
+        {"point.model", "what was trained", NULL, cs_point_model_fields},
+        {"point.hardware", "on what", NULL, cs_point_hardware_fields},
+        {"point.parallel", "over how many ranks", NULL, cs_point_parallel_fields},
+        {"point.batch", "in which batches", NULL, cs_point_batch_fields},
+        {"point.options", "with what switched on", NULL, cs_point_options_fields},
+        {"point.profiled_ms", "measured times of a stage for a micro-batch", NULL,
+         cs_point_profile_fields},
+        {"point.measured", "what the run took", NULL, cs_point_measured_fields},
+    };
+    if (i < sizeof(entries) / sizeof(entries[0]))
+        *out = entries[i];
+    return i < sizeof(entries) / sizeof(entries[0]);
+}
+
 static const struct {
     const char *name;
     bool (*at)(size_t i, entry *out);
     size_t first; /* whose name a user may say */
 } sections[] = {
-    {"schedules", schedule_at},        {"planners", planner_at}, {"topologies", topology_at},
-    {"models", model_at, MODEL_KINDS}, {"devices", device_at},   {"sections", section_at},
+    {"schedules", schedule_at},  {"planners", planner_at},
+    {"topologies", topology_at}, {"models", model_at, MODEL_KINDS},
+    {"devices", device_at},      {"sections", section_at},
+    {"figures", figure_at},      {"points", point_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
@@ -159,8 +190,9 @@ const cs_field *cs_listed_fields(const char *section, const char *name)
     return NULL;
 }
 
-static const char *const section_names[] = {"schedules", "planners", "topologies", "models",
-                                            "devices",   "sections", NULL};
+static const char *const section_names[] = {"schedules", "planners", "topologies",
+                                            "models",    "devices",  "sections",
+                                            "figures",   "points",   NULL};
 
 enum { FIELD_COLUMN = 31 };
 
@@ -180,8 +212,8 @@ static void print_field(const cs_field *field, FILE *out)
     cs_wrap(out, FIELD_COLUMN + 2, FIELD_COLUMN + 2, CS_WRAP_REPORT, field->doc);
 }
 
-/* What is asked for: the words of the command line are none, a section, a section and the name of one of
- * its entries, or a name alone, which entries of several sections may have. */
+/* What is asked for: the words of the command line are none, a section, a section and the name of
+ * one of its entries, or a name alone, which entries of several sections may have. */
 static bool wants_section(const cs_arguments *arguments, size_t section)
 {
     return arguments->n_words == 0 ||
@@ -215,7 +247,9 @@ static void print_formula(const cs_formula *formula, FILE *out)
 
 static void print_entry(const entry *one, FILE *out)
 {
-    int used = fprintf(out, "  %s: ", one->name);
+    int used = one->unit && strcmp(one->unit, "1") != 0
+                   ? fprintf(out, "  %s (%s): ", one->name, one->unit)
+                   : fprintf(out, "  %s: ", one->name);
     cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one->summary);
     if (one->source) {
         fputs("      ", out);
@@ -261,6 +295,13 @@ static void print_row(const cs_field *field, FILE *out)
     fputs(" |\n", out);
 }
 
+static void print_figure_row(const entry *one, FILE *out)
+{
+    fprintf(out, "| `%s` | %s | ", one->name, strcmp(one->unit, "1") == 0 ? "" : one->unit);
+    print_escaped(one->summary, out);
+    fputs(" |\n", out);
+}
+
 static void print_markdown_entry(const entry *one, FILE *out)
 {
     fputc(toupper((unsigned char)one->summary[0]), out);
@@ -289,7 +330,10 @@ static void print_markdown_entry(const entry *one, FILE *out)
 static void print_markdown(const cs_arguments *arguments, size_t section, FILE *out)
 {
     entry one;
-    const bool headings = arguments->n_words < 2;
+    const bool figures = sections[section].at == figure_at;
+    const bool headings = arguments->n_words < 2 && !figures;
+    if (figures)
+        fputs("| key | unit | meaning |\n|---|---|---|\n", out);
     if (headings)
         fprintf(out, "## %s\n\n", sections[section].name);
     for (size_t i = 0; sections[section].at(i, &one); i++) {
@@ -297,7 +341,7 @@ static void print_markdown(const cs_arguments *arguments, size_t section, FILE *
             continue;
         if (headings)
             fprintf(out, "### `%s`\n\n", one.name);
-        print_markdown_entry(&one, out);
+        (figures ? print_figure_row : print_markdown_entry)(&one, out);
         if (headings)
             fputc('\n', out);
     }
@@ -306,11 +350,7 @@ static void print_markdown(const cs_arguments *arguments, size_t section, FILE *
 static bool add_field(cJSON *list, const cs_field *field)
 {
     char expected[160];
-    cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(list, object)) {
-        cJSON_Delete(object);
-        return false;
-    }
+    cJSON *object = cs_json_add_item(list);
     return cJSON_AddStringToObject(object, "name", field->name) &&
            cJSON_AddStringToObject(object, "expected",
                                    cs_field_expected(field, expected, sizeof(expected))) &&
@@ -321,11 +361,7 @@ static bool add_field(cJSON *list, const cs_field *field)
 
 static bool add_formula(cJSON *list, const cs_formula *formula)
 {
-    cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(list, object)) {
-        cJSON_Delete(object);
-        return false;
-    }
+    cJSON *object = cs_json_add_item(list);
     return cJSON_AddStringToObject(object, "figure", cs_figure_key(formula->figure)) &&
            cJSON_AddStringToObject(object, "formula", formula->text) &&
            cJSON_AddBoolToObject(object, "comparison", formula->comparison);
@@ -333,14 +369,12 @@ static bool add_formula(cJSON *list, const cs_formula *formula)
 
 static bool add_entry(cJSON *list, const entry *one)
 {
-    cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(list, object)) {
-        cJSON_Delete(object);
-        return false;
-    }
+    cJSON *object = cs_json_add_item(list);
     bool complete = cJSON_AddStringToObject(object, "name", one->name) &&
                     cJSON_AddStringToObject(object, "summary", one->summary) &&
                     cJSON_AddStringToObject(object, "source", one->source ? one->source : "");
+    if (complete && one->unit)
+        return cJSON_AddStringToObject(object, "unit", one->unit) != NULL;
     cJSON *formulas = complete ? cJSON_AddArrayToObject(object, "closed_forms") : NULL;
     for (const cs_formula *formula = one->formulas; formulas && formula && formula->text;
          formula++) {
@@ -417,10 +451,11 @@ const cs_command cs_command_list = {
     .min_words = 0,
     .max_words = 2,
     .choices = section_names,
-    .summary = "list what scenarios can name, with parameters",
+    .summary = "list what scenarios can name, with parameters, and figures of runs",
     .doc = "Lists schedules, planners, topologies, models, devices and the other sections of a "
            "scenario, each with its parameters, their units, ranges and defaults, and its source; "
-           "all of them, those of one kind, or the ones of that NAME.",
+           "the figures that runs and sweeps report, and the keys of measured points; all of them, "
+           "those of one kind, or the ones of that NAME.",
     .options = options,
     .run = run,
 };

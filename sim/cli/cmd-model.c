@@ -84,7 +84,6 @@ static void print_totals(const cs_net *net, const cs_net_options *how, const cs_
                          FILE *out)
 {
     double forward = 0, backward = 0;
-    char text[CS_UNITS_TEXT_BYTES];
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         forward += chain->layers[i].forward;
         backward += chain->layers[i].backward_input + chain->layers[i].backward_weight;
@@ -99,7 +98,7 @@ static void print_totals(const cs_net *net, const cs_net_options *how, const cs_
                 (long long)cs_net_active_parameters(net));
     fprintf(out, "kept for backward at batch %u in %s: %s\n", how->batch_size,
             cs_precision_names[how->precision],
-            cs_units_format((double)chain->kept_bytes, CS_QUANTITY_BYTES, 5, text, sizeof(text)));
+            cs_units_text((double)chain->kept_bytes, CS_QUANTITY_BYTES, 5).s);
     if (forward > 0)
         fprintf(out, "estimated on %s, nothing measured: forward %.4f ms, backward %.4f ms\n",
                 how->device->title, milliseconds(forward), milliseconds(backward));
@@ -246,7 +245,7 @@ const cs_command cs_command_model = {
         "multiply-accumulates, what each hands on and keeps for backward, and estimated times.\n\n"
         "With --output the chain becomes a model file (docs/reference/model-file.md). Times are "
         "those "
-        "of a roofline on a device's description (scenarios/devices): estimates, not "
+        "of a roofline on a device's description (devices/): estimates, not "
         "measurements. --compare holds them against a profile in PipeDream's format.",
     .options = options,
     .run = run,

@@ -41,13 +41,8 @@ static void print_stage(const cs_scenario *scenario, uint32_t s, FILE *out)
 {
     const cs_stage *stage = &scenario->plan.stages[s];
     const cs_layer_sum *sum = &scenario->job.stages[s];
-    char forward[CS_UNITS_TEXT_BYTES], backward[CS_UNITS_TEXT_BYTES], weights[CS_UNITS_TEXT_BYTES],
-        kept[CS_UNITS_TEXT_BYTES], devices[32], layers[32];
-    double backward_time = cs_time_seconds(sum->backward_input + sum->backward_weight);
-    cs_units_format(cs_time_seconds(sum->forward), CS_QUANTITY_TIME, 4, forward, sizeof(forward));
-    cs_units_format(backward_time, CS_QUANTITY_TIME, 4, backward, sizeof(backward));
-    cs_units_format((double)sum->weight_bytes, CS_QUANTITY_BYTES, 4, weights, sizeof(weights));
-    cs_units_format((double)sum->kept_bytes, CS_QUANTITY_BYTES, 4, kept, sizeof(kept));
+    const double backward = cs_time_seconds(sum->backward_input + sum->backward_weight);
+    char devices[32], layers[32];
     uint32_t first = scenario->plan.devices[stage->first_device];
     if (stage->n_devices > 1)
         snprintf(devices, sizeof(devices), "%u (%u replicas)", first, stage->n_devices);
@@ -56,9 +51,12 @@ static void print_stage(const cs_scenario *scenario, uint32_t s, FILE *out)
     snprintf(layers, sizeof(layers), "%u-%u", stage->first_layer, stage->end_layer - 1);
     const cs_layer *from = &scenario->model.layers[stage->first_layer];
     const cs_layer *to = &scenario->model.layers[stage->end_layer - 1];
-    fprintf(out, "%5u  %-10s %-9s %-10s %-10s %-10s %-11s %s%s%s\n", s, devices, layers, forward,
-            backward, weights, kept, from->name, from == to ? "" : " ... ",
-            from == to ? "" : to->name);
+    fprintf(out, "%5u  %-10s %-9s %-10s %-10s %-10s %-11s %s%s%s\n", s, devices, layers,
+            cs_units_text(cs_time_seconds(sum->forward), CS_QUANTITY_TIME, 4).s,
+            cs_units_text(backward, CS_QUANTITY_TIME, 4).s,
+            cs_units_text((double)sum->weight_bytes, CS_QUANTITY_BYTES, 4).s,
+            cs_units_text((double)sum->kept_bytes, CS_QUANTITY_BYTES, 4).s, from->name,
+            from == to ? "" : " ... ", from == to ? "" : to->name);
 }
 
 static bool has_shares(const cs_scenario *scenario)
@@ -205,7 +203,7 @@ static void tell(const cs_comparison *c, const cs_log *log)
     if (!c->scenario.job.equal_messages)
         cs_log_write(log, CS_LOG_WARNING,
                      "messages between neighbouring devices differ or share links; the planner "
-                     "takes all for the lone one from device 0 to 1");
+                     "assumes that all are like a single one from device 0 to 1");
     for (uint32_t i = 0; i < c->n; i++)
         cs_log_write(log, CS_LOG_INFO, "%s: searched for %.3g s", c->outcomes[i].planner->name,
                      c->outcomes[i].search_time);

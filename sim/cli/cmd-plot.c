@@ -39,10 +39,9 @@ static cs_status read_counts(const cs_arguments *arguments, cs_plot_options *how
         {"width", &how->width},
         {"height", &how->height},
     };
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && status == CS_OK; i++)
-        status = cs_arguments_count(arguments, counts[i].name, 0, counts[i].value, error);
-    return status;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        CS_TRY(cs_arguments_count(arguments, counts[i].name, 0, counts[i].value, error));
+    return CS_OK;
 }
 
 static cs_status read_time(const cs_arguments *arguments, const char *option, double *out,

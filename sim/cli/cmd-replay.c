@@ -114,7 +114,7 @@ const cs_command cs_command_replay = {
     .doc = "Starts a process per device, which train the scenario's model in the order of its "
            "schedule: kernels of the model's own shapes, messages by MPI, memory taken and given "
            "back. Nothing is learned: data and weights are random numbers.\n\n"
-           "The results file has the form of a simulation's, and `sim compare` holds the two "
+           "The results file has the form of a simulation's, and `sim compare` compares the two "
            "against each other.",
     .options = options,
     .run = run,

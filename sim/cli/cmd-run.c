@@ -1,11 +1,7 @@
-#include "sim/analysis/store.h"
-#include "sim/base/version.h"
-#include "sim/cli/notes.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/report.h"
-#include "sim/cli/runs-report.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/trace/results.h"
+#include "sim/run/store-run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,26 +55,6 @@ typedef struct outcome {
     cs_simulation simulation;
     cs_runs runs; /* repeated ones */
 } outcome;
-
-static cs_status fill(cs_h5_file *file, const cs_scenario *scenario, const outcome *made,
-                      cs_error *error)
-{
-    const cs_simulation *simulation = &made->simulation;
-    char sharing[CS_SHARING_TEXT_BYTES];
-    cs_results_info info = {.name = scenario->name,
-                            .topology = scenario->platform.topology,
-                            .schedule = scenario->schedule->name,
-                            .scenario = scenario->resolved,
-                            .program_version = SIM_VERSION,
-                            .seed = scenario->seed,
-                            .sharing = cs_sharing_text(&scenario->platform, sharing)};
-    if (simulation->lowering.n_collectives > 0)
-        info.algorithms = simulation->lowering.algorithms;
-    CS_TRY(cs_results_write(file, &info, &simulation->graph, &simulation->trace, error));
-    CS_TRY(cs_analysis_store(file, &simulation->analysis, error));
-    CS_TRY(cs_runs_store(file, &made->runs, error));
-    return cs_h5_commit(file, error);
-}
 
 static cs_status print_json(const cs_context *context, const cs_scenario *scenario,
                             const outcome *made, cs_error *error)
@@ -138,7 +114,11 @@ static cs_status simulate(const cs_context *context, const cs_arguments *argumen
     if (status == CS_OK)
         status = repeat(arguments, scenario, &options_of, made, error);
     if (status == CS_OK && file)
-        status = fill(file, scenario, made, error);
+        status = cs_simulation_store(file, scenario, &made->simulation, NULL, error);
+    if (status == CS_OK && file)
+        status = cs_runs_store(file, &made->runs, error);
+    if (status == CS_OK && file)
+        status = cs_h5_commit(file, error);
     cs_h5_destroy(file);
     if (status == CS_OK)
         status = print(context, arguments, scenario, made, output, error);

@@ -4,7 +4,6 @@
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/sweep-points.h"
 #include "sim/cli/sweep-report.h"
-#include "sim/cli/sweep-table.h"
 #include "sim/sweep/sweep-file.h"
 
 #include <stdlib.h>
@@ -25,7 +24,7 @@ static const cs_option options[] = {
      "Results file: .h5, or a .csv table (default: the scenario's name with -sweep.h5)", false,
      NULL},
     {"no-output", 0, NULL, "Write no results file", false, NULL},
-    {"resume", 0, NULL, "Go on with a sweep that was stopped", false, NULL},
+    {"resume", 0, NULL, "Continue a sweep that was stopped", false, NULL},
     {"table", 't', "FIGURES",
      "Print a row per point with these figures: \"main\", or names like makespan_s,tasks", false,
      NULL},
@@ -117,8 +116,8 @@ static bool tells_unknown_key(const cs_space *space, const cs_error *said)
     return false;
 }
 
-/* A key that no point knows is a slip of the pen, to be told before thousands of points say so. A key
- * of one schedule only is none when the schedule is varied too. */
+/* A key that no point knows is a slip of the pen, to be told before thousands of points say so. A
+ * key of one schedule only is none when the schedule is varied too. */
 static cs_status probe(setup *s, cs_error *error)
 {
     const cs_space *space = &s->sweep.space;
@@ -213,8 +212,9 @@ static uint32_t first_failed(const cs_sweep_results *results)
     return i;
 }
 
-/* Where a section's keys depend on one of them, which is varied alone, the others do not go with all
- * of its values. Prints how the section is varied as a whole: as it is, and with the failing value. */
+/* Where a section's keys depend on one of them, which is varied alone, the others do not go with
+ * all of its values. Prints how the section is varied as a whole: as it is, and with the failing
+ * value. */
 static void print_hint(const setup *s, uint32_t point, const char *unknown_key, FILE *out)
 {
     static const struct {
@@ -322,14 +322,11 @@ static cs_status show(const cs_context *context, const setup *s, const cs_journa
 static cs_status sweep(const cs_context *context, const setup *s, bool resume, cs_journal *journal,
                        cs_sweep_results *results, cs_error *error)
 {
-    cs_status status =
-        cs_sweep_open(&s->sweep, s->journal, s->identity, resume, journal, results, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_sweep_open(&s->sweep, s->journal, s->identity, resume, journal, results, error));
     if (resume)
         cs_log_write(&context->log, CS_LOG_INFO, "%u of %u points were done before",
                      results->n_done, results->n_points);
-    status = cs_sweep_run(&s->sweep, context->progress, journal, results, error);
+    cs_status status = cs_sweep_run(&s->sweep, context->progress, journal, results, error);
     if (status != CS_OK && s->journal)
         cs_log_write(&context->log, CS_LOG_INFO, "%u of %u points are done; --resume continues",
                      results->n_done, results->n_points);
@@ -380,8 +377,8 @@ const cs_command cs_command_sweep = {
         "next one twice as large; 1..1000..log7, 7 values with equal ratios; 0..1..lin5, 5 with "
         "equal "
         "distances; 1..32..x2 GB/s with a unit. docs/how-to/sweeps.md explains all of it.\n\n"
-        "FIGURES: main stands for iteration_time_s, throughput_samples_per_s, bubble_fraction and "
-        "peak_memory_bytes; every number of `sim run --json` has its name. With -o FILE.csv they "
+        "FIGURES: every number of `sim run --json` under its name; main stands for those that most "
+        "sweeps are about: iteration time, throughput, bubble, peak memory. With -o FILE.csv they "
         "are what the file has, in SI base units; without --table it has all.",
     .options = options,
     .run = run,

@@ -104,7 +104,8 @@ static cs_status refuse_long(const cs_command *command, int found, const char *w
                         cs_guess_text(&guess), command->name);
 }
 
-/* `found` is '?' or ':'; getopt keeps the letter in optopt, and for long options their value or 0. */
+/* `found` is '?' or ':'; getopt keeps the letter in optopt, and for long options their value or 0.
+ */
 static cs_status refuse(const cs_command *command, int found, char **argv, cs_error *error)
 {
     if (optopt == 0 || optopt >= 256)

@@ -55,7 +55,7 @@ typedef struct cs_context {
 
 typedef struct cs_command {
     const char *name;
-    const char *words; /* the arguments that are no options: "SCENARIO.json" */
+    const char *words; /* the arguments that are not options: "SCENARIO.json" */
     size_t min_words, max_words;
     const char *const
         *choices;         /* for the first word, ended by NULL, or cs_choose_command; or NULL */

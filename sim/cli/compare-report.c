@@ -1,5 +1,6 @@
 #include "sim/cli/compare-report.h"
 
+#include "sim/base/number.h"
 #include "sim/base/units.h"
 
 #include <math.h>
@@ -10,15 +11,9 @@ enum { DIGITS = 4 };
 
 /* ---- scenarios ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double cs_compare_median(double *values, uint32_t n)
 {
-    qsort(values, n, sizeof(*values), ascending);
+    qsort(values, n, sizeof(*values), cs_number_compare);
     return n > 0 ? (values[(n - 1) / 2] + values[n / 2]) / 2 : (double)NAN;
 }
 
@@ -89,24 +84,19 @@ cs_status cs_compare_summarise(const cs_compared_run *pairs, uint32_t n_pairs,
 
 /* ---- table ---- */
 
-typedef struct text {
-    char characters[CS_UNITS_TEXT_BYTES];
-} text;
+typedef cs_units_value text;
 
 static text number_text(double value, const char *format)
 {
     text out = {"-"};
     if (isfinite(value))
-        snprintf(out.characters, sizeof(out.characters), format, value);
+        snprintf(out.s, sizeof(out.s), format, value);
     return out;
 }
 
 static text quantity_text(double value, cs_quantity quantity)
 {
-    text out = {"-"};
-    if (isfinite(value))
-        cs_units_format(value, quantity, DIGITS, out.characters, sizeof(out.characters));
-    return out;
+    return isfinite(value) ? cs_units_text(value, quantity, DIGITS) : (text){"-"};
 }
 
 /* "+2.31 %" */
@@ -134,15 +124,14 @@ static const terms *terms_of(const cs_compared_run *pair)
 
 static void print_row(const char *label, text first, text second, text last, FILE *out)
 {
-    fprintf(out, "%-20s %12s %12s %12s\n", label, first.characters, second.characters,
-            last.characters);
+    fprintf(out, "%-21s %12s %12s %12s\n", label, first.s, second.s, last.s);
 }
 
 /* Not of files that do not tell. */
 static void print_texts(const char *label, cs_compared_text of, FILE *out)
 {
     if (of.first || of.second)
-        fprintf(out, "%-20s %12s %12s\n", label, of.first ? of.first : "-",
+        fprintf(out, "%-21s %12s %12s\n", label, of.first ? of.first : "-",
                 of.second ? of.second : "-");
 }
 
@@ -153,6 +142,20 @@ static void print_figure(const terms *with, const char *label, cs_compared figur
               error_text(with->share(figure)), out);
 }
 
+/* Fractions differ in points, others by a share. */
+static void print_main(const terms *with, const cs_compared_figure *of, FILE *out)
+{
+    const cs_compared value = of->value;
+    char heading[CS_UNIT_TEXT_BYTES];
+    text first, second, last = error_text(with->share(value));
+    cs_run_figure_cell(of->figure, value.first, first.s, sizeof(first.s));
+    cs_run_figure_cell(of->figure, value.second, second.s, sizeof(second.s));
+    if (of->figure->unit == CS_UNIT_FRACTION)
+        last = number_text(100 * with->sign * (value.first - value.second), "%+.2f points");
+    print_row(cs_run_figure_heading(of->figure, heading, sizeof(heading)), first, second, last,
+              out);
+}
+
 static void print_kind(const terms *with, const cs_compared_kind *kind, FILE *out)
 {
     char words[32];
@@ -160,12 +163,12 @@ static void print_kind(const terms *with, const cs_compared_kind *kind, FILE *ou
     for (char *at = words; *at; at++)
         *at = *at == '_' ? ' ' : *at;
     fprintf(out, "%-16s %6.0f %6.0f %11s %11s %9s %11s %11s %9s\n", words, kind->number.first,
-            kind->number.second, quantity_text(kind->total.first, CS_QUANTITY_TIME).characters,
-            quantity_text(kind->total.second, CS_QUANTITY_TIME).characters,
-            error_text(with->share(kind->total)).characters,
-            quantity_text(kind->median.first, CS_QUANTITY_TIME).characters,
-            quantity_text(kind->median.second, CS_QUANTITY_TIME).characters,
-            error_text(with->share(kind->median)).characters);
+            kind->number.second, quantity_text(kind->total.first, CS_QUANTITY_TIME).s,
+            quantity_text(kind->total.second, CS_QUANTITY_TIME).s,
+            error_text(with->share(kind->total)).s,
+            quantity_text(kind->median.first, CS_QUANTITY_TIME).s,
+            quantity_text(kind->median.second, CS_QUANTITY_TIME).s,
+            error_text(with->share(kind->median)).s);
 }
 
 static void print_notes(const cs_compared_run *pair, FILE *out)
@@ -203,20 +206,12 @@ void cs_compare_print(const cs_compared_run *pair, FILE *out)
         print_file(with->second, &pair->files[1], out);
         fputs("change: second / first - 1\n\n", out);
     }
-    fprintf(out, "%-20.20s %12s %12s %12s\n", pair->side_by_side ? "" : pair->name, with->first,
+    fprintf(out, "%-21.21s %12s %12s %12s\n", pair->side_by_side ? "" : pair->name, with->first,
             with->second, with->last);
     print_texts("links shared by", pair->sharing, out);
     print_texts("collectives by", pair->algorithms, out);
-    print_figure(with, "iteration time", pair->iteration, CS_QUANTITY_TIME, out);
-    print_figure(with, "all iterations", pair->span, CS_QUANTITY_TIME, out);
-    print_row("samples/s", number_text(pair->throughput.first, "%.4g"),
-              number_text(pair->throughput.second, "%.4g"),
-              error_text(with->share(pair->throughput)), out);
-    print_row(
-        "bubble fraction", number_text(100 * pair->bubble.first, "%.2f %%"),
-        number_text(100 * pair->bubble.second, "%.2f %%"),
-        number_text(100 * with->sign * (pair->bubble.first - pair->bubble.second), "%+.2f points"),
-        out);
+    for (uint32_t f = 0; f < pair->n_figures; f++)
+        print_main(with, &pair->figures[f], out);
     for (uint32_t d = 0; d < pair->n_devices; d++) {
         char label[32];
         snprintf(label, sizeof(label), "peak memory, %u", d);
@@ -242,8 +237,7 @@ static text range_text(double low, double high)
 {
     text out = {"-"};
     if (isfinite(low) && isfinite(high))
-        snprintf(out.characters, sizeof(out.characters), "%+.1f to %+.1f %%", 100 * low,
-                 100 * high);
+        snprintf(out.s, sizeof(out.s), "%+.1f to %+.1f %%", 100 * low, 100 * high);
     return out;
 }
 
@@ -275,44 +269,28 @@ void cs_compare_print_summary(const cs_compared_scenario *scenarios, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         const cs_compared_scenario *at = &scenarios[i];
         fprintf(out, "%-24.24s %6u %11s %11s %9s %18s %10s %9s\n", at->name, at->n_rounds,
-                quantity_text(at->predicted, CS_QUANTITY_TIME).characters,
-                quantity_text(at->measured, CS_QUANTITY_TIME).characters,
-                error_text(at->error).characters,
-                range_text(at->lowest_error, at->highest_error).characters,
-                number_text(100 * (at->highest / at->lowest - 1), "%.1f %%").characters,
-                error_text(at->memory_error).characters);
+                quantity_text(at->predicted, CS_QUANTITY_TIME).s,
+                quantity_text(at->measured, CS_QUANTITY_TIME).s, error_text(at->error).s,
+                range_text(at->lowest_error, at->highest_error).s,
+                number_text(100 * (at->highest / at->lowest - 1), "%.1f %%").s,
+                error_text(at->memory_error).s);
     }
     overall all = overall_of(scenarios, n);
     fprintf(out,
             "\nmedian error of %u scenarios %s, largest %s; peak memory at most %s\n"
             "error: median of the rounds; spread: largest over smallest measured round, less 1;\n"
             "memory: the largest error of a device's peak\n",
-            n, number_text(100 * all.median, "%.2f %%").characters,
-            error_text(all.largest).characters, error_text(all.memory).characters);
+            n, number_text(100 * all.median, "%.2f %%").s, error_text(all.largest).s,
+            error_text(all.memory).s);
 }
 
 /* ---- JSON ---- */
-
-static bool add_number(cJSON *object, const char *key, double value)
-{
-    return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
-                           : cJSON_AddNullToObject(object, key) != NULL;
-}
-
-static cJSON *add_item(cJSON *list)
-{
-    cJSON *object = list ? cJSON_CreateObject() : NULL;
-    if (object && cJSON_AddItemToArray(list, object))
-        return object;
-    cJSON_Delete(object);
-    return NULL;
-}
 
 static bool add_part(cJSON *object, const char *word, const char *unit, double value)
 {
     char key[64];
     snprintf(key, sizeof(key), "%s%s", word, unit);
-    return add_number(object, key, value);
+    return cs_json_add_number(object, key, value);
 }
 
 /* "KEY": {"predicted_UNIT": , "measured_UNIT": , "error_fraction": }, or
@@ -329,13 +307,24 @@ static bool add_figure(cJSON *object, const char *key, const char *unit, const c
            add_part(both, with->last, "_fraction", with->share(figure));
 }
 
+/* Under its key without the unit, which is that of the numbers. */
+static bool add_main(cJSON *object, const cs_compared_run *pair, const cs_compared_figure *of)
+{
+    const char *key = of->figure->key, *unit = cs_unit_suffix(of->figure->unit);
+    char name[CS_UNIT_TEXT_BYTES];
+    const size_t all = strlen(key), end = strlen(unit);
+    const bool ends = all > end && strcmp(key + all - end, unit) == 0;
+    snprintf(name, sizeof(name), "%.*s", (int)(ends ? all - end : all), key);
+    return add_figure(object, name, unit, pair, of->value);
+}
+
 static bool add_kinds(cJSON *object, const cs_compared_run *pair)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "tasks");
     bool done = list != NULL;
     for (uint32_t k = 0; done && k < pair->n_kinds; k++) {
         const cs_compared_kind *kind = &pair->kinds[k];
-        cJSON *one = add_item(list);
+        cJSON *one = cs_json_add_item(list);
         done = one && cJSON_AddStringToObject(one, "kind", kind->kind) &&
                add_figure(one, "number", "", pair, kind->number) &&
                add_figure(one, "total", "_s", pair, kind->total) &&
@@ -349,8 +338,8 @@ static bool add_devices(cJSON *object, const cs_compared_run *pair)
     cJSON *list = cJSON_AddArrayToObject(object, "devices");
     bool done = list != NULL;
     for (uint32_t d = 0; done && d < pair->n_devices; d++) {
-        cJSON *one = add_item(list);
-        done = one && add_number(one, "device", d) &&
+        cJSON *one = cs_json_add_item(list);
+        done = one && cs_json_add_number(one, "device", d) &&
                add_figure(one, "peak_memory", "_bytes", pair, pair->devices[d].peak);
         cJSON *parts = done ? cJSON_AddObjectToObject(one, "at_peak") : NULL;
         done = parts != NULL;
@@ -370,12 +359,12 @@ static bool add_files(cJSON *object, const cs_compared_run *pair)
     bool done = list != NULL;
     for (int f = 0; done && f < 2; f++) {
         const cs_compared_file *file = &pair->files[f];
-        cJSON *one = add_item(list);
+        cJSON *one = cs_json_add_item(list);
         done = one && cJSON_AddStringToObject(one, "file", file->path) &&
                cJSON_AddStringToObject(one, "name", file->name) &&
                cJSON_AddStringToObject(one, "schedule", file->schedule) &&
                cJSON_AddStringToObject(one, "topology", file->topology) &&
-               add_number(one, "devices_out_of_memory", file->out_of_memory);
+               cs_json_add_number(one, "devices_out_of_memory", file->out_of_memory);
     }
     return done;
 }
@@ -386,25 +375,19 @@ static bool add_texts(cJSON *object, const char *key, const cs_compared_run *pai
 {
     cJSON *both = cJSON_AddObjectToObject(object, key);
     const terms *with = terms_of(pair);
-    const char *const sides[][2] = {{with->first, of.first}, {with->second, of.second}};
-    bool done = both != NULL;
-    for (size_t i = 0; i < 2 && done; i++)
-        done = sides[i][1] ? cJSON_AddStringToObject(both, sides[i][0], sides[i][1]) != NULL
-                           : cJSON_AddNullToObject(both, sides[i][0]) != NULL;
-    return done;
+    return cs_json_add_text(both, with->first, of.first) &&
+           cs_json_add_text(both, with->second, of.second);
 }
 
 static bool add_pair(cJSON *list, const cs_compared_run *pair)
 {
-    cJSON *one = add_item(list);
+    cJSON *one = cs_json_add_item(list);
     bool done = one && cJSON_AddStringToObject(one, "name", pair->name) && add_files(one, pair) &&
                 add_texts(one, "sharing", pair, pair->sharing) &&
-                add_texts(one, "algorithms", pair, pair->algorithms) &&
-                add_figure(one, "iteration_time", "_s", pair, pair->iteration) &&
-                add_figure(one, "makespan", "_s", pair, pair->span) &&
-                add_figure(one, "throughput", "_samples_per_s", pair, pair->throughput) &&
-                add_figure(one, "bubble", "_fraction", pair, pair->bubble) &&
-                add_kinds(one, pair) && add_devices(one, pair);
+                add_texts(one, "algorithms", pair, pair->algorithms);
+    for (uint32_t f = 0; done && f < pair->n_figures; f++)
+        done = add_main(one, pair, &pair->figures[f]);
+    done = done && add_kinds(one, pair) && add_devices(one, pair);
     cJSON *notes = done ? cJSON_AddArrayToObject(one, "differences") : NULL;
     done = notes != NULL;
     for (uint32_t i = 0; done && i < pair->n_notes; i++)
@@ -414,17 +397,17 @@ static bool add_pair(cJSON *list, const cs_compared_run *pair)
 
 static bool add_scenario(cJSON *list, const cs_compared_scenario *of)
 {
-    cJSON *one = add_item(list);
+    cJSON *one = cs_json_add_item(list);
     return one && cJSON_AddStringToObject(one, "name", of->name) &&
-           add_number(one, "rounds", of->n_rounds) &&
-           add_number(one, "predicted_iteration_time_s", of->predicted) &&
-           add_number(one, "measured_iteration_time_s", of->measured) &&
-           add_number(one, "error_fraction", of->error) &&
-           add_number(one, "lowest_error_fraction", of->lowest_error) &&
-           add_number(one, "highest_error_fraction", of->highest_error) &&
-           add_number(one, "lowest_measured_iteration_time_s", of->lowest) &&
-           add_number(one, "highest_measured_iteration_time_s", of->highest) &&
-           add_number(one, "largest_memory_error_fraction", of->memory_error);
+           cs_json_add_number(one, "rounds", of->n_rounds) &&
+           cs_json_add_number(one, "predicted_iteration_time_s", of->predicted) &&
+           cs_json_add_number(one, "measured_iteration_time_s", of->measured) &&
+           cs_json_add_number(one, "error_fraction", of->error) &&
+           cs_json_add_number(one, "lowest_error_fraction", of->lowest_error) &&
+           cs_json_add_number(one, "highest_error_fraction", of->highest_error) &&
+           cs_json_add_number(one, "lowest_measured_iteration_time_s", of->lowest) &&
+           cs_json_add_number(one, "highest_measured_iteration_time_s", of->highest) &&
+           cs_json_add_number(one, "largest_memory_error_fraction", of->memory_error);
 }
 
 cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
@@ -442,9 +425,9 @@ cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
     for (uint32_t i = 0; done && i < n; i++)
         done = add_scenario(list, &scenarios[i]);
     overall all = overall_of(scenarios, n);
-    if (done && add_number(root, "median_absolute_error_fraction", all.median) &&
-        add_number(root, "largest_error_fraction", all.largest) &&
-        add_number(root, "largest_memory_error_fraction", all.memory))
+    if (done && cs_json_add_number(root, "median_absolute_error_fraction", all.median) &&
+        cs_json_add_number(root, "largest_error_fraction", all.largest) &&
+        cs_json_add_number(root, "largest_memory_error_fraction", all.memory))
         return root;
     cJSON_Delete(root);
     return NULL;

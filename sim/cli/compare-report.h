@@ -1,4 +1,5 @@
-/* What `sim compare` prints: a table for people, or one JSON object (docs/reference/scenario.md). */
+/* What `sim compare` prints: a table for people, or one JSON object (docs/reference/scenario.md).
+ */
 #ifndef CS_CLI_COMPARE_REPORT_H
 #define CS_CLI_COMPARE_REPORT_H
 
@@ -31,8 +32,8 @@ void cs_compare_print_differences(const cs_compared_run *pairs, uint32_t n_pairs
 /* A line per scenario, and medians over all of them. */
 void cs_compare_print_summary(const cs_compared_scenario *scenarios, uint32_t n, FILE *out);
 
-/* {"pairs": [...], "scenarios": [...], ...}, of two files side by side only the first; NULL when memory runs
- * out. */
+/* {"pairs": [...], "scenarios": [...], ...}, of two files side by side only the first; NULL when
+ * memory runs out. */
 cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
                        const cs_compared_scenario *scenarios, uint32_t n);
 

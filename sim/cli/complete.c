@@ -56,6 +56,7 @@ static const struct {
     {"", NULL, NULL, cs_scenario_fields},
     {"/model", NULL, NULL, cs_scenario_model_fields},
     {"/platform", "/platform/topology", "topologies", cs_scenario_platform_fields},
+    {"/parallel", NULL, NULL, cs_scenario_parallel_fields},
     {"/schedule", "/schedule/kind", "schedules", cs_scenario_schedule_fields},
 };
 

@@ -1,12 +1,12 @@
-#include "sim/cli/completion-code.h"
+#include "sim/cli/complete.h"
 
 #include <stddef.h>
 #include <string.h>
 
 /* All ask `sim completion words` what may stand at the cursor (complete.h). */
 
-/* bash divides words at '=' and ':' too, so that they are put together first; it then replaces what is
- * behind the last of these only. A word that goes on gets no blank. */
+/* bash divides words at '=' and ':' too, so that they are put together first; it then replaces what
+ * is behind the last of these only. A word that goes on gets no blank. */
 static const char bash[] =
     "# bash completion for sim; made by `sim completion bash`\n"
     "_sim()\n"

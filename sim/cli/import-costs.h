@@ -11,7 +11,7 @@ typedef cs_status cs_import_function(const char *name, const char *text, size_t 
                                      cs_import_report *report, cs_error *error);
 
 /* Reads the log at `path` and writes its costs to --output, into those of --merge if it is given.
- * What was found is told on standard error. */
+ * Standard error gets a summary of what was found. */
 CS_MUST_CHECK cs_status cs_import_costs(const cs_context *context, const cs_arguments *arguments,
                                         cs_import_function *import, const char *path,
                                         cs_error *error);

@@ -1,11 +1,12 @@
 /* What `sim list` lists, by section: "schedules", "planners", "topologies", "models", "devices",
- * "sections". */
+ * "sections", "figures". */
 #ifndef CS_CLI_LISTED_H
 #define CS_CLI_LISTED_H
 
 #include "sim/base/field.h"
 
-/* Calls `found` with the name and the summary of each entry; false when there is no such section. */
+/* Calls `found` with the name and the summary of each entry; false when there is no such section.
+ */
 bool cs_listed_each(const char *section,
                     void (*found)(void *context, const char *name, const char *summary),
                     void *context);

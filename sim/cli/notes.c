@@ -1,7 +1,7 @@
-#include "sim/cli/notes.h"
+#include "sim/cli/report.h"
 
-/* The middle half of the run, which the iteration time is taken from, is steady when a quarter of the
- * mini-batches fills the pipeline and another one drains it. */
+/* The middle half of the run, which the iteration time is taken from, is steady when a quarter of
+ * the mini-batches fills the pipeline and another one drains it. */
 static uint32_t enough_iterations(uint32_t in_flight)
 {
     return in_flight > UINT32_MAX / 4 ? UINT32_MAX : 4 * in_flight;

@@ -26,13 +26,13 @@ typedef struct picture {
 /* "75.0 % busy, 11.2 GB" */
 static bool describe_row(picture *p, const cs_pattern_row *row, cs_plot_row *out)
 {
-    char name[40], note[96] = "", peak[CS_UNITS_TEXT_BYTES];
+    char name[40], note[96] = "";
     if (row->low == row->high) {
         const cs_pattern_use *use = &p->uses[row->low];
-        cs_units_format((double)use->peak, CS_QUANTITY_BYTES, 4, peak, sizeof(peak));
         snprintf(name, sizeof(name), "device %u", row->low);
         snprintf(note, sizeof(note), "%.1f %% busy, %s",
-                 100 * (double)use->busy / (double)p->pattern->period, peak);
+                 100 * (double)use->busy / (double)p->pattern->period,
+                 cs_units_text((double)use->peak, CS_QUANTITY_BYTES, 4).s);
     } else {
         snprintf(name, sizeof(name), "link %u-%u", row->low, row->high);
     }
@@ -68,17 +68,16 @@ static bool fill(picture *p, const cs_pattern_rows *rows)
 static cs_status draw(picture *p, const char *title, const cs_pattern_rows *rows,
                       const char *output, cs_error *error)
 {
-    char subtitle[160], period[CS_UNITS_TEXT_BYTES], memory[CS_UNITS_TEXT_BYTES] = "unlimited";
+    const int64_t memory = p->chain->memory;
+    char subtitle[200];
     if (!fill(p, rows))
         return cs_error_no_memory(error);
-    cs_units_format(cs_time_seconds(p->pattern->period), CS_QUANTITY_TIME, 6, period,
-                    sizeof(period));
-    if (p->chain->memory < INT64_MAX)
-        cs_units_format((double)p->chain->memory, CS_QUANTITY_BYTES, 4, memory, sizeof(memory));
     snprintf(subtitle, sizeof(subtitle),
              "one period of %s, in which each stage does one micro-batch; memory for it %s per "
              "device",
-             period, memory);
+             cs_units_text(cs_time_seconds(p->pattern->period), CS_QUANTITY_TIME, 6).s,
+             memory < INT64_MAX ? cs_units_text((double)memory, CS_QUANTITY_BYTES, 4).s
+                                : "unlimited");
     return cs_plot_rows_draw(
         &(cs_plot_rows){.title = title,
                         .subtitle = subtitle,

@@ -4,7 +4,8 @@
 
 #include "schedules/plan/pattern.h"
 
-/* `pattern` is valid, and `uses` is what cs_pattern_check wrote. As cs_plot_rows_draw for `output`. */
+/* `pattern` is valid, and `uses` is what cs_pattern_check wrote. As cs_plot_rows_draw for `output`.
+ */
 CS_MUST_CHECK cs_status cs_pattern_picture(const char *title, const cs_chain *chain,
                                            const cs_plan *plan, const cs_pattern *pattern,
                                            const cs_pattern_use *uses, const char *output,

@@ -147,28 +147,27 @@ static void print_row(const graph_plan *g, uint32_t s, FILE *out)
 {
     const cs_stage *stage = &g->plan.stages[s];
     graph_stage of = stage_of(g, s);
-    char time[CS_UNITS_TEXT_BYTES], weights[CS_UNITS_TEXT_BYTES], crossing[CS_UNITS_TEXT_BYTES],
-        cuts[32];
-    cs_units_format(cs_time_seconds(of.time), CS_QUANTITY_TIME, 6, time, sizeof(time));
-    cs_units_format((double)of.weight_bytes, CS_QUANTITY_BYTES, 4, weights, sizeof(weights));
-    cs_units_format((double)of.crossing_bytes, CS_QUANTITY_BYTES, 4, crossing, sizeof(crossing));
+    char cuts[32];
     snprintf(cuts, sizeof(cuts), "[%u, %u)", stage->first_layer, stage->end_layer);
     fprintf(out, "%5u  %8u  %-11s %-11s %-10s %-10s %5u  %s ... %s\n", s, stage->n_devices, cuts,
-            time, weights, s + 1 < g->plan.n_stages ? crossing : "-", of.n_nodes,
-            g->prefixes.names[of.first], g->prefixes.names[of.last]);
+            cs_units_text(cs_time_seconds(of.time), CS_QUANTITY_TIME, 6).s,
+            cs_units_text((double)of.weight_bytes, CS_QUANTITY_BYTES, 4).s,
+            s + 1 < g->plan.n_stages
+                ? cs_units_text((double)of.crossing_bytes, CS_QUANTITY_BYTES, 4).s
+                : "-",
+            of.n_nodes, g->prefixes.names[of.first], g->prefixes.names[of.last]);
 }
 
 static void print_table(const graph_plan *g, const char *name, FILE *out)
 {
-    char period[CS_UNITS_TEXT_BYTES];
     uint32_t n_devices = 1;
     for (uint32_t level = 0; level < g->replication.n_levels; level++)
         n_devices *= g->levels[level].n;
-    cs_units_format(cs_time_seconds(g->period), CS_QUANTITY_TIME, 9, period, sizeof(period));
     fprintf(out, "%s: %u nodes, %u places to cut; %u stage%s on %u device%s\n", name,
             g->prefixes.n_nodes, g->prefixes.n, g->plan.n_stages, g->plan.n_stages == 1 ? "" : "s",
             n_devices, n_devices == 1 ? "" : "s");
-    fprintf(out, "period of a mini-batch by PipeDream's cost model: %s\n\n", period);
+    fprintf(out, "period of a mini-batch by PipeDream's cost model: %s\n\n",
+            cs_units_text(cs_time_seconds(g->period), CS_QUANTITY_TIME, 9).s);
     fprintf(out, "%5s  %8s  %-11s %-11s %-10s %-10s %5s  %s\n", "stage", "replicas", "cuts", "time",
             "weights", "crossing", "nodes", "from ... to");
     for (uint32_t s = 0; s < g->plan.n_stages; s++)
@@ -202,9 +201,8 @@ static bool add_stage(const graph_plan *g, uint32_t s, cJSON *list)
 {
     const cs_stage *stage = &g->plan.stages[s];
     graph_stage of = stage_of(g, s);
-    cJSON *object = cJSON_CreateObject();
-    return cJSON_AddItemToArray(list, object) &&
-           cJSON_AddNumberToObject(object, "first_cut", stage->first_layer) &&
+    cJSON *object = cs_json_add_item(list);
+    return cJSON_AddNumberToObject(object, "first_cut", stage->first_layer) &&
            cJSON_AddNumberToObject(object, "end_cut", stage->end_layer) &&
            add_devices(g, s, object) &&
            cJSON_AddNumberToObject(object, "time_s", cs_time_seconds(of.time)) &&

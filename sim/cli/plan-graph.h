@@ -1,5 +1,5 @@
-/* `sim plan GRAPH.txt --devices N`: stages of a network with branches, as PipeDream's own optimizer cuts
- * it (schedules/plan/replication.h), from the profile that its project publishes. */
+/* `sim plan GRAPH.txt --devices N`: stages of a network with branches, as PipeDream's own optimizer
+ * cuts it (schedules/plan/replication.h), from the profile that its project publishes. */
 #ifndef CS_CLI_PLAN_GRAPH_H
 #define CS_CLI_PLAN_GRAPH_H
 

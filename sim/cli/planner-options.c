@@ -67,10 +67,9 @@ static cs_status choose_planners(cs_planner_options *o, const cs_arguments *argu
     o->choices = cs_arena_alloc(&o->arena, known, sizeof(*o->choices));
     if (!o->choices)
         return cs_error_no_memory(error);
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < n && status == CS_OK; i++)
-        status = add_names(o, names[i], error);
-    return status;
+    for (size_t i = 0; i < n; i++)
+        CS_TRY(add_names(o, names[i], error));
+    return CS_OK;
 }
 
 /* ---- their parameters ---- */

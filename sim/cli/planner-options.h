@@ -15,7 +15,7 @@ typedef struct cs_planner_options {
 /* Zeroed options can be finished. */
 void cs_planner_options_finish(cs_planner_options *options);
 
-/* CS_USAGE: there is no such planner, or a parameter that none of them has. */
+/* CS_USAGE: an unknown planner, or a parameter that no chosen planner has. */
 CS_MUST_CHECK cs_status cs_planner_options_read(const cs_arguments *arguments,
                                                 cs_planner_options *options, cs_error *error);
 

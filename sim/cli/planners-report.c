@@ -7,24 +7,17 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct text {
-    char s[CS_UNITS_TEXT_BYTES];
-} text;
+typedef cs_units_value text;
 
 static text time_text(cs_time time)
 {
-    text t = {"-"};
-    if (time > 0)
-        cs_units_format(cs_time_seconds(time), CS_QUANTITY_TIME, 5, t.s, sizeof(t.s));
-    return t;
+    return time > 0 ? cs_units_text(cs_time_seconds(time), CS_QUANTITY_TIME, 5) : (text){"-"};
 }
 
 static text bytes_text(int64_t bytes)
 {
-    text t = {"unlimited"};
-    if (bytes < INT64_MAX)
-        cs_units_format((double)bytes, CS_QUANTITY_BYTES, 4, t.s, sizeof(t.s));
-    return t;
+    return bytes < INT64_MAX ? cs_units_text((double)bytes, CS_QUANTITY_BYTES, 4)
+                             : (text){"unlimited"};
 }
 
 /* A bound beyond all times says that nothing fits. */
@@ -69,16 +62,17 @@ static const char planned_schedule[] = "periodic";
 static void print_head(const cs_comparison *c, FILE *out)
 {
     const cs_scenario *scenario = &c->scenario;
-    char bandwidth[CS_UNITS_TEXT_BYTES] = "unlimited", workspace[64] = "";
+    const text bandwidth = isfinite(c->chain.bandwidth)
+                               ? cs_units_text(c->chain.bandwidth, CS_QUANTITY_BANDWIDTH, 4)
+                               : (text){"unlimited"};
+    char workspace[64] = "";
     int64_t set_aside = scenario->job.memory - c->chain.memory;
     if (set_aside > 0)
         snprintf(workspace, sizeof(workspace), " (%s of it workspace)", bytes_text(set_aside).s);
-    if (isfinite(c->chain.bandwidth))
-        cs_units_format(c->chain.bandwidth, CS_QUANTITY_BANDWIDTH, 4, bandwidth, sizeof(bandwidth));
     fprintf(out, "%s: %u layers of %s on %u device%s; memory %s%s, bandwidth %s\n", scenario->name,
             c->chain.n_layers, scenario->model.name, c->chain.n_devices,
             c->chain.n_devices == 1 ? "" : "s", bytes_text(scenario->job.memory).s, workspace,
-            bandwidth);
+            bandwidth.s);
     fprintf(out, "micro-batches of %u, kept %s, weights %g times, %s update%s\n",
             scenario->job.micro_samples, cs_kept_names[c->rules.kept], c->rules.weight_copies,
             c->rules.count_update ? "with" : "without",
@@ -166,8 +160,8 @@ static bool add_devices(const cs_comparison *c, const cs_planner_outcome *outcom
     for (uint32_t d = 0; list && d < c->chain.n_devices; d++) {
         const cs_pattern_use *use = &outcome->uses[d];
         double busy = (double)use->busy / (double)outcome->planned.pattern.period;
-        cJSON *one = cJSON_CreateObject();
-        if (!cJSON_AddItemToArray(list, one) || !cJSON_AddNumberToObject(one, "device", d) ||
+        cJSON *one = cs_json_add_item(list);
+        if (!cJSON_AddNumberToObject(one, "device", d) ||
             !cJSON_AddNumberToObject(one, "peak_memory_bytes", (double)use->peak) ||
             !cJSON_AddNumberToObject(one, "fixed_memory_bytes", (double)use->fixed) ||
             !cJSON_AddNumberToObject(one, "busy_fraction", busy))
@@ -189,9 +183,8 @@ static bool add_outcome(const cs_comparison *c, uint32_t i, cJSON *list, cs_erro
 {
     const cs_planner_outcome *outcome = &c->outcomes[i];
     const cs_planned *planned = &outcome->planned;
-    cJSON *object = cJSON_CreateObject();
-    if (!cJSON_AddItemToArray(list, object) ||
-        !cJSON_AddStringToObject(object, "planner", outcome->planner->name) ||
+    cJSON *object = cs_json_add_item(list);
+    if (!cJSON_AddStringToObject(object, "planner", outcome->planner->name) ||
         !cJSON_AddNumberToObject(object, "search_time_s", outcome->search_time))
         return false;
     if (outcome->status != CS_OK)

@@ -1,5 +1,7 @@
 #include "sim/cli/report.h"
 
+#include "sim/base/json.h"
+#include "sim/cli/mesh-report.h"
 #include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
 
@@ -12,23 +14,17 @@ static double seconds(cs_time time)
     return cs_time_seconds(time);
 }
 
-static bool add_number(cJSON *object, const char *key, double value)
-{
-    return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
-                           : cJSON_AddNullToObject(object, key) != NULL;
-}
-
 static bool add_time_use(cJSON *object, const cs_time_use *use)
 {
     cJSON *compute = cJSON_AddObjectToObject(object, "compute_s");
     for (uint32_t kind = 0; compute && kind < CS_N_KINDS; kind++) {
         if (cs_kind_group_of(kind) == CS_GROUP_COMPUTE &&
-            !add_number(compute, cs_kind_name(kind), seconds(use->compute[kind])))
+            !cs_json_add_number(compute, cs_kind_name(kind), seconds(use->compute[kind])))
             return false;
     }
-    return compute && add_number(object, "communication_s", seconds(use->communication)) &&
-           add_number(object, "dependency_s", seconds(use->dependency)) &&
-           add_number(object, "flush_s", seconds(use->flush));
+    return compute && cs_json_add_number(object, "communication_s", seconds(use->communication)) &&
+           cs_json_add_number(object, "dependency_s", seconds(use->dependency)) &&
+           cs_json_add_number(object, "flush_s", seconds(use->flush));
 }
 
 static double share(double part, double of)
@@ -39,10 +35,10 @@ static double share(double part, double of)
 static bool add_overlap(cJSON *object, double messages, double collectives, double active,
                         double hidden)
 {
-    return add_number(object, "exposed_messages_s", messages) &&
-           add_number(object, "exposed_collectives_s", collectives) &&
-           add_number(object, "communication_active_s", active) &&
-           add_number(object, "communication_hidden_fraction", share(hidden, active));
+    return cs_json_add_number(object, "exposed_messages_s", messages) &&
+           cs_json_add_number(object, "exposed_collectives_s", collectives) &&
+           cs_json_add_number(object, "communication_active_s", active) &&
+           cs_json_add_number(object, "communication_hidden_fraction", share(hidden, active));
 }
 
 static bool add_device_overlap(cJSON *object, const cs_time_use *use)
@@ -55,7 +51,7 @@ static bool add_categories(cJSON *object, const char *key, const int64_t *bytes)
 {
     cJSON *categories = cJSON_AddObjectToObject(object, key);
     for (uint32_t c = 0; categories && c < CS_N_CATEGORIES; c++) {
-        if (!add_number(categories, cs_category_name(c), (double)bytes[c]))
+        if (!cs_json_add_number(categories, cs_category_name(c), (double)bytes[c]))
             return false;
     }
     return categories != NULL;
@@ -69,14 +65,14 @@ static bool add_oom(cJSON *object, const cs_graph *graph, const cs_device_record
     if (record->oom_task != CS_NONE)
         cs_graph_describe(graph, record->oom_task, task, sizeof(task));
     cJSON *oom = cJSON_AddObjectToObject(object, "out_of_memory");
-    return oom && add_number(oom, "time_s", seconds(record->oom_time)) &&
+    return oom && cs_json_add_number(oom, "time_s", seconds(record->oom_time)) &&
            cJSON_AddStringToObject(oom, "task", task) &&
            add_categories(oom, "memory_bytes", record->at_oom);
 }
 
 static bool add_of_device(cJSON *object, const char *key, const cs_outcome *outcome)
 {
-    return add_number(object, key, cs_run_figure_find(key)->get(outcome));
+    return cs_json_add_number(object, key, cs_run_figure_find(key)->get(outcome));
 }
 
 static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simulation *simulation,
@@ -84,17 +80,14 @@ static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simula
 {
     const cs_device_record *record = &simulation->trace.devices[device];
     const cs_outcome outcome = {scenario, simulation, device};
-    cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(list, object)) {
-        cJSON_Delete(object);
-        return false;
-    }
+    cJSON *object = cs_json_add_item(list);
     double capacity = record->capacity == INT64_MAX ? INFINITY : (double)record->capacity;
-    return add_number(object, "device", device) && add_number(object, "capacity_bytes", capacity) &&
-           add_number(object, "reserved_bytes",
-                      (double)scenario->platform.devices[device].reserve) &&
+    return cs_json_add_number(object, "device", device) &&
+           cs_json_add_number(object, "capacity_bytes", capacity) &&
+           cs_json_add_number(object, "reserved_bytes",
+                              (double)scenario->platform.devices[device].reserve) &&
            add_of_device(object, "peak_memory_bytes", &outcome) &&
-           add_number(object, "peak_time_s", seconds(record->peak_time)) &&
+           cs_json_add_number(object, "peak_time_s", seconds(record->peak_time)) &&
            add_categories(object, "at_peak_bytes", record->at_peak) &&
            add_categories(object, "category_peak_bytes", record->category_peak) &&
            add_of_device(object, "peak_activation_bytes", &outcome) &&
@@ -107,9 +100,21 @@ static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simul
 {
     cJSON *list = cJSON_AddArrayToObject(root, "devices");
     for (uint32_t d = 0; list && d < simulation->trace.n_devices; d++) {
-        if (!add_device(list, scenario, simulation, d))
+        if (cs_graph_has(&simulation->graph, d) && !add_device(list, scenario, simulation, d))
             return false;
     }
+    return list != NULL;
+}
+
+/* Per device the one that was simulated in its place; null where all were. */
+static bool add_fold(cJSON *root, const cs_graph *graph)
+{
+    if (!graph->stands_for)
+        return cJSON_AddNullToObject(root, "simulated_as") != NULL;
+    cJSON *list = cJSON_AddArrayToObject(root, "simulated_as");
+    for (uint32_t d = 0; list && d < graph->n_devices; d++)
+        if (!cJSON_AddItemToArray(list, cJSON_CreateNumber(graph->stands_for[d])))
+            return false;
     return list != NULL;
 }
 
@@ -119,16 +124,12 @@ static bool add_links(cJSON *root, const cs_trace *trace)
     for (uint32_t l = 0; list && l < trace->n_links; l++) {
         const cs_link_record *record = &trace->links[l];
         double capacity = record->bandwidth * seconds(trace->makespan);
-        cJSON *object = cJSON_CreateObject();
-        if (!object || !cJSON_AddItemToArray(list, object)) {
-            cJSON_Delete(object);
-            return false;
-        }
+        cJSON *object = cs_json_add_item(list);
         if (!cJSON_AddStringToObject(object, "name", record->name) ||
-            !add_number(object, "bandwidth_bytes_per_s", record->bandwidth) ||
-            !add_number(object, "carried_bytes", (double)record->bytes) ||
-            !add_number(object, "utilisation_fraction",
-                        capacity > 0 ? (double)record->bytes / capacity : 0))
+            !cs_json_add_number(object, "bandwidth_bytes_per_s", record->bandwidth) ||
+            !cs_json_add_number(object, "carried_bytes", (double)record->bytes) ||
+            !cs_json_add_number(object, "utilisation_fraction",
+                                capacity > 0 ? (double)record->bytes / capacity : 0))
             return false;
     }
     return list != NULL;
@@ -138,8 +139,7 @@ static bool add_links(cJSON *root, const cs_trace *trace)
 static bool add_sharing(cJSON *root, const cs_platform *platform)
 {
     char text[CS_SHARING_TEXT_BYTES];
-    return cs_sharing_text(platform, text) ? cJSON_AddStringToObject(root, "sharing", text) != NULL
-                                           : cJSON_AddNullToObject(root, "sharing") != NULL;
+    return cs_json_add_text(root, "sharing", cs_sharing_text(platform, text));
 }
 
 /* How they became messages; null where there are none. */
@@ -148,28 +148,25 @@ static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
     if (lowering->n_collectives == 0)
         return cJSON_AddNullToObject(root, "collectives") != NULL;
     cJSON *object = cJSON_AddObjectToObject(root, "collectives");
-    return object && add_number(object, "number", (double)lowering->n_collectives) &&
+    return object && cs_json_add_number(object, "number", (double)lowering->n_collectives) &&
            cJSON_AddStringToObject(object, "algorithms", lowering->algorithms) &&
            cJSON_AddStringToObject(object, "fidelity", cs_fidelity_name(lowering->fidelity)) &&
-           add_number(object, "messages", (double)lowering->n_flows);
+           cs_json_add_number(object, "messages", (double)lowering->n_flows);
 }
 
 static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
 {
-    bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME;
+    bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME ||
+                form->figure == CS_FIGURE_EPOCH_TIME;
     double unit = time ? (double)CS_PS_PER_SEC : 1;
     double closed = cs_form_value(form), simulated = cs_simulation_figure(simulation, form);
-    cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(list, object)) {
-        cJSON_Delete(object);
-        return false;
-    }
-    if (form->device != CS_NONE && !add_number(object, "device", form->device))
+    cJSON *object = cs_json_add_item(list);
+    if (form->device != CS_NONE && !cs_json_add_number(object, "device", form->device))
         return false;
     return cJSON_AddStringToObject(object, "figure", cs_figure_key(form->figure)) &&
-           add_number(object, "closed_form", closed / unit) &&
-           add_number(object, "simulated", simulated / unit) &&
-           add_number(object, "difference", (simulated - closed) / unit) &&
+           cs_json_add_number(object, "closed_form", closed / unit) &&
+           cs_json_add_number(object, "simulated", simulated / unit) &&
+           cs_json_add_number(object, "difference", (simulated - closed) / unit) &&
            cJSON_AddBoolToObject(object, "applies", form->applies) &&
            cJSON_AddBoolToObject(object, "promised", cs_form_is_promised(form)) &&
            cJSON_AddStringToObject(object, "formula", form->formula) &&
@@ -190,7 +187,7 @@ static bool add_forms(cJSON *root, const cs_simulation *simulation)
 static bool add_critical_path(cJSON *root, const cs_analysis *analysis)
 {
     cJSON *path = cJSON_AddObjectToObject(root, "critical_path");
-    return path && add_number(path, "steps", analysis->n_steps) &&
+    return path && cs_json_add_number(path, "steps", analysis->n_steps) &&
            add_time_use(path, &analysis->path);
 }
 
@@ -199,7 +196,8 @@ static bool add_critical_path(cJSON *root, const cs_analysis *analysis)
 /* null when there is none. */
 static bool add_optional(cJSON *object, const char *key, int64_t value)
 {
-    return add_number(object, key, value == CS_STALENESS_NONE ? (double)NAN : (double)value);
+    return cs_json_add_number(object, key,
+                              value == CS_STALENESS_NONE ? (double)NAN : (double)value);
 }
 
 static bool add_steady(cJSON *object, const char *key, const cs_steady *steady)
@@ -212,15 +210,11 @@ static bool add_weights(cJSON *root, const cs_staleness *staleness)
     cJSON *list = cJSON_AddArrayToObject(root, "weights");
     for (uint32_t s = 0; list && s < staleness->n_slots; s++) {
         const cs_slot_staleness *slot = &staleness->slots[s];
-        cJSON *object = cJSON_CreateObject();
-        if (!object || !cJSON_AddItemToArray(list, object)) {
-            cJSON_Delete(object);
-            return false;
-        }
-        if (!add_number(object, "stage", slot->stage) ||
-            !add_number(object, "device", slot->device) ||
-            !add_number(object, "versions_made", slot->versions_made) ||
-            !add_number(object, "peak_versions", slot->peak_versions) ||
+        cJSON *object = cs_json_add_item(list);
+        if (!cs_json_add_number(object, "stage", slot->stage) ||
+            !cs_json_add_number(object, "device", slot->device) ||
+            !cs_json_add_number(object, "versions_made", slot->versions_made) ||
+            !cs_json_add_number(object, "peak_versions", slot->peak_versions) ||
             !add_steady(object, "gradient_delay_steady", &slot->gradient_delay) ||
             !add_optional(object, "gradient_delay_max", slot->max_gradient_delay) ||
             !add_steady(object, "forward_delay_steady", &slot->forward_delay))
@@ -277,7 +271,7 @@ static bool add_difference(cJSON *root, const cs_simulation *simulation)
     return add_differences(root, staleness) &&
            add_steady(root, "version_difference_steady", steady) &&
            cJSON_AddBoolToObject(root, "version_difference_is_steady", steady->steady) &&
-           add_number(root, "version_difference_formula", (double)form->exact) &&
+           cs_json_add_number(root, "version_difference_formula", (double)form->exact) &&
            cJSON_AddBoolToObject(root, "version_difference_agrees",
                                  steady->steady && steady->value == form->exact) &&
            add_sequences(root, "sequences_by_backward", staleness, false) &&
@@ -286,17 +280,11 @@ static bool add_difference(cJSON *root, const cs_simulation *simulation)
 
 /* ---- costs ---- */
 
-static cJSON *add_item(cJSON *list)
-{
-    cJSON *object = cJSON_CreateObject();
-    return cJSON_AddItemToArray(list, object) ? object : NULL;
-}
-
 static bool add_missing(cJSON *list, const cs_missing_cost *missing)
 {
-    cJSON *object = add_item(list);
+    cJSON *object = cs_json_add_item(list);
     cJSON *passes = object && cJSON_AddStringToObject(object, "op", missing->op) &&
-                            add_number(object, "times", missing->count)
+                            cs_json_add_number(object, "times", missing->count)
                         ? cJSON_AddArrayToObject(object, "passes")
                         : NULL;
     bool done = passes != NULL;
@@ -308,10 +296,11 @@ static bool add_missing(cJSON *list, const cs_missing_cost *missing)
 
 static bool add_unmeasured(cJSON *list, const cs_unmeasured *at)
 {
-    cJSON *object = add_item(list);
+    cJSON *object = cs_json_add_item(list);
     return object && cJSON_AddStringToObject(object, "collective", cs_kind_name(at->kind)) &&
            cJSON_AddStringToObject(object, "level", at->network ? "network" : "node") &&
-           add_number(object, "ranks", at->ranks) && add_number(object, "times", (double)at->count);
+           cs_json_add_number(object, "ranks", at->ranks) &&
+           cs_json_add_number(object, "times", (double)at->count);
 }
 
 /* Nothing where the scenario names no costs. */
@@ -321,12 +310,13 @@ static bool add_costs(cJSON *root, const cs_scenario *scenario, const cs_lower_r
     if (!use->given)
         return true;
     cJSON *costs = cJSON_AddObjectToObject(root, "costs");
-    bool done = costs && cJSON_AddStringToObject(costs, "files", use->files) &&
-                cJSON_AddStringToObject(costs, "devices", use->devices) &&
-                add_number(costs, "measured_times", use->n_measured) &&
-                add_number(costs, "estimated_times", use->n_estimated) &&
-                add_number(costs, "measured_collectives", (double)lowering->n_measured) &&
-                add_number(costs, "extrapolated_collectives", (double)lowering->n_extrapolated);
+    bool done =
+        costs && cJSON_AddStringToObject(costs, "files", use->files) &&
+        cJSON_AddStringToObject(costs, "devices", use->devices) &&
+        cs_json_add_number(costs, "measured_times", use->n_measured) &&
+        cs_json_add_number(costs, "estimated_times", use->n_estimated) &&
+        cs_json_add_number(costs, "measured_collectives", (double)lowering->n_measured) &&
+        cs_json_add_number(costs, "extrapolated_collectives", (double)lowering->n_extrapolated);
     cJSON *warnings = done ? cJSON_AddArrayToObject(costs, "warnings") : NULL;
     done = warnings != NULL;
     for (uint32_t i = 0; done && i < use->n_warnings; i++)
@@ -357,8 +347,9 @@ static bool add_figures(cJSON *root, const cs_outcome *outcome, cs_scope scope)
         if (figure->scope != scope || !cs_run_figure_given(figure, outcome))
             continue;
         const double value = figure->get(outcome);
-        done = figure->boolean ? cJSON_AddBoolToObject(root, figure->key, value != 0) != NULL
-                               : add_number(root, figure->key, value);
+        done = figure->unit == CS_UNIT_BOOLEAN
+                   ? cJSON_AddBoolToObject(root, figure->key, value != 0) != NULL
+                   : cs_json_add_number(root, figure->key, value);
     }
     return done;
 }
@@ -373,14 +364,15 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
            add_reading(root, scenario) &&
            cJSON_AddStringToObject(root, "topology", scenario->platform.topology) &&
-           add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
+           cs_mesh_report_json(scenario, root) && add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
            add_sharing(root, &scenario->platform) && add_collectives(root, &simulation->lowering) &&
            add_figures(root, &outcome, CS_SCOPE_RUN) &&
            cJSON_AddStringToObject(root, "hash", hash) &&
            add_figures(root, &outcome, CS_SCOPE_PLAN) && add_forms(root, simulation) &&
            add_critical_path(root, analysis) && add_devices(root, scenario, simulation) &&
-           add_links(root, &simulation->trace) && add_weights(root, &analysis->staleness) &&
-           add_difference(root, simulation) && add_costs(root, scenario, &simulation->lowering);
+           add_fold(root, &simulation->graph) && add_links(root, &simulation->trace) &&
+           add_weights(root, &analysis->staleness) && add_difference(root, simulation) &&
+           add_costs(root, scenario, &simulation->lowering);
 }
 
 cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)

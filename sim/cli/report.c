@@ -1,7 +1,9 @@
 #include "sim/cli/report.h"
 
 #include "sim/base/units.h"
+#include "sim/cli/mesh-report.h"
 #include "sim/cli/wrap.h"
+#include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
 
 #include <inttypes.h>
@@ -10,29 +12,22 @@
 
 enum { DIGITS = 4, DEVICE_ROWS = 16 };
 
-typedef struct text {
-    char characters[CS_UNITS_TEXT_BYTES];
-} text;
+typedef cs_units_value text;
 
 static text time_text(double picoseconds)
 {
-    text out;
-    cs_units_format(picoseconds / (double)CS_PS_PER_SEC, CS_QUANTITY_TIME, DIGITS, out.characters,
-                    sizeof(out.characters));
-    return out;
+    return cs_units_text(picoseconds / (double)CS_PS_PER_SEC, CS_QUANTITY_TIME, DIGITS);
 }
 
 static text bytes_text(double bytes)
 {
-    text out;
-    cs_units_format(bytes, CS_QUANTITY_BYTES, DIGITS, out.characters, sizeof(out.characters));
-    return out;
+    return cs_units_text(bytes, CS_QUANTITY_BYTES, DIGITS);
 }
 
 static text number_text(double value, const char *format)
 {
     text out;
-    snprintf(out.characters, sizeof(out.characters), format, value);
+    snprintf(out.s, sizeof(out.s), format, value);
     return out;
 }
 
@@ -43,6 +38,7 @@ static text figure_text(cs_figure figure, double value)
     switch (figure) {
     case CS_FIGURE_MAKESPAN:
     case CS_FIGURE_ITERATION_TIME:
+    case CS_FIGURE_EPOCH_TIME:
         return time_text(value);
     case CS_FIGURE_PEAK_VERSIONS:
     case CS_FIGURE_VERSION_DIFFERENCE:
@@ -57,11 +53,14 @@ static text figure_text(cs_figure figure, double value)
     return number_text(100 * value, "%.4g %%");
 }
 
-/* Makespans, bytes and numbers are whole, and equal or not. The others are quotients, whose last digits
- * are rounding. */
+/* Makespans, bytes and numbers are whole, and equal or not. The others are quotients, whose last
+ * digits are rounding. */
 static double tolerance(cs_figure figure)
 {
-    return figure == CS_FIGURE_BUBBLE || figure == CS_FIGURE_ITERATION_TIME ? 1e-12 : 0;
+    return figure == CS_FIGURE_BUBBLE || figure == CS_FIGURE_ITERATION_TIME ||
+                   figure == CS_FIGURE_EPOCH_TIME
+               ? 1e-12
+               : 0;
 }
 
 static bool equal(cs_figure figure, double simulated, double closed)
@@ -107,23 +106,20 @@ static void print_form(const cs_simulation *simulation, const cs_form *form, FIL
 {
     double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
     fprintf(out, "%-*s%-*s%-*s", VALUE_COLUMN, "  closed form", COMPARISON_COLUMN - VALUE_COLUMN,
-            figure_text(form->figure, closed).characters, FORMULA_COLUMN - COMPARISON_COLUMN,
-            comparison_text(form->figure, simulated, closed).characters);
+            figure_text(form->figure, closed).s, FORMULA_COLUMN - COMPARISON_COLUMN,
+            comparison_text(form->figure, simulated, closed).s);
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
     fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
             standing(form, equal(form->figure, simulated, closed)));
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
 }
 
-/* A figure of the whole run, once, and under it all closed forms for it. */
-static void print_with_forms(const cs_simulation *simulation, cs_figure figure, FILE *out)
+/* Under a figure of the whole run all closed forms for it. */
+static void print_forms(const cs_simulation *simulation, const char *key, FILE *out)
 {
-    double value = cs_simulation_figure(simulation, &(cs_form){.figure = figure});
-    print_figure(cs_figure_label(figure),
-                 isnan(value) ? "not steady" : figure_text(figure, value).characters, out);
-    for (uint32_t f = 0; f < simulation->forms.n; f++) {
+    for (uint32_t f = 0; f < simulation->forms.n && !simulation->trace.stopped; f++) {
         const cs_form *form = &simulation->forms.forms[f];
-        if (form->figure == figure && form->device == CS_NONE && !simulation->trace.stopped)
+        if (form->device == CS_NONE && strcmp(cs_figure_key(form->figure), key) == 0)
             print_form(simulation, form, out);
     }
 }
@@ -145,55 +141,58 @@ static void print_sources(const cs_forms *forms, FILE *out)
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-static bool has_form(const cs_simulation *simulation, cs_figure figure)
+/* ", 36 % of a100's peak in bf16" behind what the line has. */
+static void add_value(char *line, size_t size, const cs_run_figure *figure,
+                      const cs_outcome *outcome)
 {
-    for (uint32_t f = 0; f < simulation->forms.n; f++) {
-        if (simulation->forms.forms[f].figure == figure)
-            return true;
-    }
-    return false;
-}
-
-/* "model flop  113 Tflop/s a device, 36 % of a100's peak in bf16" */
-static void print_work(const cs_scenario *scenario, const cs_work_rate *rate, FILE *out)
-{
-    const cs_model *model = &scenario->model;
-    char flop[CS_UNITS_TEXT_BYTES], line[256], share[160] = "";
-    if (isnan(rate->flop))
+    const double value = figure->get(outcome);
+    const size_t end = strlen(line);
+    char number[CS_UNIT_TEXT_BYTES], detail[128] = "";
+    if (isnan(value))
         return;
-    if (!isnan(rate->utilisation))
-        snprintf(share, sizeof(share), ", %.3g %% of %.80s's peak in %s", 100 * rate->utilisation,
-                 model->work.device ? model->work.device : "the device",
-                 cs_precision_names[model->precision]);
-    snprintf(line, sizeof(line), "%s a device%s",
-             cs_units_format(rate->flop, CS_QUANTITY_FLOP_RATE, DIGITS, flop, sizeof(flop)), share);
-    print_figure("model flop", line, out);
+    snprintf(line + end, size - end, "%s%s%s", *line ? ", " : "",
+             cs_unit_format(figure->unit, value, number, sizeof(number)),
+             figure->detail ? figure->detail(outcome, detail, sizeof(detail)) : "");
 }
 
-static void print_throughput(const cs_scenario *scenario, const cs_simulation *simulation,
-                             FILE *out)
+/* Nothing where the run has no value. */
+static void print_line(const cs_run_figure *figure, const cs_outcome *outcome, FILE *out)
 {
-    const cs_work_rate rate = cs_simulation_work_rate(scenario, simulation);
-    char line[128], tokens[64] = "";
-    if (!isnan(rate.tokens))
-        snprintf(tokens, sizeof(tokens), ", %.5g tokens/s", rate.tokens);
-    snprintf(line, sizeof(line), "%.5g samples/s%s", simulation->analysis.throughput, tokens);
-    print_figure("throughput", line, out);
-    print_work(scenario, &rate, out);
+    char line[512] = "";
+    if (!cs_run_figure_given(figure, outcome) || isnan(figure->get(outcome)))
+        return;
+    add_value(line, sizeof(line), figure, outcome);
+    for (const cs_run_figure *next = figure + 1; next->shown & CS_SHOWN_JOINED; next++)
+        if (cs_run_figure_given(next, outcome))
+            add_value(line, sizeof(line), next, outcome);
+    print_figure(figure->label, line, out);
+    print_forms(outcome->simulation, figure->key, out);
+}
+
+/* Where the schedule states it. */
+static void print_version_difference(const cs_simulation *simulation, FILE *out)
+{
+    const cs_figure figure = CS_FIGURE_VERSION_DIFFERENCE;
+    const double value = cs_simulation_figure(simulation, &(cs_form){.figure = figure});
+    uint32_t f = 0;
+    while (f < simulation->forms.n && simulation->forms.forms[f].figure != figure)
+        f++;
+    if (f == simulation->forms.n)
+        return;
+    print_figure(cs_figure_label(figure),
+                 isnan(value) ? "not steady" : figure_text(figure, value).s, out);
+    print_forms(simulation, cs_figure_key(figure), out);
 }
 
 static void print_figures(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
 {
+    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
     fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "",
             FORMULA_COLUMN - COMPARISON_COLUMN, "simulated is", "formula, and what it assumes");
-    if (!simulation->trace.stopped) {
-        print_with_forms(simulation, CS_FIGURE_ITERATION_TIME, out);
-        print_throughput(scenario, simulation, out);
-    }
-    print_with_forms(simulation, CS_FIGURE_MAKESPAN, out);
-    print_with_forms(simulation, CS_FIGURE_BUBBLE, out);
-    if (has_form(simulation, CS_FIGURE_VERSION_DIFFERENCE))
-        print_with_forms(simulation, CS_FIGURE_VERSION_DIFFERENCE, out);
+    for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++)
+        if (figure->shown & CS_SHOWN_REPORT)
+            print_line(figure, &outcome, out);
+    print_version_difference(simulation, out);
 }
 
 /* ---- devices ---- */
@@ -215,8 +214,8 @@ static void compare_peaks(const cs_simulation *simulation, cs_figure figure, FIL
         n_equal += same;
         if (!same && n - n_equal <= DEVICE_ROWS)
             fprintf(out, "closed form of %s on device %u: %s, simulated is %s\n",
-                    cs_figure_label(figure), form->device, figure_text(figure, closed).characters,
-                    comparison_text(figure, simulated, closed).characters);
+                    cs_figure_label(figure), form->device, figure_text(figure, closed).s,
+                    comparison_text(figure, simulated, closed).s);
     }
     char line[512];
     if (!last)
@@ -247,8 +246,8 @@ static const cs_form *peak_form(const cs_simulation *simulation, uint32_t device
     return NULL;
 }
 
-/* All that is said of a device but its number. Devices that say the same share a line: as a rule they
- * are replicas, and follow each other. */
+/* All that is said of a device but its number. Devices that say the same share a line: as a rule
+ * they are replicas, and follow each other. */
 typedef struct device_line {
     char text[768];
 } device_line;
@@ -263,6 +262,9 @@ static uint32_t group_end(const cs_simulation *simulation, line_writer *write, u
     uint32_t end = first + 1;
     write(simulation, first, &line);
     for (; end < simulation->trace.n_devices; end++) {
+        if (cs_graph_stand_in(&simulation->graph, end) ==
+            cs_graph_stand_in(&simulation->graph, first))
+            continue;
         write(simulation, end, &other);
         if (strcmp(line.text, other.text) != 0)
             break;
@@ -292,10 +294,52 @@ static bool are_many(const cs_simulation *simulation, line_writer *write)
     return n > DEVICE_ROWS;
 }
 
+/* Which devices one stands for: "0-63" where they follow each other, else "0 x64". */
+static void name_kind(const cs_graph *graph, uint32_t device, char *out, size_t size)
+{
+    uint32_t n = 0, last = device;
+    for (uint32_t d = device; d < graph->n_devices; d++) {
+        if (cs_graph_stand_in(graph, d) != device)
+            continue;
+        last = d;
+        n++;
+    }
+    if (n > 1 && last - device + 1 != n)
+        snprintf(out, size, "%u x%u", device, n);
+    else
+        snprintf(out, size, n == 1 ? "%u" : "%u-%u", device, last);
+}
+
+/* A line for each device of a folded graph that is simulated. */
+static void print_kinds(const cs_simulation *simulation, line_writer *write, FILE *out)
+{
+    const cs_graph *graph = &simulation->graph;
+    uint32_t rows = 0, more = 0;
+    for (uint32_t d = 0; d < graph->n_devices; d++) {
+        device_line line;
+        char devices[32];
+        if (!cs_graph_has(graph, d))
+            continue;
+        if (rows++ >= DEVICE_ROWS) {
+            more++;
+            continue;
+        }
+        write(simulation, d, &line);
+        name_kind(graph, d, devices, sizeof(devices));
+        fprintf(out, "%6s %s\n", devices, line.text);
+    }
+    if (more > 0)
+        fprintf(out, "   ... %u more that were simulated, all of them in --json\n", more);
+}
+
 /* A line for each group of equal devices, "0-63" in front; of many the first ones and the last. */
 static void print_lines(const cs_simulation *simulation, line_writer *write, FILE *out)
 {
     const uint32_t n = simulation->trace.n_devices;
+    if (simulation->graph.stands_for) {
+        print_kinds(simulation, write, out);
+        return;
+    }
     const bool many = are_many(simulation, write);
     for (uint32_t first = 0, row = 0, end; first < n; first = end, row++) {
         device_line line;
@@ -334,14 +378,12 @@ static void write_use(const cs_simulation *simulation, uint32_t device, device_l
     const cs_device_record *record = &simulation->trace.devices[device];
     const cs_form *form = peak_form(simulation, device);
     snprintf(line->text, sizeof(line->text), "%9s %9s %10s %9s   %-10s %-10s %-11s %s%s",
-             percent_text(analysis, all_compute(use)).characters,
-             percent_text(analysis, use->communication).characters,
-             percent_text(analysis, use->dependency).characters,
-             percent_text(analysis, use->flush).characters,
-             bytes_text((double)record->peak).characters,
-             time_text((double)record->peak_time).characters,
-             bytes_text((double)record->category_peak[CS_MEMORY_ACTIVATIONS]).characters,
-             form ? bytes_text(cs_form_value(form)).characters : "-",
+             percent_text(analysis, all_compute(use)).s,
+             percent_text(analysis, use->communication).s,
+             percent_text(analysis, use->dependency).s, percent_text(analysis, use->flush).s,
+             bytes_text((double)record->peak).s, time_text((double)record->peak_time).s,
+             bytes_text((double)record->category_peak[CS_MEMORY_ACTIVATIONS]).s,
+             form ? bytes_text(cs_form_value(form)).s : "-",
              record->out_of_memory ? "  OUT OF MEMORY" : "");
 }
 
@@ -361,15 +403,15 @@ static void print_capacity(const cs_platform *platform, FILE *out)
         return;
     if (most > least)
         snprintf(to, sizeof(to), " to %s",
-                 most == INT64_MAX ? "unlimited" : bytes_text((double)most).characters);
+                 most == INT64_MAX ? "unlimited" : bytes_text((double)most).s);
     if (high > 0)
         snprintf(aside, sizeof(aside), "%s%s%s", low < high ? "up to " : "",
-                 bytes_text((double)high).characters, " a device");
+                 bytes_text((double)high).s, " a device");
     snprintf(
         line, sizeof(line),
         "capacity %s%s; not counted in a peak: the driver's context, what the allocator wastes, "
         "buffers of libraries (set aside for them: %s)",
-        bytes_text((double)least).characters, to, aside);
+        bytes_text((double)least).s, to, aside);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
@@ -444,7 +486,7 @@ static void print_recurrence(const cs_scenario *scenario, const cs_simulation *s
         snprintf(line, sizeof(line),
                  "periodic from mini-batch %u on: %u mini-batch%s every %s, %u in flight",
                  found->first, found->n, found->n == 1 ? "" : "es",
-                 time_text((double)found->period).characters, found->end);
+                 time_text((double)found->period).s, found->end);
     else
         snprintf(line, sizeof(line),
                  "not periodic within %u mini-batches: %u in flight when half of them have "
@@ -469,9 +511,24 @@ static void print_communication(const cs_analysis *analysis, FILE *out)
         return;
     snprintf(line, sizeof(line),
              "communication: %s a device, %.1f %% hidden; exposed: messages %s, collectives %s",
-             seconds_text(mean.active).characters, 100 * mean.hidden / mean.active,
-             seconds_text(mean.messages).characters, seconds_text(mean.collectives).characters);
+             seconds_text(mean.active).s, 100 * mean.hidden / mean.active,
+             seconds_text(mean.messages).s, seconds_text(mean.collectives).s);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
+/* The parts of what is exposed, and how many bytes a device sends for each purpose. */
+static void print_purposes(const cs_simulation *simulation, FILE *out)
+{
+    const cs_mean_use mean = cs_analysis_mean(&simulation->analysis);
+    if (!cs_simulation_has_purposes(simulation))
+        return;
+    fprintf(out, "%14s %10s  %s\n", "for", "exposed", "sent by a device");
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
+        const double moved = simulation->lowering.moved[p] / simulation->trace.n_devices;
+        if (moved > 0)
+            fprintf(out, "%14s %10s  %s\n", cs_purpose_name(p), seconds_text(mean.exposed[p]).s,
+                    bytes_text(moved).s);
+    }
 }
 
 static void print_path(const cs_analysis *analysis, FILE *out)
@@ -480,11 +537,11 @@ static void print_path(const cs_analysis *analysis, FILE *out)
     for (uint32_t kind = 0; kind < CS_N_KINDS; kind++) {
         if (analysis->path.compute[kind] > 0)
             fprintf(out, " %s %s,", cs_kind_name(kind),
-                    time_text((double)analysis->path.compute[kind]).characters);
+                    time_text((double)analysis->path.compute[kind]).s);
     }
-    fprintf(out, " messages %s", time_text((double)analysis->path.communication).characters);
+    fprintf(out, " messages %s", time_text((double)analysis->path.communication).s);
     if (analysis->path.dependency > 0)
-        fprintf(out, ", waiting %s", time_text((double)analysis->path.dependency).characters);
+        fprintf(out, ", waiting %s", time_text((double)analysis->path.dependency).s);
     fputc('\n', out);
 }
 
@@ -492,7 +549,7 @@ static void print_path(const cs_analysis *analysis, FILE *out)
 static void describe_culprit(const cs_graph *graph, uint32_t task, char *out, size_t size)
 {
     if (task == CS_NONE)
-        snprintf(out, size, "what is there from the start");
+        snprintf(out, size, "what is resident from the start");
     else
         snprintf(out, size, "the %s of mini-batch %u, micro-batch %u, stage %u",
                  cs_kind_name(cs_graph_class(graph, task)->kind), cs_graph_mini_batch(graph, task),
@@ -511,16 +568,15 @@ static void write_oom(const cs_simulation *simulation, uint32_t device, device_l
     describe_culprit(&simulation->graph, record->oom_task, culprit, sizeof(culprit));
     for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
         live += record->at_oom[c];
-    size_t end = (size_t)snprintf(out, size, "at %s, by %s: %s in use, capacity %s:",
-                                  time_text((double)record->oom_time).characters, culprit,
-                                  bytes_text((double)live).characters,
-                                  bytes_text((double)record->capacity).characters);
+    size_t end = (size_t)snprintf(
+        out, size, "at %s, by %s: %s in use, capacity %s:", time_text((double)record->oom_time).s,
+        culprit, bytes_text((double)live).s, bytes_text((double)record->capacity).s);
     const char *separator = " ";
     for (uint32_t c = 0; c < CS_N_CATEGORIES && end < size; c++) {
         if (record->at_oom[c] == 0)
             continue;
         end += (size_t)snprintf(out + end, size - end, "%s%s %s", separator, cs_category_name(c),
-                                bytes_text((double)record->at_oom[c]).characters);
+                                bytes_text((double)record->at_oom[c]).s);
         separator = ", ";
     }
 }
@@ -570,12 +626,28 @@ static void print_network(const cs_platform *platform, const cs_lower_report *lo
     fprintf(out, "%llu collective%s by %s, ", (unsigned long long)lowering->n_collectives,
             lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
     if (lowering->fidelity != CS_FIDELITY_FLOW)
-        fprintf(out, "each one delay %s (%llu messages not simulated)\n\n",
+        fprintf(out, "each one delay %s%s (%llu messages not simulated)\n\n",
                 lowering->fidelity == CS_FIDELITY_ANALYTIC ? "as when nothing else runs"
                                                            : "by the alpha-beta model",
+                lowering->beside ? " but the same in other groups" : "",
                 (unsigned long long)lowering->n_flows);
     else
         fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
+}
+
+/* Where devices are simulated for others that do not do the same. */
+static void print_unlike(const cs_lower_report *lowering, FILE *out)
+{
+    char line[320];
+    if (!*lowering->unlike)
+        return;
+    snprintf(
+        line, sizeof(line),
+        "warning: not all devices that one stands for are alike: %s; all are taken to be as slow "
+        "as the slowest",
+        lowering->unlike);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    fputc('\n', out);
 }
 
 /* Closed forms know nothing of it: none is claimed. */
@@ -588,7 +660,7 @@ static void print_noise(const cs_scenario *scenario, FILE *out)
     } parts[] = {{noise->jitter.mean > 0, "jitter of links"},
                  {noise->slow_devices.mean > 0, "slow devices"},
                  {noise->slow_tasks.mean > 0, "slow computations"},
-                 {noise->n_sources > 0, "messages of others"}};
+                 {noise->n_sources > 0, "background messages"}};
     const char *separator = "";
     if (!cs_noise_is_on(noise))
         return;
@@ -649,7 +721,7 @@ static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowe
         fprintf(out, "%u of %u times of operators measured%s\n", use->n_measured, times,
                 use->n_estimated > 0 ? ", the others by roofline" : "");
     else
-        fprintf(out, "the times of layers are the model's own\n");
+        fprintf(out, "the times of layers come from the model\n");
     for (uint32_t i = 0; i < use->n_warnings; i++)
         fprintf(out, "  warning: %s\n", use->warnings[i]);
     print_missing(use, out);
@@ -670,15 +742,18 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     if (scenario->schedule->reading)
         fprintf(out, "%s: %s\n", scenario->schedule->name,
                 scenario->schedule->reading(scenario->params));
+    cs_mesh_report_print(scenario, out);
     fputc('\n', out);
     print_costs(scenario, &simulation->lowering, out);
     print_network(&scenario->platform, &simulation->lowering, out);
+    print_unlike(&simulation->lowering, out);
     print_noise(scenario, out);
     print_figures(scenario, simulation, out);
     print_devices(&scenario->platform, simulation, out);
     print_staleness(simulation, out);
     fputc('\n', out);
     print_communication(&simulation->analysis, out);
+    print_purposes(simulation, out);
     print_recurrence(scenario, simulation, out);
     print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)

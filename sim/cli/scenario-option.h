@@ -11,8 +11,8 @@
             CS_NAMES_POINTERS                                                                      \
     }
 
-/* Loads the file that the first word names, with the changes of --set; its document is the caller's,
- * to free with cJSON_Delete. */
+/* Loads the file that the first word names, with the changes of --set; its document is the
+ * caller's, to free with cJSON_Delete. */
 CS_MUST_CHECK cs_status cs_document_from(const cs_arguments *arguments, cJSON **root,
                                          cs_error *error);
 
@@ -23,9 +23,8 @@ CS_MUST_CHECK cs_status cs_scenario_from(const cs_context *context, const cs_arg
 /* Of what --json prints, of every command: grows when a key changes its meaning or goes away. */
 enum { CS_PRINTED_SCHEMA_VERSION = 1 };
 
-/* Prints an object, with the versions of this format and of the program before its keys, and frees it.
- * NULL stands for what `error` says already, or for
- * memory that ran out. */
+/* Prints an object, with the versions of this format and of the program before its keys, and frees
+ * it. With NULL, `error` already says what is wrong, or memory ran out. */
 CS_MUST_CHECK cs_status cs_print_json(cJSON *root, FILE *out, cs_error *error);
 
 #endif

@@ -1,7 +1,6 @@
 #include "sim/cli/sweep-points.h"
 
 #include "sim/base/file.h"
-#include "sim/cli/sweep-fields.h"
 #include "sim/scenario/scenario.h"
 
 #include <stdlib.h>
@@ -37,10 +36,9 @@ static cs_status vary_members(const sweep_section *section, const cs_json_place 
                                cs_json_kind(section->vary));
     snprintf(origin, sizeof(origin), "%.400s: %s", sweep->up->file,
              cs_json_pointer(&place, pointer, sizeof(pointer)));
-    cs_status status = CS_OK;
-    for (const cJSON *at = section->vary->child; at && status == CS_OK; at = at->next)
-        status = cs_space_vary_json(space, origin, at->string, at, error);
-    return status;
+    for (const cJSON *at = section->vary->child; at; at = at->next)
+        CS_TRY(cs_space_vary_json(space, origin, at->string, at, error));
+    return CS_OK;
 }
 
 static cs_status read_csv(const char *path, const char *name, cs_space *space, cs_error *error)
@@ -56,15 +54,12 @@ static cs_status read_section(const char *path, const cJSON *sweep, cs_space *sp
 {
     sweep_section section = {0};
     cs_json_place root = {.file = path}, place = {.up = &root, .key = "sweep"};
-    cs_status status =
-        cs_field_read(sweep, &place, (const cs_field *const[]){cs_sweep_fields, NULL},
-                      (void *const[]){&section}, &space->arena, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_field_read(sweep, &place, (const cs_field *const[]){cs_sweep_fields, NULL},
+                         (void *const[]){&section}, &space->arena, error));
     if ((section.vary != NULL) + (section.csv != NULL) != 1)
         return cs_json_invalid(&place, error, "must have one of \"vary\" and \"csv\"");
-    status = section.csv ? read_csv(path, section.csv, space, error)
-                         : vary_members(&section, &place, space, error);
+    cs_status status = section.csv ? read_csv(path, section.csv, space, error)
+                                   : vary_members(&section, &place, space, error);
     return status == CS_OK
                ? cs_space_close(space, section.csv || section.zip ? CS_SPACE_LIST : CS_SPACE_GRID,
                                 error)
@@ -91,29 +86,13 @@ static cs_status read_options(const cs_arguments *arguments, cs_space *space, cs
 
 /* ---- quantities ---- */
 
-static cs_quantity quantity_of(const cs_field *field)
-{
-    switch (field->type) {
-    case CS_FIELD_TIME:
-        return CS_QUANTITY_TIME;
-    case CS_FIELD_BYTES:
-        return CS_QUANTITY_BYTES;
-    case CS_FIELD_BANDWIDTH:
-        return CS_QUANTITY_BANDWIDTH;
-    case CS_FIELD_FLOP_RATE:
-        return CS_QUANTITY_FLOP_RATE;
-    default:
-        break;
-    }
-    /* bytes of each device, or one for all: read by the platform itself */
-    return strcmp(field->name, "memory") == 0 ? CS_QUANTITY_BYTES : CS_QUANTITY_NUMBER;
-}
-
 static const cs_field *find_in_section(const char *section, const char *key)
 {
     const cs_field *field = NULL;
     if (strcmp(section, "/model/uniform/") == 0)
         return cs_field_find(cs_scenario_uniform_fields, key);
+    if (strcmp(section, "/parallel/") == 0)
+        return cs_field_find(cs_scenario_parallel_fields, key);
     if (strcmp(section, "/platform/") == 0) {
         field = cs_field_find(cs_scenario_platform_fields, key);
         for (size_t i = 0; cs_topologies[i] && !field; i++)
@@ -127,14 +106,14 @@ static const cs_field *find_in_section(const char *section, const char *key)
     return field;
 }
 
-/* A key means the same in all schedules and topologies that have it, so the first one tells. */
+/* A key means the same in all schedules and topologies that have it, so the first one decides. */
 static void set_quantity(cs_axis *axis)
 {
     char section[64];
     const char *key = strrchr(axis->pointer, '/') + 1;
     snprintf(section, sizeof(section), "%.*s", (int)(key - axis->pointer), axis->pointer);
     const cs_field *field = find_in_section(section, key);
-    axis->quantity = field ? quantity_of(field) : CS_QUANTITY_NUMBER;
+    axis->quantity = field ? cs_field_quantity(field) : CS_QUANTITY_NUMBER;
 }
 
 cs_status cs_sweep_points(const cs_arguments *arguments, const cJSON *document, cs_space *space,

@@ -6,13 +6,16 @@
 #include "sim/cli/command.h"
 #include "sim/sweep/space.h"
 
-/* Fills `space`, begun by cs_space_init, from --vary, --zip and --csv; without --vary and --csv from
- * the document's "sweep". Sets the keys' quantities. */
+/* Fills `space`, begun by cs_space_init, from --vary, --zip and --csv; without --vary and --csv
+ * from the document's "sweep". Sets the keys' quantities. */
 CS_MUST_CHECK cs_status cs_sweep_points(const cs_arguments *arguments, const cJSON *document,
                                         cs_space *space, cs_error *error);
 
 /* What was asked for, as a command line: without the options that do not change results. The caller
  * frees it; NULL when memory runs out. */
 char *cs_sweep_command(const cs_arguments *arguments);
+
+/* The keys of a scenario's section "sweep". */
+extern const cs_field cs_sweep_fields[];
 
 #endif

@@ -103,21 +103,10 @@ static extent agreement_of(const cs_figure_table *figures, const cs_figure_colum
 
 char *cs_sweep_figure_text(const cs_figure_column *column, double value, char *text, size_t size)
 {
-    static const struct {
-        const char *unit;
-        cs_quantity quantity;
-    } quantities[] = {{"s", CS_QUANTITY_TIME},
-                      {"bytes", CS_QUANTITY_BYTES},
-                      {"bytes/s", CS_QUANTITY_BANDWIDTH},
-                      {"flop/s", CS_QUANTITY_FLOP_RATE}};
-    const char *unit = cs_figure_unit(column->name);
-    for (size_t i = 0; i < sizeof(quantities) / sizeof(quantities[0]); i++) {
-        if (strcmp(quantities[i].unit, unit) == 0)
-            return cs_units_format(value, quantities[i].quantity, 4, text, size);
-    }
-    snprintf(text, size, "%.6g%s%s", value, strcmp(unit, "1") == 0 ? "" : " ",
-             strcmp(unit, "1") == 0 ? "" : unit);
-    return text;
+    cs_unit unit = column->boolean ? CS_UNIT_BOOLEAN : cs_figure_unit(column->name);
+    if (unit == CS_UNIT_FRACTION)
+        unit = CS_UNIT_NUMBER;
+    return cs_unit_format(unit, value, text, size);
 }
 
 bool cs_sweep_out_of_memory(const cs_sweep_results *results, uint32_t point)

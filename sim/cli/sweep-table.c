@@ -1,4 +1,4 @@
-#include "sim/cli/sweep-table.h"
+#include "sim/cli/sweep-report.h"
 
 #include "sim/base/file.h"
 #include "sim/base/number.h"
@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char main_figures[] =
-    "iteration_time_s,throughput_samples_per_s,bubble_fraction,peak_memory_bytes";
-static const char main_texts[] = "sharing,algorithms"; /* of runs with links, with collectives */
+/* Of runs with links, with collectives. */
+static const char *const main_texts[] = {"sharing", "algorithms"};
 
 /* ---- which figures ---- */
 
@@ -39,28 +38,41 @@ static bool is_chosen(const choice *chosen, const cs_figure_column *column)
     return false;
 }
 
-/* `names` may be missing where they are optional. */
-static cs_status choose(const cs_figure_table *figures, const char *names, bool optional,
-                        choice *chosen, cs_error *error)
+static cs_status choose_one(const cs_figure_table *figures, const char *name, bool optional,
+                            choice *chosen, cs_error *error)
 {
-    cs_status status = CS_OK;
-    while (status == CS_OK && *names) {
+    const cs_figure_column *column = cs_figure_table_find(figures, name);
+    if (!column)
+        return optional ? CS_OK : unknown(figures, name, error);
+    if (!is_chosen(chosen, column))
+        chosen->columns[chosen->n++] = column;
+    return CS_OK;
+}
+
+static cs_status choose_main(const cs_figure_table *figures, choice *chosen, cs_error *error)
+{
+    for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++)
+        if (figure->shown & CS_SHOWN_SWEEP)
+            CS_TRY(choose_one(figures, figure->key, figure->given != NULL, chosen, error));
+    for (size_t i = 0; i < sizeof(main_texts) / sizeof(main_texts[0]); i++)
+        CS_TRY(choose_one(figures, main_texts[i], true, chosen, error));
+    return CS_OK;
+}
+
+static cs_status choose(const cs_figure_table *figures, const char *names, choice *chosen,
+                        cs_error *error)
+{
+    while (*names) {
         char name[256];
         const size_t length = strcspn(names, ",");
         snprintf(name, sizeof(name), "%.*s", (int)(length < 250 ? length : 250), names);
         names += length + (names[length] == ',');
-        const cs_figure_column *column = cs_figure_table_find(figures, name);
-        if (strcmp(name, "main") == 0) {
-            status = choose(figures, main_figures, false, chosen, error);
-            if (status == CS_OK)
-                status = choose(figures, main_texts, true, chosen, error);
-        } else if (!column && !optional) {
-            status = unknown(figures, name, error);
-        } else if (column && !is_chosen(chosen, column)) {
-            chosen->columns[chosen->n++] = column;
-        }
+        if (strcmp(name, "main") == 0)
+            CS_TRY(choose_main(figures, chosen, error));
+        else
+            CS_TRY(choose_one(figures, name, false, chosen, error));
     }
-    return status;
+    return CS_OK;
 }
 
 /* All of them where `names` is NULL. */
@@ -72,7 +84,7 @@ static cs_status choice_init(choice *chosen, const cs_figure_table *figures, con
         return cs_error_no_memory(error);
     for (uint32_t c = 0; !names && c < figures->n_columns; c++)
         chosen->columns[chosen->n++] = &figures->columns[c];
-    return names ? choose(figures, names, false, chosen, error) : CS_OK;
+    return names ? choose(figures, names, chosen, error) : CS_OK;
 }
 
 /* ---- for people ---- */
@@ -93,14 +105,9 @@ static const char *short_key(const cs_space *space, uint32_t a)
 static char *cell_text(const cs_figure_column *column, uint32_t point, char *text)
 {
     const double value = column->values[point];
-    if (isnan(value))
-        snprintf(text, CELL_BYTES, "-");
-    else if (column->n_words > 0)
-        snprintf(text, CELL_BYTES, "%.63s", cs_figure_word(column, point));
-    else if (column->boolean)
-        snprintf(text, CELL_BYTES, value > 0 ? "yes" : "no");
-    else
-        cs_sweep_figure_text(column, value, text, CELL_BYTES);
+    if (column->n_words == 0 || isnan(value))
+        return cs_sweep_figure_text(column, value, text, CELL_BYTES);
+    snprintf(text, CELL_BYTES, "%.63s", cs_figure_word(column, point));
     return text;
 }
 

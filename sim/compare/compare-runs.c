@@ -1,5 +1,7 @@
 #include "sim/compare/compare-runs.h"
 
+#include "sim/base/number.h"
+#include "sim/base/vector.h"
 #include "sim/compare/json-differences.h"
 #include "sim/graph/graph.h"
 #include "sim/trace/results-reader.h"
@@ -29,36 +31,6 @@ typedef struct piece {
     cs_time start, end;
 } piece;
 
-typedef struct columns {
-    const uint32_t *kind, *origin, *stage, *mini_batch, *micro_batch;
-    const int64_t *start, *end;
-    const char *const *kinds;
-    uint64_t n;
-    uint32_t n_kinds;
-} columns;
-
-static cs_status read_tasks(cs_reader *reader, columns *c, cs_error *error)
-{
-    const cs_reader_column wanted[] = {
-        {"tasks/kind", CS_READER_UINT32, &c->kind},
-        {"tasks/origin", CS_READER_UINT32, &c->origin},
-        {"tasks/stage", CS_READER_UINT32, &c->stage},
-        {"tasks/mini_batch", CS_READER_UINT32, &c->mini_batch},
-        {"tasks/micro_batch", CS_READER_UINT32, &c->micro_batch},
-        {"tasks/start", CS_READER_INT64, &c->start},
-        {"tasks/end", CS_READER_INT64, &c->end},
-    };
-    cs_status status =
-        cs_reader_read(reader, wanted, sizeof(wanted) / sizeof(wanted[0]), &c->n, error);
-    if (status == CS_OK)
-        status = cs_reader_meanings(reader, "tasks/kind", &c->kinds, &c->n_kinds, error);
-    for (uint64_t i = 0; i < c->n && status == CS_OK; i++)
-        if (c->kind[i] >= c->n_kinds || c->origin[i] >= c->n_kinds)
-            status =
-                cs_error_add(error, CS_INVALID, "%s: tasks/kind: has no meaning", reader->path);
-    return status;
-}
-
 static bool is_collective(const char *word)
 {
     for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
@@ -67,23 +39,19 @@ static bool is_collective(const char *word)
     return false;
 }
 
-#define COMPARE_BY(member)                                                                         \
-    if (x->member != y->member)                                                                    \
-    return x->member < y->member ? -1 : 1
-
 static int by_identity(const void *a, const void *b)
 {
     const piece *x = a, *y = b;
-    COMPARE_BY(origin);
-    COMPARE_BY(alone);
-    COMPARE_BY(stage);
-    COMPARE_BY(mini_batch);
-    COMPARE_BY(micro_batch);
+    CS_COMPARE(x->origin, y->origin);
+    CS_COMPARE(x->alone, y->alone);
+    CS_COMPARE(x->stage, y->stage);
+    CS_COMPARE(x->mini_batch, y->mini_batch);
+    CS_COMPARE(x->micro_batch, y->micro_batch);
     return 0;
 }
 
 /* Tasks that ended, those of one collective as one. Returns how many. */
-static uint64_t collect_pieces(const columns *c, piece *pieces)
+static uint64_t collect_pieces(const cs_reader_tasks *c, piece *pieces)
 {
     uint64_t n = 0, kept = 0;
     for (uint64_t i = 0; i < c->n; i++)
@@ -108,12 +76,6 @@ static uint64_t collect_pieces(const columns *c, piece *pieces)
     return kept;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What one file has of a kind. */
 typedef struct summary {
     double number, total, median;
@@ -124,7 +86,7 @@ static summary summarise(const piece *pieces, uint64_t n, double *seconds)
     summary of = {.number = (double)n, .median = NAN};
     for (uint64_t i = 0; i < n; i++)
         seconds[i] = cs_time_seconds(pieces[i].end - pieces[i].start);
-    qsort(seconds, n, sizeof(*seconds), by_value);
+    qsort(seconds, n, sizeof(*seconds), cs_number_compare);
     for (uint64_t i = 0; i < n; i++)
         of.total += seconds[i]; /* in this order: equal tasks have equal sums */
     if (n > 0)
@@ -133,7 +95,7 @@ static summary summarise(const piece *pieces, uint64_t n, double *seconds)
 }
 
 /* Fills summaries[kind]. */
-static cs_status summarise_tasks(const columns *c, summary *summaries, cs_error *error)
+static cs_status summarise_tasks(const cs_reader_tasks *c, summary *summaries, cs_error *error)
 {
     piece *pieces = calloc(c->n + 1, sizeof(*pieces));
     double *seconds = calloc(c->n + 1, sizeof(*seconds));
@@ -154,7 +116,7 @@ static cs_status summarise_tasks(const columns *c, summary *summaries, cs_error 
 /* Of the first and the second file. */
 typedef struct pair {
     cs_reader readers[2];
-    columns tasks[2];
+    cs_reader_tasks tasks[2];
     summary *kinds[2];
 } pair;
 
@@ -162,7 +124,7 @@ static cs_status read_kinds(pair *p, cs_error *error)
 {
     cs_status status = CS_OK;
     for (int f = 0; f < 2 && status == CS_OK; f++) {
-        CS_TRY(read_tasks(&p->readers[f], &p->tasks[f], error));
+        CS_TRY(cs_reader_read_tasks(&p->readers[f], &p->tasks[f], error));
         p->kinds[f] = cs_arena_alloc(&p->readers[f].arena, p->tasks[f].n_kinds + UINT64_C(1),
                                      sizeof(*p->kinds[f]));
         status = p->kinds[f] ? summarise_tasks(&p->tasks[f], p->kinds[f], error)
@@ -396,9 +358,25 @@ static cs_status compare_scenarios(pair *p, cs_compared_run *to, cs_error *error
 
 /* ---- all of it ---- */
 
-static double positive(double value)
+static cs_compared figure_of(const pair *p, const char *key)
 {
-    return value > 0 ? value : (double)NAN;
+    return (cs_compared){cs_reader_figure(&p->readers[0], key),
+                         cs_reader_figure(&p->readers[1], key)};
+}
+
+static cs_status take_figures(const pair *p, cs_compared_run *to, cs_error *error)
+{
+    while (cs_run_figure_main(to->n_figures))
+        to->n_figures++;
+    to->figures = cs_arena_alloc(&to->arena, to->n_figures, sizeof(*to->figures));
+    if (!to->figures)
+        return cs_error_no_memory(error);
+    for (uint32_t f = 0; f < to->n_figures; f++) {
+        const cs_run_figure *figure = cs_run_figure_main(f);
+        to->figures[f] = (cs_compared_figure){figure, figure_of(p, figure->key)};
+    }
+    to->iteration = figure_of(p, "iteration_time_s");
+    return CS_OK;
 }
 
 /* The texts of both files, which live no longer than their readers. */
@@ -417,10 +395,7 @@ static cs_status compare(pair *p, cs_compared_run *to, cs_error *error)
     if (!to->name || !copy_texts(a->sharing, b->sharing, to, &to->sharing) ||
         !copy_texts(a->algorithms, b->algorithms, to, &to->algorithms))
         return cs_error_no_memory(error);
-    to->iteration = (cs_compared){a->iteration_time, b->iteration_time};
-    to->span = (cs_compared){cs_time_seconds(a->makespan), cs_time_seconds(b->makespan)};
-    to->throughput = (cs_compared){positive(a->throughput), positive(b->throughput)};
-    to->bubble = (cs_compared){a->bubble_fraction, b->bubble_fraction};
+    CS_TRY(take_figures(p, to, error));
     CS_TRY(take_origins(p, to, error));
     CS_TRY(take_files(p, to, error));
     CS_TRY(compare_scenarios(p, to, error));

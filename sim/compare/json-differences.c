@@ -16,7 +16,8 @@ typedef struct search {
     bool failed;
 } search;
 
-/* How much of two texts is left out in front, for long ones that begin alike: all but a little of it. */
+/* How much of two texts is left out in front, for long ones that begin alike: all but a little of
+ * it. */
 static size_t count_alike(const cJSON *a, const cJSON *b)
 {
     enum { LONG = 40, KEPT = 10 };

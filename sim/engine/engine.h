@@ -41,6 +41,11 @@
  * stop_on_oom the run ends when the instant of the first allocation beyond a capacity is over: that
  * instant is the makespan, tasks still running end there, and those that never started have the
  * span (-1, -1).
+ *
+ * Folded graphs. A device that another one stands for (cs_graph.stands_for) gets that one's record. A
+ * transfer is on links with all messages that it stands for (fold-list.h), and takes the route of the
+ * slowest of them (fold-paths.h), which is its own where all are alike: on a link of it that m of them
+ * take, it counts as m transfers (count, max_min). Links carry the bytes of them all.
  */
 #ifndef CS_ENGINE_ENGINE_H
 #define CS_ENGINE_ENGINE_H

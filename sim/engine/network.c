@@ -1,6 +1,7 @@
 #include "sim/engine/network.h"
 
 #include "sim/base/vector.h"
+#include "sim/engine/fold-paths.h"
 #include "topologies/route.h"
 
 #include <assert.h>
@@ -14,6 +15,9 @@ typedef struct route {
     uint32_t first, n, n_finite; /* in route_links */
     double bandwidth;            /* of the narrowest link; infinite without any */
     int64_t bytes;               /* of a transfer of the class */
+    cs_pair ends;
+    cs_pair slowest; /* of the messages that one stands for: whose links these are */
+    uint32_t before; /* folded graphs: the class before with this source, or CS_NONE */
 } route;
 
 typedef struct flow {
@@ -31,10 +35,11 @@ typedef struct link_state {
     uint32_t *flows; /* on the link; fifo: in order of arrival, from `head` on */
     uint32_t head, n, capacity;
     uint32_t mark;
-    bool changed; /* since the last settling */
+    bool changed;  /* since the last settling */
+    uint32_t load; /* of its flows: messages, of which each stands for one or more */
     double bandwidth;
     double free;      /* max-min: not yet given away */
-    uint32_t unfixed; /* max-min: flows without a rate yet */
+    uint32_t unfixed; /* max-min: messages without a rate yet */
 } link_state;
 
 /* A list of ids that is emptied often. */
@@ -61,6 +66,11 @@ struct cs_network {
     void *context;
     route *routes; /* per class */
     uint32_t *route_links, n_route_links, cap_route_links;
+    uint32_t *weights,
+        cap_weights;      /* folded graphs: of the links of routes, the messages on a link that
+                                     * a flow stands for; else NULL */
+    uint32_t *last_route; /* folded graphs: per device, the last class with this source */
+    cs_fold_paths fold;
     link_state *links;
     uint32_t n_links;
     flow *flows;
@@ -121,21 +131,61 @@ static void order_links(const cs_platform *platform, uint32_t *links, route *way
     }
 }
 
+/* Folded graphs: a class with the same ends, which was there before, or CS_NONE. */
+static uint32_t find_same(cs_network *network, uint32_t cls)
+{
+    route *way = &network->routes[cls];
+    uint32_t *last = &network->last_route[way->ends.source], same = *last;
+    while (same != CS_NONE && network->routes[same].ends.target != way->ends.target)
+        same = network->routes[same].before;
+    way->before = *last;
+    *last = cls;
+    return same;
+}
+
+/* How many messages a transfer of a folded graph stands for, link by link; those between the same ends
+ * stand for the same ones. */
+static cs_status weigh(cs_network *network, uint32_t cls, uint32_t same, cs_error *error)
+{
+    const route *way = &network->routes[cls];
+    if (!cs_vector_reserve((void **)&network->weights, &network->cap_weights,
+                           network->n_route_links + UINT64_C(1), sizeof(*network->weights)))
+        return cs_error_no_memory(error);
+    if (same == CS_NONE)
+        cs_fold_paths_weigh(&network->fold, way->ends, network->route_links + way->first, way->n,
+                            network->weights + way->first);
+    else
+        memcpy(network->weights + way->first, network->weights + network->routes[same].first,
+               way->n * sizeof(*network->weights));
+    return CS_OK;
+}
+
 static cs_status find_way(cs_network *network, const cs_platform *platform, uint32_t cls,
                           cs_pair ends, int64_t bytes, cs_delivery *deliveries, cs_error *error)
 {
     route *way = &network->routes[cls];
     const uint32_t first = network->n_route_links;
+    uint32_t same = CS_NONE;
     if (!cs_vector_reserve((void **)&network->route_links, &network->cap_route_links,
                            first + UINT64_C(1) + platform->longest_route,
                            sizeof(*network->route_links)))
         return cs_error_no_memory(error);
+    *way = (route){.first = first, .bytes = bytes, .ends = ends, .slowest = ends};
+    if (network->last_route)
+        same = find_same(network, cls);
+    if (same != CS_NONE)
+        way->slowest = network->routes[same].slowest;
+    else if (network->last_route)
+        CS_TRY(cs_fold_paths_slowest(&network->fold, ends, &way->slowest, error));
     uint32_t *links = network->route_links + first;
     cs_route found;
-    CS_TRY(cs_route_find(platform, ends.source, ends.target, links, &found, error));
-    *way = (route){.first = first, .n = found.n, .bandwidth = found.bandwidth, .bytes = bytes};
+    CS_TRY(cs_route_find(platform, way->slowest.source, way->slowest.target, links, &found, error));
+    way->n = found.n;
+    way->bandwidth = found.bandwidth;
     network->n_route_links += found.n;
     order_links(platform, links, way);
+    if (network->last_route)
+        CS_TRY(weigh(network, cls, same, error));
     return find_delivery(platform, way, &found, ends, &deliveries[cls], error);
 }
 
@@ -154,6 +204,19 @@ static cs_status find_ways(cs_network *network, const cs_network_load *load,
         status = find_way(network, platform, graph->n_classes + i, load->pairs[i], load->pair_bytes,
                           deliveries, error);
     return status;
+}
+
+/* For messages that transfers of a folded graph stand for. */
+static cs_status begin_fold(cs_network *network, const cs_graph *graph, const cs_platform *platform,
+                            cs_error *error)
+{
+    if (!graph->stands_for)
+        return CS_OK;
+    network->last_route = malloc(((size_t)graph->n_devices + 1) * sizeof(*network->last_route));
+    if (!network->last_route)
+        return cs_error_no_memory(error);
+    memset(network->last_route, 0xff, graph->n_devices * sizeof(*network->last_route));
+    return cs_fold_paths_init(&network->fold, graph, platform, error);
 }
 
 static bool reserve(cs_network *network, const cs_network_load *load, const cs_platform *platform)
@@ -182,8 +245,10 @@ cs_status cs_network_create(const cs_network_load *load, const cs_platform *plat
     created->announce = announce;
     created->context = context;
     cs_status status = reserve(created, load, platform)
-                           ? find_ways(created, load, platform, deliveries, error)
+                           ? begin_fold(created, load->graph, platform, error)
                            : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = find_ways(created, load, platform, deliveries, error);
     if (status != CS_OK) {
         cs_network_destroy(created);
         return status;
@@ -204,6 +269,9 @@ void cs_network_destroy(cs_network *network)
         free(lists[i]->ids);
     free(network->routes);
     free(network->route_links);
+    free(network->weights);
+    free(network->last_route);
+    cs_fold_paths_finish(&network->fold);
     free(network->links);
     free(network->flows);
     free(network->arrivals);
@@ -212,12 +280,13 @@ void cs_network_destroy(cs_network *network)
     free(network);
 }
 
-bool cs_network_count(const cs_network *network, uint32_t cls, uint64_t times,
-                      cs_link_record *links)
+bool cs_network_count(cs_network *network, uint32_t cls, uint64_t times, cs_link_record *links)
 {
     const route *way = &network->routes[cls];
     int64_t bytes;
     bool fits = !__builtin_mul_overflow(way->bytes, times, &bytes) || way->n == 0;
+    if (fits && network->last_route && bytes > 0 && way->n > 0)
+        return cs_fold_paths_count(&network->fold, way->ends, bytes, links);
     for (uint32_t i = 0; i < way->n && fits; i++) {
         cs_link_record *link = &links[network->route_links[way->first + i]];
         fits = !__builtin_add_overflow(link->bytes, bytes, &link->bytes);
@@ -248,6 +317,12 @@ static const uint32_t *links_of(const cs_network *network, const flow *of, uint3
     return network->route_links + way->first;
 }
 
+/* On the i-th link of its route. */
+static inline uint32_t weight_of(const cs_network *network, const flow *of, uint32_t i)
+{
+    return network->weights ? network->weights[network->routes[of->cls].first + i] : 1;
+}
+
 static bool push_flow(link_state *link, uint32_t id)
 {
     /* close up what has left, if that is enough to pay for the move */
@@ -274,6 +349,7 @@ static bool enter(cs_network *network, uint32_t id)
             network->flows[id].ahead++;
         if (!push_flow(link, id))
             return false;
+        link->load += weight_of(network, &network->flows[id], i);
     }
     return true;
 }
@@ -384,6 +460,7 @@ static void leave_links(cs_network *network, uint32_t id)
         while (link->flows[at] != id)
             at++;
         link->flows[at] = link->flows[--link->n];
+        link->load -= weight_of(network, &network->flows[id], i);
     }
 }
 
@@ -416,7 +493,7 @@ static bool collect(cs_network *network, bool spread)
     return true;
 }
 
-/* Every flow gets its narrowest link's bandwidth over the number of flows on it. */
+/* Every flow gets its narrowest link's bandwidth over the number of messages on it. */
 static void count_rates(cs_network *network)
 {
     for (uint32_t i = 0; i < network->members.n; i++) {
@@ -426,7 +503,7 @@ static void count_rates(cs_network *network)
         member->next_rate = INFINITY;
         for (uint32_t l = 0; l < n; l++) {
             const link_state *link = &network->links[links[l]];
-            member->next_rate = fmin(member->next_rate, link->bandwidth / link->n);
+            member->next_rate = fmin(member->next_rate, link->bandwidth / link->load);
         }
     }
 }
@@ -493,8 +570,9 @@ static void fix_rate(cs_network *network, flow *member, double rate)
     member->next_rate = rate;
     for (uint32_t l = 0; l < n; l++) {
         link_state *link = &network->links[links[l]];
-        link->free = fmax(link->free - rate, 0);
-        link->unfixed--;
+        const uint32_t weight = weight_of(network, member, l);
+        link->free = fmax(link->free - rate * weight, 0);
+        link->unfixed -= weight;
     }
 }
 
@@ -508,7 +586,7 @@ static bool max_min_rates(cs_network *network)
     for (uint32_t i = 0; i < network->component.n; i++) {
         link_state *link = &network->links[network->component.ids[i]];
         link->free = link->bandwidth;
-        link->unfixed = link->n;
+        link->unfixed = link->load;
     }
     for (uint32_t i = 0; i < network->members.n; i++)
         network->flows[network->members.ids[i]].next_rate = -1;

@@ -27,12 +27,12 @@ static void split_effects(cs_engine *e, const cs_class *cls, cs_run_class *run)
         e->effects[out++] = e->graph->effects[i];
         e->order_devices |= !run->transfer && e->graph->effects[i].device != cls->device;
     }
-    run->n_start = (uint16_t)(out - cls->first_effect);
+    run->n_start = out - cls->first_effect;
     for (uint32_t i = cls->first_effect; i < end; i++) {
         if (e->graph->effects[i].at_end)
             e->effects[out++] = e->graph->effects[i];
     }
-    run->n_end = (uint16_t)(end - cls->first_effect - run->n_start);
+    run->n_end = end - cls->first_effect - run->n_start;
 }
 
 static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_delivery *delivery,
@@ -184,6 +184,14 @@ static void cut_off(cs_engine *e)
     }
 }
 
+/* What is stood for had the same memory. */
+static void unfold_records(const cs_engine *e)
+{
+    const cs_graph *graph = e->graph;
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        e->memory.records[d] = e->memory.records[cs_graph_stand_in(graph, d)];
+}
+
 static cs_status count_links(cs_engine *e, const uint64_t *times, cs_link_record *links,
                              cs_error *error)
 {
@@ -234,6 +242,8 @@ cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error)
     }
     if (made.stopped)
         cut_off(e);
+    if (e->graph->stands_for)
+        unfold_records(e);
     made.spans = e->spans;
     made.rates = cs_network_take_rates(e->network, &made.n_rates);
     made.slots = cs_versions_take_records(e->weights);

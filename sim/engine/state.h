@@ -20,12 +20,12 @@ typedef struct cs_run_class {
     uint32_t device;
     uint32_t slot;
     uint32_t first_effect; /* in cs_engine.effects: those at the start, then those at the end */
-    uint16_t n_start, n_end;
-    bool transfer, blocking, competes;
-    bool update; /* of kind CS_UPDATE: records the version that it makes */
-    bool makes;  /* makes a version at its end */
-    bool policy; /* it has one */
-    bool timed;  /* it has release times */
+    uint32_t n_start, n_end;
+    bool transfer : 1, blocking : 1, competes : 1;
+    bool update : 1; /* of kind CS_UPDATE: records the version that it makes */
+    bool makes : 1;  /* makes a version at its end */
+    bool policy : 1; /* it has one */
+    bool timed : 1;  /* it has release times */
 } cs_run_class;
 
 typedef struct cs_device_state {

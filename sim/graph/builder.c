@@ -139,8 +139,26 @@ uint32_t cs_builder_group(cs_builder *builder, const uint32_t *devices, uint32_t
     }
     if (!ROOM(builder, graph->groups, builder->cap_groups, graph->n_groups))
         return CS_NONE;
-    graph->groups[graph->n_groups] = (cs_group){first, n};
+    graph->groups[graph->n_groups] = (cs_group){first, n, CS_NONE};
     return graph->n_groups++;
+}
+
+void cs_builder_family(cs_builder *builder, uint32_t group, uint32_t family)
+{
+    if (builder->status == CS_OK)
+        builder->graph.groups[group].family = family;
+}
+
+void cs_builder_fold(cs_builder *builder, const uint32_t *stands_for)
+{
+    cs_graph *graph = &builder->graph;
+    const size_t n = graph->n_devices;
+    assert(graph->n_tasks == 0 && !graph->stands_for);
+    graph->stands_for = malloc((n ? n : 1) * sizeof(*graph->stands_for));
+    if (graph->stands_for)
+        memcpy(graph->stands_for, stands_for, n * sizeof(*graph->stands_for));
+    else if (builder->status == CS_OK)
+        builder->status = CS_NO_MEMORY;
 }
 
 uint32_t cs_builder_class(cs_builder *builder, const cs_class *cls)
@@ -236,34 +254,62 @@ void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after)
     graph->n_predecessors[after]++;
 }
 
+static void add_member_class(cs_builder *builder, const cs_exchange_class *exchange,
+                             uint32_t device)
+{
+    cs_builder_class(builder, &(cs_class){.kind = (uint8_t)exchange->kind,
+                                          .origin = (uint8_t)exchange->kind,
+                                          .purpose = (uint8_t)exchange->purpose,
+                                          .stage = exchange->stage,
+                                          .device = device,
+                                          .peer = exchange->group,
+                                          .weights = CS_NONE,
+                                          .bytes = exchange->bytes,
+                                          .bytes_back = exchange->bytes_back});
+    for (uint32_t e = 0; e < exchange->n_effects; e++)
+        cs_builder_effect(builder, exchange->effects[e].category, device,
+                          exchange->effects[e].bytes, exchange->effects[e].at_end);
+}
+
+uint32_t cs_builder_exchange(cs_builder *builder, const cs_exchange_class *exchange)
+{
+    const cs_graph *graph = &builder->graph;
+    if (builder->status != CS_OK)
+        return CS_NONE;
+    const cs_group ranks = graph->groups[exchange->group];
+    const uint32_t first = graph->n_classes;
+    assert(ranks.n >= 2);
+    for (uint32_t rank = 0; rank < ranks.n; rank++) {
+        const uint32_t device = graph->group_devices[ranks.first + rank];
+        if (cs_graph_has(graph, device))
+            add_member_class(builder, exchange, device);
+    }
+    return first;
+}
+
 uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t group,
                                int64_t bytes)
 {
-    if (builder->status != CS_OK)
-        return CS_NONE;
-    cs_group ranks = builder->graph.groups[group];
-    uint32_t first = builder->graph.n_classes;
-    assert(ranks.n >= 2);
-    for (uint32_t rank = 0; rank < ranks.n; rank++)
-        cs_builder_class(builder,
-                         &(cs_class){.kind = (uint8_t)kind,
-                                     .origin = (uint8_t)kind,
-                                     .stage = stage,
-                                     .device = builder->graph.group_devices[ranks.first + rank],
-                                     .peer = group,
-                                     .weights = CS_NONE,
-                                     .bytes = bytes});
-    return first;
+    return cs_builder_exchange(builder,
+                               &(cs_exchange_class){.kind = kind,
+                                                    .purpose = CS_PURPOSE_GRADIENTS,
+                                                    .stage = stage,
+                                                    .group = group,
+                                                    .bytes = bytes,
+                                                    .bytes_back = kind == CS_HALO ? bytes : 0});
 }
 
 uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t item)
 {
+    const cs_graph *graph = &builder->graph;
     if (builder->status != CS_OK)
         return CS_NONE;
-    uint32_t first = builder->graph.n_tasks;
-    cs_group ranks = builder->graph.groups[builder->graph.classes[collective].peer];
-    for (uint32_t rank = 0; rank < ranks.n; rank++)
-        cs_builder_task(builder, collective + rank, item);
+    const uint32_t first = graph->n_tasks;
+    const cs_group ranks = graph->groups[graph->classes[collective].peer];
+    for (uint32_t rank = 0, cls = collective; rank < ranks.n; rank++) {
+        if (cs_graph_has(graph, graph->group_devices[ranks.first + rank]))
+            cs_builder_task(builder, cls++, item);
+    }
     return first;
 }
 

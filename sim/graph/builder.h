@@ -27,6 +27,13 @@ uint32_t cs_builder_register(cs_builder *builder);
 uint32_t cs_builder_policy(cs_builder *builder, const cs_policy *policy);
 uint32_t cs_builder_group(cs_builder *builder, const uint32_t *devices, uint32_t n);
 
+/* Puts a group into a family, a number of the caller's (cs_group). */
+void cs_builder_family(cs_builder *builder, uint32_t group, uint32_t family);
+
+/* Says which devices are simulated in place of which (cs_graph.stands_for), before any collective is
+ * added; `stands_for` is copied. */
+void cs_builder_fold(cs_builder *builder, const uint32_t *stands_for);
+
 /* Adds a class; its effects follow by cs_builder_effect, before the next class. */
 uint32_t cs_builder_class(cs_builder *builder, const cs_class *cls);
 void cs_builder_effect(cs_builder *builder, cs_category category, uint32_t device, int64_t bytes,
@@ -51,9 +58,24 @@ uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item);
 void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after);
 
 /* Adds the classes of a collective over a group: one per rank, with consecutive ids in rank order;
- * returns the first. Groups of one have nothing to communicate and are not allowed. */
+ * returns the first. Groups of one have nothing to communicate and are not allowed. In a folded graph
+ * only ranks whose devices are simulated have classes, and members. The purpose is
+ * CS_PURPOSE_GRADIENTS. */
 uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t group,
                                int64_t bytes);
+
+/* The same with a purpose, and with effects that each rank has on its own device (their `device` is
+ * not looked at): at the start of what the rank does for the collective, or at the end of it. */
+typedef struct cs_exchange_class {
+    cs_kind kind;
+    cs_purpose purpose;
+    uint32_t stage, group;
+    int64_t bytes;
+    const cs_effect *effects;
+    uint32_t n_effects;
+    int64_t bytes_back; /* see cs_class */
+} cs_exchange_class;
+uint32_t cs_builder_exchange(cs_builder *builder, const cs_exchange_class *exchange);
 
 /* Adds one run of a collective, given its first class: a member task per rank, with consecutive ids
  * in rank order; returns the first. Member r waits for what rank r contributes; what follows member

@@ -16,6 +16,15 @@ static bool releases_fit(const cs_graph *graph, const cs_class *cls)
              cs_time_add(last, cls->release, &last)));
 }
 
+static bool effects_are_own(const cs_graph *graph, const cs_class *cls)
+{
+    for (uint32_t e = 0; e < cls->n_effects; e++) {
+        if (graph->effects[cls->first_effect + e].device != cls->device)
+            return false;
+    }
+    return true;
+}
+
 /* The first id out of range, as a message. Everything later may index without looking. */
 static cs_status check_classes(const cs_graph *graph, cs_error *error)
 {
@@ -29,21 +38,26 @@ static cs_status check_classes(const cs_graph *graph, cs_error *error)
         bool fits = cls->device < graph->n_devices && peer_fits && cls->stage < graph->n_stages &&
                     cls->origin < CS_N_KINDS && (!cls->blocking || group == CS_GROUP_TRANSFER) &&
                     cls->duration >= 0 && cls->bytes >= 0 && releases_fit(graph, cls) &&
+                    cls->purpose < CS_N_PURPOSES && cls->ranks <= graph->n_groups &&
                     (cls->weights == CS_NONE || cls->weights < graph->n_slots) &&
                     (cls->policy == 0 || (cls->policy <= graph->n_policies &&
                                           cls->weights != CS_NONE && cls->kind != CS_UPDATE)) &&
-                    cls->first_effect <= graph->n_effects && cls->n_effects <= UINT16_MAX &&
+                    cls->first_effect <= graph->n_effects &&
                     cls->n_effects <= graph->n_effects - cls->first_effect;
         if (!fits)
             return cs_error_add(error, CS_INVALID,
                                 "task class %u (%s, stage %u, device %u): a number is out of range",
                                 i, cs_kind_name(cls->kind), cls->stage, cls->device);
-        if (group == CS_GROUP_COLLECTIVE && (cls->n_effects > 0 || cls->weights != CS_NONE))
+        if (group == CS_GROUP_COLLECTIVE && cls->weights != CS_NONE)
             return cs_error_add(
                 error, CS_INVALID,
-                "task class %u (%s): a collective has no effect on memory and reads "
-                "no weights; what follows it may",
-                i, cs_kind_name(cls->kind));
+                "task class %u (%s): a collective reads no weights; what follows it may", i,
+                cs_kind_name(cls->kind));
+        if (group == CS_GROUP_COLLECTIVE && !effects_are_own(graph, cls))
+            return cs_error_add(
+                error, CS_INVALID,
+                "task class %u (%s): a rank of a collective has effects on its own device only", i,
+                cs_kind_name(cls->kind));
     }
     return CS_OK;
 }
@@ -189,39 +203,173 @@ static cs_status check_groups(const cs_graph *graph, cs_error *error)
     return CS_OK;
 }
 
-/* Whether `task` is rank `rank` of the collective that `first` is rank 0 of. */
-static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint32_t rank)
+/* ---- families ---- */
+
+/* A rank of a group that has a family. */
+typedef struct relative {
+    uint32_t family, device, group;
+} relative;
+
+static int compare_relatives(const void *left, const void *right)
+{
+    const relative *a = left, *b = right;
+    if (a->family != b->family)
+        return a->family < b->family ? -1 : 1;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return a->group < b->group ? -1 : a->group > b->group;
+}
+
+static uint32_t list_relatives(const cs_graph *graph, relative *out)
+{
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < graph->n_groups; g++) {
+        const cs_group *of = &graph->groups[g];
+        for (uint32_t rank = 0; rank < of->n && of->family != CS_NONE; rank++)
+            out[n++] = (relative){of->family, graph->group_devices[of->first + rank], g};
+    }
+    qsort(out, n, sizeof(*out), compare_relatives);
+    return n;
+}
+
+/* Groups that communicate at the same time have no device in common. */
+static cs_status check_families(const cs_graph *graph, cs_error *error)
+{
+    size_t most = 1;
+    for (uint32_t g = 0; g < graph->n_groups; g++)
+        most += graph->groups[g].family == CS_NONE ? 0 : graph->groups[g].n;
+    relative *all = malloc(most * sizeof(*all));
+    cs_status status = all ? CS_OK : cs_error_no_memory(error);
+    const uint32_t n = all ? list_relatives(graph, all) : 0;
+    for (uint32_t i = 1; i < n && status == CS_OK; i++)
+        if (all[i].family == all[i - 1].family && all[i].device == all[i - 1].device)
+            status = cs_error_add(error, CS_INVALID,
+                                  "groups %u and %u are of one family and share device %u",
+                                  all[i - 1].group, all[i].group, all[i].device);
+    free(all);
+    return status;
+}
+
+/* Whether `task` is a member of the collective whose first one is `first`, `before` members being
+ * before it: its class is one of those that were added together. */
+static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint32_t before,
+                      uint32_t device)
 {
     if (task >= graph->n_tasks)
         return false;
     const cs_class *cls = cs_graph_class(graph, first), *member = cs_graph_class(graph, task);
-    return member->kind == cls->kind && member->peer == cls->peer && member->bytes == cls->bytes &&
-           graph->tasks[task].item == graph->tasks[first].item &&
-           member->device == graph->group_devices[graph->groups[cls->peer].first + rank];
+    return graph->tasks[task].cls == graph->tasks[first].cls + before &&
+           member->kind == cls->kind && member->peer == cls->peer && member->bytes == cls->bytes &&
+           member->bytes_back == cls->bytes_back &&
+           graph->tasks[task].item == graph->tasks[first].item && member->device == device;
+}
+
+/* The members of the collective of which `first` is the first one; *n is how many there are. */
+static cs_status check_members(const cs_graph *graph, uint32_t first, uint32_t *n, cs_error *error)
+{
+    const cs_group group = graph->groups[cs_graph_class(graph, first)->peer];
+    *n = 0;
+    if (group.n < 2)
+        return cs_error_add(error, CS_INVALID,
+                            "task %u: a collective needs 2 members at least (got %u)", first,
+                            group.n);
+    for (uint32_t rank = 0; rank < group.n; rank++) {
+        const uint32_t device = graph->group_devices[group.first + rank];
+        if (!cs_graph_has(graph, device))
+            continue;
+        if (!is_member(graph, first, first + *n, *n, device))
+            return cs_error_add(
+                error, CS_INVALID,
+                "task %u: the members of a collective must be alike and follow each other in "
+                "order of rank",
+                first + *n);
+        ++*n;
+    }
+    return CS_OK;
 }
 
 static cs_status check_collectives(const cs_graph *graph, cs_error *error)
 {
-    for (uint32_t task = 0; task < graph->n_tasks;) {
-        const cs_class *cls = cs_graph_class(graph, task);
-        if (cs_kind_group_of(cls->kind) != CS_GROUP_COLLECTIVE) {
-            task++;
-            continue;
-        }
-        uint32_t n = graph->groups[cls->peer].n, first = task;
-        if (n < 2)
-            return cs_error_add(error, CS_INVALID,
-                                "task %u: a collective needs 2 members at least (got %u)", task, n);
-        for (uint32_t rank = 0; rank < n; rank++, task++) {
-            if (!is_member(graph, first, task, rank))
-                return cs_error_add(
-                    error, CS_INVALID,
-                    "task %u: the members of a collective must be alike and follow each other in "
-                    "order of rank",
-                    task);
-        }
+    for (uint32_t task = 0, n; task < graph->n_tasks; task += n) {
+        n = 1;
+        if (cs_kind_group_of(cs_graph_class(graph, task)->kind) == CS_GROUP_COLLECTIVE)
+            CS_TRY(check_members(graph, task, &n, error));
     }
     return CS_OK;
+}
+
+/* ---- folded graphs ---- */
+
+static cs_status check_stand_ins(const cs_graph *graph, cs_error *error)
+{
+    for (uint32_t d = 0; d < graph->n_devices; d++) {
+        const uint32_t by = graph->stands_for[d];
+        if (by >= graph->n_devices || graph->stands_for[by] != by)
+            return cs_error_add(error, CS_INVALID,
+                                "device %u: device %u is simulated in its place, which is not "
+                                "simulated itself",
+                                d, by);
+    }
+    return CS_OK;
+}
+
+/* What messages do is known of all that their ends stand for when these are as many. */
+static cs_status check_ends(const cs_graph *graph, const uint32_t *times, cs_error *error)
+{
+    for (uint32_t i = 0; i < graph->n_classes; i++) {
+        const cs_class *cls = &graph->classes[i];
+        if (cls->kind == CS_TRANSFER && times[cls->device] != times[cls->peer])
+            return cs_error_add(
+                error, CS_INVALID,
+                "task class %u: device %u, which stands for %u, sends to device %u, "
+                "which stands for %u",
+                i, cls->device, times[cls->device], cls->peer, times[cls->peer]);
+    }
+    return CS_OK;
+}
+
+static cs_status not_there(const char *what, uint32_t id, const cs_graph *graph, uint32_t device,
+                           cs_error *error)
+{
+    return cs_error_add(error, CS_INVALID, "%s %u is on device %u, for which device %u stands",
+                        what, id, device, graph->stands_for[device]);
+}
+
+/* What there is, is on devices that are simulated. */
+static cs_status check_places(const cs_graph *graph, cs_error *error)
+{
+    for (uint32_t i = 0; i < graph->n_classes; i++) {
+        const cs_class *cls = &graph->classes[i];
+        if (!cs_graph_has(graph, cls->device))
+            return not_there("task class", i, graph, cls->device, error);
+        if (cls->kind == CS_TRANSFER && !cs_graph_has(graph, cls->peer))
+            return not_there("the receiver of task class", i, graph, cls->peer, error);
+    }
+    for (uint32_t i = 0; i < graph->n_effects; i++)
+        if (!cs_graph_has(graph, graph->effects[i].device))
+            return not_there("memory effect", i, graph, graph->effects[i].device, error);
+    for (uint32_t i = 0; i < graph->n_residents; i++)
+        if (!cs_graph_has(graph, graph->residents[i].device))
+            return not_there("resident bytes", i, graph, graph->residents[i].device, error);
+    for (uint32_t i = 0; i < graph->n_slots; i++)
+        if (!cs_graph_has(graph, graph->slots[i].device))
+            return not_there("weights slot", i, graph, graph->slots[i].device, error);
+    return CS_OK;
+}
+
+static cs_status check_fold(const cs_graph *graph, cs_error *error)
+{
+    if (!graph->stands_for)
+        return CS_OK;
+    CS_TRY(check_stand_ins(graph, error));
+    CS_TRY(check_places(graph, error));
+    uint32_t *times = malloc(((size_t)graph->n_devices + 1) * sizeof(*times));
+    if (!times)
+        return cs_error_no_memory(error);
+    cs_graph_count_devices(graph, times);
+    const cs_status status = check_ends(graph, times, error);
+    free(times);
+    return status;
 }
 
 static bool follows_program(const cs_graph *graph, uint32_t task)
@@ -330,8 +478,8 @@ static cs_status check_order(const cs_graph *graph, cs_error *error)
 cs_status cs_graph_check(const cs_graph *graph, cs_error *error)
 {
     cs_status (*const checks[])(const cs_graph *, cs_error *) = {
-        check_classes, check_edges,       check_memory, check_versions,
-        check_groups,  check_collectives, check_order};
+        check_classes,  check_edges, check_memory,      check_versions, check_groups,
+        check_families, check_fold,  check_collectives, check_order};
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
         CS_TRY(checks[i](graph, error));
     }

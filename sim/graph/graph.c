@@ -17,6 +17,7 @@ void cs_graph_finish(cs_graph *graph)
     free(graph->policies);
     free(graph->groups);
     free(graph->group_devices);
+    free(graph->stands_for);
     *graph = (cs_graph){0};
 }
 
@@ -53,6 +54,35 @@ static const char *const categories[] = {
 const char *cs_category_name(cs_category category)
 {
     return categories[category];
+}
+
+const char *cs_purpose_name(cs_purpose purpose)
+{
+    static const char *const purposes[] = {
+#define CS_PURPOSE_ROW(name, text) text,
+        CS_PURPOSE_MAP(CS_PURPOSE_ROW)
+#undef CS_PURPOSE_ROW
+    };
+    return purposes[purpose];
+}
+
+void cs_graph_count_devices(const cs_graph *graph, uint32_t *times)
+{
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        times[d] = 0;
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        times[cs_graph_stand_in(graph, d)]++;
+}
+
+uint32_t cs_graph_count_members(const cs_graph *graph, uint32_t group)
+{
+    const cs_group *of = &graph->groups[group];
+    uint32_t n = 0;
+    if (!graph->stands_for)
+        return of->n;
+    for (uint32_t rank = 0; rank < of->n; rank++)
+        n += cs_graph_has(graph, graph->group_devices[of->first + rank]);
+    return n;
 }
 
 char *cs_graph_describe(const cs_graph *graph, uint32_t task, char *text, size_t size)

@@ -59,7 +59,8 @@
     X(ALL_TO_ALL, "all_to_all", "X", COLLECTIVE)                                                   \
     X(SCATTER, "scatter", "s", COLLECTIVE)                                                         \
     X(GATHER, "gather", "g", COLLECTIVE)                                                           \
-    X(HALO, "halo", "H", COLLECTIVE)
+    X(HALO, "halo", "H", COLLECTIVE)                                                               \
+    X(SHIFT, "shift", "N", COLLECTIVE)
 
 typedef enum cs_kind {
 #define CS_KIND_ENUM(name, text, symbol, group) CS_##name,
@@ -81,7 +82,8 @@ typedef enum cs_kind_group {
     X(OPTIMIZER, "optimizer_states")                                                               \
     X(ACTIVATIONS, "activations")                                                                  \
     X(BUFFERS, "communication_buffers")                                                            \
-    X(WORKSPACE, "workspace")
+    X(WORKSPACE, "workspace")                                                                      \
+    X(GATHERED, "gathered_weights")
 
 typedef enum cs_category {
 #define CS_CATEGORY_ENUM(name, text) CS_MEMORY_##name,
@@ -89,6 +91,23 @@ typedef enum cs_category {
 #undef CS_CATEGORY_ENUM
         CS_N_CATEGORIES
 } cs_category;
+
+/* What a transfer or collective is for. */
+#define CS_PURPOSE_MAP(X)                                                                          \
+    X(STAGES, "stages")       /* activations and their gradients from stage to stage */            \
+    X(GRADIENTS, "gradients") /* sums of gradients of weights */                                   \
+    X(WEIGHTS, "weights")     /* weights that rest on several devices */                           \
+    X(TENSOR, "tensor")       /* within layers, over the axis of that name */                      \
+    X(CONTEXT, "context")                                                                          \
+    X(EXPERT, "expert")                                                                            \
+    X(SPACE, "space")
+
+typedef enum cs_purpose {
+#define CS_PURPOSE_ENUM(name, text) CS_PURPOSE_##name,
+    CS_PURPOSE_MAP(CS_PURPOSE_ENUM)
+#undef CS_PURPOSE_ENUM
+        CS_N_PURPOSES
+} cs_purpose;
 
 typedef enum cs_queue { CS_QUEUE_PROGRAM, CS_QUEUE_PRIORITY } cs_queue;
 
@@ -104,16 +123,19 @@ typedef struct cs_class {
     uint8_t origin;   /* cs_kind of what a transfer was lowered from; else equal to kind */
     bool blocking;    /* a transfer that occupies the compute of both ends */
     bool updates;     /* makes a new version of its weights at its end; always so of CS_UPDATE */
+    uint8_t purpose;  /* cs_purpose, of what is not computed */
     int32_t priority; /* of a device with CS_QUEUE_PRIORITY; higher first */
     uint32_t stage;
     uint32_t device;  /* where it computes, sends from, or is a rank */
     uint32_t peer;    /* receiver of a transfer, group of a collective, else CS_NONE */
     uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
     uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
+    uint32_t ranks; /* 1 + the group whose collective a transfer stands for as one delay; else 0 */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
     cs_time release, interval; /* no start before release + item * interval; of no collective */
     int64_t bytes;             /* of a transfer; of the whole vector of a collective */
+    int64_t bytes_back;        /* of a halo, whose `bytes` go to the next rank: to the one before */
 } cs_class;
 
 typedef struct cs_task {
@@ -160,8 +182,12 @@ typedef struct cs_policy {
     uint32_t first_held, n_held; /* slots that hold the version from its start on, until dropped */
 } cs_policy;
 
+/* Groups of the same family exist side by side, and no device is in two of them: when one of them
+ * communicates, all do the same. Collectives that are delays take that into account; messages need not.
+ * In a folded graph the groups that are stood for are there too: they have no members, but messages. */
 typedef struct cs_group {
     uint32_t first, n; /* its ranks' devices in group_devices */
+    uint32_t family;   /* its groups have the same number; CS_NONE: it is alone */
 } cs_group;
 
 typedef struct cs_graph {
@@ -174,6 +200,9 @@ typedef struct cs_graph {
     uint32_t *n_predecessors; /* per task */
     uint32_t *listed;         /* of tasks with several successors: their number, then the ids */
     uint32_t *first_task;     /* per device: head of its program, or CS_NONE */
+    uint32_t *stands_for;     /* per device: the one whose tasks are in the graph in its place, or
+                               * itself; NULL: all are there. A collective has members on devices that
+                               * are there only; its other ranks do the same at the same times */
     uint8_t *queues;          /* per device: cs_queue */
 
     uint32_t n_classes, n_effects, n_residents, n_slots, n_groups, n_group_devices;
@@ -227,9 +256,29 @@ const char *cs_kind_name(cs_kind kind);
 const char *cs_kind_symbol(cs_kind kind);
 cs_kind_group cs_kind_group_of(cs_kind kind);
 const char *cs_category_name(cs_category category);
+const char *cs_purpose_name(cs_purpose purpose);
+
+/* The device that is simulated in place of this one, or itself. */
+static inline uint32_t cs_graph_stand_in(const cs_graph *graph, uint32_t device)
+{
+    return graph->stands_for ? graph->stands_for[device] : device;
+}
+
+static inline bool cs_graph_has(const cs_graph *graph, uint32_t device)
+{
+    return cs_graph_stand_in(graph, device) == device;
+}
+
+/* Per device, into `times`: for how many it stands, itself included; 0 where another one does. */
+void cs_graph_count_devices(const cs_graph *graph, uint32_t *times);
+
+/* How many ranks of a group are on devices that are simulated: that many members its collectives have.
+ */
+uint32_t cs_graph_count_members(const cs_graph *graph, uint32_t group);
 
 /* Checks what the engine takes for granted: ids in range, effects that balance per device and
- * category, members of a collective that stand together, no cycle through edges and program order.
+ * category, members of a collective that stand together, families without a device in common, nothing on
+ * devices that others stand for, no cycle through edges and program order.
  * A cycle is shown: "F0.1 on device 2 -> ...". CS_INVALID. */
 CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
 

@@ -2,6 +2,7 @@
 
 #include "sim/base/json.h"
 #include "sim/run/figures.h"
+#include "sim/run/simulate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -191,8 +192,9 @@ static cs_status take_figures(const cs_outcome *outcome, clustersim_result *resu
     for (size_t i = 0; i < n; i++) {
         const cs_run_figure *figure = &cs_run_figures[i];
         if (cs_run_figure_given(figure, outcome))
-            result->figures[result->n_figures++] = (clustersim_figure){
-                figure->key, figure->label, figure->unit, cs_run_figure_value(figure, outcome)};
+            result->figures[result->n_figures++] =
+                (clustersim_figure){figure->key, figure->label, cs_unit_word(figure->unit),
+                                    cs_run_figure_value(figure, outcome)};
         result->n_device_figures += figure->scope == CS_SCOPE_DEVICE;
     }
     return CS_OK;

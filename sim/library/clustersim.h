@@ -68,8 +68,8 @@ CLUSTERSIM_API void clustersim_error_free(clustersim_error *error); /* takes NUL
 
 typedef struct clustersim_scenario clustersim_scenario;
 
-/* A change before the scenario is read, like `--set` of `sim run`: {"/schedule/micro_batches", "8"}.
- * The value is JSON; other text is taken as a string. */
+/* A change before the scenario is read, like `--set` of `sim run`: {"/schedule/micro_batches",
+ * "8"}. The value is JSON; other text is taken as a string. */
 typedef struct clustersim_change {
     const char *pointer, *value;
 } clustersim_change;
@@ -170,7 +170,8 @@ typedef struct clustersim_memory {
 CLUSTERSIM_API clustersim_tasks clustersim_result_tasks(const clustersim_result *result);
 CLUSTERSIM_API clustersim_memory clustersim_result_memory(const clustersim_result *result);
 
-/* "forward", "transfer", ...; "weights", "activations", ...; NULL for a number that no result has. */
+/* "forward", "transfer", ...; "weights", "activations", ...; NULL for a number that no result has.
+ */
 CLUSTERSIM_API const char *clustersim_kind_name(uint32_t kind);
 CLUSTERSIM_API const char *clustersim_category_name(uint32_t category);
 

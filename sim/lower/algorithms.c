@@ -123,7 +123,14 @@ static void pairwise_step(walk *w, const cs_collective *c, uint32_t k)
 static bool ring_fits(const cs_collective *c)
 {
     return IS_ONE_OF(c->kind, CS_ALL_REDUCE, CS_REDUCE_SCATTER, CS_ALL_GATHER, CS_ALL_TO_ALL,
-                     CS_BROADCAST, CS_REDUCE);
+                     CS_BROADCAST, CS_REDUCE, CS_SHIFT);
+}
+
+/* Everyone sends all that it has to the next one. */
+static void shift(walk *w, const cs_collective *c)
+{
+    for (uint32_t r = 0; r < c->n; r++)
+        send(w, 0, r, (r + 1) % c->n, all_of(c), false);
 }
 
 static bool ring_walk(const cs_collective *c, cs_send_function *visit, void *context)
@@ -134,6 +141,8 @@ static bool ring_walk(const cs_collective *c, cs_send_function *visit, void *con
     uint32_t rounds = c->n - 1;
     if (c->kind == CS_ALL_REDUCE)
         rounds = 2 * (c->n - 1);
+    else if (c->kind == CS_SHIFT)
+        rounds = 1;
     else if (IS_ONE_OF(c->kind, CS_BROADCAST, CS_REDUCE))
         rounds = chain_steps(all, c->chunks);
     for (uint32_t k = 0; k < rounds && !w.stopped; k++) {
@@ -145,6 +154,8 @@ static bool ring_walk(const cs_collective *c, cs_send_function *visit, void *con
             gather_step(&w, all, whole, k, k);
         else if (c->kind == CS_ALL_TO_ALL)
             pairwise_step(&w, c, k);
+        else if (c->kind == CS_SHIFT)
+            shift(&w, c);
         else
             chain_step(&w, all, whole, c->chunks, k, k, c->kind == CS_REDUCE);
     }
@@ -154,6 +165,8 @@ static bool ring_walk(const cs_collective *c, cs_send_function *visit, void *con
 static uint64_t ring_count(const cs_collective *c)
 {
     const uint64_t n = c->n;
+    if (c->kind == CS_SHIFT)
+        return n;
     if (IS_ONE_OF(c->kind, CS_BROADCAST, CS_REDUCE))
         return (n - 1) * c->chunks;
     return (c->kind == CS_ALL_REDUCE ? 2 : 1) * n * (n - 1);
@@ -446,15 +459,26 @@ static uint64_t segmented_count(const cs_collective *c)
 static bool direct_fits(const cs_collective *c)
 {
     return IS_ONE_OF(c->kind, CS_BROADCAST, CS_REDUCE, CS_SCATTER, CS_GATHER, CS_ALL_TO_ALL,
-                     CS_HALO);
+                     CS_HALO, CS_SHIFT);
+}
+
+/* Both ways, unless there is something to hand over one way only. */
+static bool sends_on(const cs_collective *c)
+{
+    return c->bytes > 0 || c->bytes_back == 0;
+}
+
+static bool sends_back(const cs_collective *c)
+{
+    return c->bytes_back > 0 || c->bytes == 0;
 }
 
 static void exchange_halos(walk *w, const cs_collective *c)
 {
     for (uint32_t r = 0; r < c->n; r++) {
-        if (r > 0)
-            send(w, 0, r, r - 1, all_of(c), false);
-        if (r + 1 < c->n)
+        if (r > 0 && sends_back(c))
+            send(w, 0, r, r - 1, (part){0, c->bytes_back}, false);
+        if (r + 1 < c->n && sends_on(c))
             send(w, 0, r, r + 1, all_of(c), false);
     }
 }
@@ -466,6 +490,8 @@ static bool direct_walk(const cs_collective *c, cs_send_function *visit, void *c
     const bool whole = IS_ONE_OF(c->kind, CS_REDUCE, CS_BROADCAST);
     if (c->kind == CS_HALO) {
         exchange_halos(&w, c);
+    } else if (c->kind == CS_SHIFT) {
+        shift(&w, c);
     } else if (c->kind == CS_ALL_TO_ALL) {
         for (uint32_t r = 0; r < c->n && !w.stopped; r++)
             for (uint32_t k = 0; k < c->n; k++)
@@ -484,7 +510,9 @@ static uint64_t direct_count(const cs_collective *c)
     const uint64_t n = c->n;
     if (c->kind == CS_ALL_TO_ALL)
         return n * (n - 1);
-    return c->kind == CS_HALO ? 2 * (n - 1) : n - 1;
+    if (c->kind == CS_SHIFT)
+        return n;
+    return c->kind == CS_HALO ? (UINT64_C(0) + sends_on(c) + sends_back(c)) * (n - 1) : n - 1;
 }
 
 /* ---- the table ---- */
@@ -509,7 +537,7 @@ static bool is_chain(const cs_collective *c)
 static const cs_algorithm ring = {
     .name = "ring",
     .doc = "each rank to the next one",
-    .needs = "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast and reduce",
+    .needs = "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce and shift",
     .fits = ring_fits,
     .uses_chunks = is_chain,
     .count = ring_count,
@@ -568,7 +596,7 @@ static const cs_algorithm segmented = {
 static const cs_algorithm direct = {
     .name = "direct",
     .doc = "all messages at once",
-    .needs = "broadcast, reduce, scatter, gather, all_to_all and halo",
+    .needs = "broadcast, reduce, scatter, gather, all_to_all, halo and shift",
     .fits = direct_fits,
     .uses_chunks = never,
     .count = direct_count,
@@ -598,9 +626,36 @@ bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *c
     return algorithm->alike && algorithm->alike(collective) > 0;
 }
 
+/* Bytes that are sent, up to round `end`. */
+typedef struct tally {
+    double bytes;
+    uint32_t end;
+} tally;
+
+static bool add_bytes(void *context, const cs_send *send)
+{
+    tally *of = context;
+    if (send->round >= of->end)
+        return false;
+    of->bytes += (double)send->bytes;
+    return true;
+}
+
+double cs_algorithm_bytes(const cs_algorithm *algorithm, const cs_collective *collective)
+{
+    const uint32_t alike = cs_algorithm_alike(algorithm, collective);
+    tally of = {0, alike > 0 ? 1 : UINT32_MAX};
+    if (algorithm == &direct && collective->kind == CS_ALL_TO_ALL) /* n^2 messages */
+        return (collective->n - 1.0) * (double)collective->bytes;
+    (void)algorithm->walk(collective, add_bytes, &of);
+    return alike > 0 ? alike * of.bytes : of.bytes;
+}
+
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective)
 {
     if (rings_fit(collective))
         return &ring_per_nic;
+    if (collective->kind == CS_ALL_TO_ALL)
+        return &direct;
     return ring_fits(collective) ? &ring : &direct;
 }

@@ -10,8 +10,11 @@
  *   gather, scatter                                 all that the root gets or gives, its own share
  *                                                   included
  *   all_to_all                                      what each rank has for all, itself included
- *   halo                                            one message; ranks exchange one with each
+ *   halo                                            a message to the next rank; that to the one before is
+ *                                                   `bytes_back`. Ranks exchange one with each
  *                                                   neighbour, the first and last with one
+ *   shift                                           one message; each rank sends one to the next
+ *                                                   rank, the last one to the first
  * Where bytes do not divide, the first shares are a byte longer. The additions of reductions take no
  * time.
  *
@@ -19,6 +22,7 @@
  *   ring          all_reduce                                         2 (p - 1)
  *                 reduce_scatter, all_gather, all_to_all (pairwise)  p - 1
  *                 broadcast, reduce (a chain, in k chunks)           p - 2 + k
+ *                 shift                                              1
  *   ring_per_nic  all_reduce, reduce_scatter, all_gather, broadcast, reduce over nodes with several
  *                 NICs: a ring for each NIC at once, with 1 / NICs of the bytes; rounds as of ring
  *   halving       all_reduce of any p, reduce_scatter and all_gather of p = 2^n: recursive halving,
@@ -28,7 +32,7 @@
  *   hierarchical  all_reduce: to one rank of each node by a chain in k chunks, a ring of those, back
  *   segmented     all_reduce: reduce-scatter in each node, a ring for each rank of a node with its
  *                 peers in the other nodes, all at once, all-gather in each node
- *   direct        broadcast, reduce, scatter, gather, all_to_all, halo: all messages at once
+ *   direct        broadcast, reduce, scatter, gather, all_to_all, halo, shift: all messages at once
  *
  * All rings of ring_per_nic go from node to node, each through the ranks of a node from another one
  * on, so that each enters and leaves by a NIC of its own. Where the number of nodes is even, every
@@ -47,7 +51,7 @@
 typedef struct cs_collective {
     cs_kind kind;
     uint32_t n; /* ranks, >= 2 */
-    int64_t bytes;
+    int64_t bytes, bytes_back;
     uint32_t chunks; /* k above, >= 1 */
     uint32_t
         node_ranks; /* ranks 0 .. node_ranks - 1 share a node, the next ones another, ...; 0: not
@@ -88,8 +92,11 @@ uint32_t cs_algorithm_alike(const cs_algorithm *algorithm, const cs_collective *
  * out rounds them up. Others have to be walked through. */
 bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *collective);
 
+/* The bytes that all ranks send, in all. */
+double cs_algorithm_bytes(const cs_algorithm *algorithm, const cs_collective *collective);
+
 /* What is taken when nothing else is asked for: the first of ring_per_nic, ring and direct that
- * fits. */
+ * fits; of an all_to_all direct, for NCCL's are grouped sends and receives, all posted at once. */
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective);
 
 #endif

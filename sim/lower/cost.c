@@ -1,343 +1,452 @@
 #include "sim/lower/cost.h"
 
+#include "sim/base/hash.h"
 #include "sim/base/vector.h"
-#include "topologies/route.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A message of the round that is being collected. */
+/* A message between ranks. */
 typedef struct message {
-    uint32_t from, to; /* ranks */
+    uint32_t from, to, round;
     int64_t bytes;
 } message;
 
-/* What a message spends on its way; its links are those of finite bandwidth. */
-typedef struct flow {
-    uint32_t first, n; /* in links */
-    cs_time latency;
-    double bandwidth; /* of the narrowest link */
-    double rate;
-} flow;
+typedef struct messages {
+    message *of;
+    uint32_t n, capacity;
+} messages;
+
+/* Sides that send the same messages between their ranks. */
+typedef struct shape {
+    cs_collective collective; /* with bytes that divide */
+    const cs_algorithm *algorithm;
+    uint32_t alike;    /* rounds that are like the first one, or 0 */
+    messages all, now; /* of all rounds where there are several shapes; of the present one */
+    uint32_t at;       /* in `all` */
+} shape;
+
+/* A round that was solved: what the messages of the wanted sides got, side by side. */
+typedef struct solution {
+    uint64_t hash;
+    message *key; /* with `round` 0 and, where that is all that matters, bytes 0 or 1 */
+    uint32_t n;   /* messages of a side */
+    cs_speed *speeds;
+} solution;
+
+/* Where there are more, or of more messages in all, they are forgotten. */
+enum { SOLUTIONS_MAX = 256, SPEEDS_MAX = 1 << 20 };
+
+struct cs_solutions {
+    solution of[SOLUTIONS_MAX];
+    uint32_t n;
+    uint64_t n_speeds;
+};
 
 typedef struct account {
+    const cs_sides *sides;
     const cs_platform *platform;
-    const uint32_t *devices;
     const cs_alpha_beta *levels; /* or NULL; then also: */
-    cs_time *busy; /* per rank, sending and receiving: in this round, in the alpha-beta model */
-    uint32_t n_ranks;
-    message *now, *before; /* this round, and the one that was solved last */
-    flow *flows;
-    uint32_t *links, *way, *used; /* of all flows, of one route, and which links any flow is on */
-    uint32_t n_now, cap_now, n_before, cap_before, cap_flows, n_links, cap_links, n_used, cap_used;
-    double *room;    /* per link of the platform: not yet given away; fifo: time that it is busy */
-    uint32_t *crowd; /* per link of the platform: flows on it without a rate */
-    uint32_t round;
-    uint32_t alike;          /* rounds, of which the first stands for all; else 0 */
-    cs_time round_cost, sum; /* of the round that was solved last; of all rounds so far */
+    cs_time *busy;               /* per rank of a side, sending and receiving, in this round */
+    shape *shapes;
+    uint32_t *shape_of; /* per side */
+    uint32_t n_shapes, most_ranks;
+    cs_round *network, *own_network; /* in use; `own` where the caller has none */
+    cs_solutions *solutions, *own;
+    cs_sent *sent;
+    cs_speed *speeds;
+    messages key; /* of the round that is looked for */
+    uint32_t cap_sent, cap_speeds, round;
+    cs_time *costs;
     cs_status status;
 } account;
 
+cs_solutions *cs_solutions_create(void)
+{
+    return calloc(1, sizeof(cs_solutions));
+}
+
+static void forget(cs_solutions *solutions)
+{
+    for (uint32_t i = 0; i < solutions->n; i++) {
+        free(solutions->of[i].key);
+        free(solutions->of[i].speeds);
+    }
+    solutions->n = 0;
+    solutions->n_speeds = 0;
+}
+
+void cs_solutions_destroy(cs_solutions *solutions)
+{
+    if (solutions)
+        forget(solutions);
+    free(solutions);
+}
+
 /* ---- one round ---- */
 
-/* The links of a route on which the message meets others. */
-static bool add_links(account *a, flow *of, const cs_route *route)
+static bool push(messages *list, message made)
 {
-    const uint32_t n = route->n;
-    if (!cs_vector_reserve((void **)&a->links, &a->cap_links, (uint64_t)a->n_links + n,
-                           sizeof(*a->links)) ||
-        !cs_vector_reserve((void **)&a->used, &a->cap_used, (uint64_t)a->n_used + n,
-                           sizeof(*a->used)))
+    if (!cs_vector_reserve((void **)&list->of, &list->capacity, list->n + UINT64_C(1),
+                           sizeof(*list->of)))
         return false;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t link = route->links[i];
-        if (!isfinite(a->platform->links[link].bandwidth))
-            continue;
-        a->links[a->n_links++] = link;
-        if (a->crowd[link]++ == 0)
-            a->used[a->n_used++] = link;
-        of->n++;
+    list->of[list->n++] = made;
+    return true;
+}
+
+static uint32_t messages_of(const account *a, uint32_t side)
+{
+    return a->shapes[a->shape_of[side]].now.n;
+}
+
+/* The messages of all sides, between devices. */
+static bool list_sent(account *a, uint32_t *n)
+{
+    uint64_t all = 0;
+    for (uint32_t s = 0; s < a->sides->n; s++)
+        all += messages_of(a, s);
+    if (all >= UINT32_MAX ||
+        !cs_vector_reserve((void **)&a->sent, &a->cap_sent, all, sizeof(*a->sent)) ||
+        !cs_vector_reserve((void **)&a->speeds, &a->cap_speeds, all, sizeof(*a->speeds)))
+        return false;
+    cs_sent *out = a->sent;
+    for (uint32_t s = 0; s < a->sides->n; s++) {
+        const messages *now = &a->shapes[a->shape_of[s]].now;
+        const uint32_t *devices = a->sides->of[s].devices;
+        for (uint32_t i = 0; i < now->n; i++)
+            *out++ =
+                (cs_sent){devices[now->of[i].from], devices[now->of[i].to], s, now->of[i].bytes};
+    }
+    *n = (uint32_t)all;
+    return true;
+}
+
+/* Rates depend on who sends to whom, and of fifo on the bytes; else on whether there are any. */
+static bool make_key(account *a)
+{
+    a->key.n = 0;
+    for (uint32_t s = 0; s < a->n_shapes; s++) {
+        const messages *now = &a->shapes[s].now;
+        for (uint32_t i = 0; i < now->n; i++) {
+            message made;
+            memset(&made, 0, sizeof(made)); /* keys are compared as bytes */
+            made.from = now->of[i].from;
+            made.to = now->of[i].to;
+            made.round = s;
+            made.bytes =
+                a->platform->sharing == CS_SHARING_FIFO ? now->of[i].bytes : now->of[i].bytes > 0;
+            if (!push(&a->key, made))
+                return false;
+        }
     }
     return true;
 }
 
-static cs_level level_of(const cs_platform *platform, uint32_t from, uint32_t to,
-                         const cs_route *route)
+static const cs_speed *find_solution(const account *a, uint64_t hash)
 {
-    const uint32_t node = platform->node_devices, rack = platform->rack_devices;
-    bool peers = true;
-    for (uint32_t i = 0; i < route->n; i++)
-        peers = peers && platform->links[route->links[i]].peer;
-    if (node == 0 ? rack == 0 : from / node == to / node)
-        return peers ? CS_LEVEL_GPU_PAIR : CS_LEVEL_NODE;
-    return rack == 0 || from / rack == to / rack ? CS_LEVEL_RACK : CS_LEVEL_SYSTEM;
-}
-
-/* In place of the latency and the bandwidth of the route, those of its level if they are given. */
-static void take_level(const account *a, const message *of, const cs_route *route, flow *out)
-{
-    const uint32_t from = a->devices[of->from], to = a->devices[of->to];
-    const cs_alpha_beta *given = &a->levels[level_of(a->platform, from, to, route)];
-    if (given->bandwidth > 0) {
-        out->latency = given->alpha;
-        out->bandwidth = given->bandwidth;
+    for (uint32_t i = a->solutions->n; i-- > 0;) {
+        const solution *at = &a->solutions->of[i];
+        if (at->hash == hash && at->n == a->key.n &&
+            memcmp(at->key, a->key.of, at->n * sizeof(*at->key)) == 0)
+            return at->speeds;
     }
+    return NULL;
 }
 
-static cs_status find_flows(account *a)
+/* Keeps the speeds of the wanted sides, the one after the other. */
+static bool keep_solution(account *a, uint64_t hash)
 {
-    a->n_links = a->n_used = 0;
-    if (!cs_vector_reserve((void **)&a->flows, &a->cap_flows, a->n_now, sizeof(*a->flows)))
+    uint32_t from = 0, to = 0;
+    for (uint32_t s = 0; s < a->sides->n; s++) {
+        const uint32_t n = messages_of(a, s);
+        if (a->sides->wanted[s]) {
+            memmove(a->speeds + to, a->speeds + from, n * sizeof(*a->speeds));
+            to += n;
+        }
+        from += n;
+    }
+    if (a->solutions->n == SOLUTIONS_MAX || a->solutions->n_speeds + to > SPEEDS_MAX)
+        forget(a->solutions);
+    solution made = {.hash = hash,
+                     .key = malloc(((size_t)a->key.n + 1) * sizeof(*made.key)),
+                     .n = a->key.n,
+                     .speeds = malloc(((size_t)to + 1) * sizeof(*made.speeds))};
+    if (!made.key || !made.speeds) {
+        free(made.key);
+        free(made.speeds);
+        return false;
+    }
+    memcpy(made.key, a->key.of, a->key.n * sizeof(*made.key));
+    memcpy(made.speeds, a->speeds, to * sizeof(*made.speeds));
+    a->solutions->of[a->solutions->n++] = made;
+    a->solutions->n_speeds += to;
+    return true;
+}
+
+/* What the messages of the wanted sides get in the present round. */
+static cs_status solve(account *a, const cs_speed **speeds)
+{
+    uint32_t n;
+    if (!make_key(a))
         return CS_NO_MEMORY;
-    for (uint32_t i = 0; i < a->n_now; i++) {
-        flow *of = &a->flows[i];
-        const uint32_t from = a->devices[a->now[i].from], to = a->devices[a->now[i].to];
-        cs_route route;
-        CS_TRY(cs_route_find(a->platform, from, to, a->way, &route, NULL));
-        *of = (flow){.first = a->n_links, .latency = route.latency, .bandwidth = route.bandwidth};
-        if (a->now[i].bytes > 0 && !add_links(a, of, &route))
-            return CS_NO_MEMORY;
-        if (a->levels)
-            take_level(a, &a->now[i], &route, of);
-    }
+    const uint64_t hash = cs_hash_bytes(a->key.of, a->key.n * sizeof(*a->key.of), 0);
+    *speeds = find_solution(a, hash);
+    if (*speeds)
+        return CS_OK;
+    if (!list_sent(a, &n))
+        return CS_NO_MEMORY;
+    CS_TRY(cs_round_solve(a->network, a->sent, n, a->sides->wanted, a->speeds));
+    if (!keep_solution(a, hash))
+        return CS_NO_MEMORY;
+    *speeds = a->solutions->of[a->solutions->n - 1].speeds;
     return CS_OK;
 }
 
-static void count_rates(account *a)
-{
-    for (uint32_t i = 0; i < a->n_now; i++) {
-        flow *of = &a->flows[i];
-        of->rate = INFINITY;
-        for (uint32_t k = of->first; k < of->first + of->n; k++)
-            of->rate =
-                fmin(of->rate, a->platform->links[a->links[k]].bandwidth / a->crowd[a->links[k]]);
-    }
-}
-
-/* The least that any link gives to each of its flows without a rate. */
-static double least_share(const account *a)
-{
-    double least = INFINITY;
-    for (uint32_t i = 0; i < a->n_used; i++)
-        if (a->crowd[a->used[i]] > 0)
-            least = fmin(least, a->room[a->used[i]] / a->crowd[a->used[i]]);
-    return least;
-}
-
-/* In place of a rate while there is none. */
-#define WAITING (-1.0)
-#define CHOSEN  (-2.0)
-
-static bool is_on_full_link(const account *a, const flow *of, double share)
-{
-    for (uint32_t k = of->first; k < of->first + of->n; k++)
-        if (a->room[a->links[k]] / a->crowd[a->links[k]] <= share * (1 + 1e-12))
-            return true;
-    return false;
-}
-
-/* Progressive filling by levels: all links that give the least are full at once. A round has few
- * levels, for its messages are much alike. */
-static void fair_rates(account *a)
-{
-    for (uint32_t i = 0; i < a->n_used; i++)
-        a->room[a->used[i]] = a->platform->links[a->used[i]].bandwidth;
-    for (uint32_t i = 0; i < a->n_now; i++)
-        a->flows[i].rate = a->flows[i].n > 0 ? WAITING : INFINITY;
-    for (double share; isfinite(share = least_share(a));) {
-        /* two passes, so that the level is the same for all */
-        for (uint32_t i = 0; i < a->n_now; i++)
-            if (a->flows[i].rate == WAITING && is_on_full_link(a, &a->flows[i], share))
-                a->flows[i].rate = CHOSEN;
-        for (uint32_t i = 0; i < a->n_now; i++) {
-            flow *of = &a->flows[i];
-            if (of->rate != CHOSEN)
-                continue;
-            of->rate = share;
-            for (uint32_t k = of->first; k < of->first + of->n; k++) {
-                a->room[a->links[k]] = fmax(a->room[a->links[k]] - share, 0);
-                a->crowd[a->links[k]]--;
-            }
-        }
-    }
-}
-
-/* A link is busy for the sum of what its messages need; each needs all links of its route at once,
- * so none goes faster than its narrowest. */
-static void queue_rates(account *a)
-{
-    for (uint32_t i = 0; i < a->n_used; i++)
-        a->room[a->used[i]] = 0;
-    for (uint32_t i = 0; i < a->n_now; i++)
-        for (uint32_t k = a->flows[i].first; k < a->flows[i].first + a->flows[i].n; k++)
-            a->room[a->links[k]] += (double)a->now[i].bytes / a->flows[i].bandwidth;
-    for (uint32_t i = 0; i < a->n_now; i++) {
-        flow *of = &a->flows[i];
-        double busiest = 0;
-        for (uint32_t k = of->first; k < of->first + of->n; k++)
-            busiest = fmax(busiest, a->room[a->links[k]]);
-        of->rate = busiest > 0 ? (double)a->now[i].bytes / busiest : INFINITY;
-    }
-}
-
-static void set_rates(account *a)
-{
-    switch (a->levels && a->platform->sharing != CS_SHARING_PHI ? CS_SHARING_NONE
-                                                                : a->platform->sharing) {
-    case CS_SHARING_FIFO:
-        queue_rates(a);
-        return;
-    case CS_SHARING_COUNT:
-        count_rates(a);
-        return;
-    case CS_SHARING_MAX_MIN:
-        fair_rates(a);
-        return;
-    case CS_SHARING_NONE:
-    case CS_SHARING_PHI:
-        break;
-    }
-    const double phi = a->platform->sharing == CS_SHARING_PHI ? a->platform->phi : 1;
-    for (uint32_t i = 0; i < a->n_now; i++)
-        a->flows[i].rate = a->flows[i].bandwidth / phi;
-}
-
-static void note_time(account *a, cs_time time)
-{
-    a->round_cost = time > a->round_cost ? time : a->round_cost;
-}
-
 /* One port: the messages that a rank sends, and those that it receives, come one after the other. */
-static bool add_to_ports(account *a, const message *of, cs_time time)
+static bool add_to_ports(account *a, const message *of, cs_time time, cs_time *slowest)
 {
     cs_time *ports[] = {&a->busy[2 * of->from], &a->busy[2 * of->to + 1]};
     for (size_t i = 0; i < 2; i++) {
         if (!cs_time_add(*ports[i], time, ports[i]))
             return false;
-        note_time(a, *ports[i]);
+        *slowest = *ports[i] > *slowest ? *ports[i] : *slowest;
     }
     return true;
 }
 
-static bool slowest(account *a)
+/* The slowest message of a side. */
+static bool find_slowest(account *a, uint32_t side, const cs_speed *speeds, cs_time *slowest)
 {
-    a->round_cost = 0;
+    const messages *now = &a->shapes[a->shape_of[side]].now;
+    *slowest = 0;
     if (a->levels)
-        memset(a->busy, 0, 2 * (size_t)a->n_ranks * sizeof(*a->busy));
-    for (uint32_t i = 0; i < a->n_now; i++) {
+        memset(a->busy, 0, 2 * (size_t)a->most_ranks * sizeof(*a->busy));
+    for (uint32_t i = 0; i < now->n; i++) {
         cs_time time;
-        if (!cs_time_transfer((double)a->now[i].bytes, a->flows[i].rate, &time) ||
-            !cs_time_add(time, a->flows[i].latency, &time) ||
-            (a->levels && !add_to_ports(a, &a->now[i], time)))
+        if (!cs_time_transfer((double)now->of[i].bytes, speeds[i].rate, &time) ||
+            !cs_time_add(time, speeds[i].latency, &time) ||
+            (a->levels && !add_to_ports(a, &now->of[i], time, slowest)))
             return false;
-        note_time(a, time);
+        *slowest = time > *slowest ? time : *slowest;
     }
     return true;
 }
 
-static bool same_as_before(const account *a)
+/* The present round, so many times. */
+static void add_round(account *a, uint32_t times)
 {
-    return a->n_now == a->n_before && memcmp(a->now, a->before, a->n_now * sizeof(*a->now)) == 0;
-}
-
-static void close_round(account *a)
-{
-    if (a->status != CS_OK || a->n_now == 0)
-        return;
-    if (!same_as_before(a)) {
-        a->status = find_flows(a);
-        if (a->status != CS_OK)
-            return;
-        set_rates(a);
-        for (uint32_t i = 0; i < a->n_used; i++)
-            a->crowd[a->used[i]] = 0;
-        if (!slowest(a))
+    const cs_speed *speeds = NULL;
+    if (a->status == CS_OK)
+        a->status = solve(a, &speeds);
+    for (uint32_t s = 0; s < a->sides->n && a->status == CS_OK; s++) {
+        cs_time slowest;
+        if (!a->sides->wanted[s])
+            continue;
+        if (!find_slowest(a, s, speeds, &slowest) ||
+            __builtin_mul_overflow(slowest, times, &slowest) ||
+            !cs_time_add(a->costs[s], slowest, &a->costs[s]))
             a->status = CS_OVERFLOW;
-        message *swap = a->before;
-        const uint32_t capacity = a->cap_before;
-        a->before = a->now;
-        a->n_before = a->n_now;
-        a->cap_before = a->cap_now;
-        a->now = swap;
-        a->cap_now = capacity;
+        speeds += messages_of(a, s);
     }
-    a->n_now = 0;
-    if (a->status == CS_OK && !cs_time_add(a->sum, a->round_cost, &a->sum))
-        a->status = CS_OVERFLOW;
 }
 
-/* ---- all rounds ---- */
+/* ---- all rounds of one shape, as they come ---- */
 
 static bool visit(void *context, const cs_send *send)
 {
     account *a = context;
-    if (a->alike > 0 && send->round > 0)
+    shape *of = &a->shapes[0];
+    if (of->alike > 0 && send->round > 0)
         return false;
-    if (send->round != a->round)
-        close_round(a);
+    if (send->round != a->round && of->now.n > 0) {
+        add_round(a, 1);
+        of->now.n = 0;
+    }
     a->round = send->round;
     if (a->status == CS_OK &&
-        !cs_vector_reserve((void **)&a->now, &a->cap_now, a->n_now + UINT64_C(1), sizeof(*a->now)))
+        !push(&of->now, (message){send->from, send->to, send->round, send->bytes}))
         a->status = CS_NO_MEMORY;
-    if (a->status != CS_OK)
+    return a->status == CS_OK;
+}
+
+static void play_one(account *a)
+{
+    const shape *of = &a->shapes[0];
+    if ((of->algorithm->walk(&of->collective, visit, a) || of->alike > 0) && of->now.n > 0)
+        add_round(a, of->alike > 0 ? of->alike : 1);
+}
+
+/* ---- of several shapes, side by side ---- */
+
+enum { STORED_MAX = 1 << 24 };
+
+static bool store(void *context, const cs_send *send)
+{
+    shape *of = context;
+    if (of->alike > 0 && send->round > 0)
         return false;
-    message *made = &a->now[a->n_now++];
-    memset(made, 0, sizeof(*made)); /* rounds are compared as bytes */
-    made->from = send->from;
-    made->to = send->to;
-    made->bytes = send->bytes;
-    return true;
+    return of->all.n < STORED_MAX &&
+           push(&of->all, (message){send->from, send->to, send->round, send->bytes});
+}
+
+/* Sets the messages of a round; returns for how many rounds, from this one on, they are these. */
+static uint32_t take_round(shape *of, uint32_t round)
+{
+    of->now.n = 0;
+    if (of->alike > 0 && round < of->alike) {
+        of->now.n = of->all.n;
+        return of->alike - round;
+    }
+    if (of->alike > 0 || of->at == of->all.n)
+        return UINT32_MAX;
+    uint32_t end = of->at;
+    while (end < of->all.n && of->all.of[end].round == round)
+        end++;
+    memcpy(of->now.of, of->all.of + of->at, (end - of->at) * sizeof(*of->now.of));
+    of->now.n = end - of->at;
+    of->at = end;
+    return 1;
+}
+
+static cs_status store_all(account *a)
+{
+    for (uint32_t s = 0; s < a->n_shapes; s++) {
+        shape *of = &a->shapes[s];
+        if (!of->algorithm->walk(&of->collective, store, of) && of->alike == 0)
+            return of->all.n == STORED_MAX ? CS_FAILED : CS_NO_MEMORY;
+        of->now.of = malloc(((size_t)of->all.n + 1) * sizeof(*of->now.of));
+        if (!of->now.of)
+            return CS_NO_MEMORY;
+        if (of->alike > 0) /* stays for all rounds */
+            memcpy(of->now.of, of->all.of, of->all.n * sizeof(*of->now.of));
+    }
+    return CS_OK;
+}
+
+static void play_several(account *a)
+{
+    a->status = store_all(a);
+    for (uint32_t round = 0, times; a->status == CS_OK; round += times) {
+        times = UINT32_MAX;
+        for (uint32_t s = 0; s < a->n_shapes; s++) {
+            const uint32_t same = take_round(&a->shapes[s], round);
+            times = same < times ? same : times;
+        }
+        if (times == UINT32_MAX)
+            return;
+        add_round(a, times);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* So that the shares of the ranks are equal, and rounds alike, where there are shares. */
+static cs_collective round_up(cs_collective of)
+{
+    const bool whole = of.kind == CS_BROADCAST || of.kind == CS_REDUCE || of.kind == CS_HALO ||
+                       of.kind == CS_SHIFT;
+    if (!whole && of.bytes % of.n != 0 && of.bytes < INT64_MAX - of.n)
+        of.bytes += of.n - of.bytes % of.n;
+    return of;
+}
+
+static bool same_shape(const shape *of, const cs_side *side, const cs_collective *even)
+{
+    const cs_collective *have = &of->collective;
+    return of->algorithm == side->algorithm && have->kind == even->kind && have->n == even->n &&
+           have->bytes == even->bytes && have->bytes_back == even->bytes_back &&
+           have->chunks == even->chunks && have->node_ranks == even->node_ranks &&
+           have->rings == even->rings;
+}
+
+static void find_shapes(account *a)
+{
+    for (uint32_t i = 0; i < a->sides->n; i++) {
+        const cs_side *side = &a->sides->of[i];
+        const cs_collective even = round_up(side->collective);
+        uint32_t s = 0;
+        while (s < a->n_shapes && !same_shape(&a->shapes[s], side, &even))
+            s++;
+        a->shape_of[i] = s;
+        if (s < a->n_shapes)
+            continue;
+        a->shapes[a->n_shapes++] = (shape){.collective = even,
+                                           .algorithm = side->algorithm,
+                                           .alike = cs_algorithm_alike(side->algorithm, &even)};
+        a->most_ranks = even.n > a->most_ranks ? even.n : a->most_ranks;
+    }
 }
 
 static bool reserve(account *a)
 {
-    const size_t links = (size_t)a->platform->n_links + 1;
-    a->room = calloc(links, sizeof(*a->room));
-    a->crowd = calloc(links, sizeof(*a->crowd));
-    a->way = malloc(((size_t)a->platform->longest_route + 1) * sizeof(*a->way));
-    a->busy = a->levels ? calloc(2 * (size_t)a->n_ranks, sizeof(*a->busy)) : NULL;
-    return a->room && a->crowd && a->way && (a->busy || !a->levels);
+    a->shapes = calloc((size_t)a->sides->n + 1, sizeof(*a->shapes));
+    a->shape_of = calloc((size_t)a->sides->n + 1, sizeof(*a->shape_of));
+    if (!a->shapes || !a->shape_of)
+        return false;
+    find_shapes(a);
+    /* a solution does not know which side has which shape */
+    const bool keep = a->sides->solutions && a->n_shapes == 1;
+    a->own_network = a->sides->round ? NULL : cs_round_create(a->platform, a->levels);
+    a->network = a->sides->round ? a->sides->round : a->own_network;
+    a->own = keep ? NULL : cs_solutions_create();
+    a->solutions = keep ? a->sides->solutions : a->own;
+    if (!a->network || !a->solutions)
+        return false;
+    a->busy = a->levels ? calloc(2 * (size_t)a->most_ranks + 1, sizeof(*a->busy)) : NULL;
+    return a->busy || !a->levels;
 }
 
-/* So that the shares of the ranks are equal, and rounds alike, where there are shares. */
-static void round_up(cs_collective *of)
+static void release(account *a)
 {
-    const bool whole = of->kind == CS_BROADCAST || of->kind == CS_REDUCE || of->kind == CS_HALO;
-    if (!whole && of->bytes % of->n != 0 && of->bytes < INT64_MAX - of->n)
-        of->bytes += of->n - of->bytes % of->n;
+    for (uint32_t s = 0; a->shapes && s < a->n_shapes; s++) {
+        free(a->shapes[s].all.of);
+        free(a->shapes[s].now.of);
+    }
+    free(a->shapes);
+    free(a->shape_of);
+    free(a->busy);
+    free(a->sent);
+    free(a->speeds);
+    free(a->key.of);
+    cs_round_destroy(a->own_network);
+    cs_solutions_destroy(a->own);
+}
+
+cs_status cs_collective_costs(const cs_sides *sides, const cs_platform *platform,
+                              const cs_alpha_beta *levels, cs_time *costs, cs_error *error)
+{
+    account a = {.sides = sides, .platform = platform, .levels = levels, .costs = costs};
+    for (uint32_t s = 0; s < sides->n; s++)
+        costs[s] = 0;
+    if (!reserve(&a))
+        a.status = CS_NO_MEMORY;
+    else if (a.n_shapes == 1)
+        play_one(&a);
+    else
+        play_several(&a);
+    release(&a);
+    if (a.status == CS_NO_MEMORY)
+        return cs_error_no_memory(error);
+    if (a.status == CS_FAILED)
+        return cs_error_add(error, a.status,
+                            "too large to simulate: unlike collectives side by side, one of more "
+                            "than %d messages",
+                            STORED_MAX);
+    if (a.status != CS_OK)
+        return cs_error_add(error, a.status, "a collective takes 2^63 ps or more");
+    return CS_OK;
 }
 
 cs_status cs_collective_cost(const cs_collective *collective, const cs_algorithm *algorithm,
                              const cs_platform *platform, const uint32_t *devices,
                              const cs_alpha_beta *levels, cs_time *cost, cs_error *error)
 {
-    account a = {
-        .platform = platform, .devices = devices, .levels = levels, .n_ranks = collective->n};
-    cs_collective even = *collective;
-    round_up(&even);
-    a.alike = cs_algorithm_alike(algorithm, &even);
-    if (!reserve(&a))
-        a.status = CS_NO_MEMORY;
-    else if (algorithm->walk(&even, visit, &a) || a.alike > 0)
-        close_round(&a);
-    if (a.status == CS_OK && a.alike > 0 && __builtin_mul_overflow(a.sum, a.alike, &a.sum))
-        a.status = CS_OVERFLOW;
-    free(a.now);
-    free(a.before);
-    free(a.flows);
-    free(a.links);
-    free(a.way);
-    free(a.used);
-    free(a.room);
-    free(a.crowd);
-    free(a.busy);
-    if (a.status == CS_NO_MEMORY)
-        return cs_error_no_memory(error);
-    if (a.status != CS_OK)
-        return cs_error_add(error, a.status, "a collective takes 2^63 ps or more");
-    *cost = a.sum;
-    return CS_OK;
+    static const bool wanted = true;
+    const cs_side side = {*collective, algorithm, devices};
+    return cs_collective_costs(&(cs_sides){.n = 1, .of = &side, .wanted = &wanted}, platform,
+                               levels, cost, error);
 }
 
 double cs_form_message(double alpha, double beta, double bytes)

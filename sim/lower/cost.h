@@ -1,16 +1,13 @@
-/* The time of a collective when nothing else runs, from its messages and their routes.
+/* The time of a collective when nothing else runs, or nothing but others of its kind beside it, from
+ * its messages and their routes.
  *
  * A round takes as long as its slowest message: the latencies of the route, and the bytes at the
- * rate that the message gets among all messages of the round, under the platform's sharing:
- *   none, phi   as if alone (divided by phi)
- *   fifo        a link carries one message after the other: what its busiest link has to carry
- *   count       bandwidth over the messages on the link
- *   max_min     fair shares over whole routes
- * The rounds add up. Exact where all messages of a round are equally long and take equally long to
- * arrive (then a slowest message meets on its narrowest link only such that end with it), and no
- * rank runs ahead of the others; else an estimate, of trees some percent off to either side. Where
- * bytes do not divide among the ranks, they are rounded up. A round like the one before it is not
- * solved again, so that a ring costs one solution, not 2 (p - 1).
+ * rate that the message gets among all messages of the round (round.h), those of the collectives
+ * beside it included. The rounds add up. Exact where all messages of a round are equally long and take
+ * equally long to arrive (then a slowest message meets on its narrowest link only such that end with
+ * it), and no rank runs ahead of the others; else an estimate, of trees some percent off to either
+ * side. Where bytes do not divide among the ranks, they are rounded up. A round whose messages have
+ * the ends of one before is not solved again, so that a ring costs one solution, not 2 (p - 1).
  *
  * The closed forms that ParaDL uses (Kahira et al., HPDC 2021, section 4.4), alpha being the latency
  * and beta the time per byte of the slowest hop:
@@ -32,33 +29,40 @@
 #define CS_LOWER_COST_H
 
 #include "sim/lower/algorithms.h"
-#include "topologies/platform.h"
+#include "sim/lower/round.h"
 
-/* How near two devices are:
- *   gpu_pair  in one node, over NVLinks and the like alone
- *   node      in one node
- *   rack      in one rack: the message stays below the top level of the network
- *   system    any others
- * A platform that does not know its nodes is one node; one that does not know its racks is one. */
-typedef enum cs_level {
-    CS_LEVEL_GPU_PAIR,
-    CS_LEVEL_NODE,
-    CS_LEVEL_RACK,
-    CS_LEVEL_SYSTEM,
-    CS_N_LEVELS
-} cs_level;
+/* A collective, one of several that begin together. */
+typedef struct cs_side {
+    cs_collective collective;
+    const cs_algorithm *algorithm;
+    const uint32_t *devices; /* of the ranks */
+} cs_side;
 
-/* What a message takes: alpha + bytes / bandwidth, beta being 1 / bandwidth. With a bandwidth of 0,
- * what it takes alone on its route. */
-typedef struct cs_alpha_beta {
-    cs_time alpha;
-    double bandwidth; /* bytes/s */
-} cs_alpha_beta;
+/* Remembers solutions of rounds: for the same sides' devices whatever they do. */
+typedef struct cs_solutions cs_solutions;
 
-/* Errors: CS_NO_MEMORY, CS_OVERFLOW. `devices` are those of the ranks. With `levels`, of length
- * CS_N_LEVELS, by the alpha-beta model: a rank sends one message at a time and receives one at a
- * time, and each takes the alpha + m beta of its level (under sharing phi alpha + phi m beta),
- * whatever else is on the links. */
+/* NULL when memory runs out. */
+cs_solutions *cs_solutions_create(void);
+void cs_solutions_destroy(cs_solutions *solutions);
+
+typedef struct cs_sides {
+    uint32_t n;
+    const cs_side *of;
+    const bool *wanted;      /* those whose costs are asked for */
+    cs_solutions *solutions; /* or NULL */
+    cs_round *round;         /* to compute with, of the same platform and levels; or NULL */
+} cs_sides;
+
+/* The costs of those that are wanted. Round k of each is on the links together with round k of the others,
+ * as it is where all are alike. Errors: CS_NO_MEMORY, CS_OVERFLOW, CS_FAILED where unlike sides
+ * have too many messages. With `levels`, of length CS_N_LEVELS, by the alpha-beta model: a rank sends
+ * one message at a time and receives one at a time, and each takes the alpha + phi m beta of its
+ * level (round.h), whatever else its collective has on the links. */
+CS_MUST_CHECK cs_status cs_collective_costs(const cs_sides *sides, const cs_platform *platform,
+                                            const cs_alpha_beta *levels, cs_time *costs,
+                                            cs_error *error);
+
+/* Of one collective alone. */
 CS_MUST_CHECK cs_status cs_collective_cost(const cs_collective *collective,
                                            const cs_algorithm *algorithm,
                                            const cs_platform *platform, const uint32_t *devices,

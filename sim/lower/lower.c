@@ -3,8 +3,7 @@
 #include "sim/base/hash.h"
 #include "sim/base/vector.h"
 #include "sim/graph/builder.h"
-#include "sim/lower/cost.h"
-#include "sim/lower/plan-collective.h"
+#include "sim/lower/alike.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,9 @@
 
 static const char *const algorithm_names[] = {
     "auto",         "usual",     "ring",   "halving",      "tree",
+    "hierarchical", "segmented", "direct", "ring_per_nic", NULL};
+static const char *const gradients_names[] = {
+    "algorithm",    "auto",      "usual",  "ring",         "halving", "tree",
     "hierarchical", "segmented", "direct", "ring_per_nic", NULL};
 static const char *const fidelity_names[] = {"auto", "flow", "analytic", "alpha_beta", NULL};
 static const char *const order_names[] = {"given", "found", "auto", NULL};
@@ -39,15 +41,19 @@ static const cs_field levels_fields[] = {LEVEL("gpu_pair", CS_LEVEL_GPU_PAIR),
 const cs_field cs_lower_fields[] = {
     {"algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, algorithm), .fallback = "usual",
      .choices = algorithm_names,
-     .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring, else direct; "
-            "auto: the cheapest when nothing else runs"},
+     .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring, else direct "
+            "(all_to_all: direct); auto: the cheapest when nothing else runs"},
+    {"gradients", CS_FIELD_CHOICE, offsetof(cs_lower_options, gradients), .fallback = "algorithm",
+     .choices = gradients_names,
+     .doc = "of sums of gradients of weights alone; algorithm: as all others. hierarchical: over a "
+            "leader of each node; segmented: over all devices of the nodes (multi-leader)"},
     {"chunks", CS_FIELD_COUNT, offsetof(cs_lower_options, chunks), .fallback = "0", .max = 4096,
      .doc = "into which chains and trees cut the vector; 0: the cheapest of 1, 4, 16 and 64"},
     {"fidelity", CS_FIELD_CHOICE, offsetof(cs_lower_options, fidelity), .fallback = "auto",
      .choices = fidelity_names,
-     .doc = "flow: every message is simulated; analytic: one delay, as when nothing else runs; "
-            "alpha_beta: one delay by the alpha-beta model; auto: flow up to most_flows, else "
-            "analytic"},
+     .doc = "flow: every message is simulated; analytic: one delay, as when nothing runs but the "
+            "same in other groups of a mesh; alpha_beta: one delay by the alpha-beta model; auto: "
+            "flow up to most_flows, else analytic"},
     {"order", CS_FIELD_CHOICE, offsetof(cs_lower_options, order), .fallback = "auto",
      .choices = order_names,
      .doc =
@@ -107,28 +113,39 @@ typedef struct open_list {
 typedef struct rank_state {
     open_list open, before; /* before: what messages of round `round` wait for */
     uint32_t round;         /* of its last message; CS_NONE before the first */
+    bool entered;           /* by a meeting, which its first message waits for */
 } rank_state;
 
 /* Classes of messages, by what they are: a table with open addressing. */
 typedef struct class_table {
-    uint32_t *slots; /* class, or CS_NONE */
+    uint32_t *slots; /* position in `made`, or CS_NONE */
     uint32_t n, capacity;
 } class_table;
+
+/* A class of messages: a copy, and its id in the new graph. */
+typedef struct made_message {
+    cs_class cls;
+    uint32_t id;
+} made_message;
 
 typedef struct lowering {
     const cs_graph *from;
     const cs_platform *platform;
     const cs_lower_options *options;
+    cs_prices prices;
     cs_builder *to;
     image *images; /* per old task */
     entry *entries;
     uint32_t n_entries, cap_entries;
-    cs_way *ways;      /* per old class; those of first members are filled */
-    uint32_t *delays;  /* per old class: the class of its delay, or CS_NONE */
+    cs_way *ways;     /* per old class; those of first members are filled */
+    uint32_t *delays; /* per old class: the class of its delay, or CS_NONE */
+    uint32_t
+        *enters; /* per old class: that of the meeting with its effects at the start, or CS_NONE */
+    uint32_t *leaves;  /* the same of those at the end */
     rank_state *ranks; /* scratch, per rank */
     uint32_t n_ranks;
     class_table classes;
-    cs_class *made; /* copies of the classes of messages, by new id - n_old_classes */
+    made_message *made; /* in the order in which they were made */
     uint32_t n_made, cap_made;
     bool delayed; /* a collective becomes one delay */
     bool no_memory;
@@ -148,6 +165,8 @@ static bool has_collectives(const cs_graph *graph)
 static void copy_frame(lowering *l)
 {
     const cs_graph *from = l->from;
+    if (from->stands_for)
+        cs_builder_fold(l->to, from->stands_for);
     for (uint32_t i = 0; i < from->n_devices; i++)
         cs_builder_queue(l->to, i, from->queues[i]);
     for (uint32_t i = 0; i < from->n_residents; i++)
@@ -163,7 +182,10 @@ static void copy_frame(lowering *l)
     for (uint32_t i = 0; i < from->n_registers; i++)
         cs_builder_register(l->to);
     for (uint32_t i = 0; i < from->n_groups; i++)
-        cs_builder_group(l->to, from->group_devices + from->groups[i].first, from->groups[i].n);
+        cs_builder_family(
+            l->to,
+            cs_builder_group(l->to, from->group_devices + from->groups[i].first, from->groups[i].n),
+            from->groups[i].family);
     for (uint32_t i = 0; i < from->n_classes; i++) {
         const cs_class *cls = &from->classes[i];
         cs_builder_class(l->to, cls);
@@ -177,13 +199,9 @@ static void copy_frame(lowering *l)
 
 static uint32_t slot_of(const class_table *table, const cs_class *cls)
 {
-    const int64_t key[] = {cls->device, cls->peer, cls->bytes, cls->stage, cls->origin};
+    const int64_t key[] = {cls->device, cls->peer,   cls->bytes,
+                           cls->stage,  cls->origin, cls->purpose};
     return (uint32_t)cs_hash_bytes(key, sizeof(key), 0) & (table->capacity - 1);
-}
-
-static const cs_class *made_class(const lowering *l, uint32_t id)
-{
-    return &l->made[id - l->from->n_classes];
 }
 
 static bool grow_table(lowering *l)
@@ -194,13 +212,13 @@ static bool grow_table(lowering *l)
         return false;
     memset(grown.slots, 0xff, grown.capacity * sizeof(*grown.slots));
     for (uint32_t i = 0; i < l->classes.capacity; i++) {
-        const uint32_t id = l->classes.slots[i];
-        if (id == CS_NONE)
+        const uint32_t number = l->classes.slots[i];
+        if (number == CS_NONE)
             continue;
-        uint32_t at = slot_of(&grown, made_class(l, id));
+        uint32_t at = slot_of(&grown, &l->made[number].cls);
         while (grown.slots[at] != CS_NONE)
             at = (at + 1) & (grown.capacity - 1);
-        grown.slots[at] = id;
+        grown.slots[at] = number;
     }
     grown.n = l->classes.n;
     free(l->classes.slots);
@@ -214,6 +232,7 @@ static uint32_t message_class(lowering *l, const cs_class *of, uint32_t from, ui
 {
     const cs_class made = {.kind = CS_TRANSFER,
                            .origin = of->kind,
+                           .purpose = of->purpose,
                            .stage = of->stage,
                            .device = from,
                            .peer = to,
@@ -227,16 +246,16 @@ static uint32_t message_class(lowering *l, const cs_class *of, uint32_t from, ui
     }
     uint32_t at = slot_of(&l->classes, &made);
     for (; l->classes.slots[at] != CS_NONE; at = (at + 1) & (l->classes.capacity - 1)) {
-        const cs_class *have = made_class(l, l->classes.slots[at]);
+        const cs_class *have = &l->made[l->classes.slots[at]].cls;
         if (have->device == from && have->peer == to && have->bytes == bytes &&
-            have->stage == of->stage && have->origin == of->kind)
-            return l->classes.slots[at];
+            have->stage == of->stage && have->origin == of->kind && have->purpose == of->purpose)
+            return l->made[l->classes.slots[at]].id;
     }
     const uint32_t id = cs_builder_class(l->to, &made);
     if (id == CS_NONE)
         return CS_NONE;
-    l->made[l->n_made++] = made;
-    l->classes.slots[at] = id;
+    l->classes.slots[at] = l->n_made;
+    l->made[l->n_made++] = (made_message){made, id};
     l->classes.n++;
     return id;
 }
@@ -291,6 +310,53 @@ static uint32_t add_meeting(lowering *l, uint32_t rank)
     return cs_builder_task(l->to, cls, l->from->tasks[l->member].item);
 }
 
+static const cs_class *class_of(const lowering *l, uint32_t member)
+{
+    return cs_graph_class(l->from, member);
+}
+
+static bool has_effects(const lowering *l, uint32_t member, bool at_end)
+{
+    const cs_class *cls = class_of(l, member);
+    for (uint32_t e = 0; e < cls->n_effects; e++) {
+        if (l->from->effects[cls->first_effect + e].at_end == at_end)
+            return true;
+    }
+    return false;
+}
+
+/* Gives the class that was added last the effects of a member, at its start or at its end. */
+static void copy_effects(lowering *l, uint32_t member, bool at_end)
+{
+    const cs_class *cls = class_of(l, member);
+    for (uint32_t e = cls->first_effect; e < cls->first_effect + cls->n_effects; e++) {
+        const cs_effect *effect = &l->from->effects[e];
+        if (effect->at_end == at_end)
+            cs_builder_effect(l->to, effect->category, effect->device, effect->bytes, at_end);
+    }
+}
+
+/* A meeting with a member's effects, at its start or at its end. */
+static uint32_t add_effects(lowering *l, uint32_t member, bool at_end)
+{
+    const cs_class *of = class_of(l, member);
+    const uint32_t old = l->from->tasks[member].cls;
+    uint32_t *cls = at_end ? &l->leaves[old] : &l->enters[old];
+    if (*cls == CS_NONE) {
+        *cls = cs_builder_class(l->to, &(cs_class){.kind = CS_TRANSFER,
+                                                   .origin = of->kind,
+                                                   .purpose = of->purpose,
+                                                   .stage = of->stage,
+                                                   .device = of->device,
+                                                   .peer = of->device,
+                                                   .weights = CS_NONE});
+        if (*cls == CS_NONE)
+            return CS_NONE;
+        copy_effects(l, member, at_end);
+    }
+    return cs_builder_task(l->to, *cls, l->from->tasks[member].item);
+}
+
 /* Puts aside what the messages of this round wait for: all that is open from earlier rounds. */
 static void begin_round(lowering *l, rank_state *rank, uint32_t round)
 {
@@ -324,7 +390,7 @@ static bool add_message(void *context, const cs_send *send)
     if (cls == CS_NONE)
         return false;
     if (from->round != send->round) {
-        const bool first = from->round == CS_NONE;
+        const bool first = from->round == CS_NONE && !from->entered;
         begin_round(l, from, send->round);
         if (first && from->before.n > 0)
             enter_receiver(l, send->from);
@@ -342,29 +408,43 @@ static bool add_message(void *context, const cs_send *send)
 static void leave_rank(lowering *l, uint32_t rank)
 {
     open_list *open = &l->ranks[rank].open;
-    image *of = &l->images[member_of(l, rank)];
-    if (l->ranks[rank].round == CS_NONE) { /* has only received */
+    const uint32_t member = member_of(l, rank);
+    image *of = &l->images[member];
+    const bool effects = has_effects(l, member, true);
+    if (l->ranks[rank].round == CS_NONE && !l->ranks[rank].entered) { /* has only received */
         const uint32_t meeting = add_meeting(l, rank);
         add_entry(l, member_of(l, rank), meeting);
         push_open(l, open, meeting, CS_NONE);
     }
     for (uint32_t i = 0; i < 2; i++)
         of->exits[i] = i < open->n ? open->items[i].task : CS_NONE;
-    if (open->n <= 2)
+    if (open->n <= 2 && !effects)
         return;
-    of->exits[0] = add_meeting(l, rank);
+    of->exits[0] = effects ? add_effects(l, member, true) : add_meeting(l, rank);
     of->exits[1] = CS_NONE;
     for (uint32_t i = 0; i < open->n; i++)
         cs_builder_edge(l->to, open->items[i].task, of->exits[0]);
 }
 
+static void enter_rank(lowering *l, uint32_t rank)
+{
+    rank_state *state = &l->ranks[rank];
+    const uint32_t member = member_of(l, rank);
+    state->open.n = state->before.n = 0;
+    state->round = CS_NONE;
+    l->images[member] = (image){CS_NONE, {CS_NONE, CS_NONE}};
+    state->entered = has_effects(l, member, false);
+    if (!state->entered)
+        return;
+    const uint32_t meeting = add_effects(l, member, false);
+    add_entry(l, member, meeting);
+    push_open(l, &state->open, meeting, CS_NONE);
+}
+
 static void lower_to_flows(lowering *l, const cs_way *way)
 {
-    for (uint32_t rank = 0; rank < way->collective.n; rank++) {
-        l->ranks[rank].open.n = l->ranks[rank].before.n = 0;
-        l->ranks[rank].round = CS_NONE;
-        l->images[l->member + rank] = (image){CS_NONE, {CS_NONE, CS_NONE}};
-    }
+    for (uint32_t rank = 0; rank < way->collective.n; rank++)
+        enter_rank(l, rank);
     if (!way->algorithm->walk(&way->collective, add_message, l))
         return;
     for (uint32_t rank = 0; rank < way->collective.n; rank++)
@@ -373,23 +453,43 @@ static void lower_to_flows(lowering *l, const cs_way *way)
 
 /* ---- one delay ---- */
 
-static void lower_to_delay(lowering *l, const cs_way *way)
+/* Its class has the effects that all members have at their ends. */
+static uint32_t delay_class(lowering *l, const cs_way *way)
 {
     uint32_t *cls = &l->delays[l->from->tasks[l->member].cls];
-    if (*cls == CS_NONE)
-        *cls = cs_builder_class(l->to, &(cs_class){.kind = CS_TRANSFER,
-                                                   .origin = class_now(l)->kind,
-                                                   .stage = class_now(l)->stage,
-                                                   .device = way->devices[0],
-                                                   .peer = way->devices[0],
-                                                   .weights = CS_NONE,
-                                                   .duration = way->cost});
-    if (*cls == CS_NONE)
+    if (*cls != CS_NONE)
+        return *cls;
+    const cs_class *of = class_now(l);
+    *cls = cs_builder_class(l->to, &(cs_class){.kind = CS_TRANSFER,
+                                               .origin = of->kind,
+                                               .purpose = of->purpose,
+                                               .stage = of->stage,
+                                               .device = of->device,
+                                               .peer = of->device,
+                                               .weights = CS_NONE,
+                                               .ranks = of->peer + 1,
+                                               .duration = way->cost});
+    for (uint32_t i = 0; i < way->n_members && *cls != CS_NONE; i++)
+        copy_effects(l, l->member + i, true);
+    return *cls;
+}
+
+static void lower_to_delay(lowering *l, const cs_way *way)
+{
+    const uint32_t cls = delay_class(l, way), n = way->n_members;
+    if (cls == CS_NONE)
         return;
-    const uint32_t task = cs_builder_task(l->to, *cls, l->from->tasks[l->member].item);
-    for (uint32_t rank = 0; rank < way->collective.n; rank++) {
-        l->images[l->member + rank] = (image){CS_NONE, {task, CS_NONE}};
-        add_entry(l, l->member + rank, task);
+    for (uint32_t member = l->member; member < l->member + n; member++) {
+        const uint32_t meeting =
+            has_effects(l, member, false) ? add_effects(l, member, false) : CS_NONE;
+        l->images[member] = (image){CS_NONE, {meeting, CS_NONE}};
+    }
+    const uint32_t task = cs_builder_task(l->to, cls, l->from->tasks[l->member].item);
+    for (uint32_t member = l->member; member < l->member + n; member++) {
+        const uint32_t meeting = l->images[member].exits[0];
+        add_entry(l, member, meeting == CS_NONE ? task : meeting);
+        cs_builder_edge(l->to, meeting, task);
+        l->images[member].exits[0] = task;
     }
 }
 
@@ -411,7 +511,7 @@ static void lower_tasks(lowering *l)
             lower_to_delay(l, way);
         else
             lower_to_flows(l, way);
-        task += way->collective.n;
+        task += way->n_members;
     }
 }
 
@@ -448,15 +548,21 @@ static bool reserve(lowering *l)
     l->images = malloc(((size_t)l->from->n_tasks + 1) * sizeof(*l->images));
     l->ways = calloc(classes, sizeof(*l->ways));
     l->delays = malloc(classes * sizeof(*l->delays));
+    l->enters = malloc(classes * sizeof(*l->enters));
+    l->leaves = malloc(classes * sizeof(*l->leaves));
     l->ranks = calloc(l->n_ranks, sizeof(*l->ranks));
-    if (l->delays)
-        memset(l->delays, 0xff, classes * sizeof(*l->delays));
-    return l->to && l->images && l->ways && l->delays && l->ranks;
+    uint32_t *const none[] = {l->delays, l->enters, l->leaves};
+    for (size_t i = 0; i < 3; i++) {
+        if (none[i])
+            memset(none[i], 0xff, classes * sizeof(*none[i]));
+    }
+    return l->to && l->images && l->ways && l->delays && l->enters && l->leaves && l->ranks;
 }
 
 static void release(lowering *l)
 {
     cs_builder_destroy(l->to);
+    cs_prices_finish(&l->prices);
     for (uint32_t i = 0; l->ways && i < l->from->n_classes; i++)
         cs_way_finish(&l->ways[i]);
     for (uint32_t i = 0; l->ranks && i < l->n_ranks; i++) {
@@ -467,6 +573,8 @@ static void release(lowering *l)
     free(l->entries);
     free(l->ways);
     free(l->delays);
+    free(l->enters);
+    free(l->leaves);
     free(l->ranks);
     free(l->classes.slots);
     free(l->made);
@@ -513,8 +621,43 @@ static void count_measured(const lowering *l, cs_lower_report *report)
         const cs_way *way = &l->ways[l->from->tasks[task].cls];
         if (way->algorithm)
             note_measured(way, report);
-        task += way->algorithm ? way->collective.n : 1;
+        task += way->algorithm ? way->n_members : 1;
     }
+}
+
+/* Ranks that a collective's members stand for, over the ranks that one has. */
+static double collectives_of(const cs_graph *graph, const cs_group *group, const uint32_t *times)
+{
+    double ranks = 0;
+    for (uint32_t rank = 0; rank < group->n; rank++)
+        ranks += times[graph->group_devices[group->first + rank]];
+    return ranks / group->n;
+}
+
+static cs_status count_moved(const cs_graph *graph, const cs_way *ways, cs_lower_report *report,
+                             cs_error *error)
+{
+    uint32_t *times = malloc(((size_t)graph->n_devices + 1) * sizeof(*times));
+    double *moved = calloc((size_t)graph->n_classes + 1, sizeof(*moved));
+    if (!times || !moved) {
+        free(times);
+        free(moved);
+        return cs_error_no_memory(error);
+    }
+    cs_graph_count_devices(graph, times);
+    for (uint32_t i = 0; i < graph->n_classes; i++) {
+        const cs_class *cls = &graph->classes[i];
+        if (cls->kind == CS_TRANSFER)
+            moved[i] = (double)cls->bytes * times[cls->device];
+        else if (ways && ways[i].algorithm)
+            moved[i] = cs_algorithm_bytes(ways[i].algorithm, &ways[i].collective) *
+                       collectives_of(graph, &graph->groups[cls->peer], times);
+    }
+    for (uint32_t task = 0; task < graph->n_tasks; task++)
+        report->moved[cs_graph_class(graph, task)->purpose] += moved[graph->tasks[task].cls];
+    free(times);
+    free(moved);
+    return CS_OK;
 }
 
 static cs_status too_large(double tasks, cs_error *error)
@@ -539,8 +682,7 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
             continue;
         }
         if (!way->algorithm) {
-            status =
-                cs_way_decide(l->from, &l->from->classes[cls], l->platform, l->options, way, error);
+            status = cs_way_decide(&l->prices, &l->from->classes[cls], way, error);
             if (status != CS_OK)
                 return status;
             report->one_nic |= way->one_nic;
@@ -551,20 +693,22 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
         n_tasks += (double)way->n_sends + 1;
         report->n_flows += way->n_sends;
         note_algorithm(report, way->algorithm->name);
-        task += way->collective.n;
+        task += way->n_members;
     }
     const bool many = report->n_flows > l->options->most_flows;
     report->fidelity = (cs_fidelity)l->options->fidelity;
     if (report->fidelity == CS_FIDELITY_AUTO)
-        report->fidelity = many ? CS_FIDELITY_ANALYTIC : CS_FIDELITY_FLOW;
+        report->fidelity = many || l->from->stands_for ? CS_FIDELITY_ANALYTIC : CS_FIDELITY_FLOW;
     l->delayed = report->fidelity != CS_FIDELITY_FLOW;
     if (!l->delayed && n_tasks >= CS_LIST)
         return too_large(n_tasks, error);
     if (report->fidelity == CS_FIDELITY_ANALYTIC && l->options->measured)
         count_measured(l, report);
     for (uint32_t i = 0; i < l->from->n_classes && l->delayed && status == CS_OK; i++)
-        if (l->ways[i].algorithm)
-            status = cs_way_price(l->platform, l->options, &l->ways[i], error);
+        if (l->ways[i].algorithm) {
+            status = cs_way_price(&l->prices, &l->ways[i], error);
+            report->beside |= cs_prices_has_relatives(&l->prices, l->ways[i].group);
+        }
     return status;
 }
 
@@ -574,24 +718,49 @@ cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
     cs_status status = CS_OK;
     cs_lower_options named = *options;
     named.chunks = 1; /* whether it fits does not depend on them: nothing has to be priced */
-    if (options->algorithm < CS_FIRST_ALGORITHM)
+    if (options->algorithm < CS_FIRST_ALGORITHM && options->gradients <= CS_FIRST_ALGORITHM)
         return CS_OK;
     bool *seen = calloc((size_t)graph->n_classes + 1, sizeof(*seen));
+    cs_prices prices;
     if (!seen)
         return cs_error_no_memory(error);
+    status = cs_prices_init(&prices, graph, platform, &named, error);
     for (uint32_t task = 0; task < graph->n_tasks && status == CS_OK;) {
         const uint32_t id = graph->tasks[task].cls;
         const cs_class *cls = &graph->classes[id];
         const bool collective = cs_kind_group_of(cls->kind) == CS_GROUP_COLLECTIVE;
         cs_way way = {0};
         if (collective && !seen[id])
-            status = cs_way_decide(graph, cls, platform, &named, &way, error);
+            status = cs_way_decide(&prices, cls, &way, error);
         cs_way_finish(&way);
         seen[id] = true;
-        task += collective ? graph->groups[cls->peer].n : 1;
+        task += collective ? cs_graph_count_members(graph, cls->peer) : 1;
     }
     free(seen);
+    cs_prices_finish(&prices);
     return status;
+}
+
+/* Devices that one stands for must be like it, and flows need them all. */
+static cs_status check_fold(const cs_graph *graph, const cs_platform *platform,
+                            const cs_lower_options *options, cs_error *error)
+{
+    if (!graph->stands_for)
+        return CS_OK;
+    if (options->fidelity == CS_FIDELITY_FLOW)
+        return cs_error_add(error, CS_INVALID,
+                            "the fidelity flow needs all devices of the platform in the graph, "
+                            "not one in place of several: use analytic or alpha_beta");
+    for (uint32_t d = 0; platform && d < graph->n_devices; d++) {
+        const cs_device *device = &platform->devices[d];
+        const cs_device *by = &platform->devices[graph->stands_for[d]];
+        if (device->speed != by->speed || device->capacity != by->capacity)
+            return cs_error_add(error, CS_INVALID,
+                                "device %u cannot stand for device %u, which has another speed or "
+                                "memory",
+                                graph->stands_for[d], d);
+    }
+    return CS_OK;
 }
 
 static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *report,
@@ -599,7 +768,11 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *re
 {
     if (!reserve(l))
         return cs_error_no_memory(error);
+    CS_TRY(cs_prices_init(&l->prices, l->from, l->platform, l->options, error));
     CS_TRY(decide(l, report, error));
+    CS_TRY(count_moved(l->from, l->ways, report, error));
+    if (l->from->stands_for)
+        CS_TRY(cs_alike_find(&l->prices, l->ways, report->unlike, error));
     copy_frame(l);
     lower_tasks(l);
     lower_edges(l);
@@ -611,7 +784,9 @@ cs_status cs_lower_with(cs_graph *graph, const cs_platform *platform,
                         cs_error *error)
 {
     *report = (cs_lower_report){0};
+    CS_TRY(check_fold(graph, platform, options, error));
     if (!has_collectives(graph)) {
+        CS_TRY(count_moved(graph, NULL, report, error));
         *lowered = *graph;
         *graph = (cs_graph){0};
         return CS_OK;

@@ -9,6 +9,10 @@
  * A member of a collective is entered before its rank's first message and left when its rank has
  * received and sent all. A rank that receives before it sends, or ends with many messages, gets a
  * transfer of no bytes to itself, which takes no time, at that end.
+ *
+ * Effects of a member at its start take place when all is there that it waits for, whether or not the
+ * other ranks are; those at its end when it is left: with flows as soon as its rank is through, with
+ * a delay when that is over. Transfers have the purpose of the collective that they are made of.
  */
 #ifndef CS_LOWER_LOWER_H
 #define CS_LOWER_LOWER_H
@@ -31,12 +35,13 @@ typedef struct cs_given_levels {
 } cs_given_levels;
 
 typedef struct cs_lower_options {
-    uint32_t algorithm;     /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
-    uint32_t chunks;        /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
-    uint32_t fidelity;      /* cs_fidelity */
-    uint32_t order;         /* cs_rank_order */
-    uint32_t most_flows;    /* up to which the fidelity "auto" takes flows, of the whole graph */
-    cs_given_levels *given; /* by the scenario, or NULL */
+    uint32_t algorithm;  /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
+    uint32_t gradients;  /* of sums of gradients: 0: as `algorithm`, else 1 + what stands there */
+    uint32_t chunks;     /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
+    uint32_t fidelity;   /* cs_fidelity */
+    uint32_t order;      /* cs_rank_order */
+    uint32_t most_flows; /* up to which the fidelity "auto" takes flows, of the whole graph */
+    cs_given_levels *given;            /* by the scenario, or NULL */
     cs_alpha_beta levels[CS_N_LEVELS]; /* those that are given; of others the bandwidth is 0 */
     const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */
     const char *file;                        /* that the options are from, for messages; or NULL */
@@ -63,8 +68,15 @@ enum { CS_UNMEASURED_MAX = 16 };
 /* What was done, for the summary. */
 typedef struct cs_lower_report {
     uint64_t n_collectives, n_flows; /* n_flows: of the algorithms, whether simulated or not */
-    cs_fidelity fidelity;            /* that was taken: not CS_FIDELITY_AUTO */
-    char algorithms[96];             /* "ring, direct" */
+    /* Bytes that all devices send, those that are stood for in a folded graph included; by messages,
+     * whether simulated or not. */
+    double moved[CS_N_PURPOSES];
+    cs_fidelity fidelity; /* that was taken: not CS_FIDELITY_AUTO */
+    char algorithms[96];  /* "ring, direct" */
+    bool beside;          /* delays count messages of other groups of a family */
+    /* Of a folded graph: why what is stood for is not alike on this platform, so that all are taken to be
+     * as slow as the slowest; "": it is. */
+    char unlike[192];
     bool one_nic; /* a usual ring takes one NIC of nodes with several, for these are unlike */
     /* where measured times were given and collectives are delays: */
     uint64_t n_measured;     /* collectives that take a measured time */

@@ -3,8 +3,7 @@
 #ifndef CS_LOWER_PLAN_COLLECTIVE_H
 #define CS_LOWER_PLAN_COLLECTIVE_H
 
-#include "sim/lower/algorithms.h"
-#include "sim/lower/lower.h"
+#include "sim/lower/prices.h"
 
 /* cs_lower_options.algorithm: these, or else the position in cs_algorithms + CS_FIRST_ALGORITHM. */
 enum { CS_ALGORITHM_AUTO, CS_ALGORITHM_USUAL, CS_FIRST_ALGORITHM };
@@ -13,8 +12,10 @@ enum { CS_ALGORITHM_AUTO, CS_ALGORITHM_USUAL, CS_FIRST_ALGORITHM };
 typedef struct cs_way {
     const cs_algorithm *algorithm;
     cs_collective collective; /* with the number of chunks */
+    uint32_t group;           /* of the graph */
     uint32_t *order;          /* rank of the algorithm -> rank of the group; allocated */
     uint32_t *devices;        /* of the algorithm's ranks; allocated */
+    uint32_t n_members;       /* ranks that are simulated */
     uint64_t n_sends;
     cs_time cost; /* -1: not computed */
     bool network; /* ranks in several nodes */
@@ -23,14 +24,12 @@ typedef struct cs_way {
     const cs_measured_collective *measured; /* its time when it is one delay, or NULL */
 } cs_way;
 
-/* `platform` may be NULL when the options need none (no auto, no found order, no analytic). */
-CS_MUST_CHECK cs_status cs_way_decide(const cs_graph *graph, const cs_class *cls,
-                                      const cs_platform *platform, const cs_lower_options *options,
-                                      cs_way *way, cs_error *error);
+CS_MUST_CHECK cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way,
+                                      cs_error *error);
 
-/* Fills in the cost, if it is not there yet: that which was measured, else that of the algorithm. */
-CS_MUST_CHECK cs_status cs_way_price(const cs_platform *platform, const cs_lower_options *options,
-                                     cs_way *way, cs_error *error);
+/* Fills in the cost, if it is not there yet: that which was measured, else that of the algorithm
+ * while the other groups of its family do the same. */
+CS_MUST_CHECK cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error);
 
 /* Accepts a zeroed one. */
 void cs_way_finish(cs_way *way);

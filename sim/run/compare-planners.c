@@ -80,8 +80,8 @@ static cs_status add_workspaces(const cs_comparison *c, cs_planner_outcome *outc
     return status;
 }
 
-/* That no plan fits is a result, and so is that the chain is not for this planner; anything else ends
- * the comparison. */
+/* That no plan fits is a result, and so is that the chain is not for this planner; anything else
+ * ends the comparison. */
 static cs_status run_planner(cs_comparison *c, cs_planner_outcome *outcome, cs_error *error)
 {
     outcome->uses = cs_arena_alloc(&c->arena, c->chain.n_devices, sizeof(*outcome->uses));

@@ -47,12 +47,13 @@ typedef struct cs_comparison_request {
     const cs_progress *progress;
 } cs_comparison_request;
 
-/* Runs the planners. That none of them finds a plan is a result too. CS_USAGE: a wrong parameter. */
+/* Runs the planners. That none of them finds a plan is a result too. CS_USAGE: a wrong parameter.
+ */
 CS_MUST_CHECK cs_status cs_comparison_make(const cs_comparison_request *request,
                                            cs_comparison *comparison, cs_error *error);
 
-/* CS_OK when a planner has found a plan; else CS_LIMIT, or CS_INVALID where all say that, with every
- * planner's message. */
+/* CS_OK when a planner has found a plan; else CS_LIMIT, or CS_INVALID where all say that, with
+ * every planner's message. */
 CS_MUST_CHECK cs_status cs_comparison_verdict(const cs_comparison *comparison, cs_error *error);
 
 /* The plan as a file, with its pattern; NULL when memory runs out,

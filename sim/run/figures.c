@@ -1,6 +1,11 @@
 #include "sim/run/figures.h"
 
+#include "sim/base/units.h"
+#include "sim/run/simulate.h"
+#include "sim/workload/precision.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- what was asked for ---- */
@@ -48,9 +53,22 @@ static double iteration_time(const cs_outcome *of)
     return unless_stopped(of, of->simulation->analysis.iteration_time);
 }
 
+static bool has_dataset(const cs_outcome *of)
+{
+    return of->scenario->dataset > 0;
+}
+
+/* An epoch's last mini-batch may be smaller: its share of the time of one. */
+static double epoch_time(const cs_outcome *of)
+{
+    return iteration_time(of) * of->scenario->dataset / of->scenario->batch_size;
+}
+
+/* Not known of a run that takes no time. */
 static double throughput(const cs_outcome *of)
 {
-    return unless_stopped(of, of->simulation->analysis.throughput);
+    const double found = of->simulation->analysis.throughput;
+    return unless_stopped(of, found > 0 ? found : (double)NAN);
 }
 
 static double bubble(const cs_outcome *of)
@@ -119,6 +137,27 @@ static double exposed_collectives(const cs_outcome *of)
     return cs_analysis_mean(&of->simulation->analysis).collectives;
 }
 
+static bool moves(const cs_outcome *of, cs_purpose purpose)
+{
+    return of->simulation->lowering.moved[purpose] > 0;
+}
+
+#define PURPOSE_FIGURES(name, text)                                                                \
+    static double exposed_##name(const cs_outcome *of)                                             \
+    {                                                                                              \
+        return cs_analysis_mean(&of->simulation->analysis).exposed[CS_PURPOSE_##name];             \
+    }                                                                                              \
+    static double moved_##name(const cs_outcome *of)                                               \
+    {                                                                                              \
+        return of->simulation->lowering.moved[CS_PURPOSE_##name];                                  \
+    }                                                                                              \
+    static bool moves_##name(const cs_outcome *of)                                                 \
+    {                                                                                              \
+        return cs_simulation_has_purposes(of->simulation) && moves(of, CS_PURPOSE_##name);         \
+    }
+CS_PURPOSE_MAP(PURPOSE_FIGURES)
+#undef PURPOSE_FIGURES
+
 static double communication_active(const cs_outcome *of)
 {
     return cs_analysis_mean(&of->simulation->analysis).active;
@@ -158,6 +197,22 @@ static double flop(const cs_outcome *of)
 static double utilisation(const cs_outcome *of)
 {
     return cs_simulation_work_rate(of->scenario, of->simulation).utilisation;
+}
+
+static const char *of_a_device(const cs_outcome *of, char *text, size_t size)
+{
+    (void)of;
+    snprintf(text, size, " a device");
+    return text;
+}
+
+static const char *of_its_peak(const cs_outcome *of, char *text, size_t size)
+{
+    const cs_model *model = &of->scenario->model;
+    snprintf(text, size, " of %.80s's peak in %s",
+             model->work.device ? model->work.device : "the device",
+             cs_precision_names[model->precision]);
+    return text;
 }
 
 static double out_of_memory(const cs_outcome *of)
@@ -221,42 +276,123 @@ static double peak_activations(const cs_outcome *of)
 #define RUN   CS_SCOPE_RUN
 #define PLAN  CS_SCOPE_PLAN
 
+#define MAIN   (CS_SHOWN_REPORT | CS_SHOWN_MAIN)
+#define REPORT CS_SHOWN_REPORT
+#define JOINED CS_SHOWN_JOINED
+#define SWEEP  CS_SHOWN_SWEEP
+
+#define NUMBER        CS_UNIT_NUMBER
+#define FRACTION      CS_UNIT_FRACTION
+#define BOOLEAN       CS_UNIT_BOOLEAN
+#define SECONDS       CS_UNIT_SECONDS
+#define SAMPLES_PER_S CS_UNIT_SAMPLES_PER_S
+
 const cs_run_figure cs_run_figures[] = {
-    {"batch_size_samples", "samples per mini-batch", "samples", batch_size, NULL, ASKED},
-    {"micro_batches", "micro-batches", "1", micro_batches, NULL, ASKED},
-    {"iterations", "mini-batches", "1", iterations, NULL, ASKED},
-    {"tasks", "tasks", "1", tasks, NULL, ASKED},
-    {"seed", "seed", "1", seed, NULL, ASKED},
-    {"makespan_s", "makespan", "s", makespan, NULL, RUN},
-    {"iteration_time_s", "iteration time", "s", iteration_time, NULL, RUN},
-    {"throughput_samples_per_s", "throughput", "samples/s", throughput, NULL, RUN},
-    {"bubble_fraction", "bubble", "1", bubble, NULL, RUN},
-    {"bubble_fraction_steady", "bubble while steady", "1", steady_bubble, NULL, RUN},
-    {"steady_iterations", "steady mini-batches", "1", steady_iterations, NULL, RUN},
-    {"periodic", "periodic", "1", is_periodic, may_recur, RUN, true},
-    {"period_iterations", "mini-batches of a period", "1", period_iterations, may_recur, RUN},
-    {"period_s", "period", "s", period, may_recur, RUN},
-    {"periodic_from_iteration", "periodic from mini-batch", "1", periodic_from, may_recur, RUN},
-    {"in_flight_half_way", "in flight half-way", "1", in_flight_half_way, may_recur, RUN},
-    {"in_flight_at_end", "in flight at the end", "1", in_flight_at_end, may_recur, RUN},
-    {"exposed_messages_s", "exposed messages", "s", exposed_messages, NULL, RUN},
-    {"exposed_collectives_s", "exposed collectives", "s", exposed_collectives, NULL, RUN},
-    {"communication_active_s", "communication", "s", communication_active, NULL, RUN},
-    {"communication_hidden_fraction", "hidden communication", "1", communication_hidden, NULL, RUN},
-    {"throughput_tokens_per_s", "throughput in tokens", "tokens/s", tokens, knows_tokens, RUN},
-    {"model_flop_per_sample", "model's flop per sample", "flop", flop_per_sample, knows_work, RUN},
-    {"device_model_flop_per_s", "model's flop/s of a device", "flop/s", flop, knows_work, RUN},
-    {"model_flop_utilisation_fraction", "model flop utilisation", "1", utilisation, knows_work,
-     RUN},
-    {"out_of_memory", "out of memory", "1", out_of_memory, NULL, RUN, true},
-    {"stopped", "stopped", "1", stopped, NULL, RUN, true},
-    {"plan_stages", "stages of the plan", "1", plan_stages, was_searched, PLAN},
-    {"plan_period_s", "period of the plan", "s", plan_period, was_searched, PLAN},
-    {"plan_promised_period_s", "promised period", "s", plan_promised, was_searched, PLAN},
-    {"plan_lower_bound_s", "lower bound of the period", "s", plan_bound, was_searched, PLAN},
-    {"plan_proven_optimal", "plan proven optimal", "1", plan_optimal, was_searched, PLAN, true},
-    {"peak_memory_bytes", "peak memory", "bytes", peak_memory, NULL, CS_SCOPE_DEVICE},
-    {"peak_activation_bytes", "peak activations", "bytes", peak_activations, NULL, CS_SCOPE_DEVICE},
+    {"batch_size_samples", "samples per mini-batch", "of a mini-batch", CS_UNIT_SAMPLES, batch_size,
+     NULL, ASKED},
+    {"micro_batches", "micro-batches", "of a mini-batch, per replica", NUMBER, micro_batches, NULL,
+     ASKED},
+    {"iterations", "mini-batches", "mini-batches of the run", NUMBER, iterations, NULL, ASKED},
+    {"tasks", "tasks", "of the simulated graph: computations and messages", NUMBER, tasks, NULL,
+     ASKED},
+    {"seed", "seed", "of the run", NUMBER, seed, NULL, ASKED},
+    {"iteration_time_s", "iteration time",
+     "mean time from the end of one mini-batch to the end of the next; with one mini-batch its end",
+     SECONDS, iteration_time, NULL, RUN, MAIN | SWEEP},
+    {"epoch_time_s", "epoch time", "of the samples of `dataset`, at the throughput of the run",
+     SECONDS, epoch_time, has_dataset, RUN, REPORT},
+    {"throughput_samples_per_s", "throughput", "batch size over iteration time", SAMPLES_PER_S,
+     throughput, NULL, RUN, MAIN | SWEEP},
+    {"throughput_tokens_per_s", "throughput in tokens",
+     "of models that read tokens: tokens per sample times throughput", CS_UNIT_TOKENS_PER_S, tokens,
+     knows_tokens, RUN, JOINED},
+    {"device_model_flop_per_s", "model flop",
+     "model_flop_per_sample times throughput, over the number of devices", CS_UNIT_FLOP_PER_S, flop,
+     knows_work, RUN, REPORT, of_a_device},
+    {"model_flop_utilisation_fraction", "model flop utilisation",
+     "device_model_flop_per_s over the peak of the named device in the model's precision, times "
+     "its speed; null where no peak is known",
+     FRACTION, utilisation, knows_work, RUN, JOINED, of_its_peak},
+    {"model_flop_per_sample", "model flop of a sample",
+     "of models with known work: 6 for every multiply-accumulate of convolutions, linear layers "
+     "and attention, which is forward and backward",
+     CS_UNIT_FLOP, flop_per_sample, knows_work, RUN},
+    {"makespan_s", "makespan", "when the last task ended", SECONDS, makespan, NULL, RUN, MAIN},
+    {"bubble_fraction", "bubble fraction",
+     "share of all devices' time until the makespan in which they do not compute", FRACTION, bubble,
+     NULL, RUN, MAIN | SWEEP},
+    {"bubble_fraction_steady", "bubble fraction while steady",
+     "bubble fraction while the pipeline neither fills nor drains; null with fewer than two steady "
+     "mini-batches",
+     FRACTION, steady_bubble, NULL, RUN},
+    {"steady_iterations", "steady mini-batches",
+     "mini-batches that run while the pipeline neither fills nor drains", NUMBER, steady_iterations,
+     NULL, RUN},
+    {"periodic", "periodic",
+     "of a schedule without a flush: whether the run is periodic by the time at which the last "
+     "mini-batch enters",
+     BOOLEAN, is_periodic, may_recur, RUN},
+    {"period_iterations", "mini-batches of a period",
+     "mini-batches of the shortest period; null where the run is not periodic", NUMBER,
+     period_iterations, may_recur, RUN},
+    {"period_s", "period", "time of the shortest period; null where the run is not periodic",
+     SECONDS, period, may_recur, RUN},
+    {"periodic_from_iteration", "periodic from mini-batch",
+     "mini-batch, counted from 0, from which on the run is periodic; null where it is not", NUMBER,
+     periodic_from, may_recur, RUN},
+    {"in_flight_half_way", "in flight half-way",
+     "mini-batches in flight (begun, and not yet through with all before) when the one in the "
+     "middle of the run enters",
+     NUMBER, in_flight_half_way, may_recur, RUN},
+    {"in_flight_at_end", "in flight at the end", "mini-batches in flight when the last one enters",
+     NUMBER, in_flight_at_end, may_recur, RUN},
+    {"exposed_messages_s", "exposed messages",
+     "time in which a device waits for messages between stages, mean over the devices", SECONDS,
+     exposed_messages, NULL, RUN},
+    {"exposed_collectives_s", "exposed collectives",
+     "time in which a device waits for messages of collectives, mean over the devices", SECONDS,
+     exposed_collectives, NULL, RUN},
+/* clang-format off */
+#define PURPOSE_ROWS(name, text)                                                                   \
+    {"exposed_" text "_s", "exposed, " text,                                                       \
+     "of meshes with more than stages and gradients: the part of both that is for messages of the " \
+     "purpose " text,                                                                              \
+     SECONDS, exposed_##name, moves_##name, RUN},                                                  \
+    {"moved_" text "_bytes", "moved, " text,                                                       \
+     "of such meshes: bytes that all devices together send for the purpose " text,                 \
+     CS_UNIT_BYTES, moved_##name, moves_##name, RUN},
+    CS_PURPOSE_MAP(PURPOSE_ROWS)
+#undef PURPOSE_ROWS
+    /* clang-format on */
+    {"communication_active_s", "communication",
+     "time in which a device sends or receives, or waits for links to, mean over the devices",
+     SECONDS, communication_active, NULL, RUN},
+    {"communication_hidden_fraction", "hidden communication",
+     "share of communication_active_s in which the device computes; null without any", FRACTION,
+     communication_hidden, NULL, RUN},
+    {"out_of_memory", "out of memory", "whether a device went over its capacity", BOOLEAN,
+     out_of_memory, NULL, RUN},
+    {"stopped", "stopped", "whether the run ended at the first such device, as --stop-on-oom asks",
+     BOOLEAN, stopped, NULL, RUN},
+    {"plan_stages", "stages of the plan",
+     "of a plan with a pattern that a planner made: its stages", NUMBER, plan_stages, was_searched,
+     PLAN},
+    {"plan_period_s", "period of the plan", "period of the pattern", SECONDS, plan_period,
+     was_searched, PLAN},
+    {"plan_promised_period_s", "promised period",
+     "the period that the planner's search expects; null if it expects none", SECONDS,
+     plan_promised, was_searched, PLAN},
+    {"plan_lower_bound_s", "lower bound of the period",
+     "no plan without replicas has a smaller period", SECONDS, plan_bound, was_searched, PLAN},
+    {"plan_proven_optimal", "plan proven optimal",
+     "whether no plan that the planner looks for is better", BOOLEAN, plan_optimal, was_searched,
+     PLAN},
+    {"peak_memory_bytes", "peak memory",
+     "of a device, in a sweep of the fullest: most that was live at once", CS_UNIT_BYTES,
+     peak_memory, NULL, CS_SCOPE_DEVICE, SWEEP},
+    {"peak_activation_bytes", "peak activations",
+     "of a device, in a sweep of the fullest: most activations that were live at once",
+     CS_UNIT_BYTES, peak_activations, NULL, CS_SCOPE_DEVICE},
     {0},
 };
 
@@ -266,6 +402,15 @@ const cs_run_figure *cs_run_figure_find(const char *key)
         if (strcmp(figure->key, key) == 0)
             return figure;
     }
+    return NULL;
+}
+
+const cs_run_figure *cs_run_figure_main(uint32_t i)
+{
+    const cs_run_figure *figure = cs_run_figures;
+    for (; figure->key; figure++)
+        if (figure->shown & CS_SHOWN_MAIN && i-- == 0)
+            return figure;
     return NULL;
 }
 
@@ -283,4 +428,82 @@ double cs_run_figure_value(const cs_run_figure *figure, const cs_outcome *outcom
     for (at.device = 0; at.device < outcome->simulation->trace.n_devices; at.device++)
         largest = fmax(largest, figure->get(&at));
     return largest;
+}
+
+/* ---- units ---- */
+
+static const struct {
+    const char *word, *suffix;
+    cs_quantity quantity;
+} units[] = {
+    [CS_UNIT_NUMBER] = {"1", "", CS_QUANTITY_NUMBER},
+    [CS_UNIT_FRACTION] = {"1", "_fraction", CS_QUANTITY_NUMBER},
+    [CS_UNIT_BOOLEAN] = {"1", "", CS_QUANTITY_NUMBER},
+    [CS_UNIT_SECONDS] = {"s", "_s", CS_QUANTITY_TIME},
+    [CS_UNIT_BYTES] = {"bytes", "_bytes", CS_QUANTITY_BYTES},
+    [CS_UNIT_SAMPLES] = {"samples", "_samples", CS_QUANTITY_NUMBER},
+    [CS_UNIT_SAMPLES_PER_S] = {"samples/s", "_samples_per_s", CS_QUANTITY_NUMBER},
+    [CS_UNIT_TOKENS_PER_S] = {"tokens/s", "_tokens_per_s", CS_QUANTITY_NUMBER},
+    [CS_UNIT_FLOP] = {"flop", "_flop_per_sample", CS_QUANTITY_NUMBER},
+    [CS_UNIT_FLOP_PER_S] = {"flop/s", "_flop_per_s", CS_QUANTITY_FLOP_RATE},
+};
+
+const char *cs_unit_word(cs_unit unit)
+{
+    return units[unit].word;
+}
+
+const char *cs_unit_suffix(cs_unit unit)
+{
+    return units[unit].suffix;
+}
+
+/* A unit that cs_unit_format writes behind a plain number. */
+static bool follows_number(cs_unit unit)
+{
+    return units[unit].quantity == CS_QUANTITY_NUMBER && strcmp(units[unit].word, "1") != 0;
+}
+
+char *cs_unit_format(cs_unit unit, double value, char *text, size_t size)
+{
+    if (isnan(value))
+        snprintf(text, size, "-");
+    else if (unit == CS_UNIT_BOOLEAN)
+        snprintf(text, size, value > 0 ? "yes" : "no");
+    else if (unit == CS_UNIT_FRACTION)
+        snprintf(text, size, "%.4g %%", 100 * value);
+    else if (unit == CS_UNIT_NUMBER)
+        snprintf(text, size, "%.6g", value);
+    else if (follows_number(unit))
+        snprintf(text, size, "%.5g %s", value, units[unit].word);
+    else
+        cs_units_format(value, units[unit].quantity, 4, text, size);
+    return text;
+}
+
+char *cs_run_figure_phrase(const cs_run_figure *figure, double value, char *text, size_t size)
+{
+    char number[CS_UNIT_TEXT_BYTES];
+    cs_unit_format(figure->unit, value, number, sizeof(number));
+    if (follows_number(figure->unit))
+        snprintf(text, size, "%s", number);
+    else
+        snprintf(text, size, "%s %s", figure->label, number);
+    return text;
+}
+
+char *cs_run_figure_heading(const cs_run_figure *figure, char *text, size_t size)
+{
+    const bool follows = follows_number(figure->unit);
+    snprintf(text, size, "%s%s%s", figure->label, follows ? ", " : "",
+             follows ? units[figure->unit].word : "");
+    return text;
+}
+
+char *cs_run_figure_cell(const cs_run_figure *figure, double value, char *text, size_t size)
+{
+    const bool plain = follows_number(figure->unit) && !isnan(value);
+    if (plain)
+        snprintf(text, size, "%.5g", value);
+    return plain ? text : cs_unit_format(figure->unit, value, text, size);
 }

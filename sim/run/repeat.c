@@ -11,17 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const cs_runs_keys[CS_N_RUNS_FIGURES] = {
-    [CS_RUNS_ITERATION_TIME] = "iteration_time_s",
-    [CS_RUNS_MAKESPAN] = "makespan_s",
-    [CS_RUNS_THROUGHPUT] = "throughput_samples_per_s",
-    [CS_RUNS_BUBBLE] = "bubble_fraction",
-};
+const double *cs_runs_values(const cs_runs *runs, uint32_t f)
+{
+    return &runs->values[(size_t)f * runs->n];
+}
 
 void cs_runs_finish(cs_runs *runs)
 {
-    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES; f++)
-        free(runs->values[f]);
+    free(runs->values);
     free(runs->hashes);
     *runs = (cs_runs){0};
 }
@@ -39,8 +36,8 @@ static void take_figures(const cs_scenario *scenario, const cs_simulation *simul
                          cs_runs *runs)
 {
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES; f++)
-        runs->values[f][run] = cs_run_figure_find(cs_runs_keys[f])->get(&outcome);
+    for (uint32_t f = 0; f < runs->n_figures; f++)
+        runs->values[(size_t)f * runs->n + run] = cs_run_figure_main(f)->get(&outcome);
     runs->hashes[run] = simulation->hash;
 }
 
@@ -77,12 +74,13 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
                         w->scenario->seed + item->point, item->error->text);
 }
 
-static bool reserve(cs_runs *runs, uint32_t n)
+static bool reserve(cs_runs *runs)
 {
-    bool ready = (runs->hashes = calloc(n, sizeof(*runs->hashes))) != NULL;
-    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES; f++)
-        ready = (runs->values[f] = calloc(n, sizeof(double))) != NULL && ready;
-    return ready;
+    while (cs_run_figure_main(runs->n_figures))
+        runs->n_figures++;
+    runs->hashes = calloc(runs->n, sizeof(*runs->hashes));
+    runs->values = calloc((size_t)runs->n * runs->n_figures, sizeof(*runs->values));
+    return runs->hashes && runs->values;
 }
 
 cs_status cs_runs_make(const cs_scenario *scenario, const cs_simulation_options *options,
@@ -91,7 +89,7 @@ cs_status cs_runs_make(const cs_scenario *scenario, const cs_simulation_options 
 {
     cs_runs made = {.n = n, .first_seed = scenario->seed};
     uint32_t *points = malloc(n * sizeof(*points));
-    if (!points || !reserve(&made, n)) {
+    if (!points || !reserve(&made)) {
         free(points);
         cs_runs_finish(&made);
         return cs_error_no_memory(error);
@@ -161,20 +159,26 @@ static cs_h5_value run_seed(const void *data, uint64_t row, uint32_t which)
 
 static cs_h5_value run_value(const void *data, uint64_t row, uint32_t which)
 {
-    return (cs_h5_value){.float64 = ((const cs_runs *)data)->values[which][row]};
+    return (cs_h5_value){.float64 = cs_runs_values(data, which)[row]};
 }
 
 cs_status cs_runs_store(cs_h5_file *file, const cs_runs *runs, cs_error *error)
 {
-    cs_h5_column columns[2 + CS_N_RUNS_FIGURES + 1] = {
-        {"run", CS_H5_UINT32, "1", "number of the run", .get = cs_h5_row_number},
-        {"seed", CS_H5_INT64, "1", "of its random streams", .get = run_seed},
-    };
-    for (uint32_t f = 0; f < CS_N_RUNS_FIGURES; f++) {
-        const cs_run_figure *figure = cs_run_figure_find(cs_runs_keys[f]);
-        columns[2 + f] = (cs_h5_column){figure->key,  CS_H5_DOUBLE,     figure->unit,
+    if (runs->n == 0)
+        return CS_OK;
+    cs_h5_column *columns = calloc(2 + runs->n_figures + UINT64_C(1), sizeof(*columns));
+    if (!columns)
+        return cs_error_no_memory(error);
+    columns[0] =
+        (cs_h5_column){"run", CS_H5_UINT32, "1", "number of the run", .get = cs_h5_row_number};
+    columns[1] = (cs_h5_column){"seed", CS_H5_INT64, "1", "of its random streams", .get = run_seed};
+    for (uint32_t f = 0; f < runs->n_figures; f++) {
+        const cs_run_figure *figure = cs_run_figure_main(f);
+        columns[2 + f] = (cs_h5_column){figure->key,  CS_H5_DOUBLE,     cs_unit_word(figure->unit),
                                         "of the run", .get = run_value, .which = f};
     }
     const cs_h5_table table = {"runs", "run", columns, runs->n, runs};
-    return runs->n > 0 ? cs_h5_write_table(file, &table, error) : CS_OK;
+    const cs_status status = cs_h5_write_table(file, &table, error);
+    free(columns);
+    return status;
 }

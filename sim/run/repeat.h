@@ -1,25 +1,17 @@
-/* Repeated runs: one scenario with several seeds, in threads, and what the figures' distributions
- * are. Run i has the seed of the scenario plus i. The outcome depends on no number of threads. */
+/* Repeated runs: one scenario with several seeds, in threads, and the distributions of their
+ * figures. Run i has the seed of the scenario plus i. The outcome does not depend on the number of
+ * threads. */
 #ifndef CS_RUN_REPEAT_H
 #define CS_RUN_REPEAT_H
 
 #include "sim/run/simulate.h"
 #include "sim/trace/h5.h"
 
-/* The figures that are told of repeated runs, and their keys (figures.h). */
-enum {
-    CS_RUNS_ITERATION_TIME,
-    CS_RUNS_MAKESPAN,
-    CS_RUNS_THROUGHPUT,
-    CS_RUNS_BUBBLE,
-    CS_N_RUNS_FIGURES
-};
-extern const char *const cs_runs_keys[CS_N_RUNS_FIGURES];
-
 typedef struct cs_runs {
-    uint32_t n; /* 0: there was one run, and nothing to say */
+    uint32_t n; /* 0: there was only one run */
     uint64_t first_seed;
-    double *values[CS_N_RUNS_FIGURES]; /* per run; NaN where a run was stopped */
+    uint32_t n_figures; /* cs_run_figure_main */
+    double *values;     /* [figure][run]; NaN where a run was stopped */
     uint64_t *hashes;
 } cs_runs;
 
@@ -39,6 +31,9 @@ extern const double cs_summary_quantiles[CS_N_QUANTILES];
 /* n >= 2 values; NaN all over where one of them is. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_summary_of(const double *values, uint32_t n, cs_summary *summary,
                                       cs_error *error);
+
+/* Of main figure `f`, a value per run. */
+const double *cs_runs_values(const cs_runs *runs, uint32_t f);
 
 /* Zeroed runs can be finished. */
 void cs_runs_finish(cs_runs *runs);

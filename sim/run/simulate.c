@@ -61,7 +61,7 @@ static cs_status run_engine(const cs_scenario *scenario, const cs_platform *plat
 static bool is_of_time(const cs_form *form)
 {
     return form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_BUBBLE ||
-           form->figure == CS_FIGURE_ITERATION_TIME;
+           form->figure == CS_FIGURE_ITERATION_TIME || form->figure == CS_FIGURE_EPOCH_TIME;
 }
 
 /* What a closed form assumes is not so in a run with noise, or in part of a run. */
@@ -70,6 +70,60 @@ static void reject_forms(cs_forms *forms, bool all)
     for (uint32_t f = 0; f < forms->n; f++)
         if (all || is_of_time(&forms->forms[f]))
             forms->forms[f].applies = false;
+}
+
+/* ParaDL's row for the strategy, as the paper writes it for an iteration. */
+static const char *paradl_text(const cs_paradl_case *c)
+{
+    static const char data[] = "B/p sum(FW + BW) + sum WU + 2 (p - 1)(alpha + sum w/p beta)";
+    static const char *const texts[CS_N_PARADL_METHODS][2] = {
+        [CS_PARADL_SPATIAL] =
+            {"B/p sum(FW + BW) + sum WU + 2 (p - 1)(alpha + sum w/p beta) + halos",
+             "B/p sum(FW + BW) + sum WU + 2 (p1 - 1)(alpha + sum w/p1 beta) + 2 "
+             "(p2 - 1)(alpha + sum w/p2 beta) + halos"},
+        [CS_PARADL_PIPELINE] = {"B (p + S - 1)/S (max FW + max BW) + max WU + 2 (p + S - 2) "
+                                "max(alpha + B/S y beta)"},
+        [CS_PARADL_FILTER] = {"B/p sum(FW + BW) + 1/p sum WU + 3 (p - 1) sum(alpha + B y/p beta)",
+                              "B/p sum(FW + BW) + 1/p2 sum WU + 3 (p2 - 1) sum(alpha + B y/p beta) "
+                              "+ 2 (p1 - 1)(alpha + sum w/p beta)"},
+        [CS_PARADL_CHANNEL] =
+            {"B/p sum(FW + BW) + 1/p sum WU + 3 (p - 1) sum(alpha + B y/p beta)",
+             "B/p sum(FW + BW) + 1/p2 sum WU + 3 (p2 - 1) sum(alpha + B y/p beta) "
+             "+ 2 (p1 - 1)(alpha + sum w/p beta)"},
+    };
+    return c->members > 1 ? texts[c->method][c->groups > 1] : data;
+}
+
+/* It is never promised: no network has nothing but layers that can be divided. */
+static cs_status add_paradl(const cs_scenario *scenario, cs_figure figure, uint32_t samples,
+                            cs_forms *forms, cs_error *error)
+{
+    double seconds = 0;
+    cs_form form = {.figure = figure,
+                    .device = CS_NONE,
+                    .formula = paradl_text(&scenario->paradl.asked),
+                    .source = "Kahira et al., HPDC 2021, table 3",
+                    .assumes = figure == CS_FIGURE_EPOCH_TIME
+                                   ? "the same, so often as mini-batches make an epoch"
+                                   : "every layer is divided, nothing overlaps",
+                    .applies = true,
+                    .comparison = true};
+    for (int part = 0; part < CS_N_PARADL_PARTS; part++)
+        seconds += cs_paradl_seconds(&scenario->paradl.form, part, samples, scenario->batch_size);
+    if (!cs_time_from_seconds(seconds, &form.exact))
+        return cs_error_add(error, CS_OVERFLOW, "the closed form of ParaDL takes 2^63 ps or more");
+    return cs_forms_add(forms, &form, error);
+}
+
+static cs_status state_forms(const cs_scenario *scenario, cs_forms *forms, cs_error *error)
+{
+    CS_TRY(scenario->schedule->closed_forms(&scenario->job, scenario->params, forms, error));
+    if (!scenario->paradl.given)
+        return CS_OK;
+    CS_TRY(add_paradl(scenario, CS_FIGURE_ITERATION_TIME, scenario->batch_size, forms, error));
+    return scenario->dataset > 0
+               ? add_paradl(scenario, CS_FIGURE_EPOCH_TIME, scenario->dataset, forms, error)
+               : CS_OK;
 }
 
 /* Schedules, which know nothing of how collectives are lowered, state their closed forms for rings
@@ -101,8 +155,7 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
         status = cs_analyse(&simulation->graph, &simulation->trace, scenario->batch_size,
                             &simulation->analysis, error);
     if (status == CS_OK)
-        status = scenario->schedule->closed_forms(&scenario->job, scenario->params,
-                                                  &simulation->forms, error);
+        status = state_forms(scenario, &simulation->forms, error);
     bool none = simulation->disturbed || simulation->trace.stopped;
     if (status == CS_OK &&
         (none || !collectives_are_usual(scenario, platform, &simulation->lowering)))
@@ -115,6 +168,7 @@ static cs_status run(const cs_scenario *scenario, const cs_simulation_options *o
 {
     cs_platform disturbed;
     simulation->disturbed = cs_noise_is_on(&scenario->noise);
+    simulation->epoch = (double)scenario->dataset / scenario->batch_size;
     if (!simulation->disturbed)
         return run_on(scenario, &scenario->platform, options, simulation, error);
     CS_TRY(cs_noise_platform(&scenario->noise, &scenario->platform,
@@ -173,6 +227,8 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
         return simulation->analysis.bubble_fraction;
     case CS_FIGURE_ITERATION_TIME:
         return simulation->analysis.iteration_time * (double)CS_PS_PER_SEC;
+    case CS_FIGURE_EPOCH_TIME:
+        return simulation->analysis.iteration_time * simulation->epoch * (double)CS_PS_PER_SEC;
     case CS_FIGURE_PEAK_VERSIONS:
         return most_versions(simulation, form->device);
     case CS_FIGURE_VERSION_DIFFERENCE:
@@ -206,6 +262,16 @@ cs_work_rate cs_simulation_work_rate(const cs_scenario *scenario, const cs_simul
         .tokens = work->tokens_per_sample > 0 ? work->tokens_per_sample * samples : (double)NAN,
         .flop = flop / platform->n_devices,
         .utilisation = work->peak > 0 ? flop / (speed * work->peak) : (double)NAN};
+}
+
+bool cs_simulation_has_purposes(const cs_simulation *simulation)
+{
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
+        if (p != CS_PURPOSE_STAGES && p != CS_PURPOSE_GRADIENTS &&
+            simulation->lowering.moved[p] > 0)
+            return true;
+    }
+    return false;
 }
 
 bool cs_simulation_out_of_memory(const cs_simulation *simulation)

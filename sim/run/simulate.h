@@ -14,6 +14,7 @@ typedef struct cs_simulation {
     cs_trace trace;
     cs_analysis analysis;
     cs_forms forms;
+    double epoch; /* mini-batches; 0: the data set is not known */
     uint64_t hash;
     bool disturbed; /* the scenario has noise: closed forms do not apply */
 } cs_simulation;
@@ -37,9 +38,9 @@ CS_MUST_CHECK cs_status cs_simulate(const cs_scenario *scenario,
 double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form);
 double cs_form_value(const cs_form *form);
 
-/* How fast the devices did the model's own work; NaN where it is not known. Model flop utilisation is
- * Chowdhery et al.'s (PaLM, JMLR 2023, appendix B): the flop of forward and backward that the throughput stands
- * for, of what the devices could do at their peak. */
+/* How fast the devices did the model's own work; NaN where it is not known. Model flop utilisation
+ * is Chowdhery et al.'s (PaLM, JMLR 2023, appendix B): the flop of forward and backward that the
+ * throughput stands for, of what the devices could do at their peak. */
 typedef struct cs_work_rate {
     double tokens;      /* per s */
     double flop;        /* flop/s of a device, on average */
@@ -47,6 +48,10 @@ typedef struct cs_work_rate {
 } cs_work_rate;
 
 cs_work_rate cs_simulation_work_rate(const cs_scenario *scenario, const cs_simulation *simulation);
+
+/* Whether there is communication for more than messages between stages and sums of gradients, so that it
+ * is worth while to tell it by purpose: these two are exposed messages and exposed collectives. */
+bool cs_simulation_has_purposes(const cs_simulation *simulation);
 
 /* True when some device went over its capacity. */
 bool cs_simulation_out_of_memory(const cs_simulation *simulation);

@@ -1,13 +1,37 @@
+#include "sim/base/text.h"
 #include "sim/scenario/build.h"
 
-cs_status cs_scenario_batch(const cs_sections *sections, const cs_model *model, uint32_t n_devices,
+/* Each replica has the same samples in each micro-batch. */
+static cs_status refuse_samples(const cs_mesh *mesh, uint64_t samples, uint32_t micro_batches,
+                                const cs_json_place *place, cs_error *error)
+{
+    const uint64_t parts = (uint64_t)micro_batches * mesh->n_replicas;
+    const char *plural = micro_batches == 1 ? "" : "es";
+    char nearest[CS_TEXT_NEAREST_BYTES];
+    if (mesh->devices)
+        return cs_json_invalid(
+            place, error,
+            "must be a multiple of %llu, %u micro-batch%s on each of %u data-parallel "
+            "ranks: %s would be (got %llu)",
+            (unsigned long long)parts, micro_batches, plural, mesh->n_replicas,
+            cs_text_nearest_multiples(samples, parts, nearest, sizeof(nearest)),
+            (unsigned long long)samples);
+    if (cs_schedule_layout(mesh->schedule)->replicated)
+        return cs_json_invalid(place, error,
+                               "must be a multiple of %llu, %u micro-batch%s on each of %u devices "
+                               "(got %llu)",
+                               (unsigned long long)parts, micro_batches, plural, mesh->n_replicas,
+                               (unsigned long long)samples);
+    return cs_json_invalid(place, error, "must be a multiple of %llu, the micro-batches (got %llu)",
+                           (unsigned long long)parts, (unsigned long long)samples);
+}
+
+cs_status cs_scenario_batch(const cs_sections *sections, const cs_model *model, const cs_mesh *mesh,
                             cs_batch *batch, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
-    const bool replicated = cs_schedule_layout(schedule->kind)->replicated;
-    const uint32_t replicas = cs_schedule_section_mesh(schedule, n_devices).n_replicas;
     const uint32_t micro_batches = schedule->kind->micro_batches(schedule->params);
-    const uint64_t parts = (uint64_t)micro_batches * replicas;
+    const uint64_t parts = (uint64_t)micro_batches * mesh->n_replicas;
     const uint64_t own = model->batch_size > 0 ? model->batch_size : 1;
     const uint64_t samples =
         sections->model.batch_size > 0 ? sections->model.batch_size : parts * own;
@@ -16,17 +40,8 @@ cs_status cs_scenario_batch(const cs_sections *sections, const cs_model *model, 
     if (samples > UINT32_MAX)
         return cs_json_invalid(&place, error, "must be given: %llu samples are too many",
                                (unsigned long long)samples);
-    if (samples % parts != 0 && replicated)
-        return cs_json_invalid(&place, error,
-                               "must be a multiple of %llu, %u micro-batch%s on each of %u devices "
-                               "(got %llu)",
-                               (unsigned long long)parts, micro_batches,
-                               micro_batches == 1 ? "" : "es", replicas,
-                               (unsigned long long)samples);
     if (samples % parts != 0)
-        return cs_json_invalid(&place, error,
-                               "must be a multiple of %llu, the micro-batches (got %llu)",
-                               (unsigned long long)parts, (unsigned long long)samples);
+        return refuse_samples(mesh, samples, micro_batches, &place, error);
     *batch = (cs_batch){(uint32_t)samples, micro_batches, (uint32_t)(samples / parts)};
     return CS_OK;
 }

@@ -1,6 +1,7 @@
 #include "sim/scenario/build.h"
 
 #include "sim/base/vector.h"
+#include "sim/workload/net-local.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -126,8 +127,8 @@ static const char *device_of(const cs_costs *costs)
 }
 
 /* `p` must not move afterwards. */
-static void start(pricing *p, const cs_sections *sections, const cs_costs *costs, cs_arena *arena,
-                  cs_costs_use *use)
+static void start(pricing *p, const cs_sections *sections, const cs_costs *costs,
+                  const cs_parallel *parallel, cs_arena *arena, cs_costs_use *use)
 {
     p->costs = costs;
     p->arena = arena;
@@ -140,6 +141,7 @@ static void start(pricing *p, const cs_sections *sections, const cs_costs *costs
                                 .device = device_of(costs)};
     p->workload = sections->model.workload;
     p->workload.costs = costs->n_compute > 0 ? &p->measured : NULL;
+    p->workload.split = parallel ? &parallel->split : NULL;
 }
 
 /* Letters and digits, small. */
@@ -218,29 +220,33 @@ static cs_status check_missing(const pricing *p, const cs_json_place *root, cs_e
 
 /* The samples that a device computes at once, which the times are estimated for: batch.c checks that
  * the division leaves no rest. */
-static uint32_t micro_batch(const cs_sections *sections, uint32_t devices)
+static uint32_t micro_batch(const cs_sections *sections, const cs_mesh *mesh)
 {
     const cs_schedule_section *schedule = &sections->schedule;
     const uint32_t batch_size = sections->model.batch_size;
     uint64_t parts = schedule->kind->micro_batches(schedule->params);
-    if (devices > 0)
-        parts *= cs_schedule_section_mesh(schedule, devices).n_replicas;
+    if (mesh->n_devices > 0)
+        parts *= mesh->n_replicas;
     return batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
 }
 
-static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded, uint32_t devices,
-                            cs_arena *arena, cs_model *model, cs_costs_use *use, cs_error *error)
+static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded,
+                            const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
+                            cs_model *model, cs_costs_use *use, cs_error *error)
 {
+    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
     pricing p;
-    start(&p, sections, &loaded->costs, arena, use);
-    p.workload.batch_size = micro_batch(sections, devices);
+    if (parallel)
+        CS_TRY(cs_net_split_check(&loaded->net, &parallel->split, &place, error));
+    start(&p, sections, &loaded->costs, parallel, arena, use);
+    p.workload.batch_size = micro_batch(sections, mesh);
     CS_TRY(cs_workload_model(&p.workload, &loaded->net, model, error));
     CS_TRY(check_hardware(&p, error));
     return check_missing(&p, &sections->root, error);
 }
 
-/* As many as the schedule puts on so many devices, one on each stage. */
-static cs_status count_layers(const cs_sections *sections, uint32_t devices, uint32_t *n,
+/* As many as there are stages. */
+static cs_status count_layers(const cs_sections *sections, const cs_mesh *mesh, uint32_t *n,
                               cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
@@ -250,11 +256,11 @@ static cs_status count_layers(const cs_sections *sections, uint32_t devices, uin
     if (!cs_schedule_layout(schedule->kind)->layer_per_stage)
         return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
                                schedule->kind->name);
-    *n = cs_schedule_section_mesh(schedule, devices).n_stages;
+    *n = mesh->n_stages;
     return CS_OK;
 }
 
-static cs_status make_uniform(const cs_sections *sections, uint32_t devices, cs_model *model,
+static cs_status make_uniform(const cs_sections *sections, const cs_mesh *mesh, cs_model *model,
                               cs_error *error)
 {
     const cs_uniform_section *uniform = sections->model.uniform;
@@ -268,36 +274,123 @@ static cs_status make_uniform(const cs_sections *sections, uint32_t devices, cs_
                             .workspace_bytes = uniform->workspace};
     uint32_t n_layers = uniform->layers;
     if (n_layers == 0)
-        CS_TRY(count_layers(sections, devices, &n_layers, error));
+        CS_TRY(count_layers(sections, mesh, &n_layers, error));
     return cs_model_uniform(n_layers, &layer, model, error);
 }
 
-cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded, uint32_t devices,
-                            cs_arena *arena, cs_model *model, cs_costs_use *use, cs_error *error)
+/* Sizes that divide layers, as keys of the section. */
+typedef struct layer_axis {
+    const char *key;
+    uint32_t size, had; /* that is asked for, and of what the model is a part */
+} layer_axis;
+enum { N_LAYER_AXES = 5 };
+
+static void list_axes(const cs_parallel *parallel, const cs_model *model,
+                      layer_axis axes[N_LAYER_AXES])
+{
+    const cs_grid single = cs_grid_single();
+    const cs_grid *grid = parallel ? &parallel->split.grid : &single;
+    const cs_grid *had = model->divided_over ? model->divided_over : &single;
+    static const char *const methods[] = {"tensor", "filter", "channel"};
+    axes[0] = (layer_axis){methods[parallel ? parallel->split.tensor_method : CS_TENSOR_PAIRS],
+                           grid->tensor, had->tensor};
+    axes[1] = (layer_axis){"space", cs_grid_axes(grid, CS_AXES_SPACE).size,
+                           cs_grid_axes(had, CS_AXES_SPACE).size};
+    axes[2] = (layer_axis){"context", grid->context, had->context};
+    axes[3] = (layer_axis){"expert", grid->expert, had->expert};
+    axes[4] = (layer_axis){"expert_tensor", grid->expert > 1 ? grid->expert_tensor : 1,
+                           had->expert > 1 ? had->expert_tensor : 1};
+}
+
+/* What only operators can tell how to divide; and parts of a model that was divided otherwise. */
+static cs_status check_division(const cs_sections *sections, const cs_parallel *parallel,
+                                const cs_model *model, cs_error *error)
+{
+    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
+    layer_axis axes[N_LAYER_AXES];
+    list_axes(parallel, model, axes);
+    for (size_t i = 0; i < N_LAYER_AXES; i++) {
+        const cs_json_place key = {.up = &place, .key = axes[i].key};
+        if (axes[i].size == axes[i].had)
+            continue;
+        if (model->divided_over)
+            return cs_json_invalid(
+                &key, error,
+                "must be %u: the model's layers are one device's part of so many "
+                "(got %u)",
+                axes[i].had, axes[i].size);
+        return cs_json_invalid(&key, error,
+                               "must be 1 for a model without operators, of which only samples "
+                               "(\"data\") and what is held (\"zero\") can be divided (got %u); a "
+                               "model with /model/name has operators",
+                               axes[i].size);
+    }
+    return CS_OK;
+}
+
+/* Notes what a named model was divided over. */
+static cs_status note_division(const cs_parallel *parallel, cs_model *model, cs_error *error)
+{
+    layer_axis axes[N_LAYER_AXES];
+    bool divided = false;
+    list_axes(parallel, model, axes);
+    for (size_t i = 0; i < N_LAYER_AXES; i++)
+        divided |= axes[i].size > 1;
+    if (!divided)
+        return CS_OK;
+    cs_grid *over = cs_arena_alloc(&model->arena, 1, sizeof(*over));
+    if (!over)
+        return cs_error_no_memory(error);
+    *over = parallel->split.grid;
+    over->data = over->shard = over->expert_shard = 1;
+    model->divided_over = over;
+    return CS_OK;
+}
+
+/* Without an optimizer nothing is updated, whatever an update of the layers would take. */
+static void leave_out_updates(const cs_sections *sections, cs_model *model)
+{
+    if (!cs_optimizers[sections->model.optimizer].is_none)
+        return;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        model->layers[i].update = 0;
+    for (uint32_t b = 0; b < model->n_batches; b++)
+        for (uint32_t i = 0; i < model->n_layers; i++)
+            model->batches[b].layers[i].update = 0;
+}
+
+cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
+                            const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
+                            cs_model *model, cs_costs_use *use, cs_error *error)
 {
     if (sections->model.workload.name) {
-        CS_TRY(make_named(sections, loaded, devices, arena, model, use, error));
+        CS_TRY(make_named(sections, loaded, parallel, mesh, arena, model, use, error));
+        CS_TRY(note_division(parallel, model, error));
     } else if (sections->model.uniform) {
-        CS_TRY(make_uniform(sections, devices, model, error));
+        CS_TRY(make_uniform(sections, mesh, model, error));
+        CS_TRY(check_division(sections, parallel, model, error));
     } else {
         *model = loaded->model;
         loaded->model = (cs_model){0};
+        CS_TRY(check_division(sections, parallel, model, error));
     }
     model->float_gradients = sections->model.gradients != 0;
+    leave_out_updates(sections, model);
     return CS_OK;
 }
 
 cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded,
-                            const cs_samples *samples, cs_arena *arena, cs_model *model,
-                            cs_costs_use *use, cs_error *error)
+                            const cs_parallel *parallel, const cs_samples *samples, cs_arena *arena,
+                            cs_model *model, cs_costs_use *use, cs_error *error)
 {
     pricing p;
     if (!sections->model.workload.name)
         return CS_OK;
-    start(&p, sections, &loaded->costs, arena, use);
+    start(&p, sections, &loaded->costs, parallel, arena, use);
     for (uint32_t i = 0; i < samples->n; i++) {
         CS_TRY(cs_workload_add_batch(&p.workload, &loaded->net, samples->items[i], model, error));
         CS_TRY(check_missing(&p, &sections->root, error));
     }
+    leave_out_updates(sections, model);
     return CS_OK;
 }

@@ -58,7 +58,7 @@ static cs_status weigh_mini_batch(const cs_model *model, const cs_batch *batch, 
         cs_layer_sum micro, whole;
         status = cs_model_sum(model, l, l + 1, batch->micro_samples, &micro, error);
         if (status == CS_OK)
-            status = cs_model_sum(model, l, l + 1, batch->samples, &whole, error);
+            status = cs_model_sum(model, l, l + 1, cs_batch_share(batch), &whole, error);
         if (status != CS_OK)
             break;
         layers[l] = (cs_layer){.backward_input = whole.backward_input,
@@ -73,21 +73,20 @@ static cs_status weigh_mini_batch(const cs_model *model, const cs_batch *batch, 
     return status;
 }
 
-static cs_status balance(const cs_sections *sections, const cs_job *job, const cs_batch *batch,
-                         cs_arena *arena, cs_plan *plan, cs_error *error)
+static cs_status balance(const cs_sections *sections, const cs_job *job, const cs_mesh *mesh,
+                         const cs_batch *batch, cs_arena *arena, cs_plan *plan, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
     const cs_json_place platform = {.up = &sections->root, .key = "platform"};
     const cs_json_place devices = {.up = &platform, .key = "devices"};
     const uint32_t n_layers = job->model->n_layers;
     double *speeds;
-    CS_TRY(cs_scenario_stage_speeds(schedule, job, arena, &speeds, error));
+    CS_TRY(cs_scenario_stage_speeds(mesh, job, arena, &speeds, error));
     cs_model model = *job->model;
-    if (cs_schedule_takes_whole(schedule) && cs_model_knows(&model, batch->samples))
+    if (cs_schedule_takes_whole(schedule) && cs_model_knows(&model, cs_batch_share(batch)))
         CS_TRY(weigh_mini_batch(job->model, batch, arena, &model, error));
     const cs_balance balance = {.model = &model,
-                                .n_stages =
-                                    cs_schedule_section_mesh(schedule, job->n_devices).n_stages,
+                                .n_stages = mesh->n_stages,
                                 .speeds = speeds,
                                 .communication = schedule->partition_communication,
                                 .bandwidth = job->bandwidth,
@@ -219,8 +218,9 @@ static cs_status check_planned(const cs_plan *plan, uint32_t n_devices, const cs
 /* ---- all of it ---- */
 
 static cs_status make_partitioned(const cs_sections *sections, const cs_job *job,
-                                  const cs_batch *batch, const cs_progress *progress,
-                                  cs_arena *arena, cs_scenario_planned *planned, cs_error *error)
+                                  const cs_mesh *mesh, const cs_batch *batch,
+                                  const cs_progress *progress, cs_arena *arena,
+                                  cs_scenario_planned *planned, cs_error *error)
 {
     const cs_partition *partition = &sections->schedule.partition;
     const cs_json_place section = {.up = &sections->root, .key = "schedule"};
@@ -239,42 +239,57 @@ static cs_status make_partitioned(const cs_sections *sections, const cs_job *job
     case CS_PARTITION_NONE:
         break;
     }
-    return balance(sections, job, batch, arena, &planned->plan, error);
+    return balance(sections, job, mesh, batch, arena, &planned->plan, error);
 }
 
 /* Which devices have the stages, and whether the schedule can run them. */
-static cs_status settle_devices(const cs_sections *sections, const cs_job *job, cs_arena *arena,
-                                cs_scenario_planned *planned, cs_error *error)
+static cs_status settle_devices(const cs_sections *sections, const cs_job *job, const cs_mesh *mesh,
+                                cs_arena *arena, cs_scenario_planned *planned, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
-    const cs_mesh mesh = cs_schedule_section_mesh(schedule, job->n_devices);
     const cs_json_place section = {.up = &sections->root, .key = "schedule"};
     const cs_json_place place = {.up = &section, .key = "partition"};
     const cs_partition_kind kind = schedule->partition.kind;
     const bool given = kind == CS_PARTITION_FILE || kind == CS_PARTITION_INLINE;
-    if (schedule->kind->placement)
-        return cs_scenario_place(&mesh, given, &place, &planned->plan, error);
+    if (schedule->kind->placement || mesh->devices)
+        return cs_scenario_place(mesh, given, &place, &planned->plan, error);
     if (!cs_schedule_layout(schedule->kind)->any_device)
         return check_plan(schedule->kind, &planned->plan, job->n_devices, &place, arena, error);
     CS_TRY(check_planned(&planned->plan, job->n_devices, &place, error));
     return cs_scenario_find_pattern(sections, job, arena, &planned->plan, &planned->pattern, error);
 }
 
+/* All layers on each device of the mesh, in order of its places. */
+static cs_status plan_one_stage(const cs_sections *sections, const cs_job *job, const cs_mesh *mesh,
+                                cs_plan *plan, cs_error *error)
+{
+    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
+    const uint32_t n = mesh->devices ? mesh->n_devices : mesh->n_replicas;
+    cs_plan made = {0};
+    CS_TRY(cs_plan_replicated(job->model->n_layers, n, &made, error));
+    const cs_status status =
+        mesh->devices ? cs_scenario_place(mesh, false, &place, &made, error) : CS_OK;
+    if (status == CS_OK)
+        *plan = made;
+    else
+        cs_plan_finish(&made);
+    return status;
+}
+
 cs_status cs_scenario_plan(const cs_sections *sections, const cs_job *unplanned,
-                           const cs_batch *batch, const cs_progress *progress, cs_arena *arena,
-                           cs_scenario_planned *planned, cs_error *error)
+                           const cs_mesh *mesh, const cs_batch *batch, const cs_progress *progress,
+                           cs_arena *arena, cs_scenario_planned *planned, cs_error *error)
 {
     const cs_schedule *kind = sections->schedule.kind;
-    const cs_mesh mesh = cs_schedule_section_mesh(&sections->schedule, unplanned->n_devices);
     cs_scenario_planned made = {0};
     if (!cs_schedule_layout(kind)->partitioned)
-        return cs_plan_replicated(unplanned->model->n_layers, mesh.n_replicas, &planned->plan,
-                                  error);
-    if (kind->placement)
-        CS_TRY(cs_scenario_check_placed(sections, unplanned, error));
-    cs_status status = make_partitioned(sections, unplanned, batch, progress, arena, &made, error);
+        return plan_one_stage(sections, unplanned, mesh, &planned->plan, error);
+    if (kind->placement || mesh->devices)
+        CS_TRY(cs_scenario_check_placed(sections, unplanned, mesh, error));
+    cs_status status =
+        make_partitioned(sections, unplanned, mesh, batch, progress, arena, &made, error);
     if (status == CS_OK)
-        status = settle_devices(sections, unplanned, arena, &made, error);
+        status = settle_devices(sections, unplanned, mesh, arena, &made, error);
     if (status == CS_OK)
         *planned = made;
     else

@@ -13,6 +13,8 @@ cs_status cs_scenario_given_devices(const cs_sections *sections, uint32_t *n, cs
     const bool spread =
         layout->fills || (layout->device_per_layer && sections->model.workload.name);
     *n = section->devices;
+    if (sections->parallel.given && *n == 0 && section->kind->devices)
+        return section->kind->devices(section->params, n, error);
     if (*n > 0 || !section->kind->devices || !spread ||
         (kind->devices && kind->devices(sections->schedule.params) > 0))
         return CS_OK;

@@ -1,6 +1,6 @@
 /* The values of a scenario, each a function of the sections and of the values before it:
  *
- *     sections ─▶ costs in use ─▶ model ─▶ devices ─▶ platform ─▶ batch ─▶ job without a plan ─▶ plan ─▶ job
+ *     sections ─▶ costs in use ─▶ parallel ─▶ model ─▶ devices ─▶ platform ─▶ mesh ─▶ batch ─▶ job without a plan ─▶ plan ─▶ job
  *
  * What is made lives in the arena, where it is not said to be finished by somebody.
  * Internal to sim/scenario. */
@@ -13,17 +13,29 @@
 CS_MUST_CHECK cs_status cs_scenario_given_devices(const cs_sections *sections, uint32_t *n,
                                                   cs_error *error);
 
+/* What the section "parallel" asks for, on so many devices (0: the platform has no number) for so many
+ * layers (0: not known yet); NULL without the section. CS_INVALID, naming the key and the nearest
+ * numbers that would be right, where sizes do not go together. */
+CS_MUST_CHECK cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given,
+                                             uint32_t n_layers, cs_arena *arena,
+                                             const cs_parallel **out, cs_error *error);
+
+/* The stages of the schedule on so many devices; `parallel`, which may be NULL, must live as long. */
+cs_mesh cs_scenario_mesh(const cs_sections *sections, const cs_parallel *parallel,
+                         uint32_t n_devices);
+
 /* The costs that are given, none of them used yet. `missing` is freed by whoever owns it. */
 CS_MUST_CHECK cs_status cs_scenario_costs_use(const cs_sections *sections, const cs_costs *costs,
                                               cs_arena *arena, cs_costs_use *use, cs_error *error);
 
-/* The model: taken from what was loaded, made of the network for the samples that each of so many
- * devices (0: not known yet) computes at once, or of uniform layers, one per device where their number
- * is open. What is taken of the costs is counted in `use`. CS_INVALID, naming them, when there are
- * times that were not measured and no device either. */
+/* The model of one device: taken from what was loaded, made of the network for the samples that each
+ * of the mesh's devices (none: not known yet) computes at once, or of uniform layers, one per stage
+ * where their number is open. What is taken of the costs is counted in `use`. CS_INVALID, naming them,
+ * when there are times that were not measured and no device either. */
 CS_MUST_CHECK cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
-                                          uint32_t devices, cs_arena *arena, cs_model *model,
-                                          cs_costs_use *use, cs_error *error);
+                                          const cs_parallel *parallel, const cs_mesh *mesh,
+                                          cs_arena *arena, cs_model *model, cs_costs_use *use,
+                                          cs_error *error);
 
 /* Numbers of samples that the model is needed for. */
 typedef struct cs_samples {
@@ -34,10 +46,15 @@ typedef struct cs_samples {
 /* Adds a batch to the model for each number, where it is made of a network: cs_model_sum then finds
  * them. The times of other models scale linearly. */
 CS_MUST_CHECK cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded,
-                                          const cs_samples *samples, cs_arena *arena,
-                                          cs_model *model, cs_costs_use *use, cs_error *error);
+                                          const cs_parallel *parallel, const cs_samples *samples,
+                                          cs_arena *arena, cs_model *model, cs_costs_use *use,
+                                          cs_error *error);
 
-/* How many devices there are, of `given` or as the schedule needs for so many layers as the model has
+/* Fills `paradl` of a scenario that is made but for it, where a row of table 3 fits (paradl.h). */
+CS_MUST_CHECK cs_status cs_scenario_paradl(const cs_sections *sections, const cs_loaded *loaded,
+                                           cs_scenario *made, cs_error *error);
+
+/* How many devices there are without the section "parallel", of `given` or as the schedule needs for so many layers as the model has
  * (zeroed: its number is open). */
 CS_MUST_CHECK cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given,
                                             const cs_model *model, uint32_t *n, cs_error *error);
@@ -47,18 +64,25 @@ CS_MUST_CHECK cs_status cs_scenario_platform(const cs_sections *sections, uint32
 
 /* How the mini-batch is divided among replicas and micro-batches. */
 typedef struct cs_batch {
-    uint32_t samples; /* of a mini-batch */
-    uint32_t micro_batches, micro_samples;
+    uint32_t samples;                      /* of a mini-batch */
+    uint32_t micro_batches, micro_samples; /* of one replica */
 } cs_batch;
 
+/* Samples of a mini-batch that one replica computes. */
+static inline uint32_t cs_batch_share(const cs_batch *batch)
+{
+    return batch->micro_batches * batch->micro_samples;
+}
+
 CS_MUST_CHECK cs_status cs_scenario_batch(const cs_sections *sections, const cs_model *model,
-                                          uint32_t n_devices, cs_batch *batch, cs_error *error);
+                                          const cs_mesh *mesh, cs_batch *batch, cs_error *error);
 
 /* What planners and schedules see before there is a plan: `plan`, `pattern`, `stages`, `whole` are
  * NULL, `own_links` is false. The model must live as long. */
 CS_MUST_CHECK cs_status cs_scenario_unplanned_job(const cs_sections *sections,
                                                   const cs_model *model,
                                                   const cs_platform *platform,
+                                                  const cs_parallel *parallel,
                                                   const cs_batch *batch, cs_arena *arena,
                                                   cs_job *job, cs_error *error);
 
@@ -82,9 +106,9 @@ void cs_scenario_planned_finish(cs_scenario_planned *planned);
 
 /* Planners report to `progress`, which may be NULL. */
 CS_MUST_CHECK cs_status cs_scenario_plan(const cs_sections *sections, const cs_job *unplanned,
-                                         const cs_batch *batch, const cs_progress *progress,
-                                         cs_arena *arena, cs_scenario_planned *planned,
-                                         cs_error *error);
+                                         const cs_mesh *mesh, const cs_batch *batch,
+                                         const cs_progress *progress, cs_arena *arena,
+                                         cs_scenario_planned *planned, cs_error *error);
 
 /* The plan that the planner makes which the partition names. */
 CS_MUST_CHECK cs_status cs_scenario_plan_by_planner(const cs_sections *sections,
@@ -100,14 +124,13 @@ CS_MUST_CHECK cs_status cs_scenario_find_pattern(const cs_sections *sections,
                                                  cs_error *error);
 
 /* The speed of each stage, that of its slowest device. */
-CS_MUST_CHECK cs_status cs_scenario_stage_speeds(const cs_schedule_section *schedule,
-                                                 const cs_job *job, cs_arena *arena, double **out,
-                                                 cs_error *error);
+CS_MUST_CHECK cs_status cs_scenario_stage_speeds(const cs_mesh *mesh, const cs_job *job,
+                                                 cs_arena *arena, double **out, cs_error *error);
 
-/* Of schedules with a placement: whether they run on the job's devices; and the devices of a plan's
- * stages, which are set, or have to be what a plan from a file (`given`) says. */
+/* Of schedules with a placement, and of meshes: whether they run on the job's devices; and the devices
+ * of a plan's stages, which are set, or have to be what a plan from a file (`given`) says. */
 CS_MUST_CHECK cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,
-                                                 cs_error *error);
+                                                 const cs_mesh *mesh, cs_error *error);
 CS_MUST_CHECK cs_status cs_scenario_place(const cs_mesh *mesh, bool given,
                                           const cs_json_place *place, cs_plan *plan,
                                           cs_error *error);
@@ -119,12 +142,30 @@ CS_MUST_CHECK cs_status cs_scenario_stage_samples(const cs_sections *sections,
                                                   cs_arena *arena, cs_samples *samples,
                                                   cs_error *error);
 
+/* Which devices are simulated in place of which. */
+typedef struct cs_folded {
+    const uint32_t *stands_for; /* as in cs_job */
+    const char *reason;         /* why each is simulated by itself, where that was not asked for */
+} cs_folded;
+
+/* `parallel` may be NULL. CS_INVALID, naming what tells devices apart, where the scenario asks to fold
+ * devices that are not alike. */
+CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,
+                                         const cs_platform *platform, const cs_plan *plan,
+                                         cs_arena *arena, cs_folded *folded, cs_error *error);
+
 /* The job with its plan, which must live as long, as the pattern, which may be NULL; checked by the
  * schedule. */
 CS_MUST_CHECK cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platform,
                                         const cs_batch *batch, const cs_job *unplanned,
                                         const cs_plan *plan, const cs_pattern *pattern,
-                                        cs_arena *arena, cs_job *job, cs_error *error);
+                                        const uint32_t *stands_for, cs_arena *arena, cs_job *job,
+                                        cs_error *error);
+
+/* Warns of axes over which layers are divided and that cross nodes, although with another order they
+ * would not. */
+void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *parallel,
+                               const cs_platform *platform, cs_error *warnings);
 
 /* Adds the scenario's warnings. */
 void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings);

@@ -2,6 +2,8 @@
 #include "sim/scenario/build.h"
 #include "topologies/route.h"
 
+#include <math.h>
+
 /* The time of a lone message between neighbours, around a ring over all devices, and whether it is
  * that of each of them when all are on the way at once. */
 static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_error *error)
@@ -12,6 +14,26 @@ static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_e
     job->bandwidth = ring.bandwidth / platform->phi;
     job->equal_messages = cs_messages_are_equal(&ring);
     cs_messages_finish(&ring);
+    return CS_OK;
+}
+
+/* On a mesh: the slowest lone message between place 0 of neighbouring pipeline ranks. Of the others
+ * something is known only where there are no links. */
+static cs_status measure_neighbours(const cs_platform *platform, const cs_parallel *parallel,
+                                    cs_job *job, cs_error *error)
+{
+    const uint32_t places = cs_grid_places(&parallel->split.grid), n = parallel->n_ranks;
+    job->bandwidth = INFINITY;
+    for (uint32_t r = 0; n > 1 && r < n; r++) {
+        const uint32_t from = parallel->devices[r * places];
+        const uint32_t to = parallel->devices[(r + 1) % n * places];
+        cs_route route;
+        CS_TRY(cs_route_find(platform, from, to, NULL, &route, error));
+        job->latency = route.latency > job->latency ? route.latency : job->latency;
+        job->bandwidth = fmin(job->bandwidth, route.bandwidth);
+    }
+    job->bandwidth /= platform->phi;
+    job->equal_messages = job->own_links = platform->n_links == 0;
     return CS_OK;
 }
 
@@ -45,8 +67,9 @@ static cs_status look_at_links(const cs_platform *platform, cs_job *job, cs_erro
 }
 
 cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model *model,
-                                    const cs_platform *platform, const cs_batch *batch,
-                                    cs_arena *arena, cs_job *job, cs_error *error)
+                                    const cs_platform *platform, const cs_parallel *parallel,
+                                    const cs_batch *batch, cs_arena *arena, cs_job *job,
+                                    cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
     const double states = cs_optimizers[sections->model.optimizer].state_ratio;
@@ -72,7 +95,14 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
     }
     if (schedule->kind->replicas)
         made.replicas = schedule->kind->replicas(schedule->params);
-    CS_TRY(measure_messages(platform, &made, error));
+    if (parallel) {
+        made.replicas = CS_REPLICAS_GRID;
+        made.grid = &parallel->split.grid;
+        made.states = parallel->states;
+        CS_TRY(measure_neighbours(platform, parallel, &made, error));
+    } else {
+        CS_TRY(measure_messages(platform, &made, error));
+    }
     *job = made;
     return CS_OK;
 }
@@ -169,7 +199,7 @@ cs_status cs_scenario_plan_samples(const cs_sections *sections, const cs_job *jo
     if (!items)
         return cs_error_no_memory(error);
     if (cs_schedule_takes_whole(&sections->schedule))
-        items[n++] = batch->samples;
+        items[n++] = cs_batch_share(batch);
     for (uint32_t i = 0; i < shares.n; i++)
         items[n++] = shares.items[i];
     *samples = (cs_samples){n, items};
@@ -216,7 +246,7 @@ static cs_status sum_whole(const cs_job *job, const cs_batch *batch, const cs_st
                            cs_layer_sum *sum, cs_error *error)
 {
     cs_model model = *job->model;
-    uint32_t samples = batch->samples;
+    uint32_t samples = cs_batch_share(batch);
     if (model.batch_size == 0) {
         model.batch_size = 1;
         samples = batch->micro_batches;
@@ -242,15 +272,18 @@ static cs_status sum_whole_stages(const cs_json_place *root, const cs_batch *bat
 
 cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platform,
                           const cs_batch *batch, const cs_job *unplanned, const cs_plan *plan,
-                          const cs_pattern *pattern, cs_arena *arena, cs_job *job, cs_error *error)
+                          const cs_pattern *pattern, const uint32_t *stands_for, cs_arena *arena,
+                          cs_job *job, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
     const cs_json_place place = {.up = &sections->root, .key = "schedule"};
     cs_job made = *unplanned;
     made.plan = plan;
     made.pattern = pattern;
+    made.stands_for = stands_for;
     CS_TRY(check_tasks(sections, &made, error));
-    CS_TRY(look_at_links(platform, &made, error));
+    if (made.replicas != CS_REPLICAS_GRID)
+        CS_TRY(look_at_links(platform, &made, error));
     CS_TRY(sum_stages(&sections->root, arena, &made, error));
     if (cs_schedule_takes_whole(schedule))
         CS_TRY(sum_whole_stages(&sections->root, batch, arena, &made, error));

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const cs_optimizer cs_optimizers[] = {{"sgd", 0}, {"momentum", 1}, {"adam", 2}};
+const cs_optimizer cs_optimizers[] = {
+    {"sgd", 0}, {"momentum", 1}, {"adam", 2}, {"none", 0, .is_none = true}};
 
 static const char *const gradient_names[] = {"weights", "fp32", NULL};
 
@@ -21,7 +22,7 @@ cs_optimizer_storage cs_model_section_storage(const cs_model_section *section)
                                   .no_main = section->main_weights != 0};
 }
 
-static const char *const optimizer_names[] = {"sgd", "momentum", "adam", NULL};
+static const char *const optimizer_names[] = {"sgd", "momentum", "adam", "none", NULL};
 
 const cs_field cs_scenario_model_fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(cs_model_section, file), .fallback = "",
@@ -36,7 +37,8 @@ const cs_field cs_scenario_model_fields[] = {
             "a micro-batch has the batch size of the model; required of a named model"},
     {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
      .choices = optimizer_names,
-     .doc = "its states: no, one or two values per weight, besides weights and gradients"},
+     .doc = "its states: no, one or two values per weight, besides weights and gradients; none: "
+            "weights are not updated"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
      .choices = gradient_names,
      .doc = "type in which gradients are summed, kept and sent: that of the weights, or fp32 (4 "

@@ -3,24 +3,56 @@
 
 #include <stdlib.h>
 
-cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job, cs_error *error)
+/* Of a mesh, whose sizes are checked already: what else a plan must not ask for. */
+static cs_status check_mesh(const cs_sections *sections, const cs_mesh *mesh, cs_error *error)
+{
+    const cs_partition *partition = &sections->schedule.partition;
+    const cs_json_place section = {.up = &sections->root, .key = "schedule"};
+    const cs_json_place place = {.up = &section, .key = "partition"};
+    if (!mesh->devices || partition->kind != CS_PARTITION_PLANNER)
+        return CS_OK;
+    return cs_json_invalid(&place, error,
+                           "must be \"balanced\", a list of layers or a plan with the section "
+                           "\"parallel\": the planner \"%s\" puts stages on devices by itself",
+                           partition->planner->name);
+}
+
+static cs_status refuse_stages(const cs_sections *sections, const cs_model *model,
+                               const cs_mesh *mesh, cs_error *error)
+{
+    const cs_json_place up = {.up = &sections->root,
+                              .key = mesh->devices ? "parallel" : "platform"};
+    const cs_json_place place = {.up = &up, .key = mesh->devices ? "pipeline" : "devices"};
+    const uint32_t most = mesh->n_ranks * model->n_layers / mesh->n_stages;
+    if (!mesh->devices)
+        return cs_json_invalid(&place, error,
+                               "gives the schedule \"%s\" %u stages, more than the %u layers of "
+                               "\"%s\" (got %u)",
+                               mesh->schedule->name, mesh->n_stages, model->n_layers, model->name,
+                               mesh->n_ranks);
+    return cs_json_invalid(
+        &place, error,
+        "gives the schedule \"%s\" %u stages, more than the %u layers of \"%s\": "
+        "must be at most %u (got %u)",
+        mesh->schedule->name, mesh->n_stages, model->n_layers, model->name, most, mesh->n_ranks);
+}
+
+cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,
+                                   const cs_mesh *mesh, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
     const cs_model *model = job->model;
-    const uint32_t has = job->n_devices;
     const uint32_t needed = cs_mesh_devices(schedule->kind, schedule->params, model->n_layers);
-    const uint32_t n_stages = cs_schedule_section_mesh(schedule, has).n_stages;
     const cs_json_place platform = {.up = &sections->root, .key = "platform"};
     const cs_json_place devices = {.up = &platform, .key = "devices"};
-    if (n_stages > model->n_layers)
-        return cs_json_invalid(&devices, error,
-                               "gives the schedule \"%s\" %u stages, more than the %u layers of "
-                               "\"%s\" (got %u)",
-                               schedule->kind->name, n_stages, model->n_layers, model->name, has);
-    if (has == needed || !schedule->kind->placement->exactly)
+    CS_TRY(check_mesh(sections, mesh, error));
+    if (mesh->n_stages > model->n_layers)
+        return refuse_stages(sections, model, mesh, error);
+    if (mesh->n_ranks == needed || !schedule->kind->placement ||
+        !schedule->kind->placement->exactly)
         return CS_OK;
     return cs_json_invalid(&devices, error, "must be %u for the schedule \"%s\" (got %u)", needed,
-                           schedule->kind->name, has);
+                           schedule->kind->name, mesh->n_ranks);
 }
 
 static double slowest(const cs_job *job, const uint32_t *devices, uint32_t n)
@@ -33,16 +65,15 @@ static double slowest(const cs_job *job, const uint32_t *devices, uint32_t n)
     return speed;
 }
 
-cs_status cs_scenario_stage_speeds(const cs_schedule_section *schedule, const cs_job *job,
-                                   cs_arena *arena, double **out, cs_error *error)
+cs_status cs_scenario_stage_speeds(const cs_mesh *mesh, const cs_job *job, cs_arena *arena,
+                                   double **out, cs_error *error)
 {
-    const cs_mesh mesh = cs_schedule_section_mesh(schedule, job->n_devices);
-    double *speeds = cs_arena_alloc(arena, mesh.n_stages, sizeof(*speeds));
-    uint32_t *devices = cs_arena_alloc(arena, mesh.n_devices, sizeof(*devices));
+    double *speeds = cs_arena_alloc(arena, mesh->n_stages, sizeof(*speeds));
+    uint32_t *devices = cs_arena_alloc(arena, mesh->n_devices, sizeof(*devices));
     if (!speeds || !devices)
         return cs_error_no_memory(error);
-    for (uint32_t s = 0; s < mesh.n_stages; s++)
-        speeds[s] = slowest(job, devices, cs_mesh_holders(&mesh, s, devices));
+    for (uint32_t s = 0; s < mesh->n_stages; s++)
+        speeds[s] = slowest(job, devices, cs_mesh_holders(mesh, s, devices));
     *out = speeds;
     return CS_OK;
 }
@@ -83,7 +114,8 @@ cs_status cs_scenario_place(const cs_mesh *mesh, bool given, const cs_json_place
         return cs_json_invalid(at, error, "must make %u stages for the schedule (got %u)", n_stages,
                                plan->n_stages);
     uint32_t *counts = calloc((size_t)n_stages + 1, sizeof(*counts));
-    uint32_t *devices = calloc((size_t)n_stages * mesh->n_devices + 1, sizeof(*devices));
+    const uint32_t most = mesh->devices ? mesh->n_places : mesh->n_devices;
+    uint32_t *devices = calloc((size_t)n_stages * most + 1, sizeof(*devices));
     cs_status status = counts && devices ? place(mesh, given, at, counts, devices, plan, error)
                                          : cs_error_no_memory(error);
     free(counts);

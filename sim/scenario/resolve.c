@@ -1,6 +1,7 @@
 #include "sim/scenario/build.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The resolved scenario needs no other file: models and plans that came from one stand in it, so
  * that it can be run from anywhere, and later, whatever became of the files. */
@@ -37,6 +38,26 @@ static bool add_platform(const cs_sections *sections, const cs_scenario *scenari
     section.devices = scenario->platform.n_devices;
     return add_section(root, "platform", cs_scenario_platform_fields, &section,
                        section.kind->fields, section.params);
+}
+
+/* As it was settled; the order with all axes. */
+static bool add_parallel(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
+{
+    const cs_parallel *parallel = scenario->parallel;
+    cs_parallel_section section = sections->parallel;
+    if (!parallel)
+        return true;
+    const cs_grid *grid = &parallel->split.grid;
+    uint32_t order[CS_N_MESH_AXES], space[3];
+    memcpy(order, parallel->order, sizeof(order));
+    memcpy(space, grid->space, sizeof(space));
+    section.pipeline = parallel->n_ranks;
+    section.data = grid->data;
+    section.expert_tensor = grid->expert_tensor;
+    section.shard = section.zero > 0 ? grid->shard : section.shard;
+    section.order = (cs_list){.n = CS_N_MESH_AXES, .items = order};
+    section.space = (cs_list){.n = 3, .items = space};
+    return add_section(root, "parallel", cs_scenario_parallel_fields, &section, NULL, NULL);
 }
 
 /* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot say.
@@ -85,7 +106,7 @@ char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scena
     char *text = NULL;
     if (root && cs_field_write(cs_scenario_fields, &top, root) &&
         add_model(sections, scenario, root) && add_platform(sections, scenario, root) &&
-        add_schedule(sections, scenario, root, error) &&
+        add_schedule(sections, scenario, root, error) && add_parallel(sections, scenario, root) &&
         add_section(root, "collectives", cs_lower_fields, &scenario->collectives, NULL, NULL) &&
         add_costs(costs, root))
         text = cs_json_print(root);

@@ -36,63 +36,91 @@ typedef struct reading {
     const cs_progress *progress;
 } reading;
 
-/* Model, platform and how the batch is divided. */
-static cs_status build_setting(const cs_sections *sections, cs_loaded *loaded, cs_batch *batch,
-                               cs_scenario *made, cs_error *error)
+/* 0: not known before the model is made. */
+static uint32_t known_layers(const cs_sections *sections, const cs_loaded *loaded)
+{
+    return sections->model.uniform ? sections->model.uniform->layers : loaded->model.n_layers;
+}
+
+/* The model, and the mesh that it is for. Without the section "parallel" the number of devices may
+ * follow from the number of layers, or the other way round. */
+static cs_status build_model(const cs_sections *sections, cs_loaded *loaded, cs_scenario *made,
+                             cs_mesh *mesh, cs_error *error)
 {
     const bool open = cs_model_section_is_open(&sections->model);
     cs_arena *arena = &made->arena;
-    uint32_t given, n;
-    CS_TRY(cs_scenario_given_devices(sections, &given, error));
+    uint32_t n;
+    CS_TRY(cs_scenario_given_devices(sections, &n, error));
     CS_TRY(cs_scenario_costs_use(sections, &loaded->costs, arena, &made->costs, error));
+    CS_TRY(cs_scenario_parallel(sections, n, known_layers(sections, loaded), arena, &made->parallel,
+                                error));
+    *mesh = cs_scenario_mesh(sections, made->parallel, n);
     if (!open)
-        CS_TRY(
-            cs_scenario_model(sections, loaded, given, arena, &made->model, &made->costs, error));
-    CS_TRY(cs_scenario_devices(sections, given, &made->model, &n, error));
-    if (open)
-        CS_TRY(cs_scenario_model(sections, loaded, n, arena, &made->model, &made->costs, error));
-    CS_TRY(cs_scenario_platform(sections, n, &made->platform, error));
-    CS_TRY(cs_scenario_batch(sections, &made->model, made->platform.n_devices, batch, error));
+        CS_TRY(cs_scenario_model(sections, loaded, made->parallel, mesh, arena, &made->model,
+                                 &made->costs, error));
+    if (!made->parallel) {
+        CS_TRY(cs_scenario_devices(sections, n, &made->model, &n, error));
+        *mesh = cs_scenario_mesh(sections, NULL, n);
+    }
+    return open ? cs_scenario_model(sections, loaded, made->parallel, mesh, arena, &made->model,
+                                    &made->costs, error)
+                : CS_OK;
+}
+
+/* Model, mesh, platform and how the batch is divided. */
+static cs_status build_setting(const cs_sections *sections, cs_loaded *loaded, cs_mesh *mesh,
+                               cs_batch *batch, cs_scenario *made, cs_error *error)
+{
+    CS_TRY(build_model(sections, loaded, made, mesh, error));
+    CS_TRY(cs_scenario_platform(sections, mesh->n_devices, &made->platform, error));
+    CS_TRY(cs_scenario_batch(sections, &made->model, mesh, batch, error));
     made->batch_size = batch->samples;
     return CS_OK;
 }
 
 /* The plan, and the job that it makes of the one without. */
 static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
-                           const cs_batch *batch, const cs_job *unplanned,
+                           const cs_mesh *mesh, const cs_batch *batch, const cs_job *unplanned,
                            const cs_progress *progress, cs_scenario *made, cs_error *error)
 {
     cs_arena *arena = &made->arena;
     cs_samples samples;
     cs_scenario_planned planned = {0};
+    cs_folded folded;
     CS_TRY(cs_scenario_plan_samples(sections, unplanned, batch, arena, &samples, error));
-    CS_TRY(cs_scenario_price(sections, loaded, &samples, arena, &made->model, &made->costs, error));
-    CS_TRY(cs_scenario_plan(sections, unplanned, batch, progress, arena, &planned, error));
+    CS_TRY(cs_scenario_price(sections, loaded, made->parallel, &samples, arena, &made->model,
+                             &made->costs, error));
+    CS_TRY(cs_scenario_plan(sections, unplanned, mesh, batch, progress, arena, &planned, error));
     made->plan = planned.plan;
     made->pattern = planned.pattern;
     made->search = planned.search;
     CS_TRY(cs_scenario_stage_samples(sections, unplanned, &made->plan, arena, &samples, error));
-    CS_TRY(cs_scenario_price(sections, loaded, &samples, arena, &made->model, &made->costs, error));
+    CS_TRY(cs_scenario_price(sections, loaded, made->parallel, &samples, arena, &made->model,
+                             &made->costs, error));
+    CS_TRY(cs_scenario_fold(sections, made->parallel, &made->platform, &made->plan, arena, &folded,
+                            error));
+    made->unfolded = folded.reason;
     return cs_scenario_job(sections, &made->platform, batch, unplanned, &made->plan,
-                           made->pattern.period > 0 ? &made->pattern : NULL, arena, &made->job,
-                           error);
+                           made->pattern.period > 0 ? &made->pattern : NULL, folded.stands_for,
+                           arena, &made->job, error);
 }
 
 static cs_status build(const cs_sections *sections, cs_loaded *loaded, const reading *how,
                        cs_scenario *made, cs_error *error)
 {
+    cs_mesh mesh;
     cs_batch batch;
     cs_job unplanned;
     cs_samples shares;
-    CS_TRY(build_setting(sections, loaded, &batch, made, error));
-    CS_TRY(cs_scenario_unplanned_job(sections, &made->model, &made->platform, &batch, &made->arena,
-                                     &unplanned, error));
+    CS_TRY(build_setting(sections, loaded, &mesh, &batch, made, error));
+    CS_TRY(cs_scenario_unplanned_job(sections, &made->model, &made->platform, made->parallel,
+                                     &batch, &made->arena, &unplanned, error));
     if (!how->unplanned)
-        return build_job(sections, loaded, &batch, &unplanned, how->progress, made, error);
+        return build_job(sections, loaded, &mesh, &batch, &unplanned, how->progress, made, error);
     made->job = unplanned;
     CS_TRY(cs_scenario_shares(&unplanned, &made->arena, &shares, error));
-    return cs_scenario_price(sections, loaded, &shares, &made->arena, &made->model, &made->costs,
-                             error);
+    return cs_scenario_price(sections, loaded, made->parallel, &shares, &made->arena, &made->model,
+                             &made->costs, error);
 }
 
 /* Of a named model; nothing is loaded of it any more. */
@@ -119,6 +147,7 @@ static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_er
     if (!made->name || !made->file)
         return cs_error_no_memory(error);
     made->seed = sections->top.seed;
+    made->dataset = sections->top.dataset;
     made->schedule = sections->schedule.kind;
     made->params = sections->schedule.params;
     made->noise = sections->platform.noise;
@@ -135,6 +164,8 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, &made->warnings, error));
     CS_TRY(build(&sections, loaded, how, made, error));
     CS_TRY(take_over(&sections, made, error));
+    if (!how->unplanned)
+        CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));
     cs_scenario_warn(&sections, made, &made->warnings);
     if (how->unplanned)

@@ -7,8 +7,9 @@
 #ifndef CS_SCENARIO_SCENARIO_H
 #define CS_SCENARIO_SCENARIO_H
 
-#include "schedules/schedule.h"
+#include "schedules/mesh.h"
 #include "sim/lower/lower.h"
+#include "sim/workload/paradl.h"
 #include "topologies/noise.h"
 #include "topologies/topology.h"
 
@@ -39,6 +40,22 @@ typedef struct cs_search {
     const char *planner; /* its name */
 } cs_search;
 
+/* The mesh that the section "parallel" asks for. */
+typedef struct cs_parallel {
+    cs_split split;
+    cs_states states;
+    uint32_t n_ranks; /* pipeline ranks */
+    uint32_t order[CS_N_MESH_AXES];
+    const uint32_t *devices; /* place i of pipeline rank r is devices[r * places + i] */
+} cs_parallel;
+
+/* What ParaDL's closed form says of a scenario. */
+typedef struct cs_scenario_form {
+    bool given; /* else table 3 has no row for it */
+    cs_paradl_case asked;
+    cs_paradl_form form;
+} cs_scenario_form;
+
 typedef struct cs_scenario {
     cs_arena arena;
     const char *file; /* that it was read from */
@@ -46,12 +63,18 @@ typedef struct cs_scenario {
     uint64_t seed;
     cs_error warnings;   /* messages about what is valid and hardly meant; no failure */
     uint32_t batch_size; /* samples per mini-batch */
+    uint32_t dataset;    /* samples per epoch; 0: not given */
+    cs_scenario_form paradl;
     const cs_schedule *schedule;
     void *params; /* of the schedule */
     cs_model model;
     struct cs_net *net;   /* that a named model was built from; NULL of others */
     uint32_t granularity; /* cs_granularity of its chain */
     cs_optimizer_storage storage;
+    const cs_parallel *parallel; /* NULL: the scenario has no such section */
+    const char
+        *unfolded; /* why each device of a large mesh is simulated by itself; NULL: it is not,
+                           * or that was asked for */
     cs_platform platform;
     cs_plan plan;
     cs_pattern pattern; /* that came with the plan; period 0: none did */
@@ -95,6 +118,7 @@ extern const cs_field cs_scenario_model_fields[];
 extern const cs_field cs_scenario_uniform_fields[];
 extern const cs_field cs_scenario_platform_fields[];
 extern const cs_field cs_scenario_schedule_fields[];
+extern const cs_field cs_scenario_parallel_fields[];
 extern const cs_field cs_scenario_stragglers_fields[];
 extern const cs_field cs_scenario_background_fields[];
 

@@ -13,6 +13,9 @@ const cs_field cs_scenario_fields[] = {
      .shape = "{platform} or the name of a topology"},
     {"schedule", CS_FIELD_JSON, offsetof(cs_top_section, schedule), .doc = "order of the work",
      .shape = "{schedule}"},
+    {"parallel", CS_FIELD_JSON, offsetof(cs_top_section, parallel), .fallback = "",
+     .doc = "how layers are divided over devices, and what is held once for several",
+     .shape = "{parallel}"},
     {"collectives", CS_FIELD_JSON, offsetof(cs_top_section, collectives), .fallback = "",
      .doc = "how collectives become messages", .shape = "{collectives}"},
     {"costs", CS_FIELD_VARIANT, offsetof(cs_top_section, costs), .fallback = "",
@@ -21,6 +24,8 @@ const cs_field cs_scenario_fields[] = {
      .shape = "file, [file, ...] or {\"inline\": {costs}}"},
     {"iterations", CS_FIELD_COUNT, offsetof(cs_top_section, iterations), .fallback = "1", .min = 1,
      .max = 1 << 20, .doc = "mini-batches to simulate"},
+    {"dataset", CS_FIELD_COUNT, offsetof(cs_top_section, dataset), .fallback = "0",
+     .doc = "samples of an epoch, whose time is then reported; 0: not known"},
     {"seed", CS_FIELD_COUNT, offsetof(cs_top_section, seed), .fallback = "1",
      .doc = "seed of the random streams"},
     {"sweep", CS_FIELD_JSON, offsetof(cs_top_section, sweep), .fallback = "",
@@ -80,6 +85,9 @@ static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *lo
     if (top->schedule)
         status = first_of(status, cs_schedule_section_read(top->schedule, root, arena,
                                                            &sections->schedule, error));
+    if (top->parallel)
+        status = first_of(status, cs_parallel_section_read(top->parallel, root, arena,
+                                                           &sections->parallel, error));
     return first_of(status, cs_lower_read(top->collectives, &collectives, arena,
                                           &sections->collectives, error));
 }
@@ -99,6 +107,7 @@ cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
     cs_top_section *top = &sections->top;
     status = first_of(status, check_name(top, &sections->root, error));
     status = first_of(status, read_each(arena, sections, loaded, error));
-    top->model = top->platform = top->schedule = top->collectives = top->sweep = NULL;
+    top->model = top->platform = top->schedule = top->parallel = top->collectives = top->sweep =
+        NULL;
     return status;
 }

@@ -20,10 +20,11 @@ typedef struct cs_costs_section {
 typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
-    const cJSON *model, *platform, *schedule, *collectives; /* NULL once they are read */
+    const cJSON *model, *platform, *schedule, *parallel, *collectives; /* NULL once they are read */
     cs_costs_section costs;
     const cJSON *sweep; /* the same; of another command */
     uint32_t iterations;
+    uint32_t dataset;
     uint32_t seed;
 } cs_top_section;
 
@@ -97,12 +98,32 @@ typedef struct cs_schedule_section {
     void *params; /* of the schedule */
 } cs_schedule_section;
 
+/* "parallel": numbers of 0 follow from others (build-mesh.c). */
+typedef struct cs_parallel_section {
+    uint32_t tensor, filter, channel;
+    uint32_t context, pipeline, data, expert, expert_tensor;
+    uint32_t context_method; /* cs_context_method */
+    uint32_t zero, shard, prefetch;
+    bool sequence_parallel, synchronised_norm, keep_gathered, accumulate;
+    int64_t bucket;
+    double expert_imbalance;
+    cs_list space; /* uint32_t */
+    const char *space_until;
+    cs_list order; /* uint32_t, cs_mesh_axis */
+    cs_list ranks; /* uint32_t; no items: each device is its own */
+    uint32_t fold; /* cs_fold */
+    bool given;    /* not from the table: the scenario has the section */
+} cs_parallel_section;
+
+typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO } cs_fold;
+
 typedef struct cs_sections {
     cs_json_place root; /* bears the file's name, which paths are relative to */
     cs_top_section top;
     cs_model_section model;
     cs_platform_section platform;
     cs_schedule_section schedule;
+    cs_parallel_section parallel;
     cs_lower_options collectives; /* with the measured ones of the costs */
 } cs_sections;
 
@@ -145,6 +166,10 @@ CS_MUST_CHECK cs_status cs_schedule_section_read(const cJSON *value, const cs_js
                                                  cs_arena *arena, cs_schedule_section *section,
                                                  cs_error *error);
 
+CS_MUST_CHECK cs_status cs_parallel_section_read(const cJSON *value, const cs_json_place *root,
+                                                 cs_arena *arena, cs_parallel_section *section,
+                                                 cs_error *error);
+
 /* `device_memory` is that of a named model's device, for what has no memory of its own; 0: there is
  * none. Links may be as `costs` were measured. */
 CS_MUST_CHECK cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root,
@@ -166,12 +191,6 @@ static inline bool cs_schedule_takes_whole(const cs_schedule_section *section)
     return section->kind->takes_whole && section->kind->takes_whole(section->params);
 }
 
-static inline cs_mesh cs_schedule_section_mesh(const cs_schedule_section *section,
-                                               uint32_t n_devices)
-{
-    return cs_mesh_make(section->kind, section->params, n_devices);
-}
-
 /* Whether a uniform model has as many layers as there are devices for them. */
 static inline bool cs_model_section_is_open(const cs_model_section *section)
 {
@@ -181,6 +200,7 @@ static inline bool cs_model_section_is_open(const cs_model_section *section)
 typedef struct cs_optimizer {
     const char *name;
     double state_ratio; /* bytes of states per byte of float32 weights */
+    bool is_none;       /* weights stay as they are: forward and backward only */
 } cs_optimizer;
 
 /* In step with the choices of the field "optimizer". */

@@ -36,6 +36,8 @@ void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, 
     warn_times_only(&scenario->model, &sections->root, warnings);
     if (job->plan)
         warn_ties(kind, job, &schedule, warnings);
+    if (scenario->parallel)
+        cs_scenario_warn_of_order(sections, scenario->parallel, &scenario->platform, warnings);
     if (scenario->platform.warning)
         (void)cs_json_invalid(&platform, warnings, "%s", scenario->platform.warning);
     if (kind->warn && job->plan)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const cs_field operator_field = {"recompute_operators", CS_FIELD_TEXT};
+
 const cs_field cs_workload_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_workload, name), .fallback = "",
      .doc =
@@ -32,6 +34,13 @@ const cs_field cs_workload_fields[] = {
      .doc = "layers of the chain: the finest possible, or the blocks of the network"},
     {"recompute", CS_FIELD_BOOL, offsetof(cs_workload, recompute), .fallback = "false",
      .doc = "every layer keeps its input only, and runs its forward again before its backward"},
+    {"recompute_operators", CS_FIELD_LIST, offsetof(cs_workload, recompute_operators),
+     .fallback = "", .of = &operator_field,
+     .doc =
+         "operators that run their forward again before their backward, and keep what they read "
+         "only: names, or parts of names between dots, like attention, mlp, layers.3 (`sim model "
+         "--json` lists them)",
+     .shape = "[name, ...]"},
     {"lora", CS_FIELD_OBJECT, offsetof(cs_workload, lora), .fallback = "", .of = cs_adapter_fields,
      .size = sizeof(cs_adapters),
      .doc = "trains low-rank adapters of some linear layers; all other weights are frozen",
@@ -121,8 +130,11 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .storage = workload->storage,
         .granularity = (cs_granularity)workload->granularity,
         .recompute = workload->recompute,
+        .recompute_ops = workload->recompute_operators.items,
+        .n_recompute_ops = workload->recompute_operators.n,
         .device = device,
         .measured = workload->costs,
+        .split = workload->split,
         .source = workload->name,
         .date = workload->date,
     };

@@ -211,9 +211,10 @@ static cs_status begin(cs_journal *journal, uint64_t identity, bool resume,
     else if (status == CS_OK && resume && e.same)
         status = go_on(journal, &e, reader, context, error);
     else if (status == CS_OK && e.length > 0 && e.first == 0 && memchr(e.text, '\n', e.length))
-        status = cs_error_add(error, CS_INVALID,
-                              "%s: is no journal of a sweep; remove it, or choose another output",
-                              journal->path);
+        status =
+            cs_error_add(error, CS_INVALID,
+                         "%s: is not the journal of a sweep; remove it, or choose another output",
+                         journal->path);
     else if (status == CS_OK)
         status = begin_anew(journal, identity, error);
     free(e.text);
@@ -248,7 +249,7 @@ static cs_status open_file(cs_journal *journal, cs_error *error)
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(journal->file, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
         return CS_OK; /* some file systems have no locks */
-    return cs_error_add(error, CS_IO, "%s: another process is at this sweep", journal->path);
+    return cs_error_add(error, CS_IO, "%s: another process is running this sweep", journal->path);
 }
 
 cs_status cs_journal_open(cs_journal *journal, const char *path, uint64_t identity, bool resume,

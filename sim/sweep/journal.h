@@ -1,10 +1,11 @@
-/* What a sweep has done so far, on the disk: with it, a sweep that was killed at any moment goes on.
+/* What a sweep has done so far, on the disk: with it, a sweep that was killed at any moment can be
+ * resumed.
  *
  * A text file beside the output: a line that says which sweep it belongs to, then a line per
- * finished point, in any order. Each line begins with a hash of the rest of it, so that one that was
- * torn (killed, disk full, power cut) is seen; it and what follows it are dropped and done again.
- * Lines are written at once, and flushed to the disk ten times a second: that much work is lost
- * with the power, none with a killed process. While a sweep runs its journal is locked.
+ * finished point, in any order. Each line begins with a hash of the rest of it, so that one that
+ * was torn (killed, disk full, power cut) is seen; it and what follows it are dropped and done
+ * again. Lines are written at once, and flushed to the disk ten times a second: that much work is
+ * lost with the power, none with a killed process. While a sweep runs its journal is locked.
  *
  * A record that is looked up later (cs_journal_read) is read back from the file. Without a path the
  * journal is a temporary file without a name.

@@ -9,9 +9,9 @@
  *                 0..1.5..lin4              4 values from end to end, equal distances
  *     with unit   1..32..x2 GB/s            a unit behind a range goes to each of its values
  *
- * Ranges may stand in lists: 1..4,8,16. Steps of decimal numbers are exact: 0.1..0.5..0.1 has the
+ * Lists may contain ranges: 1..4,8,16. Steps of decimal numbers are exact: 0.1..0.5..0.1 has the
  * double nearest to 0.3, not 0.1 + 2 * 0.1. Where x, log and lin are given two whole numbers as
- * ends, their values are rounded to whole numbers, and what then comes twice stands once; ends
+ * ends, their values are rounded to whole numbers, and duplicates are removed; ends
  * written as 1.0..100 are left alone. A text that would be read as something else is written as
  * JSON, in quotes.
  */

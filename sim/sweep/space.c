@@ -24,8 +24,8 @@ void cs_space_finish(cs_space *space)
 
 /* ---- adding keys ---- */
 
-/* "/schedule/micro_batches" -> "schedule.micro_batches": HDF5 divides names at slashes, and lists of
- * names are divided at blanks. */
+/* "/schedule/micro_batches" -> "schedule.micro_batches": HDF5 divides names at slashes, and lists
+ * of names are divided at blanks. */
 static const char *name_of(cs_arena *arena, const char *pointer)
 {
     char *name = cs_arena_copy(arena, pointer + 1);
@@ -335,10 +335,10 @@ static cs_status check_units(const cs_axis *axis, cs_error *error)
 
 static cs_status check_axes(const cs_space *space, cs_error *error)
 {
-    cs_status status = check_pointers(space, error);
-    for (uint32_t a = 0; a < space->n_axes && status == CS_OK; a++)
-        status = check_units(&space->axes[a], error);
-    return status;
+    CS_TRY(check_pointers(space, error));
+    for (uint32_t a = 0; a < space->n_axes; a++)
+        CS_TRY(check_units(&space->axes[a], error));
+    return CS_OK;
 }
 
 static cs_status count_grid(cs_space *space, cs_error *error)
@@ -404,11 +404,10 @@ const char *cs_space_value(const cs_space *space, uint32_t point, uint32_t axis)
 cs_status cs_space_apply(const cs_space *space, uint32_t point, const char *origin, cJSON *document,
                          cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (uint32_t a = 0; a < space->n_axes && status == CS_OK; a++)
-        status = cs_json_set(document, space->axes[a].pointer, cs_space_value(space, point, a),
-                             origin, error);
-    return status;
+    for (uint32_t a = 0; a < space->n_axes; a++)
+        CS_TRY(cs_json_set(document, space->axes[a].pointer, cs_space_value(space, point, a),
+                           origin, error));
+    return CS_OK;
 }
 
 char *cs_space_describe(const cs_space *space, uint32_t point)

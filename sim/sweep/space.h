@@ -32,7 +32,7 @@ typedef struct cs_axis {
     const char *name;    /* of its dataset: "schedule.micro_batches" */
     cs_values values;
     uint32_t stride; /* of a grid: points from one value to the next */
-    /* what the owner knows of the key: CS_QUANTITY_NUMBER where there is no unit */
+    /* quantity of the key: CS_QUANTITY_NUMBER where there is no unit */
     cs_quantity quantity;
 } cs_axis;
 
@@ -46,9 +46,9 @@ typedef struct cs_space {
 void cs_space_init(cs_space *space);
 void cs_space_finish(cs_space *space);
 
-/* Adds a key with its values: "/json/pointer=VALUES" (sim/sweep/range.h); `origin` stands in front
- * of messages. The second function takes the values of a JSON document: an array as it is, a text
- * as above. */
+/* Adds a key with its values: "/json/pointer=VALUES" (sim/sweep/range.h); messages begin with
+ * `origin` of messages. The second function takes the values of a JSON document: an array as it is,
+ * a text as above. */
 CS_MUST_CHECK cs_status cs_space_vary(cs_space *space, const char *origin, const char *text,
                                       cs_error *error);
 CS_MUST_CHECK cs_status cs_space_vary_json(cs_space *space, const char *origin, const char *pointer,
@@ -60,7 +60,8 @@ CS_MUST_CHECK cs_status cs_space_vary_json(cs_space *space, const char *origin, 
 CS_MUST_CHECK cs_status cs_space_read_csv(cs_space *space, const char *path, cs_error *error);
 
 /* Counts the points. Refused: no key, a key twice, one key within another, keys of different length
- * in a list, a value twice on a grid's axis, numbers without a unit beside texts with one, more than CS_SPACE_POINTS_MAX points. */
+ * in a list, a value twice on a grid's axis, numbers without a unit beside texts with one, more
+ * than CS_SPACE_POINTS_MAX points. */
 CS_MUST_CHECK cs_status cs_space_close(cs_space *space, cs_space_form form, cs_error *error);
 
 /* The value of an axis at a point, as JSON text; its position among the axis' values. */

@@ -1,7 +1,6 @@
 #include "sim/sweep/sweep-figures.h"
 
 #include "sim/base/vector.h"
-#include "sim/run/figures.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -184,7 +183,8 @@ cJSON *cs_figures_of(const cJSON *result)
 
 /* ---- units ---- */
 
-/* The figure that a name of form_key is about: what follows the word and the digits of its rank; or NULL. */
+/* The figure that a name of form_key is about: what follows the word and the digits of its rank; or
+ * NULL. */
 static const char *after_word(const char *name, const char *word)
 {
     const size_t length = strlen(word);
@@ -194,7 +194,7 @@ static const char *after_word(const char *name, const char *word)
     return *name == '_' ? name + 1 : NULL;
 }
 
-const char *cs_figure_unit(const char *key)
+cs_unit cs_figure_unit(const char *key)
 {
     static const char *const words[] = {"closed_form", "difference"};
     const cs_run_figure *figure = cs_run_figure_find(key);
@@ -202,7 +202,7 @@ const char *cs_figure_unit(const char *key)
         const char *of = after_word(key, words[i]);
         figure = of ? cs_run_figure_find(of) : NULL;
     }
-    return figure ? figure->unit : "1";
+    return figure ? figure->unit : CS_UNIT_NUMBER;
 }
 
 /* ---- columns ---- */
@@ -299,9 +299,9 @@ cs_status cs_figure_table_add(cs_figure_table *table, uint32_t point, const cJSO
 static int compare_columns(const void *a, const void *b)
 {
     const cs_figure_column *x = a, *y = b;
-    if (x->point != y->point)
-        return x->point < y->point ? -1 : 1;
-    return (x->position > y->position) - (x->position < y->position);
+    CS_COMPARE(x->point, y->point);
+    CS_COMPARE(x->position, y->position);
+    return 0;
 }
 
 void cs_figure_table_sort(cs_figure_table *table)

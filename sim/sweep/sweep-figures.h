@@ -1,25 +1,26 @@
-/* What a sweep keeps of the JSON object that a run reports (sim run --json): one number each, and two
- * texts.
+/* What a sweep keeps of the JSON object that a run reports (sim run --json): one number each, and
+ * two texts.
  *
  *     every number and boolean at the top level           under its key; true is 1
  *     K_formula beside K                                  also difference_K, K minus K_formula
  *     devices[].peak_memory_bytes, peak_activation_bytes  the largest, under these keys
  *     weights[].peak_versions, gradient_delay_max         the same
  *     closed_forms[]                                      closed_form_K, difference_K: simulated
- *                                                         minus closed form, applies_K: what the form
- *                                                         assumes is so, and promised_K: they are
- *                                                         promised to be equal; K is its figure
+ *                                                         minus closed form, applies_K: whether its
+ *                                                         assumptions hold, and promised_K: whether
+ *                                                         both must be equal; K is its figure
  *     sharing, collectives.algorithms                     as texts: sharing, algorithms
  *
  * A second closed form for a figure is closed_form2_K, with difference2_K and so on.
  * Of one that is stated per device the largest counts, and the difference that is farthest from 0.
- * So whatever a later schedule adds to the report is swept too. Units come from the table of figures
- * (sim/run/figures.h); a figure that is not in it is a number.
+ * So sweeps also have what a later schedule adds to the report. Units come from the table of
+ * figures (sim/run/figures.h); a figure that is not in it is a number.
  */
 #ifndef CS_SWEEP_SWEEP_FIGURES_H
 #define CS_SWEEP_SWEEP_FIGURES_H
 
 #include "sim/base/json.h"
+#include "sim/run/figures.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,8 +29,8 @@
  * memory runs out. Texts are strings. */
 cJSON *cs_figures_of(const cJSON *result);
 
-/* "s" of "makespan_s" and of "closed_form_makespan_s", "1" of "tasks". */
-const char *cs_figure_unit(const char *key);
+/* Seconds of "makespan_s" and of "closed_form_makespan_s"; a number of what is not in the table. */
+cs_unit cs_figure_unit(const char *key);
 
 /* The figures of all points, as columns. */
 typedef struct cs_figure_column {

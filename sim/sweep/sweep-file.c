@@ -133,9 +133,7 @@ static cs_status write_figures(cs_h5_file *file, source *s, cs_error *error)
             write_column(file, s,
                          (cs_h5_column){.name = column->name,
                                         .type = column->n_words > 0 ? CS_H5_TEXT : CS_H5_DOUBLE,
-                                        .units = column->boolean || column->n_words > 0
-                                                     ? "1"
-                                                     : cs_figure_unit(column->name),
+                                        .units = cs_unit_word(cs_figure_unit(column->name)),
                                         .long_name = words,
                                         .get = column->n_words > 0 ? word_of : figure_of,
                                         .which = c},

@@ -1,5 +1,5 @@
-/* Results of a sweep as one HDF5 file (docs/how-to/sweeps.md has the layout), which appears whole or
- * not at all. Equal results give files that are equal byte by byte. */
+/* Results of a sweep as one HDF5 file (docs/how-to/sweeps.md has the layout), which appears whole
+ * or not at all. Equal results give files that are equal byte by byte. */
 #ifndef CS_SWEEP_SWEEP_FILE_H
 #define CS_SWEEP_SWEEP_FILE_H
 

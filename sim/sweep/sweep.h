@@ -1,10 +1,10 @@
 /* Parameter sweeps: one scenario at many points, in threads.
  *
- * Every point is a document of its own, made from the base document and the values of the point, and
- * run by a function of the caller's that shares nothing between calls. So the outcome of a point
- * depends neither on the others nor on the number of threads. A point that fails leaves its message,
- * and the rest goes on. All that is shared (journal, results, progress) belongs to the calling
- * thread; the others only compute.
+ * Every point is a document of its own, made from the base document and the values of the point,
+ * and run by a function of the caller's that shares nothing between calls. So the outcome of a
+ * point depends neither on the others nor on the number of threads. A point that fails leaves its
+ * message, and the rest goes on. All that is shared (journal, results, progress) belongs to the
+ * calling thread; the others only compute.
  */
 #ifndef CS_SWEEP_SWEEP_H
 #define CS_SWEEP_SWEEP_H
@@ -33,8 +33,8 @@ typedef struct cs_sweep_results {
     uint32_t n_points, n_done, n_failed; /* the failed ones are done too */
     bool *done;
     char **errors; /* of each point; NULL where it did not fail */
-    char **
-        unknown_keys; /* JSON pointer of the first key that nothing has; NULL: no failure, or another */
+    char *
+        *unknown_keys; /* pointer of the first key that nothing has; NULL: no failure, or another */
     cs_journal_place *places; /* of the record in the journal, for cs_sweep_report */
     cs_figure_table figures;
 } cs_sweep_results;
@@ -43,8 +43,8 @@ CS_MUST_CHECK cs_status cs_sweep_results_init(cs_sweep_results *results, uint32_
                                               cs_error *error);
 void cs_sweep_results_finish(cs_sweep_results *results);
 
-/* Which sweep it is, for the journal: a hash of all that decides its outcome. `resolved` is the base
- * scenario with the files that it names. */
+/* Which sweep it is, for the journal: a hash of all that decides its outcome. `resolved` is the
+ * base scenario with the files that it names. */
 CS_MUST_CHECK cs_status cs_sweep_identity(const cs_sweep *sweep, const char *resolved,
                                           const char *program_version, uint64_t *identity,
                                           cs_error *error);

@@ -237,7 +237,8 @@ static cs_status write_rows(const writer *w, cs_error *error)
     return status;
 }
 
-/* Times of creation would make equal results differ. An array of several dimensions is one chunk. */
+/* Times of creation would make equal results differ. An array of several dimensions is one chunk.
+ */
 static hid_t creation_properties(uint64_t n_rows, int rank, const hsize_t *sizes)
 {
     hsize_t rows = n_rows < BLOCK_ROWS ? n_rows : BLOCK_ROWS;

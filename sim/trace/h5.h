@@ -49,7 +49,7 @@ typedef struct cs_h5_column {
     const char *long_name;
     const char *const
         *meanings; /* of CS_H5_UINT8: what 0, 1, ... stand for, ended by NULL; or NULL */
-    bool optional; /* CS_H5_UINT32: CS_H5_NONE stands for no value */
+    bool optional; /* CS_H5_UINT32: CS_H5_NONE means no value */
     /* The value of a row; NULL: it is a member of the record that `source` has for each row. */
     cs_h5_value (*get)(const void *source, uint64_t row, uint32_t which);
     uint32_t which; /* handed to `get`; without one: the offset of the member, which is of `type` */
@@ -58,8 +58,8 @@ typedef struct cs_h5_column {
 /* For the `get` of an index: the number of the row, CS_H5_UINT32. */
 cs_h5_value cs_h5_row_number(const void *source, uint64_t row, uint32_t which);
 
-/* Of a table whose rows are the points of a grid, the last dimension's following each other fastest:
- * every column becomes an array of several dimensions. */
+/* Of a table whose rows are the points of a grid, the last dimension's following each other
+ * fastest: every column becomes an array of several dimensions. */
 typedef struct cs_h5_shape {
     uint32_t n; /* dimensions, 1 to 32 */
     const uint64_t *sizes;

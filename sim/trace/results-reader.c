@@ -134,12 +134,6 @@ static cs_status read_attributes(cs_reader *reader, cs_error *error)
         const char **out;
     } texts[] = {
         {"name", &reader->name}, {"topology", &reader->topology}, {"schedule", &reader->schedule}};
-    const struct {
-        const char *name;
-        double *out;
-    } figures[] = {{"iteration_time_s", &reader->iteration_time},
-                   {"throughput_samples_per_s", &reader->throughput},
-                   {"bubble_fraction", &reader->bubble_fraction}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         *texts[i].out = read_text(reader, reader->file, texts[i].name);
         if (!*texts[i].out)
@@ -149,10 +143,6 @@ static cs_status read_attributes(cs_reader *reader, cs_error *error)
     reader->origin = read_text(reader, reader->file, "origin");
     reader->sharing = read_text(reader, reader->file, "sharing");
     reader->algorithms = read_text(reader, reader->file, "algorithms");
-    for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-        if (!read_number(reader, figures[i].name, H5T_NATIVE_DOUBLE, figures[i].out))
-            *figures[i].out = NAN;
-    }
     if (!read_number(reader, "makespan", H5T_NATIVE_INT64, &reader->makespan) ||
         reader->makespan < 0)
         return fail(reader, error, "makespan", "missing, must be a time >= 0");
@@ -161,19 +151,13 @@ static cs_status read_attributes(cs_reader *reader, cs_error *error)
     return CS_OK;
 }
 
-cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error)
+double cs_reader_figure(const cs_reader *reader, const char *key)
 {
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    *reader = (cs_reader){.path = path, .file = H5I_INVALID_HID};
-    cs_arena_init(&reader->arena);
-    cs_status status = open_file(reader, error);
-    if (status == CS_OK)
-        status = check_schema(reader, CS_RESULTS_FORMAT, CS_RESULTS_VERSION, error);
-    if (status == CS_OK)
-        status = read_attributes(reader, error);
-    if (status != CS_OK)
-        cs_reader_finish(reader);
-    return status;
+    double value;
+    if (read_number(reader, key, H5T_NATIVE_DOUBLE, &value))
+        return value;
+    /* files of earlier versions have it in picoseconds only */
+    return strcmp(key, "makespan_s") == 0 ? cs_time_seconds(reader->makespan) : (double)NAN;
 }
 
 static cs_status read_sweep_attributes(cs_reader *reader, cs_error *error)
@@ -185,19 +169,30 @@ static cs_status read_sweep_attributes(cs_reader *reader, cs_error *error)
     return CS_OK;
 }
 
-cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error)
+static cs_status init(cs_reader *reader, const char *path, const char *format, int latest,
+                      cs_status (*read)(cs_reader *, cs_error *), cs_error *error)
 {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     *reader = (cs_reader){.path = path, .file = H5I_INVALID_HID};
     cs_arena_init(&reader->arena);
     cs_status status = open_file(reader, error);
     if (status == CS_OK)
-        status = check_schema(reader, CS_SWEEP_FORMAT, CS_SWEEP_VERSION, error);
+        status = check_schema(reader, format, latest, error);
     if (status == CS_OK)
-        status = read_sweep_attributes(reader, error);
+        status = read(reader, error);
     if (status != CS_OK)
         cs_reader_finish(reader);
     return status;
+}
+
+cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error)
+{
+    return init(reader, path, CS_RESULTS_FORMAT, CS_RESULTS_VERSION, read_attributes, error);
+}
+
+cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error)
+{
+    return init(reader, path, CS_SWEEP_FORMAT, CS_SWEEP_VERSION, read_sweep_attributes, error);
 }
 
 bool cs_reader_is_from(const cs_reader *reader, const char *origin)
@@ -280,6 +275,46 @@ static cs_status read_rows(cs_reader *reader, hid_t dataset, const cs_reader_col
     return status;
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t length = strlen(name), tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+/* Of a column of devices: the rows of those that were simulated move to the front. */
+static hssize_t keep_kinds(const cs_reader *reader, const cs_reader_column *column, hssize_t n)
+{
+    const size_t size = column->type == CS_READER_UINT32 ? 4 : 8;
+    char *rows;
+    hssize_t kept = 0;
+    memcpy(&rows, column->out, sizeof(rows));
+    for (hssize_t i = 0; i < n && i < reader->n_file_devices; i++)
+        if (reader->row_of[i] == (uint32_t)kept && kept < reader->n_kinds)
+            memmove(rows + size * (size_t)kept++, rows + size * (size_t)i, size);
+    return kept;
+}
+
+/* Of a column with numbers of devices: those of rows. */
+static void number_rows(const cs_reader *reader, const cs_reader_column *column, hssize_t n)
+{
+    uint32_t *rows;
+    memcpy(&rows, column->out, sizeof(rows));
+    for (hssize_t i = 0; i < n; i++)
+        if (rows[i] < reader->n_file_devices)
+            rows[i] = reader->row_of[rows[i]];
+}
+
+/* What is left of the n rows of a column when devices that others stand for are left out. */
+static hssize_t fold_column(const cs_reader *reader, const cs_reader_column *column, hssize_t n)
+{
+    if (strncmp(column->name, "devices/", 8) == 0)
+        return keep_kinds(reader, column, n);
+    if (column->type == CS_READER_UINT32 &&
+        (ends_in(column->name, "/device") || ends_in(column->name, "/peer")))
+        number_rows(reader, column, n);
+    return n;
+}
+
 static cs_status read_column(cs_reader *reader, const cs_reader_column *column, hssize_t *length,
                              cs_error *error)
 {
@@ -306,7 +341,60 @@ cs_status cs_reader_read(cs_reader *reader, const cs_reader_column *columns, siz
     for (size_t i = 0; i < n; i++) {
         CS_TRY(read_column(reader, &columns[i], &length, error));
     }
-    *n_rows = (uint64_t)length;
+    hssize_t left = length;
+    for (size_t i = 0; i < n && reader->row_of; i++)
+        left = fold_column(reader, &columns[i], length);
+    *n_rows = (uint64_t)left;
+    return CS_OK;
+}
+
+/* ---- devices that were simulated in place of others ---- */
+
+/* "0-63" where the devices follow each other, else "64(x16)". */
+static const char *name_kind(cs_reader *reader, const uint32_t *by, uint32_t n, uint32_t device)
+{
+    char text[32];
+    uint32_t count = 0, last = device;
+    for (uint32_t d = device; d < n; d++)
+        if (by[d] == device) {
+            last = d;
+            count++;
+        }
+    if (count > 1 && last - device + 1 != count)
+        snprintf(text, sizeof(text), "%" PRIu32 "(x%" PRIu32 ")", device, count);
+    else
+        snprintf(text, sizeof(text), count == 1 ? "%" PRIu32 : "%" PRIu32 "-%" PRIu32, device,
+                 last);
+    return cs_arena_copy(&reader->arena, text);
+}
+
+cs_status cs_reader_fold(cs_reader *reader, cs_error *error)
+{
+    const uint32_t *by;
+    uint64_t n = 0;
+    const cs_reader_column column = {"devices/simulated_as", CS_READER_UINT32, &by};
+    if (reader->row_of || H5Lexists(reader->file, "devices", H5P_DEFAULT) <= 0 ||
+        H5Lexists(reader->file, column.name, H5P_DEFAULT) <= 0)
+        return CS_OK;
+    CS_TRY(cs_reader_read(reader, &column, 1, &n, error));
+    uint32_t *row_of = cs_arena_alloc(&reader->arena, (size_t)n + 1, sizeof(*row_of));
+    const char **kinds = cs_arena_alloc(&reader->arena, (size_t)n + 1, sizeof(*kinds));
+    if (!row_of || !kinds || n > UINT32_MAX)
+        return cs_error_no_memory(error);
+    uint32_t n_kinds = 0;
+    for (uint32_t d = 0; d < n; d++) {
+        row_of[d] = UINT32_MAX;
+        if (by[d] != d)
+            continue;
+        kinds[n_kinds] = name_kind(reader, by, (uint32_t)n, d);
+        if (!kinds[n_kinds])
+            return cs_error_no_memory(error);
+        row_of[d] = n_kinds++;
+    }
+    reader->row_of = row_of;
+    reader->kinds = kinds;
+    reader->n_kinds = n_kinds;
+    reader->n_file_devices = (uint32_t)n;
     return CS_OK;
 }
 
@@ -481,4 +569,29 @@ cs_status cs_reader_out_of_memory(cs_reader *reader, uint32_t *n, cs_error *erro
     for (uint64_t i = 0; i < rows && status == CS_OK; i++)
         *n += out_of_memory[i] != 0;
     return status;
+}
+
+cs_status cs_reader_read_tasks(cs_reader *reader, cs_reader_tasks *tasks, cs_error *error)
+{
+    const cs_reader_column columns[] = {
+        {"tasks/kind", CS_READER_UINT32, &tasks->kind},
+        {"tasks/origin", CS_READER_UINT32, &tasks->origin},
+        {"tasks/device", CS_READER_UINT32, &tasks->device},
+        {"tasks/peer", CS_READER_UINT32, &tasks->peer},
+        {"tasks/stage", CS_READER_UINT32, &tasks->stage},
+        {"tasks/mini_batch", CS_READER_UINT32, &tasks->mini_batch},
+        {"tasks/micro_batch", CS_READER_UINT32, &tasks->micro_batch},
+        {"tasks/start", CS_READER_INT64, &tasks->start},
+        {"tasks/end", CS_READER_INT64, &tasks->end},
+    };
+    CS_TRY(cs_reader_read(reader, columns, sizeof(columns) / sizeof(columns[0]), &tasks->n, error));
+    CS_TRY(cs_reader_meanings(reader, "tasks/kind", &tasks->kinds, &tasks->n_kinds, error));
+    for (uint64_t i = 0; i < tasks->n; i++)
+        if (tasks->kind[i] >= tasks->n_kinds || tasks->origin[i] >= tasks->n_kinds)
+            return cs_error_add(error, CS_INVALID,
+                                "%s: tasks: row %" PRIu64
+                                " has a kind or origin without a meaning: "
+                                "must be below %" PRIu32,
+                                reader->path, i, tasks->n_kinds);
+    return CS_OK;
 }

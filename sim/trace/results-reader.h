@@ -1,8 +1,8 @@
 /* Reads results files (results.h has the schema).
  *
  * A reader takes whole columns, converted to the type that is asked for; what it hands out lives as
- * long as the reader. Messages tell a file that is not there from one that is not HDF5, one that
- * was cut off, one of another program, and one of a newer version of this one.
+ * long as the reader. Messages distinguish a missing file, one that is not HDF5, one that was cut
+ * off, one of another program, and one of a newer version of this program.
  */
 #ifndef CS_TRACE_RESULTS_READER_H
 #define CS_TRACE_RESULTS_READER_H
@@ -18,26 +18,34 @@ typedef struct cs_reader {
     const char *path;
     const char *name, *topology, *schedule;
     const char *scenario;             /* resolved, JSON; NULL: the file has none */
-    const char *origin;               /* "simulated" or "measured"; NULL: the file does not say */
-    const char *sharing, *algorithms; /* of links, of collectives; NULL: the file does not say */
+    const char *origin;               /* "simulated" or "measured"; NULL: unknown */
+    const char *sharing, *algorithms; /* of links, of collectives; NULL: unknown */
     cs_time makespan;
     uint32_t micro_batches; /* of each mini-batch */
-    /* of the analysis; NaN where the file has none */
-    double iteration_time; /* s */
-    double throughput;     /* samples/s, 0: the batch size is not known */
-    double bubble_fraction;
-    const char *axes; /* of a sweep's file: names of its varied keys, divided by blanks */
-    int64_t file;     /* HDF5's id */
+    const char *axes;       /* of a sweep's file: names of its varied keys, divided by blanks */
+    int64_t file;           /* HDF5's id */
     cs_arena arena;
+    /* Once cs_reader_fold was called, of a run in which some devices were simulated in place of others: */
+    const uint32_t *row_of;           /* per device of the file: its row; else NULL */
+    const char *const *kinds;         /* per row: the devices that it is about, "0-63", "64(x16)" */
+    uint32_t n_kinds, n_file_devices; /* rows; devices of the file */
 } cs_reader;
 
 /* CS_INVALID, CS_NO_MEMORY; `reader` is then finished already. */
 CS_MUST_CHECK cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error);
 void cs_reader_finish(cs_reader *reader);
 
-/* The same of the file of a sweep (docs/how-to/sweeps.md has the schema): of the members above it has
- * `name` and `axes`. */
+/* From now on columns are about the simulated devices alone: those of /devices have a row for each, and
+ * the number of a device, in any other column `device` or `peer`, is that of its row. Nothing changes where
+ * each device was simulated. */
+CS_MUST_CHECK cs_status cs_reader_fold(cs_reader *reader, cs_error *error);
+
+/* The same of the file of a sweep (docs/how-to/sweeps.md has the schema): of the members above it
+ * has `name` and `axes`. */
 CS_MUST_CHECK cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error);
+
+/* A figure of the run by its key (sim/run/figures.h); NaN where the file has none. */
+double cs_reader_figure(const cs_reader *reader, const char *key);
 
 /* Whether the file says that it is from there: CS_RESULTS_SIMULATED, CS_RESULTS_MEASURED. */
 bool cs_reader_is_from(const cs_reader *reader, const char *origin);
@@ -85,6 +93,18 @@ CS_MUST_CHECK cs_status cs_reader_read(cs_reader *reader, const cs_reader_column
 CS_MUST_CHECK cs_status cs_reader_meanings(cs_reader *reader, const char *column,
                                            const char *const **meanings, uint32_t *n,
                                            cs_error *error);
+
+/* The columns of /tasks that say what ran where and when, with the meanings of kinds. */
+typedef struct cs_reader_tasks {
+    const uint32_t *kind, *origin, *device, *peer, *stage, *mini_batch, *micro_batch;
+    const int64_t *start, *end; /* ps */
+    const char *const *kinds;   /* of `kind` and `origin`, which are below n_kinds */
+    uint64_t n;
+    uint32_t n_kinds;
+} cs_reader_tasks;
+
+CS_MUST_CHECK cs_status cs_reader_read_tasks(cs_reader *reader, cs_reader_tasks *tasks,
+                                             cs_error *error);
 
 /* The columns of a group whose names begin with `prefix`, in the order of the file. */
 CS_MUST_CHECK cs_status cs_reader_names(cs_reader *reader, const char *group, const char *prefix,

@@ -28,6 +28,14 @@ static const char *const category_names[] = {
         NULL,
 };
 
+static const char *const purpose_names[] = {
+#define PURPOSE_NAME(name, text) text,
+    CS_PURPOSE_MAP(PURPOSE_NAME)
+#undef PURPOSE_NAME
+        "none",
+    NULL,
+};
+
 static const char *const no_yes[] = {"no", "yes", NULL};
 
 /* Members are found by their offset, so that one getter serves all columns of a type. */
@@ -79,6 +87,15 @@ static cs_h5_value task_bytes(const void *data, uint64_t row, uint32_t which)
     return (cs_h5_value){.int64 = class_of(data, row)->bytes};
 }
 
+/* Of what is computed: none. */
+static cs_h5_value task_purpose(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    const cs_class *cls = class_of(data, row);
+    const bool computed = cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE;
+    return (cs_h5_value){.uint8 = computed ? CS_N_PURPOSES : cls->purpose};
+}
+
 static cs_h5_value task_span(const void *data, uint64_t row, uint32_t offset)
 {
     const source *from = data;
@@ -112,6 +129,7 @@ static const cs_h5_column task_columns[] = {
      .which = offsetof(cs_class, kind)},
     {"origin", CS_H5_UINT8, "1", "what a transfer is part of, or the kind", kind_names,
      .get = task_coded, .which = offsetof(cs_class, origin)},
+    {"purpose", CS_H5_UINT8, "1", "what a transfer is for", purpose_names, .get = task_purpose},
     {"device", CS_H5_UINT32, "1", "device that computes or sends", .get = task_uint32,
      .which = offsetof(cs_class, device)},
     {"peer", CS_H5_UINT32, "1", "device that receives a transfer", .optional = true,
@@ -233,6 +251,19 @@ static cs_h5_value device_at_oom(const void *data, uint64_t row, uint32_t catego
     const cs_device_record *device = (const cs_device_record *)data + row;
     return (cs_h5_value){.int64 = device->out_of_memory ? device->at_oom[category] : 0};
 }
+
+static cs_h5_value device_simulated_as(const void *data, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.uint32 = cs_graph_stand_in(data, (uint32_t)row)};
+}
+
+/* Of the same table: it takes the graph. */
+static const cs_h5_column device_fold_columns[] = {
+    {"simulated_as", CS_H5_UINT32, "1", "device that was simulated in its place, or itself",
+     .get = device_simulated_as},
+    {0},
+};
 
 #define BYTES_OF(member) CS_H5_INT64, "bytes", .which = offsetof(cs_device_record, member)
 
@@ -359,9 +390,12 @@ cs_status cs_results_write(cs_h5_file *file, const cs_results_info *info, const 
         {"devices", "device", device_columns, trace->n_devices, trace->devices,
          .row_size = sizeof(*trace->devices)},
     };
+    const cs_h5_table fold = {"devices", "device", device_fold_columns, graph->n_devices, graph};
     cs_status status = write_attributes(file, info, graph, trace, error);
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == CS_OK; i++)
         status = cs_h5_write_table(file, &tables[i], error);
+    if (status == CS_OK && graph->stands_for)
+        status = cs_h5_write_table(file, &fold, error);
     if (status == CS_OK)
         status = write_some(file, "versions", version_columns, has_version, graph, trace, error);
     return status == CS_OK

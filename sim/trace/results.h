@@ -17,13 +17,14 @@
  *   makespan             ps, end of the last task
  *   mini_batches, micro_batches (of each mini-batch)
  *   stopped              1 when the run ended at the first out-of-memory, as asked, else 0
- *   and, from the analysis: iteration_time_s, throughput_samples_per_s (0 when the batch size is
- * not known), bubble_fraction
+ *   and each number of a run (sim/run/figures.h) under its key: iteration_time_s, ...; NaN: unknown
  *
  * /tasks            one row per task
  *   task            0, 1, ...: the task's id
  *   kind            coded: forward, backward, backward_input, ...
  *   origin          coded the same: what a transfer is part of; of other tasks their kind
+ *   purpose         coded: stages, gradients, weights, tensor, context, expert, space; of what is
+ *                   computed none
  *   device          where it computes, or what it sends from
  *   peer            what a transfer is received by; none (4294967295) of other tasks
  *   stage, mini_batch, micro_batch
@@ -51,8 +52,10 @@
  *   oom_time        of the first allocation beyond the capacity, or -1
  *   oom_task        that made it; none: what is resident from the start, or no such allocation
  *   at_oom_<category>    live bytes then, 0 without one
+ *   simulated_as    the device that was simulated in its place, or itself: rows of both are equal, and
+ *                   tasks and memory are those of the simulated ones; only where the run was folded
  *   and, from the analysis, where the time [0, makespan) went, ps: compute_<kind>, communication,
- *   dependency, flush
+ *   dependency, flush; parts of communication: exposed_collectives, exposed_for_<purpose>
  * /versions         one row per task that reads or makes weights; no rows when not recorded
  *   task
  *   stage, device, mini_batch
@@ -60,14 +63,14 @@
  * /transfers        one row per transfer with bytes that was through
  *   task
  *   rate            bytes / (end - start): latencies and waiting for links included
- * /rates            one row per change of a transfer's rate, ordered by time; no rows when not recorded
+ * /rates one row per change of a transfer's rate, ordered by time; no rows when not recorded
  *   sample          0, 1, ...
  *   time            ps
  *   task            a transfer that competed for links (sharing fifo, count, max_min)
  *   rate            bytes/s from `time` on; 0 when its bytes are through
  * /runs             from repeated runs (sim/run/repeat.h): one row per run
  *   run             0, 1, ...; the rest of the file is about run 0
- *   seed, iteration_time_s, makespan_s, throughput_samples_per_s, bubble_fraction
+ *   seed, and each main figure under its key: iteration_time_s, ...
  * /staleness        from the analysis: one row per mini-batch and slot
  *   row             0, 1, ...
  *   mini_batch, slot, stage, device
@@ -100,18 +103,8 @@ typedef struct cs_results_info {
     const char *sharing, *algorithms; /* of links, of collectives; NULL: there are none */
 } cs_results_info;
 
-/* Writes everything but what is marked "from the analysis" into a new file, to be committed by the
- * caller:
- *
- *     status = cs_h5_create(path, progress, &file, error);
- *     if (status == CS_OK)
- *         status = cs_results_write(file, &info, &graph, &trace, error);
- *     if (status == CS_OK)
- *         status = cs_analysis_store(file, &analysis, error);
- *     if (status == CS_OK)
- *         status = cs_h5_commit(file, error);
- *     cs_h5_destroy(file);
- */
+/* Writes everything but what is marked "from the analysis", /runs and the figures into a new file,
+ * to be committed by the caller. sim/run/store-run.h writes all of it. */
 CS_MUST_CHECK cs_status cs_results_write(cs_h5_file *file, const cs_results_info *info,
                                          const cs_graph *graph, const cs_trace *trace,
                                          cs_error *error);

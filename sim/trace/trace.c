@@ -22,19 +22,33 @@ static uint64_t hash_number(int64_t number, uint64_t hash)
     return cs_hash_bytes(&number, sizeof(number), hash);
 }
 
+/* Categories from this one on count where there is any of them: runs without have the hashes that they had
+ * before there were these categories. */
+enum { FIRST_OPTIONAL = CS_MEMORY_GATHERED };
+
+static uint64_t hash_categories(const int64_t *bytes, uint64_t hash)
+{
+    hash = cs_hash_bytes(bytes, FIRST_OPTIONAL * sizeof(*bytes), hash);
+    for (uint32_t c = FIRST_OPTIONAL; c < CS_N_CATEGORIES; c++) {
+        if (bytes[c] != 0)
+            hash = hash_number(bytes[c], hash_number(c, hash));
+    }
+    return hash;
+}
+
 /* Member by member: the records have padding and pointers. */
 static uint64_t hash_device(const cs_device_record *record, uint64_t hash)
 {
     hash = hash_number(record->peak, hash);
     hash = hash_number(record->peak_time, hash);
-    hash = cs_hash_bytes(record->at_peak, sizeof(record->at_peak), hash);
-    hash = cs_hash_bytes(record->category_peak, sizeof(record->category_peak), hash);
+    hash = hash_categories(record->at_peak, hash);
+    hash = hash_categories(record->category_peak, hash);
     hash = hash_number(record->out_of_memory, hash);
     if (!record->out_of_memory)
         return hash;
     hash = hash_number(record->oom_time, hash);
     hash = hash_number(record->oom_task, hash);
-    return cs_hash_bytes(record->at_oom, sizeof(record->at_oom), hash);
+    return hash_categories(record->at_oom, hash);
 }
 
 uint64_t cs_trace_hash(const cs_trace *trace)

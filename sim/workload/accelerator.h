@@ -14,7 +14,7 @@
  * group "winograd", where libraries multiply less than the definition says, so that its efficiency
  * may exceed 1.
  *
- * Descriptions are JSON files (scenarios/devices); those that the project ships are part of the
+ * Descriptions are JSON files (devices/); those that the project ships are part of the
  * program and known by name.
  */
 #ifndef CS_WORKLOAD_ACCELERATOR_H

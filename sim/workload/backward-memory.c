@@ -122,7 +122,7 @@ static int64_t walk_op(walk *w, const cs_op *op, int64_t workspace)
     w->peak = w->live;
     if (!is_loss && gradient_of(w, op->output)->bytes == 0)
         make(w, op->output); /* nobody reads it: it is zero */
-    if (op->kind == CS_OP_ADD)
+    if (op->kind == CS_OP_ADD || (op->kind == CS_OP_EXCHANGE && op->in_place))
         hand_on(w, op);
     else if (has_gradient_of_inputs(w->net, op))
         make_inputs(w, op, workspace);

@@ -8,6 +8,8 @@
  *   - An addition hands its gradient on: its inputs share the memory until one of them is added to.
  *   - A view shares the memory of what it is of. An operator in place does not: frameworks give its
  *     gradients memory of their own.
+ *   - An exchange that leaves the size as it is hands its gradient on as an addition does: it sums in
+ *     place. Others make the gradient of what they read besides.
  *   - The gradient of the weights comes before that of the inputs.
  */
 #ifndef CS_WORKLOAD_BACKWARD_MEMORY_H

@@ -2,6 +2,7 @@
 
 #include "sim/base/field.h"
 #include "sim/base/text.h"
+#include "sim/workload/divided-json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,17 @@ static const cs_field carried_fields[] = {
          "of the layer's input, what is handed past layers: kept besides, once by several layers"},
     {0}};
 
+typedef struct divided_layer {
+    cs_divided_entry *divided; /* NULL: the layer is whole */
+} divided_layer;
+
+static const cs_field divided_layer_fields[] = {
+    {"divided", CS_FIELD_OBJECT, offsetof(divided_layer, divided), .fallback = "",
+     .of = cs_divided_fields, .size = sizeof(cs_divided_entry),
+     .doc = "its pieces and exchanges, where it is one device's part",
+     .shape = "{\"pieces\", \"exchanges\", \"weight_parts\"}"},
+    {0}};
+
 /* Instead of the two parts. */
 typedef struct whole_backward {
     cs_time backward;
@@ -136,7 +148,8 @@ static const cs_field batch_field = {"batch", CS_FIELD_OBJECT, .of = batch_field
 /* What stands around the model's own members. */
 typedef struct document {
     uint32_t schema_version;
-    cs_model_work *work; /* or NULL */
+    cs_grid *divided_over; /* or NULL */
+    cs_model_work *work;   /* or NULL */
     cs_provenance *provenance;
     cs_list layers;  /* layer_entry */
     cs_list batches; /* pointers to batch_entry */
@@ -148,6 +161,10 @@ static const cs_field version_fields[] = {
     {0}};
 
 static const cs_field part_fields[] = {
+    {"divided_over", CS_FIELD_OBJECT, offsetof(document, divided_over), .fallback = "",
+     .of = cs_divided_over_fields, .size = sizeof(cs_grid),
+     .doc = "devices of which one computes these layers, its part of the model's",
+     .shape = "{\"tensor\": number, ...}"},
     {"work", CS_FIELD_OBJECT, offsetof(document, work), .fallback = "", .of = work_fields,
      .size = sizeof(cs_model_work), .doc = "what training computes, whatever time it takes",
      .shape = "{\"flop_per_sample\", ...}"},
@@ -221,10 +238,12 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
 {
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
-    const cs_field *const tables[] = {layer_fields,   tie_fields,   frozen_fields,
-                                      carried_fields, whole_fields, NULL};
+    const cs_field *const tables[] = {
+        layer_fields, tie_fields,           frozen_fields, carried_fields,
+        whole_fields, divided_layer_fields, NULL};
     whole_backward whole = {0};
-    void *const outs[] = {layer, layer, layer, layer, &whole};
+    divided_layer parts = {0};
+    void *const outs[] = {layer, layer, layer, layer, &whole, &parts};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -232,6 +251,8 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
     note(&status, check_backward(object, place, error));
     if (cs_json_member(object, "backward"))
         split_backward(layer, whole.backward);
+    if (status == CS_OK && parts.divided)
+        status = cs_divided_take(parts.divided, place, arena, layer, error);
     entry->has_kept = cs_json_member(object, "kept") != NULL;
     return status;
 }
@@ -444,6 +465,9 @@ static cs_status read_document(const cJSON *root, const cs_json_place *place, cs
     note(&status, check_not_empty(model->name, "name", place, error));
     if (parts.work)
         model->work = *parts.work;
+    if (parts.divided_over)
+        parts.divided_over->data = parts.divided_over->shard = parts.divided_over->expert_shard = 1;
+    model->divided_over = parts.divided_over;
     if (parts.provenance) {
         model->provenance = *parts.provenance;
         note(&status, check_provenance(parts.provenance, place, error));
@@ -479,14 +503,26 @@ cs_status cs_model_load(const char *path, cs_model *model, cs_error *error)
     return status;
 }
 
+static bool write_divided(const cs_layer *layer, cJSON *object)
+{
+    cs_arena arena;
+    cs_arena_init(&arena);
+    divided_layer parts = {cs_divided_give(layer, &arena)};
+    const bool done = parts.divided && cs_field_write(divided_layer_fields, &parts, object);
+    cs_arena_finish(&arena);
+    return done;
+}
+
 static cJSON *write_layer(const void *member)
 {
     const cs_layer *layer = &((const layer_entry *)member)->layer;
+    const bool whole = layer->n_pieces + layer->n_exchanges + layer->n_weight_parts == 0;
     cJSON *object = cJSON_CreateObject();
     if (object && cs_field_write(layer_fields, layer, object) &&
         (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object)) &&
         (layer->frozen_bytes == 0 || cs_field_write(frozen_fields, layer, object)) &&
-        (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)))
+        (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)) &&
+        (whole || write_divided(layer, object)))
         return object;
     cJSON_Delete(object);
     return NULL;
@@ -520,7 +556,9 @@ static bool write_document(const cs_model *model, cs_arena *arena, cJSON *root)
 {
     cs_model_work work = model->work;
     cs_provenance provenance = model->provenance;
+    cs_grid divided_over = model->divided_over ? *model->divided_over : cs_grid_single();
     document parts = {.schema_version = SCHEMA_VERSION,
+                      .divided_over = model->divided_over ? &divided_over : NULL,
                       .work = work.flop_per_sample > 0 ? &work : NULL,
                       .provenance = &provenance,
                       .layers = list_layers(model->layers, model->n_layers, arena)};

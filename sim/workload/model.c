@@ -149,6 +149,12 @@ static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
     return true;
 }
 
+const cs_layer *cs_model_layers(const cs_model *model, uint32_t samples)
+{
+    const priced from = price(model, samples);
+    return from.by.batch == 0 || from.by.batch == samples ? from.layers : NULL;
+}
+
 cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint32_t samples,
                        cs_layer_sum *sum, cs_error *error)
 {

@@ -20,9 +20,39 @@
 #include "sim/base/json.h"
 #include "sim/base/time.h"
 #include "sim/workload/precision.h"
+#include "sim/workload/split.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* What a device computes of a layer without an exchange in between. */
+typedef struct cs_layer_piece {
+    cs_time forward, backward_input, backward_weight;
+} cs_layer_piece;
+
+/* What devices hand each other within a layer. It stands in front of piece `gap` of the layer, or
+ * behind the last one (`gap` = n_pieces). Forward passes pieces and gaps in rising order, backward in
+ * falling order. An exchange begins when what stands before it in its pass has ended, and what stands
+ * behind it waits for it. With `beside` it begins when the piece before it in its pass begins, and so
+ * runs at the same time; what stands behind waits for both. That piece alone: whoever joins pieces that no
+ * exchange of a pass divides must not join it to the one before. */
+typedef struct cs_exchange {
+    uint8_t kind;  /* cs_exchange_kind */
+    uint8_t axes;  /* cs_axes_name */
+    bool backward; /* belongs to the backward, else to the forward and to each repetition of it */
+    bool beside;
+    uint32_t gap;
+    int64_t bytes;      /* see cs_exchange_kind */
+    int64_t bytes_back; /* of a halo: what each hands to the one before it; else 0 */
+} cs_exchange;
+
+/* Weights of a layer whose gradients are summed over other axes than GRADIENT. */
+typedef struct cs_weight_part {
+    uint8_t axes; /* cs_axes_name: EXPERT_DATA of experts; TENSOR of what all devices of the tensor
+                   * axis hold alike and compute a part of the gradients of (after the sum over
+                   * GRADIENT) */
+    int64_t bytes;
+} cs_weight_part;
 
 typedef struct cs_layer {
     const char *name;
@@ -33,7 +63,8 @@ typedef struct cs_layer {
     int64_t weight_bytes;
     int64_t output_bytes;    /* activation handed to the next layer */
     int64_t kept_bytes;      /* live from the layer's forward to the end of its backward */
-    int64_t workspace_bytes; /* live while the layer computes; grows with the samples */
+    int64_t workspace_bytes; /* live while the layer computes; grows with the samples; without what
+                              * arrives beside a computation */
     bool recompute;          /* keeps its input only, and runs its forward again for its backward */
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
@@ -43,6 +74,12 @@ typedef struct cs_layer {
                               * trained, and copies in a narrower type of those that are */
     int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
                               * keeps it once */
+    /* Of a layer that is divided over several devices; all sizes and times are then of one device.
+     * Its times are the sums over its pieces. Without pieces it is one, and exchanges nothing. */
+    uint32_t n_pieces, n_exchanges, n_weight_parts;
+    cs_layer_piece *pieces;
+    cs_exchange *exchanges;       /* those of one gap and pass stand in the order of that pass */
+    cs_weight_part *weight_parts; /* the gradients of other weights are summed over GRADIENT */
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
@@ -76,6 +113,9 @@ typedef struct cs_model {
     bool float_gradients; /* gradients are summed and kept in float32, whatever the precision */
     int64_t input_bytes;  /* the input of layer 0 */
     bool times_only;      /* sizes are not known, and 0 */
+    const cs_grid
+        *divided_over; /* that each layer is the part of one device of, whatever the sizes of
+                                  * data and shards; NULL: layers are whole */
     uint32_t n_layers;
     cs_layer *layers;
     uint32_t n_batches; /* other numbers of samples that times and activations are known for */
@@ -116,6 +156,9 @@ CS_MUST_CHECK cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *laye
 
 /* Whether times and activations for so many samples are there, and need not be scaled. */
 bool cs_model_knows(const cs_model *model, uint32_t samples);
+
+/* The layers with times and activations for so many samples, or for any; NULL where they are not there. */
+const cs_layer *cs_model_layers(const cs_model *model, uint32_t samples);
 
 /* Sums over [first, end) for micro-batches of `samples`: those of the model or of one of its batches
  * where they are for so many, as they are. Else times, activations and workspace are scaled linearly

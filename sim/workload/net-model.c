@@ -2,6 +2,8 @@
 
 #include "sim/workload/articulation.h"
 #include "sim/workload/backward-memory.h"
+#include "sim/workload/net-pieces.h"
+#include "sim/workload/recompute.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -254,8 +256,19 @@ static double cast_seconds(const cs_net_options *how, const cs_op *op, const cs_
                : 0;
 }
 
+static cs_piece_seconds seconds_of(const cs_net_options *how, const cs_op *op,
+                                   const cs_op_cost *cost, const op_times *times)
+{
+    return (cs_piece_seconds){
+        .forward = or_roofline(times->operator[CS_PASS_FORWARD], how, op, &cost->forward),
+        .backward_input = input_seconds(times, how, op, cost),
+        .backward_weight =
+            or_roofline(times->operator[CS_PASS_BACKWARD_WEIGHT], how, op, &cost->backward_weight),
+    };
+}
+
 static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
-                   const op_times *times, cs_net_layer *layer)
+                   const op_times *times, const cs_piece_seconds *seconds, cs_net_layer *layer)
 {
     layer->macs += cost->macs;
     layer->forward_flop += cost->forward.flop;
@@ -264,41 +277,67 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
     layer->forward_bytes += cost->forward.bytes + cost->forward.cast_bytes;
     layer->input_bytes += cost->backward_input.bytes + cost->backward_input.cast_bytes;
     layer->weight_bytes += cost->backward_weight.bytes + cost->backward_weight.cast_bytes;
-    layer->forward += or_roofline(times->operator[CS_PASS_FORWARD], how, op, &cost->forward);
-    layer->backward_input += input_seconds(times, how, op, cost);
-    layer->backward_weight +=
-        or_roofline(times->operator[CS_PASS_BACKWARD_WEIGHT], how, op, &cost->backward_weight);
+    layer->forward += seconds->forward;
+    layer->backward_input += seconds->backward_input;
+    layer->backward_weight += seconds->backward_weight;
     layer->update += fmax(times->update, 0) + cast_seconds(how, op, cost);
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
-           add(&layer->frozen, cost->frozen) && add(&layer->copy_bytes, cost->copy_bytes) &&
-           add(&layer->kept_bytes, cost->extra_kept_bytes);
+           add(&layer->frozen, cost->frozen) && add(&layer->copy_bytes, cost->copy_bytes);
 }
 
 /* A storage while it is looked for who keeps it. */
 typedef struct storage {
-    int64_t bytes;  /* of the first tensor in it, which the others are views of */
-    uint32_t layer; /* the last that reads it, or else the one that writes it */
+    int64_t bytes;   /* of the first tensor in it, which the others are views of */
+    uint32_t layer;  /* the last that reads it, or else the one that writes it */
+    uint32_t writer; /* op that writes it first, CS_NO_TENSOR of an input */
     bool used, kept;
+    bool read_again, kept_again; /* by operators that run again (recompute.h) */
 } storage;
 
-static void visit_op(const cs_net *net, const cs_net_options *how, const cs_op *op, uint32_t layer,
-                     const cs_op_cost *cost, storage *storages, cs_net_layer *to)
+/* Per operator, while layers are counted. */
+typedef struct counts {
+    storage *storages;   /* per storage */
+    int64_t *workspaces; /* of the kernels */
+    int64_t *peaks;      /* of gradients and workspace */
+    cs_piece_seconds *seconds;
+    uint32_t *runs; /* of operators that run again */
+} counts;
+
+static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, uint32_t layer,
+                     const cs_op_cost *cost, const counts *of, cs_net_layer *to)
 {
+    const cs_op *op = &net->ops[p];
+    const bool again = of->runs[p] > 0;
     for (uint32_t i = 0; i <= op->n_inputs; i++) {
         bool is_output = i == op->n_inputs;
         cs_tensor tensor = is_output ? op->output : op->inputs[i];
-        storage *at = &storages[cs_net_tensor(net, tensor)->storage];
-        if (!at->used)
+        storage *at = &of->storages[cs_net_tensor(net, tensor)->storage];
+        if (!at->used) {
             at->bytes = cs_tensor_bytes(net, tensor, how->batch_size, how->precision);
+            at->writer = is_output ? p : CS_NO_TENSOR;
+        }
         if (!is_output || !at->used)
             at->layer = layer;
         at->used = true;
         const bool kept = is_output ? cost->keeps_output : cost->keeps_input;
-        if (is_carried(net, tensor))
-            to->carried_bytes = kept ? at->bytes : to->carried_bytes;
-        else
-            at->kept |= kept;
+        if (is_carried(net, tensor)) {
+            to->carried_bytes = (again ? !is_output : kept) ? at->bytes : to->carried_bytes;
+            continue;
+        }
+        at->read_again |= again && !is_output;
+        *(again ? &at->kept_again : &at->kept) |= kept;
     }
+}
+
+/* Memory of what a run makes again, which is there during its backward. `p` is one of its operators, and
+ * those behind it are to be counted. */
+static bool hold_run(const cs_net *net, const uint32_t *runs, uint32_t p, int64_t bytes,
+                     int64_t *workspaces)
+{
+    bool fits = true;
+    for (uint32_t q = runs[p] - 1; q < net->n_ops && runs[q] == runs[p]; q++)
+        fits = fits && add(&workspaces[q], bytes);
+    return fits;
 }
 
 /* What the layer hands on besides what it writes: the carried tensor, from where it is written to where
@@ -327,9 +366,8 @@ static bool sum_kept(cs_net_chain *chain)
     return fits && add(&chain->kept_bytes, carried);
 }
 
-/* `workspaces` are those of the operators' kernels. */
 static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
-                        storage *storages, int64_t *workspaces)
+                        counts *of)
 {
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
@@ -339,10 +377,16 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            workspaces[p] = times.workspace >= 0 ? times.workspace : cost.workspace_bytes;
-            fits = add_op(how, &net->ops[p], &cost, &times, layer) &&
+            fits = add(&of->workspaces[p],
+                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes);
+            of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
+            fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
-            visit_op(net, how, &net->ops[p], i, &cost, storages, layer);
+            visit_op(net, how, p, i, &cost, of, layer);
+            if (of->runs[p] == 0)
+                fits = fits && add(&layer->kept_bytes, cost.extra_kept_bytes);
+            else
+                fits = fits && hold_run(net, of->runs, p, cost.extra_kept_bytes, of->workspaces);
             if (p == layer->first)
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
@@ -350,10 +394,87 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
         layer->update += update_seconds(how, estimated);
         layer->written_bytes += handed_past(net, how, layer);
     }
-    for (uint32_t s = 0; fits && s < net->n_storages; s++)
-        if (storages[s].kept)
-            fits = add(&chain->layers[storages[s].layer].kept_bytes, storages[s].bytes);
-    return fits && sum_kept(chain);
+    return fits;
+}
+
+/* What is gathered again in backward is there from then to the last operator that reads it. Beside a
+ * computation it arrives in a buffer of its own, which is no workspace of the layer. */
+static bool move_gathered(const cs_net_local *local, counts *of)
+{
+    bool fits = true;
+    for (uint32_t p = 0; p < local->net.n_ops; p++) {
+        const cs_op *op = &local->net.ops[p];
+        const cs_tensor_info *out = cs_net_tensor(&local->net, op->output);
+        storage *from = &of->storages[cs_net_tensor(&local->net, op->inputs[0])->storage];
+        storage *gathered = &of->storages[out->storage];
+        if (!local->ops[p].gathers_again || of->runs[p] > 0)
+            continue;
+        from->kept = true;
+        gathered->kept = false;
+        for (uint32_t q = p + 1; q <= out->last_reader && local->ops[p].deferred == 0; q++)
+            fits = fits && add(&of->workspaces[q], gathered->bytes);
+    }
+    return fits;
+}
+
+/* Rows of neighbours are kept with the input that they belong to; gradients of such rows are there while
+ * the operator runs backward. */
+static bool add_halos(const cs_net_local *local, const cs_net_options *how, cs_net_chain *chain,
+                      counts *of)
+{
+    const int64_t each = (int64_t)cs_precision_bytes(how->precision) * how->batch_size;
+    bool fits = true;
+    for (uint32_t i = 0; i < chain->n_layers; i++)
+        for (uint32_t p = chain->layers[i].first; p < chain->layers[i].end; p++)
+            fits = fits && add(&chain->layers[i].kept_bytes, each * local->ops[p].halo) &&
+                   add(&of->workspaces[p], each * local->ops[p].gradient_halo);
+    return fits;
+}
+
+/* Runs keep what they read of others; what they make for themselves is made again. */
+static bool keep_storages(const cs_net *net, counts *of, cs_net_chain *chain)
+{
+    bool fits = true;
+    for (uint32_t s = 0; fits && s < net->n_storages; s++) {
+        storage *at = &of->storages[s];
+        const bool inner = at->used && at->writer != CS_NO_TENSOR && of->runs[at->writer] > 0;
+        if (at->kept || (!inner && (at->kept_again || at->read_again)))
+            fits = add(&chain->layers[at->layer].kept_bytes, at->bytes);
+        else if (inner && at->kept_again)
+            fits = hold_run(net, of->runs, at->writer, at->bytes, of->workspaces);
+    }
+    return fits;
+}
+
+/* Forward of a run comes in front of the backward of its last operator that does anything. */
+static void repeat_runs(const cs_net *net, counts *of, cs_net_chain *chain)
+{
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        cs_net_layer *layer = &chain->layers[i];
+        for (uint32_t p = layer->first; p < layer->end; p++) {
+            uint32_t last = p;
+            if (of->runs[p] == 0)
+                continue;
+            for (uint32_t q = p; q < layer->end && of->runs[q] == of->runs[p]; q++)
+                last = net->ops[q].kind == CS_OP_VIEW ? last : q;
+            of->seconds[last].backward_input += of->seconds[p].forward;
+            layer->backward_input += of->seconds[p].forward;
+        }
+    }
+}
+
+static cs_status find_runs(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+                           uint32_t *runs, cs_error *error)
+{
+    uint32_t *ends = malloc(chain->n_layers * sizeof(*ends));
+    if (!ends)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < chain->n_layers; i++)
+        ends[i] = chain->layers[i].end;
+    const cs_status status =
+        cs_recompute_find(net, how->recompute_ops, how->n_recompute_ops, ends, runs, error);
+    free(ends);
+    return status;
 }
 
 static cs_status check_options(const cs_net *net, const cs_net_options *how, cs_error *error)
@@ -365,6 +486,27 @@ static cs_status check_options(const cs_net *net, const cs_net_options *how, cs_
     return cs_accelerator_check(how->device, how->precision, error);
 }
 
+/* A network, and what is counted of it: all, or what one place has. */
+typedef struct divided {
+    const cs_net *whole;
+    const cs_net_local *local; /* NULL: it is not divided */
+    const cs_net *net;
+} divided;
+
+/* `local` is the caller's to finish. */
+static cs_status divide(const cs_net *net, const cs_net_options *how, cs_net_local *local,
+                        divided *d, cs_error *error)
+{
+    CS_TRY(check_options(net, how, error));
+    *d = (divided){.whole = net, .net = net};
+    if (!how->split)
+        return CS_OK;
+    CS_TRY(cs_net_local_make(net, how->split, how->place, NULL, local, error));
+    d->local = local;
+    d->net = &local->net;
+    return CS_OK;
+}
+
 static void set_workspace(cs_net_layer *layer, const int64_t *peaks)
 {
     for (uint32_t p = layer->first; p < layer->end; p++)
@@ -372,44 +514,89 @@ static void set_workspace(cs_net_layer *layer, const int64_t *peaks)
             layer->workspace_bytes = peaks[p];
 }
 
-static cs_status make_chain(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
+/* The layers of the whole network, by the operators of the local one. */
+static void move_layers(const cs_net_local *local, cs_net_chain *chain)
+{
+    uint32_t p = 0;
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        cs_net_layer *layer = &chain->layers[i];
+        layer->first = p;
+        while (p < local->net.n_ops && local->ops[p].origin < layer->end)
+            p++;
+        layer->end = p;
+    }
+}
+
+static cs_status count_layers(const divided *d, const cs_net_options *how, cs_net_chain *chain,
+                              counts *of, cs_error *error)
+{
+    const cs_net *net = d->net;
+    uint32_t exchange = 0;
+    CS_TRY(find_runs(net, how, chain, of->runs, error));
+    if (!cost_layers(net, how, chain, of) || (d->local && !move_gathered(d->local, of)) ||
+        (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, of, chain) ||
+        !sum_kept(chain))
+        return cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
+                            net->name);
+    repeat_runs(net, of, chain);
+    CS_TRY(
+        cs_backward_memory(net, how->batch_size, how->precision, of->workspaces, of->peaks, error));
+    for (uint32_t i = 0; i < chain->n_layers; i++) {
+        set_workspace(&chain->layers[i], of->peaks);
+        if (d->local)
+            CS_TRY(cs_net_pieces_find(d->local, how, &(cs_op_timing){of->seconds, of->runs},
+                                      &exchange, &chain->layers[i], &chain->arena, error));
+    }
+    return CS_OK;
+}
+
+static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_chain *chain,
                             cs_error *error)
 {
-    cs_status status = check_options(net, how, error);
-    if (status == CS_OK)
-        status = make_layers(net, how->granularity, chain, error);
-    if (status != CS_OK)
-        return status;
-    storage *storages = calloc(net->n_storages, sizeof(*storages));
-    int64_t *workspaces = calloc(net->n_ops, sizeof(*workspaces));
-    int64_t *peaks = calloc(net->n_ops, sizeof(*peaks));
-    if (!storages || !workspaces || !peaks)
-        status = cs_error_no_memory(error);
-    else if (!cost_layers(net, how, chain, storages, workspaces))
-        status = cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
-                              net->name);
-    if (status == CS_OK)
-        status = cs_backward_memory(net, how->batch_size, how->precision, workspaces, peaks, error);
-    for (uint32_t i = 0; status == CS_OK && i < chain->n_layers; i++)
-        set_workspace(&chain->layers[i], peaks);
-    free(storages);
-    free(workspaces);
-    free(peaks);
+    const cs_net *net = d->net;
+    CS_TRY(make_layers(d->whole, how->granularity, chain, error));
+    if (d->local)
+        move_layers(d->local, chain);
+    counts of = {.storages = calloc(net->n_storages, sizeof(*of.storages)),
+                 .workspaces = calloc(net->n_ops, sizeof(*of.workspaces)),
+                 .peaks = calloc(net->n_ops, sizeof(*of.peaks)),
+                 .seconds = calloc(net->n_ops, sizeof(*of.seconds)),
+                 .runs = calloc(net->n_ops, sizeof(*of.runs))};
+    cs_status status = of.storages && of.workspaces && of.peaks && of.seconds && of.runs
+                           ? count_layers(d, how, chain, &of, error)
+                           : cs_error_no_memory(error);
+    free(of.storages);
+    free(of.workspaces);
+    free(of.peaks);
+    free(of.seconds);
+    free(of.runs);
     return status;
 }
 
-cs_status cs_net_chain_find(const cs_net *net, const cs_net_options *options, cs_net_chain *chain,
+static cs_status find_chain(const divided *d, const cs_net_options *how, cs_net_chain *chain,
                             cs_error *error)
 {
     cs_net_chain made = {0};
     cs_arena_init(&made.arena);
-    cs_status status = make_chain(net, options, &made, error);
+    cs_status status = make_chain(d, how, &made, error);
     if (status != CS_OK) {
         cs_net_chain_finish(&made);
         return status;
     }
     *chain = made;
     return CS_OK;
+}
+
+cs_status cs_net_chain_find(const cs_net *net, const cs_net_options *options, cs_net_chain *chain,
+                            cs_error *error)
+{
+    cs_net_local local = {0};
+    divided d;
+    cs_status status = divide(net, options, &local, &d, error);
+    if (status == CS_OK)
+        status = find_chain(&d, options, chain, error);
+    cs_net_local_finish(&local);
+    return status;
 }
 
 void cs_net_chain_finish(cs_net_chain *chain)
@@ -497,9 +684,10 @@ static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model
     return work->device || !(work->peak > 0);
 }
 
-static cs_status describe(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+static cs_status describe(const divided *d, const cs_net_options *how, const cs_net_chain *chain,
                           cs_model *model, cs_error *error)
 {
+    const cs_net *net = d->net;
     char source[512], hardware[512];
     cs_arena *arena = &model->arena;
     model->name = cs_arena_copy(arena, net->name);
@@ -515,7 +703,7 @@ static cs_status describe(const cs_net *net, const cs_net_options *how, const cs
     model->provenance.notes =
         "kept as PyTorch 2.1 keeps it, eager; every operator by itself, none fused; convolution "
         "libraries' workspace not known";
-    if (!describe_work(net, how, model) || !model->name || !model->provenance.source ||
+    if (!describe_work(d->whole, how, model) || !model->name || !model->provenance.source ||
         !model->provenance.hardware || !model->provenance.date)
         return cs_error_no_memory(error);
     return CS_OK;
@@ -546,6 +734,51 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
            cs_time_from_seconds(from->update, &to->update);
 }
 
+/* Its times become the sums over its pieces. */
+static bool fill_pieces(const cs_net_layer *from, cs_layer *to)
+{
+    bool fits = true;
+    to->forward = to->backward_input = to->backward_weight = 0;
+    for (uint32_t i = 0; fits && i < from->n_pieces; i++) {
+        cs_layer_piece *piece = &to->pieces[i];
+        fits = cs_time_from_seconds(from->pieces[i].forward, &piece->forward) &&
+               cs_time_from_seconds(from->pieces[i].backward_input, &piece->backward_input) &&
+               cs_time_from_seconds(from->pieces[i].backward_weight, &piece->backward_weight) &&
+               cs_time_add(to->forward, piece->forward, &to->forward) &&
+               cs_time_add(to->backward_input, piece->backward_input, &to->backward_input) &&
+               cs_time_add(to->backward_weight, piece->backward_weight, &to->backward_weight);
+    }
+    return fits;
+}
+
+static cs_status divide_layer(const cs_net_options *how, const cs_net_layer *from, cs_layer *to,
+                              cs_arena *arena, cs_error *error)
+{
+    const cs_weight_part parts[] = {{CS_AXES_TENSOR, from->shared_parameters},
+                                    {CS_AXES_EXPERT_DATA, from->expert_parameters}};
+    const uint32_t n = sizeof(parts) / sizeof(parts[0]);
+    to->weight_parts = cs_arena_alloc(arena, n, sizeof(*to->weight_parts));
+    if (!to->weight_parts)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        if (parts[i].bytes > 0)
+            to->weight_parts[to->n_weight_parts++] = (cs_weight_part){
+                parts[i].axes, parts[i].bytes * cs_precision_bytes(how->precision)};
+    if (from->n_pieces == 0)
+        return CS_OK;
+    to->pieces = cs_arena_alloc(arena, from->n_pieces, sizeof(*to->pieces));
+    to->exchanges = cs_arena_alloc(arena, from->n_exchanges, sizeof(*to->exchanges));
+    if (!to->pieces || !to->exchanges)
+        return cs_error_no_memory(error);
+    to->n_pieces = from->n_pieces;
+    to->n_exchanges = from->n_exchanges;
+    memcpy(to->exchanges, from->exchanges, from->n_exchanges * sizeof(*to->exchanges));
+    return fill_pieces(from, to)
+               ? CS_OK
+               : cs_error_add(error, CS_OVERFLOW, "the times of layer %s do not fit 64 bits",
+                              from->name);
+}
+
 /* The layer that has an operator. */
 static uint32_t layer_of(const cs_net_chain *chain, uint32_t op)
 {
@@ -572,10 +805,11 @@ static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_
     return true;
 }
 
-static cs_status fill_model(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
+static cs_status fill_model(const divided *d, const cs_net_options *how, const cs_net_chain *chain,
                             cs_model *model, cs_error *error)
 {
-    CS_TRY(describe(net, how, chain, model, error));
+    const cs_net *net = d->net;
+    CS_TRY(describe(d, how, chain, model, error));
     model->n_layers = chain->n_layers;
     model->layers = cs_arena_alloc(&model->arena, chain->n_layers, sizeof(*model->layers));
     if (!model->layers)
@@ -588,6 +822,7 @@ static cs_status fill_model(const cs_net *net, const cs_net_options *how, const 
                                 chain->layers[i].name);
         if (!model->layers[i].name)
             return cs_error_no_memory(error);
+        CS_TRY(divide_layer(how, &chain->layers[i], &model->layers[i], &model->arena, error));
     }
     return CS_OK;
 }
@@ -595,12 +830,18 @@ static cs_status fill_model(const cs_net *net, const cs_net_options *how, const 
 cs_status cs_net_model(const cs_net *net, const cs_net_options *options, cs_model *model,
                        cs_error *error)
 {
-    cs_net_chain chain;
+    cs_net_chain chain = {0};
+    cs_net_local local = {0};
     cs_model made = {0};
-    CS_TRY(cs_net_chain_find(net, options, &chain, error));
+    divided d;
     cs_arena_init(&made.arena);
-    cs_status status = fill_model(net, options, &chain, &made, error);
+    cs_status status = divide(net, options, &local, &d, error);
+    if (status == CS_OK)
+        status = find_chain(&d, options, &chain, error);
+    if (status == CS_OK)
+        status = fill_model(&d, options, &chain, &made, error);
     cs_net_chain_finish(&chain);
+    cs_net_local_finish(&local);
     if (status != CS_OK) {
         cs_model_finish(&made);
         return status;

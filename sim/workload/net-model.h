@@ -19,6 +19,7 @@
 #include "sim/workload/model.h"
 #include "sim/workload/net.h"
 #include "sim/workload/op-shape.h"
+#include "sim/workload/split.h"
 
 typedef enum cs_granularity { CS_GRANULARITY_LAYER, CS_GRANULARITY_BLOCK } cs_granularity;
 
@@ -37,9 +38,21 @@ typedef struct cs_net_options {
     const cs_measured *measured;  /* asked before the device is; or NULL */
     const char *source;           /* for the provenance: what the network was made from */
     const char *date;             /* for the provenance, YYYY-MM-DD; NULL: 1970-01-01, for none */
+    /* How the work of batch_size samples is divided over devices: the model is then that of the
+     * device at `place` of the grid (net-local.h). NULL: one device does all. */
+    const cs_split *split;
+    uint32_t place;
+    const char *const
+        *recompute_ops; /* names of operators whose forward is done again (recompute.h) */
+    uint32_t n_recompute_ops;
 } cs_net_options;
 
-/* A layer of the chain: operators [first, end). */
+/* A piece of a layer (cs_layer_piece), or an operator. */
+typedef struct cs_piece_seconds {
+    double forward, backward_input, backward_weight;
+} cs_piece_seconds;
+
+/* A layer of the chain: operators [first, end), with a split those of the local network. */
 typedef struct cs_net_layer {
     const char *name; /* the operator's, the block's, or "FIRST to LAST" */
     uint32_t first, end;
@@ -55,6 +68,12 @@ typedef struct cs_net_layer {
     uint32_t n_measured, n_estimated;                /* passes of its pieces of work, by source */
     int64_t kept_bytes, workspace_bytes;
     int64_t carried_bytes; /* kept of the carried tensor, see cs_layer; not in kept_bytes */
+    /* of a network that is divided, where there is an exchange (net-pieces.h): */
+    uint32_t n_pieces, n_exchanges;
+    cs_piece_seconds *pieces;
+    cs_exchange *exchanges;
+    int64_t shared_parameters; /* whose gradients are summed over the tensor axis as well */
+    int64_t expert_parameters; /* and instead over the places with the same experts */
 } cs_net_layer;
 
 typedef struct cs_net_chain {

@@ -508,7 +508,8 @@ cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3]
     if (!divides(net, name, attention->heads, shape.dims[1]) ||
         !divides(net, name, attention->kv_heads, values))
         return CS_NO_TENSOR;
-    if ((double)shape.dims[0] * keys * attention->heads > CS_MOST_ELEMENTS) {
+    if (attention->kernel != CS_ATTENTION_FLASH && /* a fused kernel never has the whole matrix */
+        (double)shape.dims[0] * keys * attention->heads > CS_MOST_ELEMENTS) {
         snprintf(text, sizeof(text), "has too many weights: %u tokens, squared, of %u heads",
                  shape.dims[0] > keys ? shape.dims[0] : keys, attention->heads);
         fail_at(net, name, text);

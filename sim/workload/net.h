@@ -60,7 +60,8 @@
     X(GROUPED_LINEAR, "grouped_linear", "linear")                                                  \
     X(COMBINE, "combine", "embedding")                                                             \
     X(CAUSAL_CONV, "causal_conv", "elementwise")                                                   \
-    X(SCAN, "scan", "attention")
+    X(SCAN, "scan", "attention")                                                                   \
+    X(EXCHANGE, "exchange", "elementwise") /* of a local network: net-local.h */
 
 typedef enum cs_op_kind {
 #define CS_OP_ENUM(name, text, group) CS_OP_##name,
@@ -145,6 +146,11 @@ typedef struct cs_attention {
     uint32_t
         buckets; /* of relative positions, each with a learned bias per head; 0: there are none */
     bool sinks;  /* a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
+    /* of a local network (net-local.h): */
+    uint32_t
+        shares; /* its queries are one of so many shares of the sequence, which have equally many
+                      * pairs of queries and keys; 0 is 1 */
+    uint32_t steps; /* it reads keys and values of so many places, one after the other; 0 is 1 */
 } cs_attention;
 
 /* A state-space scan in chunks (Dao and Gu, Mamba-2, ICML 2024). Its `heads` are in `groups` that have

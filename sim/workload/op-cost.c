@@ -33,6 +33,7 @@ static const struct simple {
     [CS_OP_EMBEDDING] = {0, 0, 2, 0, 2, 0, true, false},
     [CS_OP_CROSS_ENTROPY] = {6, 3, 0, 0, 0, 0, false, false},
     [CS_OP_SQUARED_ERROR] = {3, 2, 0, 0, 0, 0, true, false},
+    [CS_OP_EXCHANGE] = {0, 0, 0, 0, 1, 0, false, false}, /* the gradient of its bias */
 };
 
 /* An operator with what all rules need. */
@@ -182,9 +183,15 @@ static void cost_learned(const subject *s, double rows, double weights, cs_op_co
                                pass->launches + 1};
 }
 
+static double or_one(uint32_t count)
+{
+    return count > 0 ? count : 1;
+}
+
 /* The two products of queries and keys, and of weights and values. Backward there are four: two of
  * the features of queries, two of those of values; a fused kernel computes the weights a second time
- * (Dao et al., FlashAttention, NeurIPS 2022). */
+ * (Dao et al., FlashAttention, NeurIPS 2022). With several steps each is a kernel that reads the queries
+ * and adds to the result. */
 static void cost_attention(const subject *s, cs_op_cost *cost)
 {
     const cs_attention *a = &s->op->attention;
@@ -193,24 +200,28 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
     bool flash = a->kernel == CS_ATTENTION_FLASH;
     double rows = s->out->shape.dims[0], values = s->out->shape.dims[1];
     double queries = s->in->shape.dims[1];
-    double pairs = s->batch * pairs_of(a, rows, key->dims[0]);
-    double weights = s->batch * a->heads * rows * key->dims[0]; /* elements of the matrix */
-    double tensors = s->width * s->batch *
+    double shares = or_one(a->shares), steps = or_one(a->steps);
+    double keys = key->dims[0] * steps;
+    double pairs = s->batch * pairs_of(a, rows * shares, keys) / shares;
+    double weights = s->batch * a->heads * rows * keys; /* elements of the matrix */
+    double tensors = s->width * s->batch * steps *
                      (rows * (queries + values) +
                       key->dims[0] * ((double)key->dims[1] + (double)value->dims[1]));
     double passes = (a->dropout > 0 ? 6 : 4) * s->width;
     cost->macs = pairs * (queries + values);
-    cost->forward = (cs_pass_cost){2 * cost->macs, tensors, 1};
-    cost->backward_input = (cs_pass_cost){2 * pairs * (3 * queries + 2 * values), 2 * tensors, 1};
+    cost->forward = (cs_pass_cost){2 * cost->macs, tensors, (uint32_t)steps};
+    cost->backward_input =
+        (cs_pass_cost){2 * pairs * (3 * queries + 2 * values), 2 * tensors, (uint32_t)steps};
     cost->extra_kept_bytes = (int64_t)(s->batch * a->heads * rows * FLOAT);
     cost->keeps_output = flash;
     cost->keeps_input = true;
     cost_learned(s, s->batch * a->heads * rows, weights, cost);
     if (flash)
         return;
-    cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights, 3};
-    cost->backward_input =
-        (cs_pass_cost){4 * cost->macs + 4 * weights, 2 * tensors + (passes + 1) * weights, 5};
+    cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights,
+                                   3 * (uint32_t)steps};
+    cost->backward_input = (cs_pass_cost){
+        4 * cost->macs + 4 * weights, 2 * tensors + (passes + 1) * weights, 5 * (uint32_t)steps};
     cost->extra_kept_bytes = (int64_t)(weights * s->width);
     cost->workspace_bytes = (int64_t)(weights * s->width);
     if (a->dropout > 0)

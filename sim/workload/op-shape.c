@@ -136,6 +136,8 @@ static void add_attention(key *k, const cs_attention *attention)
         add(k, " sinks");
     if (attention->buckets > 0)
         add(k, " buckets=%u", attention->buckets);
+    if (attention->shares > 1)
+        add(k, " shares=%u steps=%u", attention->shares, attention->steps);
 }
 
 /* Of an operator on heads or experts. */

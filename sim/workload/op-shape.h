@@ -12,6 +12,9 @@
  *     accumulate elements=1605632 fp32
  *     update parameters=36864 optimizer=momentum fp32
  *
+ * Attention of one of C devices that share the tokens of a sequence has "shares=C", and "steps=C" where
+ * it reads the keys and values of one device after the other ("steps=1": those of all at once).
+ *
  * An operator makes up to three kinds of pieces:
  *   itself      forward, gradient of what it reads, gradient of its parameters
  *   accumulate  y += x: the gradient of a tensor that several operators read is a sum (pass forward)

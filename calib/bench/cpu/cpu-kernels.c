@@ -42,8 +42,8 @@ static int64_t conv_workspace(const cs_kernel *kernel)
     return pointwise ? 0 : channels * window * pixels * (int64_t)sizeof(float);
 }
 
-/* Of one head: weights that are not saved, the gradient of the weights, and in a backward that needs
- * both the weights behind dropout that are not saved. */
+/* Of one head: weights that are not saved, the gradient of the weights, and in a backward that
+ * needs both the weights behind dropout that are not saved. */
 static int64_t attention_workspace(const cs_kernel *kernel, cs_pass pass)
 {
     int64_t tokens = cs_kernel_out(kernel)->shape.dims[0];

@@ -131,8 +131,8 @@ static void weigh(const heads *h, const cs_operands *at, uint32_t sample, uint32
     }
 }
 
-/* In the workspace, which does not keep them: weights, the gradient (backward), those behind dropout;
- * in a forward these take the place of the weights. */
+/* In the workspace, which does not keep them: weights, the gradient (backward), those behind
+ * dropout; in a forward these take the place of the weights. */
 static matrices matrices_at(const heads *h, const cs_operands *at, uint32_t sample, uint32_t head,
                             bool backward)
 {

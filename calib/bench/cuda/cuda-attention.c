@@ -5,16 +5,16 @@
  * heads that share keys follow each other: the gradients of shared keys are added place by place.
  *
  * Products that use tensor cores (tf32 and 2-byte numbers) want matrices and rows that begin at
- * multiples of 16 bytes: they read and write 16 bytes at once, and cuBLAS cannot see the pointers in
- * a list to choose otherwise. Weights in the workspace have rows of so many bytes. Those that are
- * kept for the backward lie as frameworks have them, row by row without gaps (197 tokens: at odd
- * multiples of 2 bytes): where such products could not take them, they are computed with longer rows
- * in the workspace, and copied. Inputs that begin elsewhere (heads of few features) are multiplied
- * without tensor cores.
+ * multiples of 16 bytes: they read and write 16 bytes at once, and cuBLAS cannot see the pointers
+ * in a list to choose otherwise. Weights in the workspace have rows of so many bytes. Those that
+ * are kept for the backward lie as frameworks have them, row by row without gaps (197 tokens: at
+ * odd multiples of 2 bytes): where such products could not take them, they are computed with longer
+ * rows in the workspace, and copied. Inputs that begin elsewhere (heads of few features) are
+ * multiplied without tensor cores.
  *
  * cuDNN has fused attention, through graphs only, which are not built here: attention that a model
- * says is fused is computed like the other, with its weights in the workspace and again in backward.
- * Its memory between forward and backward is that of a fused kernel, its time is not.
+ * says is fused is computed like the other, with its weights in the workspace and again in
+ * backward. Its memory between forward and backward is that of a fused kernel, its time is not.
  */
 #include "calib/bench/cuda/cuda-device.h"
 

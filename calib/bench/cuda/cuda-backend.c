@@ -48,8 +48,8 @@ static cs_status choose_gpu(cs_bench *bench, uint32_t index, cs_error *error)
     return CS_CUDA(cudaSetDevice(bench->index), error);
 }
 
-/* "NVIDIA 535.104.05, CUDA up to 12.2"; the kernel's module says what it is, unless a container hides
- * it. */
+/* "NVIDIA 535.104.05, CUDA up to 12.2"; the kernel's module says what it is, unless a container
+ * hides it. */
 static void name_driver(cs_bench *bench, int cuda)
 {
     char line[256] = "", version[32];

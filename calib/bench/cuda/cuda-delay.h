@@ -1,5 +1,5 @@
-/* Keeps the stream busy for so many nanoseconds, by the GPU's own clock (resolution: 1 us or so; 32 ns
- * on newer ones). */
+/* Keeps the stream busy for so many nanoseconds, by the GPU's own clock (resolution: 1 us or so; 32
+ * ns on newer ones). */
 #ifndef CS_CALIB_CUDA_DELAY_H
 #define CS_CALIB_CUDA_DELAY_H
 

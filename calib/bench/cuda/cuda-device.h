@@ -1,7 +1,7 @@
 /* What the parts of the CUDA backend share: an opened GPU, and the check of every call.
  *
- * All work goes to one stream, in order. Libraries keep plans (descriptors, algorithms) per operator
- * and pass, made when its workspace is first asked for.
+ * All work goes to one stream, in order. Libraries keep plans (descriptors, algorithms) per
+ * operator and pass, made when its workspace is first asked for.
  */
 #ifndef CS_CALIB_CUDA_DEVICE_H
 #define CS_CALIB_CUDA_DEVICE_H
@@ -13,8 +13,8 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
-/* An algorithm that cuDNN's heuristics propose for a convolution, with the math type that it would be
- * run with, and what spoke against it. */
+/* An algorithm that cuDNN's heuristics propose for a convolution, with the math type that it would
+ * be run with, and what spoke against it. */
 typedef struct cs_cuda_proposal {
     int algo; /* cudnnConvolution...Algo_t of the pass */
     cudnnMathType_t math;

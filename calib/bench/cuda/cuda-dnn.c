@@ -162,8 +162,9 @@ static cs_status ask(cs_bench *bench, const cs_cuda_plan *plan, cs_pass pass,
     return status;
 }
 
-/* float32 in all its bits is what FMA computes. GPUs before tf32 know it by the name of default, which
- * is tf32 on others: there it is no answer. No precision converts float32 to numbers of 2 bytes. */
+/* float32 in all its bits is what FMA computes. GPUs before tf32 know it by the name of default,
+ * which is tf32 on others: there it is no answer. No precision converts float32 to numbers of 2
+ * bytes. */
 static bool is_wanted(const proposal *list, int n, int i, cs_precision precision)
 {
     bool knows_fma = false;
@@ -241,8 +242,8 @@ static cs_status refuse(const cs_kernel *kernel, cs_pass pass, const cs_cuda_pla
                         kernel->op->name, cs_pass_names[pass], (long long)workspace_limit, text);
 }
 
-/* The first proposal from number `from` on that cuDNN accepts, with the math type that it is run with,
- * within the limit. */
+/* The first proposal from number `from` on that cuDNN accepts, with the math type that it is run
+ * with, within the limit. */
 static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, int from,
                         cs_cuda_plan *plan, cs_error *error)
 {

@@ -57,8 +57,8 @@ static uint32_t alignment_of(int64_t elements, cs_precision precision)
     return bytes;
 }
 
-/* Algorithms depend on the alignment of the biases, which stand behind the weights: to the heuristics
- * a pointer says it that has no other meaning, until the product is run. */
+/* Algorithms depend on the alignment of the biases, which stand behind the weights: to the
+ * heuristics a pointer says it that has no other meaning, until the product is run. */
 static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const product *p,
                           cs_error *error)
 {
@@ -192,7 +192,8 @@ static cs_status plan_linear(cs_bench *bench, const cs_kernel *kernel, cs_pass p
     return status;
 }
 
-/* A view has its rows further apart than was planned for: planned anew, once, in the same workspace.
+/* A view has its rows further apart than was planned for: planned anew, once, in the same
+ * workspace.
  */
 static cs_status fit_strides(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                              const cs_operands *at, cs_cuda_plan *plan, cs_error *error)

@@ -1,9 +1,10 @@
 /* Bodies of the small kernels (device-work.h), for the GPU and, to be tested, for the host.
  *
- * A body of elements gets the number of its element; one of groups its group; one of rows the number
- * of its row, and goes through its groups by `lane`, `lane + lanes`, ...; on the host a row has one
- * lane, and sums over a row are what its only lane has. Numbers are read and written with the work's precision and computed in
- * float32. The precision is a parameter, so that a compiler that knows it removes the choice.
+ * A body of elements gets the number of its element; one of groups its group; one of rows the
+ * number of its row, and goes through its groups by `lane`, `lane + lanes`, ...; on the host a row
+ * has one lane, and sums over a row are what its only lane has. Numbers are read and written with
+ * the work's precision and computed in float32. The precision is a parameter, so that a compiler
+ * that knows it removes the choice.
  */
 #ifndef CS_CALIB_DEVICE_CODE_H
 #define CS_CALIB_DEVICE_CODE_H
@@ -58,8 +59,8 @@ CS_DEVICE void cs_add_to(cs_precision p, void *data, int64_t i, float value)
         atomicAdd((float *)data + i, value);
 }
 
-/* Over the `lanes` threads of a row, which all get the result: a power of two up to 32, next to each
- * other in a warp, or a whole block of warps. */
+/* Over the `lanes` threads of a row, which all get the result: a power of two up to 32, next to
+ * each other in a warp, or a whole block of warps. */
 CS_DEVICE float cs_row_combine(float value, bool most, int lanes)
 {
     __shared__ float of_warp[32];
@@ -123,7 +124,8 @@ enum {
     CS_GROUP_MOST = 8,
 };
 
-/* Elements first + [begin, end) of n neighbours: not all are there at the ends of an array or row. */
+/* Elements first + [begin, end) of n neighbours: not all are there at the ends of an array or row.
+ */
 typedef struct cs_device_group {
     int64_t first;
     int n, begin, end;
@@ -293,8 +295,8 @@ typedef struct cs_unit_16 {
     uint64_t words[2];
 } __attribute__((aligned(16))) cs_unit_16;
 
-/* y[row * to_stride + j] = a[from * from_stride + j], of `columns` units per row, each of `kind` (16,
- * 4 or 2) bytes; from: the row, or its id in b if there are ids. */
+/* y[row * to_stride + j] = a[from * from_stride + j], of `columns` units per row, each of `kind`
+ * (16, 4 or 2) bytes; from: the row, or its id in b if there are ids. */
 CS_DEVICE void copy_rows(cs_precision p, const cs_work *w, int64_t i)
 {
     int64_t row = i / w->columns, j = i % w->columns;
@@ -309,7 +311,8 @@ CS_DEVICE void copy_rows(cs_precision p, const cs_work *w, int64_t i)
         ((uint16_t *)w->y)[to] = ((const uint16_t *)w->a)[from];
 }
 
-/* An optimizer with `kind` states, as backend.h has it: parameters a to y, states s, gradients t. */
+/* An optimizer with `kind` states, as backend.h has it: parameters a to y, states s, gradients t.
+ */
 CS_DEVICE void update(cs_precision p, const cs_work *w, cs_device_group group)
 {
     const float rate = 1e-3f, decay = 0.9f, decay_squares = 0.999f, tiny = 1e-8f;
@@ -921,8 +924,8 @@ CS_DEVICE void weigh_input(cs_precision p, const cs_work *w, int64_t number, int
     }
 }
 
-/* y: lists of pointers to matrices, in the order (place among the heads that share keys, sample, head
- * of keys), so that those of one place follow each other. Item (list, pointer). */
+/* y: lists of pointers to matrices, in the order (place among the heads that share keys, sample,
+ * head of keys), so that those of one place follow each other. Item (list, pointer). */
 CS_DEVICE void point(cs_precision p, const cs_work *w, int64_t i)
 {
     const cs_point_work *v = &w->point;

@@ -1,8 +1,8 @@
 /* What one small kernel of a GPU does, as data: own kernels for what libraries do not offer.
  *
- * A body does one item of a kernel: an element, a group of neighbours, or a row that several threads
- * share (device-code.h). A work says where it reads and writes. The bodies are compiled for the GPU, and
- * for the host to be tested; which of them an operator needs is device-operators.h.
+ * A body does one item of a kernel: an element, a group of neighbours, or a row that several
+ * threads share (device-code.h). A work says where it reads and writes. The bodies are compiled for
+ * the GPU, and for the host to be tested; which of them an operator needs is device-operators.h.
  *
  * Plain C and C++: the CUDA compiler reads it too.
  */
@@ -11,8 +11,8 @@
 
 #include "sim/workload/precision.h"
 
-/* name, what an item is: an element; a group of neighbours, as many as 16 bytes hold, which a thread
- * reads and writes at once; a row */
+/* name, what an item is: an element; a group of neighbours, as many as 16 bytes hold, which a
+ * thread reads and writes at once; a row */
 #define CS_BODY_MAP(X)                                                                             \
     X(fill_numbers, element)                                                                       \
     X(fill_ids, element)                                                                           \
@@ -60,8 +60,8 @@ typedef struct cs_window_work {
 
 enum { CS_POINT_LISTS = 10 };
 
-/* Where the matrices of attention's heads begin: the list of pointers to them, for a product of many
- * matrices. */
+/* Where the matrices of attention's heads begin: the list of pointers to them, for a product of
+ * many matrices. */
 typedef struct cs_point_list {
     char *base;
     int64_t sample_stride, head_stride; /* bytes */
@@ -73,8 +73,8 @@ typedef struct cs_point_work {
     int64_t samples, keys, shared; /* keys: heads of keys; shared: heads per head of keys */
 } cs_point_work;
 
-/* What each body takes stands with it in device-code.h. Of rows, `columns` tells how long they are, so
- * that short ones get few threads; 0: long. */
+/* What each body takes stands with it in device-code.h. Of rows, `columns` tells how long they are,
+ * so that short ones get few threads; 0: long. */
 typedef struct cs_work {
     const void *a, *b, *g, *w;
     void *y, *s, *t;

@@ -103,8 +103,8 @@ static cs_status receive(cs_wire *wire, uint32_t from, void *data, int64_t bytes
         error);
 }
 
-/* Rank 0 has a share for each (scatters), gets one from each (gathers), or every rank does both: all
- * at once. */
+/* Rank 0 has a share for each (scatters), gets one from each (gathers), or every rank does both:
+ * all at once. */
 static cs_status exchange(cs_wire *wire, const char *from, char *to, int64_t share, bool scatters,
                           bool gathers, cs_error *error)
 {

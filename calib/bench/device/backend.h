@@ -65,8 +65,8 @@ typedef struct cs_backend {
     CS_MUST_CHECK cs_status (*copy)(cs_bench *bench, cs_copy copy, void *to, const void *from,
                                     int64_t bytes, cs_error *error);
 
-    /* Holds host memory in place, so that copies need no detour, until it is told to let go; NULL on
-     * devices without a memory of their own. */
+    /* Holds host memory in place, so that copies need no detour, until it is released; NULL
+     * on devices without a memory of their own. */
     CS_MUST_CHECK cs_status (*hold)(cs_bench *bench, void *host, int64_t bytes, cs_error *error);
     void (*let_go)(cs_bench *bench, void *host);
 
@@ -74,8 +74,8 @@ typedef struct cs_backend {
 
     /* Bytes that are free and that there are, whoever has the others. */
     CS_MUST_CHECK cs_status (*room)(cs_bench *bench, int64_t *left, int64_t *all, cs_error *error);
-    /* Memory on another device of its kind in this machine; *data NULL where there is none. `direct`:
-     * one reaches the other's memory without the host. */
+    /* Memory on another device of its kind in this machine; *data NULL where there is none.
+     * `direct`: one reaches the other's memory without the host. */
     CS_MUST_CHECK cs_status (*allocate_on_peer)(cs_bench *bench, int64_t bytes, void **data,
                                                 bool *direct, cs_error *error);
     /* Keeps the device busy for so long, so that kernels which are started meanwhile wait for it
@@ -96,7 +96,8 @@ typedef struct cs_backend {
     CS_MUST_CHECK cs_status (*accumulate)(cs_bench *bench, void *to, const void *from,
                                           int64_t elements, cs_precision precision,
                                           cs_error *error);
-    /* to = from, numbers of `precision` made float32; NULL on devices without numbers of 2 bytes. */
+    /* to = from, numbers of `precision` made float32; NULL on devices without numbers of 2 bytes.
+     */
     CS_MUST_CHECK cs_status (*widen)(cs_bench *bench, float *to, const void *from, int64_t elements,
                                      cs_precision precision, cs_error *error);
     CS_MUST_CHECK cs_status (*update)(cs_bench *bench, const cs_update *update, cs_error *error);

@@ -9,9 +9,10 @@ typedef struct cs_bench_cores {
     uint64_t bits[16];
 } cs_bench_cores;
 
-/* The calling process, onto the core with that number among those that it may run on. Returns these;
- * children that are made meanwhile inherit the one core. Without effect for a device with a memory of
- * its own, whose driver has threads that would be in the way of the one that starts kernels. */
+/* The calling process, onto the core with that number among those that it may run on. Returns
+ * these; children that are made meanwhile inherit the one core. Without effect for a device with a
+ * memory of its own, whose driver has threads that would be in the way of the one that starts
+ * kernels. */
 cs_bench_cores cs_bench_pin(const cs_backend *backend, uint32_t number);
 
 /* Onto all of those again. */

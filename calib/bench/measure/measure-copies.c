@@ -57,16 +57,14 @@ static cs_status allocate_host(buffers *at, cs_error *error)
 
 static cs_status open_buffers(buffers *at, cs_error *error)
 {
-    cs_status status = choose_size(at, error);
-    if (status == CS_OK)
-        status = allocate(at, &at->a, error);
-    if (status == CS_OK)
-        status = allocate(at, &at->b, error);
-    if (status == CS_OK && at->backend->own_memory)
-        status = allocate_host(at, error);
-    if (status == CS_OK && at->backend->allocate_on_peer)
-        status = at->backend->allocate_on_peer(at->bench, at->bytes, &at->peer, &at->direct, error);
-    return status;
+    CS_TRY(choose_size(at, error));
+    CS_TRY(allocate(at, &at->a, error));
+    CS_TRY(allocate(at, &at->b, error));
+    if (at->backend->own_memory)
+        CS_TRY(allocate_host(at, error));
+    return at->backend->allocate_on_peer
+               ? at->backend->allocate_on_peer(at->bench, at->bytes, &at->peer, &at->direct, error)
+               : CS_OK;
 }
 
 /* Copies that are under way still use them where a later one could not be started. */

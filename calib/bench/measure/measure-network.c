@@ -68,7 +68,8 @@ static int64_t room_for(const cs_network_options *o, int64_t max_bytes)
     return 2 * (host > device ? host : device) + stride_of(max_bytes + unit);
 }
 
-/* The longest message: two rings for every process of a node. A device says itself when it is full. */
+/* The longest message: two rings for every process of a node. A device says itself when it is full.
+ */
 static cs_status find_longest(const cs_network_options *o, int64_t *max_bytes, cs_error *error)
 {
     uint32_t here = 0;
@@ -198,7 +199,8 @@ static cs_status take_sample(link_test *test, int64_t bytes, double *seconds, cs
                                                 : all_together(test, bytes, seconds, error);
 }
 
-/* `n` samples behind the first `done`, each the time of the slowest rank, and what the clock says. */
+/* `n` samples behind the first `done`, each the time of the slowest rank, and what the clock says.
+ */
 static cs_status take_round(link_test *test, int64_t bytes, uint32_t done, uint32_t n, double start,
                             double *elapsed, cs_error *error)
 {

@@ -5,18 +5,18 @@
  * out, and groups that are alike (as many ranks on the same level) are measured once.
  *
  * Samples. A message is timed there and back and halved; `stream` is a window of messages that are
- * all under way at once, and an answer, over their number, as osu_bw has it; a collective is timed from
- * a barrier to the end of its last rank. Where devices work behind the caller's back, up to eight are
- * started in a row, so that the start of one hides behind the one before. Windows and rows are shorter
- * for long messages, down to one.
+ * all under way at once, and an answer, over their number, as osu_bw has it; a collective is timed
+ * from a barrier to the end of its last rank. Where devices work behind the caller's back, up to
+ * eight are started in a row, so that the start of one hides behind the one before. Windows and
+ * rows are shorter for long messages, down to one.
  *
  * Caches. Whatever is sent, summed or received is at another place every time, which has not been
  * touched since the process went through twice as many bytes as the last cache holds, of the host
  * or of the device: the costs are those of data that comes from memory.
  *
- * Ends. Each size is repeated until its median has an interval of 2 % to each side, at least 15 times,
- * or until its time is up on the clock; two samples are taken in any case. The first tenth, in which
- * buffers and connections are made, does not count.
+ * Ends. Each size is repeated until its median has an interval of 2 % to each side, at least 15
+ * times, or until its time is up on the clock; two samples are taken in any case. The first tenth,
+ * in which buffers and connections are made, does not count.
  */
 #ifndef CS_CALIB_MEASURE_NETWORK_H
 #define CS_CALIB_MEASURE_NETWORK_H

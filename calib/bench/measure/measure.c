@@ -17,9 +17,9 @@ enum {
 static const double noticeable = 2e-3; /* share of a step that a piece must have to be waited for */
 static const double longest_lead = 5e-3; /* s */
 
-/* How long it takes until a device is as fast as it stays. Clocks of a GPU fall when it gets warm, and
- * a step of some milliseconds says nothing of that; a core only gets faster, as its caches and the
- * system's pages come to know the work, and is noisy. */
+/* How long it takes until a device is as fast as it stays. Clocks of a GPU fall when it gets warm,
+ * and a step of some milliseconds says nothing of that; a core only gets faster, as its caches and
+ * the system's pages come to know the work, and is noisy. */
 typedef struct pace {
     double warm_up, window, samples; /* s at least */
     bool settles;                    /* from both sides; else it only gets faster */
@@ -145,13 +145,10 @@ static cs_status learn(measurement *m, uint32_t op, cs_piece piece, cs_pass pass
     if (!shape_of(m, op, piece, &shape))
         return cs_error_add(error, CS_FAILED, "operator %s did a piece of work that has no key",
                             m->options->net->ops[op].name);
-    cs_status status = find_key(m, cs_op_shape_key(&shape, text, sizeof(text)), &key, error);
-    if (status == CS_OK && piece == CS_PIECE_OPERATOR)
-        status = ask_library(m, op, pass, &m->keys[key], &workspace, error);
-    if (status == CS_OK)
-        status = find_row(m, key, pass, &row, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(find_key(m, cs_op_shape_key(&shape, text, sizeof(text)), &key, error));
+    if (piece == CS_PIECE_OPERATOR)
+        CS_TRY(ask_library(m, op, pass, &m->keys[key], &workspace, error));
+    CS_TRY(find_row(m, key, pass, &row, error));
     if (!cs_vector_reserve((void **)&m->labels, &m->cap_labels, m->n_labels + UINT64_C(1),
                            sizeof(*m->labels)))
         return cs_error_no_memory(error);
@@ -188,9 +185,9 @@ static cs_status start_kernels(measurement *m, cs_error *error)
     return cs_part_update(&m->trainer, &m->part, parameters, error);
 }
 
-/* While a device waits for work, the time between two kernels is the host's: in small steps it gets a
- * lead of what starting all of them takes. The shortest that was seen; it is longer when there is no
- * room in the queue. */
+/* While a device waits for work, the time between two kernels is the host's: in small steps it gets
+ * a lead of what starting all of them takes. The shortest that was seen; it is longer when there is
+ * no room in the queue. */
 static void note_lead(measurement *m, double starting)
 {
     double lead = 1.2 * starting < longest_lead ? 1.2 * starting : longest_lead;
@@ -247,8 +244,7 @@ static cs_status go_on(const measurement *m, const char *what, cs_error *error)
     if (cs_progress_step(m->options->progress, what, (uint64_t)(1e3 * spent),
                          (uint64_t)(1e3 * limit) + 1))
         return CS_OK;
-    return cs_error_add(error, CS_INTERRUPTED, "interrupted after %u steps that count",
-                        m->n_samples);
+    return cs_error_add(error, CS_INTERRUPTED, "interrupted after %u counted steps", m->n_samples);
 }
 
 /* Steps until a window of them takes as long as the one before; half of the time is for samples. */

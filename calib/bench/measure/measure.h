@@ -1,13 +1,13 @@
-/* Measuring what the pieces of work of a network take (op-shape.h): the whole network is trained
+/* Measures the times of the pieces of work of a network (op-shape.h): the whole network is trained
  * again and again, so that every operator finds caches and memory as in a real step, and the time
  * between two kernels is taken as that of the later one.
  *
- * A warm-up ends when steps are no longer faster than those before, on a device with a memory of its
- * own when they are as fast to 1 % (clocks fall as it gets warm), after 2 s at the earliest. Then
- * steps are repeated until every piece that takes a noticeable share of the step has a median with a
- * confidence interval of `share` to each side, or the time is up: with fewer samples then, the step
- * under way, one to warm up and one that counts at least. Pieces of the same key are averaged
- * within a step: a sample is what one of them takes in one step.
+ * A warm-up ends when steps are no longer faster than those before, on a device with a memory of
+ * its own when they are as fast to 1 % (clocks fall as it gets warm), after 2 s at the earliest.
+ * Then steps are repeated until every piece that takes a noticeable share of the step has a median
+ * with a confidence interval of `share` to each side, or the time is up: with fewer samples then,
+ * the step under way, one to warm up and one that counts at least. Pieces of the same key are
+ * averaged within a step: a sample is what one of them takes in one step.
  */
 #ifndef CS_CALIB_MEASURE_H
 #define CS_CALIB_MEASURE_H
@@ -44,8 +44,9 @@ CS_MUST_CHECK cs_status cs_measure_compute(const cs_measure_options *options, cs
 
 /* Adds the bandwidths of copies: "device_read_write" (bytes read and written per second), and for a
  * device with a memory of its own "host_to_device" and "device_to_host" with host memory that is
- * held, and, where there is another such device, "peer_to_peer", or "peer_by_host" where one does not
- * reach the other's memory. Buffers hold random numbers, and are too large for a GPU's caches. */
+ * held, and, where there is another such device, "peer_to_peer", or "peer_by_host" where one does
+ * not reach the other's memory. Buffers hold random numbers, and are too large for a GPU's caches.
+ */
 CS_MUST_CHECK cs_status cs_measure_copies(const cs_backend *backend, cs_bench *bench,
                                           uint32_t source, const cs_progress *progress,
                                           cs_costs *costs, cs_error *error);

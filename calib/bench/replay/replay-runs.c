@@ -3,11 +3,10 @@
 #include "calib/bench/device/cores.h"
 #include "calib/bench/replay/worker.h"
 #include "calib/bench/wire/core-count.h"
-#include "sim/analysis/store.h"
 #include "sim/base/json.h"
-#include "sim/base/version.h"
+#include "sim/base/number.h"
 #include "sim/replay/notes-trace.h"
-#include "sim/trace/results.h"
+#include "sim/run/store-run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,12 +61,6 @@ static cs_status do_runs(cs_worker *worker, runs *all, const cs_progress *progre
     return CS_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void tell(const runs *all)
 {
     const double spread = all->highest / all->lowest - 1;
@@ -77,11 +70,11 @@ static void tell(const runs *all)
     if (spread > wide)
         fprintf(stderr,
                 "sim: warning: the longest run took %.0f %% more than the shortest: the "
-                "machine does other things as well\n",
+                "machine was busy with other work as well\n",
                 100 * spread);
     if (all->sharing > 0)
         fprintf(stderr,
-                "sim: warning: %u processes share cores: they take turns, and times are not "
+                "sim: warning: %u processes share cores: they take turns, so times are not "
                 "those of devices of their own\n",
                 all->sharing);
 }
@@ -94,7 +87,7 @@ static cs_status choose_run(runs *all, uint32_t *chosen, cs_error *error)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < all->n; i++)
         sorted[i] = all->durations[i];
-    qsort(sorted, all->n, sizeof(*sorted), ascending);
+    qsort(sorted, all->n, sizeof(*sorted), cs_number_compare);
     all->median = sorted[(all->n - 1) / 2];
     all->lowest = sorted[0];
     all->highest = sorted[all->n - 1];
@@ -149,26 +142,18 @@ static cs_status write_file(const cs_replay *replay, const cs_trace *trace, cons
                             const char *path, cs_error *error)
 {
     const cs_scenario *scenario = replay->scenario;
-    cs_results_info info = {.name = scenario->name,
-                            .topology = scenario->platform.topology,
-                            .schedule = scenario->schedule->name,
-                            .scenario = scenario->resolved,
-                            .program_version = SIM_VERSION,
-                            .seed = scenario->seed,
-                            .provenance = provenance};
-    cs_analysis analysis = {0};
+    cs_simulation measured = {.graph = replay->graph, .trace = *trace};
     cs_h5_file *file = NULL;
-    cs_status status = cs_analyse(&replay->graph, trace, scenario->batch_size, &analysis, error);
+    cs_status status =
+        cs_analyse(&replay->graph, trace, scenario->batch_size, &measured.analysis, error);
     if (status == CS_OK)
         status = cs_h5_create(path, NULL, &file, error);
     if (status == CS_OK)
-        status = cs_results_write(file, &info, &replay->graph, trace, error);
-    if (status == CS_OK)
-        status = cs_analysis_store(file, &analysis, error);
+        status = cs_simulation_store(file, scenario, &measured, provenance, error);
     if (status == CS_OK)
         status = cs_h5_commit(file, error);
     cs_h5_destroy(file);
-    cs_analysis_finish(&analysis);
+    cs_analysis_finish(&measured.analysis);
     return status;
 }
 

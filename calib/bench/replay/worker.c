@@ -88,13 +88,9 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
                                    .chain = &worker->chain,
                                    .batch = worker->replay->scenario->job.micro_samples,
                                    .n_states = worker->replay->n_states};
-    cs_status status = cs_trainer_init(&worker->trainer, error);
-    if (status == CS_OK)
-        status = open_stages(worker, error);
-    if (status == CS_OK)
-        status = open_groups(worker, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(cs_trainer_init(&worker->trainer, error));
+    CS_TRY(open_stages(worker, error));
+    CS_TRY(open_groups(worker, error));
     find_last_readers(worker);
     count_resident(worker);
     return CS_OK;
@@ -354,7 +350,8 @@ static bool is_mine(const cs_worker *worker, const cs_class *cls)
            (cls->kind == CS_TRANSFER && cls->peer == worker->device);
 }
 
-/* Marks are made behind every task, and asked for at the end: a GPU is not waited for in between. */
+/* Marks are made behind every task, and asked for at the end: a GPU is not waited for in between.
+ */
 static cs_status note_times(cs_worker *worker, uint32_t n_marks, cs_notes *notes, cs_error *error)
 {
     const cs_replay *replay = worker->replay;

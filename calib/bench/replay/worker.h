@@ -1,4 +1,5 @@
-/* One process of a replay: does the tasks of its device, and notes when and with how much memory. */
+/* One process of a replay: does the tasks of its device, and notes when and with how much memory.
+ */
 #ifndef CS_CALIB_WORKER_H
 #define CS_CALIB_WORKER_H
 

@@ -146,8 +146,8 @@ static int64_t states_of(const cs_trainer *trainer)
     return trainer->n_states + (width_of(trainer) < FLOAT);
 }
 
-/* An optimizer of mixed precision updates its own copy of the parameters, the first of the states: it
- * starts as they do, or the first update would write nothing but steps in their place. */
+/* An optimizer of mixed precision updates its own copy of the parameters, the first of the states:
+ * it starts as they do, or the first update would write nothing but steps in their place. */
 static cs_status copy_masters(cs_trainer *trainer, const cs_part *part, cs_error *error)
 {
     cs_status status = CS_OK;
@@ -171,22 +171,15 @@ static cs_status fill_part(cs_trainer *trainer, cs_part *part, cs_error *error)
     int64_t n = part->n_places, bytes = n * width_of(trainer), states = n * states_of(trainer);
     if (n == 0)
         return CS_OK;
-    cs_status status = cs_block_pool_take(trainer->pool, bytes, &part->parameters, error);
-    if (status == CS_OK)
-        status = cs_block_pool_take(trainer->pool, bytes, &part->gradients, error);
-    if (status == CS_OK)
-        status = cs_block_pool_take(trainer->pool, states * FLOAT, &part->states, error);
-    if (status == CS_OK)
-        status =
-            backend->fill(bench, CS_FILL_NUMBERS, precision, part->parameters.data, n, 0.05, error);
-    if (status == CS_OK)
-        status = backend->fill(bench, CS_FILL_ZERO, precision, part->gradients.data, n, 0, error);
-    if (status == CS_OK && states > 0)
-        status = backend->fill(bench, CS_FILL_ZERO, CS_PRECISION_FP32, part->states.data, states, 0,
-                               error);
-    if (status == CS_OK && width_of(trainer) < FLOAT)
-        status = copy_masters(trainer, part, error);
-    return status;
+    CS_TRY(cs_block_pool_take(trainer->pool, bytes, &part->parameters, error));
+    CS_TRY(cs_block_pool_take(trainer->pool, bytes, &part->gradients, error));
+    CS_TRY(cs_block_pool_take(trainer->pool, states * FLOAT, &part->states, error));
+    CS_TRY(backend->fill(bench, CS_FILL_NUMBERS, precision, part->parameters.data, n, 0.05, error));
+    CS_TRY(backend->fill(bench, CS_FILL_ZERO, precision, part->gradients.data, n, 0, error));
+    if (states > 0)
+        CS_TRY(backend->fill(bench, CS_FILL_ZERO, CS_PRECISION_FP32, part->states.data, states, 0,
+                             error));
+    return width_of(trainer) < FLOAT ? copy_masters(trainer, part, error) : CS_OK;
 }
 
 /* Tied operators read the lender's weights, and add to its gradient. */
@@ -371,10 +364,8 @@ cs_status cs_part_receive(cs_trainer *trainer, const cs_part *part, bool gradien
 {
     cs_tensor tensor = end_of(trainer, part, !gradient);
     uint32_t storage = storage_of(trainer, tensor);
-    cs_status status =
-        gradient ? take_gradient(trainer, at, tensor, error) : have(trainer, at, storage, error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(gradient ? take_gradient(trainer, at, tensor, error)
+                    : have(trainer, at, storage, error));
     at->written[tensor] = gradient;
     *data = gradient ? gradient_of(trainer, at, tensor)->block.data : at->data[storage].data;
     return CS_OK;
@@ -526,11 +517,8 @@ static cs_status forward_op(cs_trainer *trainer, const cs_part *part, uint32_t p
     cs_status status = make_inputs(trainer, op, at, error);
     if (status != CS_OK || op->kind == CS_OP_VIEW)
         return status;
-    status = have(trainer, at, storage_of(trainer, op->output), error);
-    if (status == CS_OK)
-        status = cs_block_pool_take(trainer->pool, cs_kernel_saved(&kernel), &at->saved[p], error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(have(trainer, at, storage_of(trainer, op->output), error));
+    CS_TRY(cs_block_pool_take(trainer->pool, cs_kernel_saved(&kernel), &at->saved[p], error));
     set_operands(trainer, part, p, parameters, at, &operands);
     status = run_pass(trainer, p, CS_PASS_FORWARD, &operands, error);
     give_inputs(trainer, part, p, at);
@@ -540,19 +528,17 @@ static cs_status forward_op(cs_trainer *trainer, const cs_part *part, uint32_t p
 cs_status cs_part_inputs(cs_trainer *trainer, const cs_part *part, cs_activations *at,
                          cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (uint32_t p = part->first_op; status == CS_OK && p < part->end_op; p++)
-        status = make_inputs(trainer, &trainer->net->ops[p], at, error);
-    return status;
+    for (uint32_t p = part->first_op; p < part->end_op; p++)
+        CS_TRY(make_inputs(trainer, &trainer->net->ops[p], at, error));
+    return CS_OK;
 }
 
 cs_status cs_part_forward(cs_trainer *trainer, const cs_part *part, void *parameters,
                           cs_activations *at, cs_error *error)
 {
-    cs_status status = CS_OK;
-    for (uint32_t p = part->first_op; status == CS_OK && p < part->end_op; p++)
-        status = forward_op(trainer, part, p, parameters, at, error);
-    return status;
+    for (uint32_t p = part->first_op; p < part->end_op; p++)
+        CS_TRY(forward_op(trainer, part, p, parameters, at, error));
+    return CS_OK;
 }
 
 /* ---- backward ---- */

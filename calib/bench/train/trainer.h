@@ -1,16 +1,16 @@
-/* Training for real: a network's layers with their weights and activations on a device.
+/* Trains a network on a device: its layers with their weights and activations.
  *
  * A part is a run of the chain's layers with their parameters, as a stage of a pipeline holds it; a
  * pass is one micro-batch on a part, from its forward to the end of its backward. Nothing is
  * learned: parameters and inputs are random numbers, so that times are those of training.
  *
- * Memory, as a framework without graph compilation has it: a tensor is there from the operator that
- * writes it to the last one that reads it, or to the end of the part's backward when an operator
- * keeps it (op-cost.h); a gradient, from the operator that makes it to the one whose result it
- * belongs to, and has memory of its own even where the operator works in place. Gradients of a tensor
- * with several readers are added. Views share memory; one that
- * transposes is read as it lies. Tied weights are one: an operator that shares another's reads them
- * there, both add to one gradient, and there is one update.
+ * Memory is used as by a framework without graph compilation: a tensor is there from the operator
+ * that writes it to the last one that reads it, or to the end of the part's backward when an
+ * operator keeps it (op-cost.h); a gradient, from the operator that makes it to the one whose
+ * result it belongs to, and has memory of its own even where the operator works in place. Gradients
+ * of a tensor with several readers are added. Views share memory; one that transposes is read as it
+ * lies. Tied weights exist once: an operator that shares another's reads them there, both add to
+ * one gradient, and there is one update.
  */
 #ifndef CS_CALIB_TRAINER_H
 #define CS_CALIB_TRAINER_H
@@ -80,7 +80,8 @@ typedef struct cs_activations {
 CS_MUST_CHECK cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error);
 void cs_trainer_finish(cs_trainer *trainer);
 
-/* Layers [first, end). Zeroed parts can be closed. CS_INVALID when they share weights with others. */
+/* Layers [first, end). Zeroed parts can be closed. CS_INVALID when they share weights with others.
+ */
 CS_MUST_CHECK cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end,
                                      cs_part *part, cs_error *error);
 void cs_part_close(cs_trainer *trainer, cs_part *part);

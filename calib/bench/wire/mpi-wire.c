@@ -130,11 +130,8 @@ cs_status cs_wire_join(const cs_wire *all, const bool *members, cs_wire *group, 
     if (status != CS_OK || !member)
         return status;
     group->group = MPI_Comm_c2f(made);
-    status = check(MPI_Comm_rank(made, &rank), "MPI_Comm_rank", error);
-    if (status == CS_OK)
-        status = check(MPI_Comm_size(made, &size), "MPI_Comm_size", error);
-    if (status != CS_OK)
-        return status;
+    CS_TRY(check(MPI_Comm_rank(made, &rank), "MPI_Comm_rank", error));
+    CS_TRY(check(MPI_Comm_size(made, &size), "MPI_Comm_size", error));
     group->rank = (uint32_t)rank;
     group->size = (uint32_t)size;
     return cs_wire_connect(group, all->backend, all->bench, error);

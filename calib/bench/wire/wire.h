@@ -3,8 +3,8 @@
  *
  * What processes tell each other travels by MPI. What devices send travels by their backend's own
  * carrier (NCCL, between GPUs), or by MPI: out of the device's memory when that is the host's, else
- * through the host's. A carrier starts its work behind the device's other work and does not wait for
- * it; MPI does.
+ * through the host's. A carrier starts its work behind the device's other work and does not wait
+ * for it; MPI does.
  *
  * Every call is checked, with the call in the message. Sizes are what calib/costs.h says they are:
  * of all_gather all that is gathered, of all_to_all what each rank has for all.
@@ -33,7 +33,7 @@ typedef struct cs_carrier {
 } cs_carrier;
 
 struct cs_wire {
-    uint32_t rank, size; /* of a group that this process is no member of: size 0 */
+    uint32_t rank, size; /* size 0: a group without this process */
     int group;           /* the communicator, as MPI_Comm_c2f has it */
     bool alike;          /* all processes failed at once (cs_wire_agree) */
     /* of all processes, not of groups: */
@@ -52,8 +52,8 @@ struct cs_wire {
 
 /* ---- processes ---- */
 
-/* What must be there once in a process, between all else. A node is what shares memory; for tests of
- * several nodes on one, $SIM_BENCH_RANKS_PER_NODE ranks in a row are taken for one. */
+/* What must be there once in a process, between all else. A node is what shares memory; for tests
+ * of several nodes on one, $SIM_BENCH_RANKS_PER_NODE ranks in a row are taken for one. */
 CS_MUST_CHECK cs_status cs_wire_open(cs_wire *wire, cs_error *error);
 /* Ends the others as well when `failed`. */
 void cs_wire_close(cs_wire *wire, bool failed);
@@ -63,15 +63,15 @@ CS_MUST_CHECK cs_status cs_wire_barrier(const cs_wire *wire, cs_error *error);
 /* Largest value over all ranks, into all. */
 CS_MUST_CHECK cs_status cs_wire_largest(const cs_wire *wire, double *values, uint32_t n,
                                         cs_error *error);
-/* All call it with what a step came to, and get it back; when it failed for all of them, one message
- * is enough. */
+/* All call it with what a step came to, and get it back; when it failed for all of them, one
+ * message is enough. */
 CS_MUST_CHECK cs_status cs_wire_agree(cs_wire *wire, cs_status status, cs_error *error);
 /* Bytes of rank 0's host memory into all. */
 CS_MUST_CHECK cs_status cs_wire_tell(const cs_wire *wire, void *data, int64_t bytes,
                                      cs_error *error);
 
-/* Some of the processes, ranked as before, connected as all of them are. All call it, and end it all
- * by cs_wire_leave. */
+/* Some of the processes, ranked as before, connected as all of them are. All call it, and end it
+ * all by cs_wire_leave. */
 CS_MUST_CHECK cs_status cs_wire_join(const cs_wire *all, const bool *members, cs_wire *group,
                                      cs_error *error);
 CS_MUST_CHECK cs_status cs_wire_leave(cs_wire *group, cs_status status, cs_error *error);

@@ -1,0 +1,596 @@
+#include "schedules/program.h"
+#include "schedules/states.h"
+
+#include <assert.h>
+
+/* Layers whose weights are gathered, and whose gradients are reduced, together. */
+typedef struct unit {
+    uint32_t first, end;
+    cs_weights weights;
+    uint32_t gathered; /* the last step that gathers them, */
+    uint32_t computed; /* the last one that computes, */
+    uint32_t summed;   /* and the last one that sums gradients; or CS_NONE */
+} unit;
+
+/* A step that the pass goes through, with the layers at its ends. What runs beside is none. */
+typedef struct passage {
+    uint32_t step, head, tail;
+    int64_t workspace;
+} passage;
+
+typedef struct walk {
+    const cs_job *job;
+    const cs_program_pass *pass;
+    uint32_t stage;
+    const cs_stage *of;
+    const cs_layer *layers; /* for the job's samples, or NULL */
+    cs_layer_sum *sums;     /* per layer of the stage, by its number less that of the first */
+    unit *units;            /* in the order of the pass */
+    uint32_t n_units, at;   /* `at`: the current one */
+    uint32_t n_gathered;    /* units whose gathers are there */
+    passage *passages;
+    uint32_t n_passages;
+    cs_program *made;
+    bool open;                 /* what is computed next may be part of the step `computed` */
+    bool begins_unit;          /* nothing of the current unit has been computed yet */
+    uint32_t computed, before; /* the latest computation and the one before it, or CS_NONE */
+    uint32_t exchanged;        /* the latest exchange behind or beside it, or CS_NONE */
+    uint32_t summed;           /* the latest sum of gradients, or CS_NONE */
+    uint32_t reached;          /* the layer that the pass has come to */
+    int64_t kept; /* of the layers that it has come to, in a backward of those that it has left */
+    int64_t arrived; /* buffers that the next computation reads */
+} walk;
+
+static bool goes_up(const walk *w)
+{
+    return w->pass->kind == CS_FORWARD || w->pass->kind == CS_RECOMPUTE;
+}
+
+/* It makes gradients of weights. */
+static bool makes_gradients(const walk *w)
+{
+    return w->pass->kind == CS_BACKWARD || w->pass->kind == CS_BACKWARD_WEIGHT;
+}
+
+static const cs_layer_sum *sum_of(const walk *w, uint32_t layer)
+{
+    return &w->sums[layer - w->of->first_layer];
+}
+
+/* ---- steps ---- */
+
+static cs_program_step *step_at(const walk *w, uint32_t step)
+{
+    return &w->made->steps[step];
+}
+
+static uint32_t add_step(walk *w, cs_kind kind)
+{
+    w->made->steps[w->made->n] = (cs_program_step){.kind = kind};
+    return w->made->n++;
+}
+
+static void wait_for(cs_program_step *step, uint32_t before)
+{
+    if (before == CS_NONE)
+        return;
+    assert(step->n_waits < CS_STEP_WAITS);
+    step->waits[step->n_waits++] = before;
+}
+
+static cs_purpose purpose_of(cs_axes_name axes)
+{
+    switch (axes) {
+    case CS_AXES_TENSOR:
+        return CS_PURPOSE_TENSOR;
+    case CS_AXES_SPACE_X:
+    case CS_AXES_SPACE_Y:
+    case CS_AXES_SPACE_Z:
+    case CS_AXES_SPACE:
+        return CS_PURPOSE_SPACE;
+    case CS_AXES_CONTEXT:
+        return CS_PURPOSE_CONTEXT;
+    case CS_AXES_EXPERT_TENSOR:
+    case CS_AXES_EXPERT:
+        return CS_PURPOSE_EXPERT;
+    default:
+        return CS_PURPOSE_GRADIENTS; /* statistics over what gradients are summed over */
+    }
+}
+
+/* What a layer has while a pass goes through it. */
+static int64_t workspace_of(const walk *w, uint32_t layer)
+{
+    const int64_t bytes = sum_of(w, layer)->workspace_bytes - (goes_up(w) ? 0 : w->pass->entered);
+    return bytes > 0 ? bytes : 0;
+}
+
+static void go_through(walk *w, uint32_t step, uint32_t layer)
+{
+    w->passages[w->n_passages++] = (passage){step, layer, layer, workspace_of(w, layer)};
+}
+
+/* ---- computations ---- */
+
+/* A backward waits until the gradients of the unit before the last have gone. */
+static uint32_t scattered_before(const walk *w)
+{
+    return w->begins_unit && w->at >= 2 && makes_gradients(w) && cs_states_scatters_each(w->job)
+               ? w->units[w->at - 2].summed
+               : CS_NONE;
+}
+
+static int64_t divided_gradients(const walk *w)
+{
+    const cs_weights *weights = &w->units[w->at].weights;
+    int64_t bytes = cs_states_shards(w->job, false) > 1 ? weights->dense : 0;
+    bytes += cs_states_shards(w->job, true) > 1 ? weights->expert : 0;
+    return bytes * cs_model_gradient_ratio(w->job->model);
+}
+
+static void begin_computation(walk *w, uint32_t layer)
+{
+    const bool first = w->computed == CS_NONE;
+    const uint32_t id = add_step(w, w->pass->kind);
+    cs_program_step *step = step_at(w, id);
+    if (first && w->exchanged == CS_NONE)
+        step->flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_READS;
+    wait_for(step, w->exchanged);
+    wait_for(step, w->units[w->at].gathered);
+    wait_for(step, scattered_before(w));
+    if (first && w->pass->kind == CS_FORWARD) {
+        const int64_t input = w->job->stages[w->stage].input_bytes;
+        cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS, w->pass->recompute ? input : 0, false);
+        cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->pass->reads, false);
+    }
+    if (w->begins_unit && makes_gradients(w) && cs_states_scatters_each(w->job))
+        cs_step_add_effect(step, CS_MEMORY_GRADIENTS, divided_gradients(w), false);
+    cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->arrived, true);
+    w->arrived = 0;
+    w->before = w->computed;
+    w->computed = id;
+    w->exchanged = CS_NONE;
+    w->begins_unit = false;
+    w->open = true;
+    go_through(w, id, layer);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* With recomputation of the stage its input is there from the forward to the end. */
+static void keep(walk *w, uint32_t l)
+{
+    const int64_t kept = w->kept + sum_of(w, l)->kept_bytes;
+    const int64_t input = w->job->stages[w->stage].input_bytes;
+    int64_t bytes = kept - w->kept;
+    if (w->pass->recompute)
+        bytes = w->pass->kind == CS_FORWARD ? 0 : larger(kept, input) - larger(w->kept, input);
+    cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_ACTIVATIONS, bytes, false);
+    w->kept = kept;
+}
+
+static void compute(walk *w, uint32_t layer, cs_time duration)
+{
+    if (!w->open)
+        begin_computation(w, layer);
+    if (goes_up(w) && w->reached != layer)
+        keep(w, layer);
+    w->reached = layer;
+    passage *last = &w->passages[w->n_passages - 1];
+    const int64_t workspace = workspace_of(w, layer);
+    last->tail = layer;
+    last->workspace = workspace > last->workspace ? workspace : last->workspace;
+    step_at(w, w->computed)->duration += duration;
+}
+
+/* ---- exchanges ---- */
+
+static cs_kind kind_of(cs_exchange_kind kind)
+{
+    static const cs_kind kinds[] = {[CS_EXCHANGE_ALL_REDUCE] = CS_ALL_REDUCE,
+                                    [CS_EXCHANGE_ALL_GATHER] = CS_ALL_GATHER,
+                                    [CS_EXCHANGE_REDUCE_SCATTER] = CS_REDUCE_SCATTER,
+                                    [CS_EXCHANGE_ALL_TO_ALL] = CS_ALL_TO_ALL,
+                                    [CS_EXCHANGE_SHIFT] = CS_SHIFT,
+                                    [CS_EXCHANGE_HALO] = CS_HALO,
+                                    [CS_EXCHANGE_BROADCAST] = CS_BROADCAST};
+    return kinds[kind];
+}
+
+/* It begins with the latest computation, or behind the exchange that runs beside that already. */
+static void begin_beside(walk *w, cs_program_step *step, int64_t bytes)
+{
+    const cs_program_step *beside = step_at(w, w->computed);
+    step->flags = beside->flags & (CS_STEP_BEGINS | CS_STEP_RECEIVES);
+    for (uint32_t i = 0; i < beside->n_waits; i++)
+        wait_for(step, beside->waits[i]);
+    wait_for(step, w->before);
+    cs_step_add_effect(step, CS_MEMORY_BUFFERS, bytes, false);
+    w->arrived += bytes;
+}
+
+/* There is something to exchange. */
+static bool is_needed(const walk *w, const cs_exchange *what)
+{
+    return what->bytes + what->bytes_back > 0 && cs_grid_axes(w->job->grid, what->axes).size > 1;
+}
+
+static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
+{
+    const cs_axes_name axes = what->axes;
+    const bool beside = what->beside && w->computed != CS_NONE;
+    if (!is_needed(w, what))
+        return;
+    const uint32_t id = add_step(w, kind_of(what->kind));
+    cs_program_step *step = step_at(w, id);
+    step->axes = axes;
+    step->purpose = purpose_of(axes);
+    step->bytes = what->bytes;
+    step->bytes_back = what->bytes_back;
+    if (beside) {
+        begin_beside(w, step, what->bytes + what->bytes_back);
+    } else {
+        if (w->computed == CS_NONE && w->exchanged == CS_NONE)
+            step->flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_READS;
+        wait_for(step, w->computed);
+        go_through(w, id, layer);
+    }
+    wait_for(step, w->exchanged);
+    w->exchanged = id;
+    w->open = false;
+}
+
+/* ---- weights and gradients ---- */
+
+/* Adds exchanges of weights or their gradients, one behind the other; returns the last one, or `after`
+ * where there is none. */
+static uint32_t add_states(walk *w, const cs_state_exchange *all, uint32_t n, cs_purpose purpose,
+                           uint32_t after)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t id = add_step(w, all[i].kind);
+        cs_program_step *step = step_at(w, id);
+        step->axes = all[i].axes;
+        step->bytes = all[i].bytes;
+        step->purpose = purpose;
+        wait_for(step, after);
+        after = id;
+    }
+    return after;
+}
+
+/* Zero 3: gathers the weights of the next unit that lacks them. Its end frees them. */
+static void gather(walk *w)
+{
+    unit *next = &w->units[w->n_gathered++];
+    const uint32_t ahead = w->job->states.prefetch + 1, number = w->n_gathered - 1;
+    const uint32_t before = number == 0 ? CS_NONE : w->units[number - 1].gathered;
+    const uint32_t first = w->made->n;
+    cs_state_exchange all[CS_STATES_MOST];
+    const uint32_t n = cs_states_gather(w->job, &next->weights, all);
+    next->gathered = add_states(w, all, n, CS_PURPOSE_WEIGHTS, before);
+    for (uint32_t i = 0; i < n; i++)
+        cs_step_add_effect(step_at(w, first + i), CS_MEMORY_GATHERED, all[i].bytes, false);
+    if (n == 0)
+        return;
+    if (number >= ahead)
+        wait_for(step_at(w, first), w->units[number - ahead].computed);
+    if (before == CS_NONE)
+        step_at(w, first)->flags = CS_STEP_BEGINS;
+}
+
+static bool needs_weights(const walk *w)
+{
+    return w->job->states.zero >= 3 && w->pass->kind != CS_BACKWARD_WEIGHT &&
+           w->pass->kind != CS_UPDATE;
+}
+
+/* Whether gathered weights are freed at the end of their unit. */
+static bool frees_weights(const walk *w)
+{
+    return needs_weights(w) && (!w->job->states.keep_gathered || w->pass->releases);
+}
+
+static int64_t gathered_bytes(const walk *w, const unit *of)
+{
+    cs_state_exchange all[CS_STATES_MOST];
+    const uint32_t n = cs_states_gather(w->job, &of->weights, all);
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < n; i++)
+        bytes += all[i].bytes;
+    return bytes;
+}
+
+/* The gradients of the current unit are summed beside what is computed next. */
+static void sum_gradients(walk *w)
+{
+    unit *of = &w->units[w->at];
+    const bool each = cs_states_scatters_each(w->job);
+    const uint32_t first = w->made->n, before = w->summed;
+    cs_state_exchange all[CS_STATES_MOST];
+    if (!w->pass->last && !each)
+        return;
+    const uint32_t n = cs_states_reduce(w->job, &of->weights, true, w->pass->last, all);
+    if (n == 0)
+        return;
+    w->summed = of->summed = add_states(w, all, n, CS_PURPOSE_GRADIENTS, w->computed);
+    wait_for(step_at(w, first), before);
+    if (before == CS_NONE)
+        step_at(w, first)->flags |= CS_STEP_SUMS;
+    for (uint32_t i = 0; each && i < n; i++) {
+        if (all[i].kind == CS_REDUCE_SCATTER)
+            cs_step_add_effect(step_at(w, first + i), CS_MEMORY_GRADIENTS, -all[i].bytes, true);
+    }
+}
+
+static void begin_unit(walk *w)
+{
+    const uint32_t until = w->at + w->job->states.prefetch + 1;
+    while (needs_weights(w) && !w->pass->gathered && w->n_gathered < w->n_units &&
+           w->n_gathered < until)
+        gather(w);
+    w->open = w->open && !makes_gradients(w) && !needs_weights(w);
+    w->begins_unit = true;
+}
+
+static void end_unit(walk *w)
+{
+    unit *of = &w->units[w->at];
+    of->computed = w->computed;
+    if (frees_weights(w))
+        cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_GATHERED, -gathered_bytes(w, of),
+                           true);
+    if (makes_gradients(w))
+        sum_gradients(w);
+}
+
+/* ---- layers ---- */
+
+static void exchange_all(walk *w, uint32_t l, const cs_layer *layer, uint32_t gap, bool backward)
+{
+    for (uint32_t i = 0; i < layer->n_exchanges; i++) {
+        if (layer->exchanges[i].gap == gap && layer->exchanges[i].backward == backward)
+            exchange(w, l, &layer->exchanges[i]);
+    }
+}
+
+static bool has_beside(const walk *w, const cs_layer *layer, uint32_t gap, bool backward)
+{
+    for (uint32_t i = 0; i < layer->n_exchanges; i++) {
+        const cs_exchange *one = &layer->exchanges[i];
+        if (one->gap == gap && one->backward == backward && one->beside && is_needed(w, one))
+            return true;
+    }
+    return false;
+}
+
+/* What runs beside a piece begins with it: the piece then begins a step. It stands behind the piece in its
+ * layer, or in front of the next layer. */
+static void part_before(walk *w, uint32_t l, uint32_t piece, bool backward)
+{
+    const cs_layer *layer = &w->layers[l];
+    const bool last = backward ? piece == 0 : piece + 1 == layer->n_pieces;
+    bool beside = has_beside(w, layer, backward ? piece : piece + 1, backward);
+    if (last && backward && l > w->of->first_layer)
+        beside |= has_beside(w, layer - 1, layer[-1].n_pieces, true);
+    if (last && !backward && l + 1 < w->of->end_layer)
+        beside |= has_beside(w, layer + 1, 0, false);
+    w->open &= !beside;
+}
+
+static void go_forward(walk *w, uint32_t l, const cs_layer *layer)
+{
+    for (uint32_t gap = 0; gap <= layer->n_pieces; gap++) {
+        exchange_all(w, l, layer, gap, false);
+        if (gap == layer->n_pieces)
+            return;
+        part_before(w, l, gap, false);
+        compute(w, l, layer->pieces[gap].forward);
+    }
+}
+
+static void go_back(walk *w, uint32_t l, const cs_layer *layer)
+{
+    const bool whole = w->pass->kind == CS_BACKWARD;
+    for (uint32_t gap = layer->n_pieces;; gap--) {
+        exchange_all(w, l, layer, gap, true);
+        if (gap == 0)
+            return;
+        const cs_layer_piece *piece = &layer->pieces[gap - 1];
+        part_before(w, l, gap - 1, true);
+        compute(w, l, piece->backward_input + (whole ? piece->backward_weight : 0));
+    }
+}
+
+/* In one piece, its recomputation included. */
+static cs_time time_of(const walk *w, uint32_t l)
+{
+    const cs_layer_sum *sum = sum_of(w, l);
+    switch (w->pass->kind) {
+    case CS_BACKWARD:
+        return sum->backward_input + sum->backward_weight;
+    case CS_BACKWARD_INPUT:
+        return sum->backward_input;
+    case CS_BACKWARD_WEIGHT:
+        return sum->backward_weight;
+    default:
+        return sum->forward;
+    }
+}
+
+static void release(walk *w, uint32_t l)
+{
+    const cs_layer_sum *stage = &w->job->stages[w->stage];
+    const int64_t least = w->pass->recompute ? stage->input_bytes : 0;
+    const int64_t all = stage->kept_bytes, left = w->kept + sum_of(w, l)->kept_bytes;
+    const bool ends = l == w->of->first_layer;
+    const int64_t bytes = larger(all - w->kept, least) - (ends ? 0 : larger(all - left, least));
+    cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_ACTIVATIONS, -bytes, true);
+    w->kept = left;
+}
+
+static void walk_layer(walk *w, uint32_t l)
+{
+    const cs_layer *layer = w->layers ? &w->layers[l] : NULL;
+    const bool up = goes_up(w), pieces = layer && layer->n_pieces > 0;
+    if (!pieces || w->pass->kind == CS_BACKWARD_WEIGHT) {
+        compute(w, l, time_of(w, l));
+    } else {
+        if (up || layer->recompute)
+            go_forward(w, l, layer);
+        if (!up)
+            go_back(w, l, layer);
+    }
+    if (!up && w->pass->kind != CS_BACKWARD_INPUT)
+        release(w, l);
+}
+
+/* ---- passes ---- */
+
+/* A layer that a passage and the next one share keeps its workspace in between. */
+static int64_t carried(const walk *w, uint32_t i)
+{
+    const bool shared = i + 1 < w->n_passages && w->passages[i].tail == w->passages[i + 1].head;
+    return shared ? workspace_of(w, w->passages[i].tail) : 0;
+}
+
+static void end_pass(walk *w)
+{
+    const cs_program_pass *pass = w->pass;
+    int64_t had = 0;
+    for (uint32_t i = 0; i < w->n_passages; i++) {
+        cs_program_step *step = step_at(w, w->passages[i].step);
+        const int64_t has = w->passages[i].workspace, stays = carried(w, i);
+        cs_step_add_effect(step, CS_MEMORY_WORKSPACE, has - had, false);
+        cs_step_add_effect(step, CS_MEMORY_WORKSPACE, stays - has, true);
+        had = stays;
+    }
+    cs_program_step *last = step_at(w, w->passages[w->n_passages - 1].step);
+    last->flags |= CS_STEP_ENDS;
+    if (w->exchanged != CS_NONE) {
+        step_at(w, w->exchanged)->flags |= CS_STEP_ENDS;
+        cs_step_add_effect(step_at(w, w->exchanged), CS_MEMORY_BUFFERS, -w->arrived, true);
+    }
+    if (makes_gradients(w))
+        cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_BUFFERS, -pass->reads, true);
+    if (pass->kind != CS_BACKWARD_WEIGHT)
+        cs_step_add_effect(last, CS_MEMORY_BUFFERS, pass->leaves, true);
+    if (w->summed != CS_NONE)
+        step_at(w, w->summed)->flags |= CS_STEP_SUMMED;
+}
+
+static void walk_stage(walk *w)
+{
+    for (w->at = 0; w->at < w->n_units; w->at++) {
+        const unit *of = &w->units[w->at];
+        begin_unit(w);
+        for (uint32_t i = 0; i < of->end - of->first; i++)
+            walk_layer(w, goes_up(w) ? of->first + i : of->end - 1 - i);
+        end_unit(w);
+    }
+    end_pass(w);
+}
+
+/* The update of what a device has of the states; then the weights are gathered. */
+static void make_update(walk *w)
+{
+    const cs_weights all =
+        cs_states_weights(w->job, w->stage, w->of->first_layer, w->of->end_layer);
+    cs_state_exchange gathers[CS_STATES_MOST];
+    const uint32_t n = w->job->states.zero < 3 ? cs_states_gather(w->job, &all, gathers) : 0;
+    cs_program_step *update = step_at(w, add_step(w, CS_UPDATE));
+    update->duration = cs_states_update(w->job, w->stage);
+    update->flags = CS_STEP_BEGINS | CS_STEP_SUMS | CS_STEP_ENDS;
+    if (n > 0)
+        step_at(w, add_states(w, gathers, n, CS_PURPOSE_WEIGHTS, 0))->flags |= CS_STEP_READY;
+}
+
+/* ---- what is there before ---- */
+
+static void cut_units(walk *w)
+{
+    uint32_t end = w->of->end_layer;
+    while (end > w->of->first_layer) {
+        const uint32_t first = cs_states_unit(w->job, w->stage, end);
+        w->units[w->n_units++] = (unit){.first = first,
+                                        .end = end,
+                                        .weights = cs_states_weights(w->job, w->stage, first, end),
+                                        .gathered = CS_NONE,
+                                        .computed = CS_NONE,
+                                        .summed = CS_NONE};
+        end = first;
+    }
+    for (uint32_t i = 0; goes_up(w) && i < w->n_units / 2; i++) {
+        const unit one = w->units[i];
+        w->units[i] = w->units[w->n_units - 1 - i];
+        w->units[w->n_units - 1 - i] = one;
+    }
+}
+
+static cs_status sum_layers(walk *w, cs_error *error)
+{
+    const cs_model *model = w->job->model;
+    cs_layer_sum until;
+    int64_t before = 0;
+    for (uint32_t l = w->of->first_layer; l < w->of->end_layer; l++) {
+        cs_layer_sum *sum = &w->sums[l - w->of->first_layer];
+        CS_TRY(cs_model_sum(model, l, l + 1, w->job->micro_samples, sum, error));
+        CS_TRY(
+            cs_model_sum(model, w->of->first_layer, l + 1, w->job->micro_samples, &until, error));
+        sum->kept_bytes = until.kept_bytes - before; /* what layers share, once */
+        before = until.kept_bytes;
+        if (!w->layers && model->layers[l].n_pieces > 0)
+            return cs_error_add(error, CS_INVALID,
+                                "model \"%s\": layer \"%s\" has pieces, whose times must be there "
+                                "for micro-batches of %u samples",
+                                model->name, model->layers[l].name, w->job->micro_samples);
+    }
+    return CS_OK;
+}
+
+/* No more steps than each layer has computations, exchanges, gathers and sums. */
+static size_t most_steps(const walk *w)
+{
+    size_t n = 1 + CS_STATES_MOST;
+    for (uint32_t l = w->of->first_layer; l < w->of->end_layer; l++) {
+        n += 2 + 2 * CS_STATES_MOST;
+        if (w->layers)
+            n += 2 * ((size_t)w->layers[l].n_pieces + w->layers[l].n_exchanges);
+    }
+    return n;
+}
+
+cs_status cs_program_make_grid(const cs_job *job, uint32_t stage, const cs_program_pass *pass,
+                               cs_program *program, cs_error *error)
+{
+    const cs_stage *of = &job->plan->stages[stage];
+    const size_t n_layers = of->end_layer - of->first_layer;
+    walk w = {.job = job,
+              .pass = pass,
+              .stage = stage,
+              .of = of,
+              .layers = cs_model_layers(job->model, job->micro_samples),
+              .made = program,
+              .computed = CS_NONE,
+              .before = CS_NONE,
+              .exchanged = CS_NONE,
+              .summed = CS_NONE,
+              .reached = CS_NONE};
+    const size_t most = most_steps(&w);
+    w.sums = cs_arena_alloc(&program->arena, n_layers, sizeof(*w.sums));
+    w.units = cs_arena_alloc(&program->arena, n_layers, sizeof(*w.units));
+    w.passages = cs_arena_alloc(&program->arena, most, sizeof(*w.passages));
+    program->steps = cs_arena_alloc(&program->arena, most, sizeof(*program->steps));
+    if (!w.sums || !w.units || !w.passages || !program->steps)
+        return cs_error_no_memory(error);
+    CS_TRY(sum_layers(&w, error));
+    cut_units(&w);
+    if (pass->kind == CS_UPDATE)
+        make_update(&w);
+    else
+        walk_stage(&w);
+    return CS_OK;
+}

@@ -1,0 +1,151 @@
+#include "schedules/program.h"
+
+#include <assert.h>
+
+void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end)
+{
+    for (uint32_t e = 0; e < step->n_effects; e++) {
+        cs_effect *effect = &step->effects[e];
+        if (effect->category == category && effect->at_end == at_end) {
+            effect->bytes += bytes;
+            return;
+        }
+    }
+    if (bytes != 0)
+        step->effects[step->n_effects++] = (cs_effect){bytes, 0, (uint8_t)category, at_end};
+}
+
+static void add_workspace(cs_program_step *step, int64_t bytes)
+{
+    cs_step_add_effect(step, CS_MEMORY_WORKSPACE, bytes, false);
+    cs_step_add_effect(step, CS_MEMORY_WORKSPACE, -bytes, true);
+}
+
+/* ---- one step ---- */
+
+/* What a stage holds of a micro-batch between forward and backward, and after recomputation. */
+static int64_t kept_early(const cs_layer_sum *stage, bool recompute)
+{
+    return recompute ? stage->input_bytes : stage->kept_bytes;
+}
+
+static int64_t kept_late(const cs_layer_sum *stage, bool recompute)
+{
+    return recompute && stage->kept_bytes < stage->input_bytes ? stage->input_bytes
+                                                               : stage->kept_bytes;
+}
+
+static cs_time duration_of(const cs_layer_sum *stage, cs_kind kind)
+{
+    switch (kind) {
+    case CS_FORWARD:
+    case CS_RECOMPUTE:
+        return stage->forward;
+    case CS_BACKWARD:
+        return stage->backward_input + stage->backward_weight;
+    case CS_BACKWARD_INPUT:
+        return stage->backward_input;
+    case CS_BACKWARD_WEIGHT:
+        return stage->backward_weight;
+    default:
+        assert(kind == CS_UPDATE);
+        return stage->update;
+    }
+}
+
+static void add_forward(cs_program_step *step, const cs_layer_sum *stage,
+                        const cs_program_pass *pass)
+{
+    const int64_t early = kept_early(stage, pass->recompute);
+    const bool again = pass->kind == CS_RECOMPUTE;
+    cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS,
+                       again ? kept_late(stage, pass->recompute) - early : early, false);
+    cs_step_add_effect(step, CS_MEMORY_BUFFERS, -pass->reads, false);
+    cs_step_add_effect(step, CS_MEMORY_BUFFERS, pass->leaves, true);
+    add_workspace(step, stage->workspace_bytes);
+}
+
+/* The first half hands a gradient on, the last one frees what was kept and the gradient that both
+ * halves read. */
+static void add_backward(cs_program_step *step, const cs_layer_sum *stage,
+                         const cs_program_pass *pass)
+{
+    const int64_t workspace = stage->workspace_bytes - pass->entered;
+    if (pass->kind != CS_BACKWARD_INPUT) {
+        cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS, -kept_late(stage, pass->recompute), true);
+        cs_step_add_effect(step, CS_MEMORY_BUFFERS, -pass->reads, true);
+    }
+    if (pass->kind != CS_BACKWARD_WEIGHT)
+        cs_step_add_effect(step, CS_MEMORY_BUFFERS, pass->leaves, true);
+    add_workspace(step, workspace > 0 ? workspace : 0);
+}
+
+cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pass *pass)
+{
+    cs_program_step step = {.kind = pass->kind,
+                            .duration = duration_of(stage, pass->kind),
+                            .flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_ENDS};
+    if (pass->kind == CS_FORWARD || pass->kind == CS_RECOMPUTE)
+        add_forward(&step, stage, pass);
+    else if (pass->kind != CS_UPDATE)
+        add_backward(&step, stage, pass);
+    return step;
+}
+
+cs_status cs_program_make(const cs_job *job, uint32_t stage, const cs_program_pass *pass,
+                          cs_program *program, cs_error *error)
+{
+    *program = (cs_program){0};
+    cs_arena_init(&program->arena);
+    if (job->replicas == CS_REPLICAS_GRID)
+        return cs_program_make_grid(job, stage, pass, program, error);
+    program->steps = cs_arena_alloc(&program->arena, 1, sizeof(*program->steps));
+    if (!program->steps)
+        return cs_error_no_memory(error);
+    program->steps[program->n++] = cs_program_whole(&job->stages[stage], pass);
+    return CS_OK;
+}
+
+void cs_program_finish(cs_program *program)
+{
+    cs_arena_finish(&program->arena);
+    *program = (cs_program){0};
+}
+
+/* ---- classes ---- */
+
+uint32_t cs_program_class(cs_builder *builder, const cs_program_step *step, const cs_class *like)
+{
+    cs_class cls = *like;
+    cls.kind = cls.origin = (uint8_t)step->kind;
+    cls.duration = step->duration;
+    uint32_t made = cs_builder_class(builder, &cls);
+    for (uint32_t e = 0; e < step->n_effects; e++)
+        cs_builder_effect(builder, step->effects[e].category, cls.device, step->effects[e].bytes,
+                          step->effects[e].at_end);
+    return made;
+}
+
+cs_class cs_program_message(const cs_job *job, uint32_t stage, uint32_t from, uint32_t to,
+                            int64_t bytes)
+{
+    return (cs_class){.kind = CS_TRANSFER,
+                      .origin = CS_TRANSFER,
+                      .blocking = job->blocking,
+                      .stage = stage,
+                      .device = from,
+                      .peer = to,
+                      .weights = CS_NONE,
+                      .bytes = bytes};
+}
+
+uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stored)
+{
+    const int64_t bytes = message->bytes;
+    uint32_t made = cs_builder_class(builder, message);
+    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->device, bytes, false);
+    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->device, -bytes, true);
+    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->peer, bytes, false);
+    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->peer, stored ? -bytes : 0, true);
+    return made;
+}

@@ -1,0 +1,176 @@
+#include "sim/base/version.h"
+#include "sim/cli/command.h"
+#include "sim/cli/output-name.h"
+#include "sim/cli/validate-report.h"
+#include "sim/validate/point-selection.h"
+#include "sim/validate/validation-file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FILES = 10000 };
+
+static const cs_option options[] = {
+    {"select", 's', "KEY=PATTERN,...",
+     "Points that fit only, by id, dataset, gpu, model, kind, schedule, precision, framework, "
+     "quality or feature",
+     true, NULL},
+    {"points", 'p', NULL, "Print a line per point too", false, NULL},
+    {"scenario", 0, "ID", "Print the scenario of this point, and predict nothing", false, NULL},
+    {"output", 'o', "FILE.h5", "Write points and errors to a file", false, NULL},
+    {"json", 0, NULL, "Print one JSON object instead of the tables", false, NULL},
+    CS_OPTION_JOBS,
+    {0},
+};
+
+static cs_status load(const cs_arguments *arguments, cs_points *points, cs_error *error)
+{
+    cs_status status = CS_OK;
+    cs_arena_init(&points->arena);
+    for (size_t i = 0; i < arguments->n_words && status == CS_OK; i++)
+        status = cs_points_load(arguments->words[i], points, error);
+    return status;
+}
+
+/* ---- one scenario ---- */
+
+static cs_status refuse_missing(const cs_point *point, const cs_point_scenario *made,
+                                cs_error *error)
+{
+    return cs_error_add(error, CS_FAILED, "%s cannot be expressed; it needs: %s", point->id,
+                        made->missing[0]);
+}
+
+static cs_status print_scenario(const cs_context *context, const cs_points *points, const char *id,
+                                cs_error *error)
+{
+    cs_point_scenario made = {0};
+    const cs_point *point = cs_points_find(points, id, error);
+    if (!point)
+        return CS_USAGE;
+    cs_status status = cs_point_scenario_make(point, &made, error);
+    if (status == CS_OK && !made.document)
+        status = refuse_missing(point, &made, error);
+    for (uint32_t i = 0; i < made.n_assumed && status == CS_OK; i++)
+        cs_log_write(&context->log, CS_LOG_INFO, "assumed: %s", made.assumed[i]);
+    char *text = status == CS_OK ? cs_json_print(made.document) : NULL;
+    if (text)
+        fputs(text, context->out);
+    else if (status == CS_OK)
+        status = cs_error_no_memory(error);
+    free(text);
+    cs_point_scenario_finish(&made);
+    return status;
+}
+
+/* ---- all points ---- */
+
+/* What was asked for, as a command line. */
+static char *command_text(const cs_arguments *arguments)
+{
+    const char *const *select;
+    const size_t n = cs_arguments_values(arguments, "select", &select);
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    fputs("sim validate", out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, " --select '%s'", select[i]);
+    for (size_t i = 0; i < arguments->n_words; i++)
+        fprintf(out, " %s", arguments->words[i]);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static cs_status store(const cs_context *context, const cs_arguments *arguments,
+                       const cs_validation_shown *shown, cs_error *error)
+{
+    const char *output = cs_arguments_value(arguments, "output");
+    char *command = output ? command_text(arguments) : NULL;
+    if (!output)
+        return CS_OK;
+    if (!command)
+        return cs_error_no_memory(error);
+    const cs_validation_info info = {command, SIM_VERSION};
+    const cs_status status = cs_validation_store(output, &info, shown->predictions, shown->table,
+                                                 context->progress, error);
+    free(command);
+    if (status == CS_OK)
+        cs_log_write(&context->log, CS_LOG_INFO, "wrote %s", output);
+    return status;
+}
+
+static cs_status show(const cs_context *context, const cs_arguments *arguments,
+                      const cs_predictions *predictions, cs_error *error)
+{
+    cs_error_table table = {0};
+    cs_validation_shown shown = {.predictions = predictions, .table = &table};
+    cs_status status = cs_error_table_make(predictions, &table, error);
+    if (status == CS_OK)
+        status = cs_count_missing(predictions, &shown.missing, error);
+    if (status == CS_OK)
+        status = cs_count_assumed(predictions, &shown.assumed, error);
+    if (status == CS_OK)
+        status = store(context, arguments, &shown, error);
+    if (status == CS_OK && cs_arguments_flag(arguments, "json"))
+        status = cs_validate_print_json(&shown, context->out, error);
+    else if (status == CS_OK)
+        cs_validate_print(&shown, cs_arguments_flag(arguments, "points"), context->out);
+    cs_note_counts_finish(&shown.missing);
+    cs_note_counts_finish(&shown.assumed);
+    cs_error_table_finish(&table);
+    return status;
+}
+
+static cs_status validate(const cs_context *context, const cs_arguments *arguments,
+                          const cs_points *points, cs_error *error)
+{
+    const char *const *select;
+    const size_t n_select = cs_arguments_values(arguments, "select", &select);
+    const cs_point **selected = NULL;
+    cs_predictions predictions = {0};
+    uint32_t n = 0, jobs = 1;
+    CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
+    CS_TRY(cs_points_select(points, select, n_select, &selected, &n, error));
+    cs_status status = cs_predict(selected, n, jobs, context->progress, &predictions, error);
+    if (status == CS_OK)
+        status = show(context, arguments, &predictions, error);
+    cs_predictions_finish(&predictions);
+    free(selected);
+    return status;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    const char *id = cs_arguments_value(arguments, "scenario");
+    cs_points points = {0};
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
+    cs_status status = load(arguments, &points, error);
+    if (status == CS_OK && id)
+        status = print_scenario(context, &points, id, error);
+    else if (status == CS_OK)
+        status = validate(context, arguments, &points, error);
+    cs_points_finish(&points);
+    return status;
+}
+
+const cs_command cs_command_validate = {
+    .name = "validate",
+    .words = "POINTS.json ...",
+    .min_words = 1,
+    .max_words = MOST_FILES,
+    .summary = "predict measured training runs, and print the errors",
+    .doc = "Reads measured runs (docs/reference/points.md), builds the scenario of each by rules "
+           "that hold for all, simulates them in threads, and prints how far step time and peak "
+           "memory are from what was measured: by dataset, machine and feature.\n\n"
+           "A point that the simulator cannot express is counted under the feature that it misses. "
+           "What scenarios assume is listed with the number of points. Nothing is fitted to "
+           "points.\n\n"
+           "--scenario prints a point's scenario, which `sim check` and `sim run` take.",
+    .options = options,
+    .run = run,
+};

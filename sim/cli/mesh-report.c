@@ -1,0 +1,99 @@
+#include "sim/cli/mesh-report.h"
+
+static const char *const methods[] = {"tensor", "filter", "channel"};
+
+/* Devices whose tasks are in the graph. */
+static uint32_t n_simulated(const cs_scenario *scenario)
+{
+    const cs_job *job = &scenario->job;
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < job->n_devices; d++)
+        n += !job->stands_for || job->stands_for[d] == d;
+    return n;
+}
+
+static void print_axis(const char *name, uint32_t size, const char *how, bool *first, FILE *out)
+{
+    if (size == 1)
+        return;
+    fprintf(out, "%s%u %s%s", *first ? "" : " x ", size, name, how);
+    *first = false;
+}
+
+static void print_space(const cs_grid *grid, bool *first, FILE *out)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "space (%u x %u x %u)", grid->space[0], grid->space[1],
+             grid->space[2]);
+    print_axis(name, grid->space[0] * grid->space[1] * grid->space[2], "", first, out);
+}
+
+static void print_axes(const cs_parallel *parallel, FILE *out)
+{
+    static const char *const contexts[] = {" (ring)", " (all-gather)", " (all-to-all)"};
+    const cs_split *split = &parallel->split;
+    const cs_grid *grid = &split->grid;
+    bool first = true;
+    print_axis("pipeline", parallel->n_ranks, "", &first, out);
+    print_axis(methods[split->tensor_method], grid->tensor,
+               split->sequence_parallel ? " (and sequences)" : "", &first, out);
+    print_space(grid, &first, out);
+    print_axis("context", grid->context, contexts[split->context_method], &first, out);
+    print_axis("data", grid->data, "", &first, out);
+    if (first)
+        fputs("one device", out);
+    if (grid->expert > 1)
+        fprintf(out, ", experts over %u, each over %u", grid->expert, grid->expert_tensor);
+    if (parallel->states.zero > 0)
+        fprintf(out, ", zero %u over %u", parallel->states.zero, grid->shard);
+}
+
+void cs_mesh_report_print(const cs_scenario *scenario, FILE *out)
+{
+    const uint32_t n = scenario->platform.n_devices;
+    if (!scenario->parallel)
+        return;
+    const uint32_t simulated = n_simulated(scenario);
+    fputs("mesh: ", out);
+    print_axes(scenario->parallel, out);
+    if (simulated < n)
+        fprintf(out, "; %u of %u devices simulated, each stands for %u", simulated, n,
+                n / simulated);
+    else if (scenario->unfolded)
+        fprintf(out, "\n  each of %u devices is simulated: %s", n, scenario->unfolded);
+    fputc('\n', out);
+}
+
+static bool fill(const cs_scenario *scenario, cJSON *mesh)
+{
+    const cs_parallel *parallel = scenario->parallel;
+    const cs_grid *grid = &parallel->split.grid;
+    const struct {
+        const char *key;
+        uint32_t value;
+    } numbers[] = {{"pipeline", parallel->n_ranks},
+                   {methods[parallel->split.tensor_method], grid->tensor},
+                   {"space", grid->space[0] * grid->space[1] * grid->space[2]},
+                   {"context", grid->context},
+                   {"data", grid->data},
+                   {"expert", grid->expert},
+                   {"expert_tensor", grid->expert_tensor},
+                   {"zero", parallel->states.zero},
+                   {"shard", grid->shard},
+                   {"devices", scenario->platform.n_devices},
+                   {"simulated_devices", n_simulated(scenario)}};
+    bool done = true;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && done; i++)
+        done = cJSON_AddNumberToObject(mesh, numbers[i].key, numbers[i].value) != NULL;
+    cJSON *reason =
+        scenario->unfolded ? cJSON_CreateString(scenario->unfolded) : cJSON_CreateNull();
+    return cJSON_AddItemToObject(mesh, "not_folded_because", reason) && done;
+}
+
+bool cs_mesh_report_json(const cs_scenario *scenario, cJSON *root)
+{
+    if (!scenario->parallel)
+        return true;
+    cJSON *mesh = cJSON_AddObjectToObject(root, "mesh");
+    return mesh && fill(scenario, mesh);
+}

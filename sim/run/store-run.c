@@ -1,0 +1,37 @@
+#include "sim/run/store-run.h"
+
+#include "sim/analysis/store.h"
+#include "sim/base/version.h"
+#include "sim/trace/results.h"
+
+cs_status cs_figures_store(cs_h5_file *file, const cs_outcome *outcome, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (const cs_run_figure *figure = cs_run_figures; figure->key && status == CS_OK; figure++)
+        if (figure->scope == CS_SCOPE_RUN && figure->unit != CS_UNIT_BOOLEAN &&
+            cs_run_figure_given(figure, outcome))
+            status = cs_h5_set_double(file, figure->key, figure->get(outcome), error);
+    return status;
+}
+
+cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
+                              const cs_simulation *simulation, const char *provenance,
+                              cs_error *error)
+{
+    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
+    char sharing[CS_SHARING_TEXT_BYTES];
+    cs_results_info info = {.name = scenario->name,
+                            .topology = scenario->platform.topology,
+                            .schedule = scenario->schedule->name,
+                            .scenario = scenario->resolved,
+                            .program_version = SIM_VERSION,
+                            .seed = scenario->seed,
+                            .provenance = provenance};
+    if (!provenance)
+        info.sharing = cs_sharing_text(&scenario->platform, sharing);
+    if (simulation->lowering.n_collectives > 0)
+        info.algorithms = simulation->lowering.algorithms;
+    CS_TRY(cs_results_write(file, &info, &simulation->graph, &simulation->trace, error));
+    CS_TRY(cs_analysis_store(file, &simulation->analysis, error));
+    return cs_figures_store(file, &outcome, error);
+}

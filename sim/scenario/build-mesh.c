@@ -1,0 +1,368 @@
+/* The mesh of the section "parallel": sizes that it leaves open, and where its places are. */
+#include "sim/base/text.h"
+#include "sim/scenario/build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_DEVICES = 1 << 20, PRODUCT_BYTES = 160 };
+
+/* ---- sizes ---- */
+
+/* Names and sizes of the axes that multiply to the number of devices. */
+enum { LAYERS, SPACE, CONTEXT, PIPELINE, DATA, N_SIZES };
+typedef struct mesh_sizes {
+    const char *names[N_SIZES];
+    uint64_t sizes[N_SIZES]; /* 0: not known yet */
+} mesh_sizes;
+
+static uint32_t part(const cs_list *space, uint32_t i)
+{
+    return i < space->n ? ((const uint32_t *)space->items)[i] : 1;
+}
+
+static mesh_sizes given_sizes(const cs_parallel_section *section)
+{
+    const char *method = section->filter > 1    ? "filter"
+                         : section->channel > 1 ? "channel"
+                                                : "tensor";
+    const uint64_t layers = (uint64_t)section->tensor * section->filter * section->channel;
+    const uint64_t space =
+        (uint64_t)part(&section->space, 0) * part(&section->space, 1) * part(&section->space, 2);
+    return (mesh_sizes){{method, "space", "context", "pipeline", "data"},
+                        {layers, space, section->context, section->pipeline, section->data}};
+}
+
+/* Of the sizes that are known but for one of them; N_SIZES: of all. Beyond all numbers of devices it is
+ * not exact. */
+static uint64_t product(const mesh_sizes *of, uint32_t but)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < N_SIZES && n <= MOST_DEVICES; i++)
+        n *= i == but || of->sizes[i] == 0 ? 1 : of->sizes[i];
+    return n;
+}
+
+/* "tensor 8 x pipeline 16" */
+static const char *product_text(const mesh_sizes *of, uint32_t but, char text[PRODUCT_BYTES])
+{
+    size_t end = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < N_SIZES; i++)
+        if (of->sizes[i] > 1 && i != but)
+            end +=
+                (size_t)snprintf(text + end, PRODUCT_BYTES - end, "%s%s %llu", end > 0 ? " x " : "",
+                                 of->names[i], (unsigned long long)of->sizes[i]);
+    return end > 0 ? text : "one device";
+}
+
+/* What would make a product divide the devices: one of its sizes, or another number of devices. */
+static cs_status refuse_product(const cs_sections *sections, const mesh_sizes *of, uint32_t devices,
+                                cs_error *error)
+{
+    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
+    char text[PRODUCT_BYTES], nearest[CS_TEXT_NEAREST_BYTES], right[256] = "";
+    const uint64_t n = product(of, N_SIZES);
+    size_t end = 0;
+    for (uint32_t i = 0; i < N_SIZES; i++) {
+        const uint64_t others = product(of, i);
+        if (of->sizes[i] < 2 || devices % others != 0)
+            continue;
+        cs_text_nearest_divisors(of->sizes[i], devices / others, nearest, sizeof(nearest));
+        end += (size_t)snprintf(right + end, sizeof(right) - end, "%s%s %s", end > 0 ? ", or " : "",
+                                of->names[i], nearest);
+    }
+    if (sections->platform.devices > 0) {
+        cs_text_nearest_multiples(devices, n, nearest, sizeof(nearest));
+        end += (size_t)snprintf(right + end, sizeof(right) - end, "%s/platform/devices %s",
+                                end > 0 ? ", or " : "", nearest);
+    }
+    return cs_json_invalid(&place, error,
+                           "%s needs a multiple of %llu devices, and the platform has %u%s%s%s",
+                           product_text(of, N_SIZES, text), (unsigned long long)n, devices,
+                           end > 0 ? " (right would be " : "", right, end > 0 ? ")" : "");
+}
+
+/* A product of all sizes that is not the number of devices. */
+static cs_status refuse_data(const cs_sections *sections, const mesh_sizes *of, uint32_t devices,
+                             cs_error *error)
+{
+    const cs_json_place parallel = {.up = &sections->root, .key = "parallel"};
+    const cs_json_place place = {.up = &parallel, .key = "data"};
+    char text[PRODUCT_BYTES];
+    const uint64_t others = product(of, DATA);
+    if (devices % others != 0)
+        return refuse_product(sections, of, devices, error);
+    return cs_json_invalid(
+        &place, error,
+        "must be %llu with %s on the platform's %u devices (got %llu); left out, it "
+        "is that",
+        (unsigned long long)(devices / others), product_text(of, DATA, text), devices,
+        (unsigned long long)of->sizes[DATA]);
+}
+
+/* Pipeline ranks that the schedule asks for; 0: any number. */
+static cs_status ask_schedule(const cs_sections *sections, uint32_t n_layers, mesh_sizes *sizes,
+                              cs_error *error)
+{
+    const cs_schedule *kind = sections->schedule.kind;
+    const void *params = sections->schedule.params;
+    const cs_json_place parallel = {.up = &sections->root, .key = "parallel"};
+    const cs_json_place place = {.up = &parallel, .key = "pipeline"};
+    uint32_t asked = kind->devices ? kind->devices(params) : 0;
+    if (!cs_schedule_layout(kind)->partitioned)
+        asked = 1;
+    else if (kind->placement && kind->placement->exactly)
+        asked = kind->placement->n_devices(params, n_layers);
+    if (asked == 0)
+        return CS_OK;
+    if (sizes->sizes[PIPELINE] > 0 && sizes->sizes[PIPELINE] != asked)
+        return cs_json_invalid(&place, error, "must be %u for the schedule \"%s\" (got %llu)",
+                               asked, kind->name, (unsigned long long)sizes->sizes[PIPELINE]);
+    sizes->sizes[PIPELINE] = asked;
+    return CS_OK;
+}
+
+/* Where the platform has a number of devices. */
+static cs_status divide_devices(const cs_sections *sections, uint32_t devices, mesh_sizes *sizes,
+                                cs_error *error)
+{
+    uint64_t *pipeline = &sizes->sizes[PIPELINE], *data = &sizes->sizes[DATA];
+    const uint64_t known = product(sizes, N_SIZES);
+    if (*pipeline > 0 && *data > 0)
+        return known == devices ? CS_OK : refuse_data(sections, sizes, devices, error);
+    if (known > devices || devices % known != 0)
+        return refuse_product(sections, sizes, devices, error);
+    if (*pipeline == 0) {
+        *pipeline = devices / known;
+        *data = *data > 0 ? *data : 1;
+    } else {
+        *data = devices / known;
+    }
+    return CS_OK;
+}
+
+/* Where it has none. */
+static cs_status count_devices(const cs_sections *sections, uint32_t n_layers, mesh_sizes *sizes,
+                               cs_error *error)
+{
+    const cs_json_place parallel = {.up = &sections->root, .key = "parallel"};
+    const cs_json_place place = {.up = &parallel, .key = "pipeline"};
+    const cs_schedule_section *schedule = &sections->schedule;
+    if (sizes->sizes[DATA] == 0)
+        sizes->sizes[DATA] = 1;
+    if (sizes->sizes[PIPELINE] == 0 && !sections->model.workload.name)
+        sizes->sizes[PIPELINE] = cs_mesh_devices(schedule->kind, schedule->params, n_layers);
+    if (sizes->sizes[PIPELINE] == 0)
+        return cs_json_invalid(&place, error, "must be given, or /platform/devices");
+    return CS_OK;
+}
+
+static cs_status settle_sizes(const cs_sections *sections, uint32_t devices, uint32_t n_layers,
+                              mesh_sizes *sizes, cs_error *error)
+{
+    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
+    char text[PRODUCT_BYTES];
+    *sizes = given_sizes(&sections->parallel);
+    CS_TRY(ask_schedule(sections, n_layers, sizes, error));
+    if (devices == 0)
+        CS_TRY(count_devices(sections, n_layers, sizes, error));
+    if (product(sizes, N_SIZES) > MOST_DEVICES)
+        return cs_json_invalid(&place, error, "%s are more than %d devices",
+                               product_text(sizes, N_SIZES, text), MOST_DEVICES);
+    return devices > 0 ? divide_devices(sections, devices, sizes, error) : CS_OK;
+}
+
+/* ---- experts and shards, which divide what is there ---- */
+
+static cs_status check_divisor(const cs_json_place *parallel, const char *key, const char *what,
+                               uint64_t n, uint32_t of, cs_error *error)
+{
+    const cs_json_place place = {.up = parallel, .key = key};
+    char nearest[CS_TEXT_NEAREST_BYTES];
+    if (n <= of && of % n == 0)
+        return CS_OK;
+    return cs_json_invalid(&place, error, "must divide %u, %s: %s would (got %llu)", of, what,
+                           cs_text_nearest_divisors(n, of, nearest, sizeof(nearest)),
+                           (unsigned long long)n);
+}
+
+static cs_status settle_experts(const cs_parallel_section *section, const cs_json_place *parallel,
+                                cs_grid *grid, cs_error *error)
+{
+    const uint32_t places = cs_grid_places(grid);
+    grid->expert = section->expert;
+    grid->expert_tensor = section->expert_tensor > 0 ? section->expert_tensor : grid->tensor;
+    CS_TRY(check_divisor(parallel, "expert_tensor", "the devices that hold a layer",
+                         grid->expert_tensor, places, error));
+    return check_divisor(parallel, "expert",
+                         "the devices that hold a layer but for \"expert_tensor\"", grid->expert,
+                         places / grid->expert_tensor, error);
+}
+
+/* Shards of experts lie among the same devices as those of dense weights, where both divide. */
+static cs_status settle_shards(const cs_parallel_section *section, const cs_json_place *parallel,
+                               cs_grid *grid, cs_error *error)
+{
+    const uint32_t dense = cs_grid_axes(grid, CS_AXES_GRADIENT).size;
+    const uint32_t experts = cs_grid_axes(grid, CS_AXES_EXPERT_DATA).size;
+    if (section->zero == 0)
+        return CS_OK;
+    grid->shard = section->shard > 0 ? section->shard : dense;
+    CS_TRY(check_divisor(parallel, "shard", "data x context x space", grid->shard, dense, error));
+    const uint32_t span = grid->shard * grid->tensor, apart = grid->expert * grid->expert_tensor;
+    if (grid->shard == dense)
+        grid->expert_shard = experts;
+    else if (span % apart == 0 && experts % (span / apart) == 0)
+        grid->expert_shard = span / apart;
+    return CS_OK;
+}
+
+/* ---- order ---- */
+
+/* The axes that are listed, and then the others. */
+static cs_status settle_order(const cs_parallel_section *section, const cs_json_place *parallel,
+                              cs_parallel *made, cs_error *error)
+{
+    const cs_json_place place = {.up = parallel, .key = "order"};
+    const uint32_t *listed = section->order.items;
+    bool taken[CS_N_MESH_AXES] = {false};
+    uint32_t n = 0;
+    for (; n < section->order.n; n++) {
+        made->order[n] = listed[n];
+        taken[listed[n]] = true;
+    }
+    for (uint32_t axis = 0; axis < CS_N_MESH_AXES; axis++) {
+        const uint32_t size =
+            cs_mesh_axis_size(&made->split.grid, made->n_ranks, (cs_mesh_axis)axis);
+        if (!taken[axis] && size > 1)
+            return cs_json_invalid(&place, error, "must list \"%s\" as well, of size %u",
+                                   cs_mesh_axis_names[axis], size);
+        if (!taken[axis])
+            made->order[n++] = axis;
+    }
+    return CS_OK;
+}
+
+/* Each device once. */
+static cs_status check_ranks(const cs_list *ranks, uint32_t n, const cs_json_place *parallel,
+                             cs_arena *arena, cs_error *error)
+{
+    const cs_json_place place = {.up = parallel, .key = "ranks"};
+    const uint32_t *devices = ranks->items;
+    bool *taken = cs_arena_alloc(arena, n, sizeof(*taken));
+    if (!taken)
+        return cs_error_no_memory(error);
+    if (ranks->n != n)
+        return cs_json_invalid(&place, error, "must list each of %u devices once (got %u)", n,
+                               ranks->n);
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_json_place at = {.up = &place, .index = (int)i};
+        if (devices[i] >= n || taken[devices[i]])
+            return cs_json_invalid(&at, error,
+                                   "must be a device below %u that is not listed before "
+                                   "(got %u)",
+                                   n, devices[i]);
+        taken[devices[i]] = true;
+    }
+    return CS_OK;
+}
+
+static cs_status number_places(const cs_sections *sections, const cs_json_place *parallel,
+                               cs_arena *arena, cs_parallel *made, cs_error *error)
+{
+    const cs_list *ranks = &sections->parallel.ranks;
+    const uint32_t n = made->n_ranks * cs_grid_places(&made->split.grid);
+    uint32_t *devices = cs_arena_alloc(arena, n, sizeof(*devices));
+    if (!devices)
+        return cs_error_no_memory(error);
+    CS_TRY(settle_order(&sections->parallel, parallel, made, error));
+    if (ranks->items)
+        CS_TRY(check_ranks(ranks, n, parallel, arena, error));
+    cs_mesh_number(&made->split.grid, made->n_ranks, made->order, ranks->items, devices);
+    made->devices = devices;
+    return CS_OK;
+}
+
+/* ---- all of it ---- */
+
+static cs_parallel take_sizes(const cs_parallel_section *section, const mesh_sizes *sizes)
+{
+    cs_parallel made = {.split = cs_split_none(), .n_ranks = (uint32_t)sizes->sizes[PIPELINE]};
+    cs_split *split = &made.split;
+    split->grid.tensor = (uint32_t)sizes->sizes[LAYERS];
+    for (uint32_t i = 0; i < 3; i++)
+        split->grid.space[i] = part(&section->space, i);
+    split->grid.context = section->context;
+    split->grid.data = (uint32_t)sizes->sizes[DATA];
+    split->tensor_method = section->filter > 1    ? CS_TENSOR_FILTER
+                           : section->channel > 1 ? CS_TENSOR_CHANNEL
+                                                  : CS_TENSOR_PAIRS;
+    split->sequence_parallel = section->sequence_parallel && section->tensor > 1;
+    split->context_method = (cs_context_method)section->context_method;
+    split->space_until = section->space_until;
+    split->expert_imbalance = section->expert_imbalance;
+    split->synchronised_norm = section->synchronised_norm;
+    made.states = (cs_states){.zero = section->zero,
+                              .prefetch = section->prefetch,
+                              .keep_gathered = section->keep_gathered,
+                              .accumulate = section->accumulate,
+                              .bucket = section->bucket};
+    return made;
+}
+
+static cs_status refuse_schedule(const cs_sections *sections, const cs_json_place *parallel,
+                                 cs_error *error)
+{
+    const cs_schedule *kind = sections->schedule.kind;
+    return cs_json_invalid(parallel, error, "does not go with the schedule \"%s\", which %s",
+                           kind->name, kind->no_grid);
+}
+
+/* Where mini-batches overlap, a backward needs the version of the weights that its forward had, and
+ * shards are of the newest one only. */
+static cs_status check_zero(const cs_sections *sections, const cs_json_place *parallel,
+                            cs_error *error)
+{
+    const cs_schedule *kind = sections->schedule.kind;
+    const cs_json_place place = {.up = parallel, .key = "zero"};
+    if (!kind->asynchronous || sections->parallel.zero < 3)
+        return CS_OK;
+    return cs_json_invalid(&place, error,
+                           "must be at most 2 for the schedule \"%s\", whose backwards use older "
+                           "weights, which cannot be gathered again (got %u); \"1f1b\" takes 3",
+                           kind->name, sections->parallel.zero);
+}
+
+cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, uint32_t n_layers,
+                               cs_arena *arena, const cs_parallel **out, cs_error *error)
+{
+    const cs_parallel_section *section = &sections->parallel;
+    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
+    *out = NULL;
+    if (!section->given)
+        return CS_OK;
+    if (sections->schedule.kind->no_grid)
+        return refuse_schedule(sections, &place, error);
+    CS_TRY(check_zero(sections, &place, error));
+    cs_parallel *made = cs_arena_alloc(arena, 1, sizeof(*made));
+    if (!made)
+        return cs_error_no_memory(error);
+    mesh_sizes sizes;
+    CS_TRY(settle_sizes(sections, given, n_layers, &sizes, error));
+    *made = take_sizes(section, &sizes);
+    CS_TRY(settle_experts(section, &place, &made->split.grid, error));
+    CS_TRY(settle_shards(section, &place, &made->split.grid, error));
+    CS_TRY(number_places(sections, &place, arena, made, error));
+    *out = made;
+    return CS_OK;
+}
+
+cs_mesh cs_scenario_mesh(const cs_sections *sections, const cs_parallel *parallel,
+                         uint32_t n_devices)
+{
+    const cs_schedule_section *schedule = &sections->schedule;
+    return parallel ? cs_mesh_make_grid(schedule->kind, schedule->params, &parallel->split.grid,
+                                        parallel->n_ranks, parallel->devices)
+                    : cs_mesh_make(schedule->kind, schedule->params, n_devices);
+}

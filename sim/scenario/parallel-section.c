@@ -1,0 +1,178 @@
+/* The section "parallel": over how many devices each layer is divided, and how. */
+#include "sim/scenario/sections.h"
+
+/* One mesh cannot have more, nor a platform. */
+enum { MOST = 1 << 20 };
+
+static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
+static const char *const fold_names[] = {"auto", "yes", "no", NULL};
+
+static const cs_field space_field = {"space", CS_FIELD_COUNT, .min = 1, .max = MOST};
+static const cs_field order_field = {"order", CS_FIELD_CHOICE, .choices = cs_mesh_axis_names};
+static const cs_field rank_field = {"ranks", CS_FIELD_COUNT, .max = CS_PLAN_DEVICES - 1};
+
+#define AT(member) offsetof(cs_parallel_section, member)
+
+const cs_field cs_scenario_parallel_fields[] = {
+    {"tensor", CS_FIELD_COUNT, AT(tensor), .fallback = "1", .min = 1, .max = MOST,
+     .doc = "devices that divide each layer as Megatron-LM does: attention by heads, MLPs and "
+            "vocabulary by features"},
+    {"sequence_parallel", CS_FIELD_BOOL, AT(sequence_parallel), .fallback = "false",
+     .doc = "with tensor: tokens are divided over the same devices where layers are not"},
+    {"context", CS_FIELD_COUNT, AT(context), .fallback = "1", .min = 1, .max = MOST,
+     .doc = "devices that divide the tokens of each sequence, attention included"},
+    {"context_method", CS_FIELD_CHOICE, AT(context_method), .fallback = "ring",
+     .choices = context_names,
+     .doc =
+         "how divided tokens meet in attention: keys and values go around a ring; are gathered; or "
+         "heads are divided in place of tokens (DeepSpeed-Ulysses)"},
+    {"pipeline", CS_FIELD_COUNT, AT(pipeline), .fallback = "0", .max = MOST,
+     .doc = "pipeline ranks, each of which holds stages of the schedule; 0: what the number of "
+            "devices, "
+            "\"data\" and the other sizes leave; 1 for sequential"},
+    {"data", CS_FIELD_COUNT, AT(data), .fallback = "0", .max = MOST,
+     .doc = "data-parallel ranks, among which the samples of a mini-batch are divided; 0: what the "
+            "number of devices, \"pipeline\" and the other sizes leave"},
+    {"expert", CS_FIELD_COUNT, AT(expert), .fallback = "1", .min = 1, .max = MOST,
+     .doc = "devices that divide the experts of a layer, taken from those of the other axes but "
+            "pipeline"},
+    {"expert_tensor", CS_FIELD_COUNT, AT(expert_tensor), .fallback = "0", .max = MOST,
+     .doc = "devices that divide each expert; 0: as \"tensor\""},
+    {"expert_imbalance", CS_FIELD_NUMBER, AT(expert_imbalance), .fallback = "1", .min = 1,
+     .doc = "tokens of the busiest expert rank over the mean"},
+    {"space", CS_FIELD_LIST, AT(space), .fallback = "[1, 1, 1]", .of = &space_field, .least = 1,
+     .most = 3, .doc = "devices that divide images, per dimension", .shape = "[x, y, z]"},
+    {"space_until", CS_FIELD_TEXT, AT(space_until), .fallback = "",
+     .doc = "with space: operator or block before which images are gathered; default: where the "
+            "network has no space any longer"},
+    {"filter", CS_FIELD_COUNT, AT(filter), .fallback = "1", .min = 1, .max = MOST,
+     .doc =
+         "in place of tensor: devices that divide the output features or filters of each operator, "
+         "gathered behind it (ParaDL)"},
+    {"channel", CS_FIELD_COUNT, AT(channel), .fallback = "1", .min = 1, .max = MOST,
+     .doc =
+         "in place of tensor: devices that divide the input features or channels of each operator, "
+         "summed behind it (ParaDL)"},
+    {"synchronised_norm", CS_FIELD_BOOL, AT(synchronised_norm), .fallback = "false",
+     .doc = "batch norm takes its statistics over all samples of a mini-batch's replicas and all "
+            "parts "
+            "of an image"},
+    {"zero", CS_FIELD_COUNT, AT(zero), .fallback = "0", .max = 3,
+     .doc =
+         "what is divided over data, context and space in place of being held by each device: 1: "
+         "optimizer states; 2: gradients too; 3: weights too (FSDP)"},
+    {"shard", CS_FIELD_COUNT, AT(shard), .fallback = "0", .max = MOST,
+     .doc = "with zero: over how many neighbours it is divided, each such group being a replica of "
+            "the "
+            "others (HSDP); 0: over all"},
+    {"prefetch", CS_FIELD_COUNT, AT(prefetch), .fallback = "1", .max = MOST,
+     .doc = "with zero 3: layers whose weights are gathered ahead of the one that computes"},
+    {"keep_gathered", CS_FIELD_BOOL, AT(keep_gathered), .fallback = "false",
+     .doc = "with zero 3: weights stay gathered from a forward to its backward"},
+    {"accumulate", CS_FIELD_BOOL, AT(accumulate), .fallback = "true",
+     .doc = "with zero 2 and 3: gradients are summed on each device over the micro-batches, and "
+            "reduced "
+            "once; else they are reduced after each micro-batch, and only a share is kept"},
+    {"bucket", CS_FIELD_BYTES, AT(bucket), .fallback = "0 B", .large = true,
+     .doc =
+         "gradients that are reduced together while the last backward still runs; 0: all of them "
+         "after it"},
+    {"order", CS_FIELD_LIST, AT(order),
+     .fallback = "[\"tensor\", \"space\", \"context\", \"data\", \"pipeline\"]", .of = &order_field,
+     .least = 1, .most = CS_N_MESH_AXES,
+     .doc = "axes, the one first whose neighbours are neighbouring devices; axes of size 1 may be "
+            "left "
+            "out",
+     .shape = "[\"tensor\", \"data\", ...]"},
+    {"ranks", CS_FIELD_LIST, AT(ranks), .fallback = "", .of = &rank_field,
+     .doc = "device of the platform for each number that \"order\" gives; default: the same number",
+     .shape = "[device, ...]"},
+    {"fold", CS_FIELD_CHOICE, AT(fold), .fallback = "auto", .choices = fold_names,
+     .doc =
+         "whether of devices that do the same at the same times one is simulated for all; auto: on "
+         "more than 64 devices"},
+    {0},
+};
+
+static cs_status check_divided_layers(const cs_parallel_section *section,
+                                      const cs_json_place *place, cs_error *error)
+{
+    const struct {
+        const char *key;
+        uint32_t size;
+    } methods[] = {
+        {"tensor", section->tensor}, {"filter", section->filter}, {"channel", section->channel}};
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        const cs_json_place key = {.up = place, .key = methods[i].key};
+        if (methods[i].size > 1 && first)
+            return cs_json_invalid(&key, error, "must be 1 with \"%s\" (got %u)", first,
+                                   methods[i].size);
+        if (methods[i].size > 1)
+            first = methods[i].key;
+    }
+    return CS_OK;
+}
+
+static uint64_t n_parts(const cs_list *space)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < space->n; i++)
+        n *= ((const uint32_t *)space->items)[i];
+    return n;
+}
+
+/* Keys that change nothing without another one: a sweep of that one may leave them. */
+static void warn_of_company(const cs_parallel_section *section, const cs_json_place *place,
+                            cs_error *warnings)
+{
+    const struct {
+        const char *key;
+        bool set, effective;
+        const char *with;
+    } rules[] = {
+        {"sequence_parallel", section->sequence_parallel, section->tensor > 1,
+         "\"tensor\" above 1"},
+        {"space_until", section->space_until != NULL, n_parts(&section->space) > 1, "\"space\""},
+        {"shard", section->shard > 0, section->zero > 0, "\"zero\" above 0"},
+        {"keep_gathered", section->keep_gathered, section->zero == 3, "\"zero\": 3"},
+        {"accumulate", !section->accumulate, section->zero >= 2, "\"zero\" 2 or 3"},
+        {"expert_imbalance", section->expert_imbalance > 1, section->expert > 1,
+         "\"expert\" above 1"},
+    };
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        const cs_json_place key = {.up = place, .key = rules[i].key};
+        if (rules[i].set && !rules[i].effective)
+            (void)cs_json_invalid(&key, warnings, "has an effect with %s only", rules[i].with);
+    }
+}
+
+static cs_status check_order(const cs_list *order, const cs_json_place *parallel, cs_error *error)
+{
+    const cs_json_place place = {.up = parallel, .key = "order"};
+    const uint32_t *axes = order->items;
+    bool listed[CS_N_MESH_AXES] = {false};
+    for (uint32_t i = 0; i < order->n; i++) {
+        const cs_json_place at = {.up = &place, .index = (int)i};
+        if (listed[axes[i]])
+            return cs_json_invalid(&at, error, "must list each axis once (has \"%s\" before)",
+                                   cs_mesh_axis_names[axes[i]]);
+        listed[axes[i]] = true;
+    }
+    return CS_OK;
+}
+
+cs_status cs_parallel_section_read(const cJSON *value, const cs_json_place *root, cs_arena *arena,
+                                   cs_parallel_section *section, cs_error *error)
+{
+    const cs_json_place place = {.up = root, .key = "parallel"};
+    CS_TRY(cs_field_read(value, &place,
+                         (const cs_field *const[]){cs_scenario_parallel_fields, NULL},
+                         (void *const[]){section}, arena, error));
+    section->given = true;
+    const cs_status layers = check_divided_layers(section, &place, error);
+    const cs_status order = check_order(&section->order, &place, error);
+    if (root->warnings)
+        warn_of_company(section, &place, root->warnings);
+    return layers != CS_OK ? layers : order;
+}

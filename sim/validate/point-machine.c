@@ -1,0 +1,197 @@
+/* Rules for the section "platform": which GPU, in which nodes, joined by what. */
+#include "sim/base/number.h"
+#include "sim/validate/point-rules.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a GPU is called in points, and what stands for it here. Of a machine that the source leaves open
+ * `note` says what it is taken for. */
+typedef struct machine {
+    const char *gpu;
+    const char *device;   /* of `sim list devices` */
+    const char *topology; /* of `sim list topologies`, of more than one GPU */
+    const char *note;
+} machine;
+
+static const machine machines[] = {
+    {"A100-SXM4-80GB", "a100", "dgx-a100", NULL},
+    {"A100-SXM4-40GB", "a100-40gb", "dgx-a100", NULL},
+    {"NVIDIA_A100-SXM4-40GB", "a100-40gb", "dgx-a100", NULL},
+    {"A100-PCIe-80GB", "a100-80gb-pcie", "pcie-a100", NULL},
+    {"NVIDIA_A100_80GB_PCIe", "a100-80gb-pcie", "pcie-a100", NULL},
+    {"H100-SXM5-80GB", "h100", "dgx-h100", NULL},
+    {"NVIDIA_H100_80GB_HBM3", "h100", "dgx-h100", NULL},
+    {"H100 96GB HBM2e (Grand Teton, 500 W)", "h100", "dgx-h100",
+     "an H100 SXM5 of 700 W with HBM3, where the point's has 500 W and HBM2e"},
+    {"H200-SXM-141GB", "h200", "dgx-h100", NULL},
+    {"B200-SXM-180GB", "b200", "dgx-b200", NULL},
+    {"V100-SXM2-16GB", "v100", "dgx1-v100", NULL},
+    {"not stated (V100 class)", "v100", "dgx1-v100",
+     "a V100, where the point names a GPU of its figures only"},
+};
+
+static const machine *find_machine(const cs_point *point)
+{
+    for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
+        if (strcmp(machines[i].gpu, point->hardware->gpu) == 0)
+            return &machines[i];
+    return NULL;
+}
+
+const char *cs_point_rules_device(cs_point_rules *rules)
+{
+    const machine *found = find_machine(rules->point);
+    if (!found)
+        cs_point_rules_miss(rules, "the device %s", rules->point->hardware->gpu);
+    else if (found->note)
+        cs_point_rules_assume(rules, "%s", found->note);
+    return found ? found->device : NULL;
+}
+
+/* ---- links ---- */
+
+/* Networks that are not what the nodes' presets have: adapters of a node and their bandwidth each. */
+typedef struct network {
+    const char *words; /* in the point's words on links between nodes */
+    uint32_t nics;
+    const char *bandwidth;
+} network;
+
+static const network networks[] = {
+    {"Omni-Path, 4 x 100 Gbit/s", 4, "100 Gbit/s"},
+    {"800 Gbit/s per node", 8, "100 Gbit/s"},
+    {"100 Gbit/s", 1, "100 Gbit/s"},
+};
+
+/* Words that say what the preset has. */
+static const char *const as_preset[] = {"8 x HDR", "1600 Gbit/s", "NDR 400", "400 Gbit/s",
+                                        "NDR InfiniBand"};
+
+/* Two sockets with two PCIe 4 switches each, as in a DGX A100 (topologies/dgx-a100.c) without its
+ * NVLinks. */
+static void write_pcie(FILE *out)
+{
+    fputs("\"topology\": \"pcie_tree\", \"sockets\": 2, \"switches_per_socket\": 2, "
+          "\"bandwidth\": \"24 GB/s\", \"uplink_bandwidth\": \"24 GB/s\", \"socket_bandwidth\": "
+          "\"16 GB/s\", \"latency\": \"0.5 us\"",
+          out);
+}
+
+static void write_node(const machine *found, uint32_t nics, FILE *out)
+{
+    if (strcmp(found->topology, "dgx1-v100") == 0)
+        fputs(
+            "\"node\": {\"topology\": \"dgx1\", \"generation\": \"v100\", \"latency\": \"0.6 us\", "
+            "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, ",
+            out);
+    else
+        fprintf(
+            out,
+            "\"node\": {\"topology\": \"nvswitch\", \"model\": \"%s\", \"latency\": \"0.6 us\", "
+            "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, "
+            "\"bandwidth\": \"24 GB/s\", ",
+            found->topology);
+    fprintf(out, "\"nics\": %u, \"latency\": \"0.5 us\"}}", nics);
+}
+
+/* Nodes of the preset's kind, a full fat-tree or a rail for each adapter between them. */
+static void write_cluster(const machine *found, const network *between, FILE *out)
+{
+    fprintf(out, "\"topology\": \"cluster\", \"gpus_per_node\": 8, ");
+    write_node(found, between->nics, out);
+    if (between->nics > 1)
+        fprintf(out,
+                ", \"network\": {\"topology\": \"leaf_spine\", \"rails\": %u, \"hosts_per_leaf\": "
+                "20, \"spines\": 10, \"parallel\": 2, \"bandwidth\": \"%s\", \"latency\": "
+                "\"0.1 us\"}",
+                between->nics, between->bandwidth);
+    else
+        fprintf(out,
+                ", \"network\": {\"topology\": \"fat_tree\", \"levels\": 2, \"radix\": 36, "
+                "\"bandwidth\": \"%s\", \"latency\": \"0.1 us\"}",
+                between->bandwidth);
+}
+
+static const network *find_network(const char *words)
+{
+    for (size_t i = 0; words && i < sizeof(networks) / sizeof(networks[0]); i++)
+        if (strstr(words, networks[i].words))
+            return &networks[i];
+    return NULL;
+}
+
+static bool says_preset(const char *words)
+{
+    for (size_t i = 0; words && i < sizeof(as_preset) / sizeof(as_preset[0]); i++)
+        if (strstr(words, as_preset[i]))
+            return true;
+    return false;
+}
+
+static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
+{
+    const cs_point_hardware *hardware = rules->point->hardware;
+    const uint32_t node = hardware->gpus_per_node > 0 ? hardware->gpus_per_node : 8;
+    const char *topology = found->topology;
+    const bool several = hardware->gpus > node;
+    if (strcmp(topology, "dgx1-v100") == 0 && hardware->inter && strstr(hardware->inter, "ABCI"))
+        topology = "abci";
+    if (hardware->gpus == 1)
+        fputs("\"topology\": \"ideal\"", out);
+    else if (strcmp(topology, "pcie-a100") == 0)
+        write_pcie(out);
+    else if (several && strcmp(topology, "abci") != 0 && says_preset(hardware->inter))
+        fprintf(out, "\"topology\": \"%s\"", topology);
+    else if (several && strcmp(topology, "abci") != 0 && find_network(hardware->inter))
+        write_cluster(found, find_network(hardware->inter), out);
+    else {
+        if (several && strcmp(topology, "abci") != 0)
+            cs_point_rules_assume(
+                rules, "nodes are joined as in %s, where the point does not say how", topology);
+        fprintf(out, "\"topology\": \"%s\"", topology);
+    }
+}
+
+/* ---- the section ---- */
+
+/* Megatron-LM overlaps messages between stages with computing in interleaved schedules only
+ * (megatron/training/arguments.py: "Overlap P2P communication is disabled if not using the interleaved
+ * schedule"). The schedules of the zero-bubble fork send and receive asynchronously and wait where a
+ * tensor is read (megatron/core/pipeline_parallel/zb_schedules.py). */
+static bool blocks(cs_point_rules *rules)
+{
+    const cs_point *point = rules->point;
+    const bool plain = strcmp(point->schedule, "1f1b") == 0 && point->parallel->vpp == 1;
+    if (!cs_point_rules_megatron(point) || !plain || point->parallel->pp < 2)
+        return false;
+    cs_point_rules_assume(rules,
+                          "messages between stages block computing, as in Megatron-LM without "
+                          "interleaving");
+    return true;
+}
+
+/* Each message has the time that was measured, and no other to share links with. */
+static void write_measured_links(const cs_point_profile *times, FILE *out)
+{
+    char latency[CS_NUMBER_TEXT_BYTES];
+    fprintf(out, "\"topology\": \"nvlink_switch\", \"bandwidth\": \"1 PB/s\", \"latency\": %s",
+            cs_number_format(times->message * 1e-3, latency, sizeof(latency)));
+}
+
+void cs_point_rules_platform(cs_point_rules *rules, FILE *out)
+{
+    const cs_point *point = rules->point;
+    const machine *found = find_machine(point);
+    fputs("\"platform\": {", out);
+    if (point->options->profiled_ms)
+        write_measured_links(point->options->profiled_ms, out);
+    else if (found)
+        write_links(rules, found, out);
+    fprintf(out, ", \"devices\": %u", point->hardware->gpus);
+    if (isfinite(point->hardware->memory_gb))
+        fprintf(out, ", \"memory\": \"%.9g GiB\"", point->hardware->memory_gb);
+    if (blocks(rules))
+        fputs(", \"blocking\": true", out);
+    fputs("}", out);
+}

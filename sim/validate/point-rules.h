@@ -1,0 +1,54 @@
+/* The rules by which a point becomes a scenario, each for one section. Internal to sim/validate.
+ *
+ * A rule writes its section as JSON, with the key and without a comma, and notes what is missing or
+ * assumed. What it writes of a point that misses something is not read.
+ */
+#ifndef CS_VALIDATE_POINT_RULES_H
+#define CS_VALIDATE_POINT_RULES_H
+
+#include "sim/validate/point-scenario.h"
+
+#include <stdio.h>
+
+typedef struct cs_point_rules {
+    const cs_point *point;
+    cs_point_scenario *made;
+    bool full; /* memory ran out */
+} cs_point_rules;
+
+/* Notes beyond CS_SCENARIO_NOTES, and those that are there already, are dropped. */
+void cs_point_rules_miss(cs_point_rules *rules, const char *format, ...) CS_PRINTF(2, 3);
+void cs_point_rules_assume(cs_point_rules *rules, const char *format, ...) CS_PRINTF(2, 3);
+
+/* Whether the framework is Megatron-LM or built on its core: NeMo, Megatron-Bridge, Megatron-DeepSpeed. */
+bool cs_point_rules_megatron(const cs_point *point);
+
+/* An argument of Megatron-LM's, or NULL. */
+const cJSON *cs_point_rules_argument(const cs_point *point, const char *name);
+
+/* Micro-batches of a replica and step; 0 where neither they nor what they follow from are stated. */
+uint32_t cs_point_rules_micro_batches(const cs_point *point);
+
+/* Whether gradients are summed in fp32, whatever the type of weights. */
+bool cs_point_rules_sums_in_fp32(const cs_point *point);
+
+/* Whether the point needs the section "parallel", and the section: "parallel": {...}. */
+bool cs_point_rules_divides(const cs_point *point);
+void cs_point_rules_mesh(cs_point_rules *rules, FILE *out);
+
+/* "model": {...} */
+void cs_point_rules_model(cs_point_rules *rules, FILE *out);
+
+/* The pass times of a point that has measured ones: "model": {...}. */
+void cs_point_rules_profile(cs_point_rules *rules, FILE *out);
+
+/* "platform": {...} */
+void cs_point_rules_platform(cs_point_rules *rules, FILE *out);
+
+/* "schedule": {...} */
+void cs_point_rules_schedule(cs_point_rules *rules, FILE *out);
+
+/* A device of `sim list devices`, or NULL and noted as missing. */
+const char *cs_point_rules_device(cs_point_rules *rules);
+
+#endif

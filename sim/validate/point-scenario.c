@@ -1,0 +1,165 @@
+#include "sim/validate/point-rules.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cs_point_scenario_finish(cs_point_scenario *made)
+{
+    cJSON_Delete(made->document);
+    cs_arena_finish(&made->arena);
+    *made = (cs_point_scenario){0};
+}
+
+/* ---- notes ---- */
+
+static void add_note(cs_point_rules *rules, const char **list, uint32_t *n, const char *format,
+                     va_list arguments)
+{
+    char text[256];
+    vsnprintf(text, sizeof(text), format, arguments);
+    for (uint32_t i = 0; i < *n; i++)
+        if (strcmp(list[i], text) == 0)
+            return;
+    const char *copy = cs_arena_copy(&rules->made->arena, text);
+    rules->full |= !copy;
+    if (copy && *n < CS_SCENARIO_NOTES)
+        list[(*n)++] = copy;
+}
+
+void cs_point_rules_miss(cs_point_rules *rules, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_note(rules, rules->made->missing, &rules->made->n_missing, format, arguments);
+    va_end(arguments);
+}
+
+void cs_point_rules_assume(cs_point_rules *rules, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_note(rules, rules->made->assumed, &rules->made->n_assumed, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- what several rules ask ---- */
+
+bool cs_point_rules_megatron(const cs_point *point)
+{
+    const char *framework = point->framework ? point->framework : "";
+    return strncmp(framework, "Megatron", strlen("Megatron")) == 0 ||
+           strncmp(framework, "NeMo", strlen("NeMo")) == 0;
+}
+
+const cJSON *cs_point_rules_argument(const cs_point *point, const char *name)
+{
+    return cs_json_member(point->args, name);
+}
+
+uint32_t cs_point_rules_micro_batches(const cs_point *point)
+{
+    const cs_point_batch *batch = point->batch;
+    const uint64_t samples = (uint64_t)batch->micro * point->parallel->dp;
+    if (batch->micro_batches > 0)
+        return batch->micro_batches;
+    return samples > 0 && batch->global % samples == 0 ? (uint32_t)(batch->global / samples) : 0;
+}
+
+/* ---- what a point has to state ---- */
+
+static uint32_t expert_tensor(const cs_point_parallel *mesh)
+{
+    return mesh->etp > 0 ? mesh->etp : mesh->tp;
+}
+
+static void check_source(cs_point_rules *rules)
+{
+    const cs_point *point = rules->point;
+    const cs_point_parallel *mesh = point->parallel;
+    const cs_point_batch *batch = point->batch;
+    const uint64_t ranks = (uint64_t)mesh->tp * mesh->pp * mesh->dp * mesh->cp;
+    const uint64_t samples =
+        (uint64_t)cs_point_rules_micro_batches(point) * batch->micro * mesh->dp;
+    if (cs_point_rules_argument(point, "inference-max-seq-length"))
+        cs_point_rules_miss(rules, "inference");
+    else if (batch->global == 0 || samples == 0)
+        cs_point_rules_miss(rules, "stated: batch sizes");
+    else if (samples != batch->global)
+        cs_point_rules_miss(rules, "stated: batch sizes that agree");
+    if (ranks != point->hardware->gpus)
+        cs_point_rules_miss(rules, "stated: a mesh of as many ranks as GPUs");
+    else if (mesh->ep > 1 && ranks / mesh->pp % ((uint64_t)mesh->ep * expert_tensor(mesh)) != 0)
+        cs_point_rules_miss(rules, "stated: a mesh that expert ranks divide");
+}
+
+/* ---- what the simulator does not have ---- */
+
+static void check_options(cs_point_rules *rules)
+{
+    const cs_point *point = rules->point;
+    if (point->options->lora)
+        cs_point_rules_miss(rules, "LoRA");
+    if (point->options->offload)
+        cs_point_rules_miss(rules, "offloading");
+    if (strcmp(point->optimizer, "muon") == 0)
+        cs_point_rules_miss(rules, "the optimizer Muon");
+    if (strncmp(point->recompute, "selective", strlen("selective")) == 0 ||
+        strncmp(point->recompute, "block:", strlen("block:")) == 0)
+        cs_point_rules_miss(rules, "selective recomputation");
+    else if (strcmp(point->recompute, "unknown") == 0)
+        cs_point_rules_assume(rules, "no recomputation, where the point does not state any");
+}
+
+/* ---- the scenario ---- */
+
+static void write_scenario(cs_point_rules *rules, FILE *out)
+{
+    fputs("{\"schema_version\": 1, \"name\": \"\", ", out);
+    check_source(rules);
+    if (rules->point->options->profiled_ms)
+        cs_point_rules_profile(rules, out);
+    else
+        cs_point_rules_model(rules, out);
+    fputs(", ", out);
+    cs_point_rules_platform(rules, out);
+    fputs(", ", out);
+    check_options(rules);
+    if (cs_point_rules_divides(rules->point)) {
+        cs_point_rules_mesh(rules, out);
+        fputs(", \"collectives\": {\"fidelity\": \"analytic\"}, ", out);
+        cs_point_rules_assume(rules, "collectives are delays, as when nothing else runs");
+    }
+    cs_point_rules_schedule(rules, out);
+    fputs("}", out);
+}
+
+static cs_status parse(const cs_point *point, const char *text, size_t length,
+                       cs_point_scenario *made, cs_error *error)
+{
+    cJSON *document;
+    CS_TRY(cs_json_parse(point->id, text, length, &document, error));
+    cJSON *name = cJSON_CreateString(point->id);
+    if (!name || !cJSON_ReplaceItemInObjectCaseSensitive(document, "name", name)) {
+        cJSON_Delete(document);
+        return cs_error_no_memory(error);
+    }
+    made->document = document;
+    return CS_OK;
+}
+
+cs_status cs_point_scenario_make(const cs_point *point, cs_point_scenario *made, cs_error *error)
+{
+    cs_point_rules rules = {.point = point, .made = made};
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return cs_error_no_memory(error);
+    write_scenario(&rules, out);
+    cs_status status = fclose(out) == 0 && !rules.full ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK && made->n_missing == 0)
+        status = parse(point, text, length, made, error);
+    free(text);
+    return status;
+}

@@ -1,0 +1,106 @@
+/* Rules for the section "schedule": which order, and which blocks make a stage. */
+#include "sim/validate/point-rules.h"
+
+#include <string.h>
+
+typedef struct order {
+    const char *name; /* in points */
+    const char *kind; /* here */
+    const char *note; /* how the two differ */
+} order;
+
+static const order orders[] = {
+    {"1f1b", "1f1b", NULL},
+    {"interleaved_1f1b", "interleaved_1f1b", NULL},
+    {"gpipe", "gpipe", NULL},
+    {"pipedream", "pipedream", NULL},
+    {"nf1b", "nf1b", NULL},
+    {"zb-1p", "zb_h1", "zb_h1, the paper's schedule by hand, in place of zb-1p, found by search"},
+    {"zb-2p", "zb_h2", "zb_h2, the paper's schedule by hand, in place of zb-2p, found by search"},
+};
+
+/* PyTorch's DDP reduces gradients in buckets of 25 MiB while the backward still runs (Li et al., VLDB
+ * 2020, section 3.2.3, and the default of bucket_cap_mb). */
+static void write_replicas(const cs_point *point, FILE *out)
+{
+    const bool buckets = point->framework && strstr(point->framework, "DDP");
+    fprintf(out, "\"kind\": \"dp\", \"micro_batches\": %u, \"bucket\": \"%s\"",
+            cs_point_rules_micro_batches(point), buckets ? "25 MiB" : "0 B");
+}
+
+static uint32_t or_one(uint32_t n)
+{
+    return n > 0 ? n : 1;
+}
+
+/* ---- stages ---- */
+
+/* Blocks of stages: equal, or with a block less in the first and the last one, which have the embedding
+ * and the head. False where neither is possible. */
+static bool find_blocks(const cs_point *point, uint32_t *most, bool *less)
+{
+    const uint32_t stages = point->parallel->pp * point->parallel->vpp;
+    const uint32_t layers = point->model->layers;
+    *less = point->options->first_last_stage_one_layer_less ||
+            (layers % stages != 0 && (layers + 2) % stages == 0);
+    *most = (layers + (*less ? 2 : 0)) / stages;
+    return *most * stages == layers + (*less ? 2 : 0) && *most > 0;
+}
+
+/* The first layer of each stage but the first; layer 0 is the embedding. */
+static void write_partition(cs_point_rules *rules, FILE *out)
+{
+    const cs_point *point = rules->point;
+    const uint32_t stages = point->parallel->pp * point->parallel->vpp;
+    const bool profiled = point->options->profiled_ms;
+    uint32_t most = 1, first = 0;
+    bool less = false;
+    if (!profiled && !find_blocks(point, &most, &less)) {
+        cs_point_rules_miss(rules, "stated: which blocks make a stage");
+        return;
+    }
+    fputs(", \"partition\": [", out);
+    for (uint32_t s = 1; s < stages; s++) {
+        first += most - (s == 1 && less ? 1 : 0);
+        fprintf(out, "%s%u", s > 1 ? ", " : "", first + (profiled ? 0 : 1));
+    }
+    fputs("]", out);
+}
+
+static void write_pipeline(cs_point_rules *rules, const order *found, FILE *out)
+{
+    const cs_point *point = rules->point;
+    if (found->note)
+        cs_point_rules_assume(rules, "%s", found->note);
+    fprintf(out, "\"kind\": \"%s\", \"micro_batches\": %u", found->kind,
+            or_one(cs_point_rules_micro_batches(point)));
+    if (strcmp(found->kind, "interleaved_1f1b") == 0)
+        fprintf(out, ", \"stages_per_device\": %u", point->parallel->vpp);
+    if (point->model->layers > 0)
+        write_partition(rules, out);
+}
+
+static const order *find_order(const cs_point *point)
+{
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
+        if (strcmp(orders[i].name, point->schedule) == 0)
+            return &orders[i];
+    return NULL;
+}
+
+void cs_point_rules_schedule(cs_point_rules *rules, FILE *out)
+{
+    const cs_point *point = rules->point;
+    const order *found = find_order(point);
+    fputs("\"schedule\": {", out);
+    if (point->parallel->pp > 1 && found)
+        write_pipeline(rules, found, out);
+    else if (point->parallel->pp > 1)
+        cs_point_rules_miss(rules, "the schedule %s", point->schedule);
+    else if (point->parallel->dp > 1 && !cs_point_rules_divides(point))
+        write_replicas(point, out);
+    else
+        fprintf(out, "\"kind\": \"sequential\", \"micro_batches\": %u",
+                or_one(cs_point_rules_micro_batches(point)));
+    fputs("}", out);
+}

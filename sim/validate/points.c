@@ -1,0 +1,373 @@
+#include "sim/validate/points.h"
+
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+#include "sim/base/vector.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIMENSION = 1 << 24, DEVICES = 1 << 20 };
+
+#define AT(member) offsetof(cs_point_model, member)
+#define NUMBER(key, what)                                                                          \
+    {                                                                                              \
+#key, CS_FIELD_COUNT, AT(key), .fallback = "0", .max = DIMENSION, .doc = what              \
+    }
+#define TEXT(key, what)                                                                            \
+    {                                                                                              \
+#key, CS_FIELD_TEXT, AT(key), .fallback = "", .doc = what                                  \
+    }
+#define FLAG(key, what)                                                                            \
+    {                                                                                              \
+#key, CS_FIELD_BOOL, AT(key), .fallback = "false", .doc = what                             \
+    }
+
+const cs_field cs_point_model_fields[] = {
+    {"name", CS_FIELD_TEXT, AT(name), .doc = "of the network"},
+    {"kind", CS_FIELD_TEXT, AT(kind),
+     .doc = "decoder, decoder-moe, encoder, encoder-decoder, encoder-decoder-moe or cnn"},
+    NUMBER(layers, "blocks"),
+    NUMBER(hidden, "features of a token"),
+    NUMBER(heads, "of the queries"),
+    NUMBER(kv_heads, "of keys and values; 0: as many as heads"),
+    NUMBER(head_dim, "features of a head; 0: hidden / heads"),
+    NUMBER(ffn, "features within an MLP"),
+    NUMBER(vocab, "different tokens, before the vocabulary is padded"),
+    NUMBER(seq, "tokens of a sequence"),
+    TEXT(act, "of MLPs: gelu, swiglu, geglu or squared_relu"),
+    TEXT(norm, "layernorm or rmsnorm"),
+    TEXT(pos, "positions: learned, rope, yarn, alibi or none"),
+    FLAG(tied, "the last matrix is the embedding's"),
+    FLAG(bias, "linear layers have biases"),
+    FLAG(qk_norm, "queries and keys are normalised"),
+    FLAG(mamba, "some layers are Mamba's"),
+    NUMBER(experts, "routed experts of a layer"),
+    NUMBER(topk, "experts that a token goes to"),
+    NUMBER(moe_ffn, "features within an expert"),
+    NUMBER(shared_ffn, "features within the shared experts of a layer, all together"),
+    NUMBER(dense_layers, "first layers, which have an MLP in place of experts"),
+    NUMBER(mtp_layers, "modules that predict a further token"),
+    NUMBER(sliding_window, "tokens that a token attends to in windowed layers"),
+    NUMBER(sliding_every, "every so many layers, one has no window"),
+    {"mla", CS_FIELD_JSON, AT(mla), .fallback = "",
+     .doc = "latent attention: q_lora_rank, kv_lora_rank, qk_head_dim, qk_pos_emb_head_dim, "
+            "v_head_dim",
+     .shape = "{ranks}"},
+    TEXT(unknown_architecture, "why the other keys are missing"),
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_point_hardware, member)
+
+const cs_field cs_point_hardware_fields[] = {
+    {"gpu", CS_FIELD_TEXT, AT(gpu), .doc = "as sim validate knows it, see below"},
+    {"gpus", CS_FIELD_COUNT, AT(gpus), .min = 1, .max = DEVICES, .doc = "all of the run"},
+    NUMBER(gpus_per_node, "of a node; 0: not stated"),
+    {"memory_gb", CS_FIELD_NUMBER, AT(memory_gb), .fallback = "", .doc = "of a GPU, GiB"},
+    TEXT(intra, "links within a node, in words"),
+    TEXT(inter, "links between nodes, in words"),
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_point_parallel, member)
+#define SIZE(key, what)                                                                            \
+    {                                                                                              \
+#key, CS_FIELD_COUNT, AT(key), .fallback = "1", .min = 1, .max = DEVICES, .doc = what      \
+    }
+
+const cs_field cs_point_parallel_fields[] = {
+    SIZE(tp, "tensor-parallel ranks"),
+    SIZE(pp, "pipeline ranks"),
+    SIZE(vpp, "stages of a pipeline rank"),
+    SIZE(dp, "replicas of the dense weights, without cp"),
+    SIZE(cp, "context-parallel ranks"),
+    SIZE(ep, "ranks that divide the experts"),
+    NUMBER(etp, "ranks that divide each expert; 0: as tp"),
+    {"zero", CS_FIELD_COUNT, AT(zero), .fallback = "0", .max = 3,
+     .doc =
+         "0: nothing is divided over replicas; 1: optimizer states; 2: gradients too; 3: weights "
+         "too (FSDP)"},
+    NUMBER(fsdp_group, "with zero: replicas over which it is divided; 0: all"),
+    FLAG(sp, "sequence parallelism"),
+    TEXT(cp_comm, "how context-parallel ranks exchange: p2p, a2a, all_gather"),
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_point_batch, member)
+
+const cs_field cs_point_batch_fields[] = {
+    NUMBER(global, "sequences of a step"),
+    NUMBER(micro, "sequences of a micro-batch"),
+    NUMBER(micro_batches, "of each replica and step"),
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_point_profile, member)
+
+const cs_field cs_point_profile_fields[] = {
+    {"F", CS_FIELD_NUMBER, AT(forward), .doc = "forward of a pipeline rank, ms"},
+    {"B", CS_FIELD_NUMBER, AT(backward_input), .doc = "gradient of its input, ms"},
+    {"W", CS_FIELD_NUMBER, AT(backward_weight), .doc = "gradients of its weights, ms"},
+    {"comm", CS_FIELD_NUMBER, AT(message), .doc = "a message between neighbours, ms"},
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_point_options, member)
+
+const cs_field cs_point_options_fields[] = {
+    {"flash_attention", CS_FIELD_JSON, AT(flash_attention), .fallback = "",
+     .doc = "whether attention is a fused kernel", .shape = "true or false"},
+    FLAG(lora, "only adapters are trained"),
+    FLAG(offload, "something is kept in the memory of the host"),
+    FLAG(no_optimizer_step, "the step that was timed has no update"),
+    FLAG(first_last_stage_one_layer_less, "the first and the last stage have a block less"),
+    FLAG(dp_overlap, "gradients are reduced while the backward still runs"),
+    FLAG(moe_pad_to_capacity, "experts compute padding up to their capacity"),
+    {"moe_capacity_factor", CS_FIELD_NUMBER, AT(moe_capacity_factor), .fallback = "0", .max = 1e6,
+     .doc = "rows that an expert takes, by its equal share; 0: all that it gets"},
+    TEXT(grad_dtype, "type in which gradients are summed: fp32 or bf16"),
+    {"profiled_ms", CS_FIELD_OBJECT, AT(profiled_ms), .fallback = "", .of = cs_point_profile_fields,
+     .size = sizeof(cs_point_profile), .doc = "measured times of passes, in place of estimates",
+     .shape = "{times}"},
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_point_measured, member)
+#define MEASURED(key, member, what)                                                                \
+    {                                                                                              \
+        key, CS_FIELD_NUMBER, AT(member), .fallback = "", .above_min = true, .doc = what           \
+    }
+
+const cs_field cs_point_measured_fields[] = {
+    MEASURED("step_time_s", step_time_s, "time of a step, s"),
+    MEASURED("samples_per_s", samples_per_s, "of all GPUs"),
+    MEASURED("tokens_per_s_per_gpu", tokens_per_s_per_gpu, "tokens/s of a GPU"),
+    MEASURED("peak_allocated_bytes", allocated, "torch.cuda.max_memory_allocated, of the fullest"),
+    MEASURED("peak_reserved_bytes", reserved, "torch.cuda.max_memory_reserved, of the fullest"),
+    MEASURED("peak_device_bytes", device, "nvidia-smi, or what the source does not say"),
+    {"per_rank", CS_FIELD_JSON, AT(per_rank), .fallback = "", .doc = "peaks of single ranks",
+     .shape = "{\"0\": {\"allocated\": bytes}, ...}"},
+    {"oom", CS_FIELD_JSON, AT(oom), .fallback = "", .doc = "whether the run was out of memory",
+     .shape = "true or false"},
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_point, member)
+#define PART(key, type, what)                                                                      \
+    {                                                                                              \
+#key, CS_FIELD_OBJECT, AT(key), .of = cs_point_##key##_fields, .size = sizeof(type),       \
+                                        .doc = what, .shape = "{" #key "}"                         \
+    }
+
+static const cs_field text_field = {"text", CS_FIELD_TEXT};
+
+const cs_field cs_point_fields[] = {
+    {"id", CS_FIELD_TEXT, AT(id), .doc = "unique, as dataset/what"},
+    PART(model, cs_point_model, "the network"),
+    PART(hardware, cs_point_hardware, "the machine"),
+    {"parallel", CS_FIELD_OBJECT, AT(parallel), .fallback = "{}", .of = cs_point_parallel_fields,
+     .size = sizeof(cs_point_parallel), .doc = "the mesh", .shape = "{parallel}"},
+    PART(batch, cs_point_batch, "sequences"),
+    {"precision", CS_FIELD_TEXT, AT(precision),
+     .doc = "of matrix products: fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4"},
+    {"recompute", CS_FIELD_TEXT, AT(recompute), .fallback = "unknown",
+     .doc = "none, full, block:N, selective:WHAT or unknown"},
+    {"schedule", CS_FIELD_TEXT, AT(schedule), .fallback = "grad-accumulation",
+     .doc = "grad-accumulation, 1f1b, interleaved_1f1b, gpipe, zb-1p, zb-2p, zb-v, dualpipe, "
+            "pipedream or nf1b"},
+    {"optimizer", CS_FIELD_TEXT, AT(optimizer), .fallback = "adam",
+     .doc = "sgd, momentum, adam or muon"},
+    TEXT(framework, "that trained, by its name: its conventions hold"),
+    {"options", CS_FIELD_OBJECT, AT(options), .fallback = "{}", .of = cs_point_options_fields,
+     .size = sizeof(cs_point_options), .doc = "what else was switched on", .shape = "{options}"},
+    PART(measured, cs_point_measured, "what the run took"),
+    {"unknown", CS_FIELD_LIST, AT(unknown), .fallback = "[]", .of = &text_field,
+     .doc = "what the source does not say, in words"},
+    TEXT(quality, "A: exact and complete; B: rounded, or an option taken from elsewhere; C: "
+                  "something essential missing or derived; A-memory: of memory only"),
+    {"features", CS_FIELD_LIST, AT(features), .fallback = "[]", .of = &text_field,
+     .doc = "by which errors are summed up"},
+    {"peers", CS_FIELD_JSON, AT(peers), .fallback = "",
+     .doc = "what other tools predict for the point",
+     .shape = "{\"tool\": {\"step_time_s\": s}, ...}"},
+    {"args", CS_FIELD_JSON, AT(args), .fallback = "",
+     .doc = "Megatron-LM's arguments, where the point is from one of its logs",
+     .shape = "{argument: value}"},
+    {0},
+};
+
+void cs_points_finish(cs_points *points)
+{
+    for (uint32_t i = 0; i < points->n_documents; i++)
+        cJSON_Delete(points->documents[i]);
+    free(points->documents);
+    free(points->points);
+    cs_arena_finish(&points->arena);
+    *points = (cs_points){0};
+}
+
+/* Deletes members that the table does not have, and those that are null. */
+static void keep_known(cJSON *object, const cs_field *table)
+{
+    for (cJSON *member = cJSON_IsObject(object) ? object->child : NULL, *next; member;
+         member = next) {
+        next = member->next;
+        const cs_field *field = cs_field_find(table, member->string);
+        if (!field || cJSON_IsNull(member))
+            cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
+        else if (field->type == CS_FIELD_OBJECT)
+            keep_known(member, field->of);
+    }
+}
+
+static cs_status refuse_twice(const cs_points *points, const cs_point *made,
+                              const cs_json_place *point, cs_error *error)
+{
+    const cs_json_place place = {.up = point, .key = "id"};
+    char id[CS_TEXT_QUOTED_BYTES];
+    for (uint32_t i = 0; i < points->n; i++)
+        if (strcmp(points->points[i].id, made->id) == 0)
+            return cs_json_invalid(&place, error, "must be unique: %s has a point %s as well",
+                                   points->points[i].file, cs_text_quote(made->id, id, sizeof(id)));
+    return CS_OK;
+}
+
+static cs_status check_kind(const cJSON *value, const cs_json_place *up, const char *key,
+                            cJSON_bool (*is)(const cJSON *), const char *expected, cs_error *error)
+{
+    const cs_json_place place = {.up = up, .key = key};
+    return !value || is(value) ? CS_OK : cs_json_invalid(&place, error, "must be %s", expected);
+}
+
+/* The members whose form the tables leave open. */
+static cs_status check_open(const cs_point *point, const cs_json_place *place, cs_error *error)
+{
+    const cs_json_place model = {.up = place, .key = "model"};
+    const cs_json_place options = {.up = place, .key = "options"};
+    const cs_json_place measured = {.up = place, .key = "measured"};
+    const char *object = "an object", *truth = "true or false";
+    CS_TRY(check_kind(point->model->mla, &model, "mla", cJSON_IsObject, object, error));
+    CS_TRY(check_kind(point->options->flash_attention, &options, "flash_attention", cJSON_IsBool,
+                      truth, error));
+    CS_TRY(check_kind(point->measured->oom, &measured, "oom", cJSON_IsBool, truth, error));
+    CS_TRY(check_kind(point->measured->per_rank, &measured, "per_rank", cJSON_IsObject, object,
+                      error));
+    CS_TRY(check_kind(point->peers, place, "peers", cJSON_IsObject, object, error));
+    return check_kind(point->args, place, "args", cJSON_IsObject, object, error);
+}
+
+static cs_status add_point(cJSON *value, const cs_json_place *place, const char *dataset,
+                           cs_points *points, cs_error *error)
+{
+    cs_point made = {.dataset = dataset};
+    const cs_json_place *root = place->up->up;
+    keep_known(value, cs_point_fields);
+    CS_TRY(cs_field_read(value, place, (const cs_field *const[]){cs_point_fields, NULL},
+                         (void *const[]){&made}, &points->arena, error));
+    CS_TRY(check_open(&made, place, error));
+    CS_TRY(refuse_twice(points, &made, place, error));
+    made.file = cs_arena_copy(&points->arena, root->file);
+    if (!made.file || !cs_vector_reserve((void **)&points->points, &points->capacity,
+                                         points->n + UINT64_C(1), sizeof(made)))
+        return cs_error_no_memory(error);
+    points->points[points->n++] = made;
+    return CS_OK;
+}
+
+static cs_status read_document(cJSON *document, const cs_json_place *root, cs_points *points,
+                               cs_error *error)
+{
+    const cs_json_place list = {.up = root, .key = "points"};
+    const cs_json_place schema = {.up = root, .key = "schema"};
+    const cs_json_place named = {.up = root, .key = "dataset"};
+    const char *version = cJSON_GetStringValue(cs_json_member(document, "schema"));
+    const char *name = cJSON_GetStringValue(cs_json_member(document, "dataset"));
+    const cJSON *values = cs_json_member(document, "points");
+    if (!version || strcmp(version, "truth/1") != 0)
+        return cs_json_invalid(&schema, error, "must be \"truth/1\" (docs/reference/points.md)");
+    if (!name)
+        return cs_json_invalid(&named, error, "must be a text: the name of the dataset");
+    if (!cJSON_IsArray(values))
+        return cs_json_invalid(&list, error, "must be a list of points");
+    const char *dataset = cs_arena_copy(&points->arena, name);
+    if (!dataset)
+        return cs_error_no_memory(error);
+    cs_json_place place = {.up = &list};
+    cs_status status = CS_OK;
+    for (cJSON *value = values->child; value; value = value->next, place.index++) {
+        const cs_status one = add_point(value, &place, dataset, points, error);
+        status = status != CS_OK ? status : one;
+    }
+    return status;
+}
+
+cs_status cs_points_parse(const char *name, const char *text, size_t length, cs_points *points,
+                          cs_error *error)
+{
+    const cs_json_place root = {.file = name};
+    cJSON *document;
+    CS_TRY(cs_json_parse(name, text, length, &document, error));
+    if (!cs_vector_reserve((void **)&points->documents, &points->cap_documents,
+                           points->n_documents + UINT64_C(1), sizeof(*points->documents))) {
+        cJSON_Delete(document);
+        return cs_error_no_memory(error);
+    }
+    points->documents[points->n_documents++] = document;
+    return read_document(document, &root, points, error);
+}
+
+cs_status cs_points_load(const char *path, cs_points *points, cs_error *error)
+{
+    char *text;
+    size_t length;
+    CS_TRY(cs_file_read(path, CS_JSON_BYTES, &text, &length, error));
+    const cs_status status = cs_points_parse(path, text, length, points, error);
+    free(text);
+    return status;
+}
+
+const cs_point *cs_points_find(const cs_points *points, const char *id, cs_error *error)
+{
+    cs_guess guess;
+    cs_guess_init(&guess, id);
+    for (uint32_t i = 0; i < points->n; i++) {
+        if (strcmp(points->points[i].id, id) == 0)
+            return &points->points[i];
+        cs_guess_add(&guess, points->points[i].id);
+    }
+    (void)cs_error_add(error, CS_USAGE, "no point has the id %s", cs_guess_text(&guess));
+    return NULL;
+}
+
+double cs_point_step_time(const cs_point *point)
+{
+    const cs_point_measured *measured = point->measured;
+    const double samples = point->batch->global;
+    const double tokens = samples * point->model->seq;
+    if (point->quality && strcmp(point->quality, "A-memory") == 0)
+        return (double)NAN;
+    if (isfinite(measured->step_time_s))
+        return measured->step_time_s;
+    if (samples > 0 && isfinite(measured->samples_per_s))
+        return samples / measured->samples_per_s;
+    if (tokens > 0 && isfinite(measured->tokens_per_s_per_gpu))
+        return tokens / (measured->tokens_per_s_per_gpu * point->hardware->gpus);
+    return (double)NAN;
+}
+
+bool cs_point_has(const cs_point *point, const char *feature)
+{
+    for (uint32_t i = 0; i < point->features.n; i++)
+        if (strcmp(cs_point_text(&point->features, i), feature) == 0)
+            return true;
+    return false;
+}

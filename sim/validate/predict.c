@@ -1,0 +1,162 @@
+#include "sim/validate/predict.h"
+
+#include "sim/base/pool.h"
+#include "sim/run/figures.h"
+#include "sim/run/simulate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cs_prediction_states[] = {"predicted", "missing", "failed", NULL};
+
+void cs_predictions_finish(cs_predictions *predictions)
+{
+    for (uint32_t i = 0; predictions->items && i < predictions->n; i++) {
+        cs_point_scenario_finish(&predictions->items[i].made);
+        free(predictions->items[i].message);
+    }
+    free(predictions->items);
+    *predictions = (cs_predictions){0};
+}
+
+double cs_prediction_error(const cs_prediction *prediction, cs_measure measure)
+{
+    return prediction->values[measure] / prediction->measured[measure] - 1;
+}
+
+/* ---- one point ---- */
+
+/* Megatron-LM's log is that of the last rank; other peaks are of the fullest one. */
+static double peak_memory(const cs_point *point, const cs_outcome *outcome)
+{
+    const cs_run_figure *figure = cs_run_figure_find("peak_memory_bytes");
+    if (!point->args)
+        return cs_run_figure_value(figure, outcome);
+    cs_outcome last = *outcome;
+    last.device = outcome->scenario->platform.n_devices - 1;
+    return figure->get(&last);
+}
+
+static bool take_figures(const cs_point *point, const cs_scenario *scenario,
+                         const cs_simulation *simulation, cJSON *figures)
+{
+    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
+    const double time = cs_run_figure_value(cs_run_figure_find("iteration_time_s"), &outcome);
+    return cJSON_AddNumberToObject(figures, "time", time) &&
+           cJSON_AddBoolToObject(figures, "out_of_memory",
+                                 cs_simulation_out_of_memory(simulation)) &&
+           (scenario->model.times_only ||
+            cJSON_AddNumberToObject(figures, "peak", peak_memory(point, &outcome)));
+}
+
+/* Runs in several threads at a time: all that it touches is its own. */
+static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
+{
+    const cs_predictions *predictions = context;
+    const cs_prediction *prediction = &predictions->items[i];
+    const cs_simulation_options how = {.progress = progress};
+    cs_scenario scenario = {0};
+    cs_simulation simulation = {0};
+    item->error = malloc(sizeof(*item->error));
+    item->figures = cJSON_CreateObject();
+    if (!item->error || !item->figures) {
+        item->status = CS_NO_MEMORY;
+        return;
+    }
+    cs_error_init(item->error);
+    item->status = cs_scenario_read_watched(prediction->made.document, prediction->point->id,
+                                            progress, &scenario, item->error);
+    if (item->status == CS_OK)
+        item->status = cs_simulate(&scenario, &how, &simulation, item->error);
+    if (item->status == CS_OK &&
+        !take_figures(prediction->point, &scenario, &simulation, item->figures))
+        item->status = cs_error_no_memory(item->error);
+    cs_simulation_finish(&simulation);
+    cs_scenario_finish(&scenario);
+}
+
+static double number_of(const cJSON *object, const char *key)
+{
+    const cJSON *value = cs_json_member(object, key);
+    return cJSON_IsNumber(value) ? value->valuedouble : (double)NAN;
+}
+
+static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
+{
+    cs_predictions *predictions = context;
+    cs_prediction *to = &predictions->items[item->point];
+    if (item->status == CS_NO_MEMORY)
+        return cs_error_no_memory(error);
+    if (item->status != CS_OK) {
+        to->state = CS_PREDICTION_FAILED;
+        to->message = strndup(item->error->text, strcspn(item->error->text, "\n"));
+        return to->message ? CS_OK : cs_error_no_memory(error);
+    }
+    to->state = CS_PREDICTION_MADE;
+    to->values[CS_MEASURE_TIME] = number_of(item->figures, "time");
+    to->values[CS_MEASURE_ALLOCATED] = number_of(item->figures, "peak");
+    to->values[CS_MEASURE_DEVICE] = number_of(item->figures, "peak");
+    to->out_of_memory = cJSON_IsTrue(cs_json_member(item->figures, "out_of_memory"));
+    return CS_OK;
+}
+
+/* ---- all of them ---- */
+
+static void take_measured(const cs_point *point, cs_prediction *to)
+{
+    const cs_point_measured *measured = point->measured;
+    to->point = point;
+    for (uint32_t m = 0; m < CS_N_MEASURES; m++)
+        to->values[m] = (double)NAN;
+    to->measured[CS_MEASURE_TIME] = cs_point_step_time(point);
+    to->measured[CS_MEASURE_ALLOCATED] = measured->allocated;
+    to->measured[CS_MEASURE_DEVICE] = measured->device;
+    to->was_out_of_memory = cJSON_IsTrue(measured->oom);
+    to->knows_verdict = measured->oom || isfinite(to->measured[CS_MEASURE_TIME]) ||
+                        isfinite(measured->allocated) || isfinite(measured->device);
+}
+
+/* Makes the scenarios; `ready` gets the points that have one. */
+static cs_status prepare(const cs_point *const *points, uint32_t n, cs_predictions *predictions,
+                         uint32_t *ready, uint32_t *n_ready, cs_error *error)
+{
+    *n_ready = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        cs_prediction *to = &predictions->items[i];
+        take_measured(points[i], to);
+        CS_TRY(cs_point_scenario_make(points[i], &to->made, error));
+        to->state = to->made.document ? CS_PREDICTION_FAILED : CS_PREDICTION_MISSING;
+        if (to->made.document)
+            ready[(*n_ready)++] = i;
+    }
+    return CS_OK;
+}
+
+cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
+                     const cs_progress *progress, cs_predictions *predictions, cs_error *error)
+{
+    uint32_t *ready = malloc((n + 1ULL) * sizeof(*ready)), n_ready;
+    predictions->items = calloc(n + 1ULL, sizeof(*predictions->items));
+    predictions->n = n;
+    if (!ready || !predictions->items) {
+        free(ready);
+        return cs_error_no_memory(error);
+    }
+    cs_status status = prepare(points, n, predictions, ready, &n_ready, error);
+    const cs_pool pool = {.what = "predicting",
+                          .points_are = "points",
+                          .work = work,
+                          .work_context = predictions,
+                          .collect = collect,
+                          .collect_context = predictions,
+                          .points = ready,
+                          .n_points = n_ready,
+                          .jobs = jobs};
+    if (status == CS_OK)
+        status = cs_pool_run(&pool, progress, error);
+    for (uint32_t i = 0; i < n && status == CS_OK; i++)
+        predictions->n_states[predictions->items[i].state]++;
+    free(ready);
+    return status;
+}

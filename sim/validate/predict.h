@@ -1,0 +1,53 @@
+/* Predictions of measured points, in threads. */
+#ifndef CS_VALIDATE_PREDICT_H
+#define CS_VALIDATE_PREDICT_H
+
+#include "sim/base/progress.h"
+#include "sim/validate/point-scenario.h"
+
+typedef enum cs_prediction_state {
+    CS_PREDICTION_MADE,
+    CS_PREDICTION_MISSING, /* the point needs what the simulator does not have */
+    CS_PREDICTION_FAILED,  /* its scenario was refused, or did not run */
+} cs_prediction_state;
+
+/* "predicted", "missing", "failed", ended by NULL. */
+extern const char *const cs_prediction_states[];
+
+/* What is held against measurements. */
+typedef enum cs_measure {
+    CS_MEASURE_TIME,      /* of a step, s */
+    CS_MEASURE_ALLOCATED, /* bytes: peak against torch.cuda.max_memory_allocated */
+    CS_MEASURE_DEVICE, /* bytes: peak against what nvidia-smi shows, or the source does not say */
+    CS_N_MEASURES
+} cs_measure;
+
+typedef struct cs_prediction {
+    const cs_point *point;
+    cs_prediction_state state;
+    cs_point_scenario made;                /* its notes; and the scenario */
+    char *message;                         /* of a failure; NULL otherwise */
+    double values[CS_N_MEASURES];          /* predicted; NaN where it is not */
+    double measured[CS_N_MEASURES];        /* NaN where it was not */
+    bool out_of_memory;                    /* predicted */
+    bool knows_verdict, was_out_of_memory; /* measured: a run that took a time did fit */
+} cs_prediction;
+
+typedef struct cs_predictions {
+    uint32_t n, n_states[CS_PREDICTION_FAILED + 1];
+    cs_prediction *items; /* in step with the points that were asked for */
+} cs_predictions;
+
+/* Zeroed ones can be finished. The points must live as long. */
+void cs_predictions_finish(cs_predictions *predictions);
+
+/* Predicts `n` points, in `jobs` threads; the outcome does not depend on how many. CS_OK also where
+ * points fail. CS_INTERRUPTED, CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
+                                   const cs_progress *progress, cs_predictions *predictions,
+                                   cs_error *error);
+
+/* predicted / measured - 1; NaN where one of them is not known. */
+double cs_prediction_error(const cs_prediction *prediction, cs_measure measure);
+
+#endif

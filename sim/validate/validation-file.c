@@ -1,0 +1,217 @@
+#include "sim/validate/validation-file.h"
+
+#include "sim/trace/h5.h"
+#include "sim/trace/results-schema.h"
+
+#include <math.h>
+
+static const cs_prediction *prediction_of(const void *source, uint64_t row)
+{
+    return &((const cs_predictions *)source)->items[row];
+}
+
+static cs_h5_value text_value(const char *text)
+{
+    return (cs_h5_value){.text = text ? text : ""};
+}
+
+/* ---- points ---- */
+
+enum { ID, DATASET, GPU, MODEL, FRAMEWORK, SCHEDULE, PRECISION, QUALITY, MISSING, MESSAGE };
+
+static cs_h5_value text_of(const void *source, uint64_t row, uint32_t which)
+{
+    const cs_prediction *prediction = prediction_of(source, row);
+    const cs_point *point = prediction->point;
+    const char *const texts[] = {
+        [ID] = point->id,
+        [DATASET] = point->dataset,
+        [GPU] = point->hardware->gpu,
+        [MODEL] = point->model->name,
+        [FRAMEWORK] = point->framework,
+        [SCHEDULE] = point->schedule,
+        [PRECISION] = point->precision,
+        [QUALITY] = point->quality,
+        [MISSING] = prediction->state == CS_PREDICTION_MISSING ? prediction->made.missing[0] : "",
+        [MESSAGE] = prediction->message,
+    };
+    return text_value(texts[which]);
+}
+
+static cs_h5_value state_of(const void *source, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.uint8 = (uint8_t)prediction_of(source, row)->state};
+}
+
+static cs_h5_value predicted_of(const void *source, uint64_t row, uint32_t which)
+{
+    return (cs_h5_value){.float64 = prediction_of(source, row)->values[which]};
+}
+
+static cs_h5_value measured_of(const void *source, uint64_t row, uint32_t which)
+{
+    return (cs_h5_value){.float64 = prediction_of(source, row)->measured[which]};
+}
+
+static cs_h5_value verdict_of(const void *source, uint64_t row, uint32_t which)
+{
+    const cs_prediction *prediction = prediction_of(source, row);
+    const bool known = which == 0 ? prediction->state == CS_PREDICTION_MADE &&
+                                        isfinite(prediction->values[CS_MEASURE_ALLOCATED])
+                                  : prediction->knows_verdict;
+    const bool value = which == 0 ? prediction->out_of_memory : prediction->was_out_of_memory;
+    return (cs_h5_value){.float64 = known ? value : (double)NAN};
+}
+
+static const cs_h5_column points[] = {
+    {"point", CS_H5_UINT32, "1", "number of the point", .get = cs_h5_row_number},
+    {"id", CS_H5_TEXT, "1", "the point's own name", .get = text_of, .which = ID},
+    {"dataset", CS_H5_TEXT, "1", "that the point is from", .get = text_of, .which = DATASET},
+    {"gpu", CS_H5_TEXT, "1", "as the point calls it", .get = text_of, .which = GPU},
+    {"model", CS_H5_TEXT, "1", "that was trained", .get = text_of, .which = MODEL},
+    {"framework", CS_H5_TEXT, "1", "that trained", .get = text_of, .which = FRAMEWORK},
+    {"schedule", CS_H5_TEXT, "1", "as the point calls it", .get = text_of, .which = SCHEDULE},
+    {"precision", CS_H5_TEXT, "1", "of matrix products", .get = text_of, .which = PRECISION},
+    {"quality", CS_H5_TEXT, "1", "of the point", .get = text_of, .which = QUALITY},
+    {"state", CS_H5_UINT8, "1", "what became of the point", .meanings = cs_prediction_states,
+     .get = state_of},
+    {"missing", CS_H5_TEXT, "1", "what the simulator lacks for it", .get = text_of,
+     .which = MISSING},
+    {"message", CS_H5_TEXT, "1", "of a failure", .get = text_of, .which = MESSAGE},
+    {"predicted_step_time", CS_H5_DOUBLE, "s", "predicted time of a step", .get = predicted_of,
+     .which = CS_MEASURE_TIME},
+    {"measured_step_time", CS_H5_DOUBLE, "s", "measured time of a step", .get = measured_of,
+     .which = CS_MEASURE_TIME},
+    {"predicted_peak_memory", CS_H5_DOUBLE, "bytes", "predicted peak of a device",
+     .get = predicted_of, .which = CS_MEASURE_ALLOCATED},
+    {"measured_allocated", CS_H5_DOUBLE, "bytes", "torch.cuda.max_memory_allocated",
+     .get = measured_of, .which = CS_MEASURE_ALLOCATED},
+    {"measured_device_memory", CS_H5_DOUBLE, "bytes",
+     "of nvidia-smi, or what the source does not say", .get = measured_of,
+     .which = CS_MEASURE_DEVICE},
+    {"predicted_out_of_memory", CS_H5_DOUBLE, "1", "1: predicted to be out of memory",
+     .get = verdict_of, .which = 0},
+    {"measured_out_of_memory", CS_H5_DOUBLE, "1", "1: it was out of memory", .get = verdict_of,
+     .which = 1},
+    {0},
+};
+
+/* ---- errors ---- */
+
+static const cs_error_row *row_of(const void *source, uint64_t row)
+{
+    return &((const cs_error_table *)source)->rows[row];
+}
+
+static cs_h5_value grouping_of(const void *source, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return text_value(cs_grouping_names[row_of(source, row)->grouping]);
+}
+
+static cs_h5_value name_of(const void *source, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return text_value(row_of(source, row)->name);
+}
+
+enum { N_POINTS, N_PREDICTED, N_MISSING, N_FAILED, N_TIMES, N_VERDICTS, N_RIGHT };
+
+static cs_h5_value count_of(const void *source, uint64_t row, uint32_t which)
+{
+    const cs_error_row *from = row_of(source, row);
+    const uint32_t counts[] = {
+        [N_POINTS] = from->n_points,
+        [N_PREDICTED] = from->n_states[CS_PREDICTION_MADE],
+        [N_MISSING] = from->n_states[CS_PREDICTION_MISSING],
+        [N_FAILED] = from->n_states[CS_PREDICTION_FAILED],
+        [N_TIMES] = from->measures[CS_MEASURE_TIME].n,
+        [N_VERDICTS] = from->n_verdicts,
+        [N_RIGHT] = from->n_right,
+    };
+    return (cs_h5_value){.uint32 = counts[which]};
+}
+
+enum { MEAN, MEDIAN, LARGEST, BIAS, N_STATISTICS };
+
+static cs_h5_value statistic_of(const void *source, uint64_t row, uint32_t which)
+{
+    const cs_error_summary *from = &row_of(source, row)->measures[which / N_STATISTICS];
+    const double values[N_STATISTICS] = {from->mean, from->median, from->largest, from->bias};
+    return (cs_h5_value){.float64 = values[which % N_STATISTICS]};
+}
+
+#define STATISTICS(prefix, measure)                                                                \
+    {prefix "_mean",                                                                               \
+     CS_H5_DOUBLE,                                                                                 \
+     "1",                                                                                          \
+     "mean of the absolute errors",                                                                \
+     .get = statistic_of,                                                                          \
+     .which = (measure)*N_STATISTICS + MEAN},                                                      \
+        {prefix "_median",                                                                         \
+         CS_H5_DOUBLE,                                                                             \
+         "1",                                                                                      \
+         "median of the absolute errors",                                                          \
+         .get = statistic_of,                                                                      \
+         .which = (measure)*N_STATISTICS + MEDIAN},                                                \
+        {prefix "_largest",   CS_H5_DOUBLE,        "1",                                            \
+         "the largest error", .get = statistic_of, .which = (measure)*N_STATISTICS + LARGEST},     \
+    {                                                                                              \
+        prefix "_bias", CS_H5_DOUBLE, "1", "mean of the errors",                                   \
+            .get = statistic_of, .which = (measure)*N_STATISTICS + BIAS                            \
+    }
+
+static const cs_h5_column errors[] = {
+    {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"grouping", CS_H5_TEXT, "1", "by what points are put together", .get = grouping_of},
+    {"name", CS_H5_TEXT, "1", "of the group", .get = name_of},
+    {"points", CS_H5_UINT32, "1", "points of the group", .get = count_of, .which = N_POINTS},
+    {"predicted", CS_H5_UINT32, "1", "points that are predicted", .get = count_of,
+     .which = N_PREDICTED},
+    {"missing", CS_H5_UINT32, "1", "points that miss a feature", .get = count_of,
+     .which = N_MISSING},
+    {"failed", CS_H5_UINT32, "1", "points that fail", .get = count_of, .which = N_FAILED},
+    {"times", CS_H5_UINT32, "1", "points with a measured time of those", .get = count_of,
+     .which = N_TIMES},
+    {"verdicts", CS_H5_UINT32, "1", "points of which it is known whether they fit", .get = count_of,
+     .which = N_VERDICTS},
+    {"right", CS_H5_UINT32, "1", "verdicts that are right", .get = count_of, .which = N_RIGHT},
+    STATISTICS("step_time", CS_MEASURE_TIME),
+    STATISTICS("allocated", CS_MEASURE_ALLOCATED),
+    STATISTICS("device_memory", CS_MEASURE_DEVICE),
+    {0},
+};
+
+/* ---- the file ---- */
+
+static cs_status fill(cs_h5_file *file, const cs_validation_info *info,
+                      const cs_predictions *predictions, const cs_error_table *table,
+                      cs_error *error)
+{
+    const cs_h5_table of_points = {.group = "points",
+                                   .index = "point",
+                                   .columns = points,
+                                   .n_rows = predictions->n,
+                                   .source = predictions};
+    const cs_h5_table of_errors = {
+        .group = "errors", .index = "row", .columns = errors, .n_rows = table->n, .source = table};
+    CS_TRY(cs_h5_set_text(file, "format", CS_VALIDATION_FORMAT, error));
+    CS_TRY(cs_h5_set_int64(file, "schema_version", CS_VALIDATION_VERSION, error));
+    CS_TRY(cs_h5_set_text(file, "command", info->command, error));
+    CS_TRY(cs_h5_set_text(file, "program_version", info->program_version, error));
+    CS_TRY(cs_h5_write_table(file, &of_points, error));
+    CS_TRY(cs_h5_write_table(file, &of_errors, error));
+    return cs_h5_commit(file, error);
+}
+
+cs_status cs_validation_store(const char *path, const cs_validation_info *info,
+                              const cs_predictions *predictions, const cs_error_table *table,
+                              const cs_progress *progress, cs_error *error)
+{
+    cs_h5_file *file = NULL;
+    CS_TRY(cs_h5_create(path, progress, &file, error));
+    const cs_status status = fill(file, info, predictions, table, error);
+    cs_h5_destroy(file);
+    return status;
+}

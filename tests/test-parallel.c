@@ -1,0 +1,391 @@
+/* The section "parallel": sizes that follow from others, what does not go together, and which devices
+ * are simulated in place of which. */
+#include "sim/scenario/scenario.h"
+#include "tests/expect.h"
+
+enum { SETS = 5 }; /* the last is none */
+
+/* 16 layers on two nodes of eight. */
+static const char base[] =
+    "{\"schema_version\": 1, \"model\": {\"uniform\": {\"layers\": 16, \"forward\": \"1 ms\","
+    " \"backward\": \"2 ms\", \"weights\": \"1 MB\", \"activation\": \"1 MB\"}},"
+    " \"platform\": {\"topology\": \"dgx-h100\", \"devices\": 16},"
+    " \"schedule\": {\"kind\": \"1f1b\", \"micro_batches\": 8}, \"parallel\": {}}";
+
+static const char sequential[] = "{\"kind\": \"sequential\", \"micro_batches\": 8}";
+static const char interleaved[] =
+    "{\"kind\": \"interleaved_1f1b\", \"micro_batches\": 8, \"stages_per_device\": 2}";
+
+static const char gpt[] =
+    "{\"name\": \"gpt\", \"parameters\": {\"layers\": 4}, \"device\": \"h100\","
+    " \"precision\": \"bf16\", \"batch_size\": 128}";
+
+static const char mixtral[] = "{\"name\": \"mixtral\", \"parameters\": {\"layers\": 1}, \"device\":"
+                              " \"h100\", \"batch_size\": 128}";
+
+/* `sets` ends with a pointer of NULL. */
+static cs_status read_with(const cs_override *sets, cs_scenario *scenario, cs_error *error)
+{
+    cJSON *root;
+    cs_error_init(error);
+    cs_status status = cs_json_parse("s.json", base, strlen(base), &root, error);
+    assert_int_equal(status, CS_OK);
+    for (uint32_t i = 0; sets[i].pointer && status == CS_OK; i++)
+        status = cs_json_set(root, sets[i].pointer, sets[i].value, "--set", error);
+    assert_int_equal(status, CS_OK);
+    status = cs_scenario_read(root, "s.json", scenario, error);
+    cJSON_Delete(root);
+    return status;
+}
+
+/* ---- sizes ---- */
+
+static const struct {
+    const char *name;
+    cs_override sets[SETS];
+    uint32_t n_devices, n_ranks, data, shard, micro_samples, n_stages;
+} sizes[] = {
+    /* a pipeline takes all devices where nobody says more, as without the section */
+    {"nothing", {{0}}, 16, 16, 1, 1, 1, 16},
+    {"pipeline", {{"/parallel/pipeline", "4"}}, 16, 4, 4, 1, 1, 4},
+    {"data", {{"/parallel/data", "2"}}, 16, 8, 2, 1, 1, 8},
+    {"both", {{"/parallel/data", "2"}, {"/parallel/pipeline", "8"}}, 16, 8, 2, 1, 1, 8},
+    /* one stage: the devices are all data parallel, and ZeRO divides among all of them */
+    {"one stage", {{"/schedule", sequential}, {"/parallel/zero", "3"}}, 16, 1, 16, 16, 1, 1},
+    {"groups of 4",
+     {{"/schedule", sequential}, {"/parallel/zero", "3"}, {"/parallel/shard", "4"}},
+     16,
+     1,
+     16,
+     4,
+     1,
+     1},
+    /* two stages on each of 4 ranks */
+    {"interleaved", {{"/schedule", interleaved}, {"/parallel/data", "4"}}, 16, 4, 4, 1, 1, 8},
+    /* a platform without a number: the product of the sizes; a pipeline of one layer per rank */
+    {"product",
+     {{"/platform", "ideal"}, {"/parallel/data", "3"}, {"/parallel/pipeline", "2"}},
+     6,
+     2,
+     3,
+     1,
+     1,
+     2},
+    {"layers", {{"/platform", "ideal"}, {"/parallel/data", "2"}}, 32, 16, 2, 1, 1, 16},
+    /* 192 samples: 192 / (4 x 8) = 6 in a micro-batch */
+    {"samples", {{"/parallel/data", "4"}, {"/model/batch_size", "192"}}, 16, 4, 4, 1, 6, 4},
+};
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS(sizes); r++) {
+        cs_scenario scenario;
+        cs_error error;
+        if (read_with(sizes[r].sets, &scenario, &error) != CS_OK)
+            fail_msg("%s: %s", sizes[r].name, error.text);
+        const cs_job *job = &scenario.job;
+        expect_int(sizes[r].name, CS_REPLICAS_GRID, job->replicas);
+        expect_int(sizes[r].name, sizes[r].n_devices, job->n_devices);
+        expect_int(sizes[r].name, sizes[r].n_ranks, scenario.parallel->n_ranks);
+        expect_int(sizes[r].name, sizes[r].data, job->grid->data);
+        expect_int(sizes[r].name, sizes[r].shard, job->grid->shard);
+        expect_int(sizes[r].name, sizes[r].micro_samples, job->micro_samples);
+        expect_int(sizes[r].name, sizes[r].n_stages, job->plan->n_stages);
+        for (uint32_t s = 0; s < job->plan->n_stages; s++)
+            expect_int(sizes[r].name, sizes[r].data, job->plan->stages[s].n_devices);
+        cs_scenario_finish(&scenario);
+    }
+}
+
+/* ---- what is refused ---- */
+
+static const struct {
+    const char *name;
+    cs_override sets[SETS];
+    const char *message;
+} wrong[] = {
+    /* 3 lies between the divisors 2 and 4 of 16, and 16 between the multiples 15 and 18 of 3 */
+    {"no divisor",
+     {{"/parallel/pipeline", "3"}},
+     "s.json: /parallel: pipeline 3 needs a multiple of 3 devices, and the platform has 16 (right "
+     "would be pipeline 2 or 4, or /platform/devices 15 or 18)"},
+    {"larger than the platform",
+     {{"/parallel/pipeline", "4"}, {"/parallel/data", "8"}},
+     "s.json: /parallel/data: must be 4 with pipeline 4 on the platform's 16 devices (got 8); left "
+     "out, it is that"},
+    {"larger by one axis",
+     {{"/parallel/pipeline", "32"}},
+     "s.json: /parallel: pipeline 32 needs a multiple of 32 devices, and the platform has 16 "
+     "(right "
+     "would be pipeline 16, or /platform/devices 32)"},
+    /* 12 devices; with pipeline 4, 16 / 4 = 4 has the divisors 2 and 4 around 3; data 3 divides no 16 */
+    {"product of two",
+     {{"/parallel/pipeline", "4"}, {"/parallel/data", "3"}, {"/parallel/tensor", "2"}},
+     "s.json: /parallel/data: must be 2 with tensor 2 x pipeline 4 on the platform's 16 devices "
+     "(got "
+     "3); left out, it is that"},
+    {"samples",
+     {{"/parallel/data", "4"}, {"/model/batch_size", "100"}},
+     "s.json: /model/batch_size: must be a multiple of 32, 8 micro-batches on each of 4 "
+     "data-parallel "
+     "ranks: 96 or 128 would be (got 100)"},
+    {"too few samples",
+     {{"/parallel/data", "4"}, {"/model/batch_size", "8"}},
+     "s.json: /model/batch_size: must be a multiple of 32, 8 micro-batches on each of 4 "
+     "data-parallel "
+     "ranks: 32 would be (got 8)"},
+    {"more ranks than layers",
+     {{"/model/uniform/layers", "6"}, {"/parallel/pipeline", "8"}},
+     "s.json: /parallel/pipeline: gives the schedule \"1f1b\" 8 stages, more than the 6 layers of "
+     "\"uniform\": must be at most 6 (got 8)"},
+    /* 7 layers are 3 ranks of two stages, and one over */
+    {"more stages than layers",
+     {{"/schedule", interleaved}, {"/model/uniform/layers", "7"}, {"/parallel/pipeline", "4"}},
+     "s.json: /parallel/pipeline: gives the schedule \"interleaved_1f1b\" 8 stages, more than the "
+     "7 "
+     "layers of \"uniform\": must be at most 3 (got 4)"},
+    {"no operators",
+     {{"/parallel/tensor", "2"}},
+     "s.json: /parallel/tensor: must be 1 for a model without operators, of which only samples "
+     "(\"data\") and what is held (\"zero\") can be divided (got 2); a model with /model/name has "
+     "operators"},
+    {"two ways to divide a layer",
+     {{"/parallel/tensor", "2"}, {"/parallel/filter", "4"}},
+     "s.json: /parallel/filter: must be 1 with \"tensor\" (got 4)"},
+    {"experts",
+     {{"/parallel/pipeline", "2"}, {"/parallel/expert", "3"}},
+     "s.json: /parallel/expert: must divide 8, the devices that hold a layer but for "
+     "\"expert_tensor\": 2 or 4 would (got 3)"},
+    {"shards",
+     {{"/parallel/pipeline", "2"}, {"/parallel/zero", "1"}, {"/parallel/shard", "16"}},
+     "s.json: /parallel/shard: must divide 8, data x context x space: 8 would (got 16)"},
+    {"order without an axis",
+     {{"/parallel/order", "[\"data\"]"}},
+     "s.json: /parallel/order: must list \"pipeline\" as well, of size 16"},
+    {"order with an axis twice",
+     {{"/parallel/order", "[\"data\", \"data\"]"}},
+     "s.json: /parallel/order/1: must list each axis once (has \"data\" before)"},
+    {"ranks",
+     {{"/platform", "ideal"}, {"/parallel/pipeline", "3"}, {"/parallel/ranks", "[2, 0, 2]"}},
+     "s.json: /parallel/ranks/2: must be a device below 3 that is not listed before (got 2)"},
+    {"too few ranks",
+     {{"/parallel/ranks", "[2]"}},
+     "s.json: /parallel/ranks: must list each of 16 devices once (got 1)"},
+    {"replicas by itself",
+     {{"/schedule", "{\"kind\": \"dp\"}"}},
+     "s.json: /parallel: does not go with the schedule \"dp\", which is data parallelism by "
+     "itself; "
+     "use \"sequential\", whose axis \"data\" does the same"},
+    {"a worker of its own",
+     {{"/schedule", "{\"kind\": \"nf1b\", \"micro_batches\": 2}"}},
+     "s.json: /parallel: does not go with the schedule \"nf1b\", which has one device per worker, "
+     "whose "
+     "backward takes a mini-batch at once; use \"1f1b\" or \"pipedream_2bw\""},
+    {"weights of before",
+     {{"/schedule", "{\"kind\": \"pipedream\"}"}, {"/parallel/zero", "3"}},
+     "s.json: /parallel/zero: must be at most 2 for the schedule \"pipedream\", whose backwards "
+     "use older "
+     "weights, which cannot be gathered again (got 3); \"1f1b\" takes 3"},
+    {"stages on one device",
+     {{"/schedule", sequential}, {"/parallel/pipeline", "2"}},
+     "s.json: /parallel/pipeline: must be 1 for the schedule \"sequential\" (got 2)"},
+    {"a planner",
+     {{"/schedule/partition", "pipedream"}, {"/parallel/data", "2"}},
+     "s.json: /schedule/partition: must be \"balanced\", a list of layers or a plan with the "
+     "section "
+     "\"parallel\": the planner \"pipedream\" puts stages on devices by itself"},
+    /* of 12 heads 6 and 12 are the divisors around 8; Mixtral has 8 experts */
+    {"heads",
+     {{"/model", gpt}, {"/schedule", sequential}, {"/parallel/tensor", "8"}},
+     "s.json: /parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8): 6 or 12 "
+     "would"},
+    {"experts of a model",
+     {{"/model", mixtral}, {"/schedule", sequential}, {"/parallel/expert", "16"}},
+     "s.json: /parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 16): 8 "
+     "would"},
+    {"too many devices",
+     {{"/platform", "ideal"}, {"/parallel/data", "1048576"}, {"/parallel/pipeline", "2"}},
+     "s.json: /parallel: pipeline 2 x data 1048576 are more than 1048576 devices"},
+};
+
+static void test_wrong(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS(wrong); r++) {
+        cs_scenario scenario = {0};
+        cs_error error;
+        const cs_status status = read_with(wrong[r].sets, &scenario, &error);
+        expect_error(wrong[r].name, CS_INVALID, wrong[r].message, status, &error);
+    }
+}
+
+/* ---- fold ---- */
+
+/* Pipeline 4 and data 4 on two nodes of eight: rank r has devices 4 r to 4 r + 3. */
+static const struct {
+    const char *name;
+    cs_override sets[SETS];
+    const char *reason; /* NULL: folds */
+} folds[] = {
+    {"alike", {{0}}, NULL},
+    {"no links", {{"/platform", "ideal"}, {"/parallel/data", "4"}}, NULL},
+    {"a faster device",
+     {{"/platform/speed", "[1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"}},
+     "devices 4 and 5 differ in speed or memory"},
+    {"noise",
+     {{"/platform/jitter", "{\"mean\": 0.1}"}},
+     "noise (\"jitter\", \"stragglers\" or \"background\") tells them apart"},
+    {"flows",
+     {{"/collectives", "{\"fidelity\": \"flow\"}"}},
+     "collectives are simulated message by message (\"fidelity\": \"flow\")"},
+    /* on a ring, whose links take one message at a time, 0 to 4 and 1 to 5 both pass 1 to 2; with fair
+     * shares it is 4 to 5 on which 1 to 5 meets 4 to 8, of other ranks */
+    {"shared links",
+     {{"/platform",
+       "{\"topology\": \"ring\", \"devices\": 16, \"latency\": 0, \"bandwidth\": \"1 GB/s\"}"}},
+     "messages between stages of several places meet on the link \"gpu1 to gpu2\""},
+    {"shared fairly",
+     {{"/platform",
+       "{\"topology\": \"ring\", \"devices\": 16, \"latency\": 0, \"bandwidth\": \"1 GB/s\","
+       " \"sharing\": \"max_min\"}"}},
+     "messages between stages of several places meet on the link \"gpu4 to gpu5\""},
+    /* place 0 is the first of rank 0, and not of rank 1 */
+    {"other orders",
+     {{"/parallel/ranks", "[0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]"}},
+     "\"ranks\" lists the places of pipeline ranks 0 and 1 in different orders"},
+    /* place 3 of rank 0 and place 0 of rank 2 exchanged: 5 to 9 crosses nodes, 4 to 3 does not */
+    {"another way",
+     {{"/parallel/ranks", "[0, 1, 2, 8, 4, 5, 6, 7, 3, 9, 10, 11, 12, 13, 14, 15]"}},
+     "messages between stages take other ways at place 1 than at place 0"},
+};
+
+static void expect_fold(const char *name, const cs_scenario *scenario)
+{
+    for (uint32_t d = 0; d < 16; d++)
+        expect_int(name, d / 4 * 4, scenario->job.stands_for[d]);
+}
+
+static void test_folds(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS(folds); r++) {
+        cs_override sets[SETS] = {{"/parallel/pipeline", "4"}, {"/parallel/fold", "yes"}};
+        char message[512];
+        cs_scenario scenario;
+        cs_error error;
+        sets[2] = folds[r].sets[0];
+        sets[3] = folds[r].sets[1];
+        const cs_status status = read_with(sets, &scenario, &error);
+        snprintf(
+            message, sizeof(message),
+            "s.json: /parallel/fold: must be \"auto\" or \"no\": not all devices of a stage do the "
+            "same at the same times: %s",
+            folds[r].reason);
+        expect_error(folds[r].name, folds[r].reason ? CS_INVALID : CS_OK,
+                     folds[r].reason ? message : "", status, &error);
+        if (status == CS_OK)
+            expect_fold(folds[r].name, &scenario);
+        cs_scenario_finish(&scenario);
+    }
+}
+
+/* "auto" folds above 64 devices; "no" never does, and is no reason. */
+static void test_automatic_fold(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *data, *fold;
+        bool folded;
+    } rows[] = {{"16", "auto", false}, {"32", "auto", true}, {"32", "no", false}};
+    for (size_t r = 0; r < ROWS(rows); r++) {
+        const cs_override sets[SETS] = {{"/platform", "ideal"},
+                                        {"/parallel/pipeline", "4"},
+                                        {"/parallel/data", rows[r].data},
+                                        {"/parallel/fold", rows[r].fold}};
+        cs_scenario scenario;
+        cs_error error;
+        assert_int_equal(read_with(sets, &scenario, &error), CS_OK);
+        expect_int(rows[r].fold, rows[r].folded, scenario.job.stands_for != NULL);
+        assert_null(scenario.unfolded);
+        cs_scenario_finish(&scenario);
+    }
+}
+
+/* ---- order ---- */
+
+/* Four layers of GPT on two nodes of eight. Where the default order has the axes in nodes, there is
+ * nothing to say; with others each axis spans size x the sizes of the axes before it. */
+static const struct {
+    const char *name;
+    cs_override sets[SETS];
+    const char *warning;
+} orders[] = {
+    {"default", {{"/parallel/tensor", "4"}}, ""},
+    /* 4 x 4 devices */
+    {"tensor outside",
+     {{"/parallel/tensor", "4"}, {"/parallel/order", "[\"data\", \"tensor\"]"}},
+     "s.json: /parallel/order: the 4 devices of the axis \"tensor\" are not in one node of 8 each; "
+     "with [\"tensor\", \"data\"] they would be"},
+    /* of 4 x 4 only one can be in nodes: the tensor axis, which exchanges more */
+    {"the wrong one inside",
+     {{"/parallel/tensor", "4"},
+      {"/parallel/context", "4"},
+      {"/parallel/order", "[\"context\", \"tensor\"]"}},
+     "s.json: /parallel/order: the 4 devices of the axis \"tensor\" are not in one node of 8 each; "
+     "with [\"tensor\", \"context\"] they would be"},
+    {"the right one inside", {{"/parallel/tensor", "4"}, {"/parallel/context", "4"}}, ""},
+    /* 16 devices are in no node */
+    {"too large", {{"/parallel/context", "16"}, {"/parallel/order", "[\"context\"]"}}, ""},
+    {"by ranks",
+     {{"/parallel/tensor", "2"},
+      {"/parallel/ranks", "[0, 15, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1]"}},
+     "s.json: /parallel/order: the 2 devices of the axis \"tensor\" are not in one node of 8 each; "
+     "with [\"tensor\", \"data\"] and without \"ranks\" they would be"},
+};
+
+static void test_orders(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS(orders); r++) {
+        cs_override sets[2 + SETS] = {{"/model", gpt}, {"/schedule", sequential}};
+        cs_scenario scenario;
+        cs_error error;
+        memcpy(&sets[2], orders[r].sets, sizeof(orders[r].sets));
+        if (read_with(sets, &scenario, &error) != CS_OK)
+            fail_msg("%s: %s", orders[r].name, error.text);
+        expect_text(orders[r].name, orders[r].warning, scenario.warnings.text);
+        cs_scenario_finish(&scenario);
+    }
+}
+
+/* ---- resolved ---- */
+
+static void test_resolves_to_itself(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS(sizes); r++) {
+        cs_scenario first, again;
+        cs_error error;
+        cJSON *root;
+        assert_int_equal(read_with(sizes[r].sets, &first, &error), CS_OK);
+        assert_int_equal(
+            cs_json_parse("r.json", first.resolved, strlen(first.resolved), &root, &error), CS_OK);
+        if (cs_scenario_read(root, "r.json", &again, &error) != CS_OK)
+            fail_msg("%s: %s", sizes[r].name, error.text);
+        expect_text(sizes[r].name, first.resolved, again.resolved);
+        cJSON_Delete(root);
+        cs_scenario_finish(&first);
+        cs_scenario_finish(&again);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),  cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_folds),  cmocka_unit_test(test_automatic_fold),
+        cmocka_unit_test(test_orders), cmocka_unit_test(test_resolves_to_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""sim validate as users see it: test-truth.py SIM FOLDER
+
+A file of points made here: tables, JSON, the HDF5 file, one point's scenario run by itself, errors. And,
+where FOLDER has files of measured points, that each point is predicted or names what it misses.
+"""
+import glob
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FOLDER = sys.argv.pop(2) if len(sys.argv) > 2 else ''
+SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
+LONG = ('bigscience-a100',)  # minutes
+
+MODEL = {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': 1024, 'vocab': 1000,
+         'seq': 128, 'act': 'gelu', 'norm': 'layernorm', 'pos': 'learned', 'tied': True, 'bias': True}
+
+
+def point(name, measured, gpu='A100-SXM4-80GB', **other):
+    made = {'id': 'made/' + name, 'model': MODEL, 'hardware': {'gpu': gpu, 'gpus': 2, 'gpus_per_node': 8},
+            'parallel': {'pp': 2}, 'batch': {'global': 8, 'micro': 1}, 'precision': 'fp16', 'recompute': 'none',
+            'schedule': '1f1b', 'framework': 'Megatron-LM', 'measured': measured, 'features': ['pp']}
+    made.update(other)
+    return made
+
+
+POINTS = [
+    point('slow', {'step_time_s': 0.02, 'peak_allocated_bytes': 100000000}),
+    point('fast', {'step_time_s': 0.001}, batch={'global': 16, 'micro': 2}),
+    point('tensor', {'step_time_s': 0.01}, parallel={'tp': 2}, schedule='grad-accumulation', features=['tp']),
+    point('abacus', {'step_time_s': 1}, gpu='abacus'),
+    point('v', {'step_time_s': 1}, schedule='zb-v', features=['pp', 'v']),
+]
+
+
+def sim(*arguments, status=0, cwd=None):
+    done = subprocess.run([SIM, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
+    if done.returncode != status:
+        raise AssertionError(f'{arguments}: status {done.returncode}\n{done.stderr}')
+    return done
+
+
+class Made(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix='test-truth-')
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.file = self.write({'schema': 'truth/1', 'dataset': 'made', 'points': POINTS})
+
+    def write(self, document, name='p.json'):
+        path = os.path.join(self.folder, name)
+        with open(path, 'w', encoding='utf-8') as file:
+            json.dump(document, file)
+        return path
+
+    def report(self, *arguments):
+        return json.loads(sim('validate', self.file, '--json', *arguments).stdout)
+
+    def test_sums_are_those_of_the_points(self):
+        report = self.report()
+        errors = [p['step_time_error'] for p in report['points'] if p['state'] == 'predicted']
+        self.assertEqual(len(errors), 3)
+        for p in report['points']:
+            if p['state'] == 'predicted':
+                self.assertAlmostEqual(p['step_time_error'],
+                                       p['predicted_step_time_s'] / p['measured_step_time_s'] - 1, 12)
+        row = report['errors'][0]['step_time']
+        self.assertEqual(report['errors'][0]['grouping'], 'all')
+        self.assertEqual(row['points'], 3)
+        self.assertAlmostEqual(row['mean'], statistics.fmean(map(abs, errors)), 12)
+        self.assertAlmostEqual(row['median'], statistics.median(map(abs, errors)), 12)
+        self.assertAlmostEqual(row['bias'], statistics.fmean(errors), 12)
+        self.assertEqual(row['largest'], max(errors, key=abs))
+        missing = {p['id']: p['missing'][0] for p in report['points'] if p['missing']}
+        self.assertEqual(missing, {'made/abacus': 'the device abacus', 'made/v': 'the schedule zb-v'})
+
+    def test_threads_change_nothing(self):
+        self.assertEqual(self.report('-j', '1'), self.report('-j', '3'))
+
+    def test_scenario_runs_by_itself(self):
+        for p in self.report()['points']:
+            if p['state'] != 'predicted':
+                continue
+            text = sim('validate', self.file, '--scenario', p['id']).stdout
+            path = os.path.join(self.folder, 's.json')
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(text)
+            sim('check', path)
+            run = json.loads(sim('run', path, '--no-output', '--json', cwd=self.folder).stdout)
+            self.assertEqual(run['iteration_time_s'], p['predicted_step_time_s'], p['id'])
+            self.assertEqual(max(d['peak_memory_bytes'] for d in run['devices']),
+                             p['predicted_allocated_bytes'], p['id'])
+
+    def test_selection(self):
+        self.assertEqual([p['id'] for p in self.report('--select', 'feature=tp')['points']], ['made/tensor'])
+        done = sim('validate', self.file, '-s', 'gpu=none', status=2)
+        self.assertIn('no point is selected, of 5', done.stderr)
+
+    def test_tables(self):
+        text = sim('validate', self.file, '--points').stdout
+        self.assertIn('made/v  missing: the schedule zb-v', text)
+        self.assertIn('5 points: 3 predicted, 2 that miss a feature, 0 that fail', text)
+        self.assertIn('messages between stages block computing', text)
+
+    def test_missing_scenario(self):
+        done = sim('validate', self.file, '--scenario', 'made/v', status=1)
+        self.assertIn('made/v cannot be expressed; it needs: the schedule zb-v', done.stderr)
+        done = sim('validate', self.file, '--scenario', 'made/slo', status=2)
+        self.assertIn('did you mean "made/slow"?', done.stderr)
+
+    def test_results_file(self):
+        path = os.path.join(self.folder, 'v.h5')
+        sim('validate', self.file, '-o', path)
+        try:
+            import h5py  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            self.skipTest('needs h5py')
+        report = self.report()
+        with h5py.File(path) as file:
+            self.assertEqual(file.attrs['format'], b'sim-validation')
+            self.assertEqual(list(file['points/predicted_step_time'][:3]),
+                             [p['predicted_step_time_s'] for p in report['points'][:3]])
+            self.assertEqual(list(file['points/state']), [0, 0, 0, 1, 1])
+            self.assertEqual(file['errors/step_time_mean'][0], report['errors'][0]['step_time']['mean'])
+
+
+class Measured(unittest.TestCase):
+    def test_each_point_is_predicted_or_says_why_not(self):
+        files = sorted(glob.glob(os.path.join(FOLDER, '*.json'))) if FOLDER else []
+        files = [f for f in files if not os.path.basename(f).startswith(LONG)]
+        if not files:
+            self.skipTest(f'no measured points in {FOLDER or "any folder"}')
+        expected = []
+        for name in files:
+            with open(name, encoding='utf-8') as file:
+                expected += [p['id'] for p in json.load(file)['points']]
+        report = json.loads(sim('validate', '--json', *files).stdout)
+        self.assertEqual([p['id'] for p in report['points']], expected)
+        for p in report['points']:
+            if p['state'] == 'predicted':
+                self.assertGreater(p['predicted_step_time_s'], 0, p['id'])
+            else:
+                self.assertEqual(p['state'], 'missing', p)
+                self.assertTrue(p['missing'][0], p['id'])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,450 @@
+/* Measured points: reading them, their scenarios, their predictions, sums of errors. */
+#include "sim/run/figures.h"
+#include "sim/validate/point-selection.h"
+#include "tests/expect.h"
+#include "tests/run-scenario.h"
+
+#include "sim/validate/error-table.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { TEXT_BYTES = 4096 };
+
+/* A file of points, with ' in place of ". */
+static cs_status read_file(const char *text, cs_points *points, cs_error *error)
+{
+    char copy[TEXT_BYTES];
+    snprintf(copy, sizeof(copy), "%s", text);
+    for (char *at = copy; *at; at++)
+        *at = *at == '\'' ? '"' : *at;
+    cs_error_init(error);
+    return cs_points_parse("p.json", copy, strlen(copy), points, error);
+}
+
+/* A file with one point of these members besides those that have a default here. */
+static void read_point(const char *row, const char *members, cs_points *points)
+{
+    char text[TEXT_BYTES];
+    cs_error error;
+    snprintf(text, sizeof(text),
+             "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'd/1', %s}]}", members);
+    cs_arena_init(&points->arena);
+    if (read_file(text, points, &error) != CS_OK)
+        fail_msg("%s: %s", row, error.text);
+}
+
+#define GPT                                                                                        \
+    "'model': {'name': 'g', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "           \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
+    "'pos': 'learned', 'tied': true, 'bias': true}"
+#define ONE_GPU  "'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': 1}"
+#define TWO_GPUS "'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': 2, 'gpus_per_node': 8}"
+#define REST     "'precision': 'fp32', 'recompute': 'none'"
+
+/* ---- reading ---- */
+
+static const struct refused {
+    const char *name, *text, *message;
+} refused[] = {
+    {"another schema", "{'schema': 'truth/2'}",
+     "p.json: /schema: must be \"truth/1\" (docs/reference/points.md)"},
+    {"no dataset", "{'schema': 'truth/1', 'points': []}",
+     "p.json: /dataset: must be a text: the name of the dataset"},
+    {"no list", "{'schema': 'truth/1', 'dataset': 'd', 'points': {}}",
+     "p.json: /points: must be a list of points"},
+    {"no id",
+     "{'schema': 'truth/1', 'dataset': 'd', 'points': [{" GPT ", " ONE_GPU
+     ", 'batch': {}, 'measured': {}, " REST "}]}",
+     "p.json: /points/0: missing key \"id\": must be text"},
+    {"a wrong number, in the second point",
+     "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'a', " GPT ", " ONE_GPU
+     ", 'batch': {}, 'measured': {}, " REST "}, {'id': 'b', " GPT ", " ONE_GPU
+     ", 'parallel': {'tp': 0}, 'batch': {}, 'measured': {}, " REST "}]}",
+     "p.json: /points/1/parallel/tp: must be from 1 to 1048576 (got 0)"},
+    {"a measurement of nothing",
+     "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'a', " GPT ", " ONE_GPU
+     ", 'batch': {}, 'measured': {'step_time_s': 0}, " REST "}]}",
+     "p.json: /points/0/measured/step_time_s: must be > 0 (got 0)"},
+    {"an open value of the wrong type",
+     "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'a', " GPT ", " ONE_GPU
+     ", 'batch': {}, 'measured': {'oom': 'no'}, " REST "}]}",
+     "p.json: /points/0/measured/oom: must be true or false"},
+    {"the same id twice",
+     "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'a', " GPT ", " ONE_GPU
+     ", 'batch': {}, 'measured': {}, " REST "}, {'id': 'a', " GPT ", " ONE_GPU
+     ", 'batch': {}, 'measured': {}, " REST "}]}",
+     "p.json: /points/1/id: must be unique: p.json has a point \"a\" as well"},
+};
+
+static void refuses_with_a_place(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(refused); i++) {
+        cs_points points = {0};
+        cs_error error;
+        cs_arena_init(&points.arena);
+        const cs_status status = read_file(refused[i].text, &points, &error);
+        expect_int(refused[i].name, CS_INVALID, status);
+        expect_text(refused[i].name, refused[i].message, error.text);
+        cs_points_finish(&points);
+    }
+}
+
+/* Keys of no table and null are as if they were not there. */
+static void ignores_other_keys(void **state)
+{
+    (void)state;
+    cs_points points = {0};
+    read_point("other keys",
+               GPT ", 'hardware': {'gpu': 'x', 'gpus': 1, 'colour': 'green', 'memory_gb': null}, "
+                   "'batch': {'global': null, 'micro': 2}, 'measured': {'mood': 1}, "
+                   "'where': 'table 4', " REST,
+               &points);
+    assert_int_equal(points.n, 1);
+    expect_int("no batch", 0, points.points[0].batch->global);
+    expect_int("micro-batch", 2, points.points[0].batch->micro);
+    assert_true(isnan(points.points[0].hardware->memory_gb));
+    expect_text("default", "grad-accumulation", points.points[0].schedule);
+    cs_points_finish(&points);
+}
+
+/* 32 sequences of 128 tokens a step. 64 samples/s: 0.5 s. 1024 tokens/s on each of 2 GPUs: 4096 tokens
+ * in 2 s. A time that was measured counts before both; of a point of memory only, none does. */
+static void finds_the_time_of_a_step(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *measured;
+        double seconds;
+    } rows[] = {
+        {"'samples_per_s': 64", 0.5},
+        {"'tokens_per_s_per_gpu': 1024", 2},
+        {"'step_time_s': 0.75, 'samples_per_s': 64", 0.75},
+        {"'peak_allocated_bytes': 1", (double)NAN},
+        {"'step_time_s': 0.75}, 'quality': 'A-memory', 'options': {", (double)NAN},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char members[TEXT_BYTES];
+        cs_points points = {0};
+        snprintf(members, sizeof(members),
+                 GPT ", " TWO_GPUS ", 'batch': {'global': 32}, 'measured': {%s}, " REST,
+                 rows[i].measured);
+        read_point(rows[i].measured, members, &points);
+        const double got = cs_point_step_time(&points.points[0]);
+        if (isnan(rows[i].seconds))
+            assert_true(isnan(got));
+        else
+            expect_double(rows[i].measured, rows[i].seconds, got);
+        cs_points_finish(&points);
+    }
+}
+
+/* ---- scenarios ---- */
+
+static const struct lack {
+    const char *members, *missing;
+} lacks[] = {
+    {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
+         "'schedule': 'zb-v', 'measured': {}, " REST,
+     "the schedule zb-v"},
+    {GPT ", 'hardware': {'gpu': 'abacus', 'gpus': 1}, 'batch': {'global': 4, 'micro': 1}, "
+         "'measured': {}, " REST,
+     "the device abacus"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'precision': 'mxfp8'",
+     "mxfp8 matrix products"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 4}, 'measured': {}, " REST, "stated: batch sizes"},
+    {GPT ", " TWO_GPUS ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, " REST,
+     "stated: a mesh of as many ranks as GPUs"},
+    {GPT ", " ONE_GPU
+         ", 'batch': {'global': 5, 'micro': 2, 'micro_batches': 2}, 'measured': {}, " REST,
+     "stated: batch sizes that agree"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'options': {'lora': true}, "
+         "'measured': {}, " REST,
+     "LoRA"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'precision': 'fp32', "
+         "'recompute': 'selective:core_attn'",
+     "selective recomputation"},
+    {GPT ", 'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': 5}, 'parallel': {'pp': 5}, 'batch': "
+         "{'global': 4, 'micro': 1}, 'schedule': '1f1b', 'measured': {}, " REST,
+     "stated: which blocks make a stage"},
+};
+
+static void names_what_is_missing(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(lacks); i++) {
+        cs_points points = {0};
+        cs_point_scenario made = {0};
+        cs_error error;
+        cs_error_init(&error);
+        read_point(lacks[i].missing, lacks[i].members, &points);
+        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_null(made.document);
+        expect_text(lacks[i].missing, lacks[i].missing, made.missing[0]);
+        cs_point_scenario_finish(&made);
+        cs_points_finish(&points);
+    }
+}
+
+/* The one point, predicted. */
+static cs_prediction predict(const char *row, const cs_points *points, cs_predictions *predictions)
+{
+    cs_error error;
+    cs_error_init(&error);
+    const cs_point *point = &points->points[0];
+    assert_int_equal(cs_predict(&point, 1, 1, NULL, predictions, &error), CS_OK);
+    if (predictions->items[0].state != CS_PREDICTION_MADE)
+        fail_msg("%s: %s", row,
+                 predictions->items[0].message ? predictions->items[0].message
+                                               : predictions->items[0].made.missing[0]);
+    return predictions->items[0];
+}
+
+/* 1F1B of P equal stages with forward f, backward b and messages of c that block nobody takes
+ * (M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)). With P = 2, M = 3, f = 10 ms, b = 12 + 8 ms:
+ * 4 x 30 ms = 120 ms without messages, and 2 x 1 ms x (1 + 1) more with c = 1 ms.
+ * Interleaved with v stages each of 1/v the work, free messages and M a multiple of P: the bubble is v
+ * times shorter, (M + (P - 1)/v)(f + b); M = 4, v = 2: 4.5 x 30 ms = 135 ms. Replicas change nothing where
+ * weights have no size. */
+static void takes_measured_passes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *mesh, *schedule;
+        unsigned gpus, micro_batches;
+        double message, seconds;
+    } rows[] = {
+        {"1F1B, free messages", "'pp': 2", "1f1b", 2, 3, 0, 0.120},
+        {"1F1B", "'pp': 2", "1f1b", 2, 3, 1, 0.124},
+        {"GPipe", "'pp': 2", "gpipe", 2, 3, 0, 0.120},
+        {"interleaved", "'pp': 2, 'vpp': 2", "interleaved_1f1b", 2, 4, 0, 0.135},
+        {"1F1B, replicas", "'pp': 2, 'dp': 2", "1f1b", 4, 3, 0, 0.120},
+        {"interleaved, replicas", "'pp': 2, 'vpp': 2, 'dp': 2", "interleaved_1f1b", 4, 4, 0, 0.135},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char members[TEXT_BYTES];
+        cs_points points = {0};
+        cs_predictions predictions = {0};
+        snprintf(members, sizeof(members),
+                 GPT ", 'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': %u}, 'parallel': {%s}, "
+                     "'schedule': '%s', 'batch': {'global': %u, 'micro': 2, 'micro_batches': %u}, "
+                     "'options': {'profiled_ms': {'F': 10, 'B': 12, 'W': 8, 'comm': %g}}, "
+                     "'measured': {'step_time_s': 0.1}, " REST,
+                 rows[i].gpus, rows[i].mesh, rows[i].schedule, rows[i].gpus * rows[i].micro_batches,
+                 rows[i].micro_batches, rows[i].message);
+        read_point(rows[i].name, members, &points);
+        const cs_prediction got = predict(rows[i].name, &points, &predictions);
+        expect_double(rows[i].name, rows[i].seconds, got.values[CS_MEASURE_TIME]);
+        assert_true(isnan(got.values[CS_MEASURE_ALLOCATED])); /* sizes are not known */
+        cs_predictions_finish(&predictions);
+        cs_points_finish(&points);
+    }
+}
+
+/* Megatron-LM's 1F1B waits for its messages. With one micro-batch on two stages, nothing is hidden either
+ * way: f + c + f + b + c + b. With two, a device that sends computes nothing meanwhile:
+ * stage 0 computes F0, sends it (1 ms), F1, sends it, and waits for B0; stage 1 computes F0 from
+ * 11 to 21 ms and B0 until 41 ms, sends B0's gradient until 42 ms, takes F1 and B1 until 73 ms, having
+ * received F1 for 1 ms before it, and sends until 74 ms; stage 0 ends B1 at 94 ms. */
+static void blocks_as_megatron_does(void **state)
+{
+    (void)state;
+    cs_points points = {0};
+    cs_predictions predictions = {0};
+    read_point("Megatron-LM",
+               GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'schedule': '1f1b', "
+                   "'framework': 'Megatron-LM', 'batch': {'global': 2, 'micro': 1}, "
+                   "'options': {'profiled_ms': {'F': 10, 'B': 12, 'W': 8, 'comm': 1}}, "
+                   "'measured': {}, " REST,
+               &points);
+    const cs_prediction got = predict("Megatron-LM", &points, &predictions);
+    expect_double("time", 0.094, got.values[CS_MEASURE_TIME]);
+    expect_text("told",
+                "messages between stages block computing, as in Megatron-LM without interleaving",
+                got.made.assumed[1]);
+    cs_predictions_finish(&predictions);
+    cs_points_finish(&points);
+}
+
+/* By hand, the scenario that the rules make of a point. */
+static const struct by_hand {
+    const char *name, *members, *scenario;
+} by_hand[] = {
+    {"one GPU that accumulates gradients, without an update",
+     GPT ", " ONE_GPU ", 'batch': {'global': 6, 'micro': 2}, 'optimizer': 'adam', "
+         "'options': {'no_optimizer_step': true, 'flash_attention': false}, 'measured': {}, " REST,
+     "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
+     "'heads': 4, 'sequence': 128, 'vocabulary': 1000, 'intermediate': 1024, 'dropout': 0, "
+     "'attention': 'math'}, 'device': 'v100', 'batch_size': 6, 'optimizer': 'none', "
+     "'granularity': 'block'}, 'platform': {'topology': 'ideal', 'devices': 1}, "
+     "'schedule': {'kind': 'sequential', 'micro_batches': 3}}"},
+    {"DDP with buckets",
+     GPT ", " TWO_GPUS ", 'parallel': {'dp': 2}, 'batch': {'global': 8, 'micro': 4}, "
+         "'framework': 'PyTorch DDP', 'optimizer': 'sgd', 'measured': {}, " REST,
+     "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
+     "'heads': 4, 'sequence': 128, 'vocabulary': 1000, 'intermediate': 1024, 'dropout': 0}, "
+     "'device': 'v100', 'batch_size': 8, 'granularity': 'block'}, 'platform': {'topology': "
+     "'dgx1-v100', 'devices': 2}, 'schedule': {'kind': 'dp', 'bucket': '25 MiB'}}"},
+    {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its "
+     "log",
+     GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
+         "'framework': 'Megatron-LM', 'schedule': '1f1b', 'args': {'transformer-impl': 'local'}, "
+         "'measured': {}, 'precision': 'fp16', 'recompute': 'full'",
+     "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
+     "'heads': 4, 'sequence': 128, 'vocabulary': 1024, 'intermediate': 1024, 'dropout': 0.1, "
+     "'attention': 'math'}, 'device': 'v100', 'batch_size': 4, 'optimizer': 'adam', "
+     "'precision': 'fp16', 'recompute': true, 'granularity': 'block'}, 'platform': {'topology': "
+     "'dgx1-v100', 'devices': 2, 'blocking': true}, 'schedule': {'kind': '1f1b', "
+     "'micro_batches': 4, 'partition': [3]}}"},
+};
+
+static void predicts_as_by_hand(void **state)
+{
+    (void)state;
+    const cs_run_figure *time = cs_run_figure_find("iteration_time_s");
+    const cs_run_figure *peak = cs_run_figure_find("peak_memory_bytes");
+    for (size_t i = 0; i < ROWS(by_hand); i++) {
+        cs_points points = {0};
+        cs_predictions predictions = {0};
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        read_point(by_hand[i].name, by_hand[i].members, &points);
+        const cs_prediction got = predict(by_hand[i].name, &points, &predictions);
+        if (scenario_run_init(&run, &error, "%s", by_hand[i].scenario) != CS_OK)
+            fail_msg("%s: %s", by_hand[i].name, error.text);
+        const uint32_t last = run.scenario.platform.n_devices - 1;
+        const cs_outcome outcome = {&run.scenario, &run.simulation, last};
+        const double bytes =
+            points.points[0].args ? peak->get(&outcome) : cs_run_figure_value(peak, &outcome);
+        expect_double(by_hand[i].name, cs_run_figure_value(time, &outcome),
+                      got.values[CS_MEASURE_TIME]);
+        expect_double(by_hand[i].name, bytes, got.values[CS_MEASURE_ALLOCATED]);
+        scenario_run_finish(&run);
+        cs_predictions_finish(&predictions);
+        cs_points_finish(&points);
+    }
+}
+
+/* ---- errors ---- */
+
+/* Points of two datasets with predicted times of 1.1, 0.8, 1.05 and 1 s, measured 1 s each, the last one
+ * not measured: errors of 10, -20 and 5 %. Absolute: mean 35/3, median 10; largest -20; bias -5/3.
+ * Dataset d has the first two: mean 15, median 15, bias -5. Feature "x" has the first and the third:
+ * mean and median 7.5, largest and bias 10 and 7.5. The second is out of memory and was measured, so it
+ * fits: 2 of 3 verdicts of those with a time are right. */
+static void sums_errors_up(void **state)
+{
+    (void)state;
+    static const double predicted[] = {1.1, 0.8, 1.05, 1};
+    cs_point_hardware hardware = {.gpu = "g"};
+    const char *x[] = {"x"};
+    cs_point points[4];
+    cs_prediction items[4];
+    for (int i = 0; i < 4; i++) {
+        points[i] = (cs_point){.id = "i", .dataset = i < 2 ? "d" : "e", .hardware = &hardware};
+        if (i % 2 == 0)
+            points[i].features = (cs_list){.n = 1, .items = x};
+        items[i] = (cs_prediction){.point = &points[i],
+                                   .values = {predicted[i], 1, 1},
+                                   .measured = {i < 3 ? 1 : (double)NAN, (double)NAN, (double)NAN},
+                                   .out_of_memory = i == 1,
+                                   .knows_verdict = i < 3};
+    }
+    const cs_predictions predictions = {.n = 4, .items = items};
+    cs_error_table table = {0};
+    cs_error error;
+    cs_error_init(&error);
+    assert_int_equal(cs_error_table_make(&predictions, &table, &error), CS_OK);
+    static const struct {
+        cs_grouping grouping;
+        const char *name;
+        uint32_t n_points, n;
+        double mean, median, largest, bias; /* % */
+    } rows[] = {
+        {CS_GROUPING_ALL, "", 4, 3, 35.0 / 3, 10, -20, -5.0 / 3},
+        {CS_GROUPING_DATASET, "d", 2, 2, 15, 15, -20, -5},
+        {CS_GROUPING_DATASET, "e", 2, 1, 5, 5, 5, 5},
+        {CS_GROUPING_GPU, "g", 4, 3, 35.0 / 3, 10, -20, -5.0 / 3},
+        {CS_GROUPING_FEATURE, "x", 2, 2, 7.5, 7.5, 10, 7.5},
+    };
+    assert_int_equal(table.n, ROWS(rows));
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const cs_error_row *got = &table.rows[i];
+        const cs_error_summary *time = &got->measures[CS_MEASURE_TIME];
+        const double digits = 1e-10; /* quotients of doubles, of about 1 */
+        expect_int("grouping", rows[i].grouping, got->grouping);
+        expect_text("name", rows[i].name, got->name);
+        expect_int(rows[i].name, rows[i].n_points, got->n_points);
+        expect_int(rows[i].name, rows[i].n, time->n);
+        assert_true(fabs(100 * time->mean - rows[i].mean) < digits);
+        assert_true(fabs(100 * time->median - rows[i].median) < digits);
+        assert_true(fabs(100 * time->largest - rows[i].largest) < digits);
+        assert_true(fabs(100 * time->bias - rows[i].bias) < digits);
+        expect_int("no memory", 0, got->measures[CS_MEASURE_ALLOCATED].n);
+    }
+    expect_int("verdicts", 3, table.rows[0].n_verdicts);
+    expect_int("right", 2, table.rows[0].n_right);
+    cs_error_table_finish(&table);
+}
+
+/* ---- selection ---- */
+
+static void selects(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t n; /* 0: an error */
+        const char *message;
+    } rows[] = {
+        {"dataset=d", 3, ""},
+        {"id=a", 1, ""},
+        {"id=a,id=b", 2, ""},
+        {"gpu=V100*,feature=pp", 1, ""},
+        {"feature=p?", 1, ""},
+        {"id=z", 0, "no point is selected, of 3"},
+        {"dataset", 0, "--select must be KEY=PATTERN, like dataset=zero-bubble (got \"dataset\")"},
+        {"gpus=1", 0,
+         "--select: unknown key \"gpus\"; did you mean \"gpu\"? known: id, dataset, gpu, model, "
+         "kind, schedule, precision, framework, quality, feature"},
+    };
+    cs_points points = {0};
+    cs_error error;
+    cs_arena_init(&points.arena);
+    const char *file =
+        "{'schema': 'truth/1', 'dataset': 'd', 'points': ["
+        "{'id': 'a', 'features': ['pp'], " GPT ", " ONE_GPU ", 'batch': {}, 'measured': {}, " REST
+        "}, {'id': 'b', " GPT ", " ONE_GPU ", 'batch': {}, 'measured': {}, " REST
+        "}, {'id': 'c', " GPT
+        ", 'hardware': {'gpu': 'T4', 'gpus': 1}, 'batch': {}, 'measured': {}, " REST "}]}";
+    assert_int_equal(read_file(file, &points, &error), CS_OK);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const cs_point **selected = NULL;
+        uint32_t n = 0;
+        cs_error_init(&error);
+        const cs_status status = cs_points_select(&points, &rows[i].text, 1, &selected, &n, &error);
+        expect_int(rows[i].text, rows[i].n > 0 ? CS_OK : CS_USAGE, status);
+        expect_int(rows[i].text, rows[i].n, n);
+        expect_text(rows[i].text, rows[i].message, error.text);
+        free(selected);
+    }
+    cs_points_finish(&points);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_with_a_place),
+        cmocka_unit_test(ignores_other_keys),
+        cmocka_unit_test(finds_the_time_of_a_step),
+        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(takes_measured_passes),
+        cmocka_unit_test(blocks_as_megatron_does),
+        cmocka_unit_test(predicts_as_by_hand),
+        cmocka_unit_test(sums_errors_up),
+        cmocka_unit_test(selects),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
