@@ -687,10 +687,23 @@ static cs_status generate(generator *c, cs_error *error)
     return CS_OK;
 }
 
+/* Weights that are not trained are no part of the states that go from device to device. */
+static cs_status check_frozen(const cs_job *job, const cs_cdp_params *params, cs_error *error)
+{
+    for (uint32_t s = 0; s < params->n; s++)
+        if (params->setting == CS_CDP_ZERO && job->stages[s].frozen_bytes > 0)
+            return cs_error_add(error, CS_INVALID,
+                                "the setting \"zero\" moves weights that are trained, and stage %u "
+                                "has frozen ones; use another setting, or no \"lora\"",
+                                s);
+    return CS_OK;
+}
+
 cs_status cs_cdp_generate(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule,
                           cs_builder *builder, cs_error *error)
 {
     cs_cdp_setting setting = (cs_cdp_setting)params->setting;
+    CS_TRY(check_frozen(job, params, error));
     generator c = {.job = job,
                    .params = params,
                    .rule = rule,

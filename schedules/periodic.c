@@ -169,7 +169,7 @@ static holding hold(const periodic *p, uint32_t stage)
     int64_t one = p->job->stages[stage].weight_bytes;
     int64_t fixed = chain->sum_fixed[at->end_layer] - chain->sum_fixed[at->first_layer];
     holding held;
-    held.weights = least(one, fixed);
+    held.weights = least(one + p->job->stages[stage].frozen_bytes, fixed);
     held.states = least(cs_optimizer_bytes(p->job, one), fixed - held.weights);
     held.version = least(one, fixed - held.weights - held.states);
     held.gradients = fixed - held.weights - held.states - held.version;

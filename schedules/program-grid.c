@@ -533,9 +533,15 @@ static void cut_units(walk *w)
 static cs_status sum_layers(walk *w, cs_error *error)
 {
     const cs_model *model = w->job->model;
+    cs_layer_sum until;
+    int64_t before = 0;
     for (uint32_t l = w->of->first_layer; l < w->of->end_layer; l++) {
-        CS_TRY(cs_model_sum(model, l, l + 1, w->job->micro_samples,
-                            &w->sums[l - w->of->first_layer], error));
+        cs_layer_sum *sum = &w->sums[l - w->of->first_layer];
+        CS_TRY(cs_model_sum(model, l, l + 1, w->job->micro_samples, sum, error));
+        CS_TRY(
+            cs_model_sum(model, w->of->first_layer, l + 1, w->job->micro_samples, &until, error));
+        sum->kept_bytes = until.kept_bytes - before; /* what layers share, once */
+        before = until.kept_bytes;
         if (!w->layers && model->layers[l].n_pieces > 0)
             return cs_error_add(error, CS_INVALID,
                                 "model \"%s\": layer \"%s\" has pieces, whose times must be there "

@@ -74,7 +74,7 @@ uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage
         if (job->states.zero >= 3)
             weights = updated;
     }
-    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, weights);
+    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, weights + sum->frozen_bytes);
     cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, gradients);
     cs_builder_resident(builder, device, CS_MEMORY_OPTIMIZER, cs_optimizer_bytes(job, updated));
     return cs_builder_slot(builder, stage, device, weights);

@@ -54,8 +54,7 @@ static bool next_before(const cs_model *model, const cs_plan *plan, uint32_t end
         if (lender == borrower || !crosses(plan, lender, borrower) ||
             borrowed_before(model, &plan->stages[borrower], i))
             continue;
-        *tie = (cs_tie){lender, borrower, i,
-                        model->layers[i].tied_bytes * cs_model_gradient_ratio(model)};
+        *tie = (cs_tie){lender, borrower, i, cs_model_tied_gradients(model, i)};
         *layer = i + 1;
         return true;
     }
@@ -64,7 +63,11 @@ static bool next_before(const cs_model *model, const cs_plan *plan, uint32_t end
 
 bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t *layer, cs_tie *tie)
 {
-    return next_before(model, plan, model->n_layers, layer, tie);
+    bool found;
+    do
+        found = next_before(model, plan, model->n_layers, layer, tie);
+    while (found && tie->gradient_bytes == 0); /* frozen weights need no sum */
+    return found;
 }
 
 cs_status cs_ties_borrow(const cs_model *model, const cs_plan *plan, uint32_t stage,

@@ -586,6 +586,29 @@ class Messages(Case):
         self.assertTrue(0 < launch < 0.2 * updates[0], updates)
         self.assertEqual(updates[2], updates[3])
 
+    def test_storage(self):
+        """Of P parameters in bf16 with Adam: a main weight of 4 bytes and two states of 4, 2 or 1; without
+        a main weight, the states alone. A shorter update has read and written less."""
+        parameters = 138357544  # of VGG-16
+        write('s.json', {'schema_version': 1, 'model': {'name': 'vgg16', 'device': 'a100', 'precision': 'bf16',
+                                                        'batch_size': 4, 'optimizer': 'adam'},
+                         'platform': 'ideal', 'schedule': {'kind': 'sequential', 'micro_batches': 1}})
+        updates = []
+        for states, main, each in (('fp32', 'fp32', 12), ('bf16', 'fp32', 8), ('fp8', 'fp32', 6),
+                                   ('fp32', 'none', 8), ('bf16', 'none', 4)):
+            done = json.loads(run('run', 's.json', '--no-output', '--json', '-s', f'/model/states={states}', '-s',
+                                  f'/model/main_weights={main}').stdout)
+            device = done['devices'][0]
+            self.assertEqual(device['at_peak_bytes']['optimizer_states'], each * parameters)
+            self.assertEqual(device['at_peak_bytes']['weights'], 2 * parameters)
+            updates.append(device['compute_s']['update'])
+        # 28, 20, 16, 22 and 14 bytes a parameter move: 2 of gradient; 8 + 2, or 4 of weights; states twice.
+        # Each of 40 layers is rounded to a picosecond, so that a sum is off by 20 ps at most.
+        per_byte = (updates[0] - updates[1]) / 8
+        for moved, update in zip((28, 20, 16, 22, 14), updates):
+            self.assertAlmostEqual(update, updates[0] - (28 - moved) * per_byte, delta=100e-12)
+        self.expect(run('run', 's.json', '-s', '/model/states=fp16'), 3, 'known: fp32, bf16, fp8')
+
     def test_reserve(self):
         """A device that needs its whole memory has none to set aside; with a byte more it is out of
         memory, and a planner has as much less."""
@@ -767,18 +790,18 @@ class Status(Case):
                          [('all_reduce', 'Made-up GPU'), ('send', 'two hosts')])
 
     def test_model(self):
-        write('t5.json', {'model_type': 't5'})
+        write('rwkv.json', {'model_type': 'rwkv'})
         rows = [('resnet18', '--batch', '2', '-d', 'v100', '-g', 'block'), ('resnet51',),
                 ('vgg16', '--image', '20'), ('resnet50', '--batch', '0'),
                 ('gpt', '-p', 'heads=7'), ('vit_b16', '-p', 'head=3'), ('vgg16', '-p', 'image'),
                 ('vgg16', '-d', 'v10'), ('vgg16', '-d', 'v100', '--precision', 'bf16'),
-                ('vgg16', '--precision', 'fp8'), ('vgg16', '-o', 'm.json'), ('t5.json',),
+                ('vgg16', '--precision', 'fp9'), ('vgg16', '-o', 'm.json'), ('rwkv.json',),
                 ('mixtral', '-p', 'layers=2', '--precision', 'bf16', '-g', 'block')]
         self.expect_golden('model', ''.join(shown('model', *row) for row in rows))
         self.expect(run('calibrate', 'compute', '--model', 'mixtral', '-o', 'c.json'), 3,
                     'sim: error: mixtral: operator layers.0.mlp.top_k (top_k) can be estimated, but no '
                     'backend can run it\n')
-        self.expect_files('t5.json')
+        self.expect_files('rwkv.json')
 
     def test_model_file(self):
         """A model that is written runs; measured layers take the place of estimates."""
@@ -1337,6 +1360,25 @@ class Work(Case):
         model['work'] = {'flop_per_sample': 0, 'token': 1}
         self.expect(run('run', write('one.json', document), '--no-output'), 3,
                     '/model/inline/work/flop_per_sample: must be > 0', 'unknown key "token"')
+
+
+class Carried(Case):
+    def test_buckets(self):
+        """What several buckets keep of the encoder's result they keep once, as one bucket does; all is
+        given back."""
+        peaks = set()
+        for bucket in (0, '1 kB', '100 kB'):
+            write('s.json', {
+                'schema_version': 1,
+                'model': {'name': 't5', 'device': 'h100', 'batch_size': 4, 'parameters': {
+                    'layers': 2, 'hidden': 64, 'heads': 2, 'head': 32, 'intermediate': 128, 'vocabulary': 100,
+                    'sequence': 512, 'decoder_sequence': 8, 'dropout': 0}},
+                'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s',
+                             'latency': '1 us'},
+                'schedule': {'kind': 'dp', 'bucket': bucket}})
+            done = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
+            peaks.add(done['devices'][0]['peak_activation_bytes'])
+        self.assertEqual(len(peaks), 1, peaks)
 
 
 class Communication(Case):

@@ -15,21 +15,23 @@ static void must_load(const char *name, cs_accelerator *device)
 static const struct {
     const char *name;
     double fp32, tf32, fp16, bf16, bandwidth, memory;
+    double fp8, mxfp8, nvfp4;
 } devices[] = {
     {"v100", 15.7, 0, 125, 0, 900, 16},
     {"a100", 19.5, 156, 312, 312, 2039, 80},
-    {"h100", 67, 494.7, 989.4, 989.4, 3350, 80},
+    {"h100", 67, 494.7, 989.4, 989.4, 3350, 80, 1978.9},
     {"titan-rtx", 16.3, 0, 130.5, 0, 672, 24},
     {"rtx-2080-ti", 13.4, 0, 53.8, 0, 616, 11},
     {"t4", 8.1, 0, 65, 0, 320, 16},
     {"a100-40gb", 19.5, 156, 312, 312, 1555, 40},
     {"a100-40gb-pcie", 19.5, 156, 312, 312, 1555, 40},
     {"a100-80gb-pcie", 19.5, 156, 312, 312, 1935, 80},
-    {"h200", 67, 494.7, 989.4, 989.4, 4800, 141},
+    {"h200", 67, 494.7, 989.4, 989.4, 4800, 141, 1978.9},
     {"l40s", 91.6, 183, 362.05, 362.05, 864, 48},
     {"rtx-4090", 82.6, 82.6, 165.2, 165.2, 1008, 24},
-    {"b200", 75, 1125, 2250, 2250, 8000, 180},
-    {"mi300x", 163.4, 653.7, 1307.4, 1307.4, 5300, 192},
+    {"b200", 75, 1125, 2250, 2250, 8000, 180, 4500, 4500, 9000},
+    {"gb200", 80, 1250, 2500, 2500, 8000, 186, 5000, 5000, 10000},
+    {"mi300x", 163.4, 653.7, 1307.4, 1307.4, 5300, 192, 2614.9},
 };
 
 static void expect_near(const char *row, double expected, double got)
@@ -42,7 +44,9 @@ static void test_devices(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ROWS(devices); i++) {
-        const double peaks[] = {devices[i].fp32, devices[i].tf32, devices[i].fp16, devices[i].bf16};
+        const double peaks[CS_N_PRECISIONS] = {devices[i].fp32, devices[i].tf32, devices[i].fp16,
+                                               devices[i].bf16, devices[i].fp8,  devices[i].mxfp8,
+                                               devices[i].nvfp4};
         cs_accelerator device;
         must_load(devices[i].name, &device);
         for (int p = 0; p < CS_N_PRECISIONS; p++)
@@ -121,23 +125,58 @@ static const struct {
     {"fp16, sgd", CS_PRECISION_FP16, 0, 2, 12, 2, 14},
     {"fp16, momentum", CS_PRECISION_FP16, 1, 4, 20, 2, 22},
     {"bf16, adam", CS_PRECISION_BF16, 2, 6, 28, 2, 30},
+    {"nvfp4, adam", CS_PRECISION_NVFP4, 2, 6, 28, 2, 30},
 };
 
 static void test_optimizers(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ROWS(optimizers); i++) {
+        const cs_optimizer_storage usual = {0};
         double states = optimizers[i].states;
         expect_double(optimizers[i].row, optimizers[i].ratio,
-                      cs_precision_state_ratio(optimizers[i].precision, states));
+                      cs_precision_state_ratio(optimizers[i].precision, states, usual));
         expect_double(optimizers[i].row, optimizers[i].update,
-                      cs_precision_update_bytes(optimizers[i].precision, states, false));
+                      cs_precision_update_bytes(optimizers[i].precision, states, false, usual));
         expect_double(optimizers[i].row, optimizers[i].update_of_float,
-                      cs_precision_update_bytes(optimizers[i].precision, states, true));
+                      cs_precision_update_bytes(optimizers[i].precision, states, true, usual));
         expect_int(optimizers[i].row, 1,
                    cs_precision_gradient_ratio(optimizers[i].precision, false));
         expect_int(optimizers[i].row, optimizers[i].gradients,
                    cs_precision_gradient_ratio(optimizers[i].precision, true));
+    }
+}
+
+/* Bytes a parameter besides weight and gradient, by what is stored in which: main weights of 4 or none,
+ * states of 4, 2 or 1 bytes. DeepSeek-V3 (arXiv 2412.19437, section 3.3.2) keeps main weights and
+ * gradients in float32, and Adam's two states in bf16: 2 + 4 + 4 + 2 + 2. An update reads the gradient,
+ * reads and writes the weight it has and the states, and writes the copy of a main weight. */
+static const struct {
+    const char *row;
+    cs_precision precision;
+    double states;
+    cs_optimizer_storage storage;
+    double kept, update;
+} stored[] = {
+    {"all in float32", CS_PRECISION_BF16, 2, {4, false}, 4 + 8, 4 + (8 + 2) + 16},
+    {"DeepSeek-V3", CS_PRECISION_BF16, 2, {2, false}, 4 + 4, 4 + (8 + 2) + 8},
+    {"states of a byte", CS_PRECISION_FP8, 2, {1, false}, 4 + 2, 4 + (8 + 2) + 4},
+    {"no main weights", CS_PRECISION_BF16, 2, {4, true}, 8, 4 + 4 + 16},
+    {"nothing but bf16", CS_PRECISION_BF16, 1, {2, true}, 2, 4 + 4 + 4},
+    {"float32 is its own main weight", CS_PRECISION_FP32, 2, {2, true}, 4, 4 + 8 + 8},
+};
+
+static void test_storage(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(stored); i++) {
+        expect_double(
+            stored[i].row, stored[i].kept,
+            cs_precision_bytes(stored[i].precision) *
+                cs_precision_state_ratio(stored[i].precision, stored[i].states, stored[i].storage));
+        expect_double(stored[i].row, stored[i].update,
+                      cs_precision_update_bytes(stored[i].precision, stored[i].states, true,
+                                                stored[i].storage));
     }
 }
 
@@ -147,7 +186,8 @@ static const struct {
 } errors[] = {
     {"a typo", "v10",
      "unknown device \"v10\"; did you mean \"v100\"? known: a100, a100-40gb, "
-     "a100-40gb-pcie, a100-80gb-pcie, b200, h100, h200, l40s, mi300x, rtx-2080-ti, rtx-4090, t4, "
+     "a100-40gb-pcie, a100-80gb-pcie, b200, gb200, h100, h200, l40s, mi300x, rtx-2080-ti, "
+     "rtx-4090, t4, "
      "titan-rtx, v100, or a file FILE.json"},
 };
 
@@ -164,6 +204,13 @@ static void test_errors(void **state)
     expect_error("precision", CS_INVALID,
                  "device \"v100\" does not compute in tf32: must be one of fp32, fp16",
                  cs_accelerator_check(&device, CS_PRECISION_TF32, &error), &error);
+    cs_accelerator_finish(&device);
+    must_load("h200", &device);
+    cs_error_init(&error);
+    expect_error(
+        "narrow precision", CS_INVALID,
+        "device \"h200\" does not compute in mxfp8: must be one of fp32, tf32, fp16, bf16, fp8",
+        cs_accelerator_check(&device, CS_PRECISION_MXFP8, &error), &error);
     cs_accelerator_finish(&device);
 }
 
@@ -243,9 +290,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices),    cmocka_unit_test(test_times),
-        cmocka_unit_test(test_optimizers), cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_model),      cmocka_unit_test(test_measured),
-        cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_optimizers), cmocka_unit_test(test_storage),
+        cmocka_unit_test(test_errors),     cmocka_unit_test(test_model),
+        cmocka_unit_test(test_measured),   cmocka_unit_test(test_recompute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

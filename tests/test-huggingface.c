@@ -122,6 +122,17 @@ static const struct {
      INT64_C(2) * 128256 * 4096 + 4096 +
          29 * (INT64_C(4096) * 16768 + 8448 * 5 + 3 * 128 + 8192 + 8192 * 4096) +
          3 * (INT64_C(2) * 4096 * (4096 + 1024)) + 32 * (INT64_C(3) * 4096 * 14336 + 2 * 4096)},
+    {"t5-small",
+     "{\"model_type\": \"t5\", \"num_layers\": 6, \"num_decoder_layers\": 6, \"d_model\": 512,"
+     " \"d_kv\": 64, \"d_ff\": 2048, \"num_heads\": 8, \"vocab_size\": 32128,"
+     " \"relative_attention_num_buckets\": 32, \"dropout_rate\": 0.1, \"n_positions\": 512,"
+     " \"is_encoder_decoder\": true}",
+     60506624},
+    {"flan-t5-base",
+     "{\"model_type\": \"t5\", \"num_layers\": 12, \"num_decoder_layers\": 12, \"d_model\": 768,"
+     " \"d_kv\": 64, \"d_ff\": 2048, \"num_heads\": 12, \"vocab_size\": 32128,"
+     " \"feed_forward_proj\": \"gated-gelu\", \"tie_word_embeddings\": false}",
+     247577856},
     /* with biases of queries, keys, values and the projection behind: 3 * 8 + 8 more in 1 layer */
     {"llama with biases",
      "{\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": 8,"
@@ -253,7 +264,7 @@ static void test_windows(void **state)
 
 #define KNOWN                                                                                      \
     "gpt2, llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, gpt_oss, "  \
-    "mamba2, bamba, bert, vit"
+    "mamba2, bamba, t5, bert, vit"
 
 #define GPT2                                                                                       \
     "{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 8, \"n_head\": 2, \"vocab_size\": 9}"
@@ -261,8 +272,8 @@ static void test_windows(void **state)
 static const struct {
     const char *row, *config, *params, *message;
 } errors[] = {
-    {"an unknown architecture", "{\"model_type\": \"t6\"}", "{}",
-     "config.json: /model_type: unknown architecture \"t6\"; known: " KNOWN},
+    {"an unknown architecture", "{\"model_type\": \"rwkv\"}", "{}",
+     "config.json: /model_type: unknown architecture \"rwkv\"; known: " KNOWN},
     {"a typo", "{\"model_type\": \"lama\"}", "{}",
      "config.json: /model_type: unknown architecture \"lama\"; did you mean \"llama\"? "
      "known: " KNOWN},
@@ -295,6 +306,14 @@ static const struct {
     {"a layer beyond",
      DECODER("bamba", "\"mamba_d_head\": 8, \"mamba_n_heads\": 2, \"attn_layer_indices\": [4]"),
      "{}", "config.json: bamba: attn_layer_indices must be below num_hidden_layers, 4 (got 4)"},
+    {"another MLP",
+     "{\"model_type\": \"t5\", \"num_layers\": 1, \"d_model\": 8, \"d_kv\": 4, \"d_ff\": 8,"
+     " \"num_heads\": 2, \"vocab_size\": 9, \"feed_forward_proj\": \"gated-silu\"}",
+     "{}",
+     "config.json: /feed_forward_proj: unknown value \"gated-silu\"; did you mean \"gated-gelu\"? "
+     "known: relu, gated-gelu"},
+    {"a decoder without encoder", GPT2, "{\"decoder_sequence\": 4}",
+     "p: /decoder_sequence: goes with an encoder and a decoder only"},
     {"a capacity without experts", GPT2, "{\"capacity\": 1}",
      "p: /capacity: goes with experts only"},
     {"more predictions than modules", GPT2, "{\"next_tokens\": 1}",
@@ -312,7 +331,8 @@ static const struct {
     {"a sequence beyond the positions", GPT2, "{\"sequence\": 2000}",
      "config.json: gpt2: sequence must be at most positions, 1024 (got 2000)"},
     {"an unknown parameter", GPT2, "{\"tokens\": 3}",
-     "p: unknown key \"tokens\"; known: sequence, attention, capacity, next_tokens"},
+     "p: unknown key \"tokens\"; known: sequence, attention, decoder_sequence, capacity, "
+     "next_tokens"},
 };
 
 static void test_errors(void **state)

@@ -483,6 +483,7 @@ class Replay(Case):
                 *(('nf1b', 2, {**in_turn, 'version_at': place}, None)
                   for place in ('last_worker', 'per_stage')),
                 ('interleaved_1f1b', 2, n2, None), ('zb_h1', 2, n2, 'backward_input'),
+                ('zb_h2', 2, n2, 'backward_input'),
                 ('periodic', 2, n2, '/schedule/timing: must be asap'),
                 ('periodic', 2, {**n2, 'timing': 'asap'}, None),
                 ('custom', 2, {**n2, 'device_tasks': ['F0 F1 B0 B1', 'F0 B0 F1 B1']}, None),
@@ -611,6 +612,9 @@ class Replay(Case):
         self.write('half.json', {**good, 'model': {**good['model'], 'precision': 'bf16',
                                                    'device': 'h100'}})
         self.refused('half.json: /model/precision: must be fp32', 'replay', 'half.json')
+        self.write('states.json', {**good, 'model': {**good['model'], 'states': 'bf16',
+                                                     'optimizer': 'adam'}})
+        self.refused('states.json: /model/states: must be fp32 to be replayed', 'replay', 'states.json')
         self.write('whole.json', {**good, 'model': {**good['model'], 'device': 'v100'},
                                   'schedule': {'kind': 'nf1b', 'micro_batches': 2}})
         self.refused('whole.json: /schedule/backward_pass: must be micro_batches to be replayed',

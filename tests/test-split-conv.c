@@ -416,7 +416,7 @@ static void keep_op(const drawn *d, uint32_t p, kept *k)
         k->slice[op->inputs[0]] = true;
     else if (cost.keeps_input)
         (p < d->gather ? k->whole : k->gathered)[in] = true;
-    if (op->kind == CS_OP_MAX_POOL)
+    if (op->kind == CS_OP_MAX_POOL && cs_net_tensor(d->net, op->output)->differentiable)
         k->bytes += 8 * BATCH * local_elements(d, p, op->output);
     if (op->kind == CS_OP_BATCH_NORM)
         k->bytes += 8 * (int64_t)shape_of(d->net, op->output)->dims[0];

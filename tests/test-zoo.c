@@ -59,6 +59,12 @@ static const struct {
      " \"tied\": false}",
      7285403648, 0},
     {"bamba", "{}", 9780235392, 0}, /* counted in test-huggingface.c */
+    /* T5 base, small and large, and base of T5 1.1, as transformers counts them */
+    {"t5", "{}", 222903552, 0},
+    {"t5", "{\"layers\": 6, \"hidden\": 512, \"heads\": 8, \"intermediate\": 2048}", 60506624, 0},
+    {"t5", "{\"layers\": 24, \"hidden\": 1024, \"heads\": 16, \"intermediate\": 4096}", 737668096,
+     0},
+    {"t5", "{\"gated\": true, \"tied\": false, \"intermediate\": 2048}", 247577856, 0},
     /* Convolutions without biases 4715712, linear layers 2048 * 2048 + 2048, 2048 * 256 + 256,
      * 256 * 4 + 4: the paper's 9.44 M, whatever the cube. */
     {"cosmoflow", "{}", 9437636, 0},
@@ -423,7 +429,7 @@ static const struct {
     {"a typo", "resnet51", "{}",
      "unknown model \"resnet51\"; did you mean \"resnet50\"? known: vgg16, resnet18, resnet50, "
      "resnet101, resnet152, densenet121, vit_b16, inception_v3, cosmoflow, gpt, llama, mixtral, "
-     "qwen3, deepseek_v2, deepseek_v3, gpt_oss, mamba2, bamba, bert"},
+     "qwen3, deepseek_v2, deepseek_v3, gpt_oss, mamba2, bamba, bert, t5"},
     {"a small image, pooling", "vgg16", "{\"image\": 31}",
      "p: vgg16: layer stage5.pool runs out of pixels: its input is 1 x 1, padding 0, its kernel 2 "
      "x "

@@ -33,7 +33,7 @@ static bool addend_of(const cs_chain_options *options, const cs_layer_sum *sum, 
     cs_time backward = sum->backward_input, update = options->count_update ? sum->update : 0;
     double copies = options->weight_copies + options->optimizer_ratio;
     out->weights = sum->weight_bytes;
-    out->fixed = ceil((double)sum->weight_bytes * copies) +
+    out->fixed = ceil((double)sum->weight_bytes * copies) + (double)sum->frozen_bytes +
                  (double)(sum->gradient_bytes - sum->weight_bytes);
     out->kept = options->kept == CS_KEPT_LITERAL ? sum->input_bytes : sum->kept_bytes;
     return cs_time_add(backward, sum->backward_weight, &backward) &&

@@ -81,9 +81,8 @@ static void print_layers(const cs_net_chain *chain, FILE *out)
 static void print_totals(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
                          FILE *out)
 {
-    double kept = 0, forward = 0, backward = 0;
+    double forward = 0, backward = 0;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
-        kept += (double)chain->layers[i].kept_bytes;
         forward += chain->layers[i].forward;
         backward += chain->layers[i].backward_input + chain->layers[i].backward_weight;
     }
@@ -96,7 +95,8 @@ static void print_totals(const cs_net *net, const cs_net_options *how, const cs_
                 "not go to\n",
                 (long long)cs_net_active_parameters(net));
     fprintf(out, "kept for backward at batch %u in %s: %s\n", how->batch_size,
-            cs_precision_names[how->precision], cs_units_text(kept, CS_QUANTITY_BYTES, 5).s);
+            cs_precision_names[how->precision],
+            cs_units_text((double)chain->kept_bytes, CS_QUANTITY_BYTES, 5).s);
     if (forward > 0)
         fprintf(out, "estimated on %s, nothing measured: forward %.4f ms, backward %.4f ms\n",
                 how->device->title, milliseconds(forward), milliseconds(backward));

@@ -69,6 +69,8 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
     CS_TRY(check_operators(scenario, path, error));
     if (scenario->model.precision != CS_PRECISION_FP32)
         return refuse(path, "/model/precision", "must be fp32 to be replayed", error);
+    if (scenario->storage.state_bytes != sizeof(float))
+        return refuse(path, "/model/states", "must be fp32 to be replayed", error);
     for (uint32_t l = 0; l < scenario->model.n_layers; l++)
         if (scenario->model.layers[l].recompute)
             return refuse(path, "/model/recompute", "must be false to be replayed", error);

@@ -84,7 +84,8 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
                    .micro_samples = batch->micro_samples,
                    .iterations = sections->top.iterations,
                    .optimizer_ratio =
-                       cs_precision_state_ratio((cs_precision)model->precision, states),
+                       cs_precision_state_ratio((cs_precision)model->precision, states,
+                                                cs_model_section_storage(&sections->model)),
                    .blocking = sections->platform.blocking,
                    .memory = INT64_MAX};
     for (uint32_t d = 0; d < n; d++) {
@@ -158,7 +159,8 @@ static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_mi
     static const double limit = 0x1p62; /* half of what fits, for what rounding may hide */
     double per_micro_batch = (double)sum->kept_bytes + 2 * (double)sum->input_bytes +
                              2 * (double)sum->output_bytes + (double)sum->workspace_bytes;
-    double bytes = (double)sum->weight_bytes * (2 + job->optimizer_ratio) +
+    double bytes = (double)sum->frozen_bytes +
+                   (double)sum->weight_bytes * (2 + job->optimizer_ratio) +
                    (double)sum->gradient_bytes + per_micro_batch * n_micro_batches;
     double time = (double)sum->forward + (double)sum->backward_input +
                   (double)sum->backward_weight + (double)sum->update;

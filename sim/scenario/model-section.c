@@ -10,6 +10,18 @@ const cs_optimizer cs_optimizers[] = {
 
 static const char *const gradient_names[] = {"weights", "fp32", NULL};
 
+static const char *const main_names[] = {"fp32", "none", NULL};
+
+static const char *const state_names[] = {"fp32", "bf16", "fp8", NULL};
+
+static const uint32_t state_bytes[] = {4, 2, 1}; /* in step */
+
+cs_optimizer_storage cs_model_section_storage(const cs_model_section *section)
+{
+    return (cs_optimizer_storage){.state_bytes = state_bytes[section->states],
+                                  .no_main = section->main_weights != 0};
+}
+
 static const char *const optimizer_names[] = {"sgd", "momentum", "adam", "none", NULL};
 
 const cs_field cs_scenario_model_fields[] = {
@@ -31,6 +43,13 @@ const cs_field cs_scenario_model_fields[] = {
      .choices = gradient_names,
      .doc = "type in which gradients are summed, kept and sent: that of the weights, or fp32 (4 "
             "bytes) whatever that is"},
+    {"main_weights", CS_FIELD_CHOICE, offsetof(cs_model_section, main_weights), .fallback = "fp32",
+     .choices = main_names,
+     .doc =
+         "type of the master copy of weights that are narrower, which the optimizer updates; none: "
+         "it updates the weights themselves"},
+    {"states", CS_FIELD_CHOICE, offsetof(cs_model_section, states), .fallback = "fp32",
+     .choices = state_names, .doc = "type of the optimizer's states"},
     {0},
 };
 
@@ -117,6 +136,7 @@ static cs_status read_named(const cJSON *value, const cs_json_place *model, bool
     cs_status status = CS_OK;
     workload->from = model->up->file;
     workload->float_gradients = section->gradients != 0;
+    workload->storage = cs_model_section_storage(section);
     workload->optimizer_states = cs_optimizers[section->optimizer].state_ratio;
     if (section->batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",

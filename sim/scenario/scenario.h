@@ -68,8 +68,9 @@ typedef struct cs_scenario {
     const cs_schedule *schedule;
     void *params; /* of the schedule */
     cs_model model;
-    struct cs_net *net;          /* that a named model was built from; NULL of others */
-    uint32_t granularity;        /* cs_granularity of its chain */
+    struct cs_net *net;   /* that a named model was built from; NULL of others */
+    uint32_t granularity; /* cs_granularity of its chain */
+    cs_optimizer_storage storage;
     const cs_parallel *parallel; /* NULL: the scenario has no such section */
     const char
         *unfolded; /* why each device of a large mesh is simulated by itself; NULL: it is not,

@@ -36,13 +36,14 @@ typedef struct cs_uniform_section {
 
 typedef struct cs_model_section {
     const char *file;
-    cs_uniform_section *uniform; /* NULL: another source */
-    const cJSON *in_place;       /* a model file's document, for its own reader; or NULL */
-    uint32_t batch_size;         /* 0: so that a micro-batch is what the model was made for */
-    uint32_t optimizer;          /* position in cs_optimizers */
-    uint32_t gradients;          /* position in its choices; 0: as the weights */
-    cs_workload workload;        /* of a model that is built from its architecture */
-    int64_t device_memory;       /* bytes of the named model's device; 0: there is none */
+    cs_uniform_section *uniform;   /* NULL: another source */
+    const cJSON *in_place;         /* a model file's document, for its own reader; or NULL */
+    uint32_t batch_size;           /* 0: so that a micro-batch is what the model was made for */
+    uint32_t optimizer;            /* position in cs_optimizers */
+    uint32_t gradients;            /* position in its choices; 0: as the weights */
+    uint32_t main_weights, states; /* positions in their choices; 0: float32 */
+    cs_workload workload;          /* of a model that is built from its architecture */
+    int64_t device_memory;         /* bytes of the named model's device; 0: there is none */
 } cs_model_section;
 
 enum { CS_PHI_COUNT = 0 }; /* "phi": "count" */
@@ -125,6 +126,9 @@ typedef struct cs_sections {
     cs_parallel_section parallel;
     cs_lower_options collectives; /* with the measured ones of the costs */
 } cs_sections;
+
+/* What the optimizer keeps, as the section says. */
+cs_optimizer_storage cs_model_section_storage(const cs_model_section *section);
 
 /* What sections name, read with them so that everything that is wrong is reported in one go. */
 typedef struct cs_loaded {

@@ -24,9 +24,11 @@ const cs_field cs_workload_fields[] = {
             "devices` or a device file"},
     {"precision", CS_FIELD_CHOICE, offsetof(cs_workload, precision), .fallback = "fp32",
      .choices = cs_precision_names,
-     .doc =
-         "type of computing and of storage, which the device must have; with fp16 and bf16, master "
-         "weights and states are fp32; default of a config.json: its torch_dtype or dtype"},
+     .doc = "type of computing and of storage, which the device must have; with all but fp32 and "
+            "tf32, "
+            "master weights and states are fp32; fp8, mxfp8 and nvfp4 are those of the operands of "
+            "linear "
+            "layers, and all else is bf16; default of a config.json: its torch_dtype or dtype"},
     {"granularity", CS_FIELD_CHOICE, offsetof(cs_workload, granularity), .fallback = "layer",
      .choices = cs_granularity_names,
      .doc = "layers of the chain: the finest possible, or the blocks of the network"},
@@ -39,6 +41,10 @@ const cs_field cs_workload_fields[] = {
          "only: names, or parts of names between dots, like attention, mlp, layers.3 (`sim model "
          "--json` lists them)",
      .shape = "[name, ...]"},
+    {"lora", CS_FIELD_OBJECT, offsetof(cs_workload, lora), .fallback = "", .of = cs_adapter_fields,
+     .size = sizeof(cs_adapters),
+     .doc = "trains low-rank adapters of some linear layers; all other weights are frozen",
+     .shape = "{\"rank\", \"targets\"}"},
     {"measured", CS_FIELD_TEXT, offsetof(cs_workload, measured), .fallback = "",
      .doc = "a model file whose times replace the estimates of the layers of the same name"},
     {0},
@@ -67,8 +73,8 @@ static cs_status load_config(const cs_workload *workload, const cs_json_place *p
     return status;
 }
 
-cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *place, cs_net *net,
-                              cs_error *error)
+static cs_status build_network(const cs_workload *workload, const cs_json_place *place, cs_net *net,
+                               cs_error *error)
 {
     cs_json_place parameters = {.up = place, .key = "parameters"};
     const cs_zoo_entry *entry;
@@ -83,6 +89,21 @@ cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *
     status = cs_zoo_find(workload->name, &entry, &why);
     (void)cs_json_invalid(&name, error, "%s", why.text);
     return status;
+}
+
+cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *place, cs_net *net,
+                              cs_error *error)
+{
+    const cs_json_place lora = {.up = place, .key = "lora"};
+    cs_net made;
+    CS_TRY(build_network(workload, place, &made, error));
+    cs_status status = workload->lora ? cs_net_adapt(&made, workload->lora, &lora, error) : CS_OK;
+    if (status != CS_OK) {
+        cs_net_finish(&made);
+        return status;
+    }
+    *net = made;
+    return CS_OK;
 }
 
 void cs_workload_take_precision(cs_workload *workload, const cs_net *net)
@@ -106,6 +127,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .precision = (cs_precision)workload->precision,
         .optimizer_states = workload->optimizer_states,
         .float_gradients = workload->float_gradients,
+        .storage = workload->storage,
         .granularity = (cs_granularity)workload->granularity,
         .recompute = workload->recompute,
         .recompute_ops = workload->recompute_operators.items,

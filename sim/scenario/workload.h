@@ -4,6 +4,7 @@
 #ifndef CS_SCENARIO_WORKLOAD_H
 #define CS_SCENARIO_WORKLOAD_H
 
+#include "sim/workload/net-adapters.h"
 #include "sim/workload/net-model.h"
 
 typedef struct cs_workload {
@@ -14,18 +15,21 @@ typedef struct cs_workload {
     uint32_t granularity;    /* cs_granularity */
     bool recompute;
     cs_list recompute_operators; /* const char *, names as recompute.h has them */
+    cs_adapters *lora;           /* what is trained beside frozen weights, or NULL */
     const char *measured;        /* a model file whose layers' times replace estimates, or NULL */
     /* not from the table: */
     uint32_t batch_size;
-    double optimizer_states;  /* values per weight */
-    bool float_gradients;     /* gradients in float32 */
+    double optimizer_states; /* values per weight */
+    bool float_gradients;    /* gradients in float32 */
+    cs_optimizer_storage storage;
     const cs_measured *costs; /* measured times of operators, or NULL */
     const cs_split *split;    /* the model is one device's part of the network; NULL: all of it */
     const char *from;         /* the file that paths are relative to, or NULL */
     const char *date;         /* of the provenance, or NULL */
 } cs_workload;
 
-/* name, parameters, device, precision, granularity, recompute, recompute_operators, measured; ended by {0}. */
+/* name, parameters, device, precision, granularity, recompute, recompute_operators, lora, measured; ended
+ * by {0}. */
 extern const cs_field cs_workload_fields[];
 
 /* The network that is asked for. `place` is where the object with the parameters stands. */

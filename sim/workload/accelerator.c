@@ -29,6 +29,9 @@ static const cs_field peak_fields[] = {{PEAK("fp32", CS_PRECISION_FP32), .above_
                                        {PEAK("tf32", CS_PRECISION_TF32), .fallback = "0"},
                                        {PEAK("fp16", CS_PRECISION_FP16), .fallback = "0"},
                                        {PEAK("bf16", CS_PRECISION_BF16), .fallback = "0"},
+                                       {PEAK("fp8", CS_PRECISION_FP8), .fallback = "0"},
+                                       {PEAK("mxfp8", CS_PRECISION_MXFP8), .fallback = "0"},
+                                       {PEAK("nvfp4", CS_PRECISION_NVFP4), .fallback = "0"},
                                        {0}};
 
 static const cs_field efficiency_fields[] = {
@@ -76,7 +79,7 @@ static const cs_field document_fields[] = {
     {"peaks", CS_FIELD_OBJECT, offsetof(document, peaks), .of = peak_fields,
      .size = CS_N_PRECISIONS * sizeof(double),
      .doc = "dense matrix products by precision; what is missing is not supported",
-     .shape = "{\"fp32\", \"tf32\", \"fp16\", \"bf16\"}"},
+     .shape = "{\"fp32\", \"tf32\", \"fp16\", \"bf16\", \"fp8\", \"mxfp8\", \"nvfp4\"}"},
     {"efficiency", CS_FIELD_OBJECT, offsetof(document, efficiency), .of = group_fields,
      .size = CS_N_ACCELERATOR_GROUPS * sizeof(cs_efficiency *),
      .doc = "by group of operators: fractions of the peaks, and where they come from",
@@ -183,11 +186,11 @@ cs_status cs_accelerator_check(const cs_accelerator *device, cs_precision precis
                                cs_error *error)
 {
     char known[64] = "";
-    if (device->peaks[precision] > 0)
+    if (device->peaks[precision] > 0 && device->peaks[cs_precision_wide(precision)] > 0)
         return CS_OK;
     for (int p = 0; p < CS_N_PRECISIONS; p++) {
         size_t used = strlen(known);
-        if (device->peaks[p] > 0)
+        if (device->peaks[p] > 0 && device->peaks[cs_precision_wide((cs_precision)p)] > 0)
             snprintf(known + used, sizeof(known) - used, "%s%s", used > 0 ? ", " : "",
                      cs_precision_names[p]);
     }
@@ -211,10 +214,13 @@ double cs_accelerator_seconds(const cs_accelerator *device, const cs_op *op,
 {
     cs_accelerator_group group = group_of(op, precision);
     const cs_efficiency *reached = &device->groups[group];
-    double peak = device->peaks[group <= CS_GROUP_ATTENTION ? precision : CS_PRECISION_FP32];
+    double peak = device->peaks[group <= CS_GROUP_ATTENTION ? cs_op_precision(op, precision)
+                                                            : CS_PRECISION_FP32];
+    double cast =
+        pass->cast_bytes / (device->bandwidth * device->groups[CS_GROUP_ELEMENTWISE].memory);
     double computing = pass->flop / (peak * reached->compute);
     double moving = pass->bytes / (device->bandwidth * reached->memory);
-    return pass->launches * cs_time_seconds(device->launch) + fmax(computing, moving);
+    return pass->launches * cs_time_seconds(device->launch) + fmax(computing, moving) + cast;
 }
 
 double cs_accelerator_update_seconds(const cs_accelerator *device, double bytes)

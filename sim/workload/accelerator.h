@@ -5,6 +5,9 @@
  *
  *     launches * launch + max(flop / (peak * compute), bytes / (bandwidth * memory))
  *
+ * and, where operands are cast to a narrow type before, the bytes that this moves, at the efficiency of
+ * elementwise operators.
+ *
  * `compute` and `memory` are the efficiencies of the operator's group, fractions of the data
  * sheet's peaks that are reached. Convolutions, linear layers and attention multiply in the units
  * of the precision, everything else in float32. A 3 x 3 convolution of stride 1 in fp32 is of the

@@ -117,6 +117,8 @@ static int64_t walk_op(walk *w, const cs_op *op, int64_t workspace)
         w->written[op->inputs[0]] |= w->written[op->output];
         return w->live;
     }
+    if (!cs_net_tensor(w->net, op->output)->differentiable)
+        return w->live; /* frozen weights, and nothing before them that is trained */
     w->peak = w->live;
     if (!is_loss && gradient_of(w, op->output)->bytes == 0)
         make(w, op->output); /* nobody reads it: it is zero */

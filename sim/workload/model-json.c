@@ -79,6 +79,18 @@ static const cs_field tie_fields[] = {
      .doc = "how many of them; they count as the other layer's"},
     {0}};
 
+static const cs_field frozen_fields[] = {
+    {"frozen", CS_FIELD_BYTES, offsetof(cs_layer, frozen_bytes), .fallback = "0",
+     .doc = "weights besides, without gradients and states: not trained, or copies in a narrower "
+            "type"},
+    {0}};
+
+static const cs_field carried_fields[] = {
+    {"carried", CS_FIELD_BYTES, offsetof(cs_layer, carried_bytes), .fallback = "0",
+     .doc =
+         "of the layer's input, what is handed past layers: kept besides, once by several layers"},
+    {0}};
+
 typedef struct divided_layer {
     cs_divided_entry *divided; /* NULL: the layer is whole */
 } divided_layer;
@@ -226,11 +238,12 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
 {
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
-    const cs_field *const tables[] = {layer_fields, tie_fields, whole_fields, divided_layer_fields,
-                                      NULL};
+    const cs_field *const tables[] = {
+        layer_fields, tie_fields,           frozen_fields, carried_fields,
+        whole_fields, divided_layer_fields, NULL};
     whole_backward whole = {0};
     divided_layer parts = {0};
-    void *const outs[] = {layer, layer, &whole, &parts};
+    void *const outs[] = {layer, layer, layer, layer, &whole, &parts};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -290,7 +303,7 @@ static cs_layer *take_layers(const cs_list *list, int64_t input, cs_arena *arena
     for (uint32_t i = 0; layers && i < list->n; i++) {
         layers[i] = entries[i].layer;
         if (!entries[i].has_kept)
-            layers[i].kept_bytes = input;
+            layers[i].kept_bytes = input - layers[i].carried_bytes;
         input = layers[i].output_bytes;
     }
     return layers;
@@ -312,10 +325,12 @@ static cs_status check_tie(const cs_model *model, uint32_t i, const cs_json_plac
     if (lender == CS_MODEL_NO_LAYER)
         return cs_json_invalid(&to, error, "must be the name of a layer before it (got %s)",
                                cs_text_quote(layer->tied_to, quoted, sizeof(quoted)));
-    if (layer->tied_bytes > model->layers[lender].weight_bytes)
-        return cs_json_invalid(
-            &bytes, error, "must be at most %lld, the weights of that layer (got %lld)",
-            (long long)model->layers[lender].weight_bytes, (long long)layer->tied_bytes);
+    const cs_layer *of = &model->layers[lender];
+    const int64_t most = of->weight_bytes > of->frozen_bytes ? of->weight_bytes : of->frozen_bytes;
+    if (layer->tied_bytes > most)
+        return cs_json_invalid(&bytes, error,
+                               "must be at most %lld, the weights of that layer (got %lld)",
+                               (long long)most, (long long)layer->tied_bytes);
     return CS_OK;
 }
 
@@ -327,6 +342,23 @@ static cs_status check_ties(const cs_model *model, const cs_json_place *layers, 
     return status;
 }
 
+/* What is handed past a layer is a part of its input. */
+static cs_status check_carried(const cs_layer *layers, uint32_t n, int64_t input,
+                               const cs_json_place *place, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_json_place at = {.up = place, .index = (int)i};
+        const cs_json_place key = {.up = &at, .key = "carried"};
+        if (layers[i].carried_bytes > input)
+            note(&status,
+                 cs_json_invalid(&key, error, "must be at most %lld, the layer's input (got %lld)",
+                                 (long long)input, (long long)layers[i].carried_bytes));
+        input = layers[i].output_bytes;
+    }
+    return status;
+}
+
 static cs_status take_own_layers(const cs_list *list, const cs_json_place *up, cs_model *model,
                                  cs_error *error)
 {
@@ -335,6 +367,7 @@ static cs_status take_own_layers(const cs_list *list, const cs_json_place *up, c
     if (!model->layers)
         return cs_error_no_memory(error);
     model->n_layers = list->n;
+    CS_TRY(check_carried(model->layers, list->n, model->input_bytes, &place, error));
     CS_TRY(check_unique(model, &place, error));
     return check_ties(model, &place, error);
 }
@@ -346,10 +379,14 @@ static cs_status check_layer(const cs_layer *own, const cs_layer *layer, const c
 {
     char quoted[CS_TEXT_QUOTED_BYTES], expected[CS_TEXT_QUOTED_BYTES];
     cs_json_place name = {.up = up, .key = "name"}, weights = {.up = up, .key = "weights"};
+    cs_json_place frozen = {.up = up, .key = "frozen"};
     if (strcmp(own->name, layer->name) != 0)
         return cs_json_invalid(&name, error, "must be %s, as in the model's layers (got %s)",
                                cs_text_quote(own->name, expected, sizeof(expected)),
                                cs_text_quote(layer->name, quoted, sizeof(quoted)));
+    if (own->frozen_bytes != layer->frozen_bytes)
+        return cs_json_invalid(&frozen, error, "must be %lld, as in the model's layers (got %lld)",
+                               (long long)own->frozen_bytes, (long long)layer->frozen_bytes);
     if (own->weight_bytes != layer->weight_bytes)
         return cs_json_invalid(&weights, error, "must be %lld, as in the model's layers (got %lld)",
                                (long long)own->weight_bytes, (long long)layer->weight_bytes);
@@ -391,6 +428,7 @@ static cs_status take_batch(const batch_entry *entry, const cs_json_place *place
     if (!layers)
         return cs_error_no_memory(error);
     cs_status status = check_batch_size(model, entry->batch_size, place, error);
+    note(&status, check_carried(layers, entry->layers.n, entry->input_bytes, &at, error));
     note(&status, check_layers(model, layers, entry->layers.n, &at, error));
     if (status == CS_OK)
         model->batches[model->n_batches++] =
@@ -482,6 +520,8 @@ static cJSON *write_layer(const void *member)
     cJSON *object = cJSON_CreateObject();
     if (object && cs_field_write(layer_fields, layer, object) &&
         (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object)) &&
+        (layer->frozen_bytes == 0 || cs_field_write(frozen_fields, layer, object)) &&
+        (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)) &&
         (whole || write_divided(layer, object)))
         return object;
     cJSON_Delete(object);

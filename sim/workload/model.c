@@ -16,7 +16,8 @@ static bool layer_is_valid(const cs_layer *layer)
 {
     return layer->forward >= 0 && layer->backward_input >= 0 && layer->backward_weight >= 0 &&
            layer->update >= 0 && layer->weight_bytes >= 0 && layer->output_bytes >= 0 &&
-           layer->kept_bytes >= 0 && layer->workspace_bytes >= 0;
+           layer->kept_bytes >= 0 && layer->frozen_bytes >= 0 && layer->carried_bytes >= 0 &&
+           layer->workspace_bytes >= 0;
 }
 
 static bool fill_uniform(cs_model *model, const cs_layer *layer)
@@ -120,7 +121,7 @@ static int64_t boundary_bytes(const priced *from, uint32_t i)
 /* The layer as it runs with recomputation: see model.h. False when a sum does not fit. */
 static bool recomputed(const priced *from, uint32_t i, cs_layer *layer)
 {
-    int64_t input = boundary_bytes(from, i);
+    int64_t input = boundary_bytes(from, i) - layer->carried_bytes;
     int64_t again = layer->kept_bytes > input ? layer->kept_bytes - input : 0;
     layer->kept_bytes = input;
     return !__builtin_add_overflow(layer->workspace_bytes, again, &layer->workspace_bytes) &&
@@ -139,6 +140,7 @@ static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
         !add_scaled(&sum->backward_weight, layer.backward_weight, by, ROUND_NEAREST) ||
         !add_scaled(&sum->update, layer.update, as_is, ROUND_NEAREST) ||
         !add_scaled(&sum->weight_bytes, layer.weight_bytes, as_is, ROUND_UP) ||
+        !add_scaled(&sum->frozen_bytes, layer.frozen_bytes, as_is, ROUND_UP) ||
         !add_scaled(&sum->kept_bytes, layer.kept_bytes, by, ROUND_UP) ||
         !scale(layer.workspace_bytes, by, ROUND_UP, &workspace))
         return false;
@@ -161,8 +163,12 @@ cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint
     cs_layer_sum made = {0};
     bool fits = scale(boundary_bytes(&from, first), from.by, ROUND_UP, &made.input_bytes) &&
                 scale(boundary_bytes(&from, end), from.by, ROUND_UP, &made.output_bytes);
-    for (uint32_t i = first; fits && i < end; i++)
+    int64_t carried = 0;
+    for (uint32_t i = first; fits && i < end; i++) {
         fits = add_layer(&made, &from, i);
+        carried = from.layers[i].carried_bytes > carried ? from.layers[i].carried_bytes : carried;
+    }
+    fits = fits && add_scaled(&made.kept_bytes, carried, from.by, ROUND_UP);
     fits =
         fits && !__builtin_mul_overflow(made.weight_bytes,
                                         cs_precision_gradient_ratio((cs_precision)model->precision,
@@ -204,22 +210,45 @@ uint32_t cs_model_lender(const cs_model *model, uint32_t layer)
     return CS_MODEL_NO_LAYER;
 }
 
+/* More than the lender trains: of its frozen ones. */
+static bool is_frozen_tie(const cs_model *model, uint32_t layer)
+{
+    const uint32_t lender = cs_model_lender(model, layer);
+    return model->layers[layer].tied_bytes > model->layers[lender].weight_bytes;
+}
+
+int64_t cs_model_tied_gradients(const cs_model *model, uint32_t layer)
+{
+    return is_frozen_tie(model, layer)
+               ? 0
+               : model->layers[layer].tied_bytes * cs_model_gradient_ratio(model);
+}
+
+static cs_status no_room(const cs_model *model, uint32_t layer, cs_error *error)
+{
+    return cs_error_add(error, CS_OVERFLOW,
+                        "model \"%s\": the weights that layer %u shares with \"%s\" do not fit "
+                        "64 bits",
+                        model->name, layer, model->layers[layer].tied_to);
+}
+
 cs_status cs_model_borrow(const cs_model *model, uint32_t layer, cs_layer_sum *sum, cs_error *error)
 {
     const cs_layer *lender = &model->layers[cs_model_lender(model, layer)];
     const int64_t bytes = model->layers[layer].tied_bytes;
     cs_layer_sum made = *sum;
     int64_t gradients;
+    if (is_frozen_tie(model, layer))
+        return __builtin_add_overflow(sum->frozen_bytes, bytes, &sum->frozen_bytes)
+                   ? no_room(model, layer, error)
+                   : CS_OK;
     wide update = ((wide)lender->update * (wide)bytes + (wide)lender->weight_bytes / 2) /
                   (wide)lender->weight_bytes; /* no less than `bytes` */
     if (__builtin_add_overflow(sum->weight_bytes, bytes, &made.weight_bytes) ||
         __builtin_mul_overflow(bytes, cs_model_gradient_ratio(model), &gradients) ||
         __builtin_add_overflow(sum->gradient_bytes, gradients, &made.gradient_bytes) ||
         !cs_time_add(sum->update, (cs_time)update, &made.update))
-        return cs_error_add(error, CS_OVERFLOW,
-                            "model \"%s\": the weights that layer %u shares with \"%s\" do not fit "
-                            "64 bits",
-                            model->name, layer, lender->name);
+        return no_room(model, layer, error);
     made.borrowed_bytes += bytes;
     *sum = made;
     return CS_OK;

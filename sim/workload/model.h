@@ -4,6 +4,9 @@
  * Networks with branches become chains by grouping (see pipedream.h). Times and activation sizes
  * are for `batch_size` samples; weights do not depend on it.
  *
+ * A tensor may be handed past layers that others further back read, such as what an encoder made: it is
+ * part of the output of each layer that it is handed on by.
+ *
  * What is kept for backward is counted once per tensor, at the layer that reads it: kept_bytes
  * holds the layer's input, when its backward needs it, and whatever else it saves. A stage of
  * layers [first, end) therefore keeps the sum over its layers, the stage's input included, and a
@@ -66,6 +69,11 @@ typedef struct cs_layer {
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
     int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
+    int64_t
+        frozen_bytes; /* weights besides, which have no gradients and no states: those that are not
+                              * trained, and copies in a narrower type of those that are */
+    int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
+                              * keeps it once */
     /* Of a layer that is divided over several devices; all sizes and times are then of one device.
      * Its times are the sums over its pieces. Without pieces it is one, and exchanges nothing. */
     uint32_t n_pieces, n_exchanges, n_weight_parts;
@@ -122,6 +130,7 @@ typedef struct cs_layer_sum {
     cs_time forward, backward_input, backward_weight, update;
     int64_t weight_bytes, gradient_bytes, kept_bytes;
     int64_t borrowed_bytes;            /* part of weight_bytes: copies of other runs' weights */
+    int64_t frozen_bytes;              /* weights besides, copies of other runs' included */
     int64_t input_bytes, output_bytes; /* at the two ends of the run */
     int64_t workspace_bytes;           /* the largest of its layers */
 } cs_layer_sum;
@@ -157,7 +166,8 @@ const cs_layer *cs_model_layers(const cs_model *model, uint32_t samples);
  * itself; update and weights are not. With batch_size 0 all are taken as they are. An
  * empty run has the same bytes at both ends. A layer with `recompute` keeps its input; its forward
  * is part of backward_input as well, and the rest of what it would keep, which is there again while
- * it computes backward, of the workspace. CS_OVERFLOW when a sum does not fit. */
+ * it computes backward, of the workspace. What several layers keep of a tensor that is handed past
+ * them counts once. CS_OVERFLOW when a sum does not fit. */
 CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,
                                      uint32_t samples, cs_layer_sum *sum, cs_error *error);
 
@@ -173,6 +183,9 @@ uint32_t cs_model_lender(const cs_model *model, uint32_t layer);
 
 /* Bytes of gradients per byte of weights. */
 int64_t cs_model_gradient_ratio(const cs_model *model);
+
+/* Gradients of the weights that a layer uses of another one; 0 where they are frozen. */
+int64_t cs_model_tied_gradients(const cs_model *model, uint32_t layer);
 
 /* Adds to a sum a copy of the weights that a layer in it uses of another one: with their gradients,
  * and their part of the other's update. CS_OVERFLOW when it does not fit. */

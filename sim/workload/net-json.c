@@ -85,9 +85,10 @@ static cJSON *op_json(const cs_net *net, const cs_net_options *how, const cs_op 
         {"forward_flop", cost.forward.flop},
         {"backward_input_flop", cost.backward_input.flop},
         {"backward_weight_flop", cost.backward_weight.flop},
-        {"forward_moved_bytes", cost.forward.bytes},
-        {"backward_input_moved_bytes", cost.backward_input.bytes},
-        {"backward_weight_moved_bytes", cost.backward_weight.bytes},
+        {"forward_moved_bytes", cost.forward.bytes + cost.forward.cast_bytes},
+        {"backward_input_moved_bytes", cost.backward_input.bytes + cost.backward_input.cast_bytes},
+        {"backward_weight_moved_bytes",
+         cost.backward_weight.bytes + cost.backward_weight.cast_bytes},
         {"extra_kept_bytes", (double)cost.extra_kept_bytes},
         {"workspace_bytes", (double)cost.workspace_bytes},
         {"forward_s", s[0]},
@@ -130,6 +131,8 @@ static cJSON *layer_json(const cs_net *net, const cs_net_options *how, const cs_
     cJSON *object = cJSON_CreateObject();
     bool done = object && cJSON_AddStringToObject(object, "name", layer->name) &&
                 add_figures(object, figures, sizeof(figures) / sizeof(figures[0]));
+    if (done && layer->carried_bytes > 0)
+        done = cJSON_AddNumberToObject(object, "carried_bytes", (double)layer->carried_bytes);
     cJSON *ops = done ? cJSON_AddArrayToObject(object, "operators") : NULL;
     done = ops != NULL;
     for (uint32_t p = layer->first; done && p < layer->end; p++)
@@ -142,14 +145,11 @@ static cJSON *layer_json(const cs_net *net, const cs_net_options *how, const cs_
 
 cJSON *cs_net_json(const cs_net *net, const cs_net_options *options, const cs_net_chain *chain)
 {
-    double kept = 0;
-    for (uint32_t i = 0; i < chain->n_layers; i++)
-        kept += (double)chain->layers[i].kept_bytes;
     const figure figures[] = {
         {"batch_size", options->batch_size},
         {"parameters", (double)cs_net_parameters(net)},
         {"macs_per_sample", cs_net_macs(net)},
-        {"kept_bytes", kept},
+        {"kept_bytes", (double)chain->kept_bytes},
     };
     const figure active[] = {{"active_parameters", (double)cs_net_active_parameters(net)}};
     cJSON *root = cJSON_CreateObject();

@@ -420,7 +420,7 @@ static void set_parameters(const maker *m, const divided_op *d, const cs_op *of,
         break;
     case CS_OP_ATTENTION:
         op->attention.heads = local_heads(of->attention.heads, in, whole_in);
-        op->weights = of->attention.sinks ? op->attention.heads : 0;
+        op->weights = (int64_t)op->attention.heads * (of->attention.buckets + of->attention.sinks);
         break;
     case CS_OP_CAUSAL_CONV:
         op->groups = features;
@@ -617,6 +617,8 @@ static void add_operator(maker *m, uint32_t p)
         const change c = {cs_net_tensor(m->net, of->output)->shape, d.made, d.output};
         out.tensor = exchange(m, out.tensor, &c, 0, p, biases);
     }
+    if (m->net->carried > 0 && of->output == m->net->carried && out.tensor != CS_NO_TENSOR)
+        m->made->net.carried = out.tensor;
     add_version(m, of->output, &out);
 }
 
@@ -688,7 +690,8 @@ static bool can_defer(const cs_net_local *made, const bool *exchanges, uint32_t 
     for (uint32_t p = first + 1; p <= last; p++) {
         if (exchanges[p])
             return false;
-        weights |= made->net.ops[p].weights + made->net.ops[p].biases > 0;
+        weights |=
+            !made->net.ops[p].frozen && made->net.ops[p].weights + made->net.ops[p].biases > 0;
     }
     return weights;
 }

@@ -29,9 +29,17 @@ static bool reads_input(const cs_net *net, const cs_op *op, const uint32_t *writ
     return reads;
 }
 
-/* The position of the last operator that reads what the one at p writes. */
+static bool is_carried(const cs_net *net, cs_tensor tensor)
+{
+    return net->carried > 0 && tensor == net->carried;
+}
+
+/* The position of the last operator that reads what the one at p writes, but for what is handed past
+ * the others. */
 static uint32_t last_reader(const cs_net *net, uint32_t p)
 {
+    if (is_carried(net, net->ops[p].output))
+        return p;
     uint32_t reader = cs_net_tensor(net, net->ops[p].output)->last_reader;
     if (reader != CS_NO_TENSOR)
         return reader;
@@ -176,6 +184,12 @@ static void ask_operator(const cs_measured *measured, const cs_op_shape *shape, 
     times->workspace = measured->workspace(measured->context, key);
 }
 
+/* Updates are measured with all that the optimizer keeps in float32. */
+static bool is_usual(const cs_optimizer_storage *storage)
+{
+    return !storage->no_main && (storage->state_bytes == 0 || storage->state_bytes == 4);
+}
+
 static op_times find_times(const cs_net *net, const cs_net_options *how, const cs_op *op,
                            cs_net_layer *layer)
 {
@@ -190,6 +204,8 @@ static op_times find_times(const cs_net *net, const cs_net_options *how, const c
         cs_op_shape_key(&shapes[i], key, sizeof(key));
         if (shapes[i].piece == CS_PIECE_OPERATOR) {
             ask_operator(how->measured, &shapes[i], key, layer, &times);
+        } else if (shapes[i].piece == CS_PIECE_UPDATE && !is_usual(&how->storage)) {
+            layer->n_estimated++;
         } else if (shapes[i].piece == CS_PIECE_UPDATE) {
             times.update = ask(how->measured, key, CS_PASS_UPDATE, layer);
         } else {
@@ -226,9 +242,18 @@ static double input_seconds(const op_times *times, const cs_net_options *how, co
 static double update_seconds(const cs_net_options *how, int64_t parameters)
 {
     const double bytes =
-        (double)parameters *
-        cs_precision_update_bytes(how->precision, how->optimizer_states, how->float_gradients);
+        (double)parameters * cs_precision_update_bytes(how->precision, how->optimizer_states,
+                                                       how->float_gradients, how->storage);
     return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
+}
+
+/* Weights that are trained are cast once they are updated: read, and written as their copies. */
+static double cast_seconds(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost)
+{
+    const double weights = (double)op->weights * cs_precision_bytes(how->precision);
+    return cost->copy_bytes > 0 && !op->frozen
+               ? cs_accelerator_update_seconds(how->device, weights + (double)cost->copy_bytes)
+               : 0;
 }
 
 static cs_piece_seconds seconds_of(const cs_net_options *how, const cs_op *op,
@@ -242,21 +267,22 @@ static cs_piece_seconds seconds_of(const cs_net_options *how, const cs_op *op,
     };
 }
 
-static bool add_op(const cs_op_cost *cost, const op_times *times, const cs_piece_seconds *seconds,
-                   cs_net_layer *layer)
+static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
+                   const op_times *times, const cs_piece_seconds *seconds, cs_net_layer *layer)
 {
     layer->macs += cost->macs;
     layer->forward_flop += cost->forward.flop;
     layer->input_flop += cost->backward_input.flop;
     layer->weight_flop += cost->backward_weight.flop;
-    layer->forward_bytes += cost->forward.bytes;
-    layer->input_bytes += cost->backward_input.bytes;
-    layer->weight_bytes += cost->backward_weight.bytes;
+    layer->forward_bytes += cost->forward.bytes + cost->forward.cast_bytes;
+    layer->input_bytes += cost->backward_input.bytes + cost->backward_input.cast_bytes;
+    layer->weight_bytes += cost->backward_weight.bytes + cost->backward_weight.cast_bytes;
     layer->forward += seconds->forward;
     layer->backward_input += seconds->backward_input;
     layer->backward_weight += seconds->backward_weight;
-    layer->update += fmax(times->update, 0);
-    return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases);
+    layer->update += fmax(times->update, 0) + cast_seconds(how, op, cost);
+    return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
+           add(&layer->frozen, cost->frozen) && add(&layer->copy_bytes, cost->copy_bytes);
 }
 
 /* A storage while it is looked for who keeps it. */
@@ -278,7 +304,7 @@ typedef struct counts {
 } counts;
 
 static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, uint32_t layer,
-                     const cs_op_cost *cost, const counts *of)
+                     const cs_op_cost *cost, const counts *of, cs_net_layer *to)
 {
     const cs_op *op = &net->ops[p];
     const bool again = of->runs[p] > 0;
@@ -293,9 +319,13 @@ static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, u
         if (!is_output || !at->used)
             at->layer = layer;
         at->used = true;
+        const bool kept = is_output ? cost->keeps_output : cost->keeps_input;
+        if (is_carried(net, tensor)) {
+            to->carried_bytes = (again ? !is_output : kept) ? at->bytes : to->carried_bytes;
+            continue;
+        }
         at->read_again |= again && !is_output;
-        *(again ? &at->kept_again : &at->kept) |=
-            is_output ? cost->keeps_output : cost->keeps_input;
+        *(again ? &at->kept_again : &at->kept) |= kept;
     }
 }
 
@@ -308,6 +338,32 @@ static bool hold_run(const cs_net *net, const uint32_t *runs, uint32_t p, int64_
     for (uint32_t q = runs[p] - 1; q < net->n_ops && runs[q] == runs[p]; q++)
         fits = fits && add(&workspaces[q], bytes);
     return fits;
+}
+
+/* What the layer hands on besides what it writes: the carried tensor, from where it is written to where
+ * it is last read. */
+static int64_t handed_past(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
+{
+    const cs_op *last = &net->ops[layer->end - 1];
+    if (net->carried == 0 || is_carried(net, last->output) ||
+        cs_net_tensor(net, net->carried)->last_reader < layer->end)
+        return 0;
+    for (uint32_t p = layer->end; p < net->n_ops; p++)
+        if (net->ops[p].output == net->carried)
+            return 0; /* it is not there yet */
+    return cs_tensor_bytes(net, net->carried, how->batch_size, how->precision);
+}
+
+static bool sum_kept(cs_net_chain *chain)
+{
+    int64_t carried = 0;
+    bool fits = true;
+    for (uint32_t i = 0; fits && i < chain->n_layers; i++) {
+        const cs_net_layer *layer = &chain->layers[i];
+        carried = layer->carried_bytes > carried ? layer->carried_bytes : carried;
+        fits = add(&chain->kept_bytes, layer->kept_bytes);
+    }
+    return fits && add(&chain->kept_bytes, carried);
 }
 
 static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
@@ -324,9 +380,9 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             fits = add(&of->workspaces[p],
                        times.workspace >= 0 ? times.workspace : cost.workspace_bytes);
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
-            fits = fits && add_op(&cost, &times, &of->seconds[p], layer) &&
-                   (times.update >= 0 || add(&estimated, cost.weights + cost.biases));
-            visit_op(net, how, p, i, &cost, of);
+            fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
+                   (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
+            visit_op(net, how, p, i, &cost, of, layer);
             if (of->runs[p] == 0)
                 fits = fits && add(&layer->kept_bytes, cost.extra_kept_bytes);
             else
@@ -336,6 +392,7 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             layer->written_bytes = cost.output_bytes;
         }
         layer->update += update_seconds(how, estimated);
+        layer->written_bytes += handed_past(net, how, layer);
     }
     return fits;
 }
@@ -477,7 +534,8 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
     uint32_t exchange = 0;
     CS_TRY(find_runs(net, how, chain, of->runs, error));
     if (!cost_layers(net, how, chain, of) || (d->local && !move_gathered(d->local, of)) ||
-        (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, of, chain))
+        (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, of, chain) ||
+        !sum_kept(chain))
         return cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
                             net->name);
     repeat_runs(net, of, chain);
@@ -590,15 +648,26 @@ static double useful_share(const cs_net *net, uint32_t p)
     return fmin(1, (double)cs_net_tensor(net, net->ops[p].inputs[1])->elements / rows);
 }
 
-static double useful_macs(const cs_net *net)
+/* Products of forward and backward together by those of forward: 3, but for gradients that are not needed
+ * where weights are frozen. */
+static double passes_of(const cs_net *net, const cs_op *op)
 {
+    const bool gradient = cs_op_makes_gradient(net, op, 0);
+    if (op->kind == CS_OP_ATTENTION || op->kind == CS_OP_SCAN)
+        return cs_net_tensor(net, op->output)->differentiable ? 3 : 1;
+    return 1.0 + gradient + !op->frozen;
+}
+
+static double useful_flop(const cs_net *net)
+{
+    const bool all = cs_net_trained_parameters(net) == cs_net_parameters(net);
     double sum = 0;
     for (uint32_t p = 0; p < net->n_ops; p++) {
         cs_op_cost cost;
         cs_op_cost_of(net, &net->ops[p], 1, CS_PRECISION_FP32, &cost);
-        sum += cost.macs * useful_share(net, p);
+        sum += cost.macs * useful_share(net, p) * (all ? 1 : passes_of(net, &net->ops[p]));
     }
-    return sum;
+    return all ? 3 * 2 * sum : 2 * sum;
 }
 
 /* The usual count of work in training: of the products (convolutions, linear layers, attention), each
@@ -607,7 +676,7 @@ static double useful_macs(const cs_net *net)
 static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model *model)
 {
     cs_model_work *work = &model->work;
-    work->flop_per_sample = 3 * 2 * useful_macs(net);
+    work->flop_per_sample = useful_flop(net);
     work->tokens_per_sample = net->input_ids < UINT32_MAX ? (uint32_t)net->input_ids : 0;
     work->peak =
         isfinite(how->device->peaks[how->precision]) ? how->device->peaks[how->precision] : 0;
@@ -643,19 +712,22 @@ static cs_status describe(const divided *d, const cs_net_options *how, const cs_
 static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_layer *to,
                        cs_arena *arena)
 {
-    int64_t parameters = from->weights + from->biases;
+    int64_t parameters = from->weights + from->biases - from->frozen;
     *to = (cs_layer){
         .name = cs_arena_copy(arena, from->name),
         .output_bytes = from->written_bytes,
         .kept_bytes = from->kept_bytes,
+        .carried_bytes = from->carried_bytes,
         .workspace_bytes = from->workspace_bytes,
         .recompute = how->recompute,
         .timing = from->n_measured == 0    ? "estimated"
                   : from->n_estimated == 0 ? "measured"
                                            : "partly measured",
     };
-    return !__builtin_mul_overflow(parameters, (int64_t)cs_precision_bytes(how->precision),
-                                   &to->weight_bytes) &&
+    const int64_t bytes = cs_precision_bytes(how->precision);
+    return !__builtin_mul_overflow(parameters, bytes, &to->weight_bytes) &&
+           !__builtin_mul_overflow(from->frozen, bytes, &to->frozen_bytes) &&
+           add(&to->frozen_bytes, from->copy_bytes) &&
            cs_time_from_seconds(from->forward, &to->forward) &&
            cs_time_from_seconds(from->backward_input, &to->backward_input) &&
            cs_time_from_seconds(from->backward_weight, &to->backward_weight) &&
@@ -785,6 +857,17 @@ int64_t cs_net_parameters(const cs_net *net)
     int64_t sum = 0;
     for (uint32_t p = 0; p < net->n_ops; p++)
         sum += (net->ops[p].tied ? 0 : net->ops[p].weights) + net->ops[p].biases;
+    return sum;
+}
+
+int64_t cs_net_trained_parameters(const cs_net *net)
+{
+    int64_t sum = cs_net_parameters(net);
+    for (uint32_t p = 0; p < net->n_ops; p++) {
+        const cs_op *op = &net->ops[p];
+        if (op->frozen)
+            sum -= (op->tied ? 0 : op->weights) + op->biases;
+    }
     return sum;
 }
 

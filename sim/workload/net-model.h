@@ -31,6 +31,7 @@ typedef struct cs_net_options {
     cs_precision precision;
     double optimizer_states; /* values per weight: 0, 1 or 2 */
     bool float_gradients;    /* an update reads float32 gradients, whatever the precision */
+    cs_optimizer_storage storage;
     cs_granularity granularity;
     bool recompute;               /* marks every layer */
     const cs_accelerator *device; /* whose times; see cs_accelerator_none */
@@ -58,12 +59,15 @@ typedef struct cs_net_layer {
     double macs;
     double forward_flop, input_flop, weight_flop;
     double forward_bytes, input_bytes, weight_bytes; /* moved */
-    int64_t read_bytes, written_bytes;               /* |x| and |y| */
-    int64_t weights, biases;                         /* parameters */
+    int64_t read_bytes, written_bytes; /* |x|, and |y| with what is handed past the layer */
+    int64_t weights, biases;           /* parameters */
+    int64_t copy_bytes;                /* of weights, cast to a narrow type */
+    int64_t frozen;                    /* of them, how many are not trained */
     double forward, backward_input, backward_weight; /* s */
     double update;                                   /* s, once per step */
     uint32_t n_measured, n_estimated;                /* passes of its pieces of work, by source */
     int64_t kept_bytes, workspace_bytes;
+    int64_t carried_bytes; /* kept of the carried tensor, see cs_layer; not in kept_bytes */
     /* of a network that is divided, where there is an exchange (net-pieces.h): */
     uint32_t n_pieces, n_exchanges;
     cs_piece_seconds *pieces;
@@ -75,6 +79,7 @@ typedef struct cs_net_layer {
 typedef struct cs_net_chain {
     cs_net_layer *layers;
     uint32_t n_layers;
+    int64_t kept_bytes; /* of all layers, carried ones once */
     cs_arena arena;
 } cs_net_chain;
 
@@ -90,6 +95,9 @@ CS_MUST_CHECK cs_status cs_net_model(const cs_net *net, const cs_net_options *op
 
 /* Totals over a network: parameters, and multiply-accumulates of one sample. */
 int64_t cs_net_parameters(const cs_net *net);
+
+/* Those that are trained: all but the frozen ones. */
+int64_t cs_net_trained_parameters(const cs_net *net);
 
 /* Those that compute a token: all but the ones of experts that it does not go to. Embeddings count
  * whole, as they do in the published figures of Mixtral and Qwen. */

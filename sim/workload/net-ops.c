@@ -436,6 +436,7 @@ cs_tensor cs_net_linear(cs_net *net, const char *name, cs_tensor x, const cs_lin
     op.weights = (int64_t)*features * linear->out;
     op.biases = linear->bias ? linear->out : 0;
     op.tied = linear->tied;
+    op.wide = linear->wide;
     op.lender = linear->tied && linear->lender ? writer_of(net, linear->lender) + 1 : 0;
     *features = linear->out;
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
@@ -502,18 +503,19 @@ cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3]
     op.attention = *attention;
     cs_shape shape = cs_net_tensor(net, qkv[0])->shape;
     const uint32_t values = cs_net_tensor(net, qkv[2])->shape.dims[1];
+    const uint32_t keys = cs_net_tensor(net, qkv[1])->shape.dims[0];
     char text[128];
     if (!divides(net, name, attention->heads, shape.dims[1]) ||
         !divides(net, name, attention->kv_heads, values))
         return CS_NO_TENSOR;
     if (attention->kernel != CS_ATTENTION_FLASH && /* a fused kernel never has the whole matrix */
-        (double)shape.dims[0] * shape.dims[0] * attention->heads > CS_MOST_ELEMENTS) {
+        (double)shape.dims[0] * keys * attention->heads > CS_MOST_ELEMENTS) {
         snprintf(text, sizeof(text), "has too many weights: %u tokens, squared, of %u heads",
-                 shape.dims[0], attention->heads);
+                 shape.dims[0] > keys ? shape.dims[0] : keys, attention->heads);
         fail_at(net, name, text);
         return CS_NO_TENSOR;
     }
-    op.weights = attention->sinks ? attention->heads : 0;
+    op.weights = (int64_t)attention->heads * (attention->buckets + attention->sinks);
     shape.dims[1] = values / attention->kv_heads * attention->heads;
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }

@@ -188,7 +188,7 @@ static void sum_parameters(const cs_net_local *local, cs_net_layer *layer)
 {
     for (uint32_t p = layer->first; p < layer->end; p++) {
         const cs_op *op = &local->net.ops[p];
-        const int64_t parameters = (op->tied ? 0 : op->weights) + op->biases;
+        const int64_t parameters = op->frozen ? 0 : (op->tied ? 0 : op->weights) + op->biases;
         if (local->ops[p].weight_axes == CS_AXES_TENSOR)
             layer->shared_parameters += parameters;
         if (local->ops[p].weight_axes == CS_AXES_EXPERT_DATA)

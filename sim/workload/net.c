@@ -207,6 +207,12 @@ cs_tensor cs_net_more_token_ids(cs_net *net, uint32_t tokens)
     return x;
 }
 
+void cs_net_carry(cs_net *net, cs_tensor tensor)
+{
+    if (net->status == CS_OK)
+        net->carried = tensor;
+}
+
 /* ---- operators ---- */
 
 cs_op cs_net_op(cs_op_kind kind, const cs_tensor *inputs, uint32_t n_inputs)
@@ -229,7 +235,7 @@ static void link_op(cs_net *net, const cs_op *op)
 {
     cs_tensor_info *out = &net->tensors[op->output];
     bool shares = op->in_place || op->kind == CS_OP_VIEW;
-    out->differentiable = op->weights + op->biases > 0;
+    out->differentiable = op->weights + op->biases > 0 && !op->frozen;
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         net->tensors[op->inputs[i]].last_reader = net->n_ops;
         out->differentiable |= cs_op_makes_gradient(net, op, i);

@@ -124,6 +124,7 @@ typedef struct cs_window {
 typedef struct cs_linear {
     uint32_t out;
     bool bias;
+    bool wide; /* no operand is cast to a narrow type: a router, a last matrix */
     bool tied; /* its weights are another operator's: used, not counted */
     cs_tensor
         lender; /* of tied ones: that operator's output; 0: of the first with as many weights */
@@ -142,7 +143,9 @@ typedef struct cs_attention {
     bool causal;
     double dropout;  /* of the attention weights */
     uint32_t window; /* of causal ones: a token attends to so many, itself included; 0: to all */
-    bool sinks;      /* a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
+    uint32_t
+        buckets; /* of relative positions, each with a learned bias per head; 0: there are none */
+    bool sinks;  /* a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
     /* of a local network (net-local.h): */
     uint32_t
         shares; /* its queries are one of so many shares of the sequence, which have equally many
@@ -177,6 +180,8 @@ typedef struct cs_op {
     uint32_t heads;          /* of a concatenation of heads */
     uint32_t experts, top_k; /* of the operators of a mixture; 0: it is of none */
     double capacity;         /* of a dispatch: see cs_net_dispatch */
+    bool wide;               /* see cs_linear */
+    bool frozen;             /* its weights are not trained */
     uint32_t lender; /* of a tied one: the operator whose weights these are, + 1; 0: not said */
 } cs_op;
 
@@ -192,6 +197,7 @@ typedef struct cs_net {
     uint32_t n_storages;
     int64_t input_elements; /* per sample, of all inputs that are no token ids */
     int64_t input_ids;      /* token ids per sample */
+    cs_tensor carried;      /* see cs_net_carry; 0: there is none */
     bool has_precision;     /* its description says which numbers it is kept in: */
     cs_precision precision;
     /* while it is built: */
@@ -234,6 +240,10 @@ cs_tensor cs_net_token_ids(cs_net *net, uint32_t tokens);
 /* The ids again, or others, for operators further on: whoever reads them loads them by itself, as it
  * does the targets of a loss, so that they cross no boundary of the chain. */
 cs_tensor cs_net_more_token_ids(cs_net *net, uint32_t tokens);
+
+/* Says that operators further on read a tensor, which is handed past those between: the chain has
+ * boundaries there all the same. A network has one at most. */
+void cs_net_carry(cs_net *net, cs_tensor tensor);
 
 /* ---- operators ---- */
 
@@ -283,7 +293,7 @@ cs_tensor cs_net_first_token(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_head_concat(cs_net *net, const char *name, const cs_tensor parts[2],
                              uint32_t heads, bool shared);
 
-/* queries, keys and values are (tokens, features); the heads of queries and keys have equally many
+/* queries, keys and values are (tokens, features), keys and values of as many tokens each; the heads of queries and keys have equally many
  * features, those of values may have others, as the result then has. */
 cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3],
                            const cs_attention *attention);

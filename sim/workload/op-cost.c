@@ -42,6 +42,8 @@ typedef struct subject {
     const cs_op *op;
     const cs_tensor_info *in, *out;
     double batch, width;
+    double operand; /* bytes of an element of an operand that is cast; 0: none is */
+    cs_precision precision;
     double x, y; /* elements of first input and output, of the whole batch */
     bool needs_gradient;
 } subject;
@@ -69,6 +71,55 @@ static double rows_of(const cs_tensor_info *tensor)
 
 /* ---- matrix products ---- */
 
+cs_precision cs_op_precision(const cs_op *op, cs_precision precision)
+{
+    const bool is_linear = op->kind == CS_OP_LINEAR || op->kind == CS_OP_GROUPED_LINEAR;
+    return is_linear && !op->wide ? precision : cs_precision_wide(precision);
+}
+
+/* Whether a linear layer before it has cast what this one reads, for as many products. */
+static bool is_cast_before(const subject *s)
+{
+    for (const cs_op *op = s->op; op > s->net->ops && op[-1].output != s->op->inputs[0];) {
+        op--;
+        if (op->n_inputs > 0 && op->inputs[0] == s->op->inputs[0] &&
+            cs_precision_is_narrow(cs_op_precision(op, s->precision)) &&
+            (!op->frozen || s->op->frozen))
+            return true;
+    }
+    return false;
+}
+
+/* A kernel reads a tensor of so many elements and writes `copies` of it in the narrow type. */
+static void cast(const subject *s, double elements, uint32_t copies, cs_pass_cost *before)
+{
+    if (copies == 0)
+        return;
+    before->cast_bytes += elements * (s->width + copies * s->operand);
+    before->launches++;
+}
+
+/* The same product with operands that were cast; results are as wide as ever. Each operand has a copy
+ * for each of the products that read it. */
+static void cost_narrow(const subject *s, cs_op_cost *cost)
+{
+    const bool trained = !s->op->frozen;
+    const double weights = (double)s->op->weights, thin = s->operand;
+    cost->forward.bytes = thin * (s->x + weights) + s->width * (s->y + (double)s->op->biases);
+    if (s->needs_gradient)
+        cost->backward_input.bytes = thin * (s->y + weights) + s->width * s->x;
+    cost->backward_weight.bytes =
+        thin * (s->x + s->y) + s->width * (weights + (s->op->biases > 0 ? s->y : 0));
+    cost->keeps_input = false;
+    if (!is_cast_before(s)) {
+        cast(s, s->x, 1 + trained, &cost->forward);
+        cost->extra_kept_bytes = trained ? (int64_t)ceil(thin * s->x) : 0;
+    }
+    cast(s, s->y, s->needs_gradient + trained,
+         s->needs_gradient ? &cost->backward_input : &cost->backward_weight);
+    cost->copy_bytes = (int64_t)ceil(thin * (1 + s->needs_gradient) * weights);
+}
+
 static void cost_product(const subject *s, double macs, cs_op_cost *cost)
 {
     const cs_op *op = s->op;
@@ -84,6 +135,8 @@ static void cost_product(const subject *s, double macs, cs_op_cost *cost)
         cost->backward_weight.launches++;
     }
     cost->keeps_input = true;
+    if (s->operand > 0)
+        cost_narrow(s, cost);
 }
 
 /* An output is a sum over the weights of its channel. */
@@ -117,10 +170,17 @@ static double pairs_of(const cs_attention *a, double rows, double keys)
 }
 
 /* The gradient of a head's sink is minus the sum over the rows of its share of the softmax, times the
- * row's product of result and gradient; both are there, a float32 per row and head. */
-static void cost_sinks(double rows, cs_op_cost *cost)
+ * row's product of result and gradient; both are there, a float32 per row and head. That of the bias of
+ * positions is the sum of the gradients of the matrix before the softmax, over the batch too. */
+static void cost_learned(const subject *s, double rows, double weights, cs_op_cost *cost)
 {
-    cost->backward_weight = (cs_pass_cost){3 * rows, 2 * FLOAT * rows, 1};
+    const cs_attention *a = &s->op->attention;
+    cs_pass_cost *pass = &cost->backward_weight;
+    if (a->sinks)
+        *pass = (cs_pass_cost){3 * rows, 2 * FLOAT * rows, 1};
+    if (a->buckets > 0)
+        *pass = (cs_pass_cost){pass->flop + weights, pass->bytes + s->width * weights,
+                               pass->launches + 1};
 }
 
 static double or_one(uint32_t count)
@@ -155,8 +215,7 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
     cost->extra_kept_bytes = (int64_t)(s->batch * a->heads * rows * FLOAT);
     cost->keeps_output = flash;
     cost->keeps_input = true;
-    if (a->sinks)
-        cost_sinks(s->batch * a->heads * rows, cost);
+    cost_learned(s, s->batch * a->heads * rows, weights, cost);
     if (flash)
         return;
     cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights,
@@ -390,6 +449,23 @@ static void add_accumulations(const subject *s, cs_op_cost *cost)
     cost->backward_input.launches += sum->launches;
 }
 
+/* What nobody computes a gradient of is not kept, nor is the input of a product whose weights are
+ * frozen. */
+static void drop_unneeded(const subject *s, cs_op_cost *cost)
+{
+    const cs_op_kind kind = s->op->kind;
+    if (s->op->frozen) {
+        cost->frozen = cost->weights + cost->biases;
+        cost->backward_weight = (cs_pass_cost){0};
+        cost->keeps_input &= kind != CS_OP_LINEAR && kind != CS_OP_GROUPED_LINEAR &&
+                             kind != CS_OP_CONV && kind != CS_OP_EMBEDDING;
+    }
+    if (s->out->differentiable)
+        return;
+    cost->keeps_input = cost->keeps_output = false;
+    cost->extra_kept_bytes = 0;
+}
+
 static void count_launches(cs_pass_cost *pass)
 {
     if (pass->launches == 0 && (pass->bytes > 0 || pass->flop > 0))
@@ -404,7 +480,10 @@ void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precis
                  .in = cs_net_tensor(net, op->inputs[0]),
                  .out = cs_net_tensor(net, op->output),
                  .batch = batch,
-                 .width = cs_precision_bytes(precision)};
+                 .width = cs_precision_bytes(precision),
+                 .precision = precision};
+    if (cs_precision_is_narrow(cs_op_precision(op, precision)))
+        s.operand = cs_precision_operand_bytes(precision);
     *cost = (cs_op_cost){.weights = op->tied ? 0 : op->weights, .biases = op->biases};
     s.x = s.batch * (double)s.in->elements;
     s.y = s.batch * (double)s.out->elements;
@@ -414,6 +493,7 @@ void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precis
     }
     cost->output_bytes = cs_tensor_bytes(net, op->output, batch, precision);
     cost_by_kind(&s, cost);
+    drop_unneeded(&s, cost);
     if (!s.needs_gradient)
         cost->backward_input = (cs_pass_cost){0};
     count_launches(&cost->forward);

@@ -29,6 +29,12 @@
  *   grouped linear    input         combine         both inputs
  *   causal conv       input         scan            all inputs, output, a float32 per row and head
  *   add, concat, head concat, copy, view, rotary: nothing
+ * An operator whose result needs no gradient keeps nothing, and products with frozen weights keep no
+ * input: only the gradient of the weights would read it.
+ * With narrow types (precision.h) a linear layer keeps its input as it was cast for the gradient of the
+ * weights, in the place of the input itself: once where several layers read it. The input is cast
+ * before the first of them, the gradient of the result before the first product that reads it. Weights
+ * are cast once a step, behind their update.
  * Workspace is the matrix of weights of attention in memory; what a convolution library asks for is
  * not known here. Gradients of activations are counted over the whole network (backward-memory.h).
  */
@@ -41,7 +47,8 @@
 /* One of the three passes over an operator. */
 typedef struct cs_pass_cost {
     double flop, bytes;
-    uint32_t launches; /* kernels, 0 where there is nothing to do */
+    uint32_t launches; /* kernels, those of casts included; 0 where there is nothing to do */
+    double cast_bytes; /* moved by kernels before it that cast operands to a narrow type */
 } cs_pass_cost;
 
 typedef struct cs_op_cost {
@@ -52,6 +59,8 @@ typedef struct cs_op_cost {
     double macs;
     int64_t input_bytes, output_bytes; /* |x| and |y| */
     int64_t weights, biases;           /* parameters that it owns */
+    int64_t copy_bytes;                /* of its weights, cast to a narrow type */
+    int64_t frozen;                    /* of these, how many are not trained */
     int64_t extra_kept_bytes;          /* what is kept and is no tensor of the network */
     bool keeps_input, keeps_output;
     int64_t workspace_bytes;
@@ -62,6 +71,9 @@ void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precis
                    cs_op_cost *cost);
 
 enum { CS_BATCH_MAX = 1 << 20 };
+
+/* The type that an operator's products have when the network is trained in `precision`. */
+cs_precision cs_op_precision(const cs_op *op, cs_precision precision);
 
 /* True when the gradient of input i is added to one that another reader of the tensor has made:
  * backward runs from the last operator to the first, so that the last reader's comes first. */

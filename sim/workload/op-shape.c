@@ -57,9 +57,10 @@ uint32_t cs_op_shapes_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_
     cs_op_cost cost;
     uint32_t n = 0;
     cs_op_cost_of(net, op, batch, precision, &cost);
-    const int64_t parameters = cost.weights + cost.biases;
+    const int64_t parameters = cost.weights + cost.biases - cost.frozen;
     if (passes_of(&cost) != 0) {
-        shapes[n] = (cs_op_shape){.precision = precision, .passes = passes_of(&cost)};
+        shapes[n] =
+            (cs_op_shape){.precision = cs_op_precision(op, precision), .passes = passes_of(&cost)};
         describe(net, op, batch, &shapes[n++]);
     }
     for (uint32_t i = 0; i < op->n_inputs; i++)
@@ -67,7 +68,7 @@ uint32_t cs_op_shapes_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_
             shapes[n++] =
                 (cs_op_shape){.piece = CS_PIECE_ACCUMULATE,
                               .passes = bit(CS_PASS_FORWARD),
-                              .precision = precision,
+                              .precision = cs_precision_wide(precision),
                               .elements = batch * cs_net_tensor(net, op->inputs[i])->elements};
     if (parameters > 0)
         shapes[n++] = (cs_op_shape){.piece = CS_PIECE_UPDATE,
@@ -133,6 +134,8 @@ static void add_attention(key *k, const cs_attention *attention)
         add(k, " window=%u", attention->window);
     if (attention->sinks)
         add(k, " sinks");
+    if (attention->buckets > 0)
+        add(k, " buckets=%u", attention->buckets);
     if (attention->shares > 1)
         add(k, " shares=%u steps=%u", attention->shares, attention->steps);
 }
@@ -206,9 +209,17 @@ char *cs_op_shape_key(const cs_op_shape *shape, char *text, size_t size)
 
 /* ---- what backends can run ---- */
 
+static bool same_shape(const cs_net *net, cs_tensor a, cs_tensor b)
+{
+    return memcmp(&cs_net_tensor(net, a)->shape, &cs_net_tensor(net, b)->shape, sizeof(cs_shape)) ==
+           0;
+}
+
 static bool is_runnable(const cs_net *net, const cs_op *op)
 {
     const cs_attention *a = &op->attention;
+    if (op->frozen)
+        return false;
     switch (op->kind) {
     case CS_OP_HEAD_CONCAT:
     case CS_OP_TOP_K:
@@ -221,9 +232,10 @@ static bool is_runnable(const cs_net *net, const cs_op *op)
     case CS_OP_RMS_NORM:
         return op->groups == 1;
     case CS_OP_ATTENTION:
-        return a->window == 0 && !a->sinks &&
-               cs_net_tensor(net, op->inputs[0])->elements ==
-                   cs_net_tensor(net, op->output)->elements;
+        return a->window == 0 && !a->sinks && a->buckets == 0 &&
+               same_shape(net, op->inputs[0], op->output) &&
+               cs_net_tensor(net, op->inputs[1])->shape.dims[0] ==
+                   cs_net_tensor(net, op->output)->shape.dims[0];
     default:
         return true;
     }

@@ -6,6 +6,16 @@
  * 2018; with Adam the 2 + 2 + 12 bytes per parameter of Rajbhandari et al., ZeRO, SC 2020). Gradients
  * may be summed in float32 instead, as Megatron-LM does with bf16: 2 + 4 + 12.
  * Statistics of normalisation, and losses, are float32 in all of them.
+ *
+ * fp8, mxfp8 and nvfp4 are types of the operands of linear layers, those of experts included; all else
+ * is as with bf16: activations, gradients, weights with their master copy, attention, embeddings, and
+ * the linear layers that are said to be wide, routers and last matrices (DeepSeek-V3, arXiv 2412.19437,
+ * section 3.3; Mishra et al., Recipes for pre-training LLMs with MXFP8, arXiv 2506.08027; NVIDIA,
+ * Pretraining LLMs with NVFP4, arXiv 2509.25149). Operands are cast from bf16 before a product, in two
+ * copies where two products read them along different dimensions:
+ *   fp8    1 byte an element, a scale per tensor (E4M3; gradients E4M3 or E5M2, of the same size)
+ *   mxfp8  1 byte, and one of scale for each 32 elements (OCP Microscaling Formats 1.0)
+ *   nvfp4  half a byte, and one of scale for each 16 elements
  */
 #ifndef CS_WORKLOAD_PRECISION_H
 #define CS_WORKLOAD_PRECISION_H
@@ -18,6 +28,9 @@ typedef enum cs_precision {
     CS_PRECISION_TF32,
     CS_PRECISION_FP16,
     CS_PRECISION_BF16,
+    CS_PRECISION_FP8,
+    CS_PRECISION_MXFP8,
+    CS_PRECISION_NVFP4,
     CS_N_PRECISIONS
 } cs_precision;
 
@@ -27,15 +40,32 @@ extern const char *const cs_precision_names[];
 /* Bytes of a weight, of its gradient and of an element of an activation. */
 uint32_t cs_precision_bytes(cs_precision precision);
 
+/* Whether operands of linear layers are cast to the type, and everything else is bf16. */
+bool cs_precision_is_narrow(cs_precision precision);
+
+/* What else is computed in: bf16 with narrow types, else the type itself. */
+cs_precision cs_precision_wide(cs_precision precision);
+
+/* Bytes of an element of an operand of a linear layer, with its part of a scale. */
+double cs_precision_operand_bytes(cs_precision precision);
+
+/* How an optimizer stores what it keeps; zeroed: all in float32. */
+typedef struct cs_optimizer_storage {
+    uint32_t state_bytes; /* of a state; 0: 4 */
+    bool no_main;         /* narrower weights have no master copy: they are updated themselves */
+} cs_optimizer_storage;
+
 /* Bytes that an optimizer keeps per byte of weights, besides weights and gradients: `states` values
  * per weight (0 plain descent, 1 momentum, 2 Adam), and the master copy in mixed precision. */
-double cs_precision_state_ratio(cs_precision precision, double states);
+double cs_precision_state_ratio(cs_precision precision, double states,
+                                cs_optimizer_storage storage);
 
 /* Bytes of gradients per byte of weights: 1, or with float32 gradients of narrower weights 2. */
 int64_t cs_precision_gradient_ratio(cs_precision precision, bool float_gradients);
 
 /* Bytes that one update reads and writes per weight: gradient, weight (the master copy, and the
  * copy that the next step computes with) and states. */
-double cs_precision_update_bytes(cs_precision precision, double states, bool float_gradients);
+double cs_precision_update_bytes(cs_precision precision, double states, bool float_gradients,
+                                 cs_optimizer_storage storage);
 
 #endif

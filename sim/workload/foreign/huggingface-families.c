@@ -405,6 +405,49 @@ static void build_bamba(cs_net *net, const cs_config *c, const cs_config_additio
     cs_decoder_build(net, &decoder);
 }
 
+/* ---- T5 ---- */
+
+enum { RELU, GATED_GELU };
+
+static const char *const feed_forwards[] = {[RELU] = "relu", [GATED_GELU] = "gated-gelu", NULL};
+
+static const cs_field t5_fields[] = {LAYERS("num_layers"),
+                                     OPTIONAL("num_decoder_layers", decoder_layers),
+                                     SIZE("d_model", hidden, NULL),
+                                     SIZE("d_kv", head, NULL),
+                                     SIZE("d_ff", intermediate, NULL),
+                                     SIZE("num_heads", heads, NULL),
+                                     SIZE("vocab_size", vocabulary, NULL),
+                                     SIZE("n_positions", positions, "512"),
+                                     SIZE("relative_attention_num_buckets", buckets, "32"),
+                                     DROPOUT("dropout_rate", "0.1"),
+                                     {"feed_forward_proj", CS_FIELD_CHOICE,
+                                      offsetof(cs_config, feed_forward), .fallback = "relu",
+                                      .choices = feed_forwards, .doc = "feed_forward_proj"},
+                                     TIED("true"),
+                                     {0}};
+
+static const cs_config_fixed t5_fixed[] = {{"is_encoder_decoder", "true"}, {0}};
+
+static void build_t5(cs_net *net, const cs_config *c, const cs_config_additions *more)
+{
+    cs_t5_build(net, &(cs_t5){.layers = c->layers,
+                              .decoder_layers = c->decoder_layers,
+                              .hidden = c->hidden,
+                              .heads = c->heads,
+                              .head = c->head,
+                              .intermediate = c->intermediate,
+                              .sequence = more->sequence,
+                              .decoder_sequence =
+                                  more->decoder_sequence ? more->decoder_sequence : more->sequence,
+                              .vocabulary = c->vocabulary,
+                              .buckets = c->buckets,
+                              .gated = c->feed_forward == GATED_GELU,
+                              .tied = c->tied,
+                              .dropout = c->dropout,
+                              .kernel = more->kernel});
+}
+
 const cs_config_nullable cs_config_nullables[] = {
     {"sliding_window", offsetof(cs_config, window)},
     {"q_lora_rank", offsetof(cs_config, query_rank)},
@@ -424,6 +467,7 @@ const cs_config_family cs_config_families[] = {
     {"gpt_oss", gpt_oss_fields, build_gpt_oss, NULL},
     {"mamba2", mamba2_fields, build_mamba2, mamba2_fixed},
     {"bamba", bamba_fields, build_bamba, bamba_fixed},
+    {"t5", t5_fields, build_t5, t5_fixed},
     {"bert", bert_fields, build_bert, NULL},
     {"vit", vit_fields, build_vit, NULL},
     {0},

@@ -21,8 +21,9 @@ typedef struct cs_config {
     uint32_t window, first_window; /* tokens; the first layer that has one */
     bool use_window;
     uint32_t state_heads, state_head, state_groups, state, conv, chunk, expand;
-    cs_list attention_layers; /* uint32_t */
-    cs_list layer_types;      /* uint32_t, a position in cs_config_layer_types */
+    cs_list attention_layers;                       /* uint32_t */
+    uint32_t decoder_layers, buckets, feed_forward; /* of T5 */
+    cs_list layer_types; /* uint32_t, a position in cs_config_layer_types */
     double dropout;
     bool tied, bias;
 } cs_config;
@@ -31,6 +32,7 @@ typedef struct cs_config {
 typedef struct cs_config_additions {
     uint32_t sequence; /* 0: as many as there are positions, 4096 at most */
     uint32_t kernel;
+    uint32_t decoder_sequence; /* 0: as long as that of the encoder */
     uint32_t next_tokens;
     double capacity;
 } cs_config_additions;

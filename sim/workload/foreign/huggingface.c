@@ -15,6 +15,9 @@ static const cs_field addition_fields[] = {
      .doc = "tokens of a sample; 0: as many as there are positions, 4096 at most"},
     {"attention", CS_FIELD_CHOICE, offsetof(cs_config_additions, kernel), .fallback = "flash",
      .choices = cs_attention_kernels, .doc = "a fused kernel, or one that keeps the weights"},
+    {"decoder_sequence", CS_FIELD_COUNT, offsetof(cs_config_additions, decoder_sequence),
+     .fallback = "0", .max = CS_CONFIG_SIZE_MAX,
+     .doc = "tokens that a decoder beside an encoder reads; 0: as many as the encoder"},
     {"capacity", CS_FIELD_NUMBER, offsetof(cs_config_additions, capacity), .fallback = "0",
      .max = CS_CONFIG_SIZE_MAX,
      .doc = "rows that an expert computes, padded, by its equal share; 0: those it gets"},
@@ -121,9 +124,12 @@ static cs_status check_additions(const cs_json_place *place, const cs_config *c,
                                  const cs_config_additions *more, cs_error *error)
 {
     const cs_json_place capacity = {.up = place, .key = "capacity"};
+    const cs_json_place decoder = {.up = place, .key = "decoder_sequence"};
     const cs_json_place next_tokens = {.up = place, .key = "next_tokens"};
     if (more->capacity > 0 && c->experts == 0)
         return cs_json_invalid(&capacity, error, "goes with experts only");
+    if (more->decoder_sequence > 0 && c->buckets == 0)
+        return cs_json_invalid(&decoder, error, "goes with an encoder and a decoder only");
     if (more->next_tokens > c->next_tokens)
         return cs_json_invalid(&next_tokens, error,
                                "must be at most num_nextn_predict_layers, %u (got %u)",

@@ -142,7 +142,7 @@ static cs_tensor add_experts(cs_net *net, const cs_decoder *p, cs_tensor rows)
 static cs_tensor add_mixture(cs_net *net, const cs_decoder *p, cs_tensor x)
 {
     uint32_t mark = cs_net_enter(net, "mlp");
-    const cs_linear router = {.out = p->experts, .bias = p->style.router_bias};
+    const cs_linear router = {.out = p->experts, .wide = true, .bias = p->style.router_bias};
     cs_tensor routing =
         cs_net_top_k(net, "top_k", cs_net_linear(net, "gate", x, &router), p->top_k);
     cs_tensor rows = cs_net_dispatch(net, "dispatch", x, routing, p->capacity);
@@ -192,7 +192,7 @@ static void add_next_tokens(cs_net *net, const cs_decoder *p, cs_tensor x, cs_te
         const cs_tensor next = cs_net_embedding_of(net, "embed_tokens", ids, embedded);
         const cs_tensor both[] = {cs_net_rms_norm(net, "enorm", next),
                                   cs_net_rms_norm(net, "hnorm", x)};
-        const cs_linear head = {.out = p->vocabulary, .tied = true, .lender = logits};
+        const cs_linear head = {.out = p->vocabulary, .wide = true, .tied = true, .lender = logits};
         x = cs_net_head_concat(net, "concat", both, 1, false);
         x = cs_net_linear(net, "eh_proj", x, &(cs_linear){.out = p->hidden});
         x = add_layer(net, p, p->layers + d, x);
@@ -296,7 +296,8 @@ void cs_decoder_build(cs_net *net, const cs_decoder *p)
     }
     cs_net_block(net, "head");
     cs_tensor y = cs_net_rms_norm(net, "norm", x);
-    y = cs_net_linear(net, "lm_head", y, &(cs_linear){.out = p->vocabulary, .tied = p->tied});
+    y = cs_net_linear(net, "lm_head", y,
+                      &(cs_linear){.out = p->vocabulary, .wide = true, .tied = p->tied});
     cs_net_cross_entropy(net, "loss", y);
     add_next_tokens(net, p, x, embedded, y);
 }

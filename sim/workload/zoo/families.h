@@ -67,6 +67,16 @@ typedef struct cs_vit {
     uint32_t kernel;
 } cs_vit;
 
+/* Encoder and decoder with relative positions (T5). */
+typedef struct cs_t5 {
+    uint32_t layers, decoder_layers, hidden, heads, head, intermediate;
+    uint32_t sequence, decoder_sequence, vocabulary, buckets;
+    bool gated, tied;
+    double dropout;
+    uint32_t kernel;
+} cs_t5;
+
+void cs_t5_build(cs_net *net, const cs_t5 *t5);
 void cs_gpt_build(cs_net *net, const cs_gpt *gpt);
 void cs_decoder_build(cs_net *net, const cs_decoder *decoder);
 void cs_bert_build(cs_net *net, const cs_bert *bert);

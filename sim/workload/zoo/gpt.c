@@ -65,7 +65,8 @@ void cs_gpt_build(cs_net *net, const cs_gpt *p)
     }
     cs_net_block(net, "head");
     x = cs_net_layer_norm(net, "ln_f", x);
-    x = cs_net_linear(net, "lm_head", x, &(cs_linear){.out = p->vocabulary, .tied = true});
+    x = cs_net_linear(net, "lm_head", x,
+                      &(cs_linear){.out = p->vocabulary, .wide = true, .tied = true});
     cs_net_cross_entropy(net, "loss", x);
 }
 
