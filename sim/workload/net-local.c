@@ -227,7 +227,7 @@ static cs_tensor_layout gradient_of(const cs_tensor_layout *layout, uint32_t par
         if (partial & 1u << axis)
             gradient.axes[axis].part = CS_PARTIAL;
         else if (gradient.axes[axis].part == CS_PARTIAL)
-            gradient.axes[axis].part = of_partial((cs_layout_axis)axis);
+            gradient.axes[axis].part = (uint8_t)of_partial((cs_layout_axis)axis);
     return gradient;
 }
 
