@@ -2,16 +2,16 @@
 
 #include <inttypes.h>
 
-enum { MOST_GPUS = 1024, MOST_SWITCHES = 1024 };
+enum { MOST_GPUS = 1024, MOST_SOCKETS = 64, MOST_SWITCHES = 64 /* of a socket */ };
 
 /* The bandwidths of PCIe 3 x16 and between sockets are those that NCCL assumes: 12 GB/s, three
  * quarters of the 16 GB/s of the bare lanes, and 10 GB/s (PCI_BW, SKL_QPI_BW in its
  * src/graph/topo.h). */
 const cs_field cs_pcie_tree_fields[] = {
     {"sockets", CS_FIELD_COUNT, offsetof(cs_pcie_tree, sockets), .fallback = "2", .min = 1,
-     .max = 64, .doc = "each with a host bridge"},
+     .max = MOST_SOCKETS, .doc = "each with a host bridge"},
     {"switches_per_socket", CS_FIELD_COUNT, offsetof(cs_pcie_tree, switches), .fallback = "2",
-     .max = 64, .doc = "PCIe switches; 0: GPUs hang on the host bridge"},
+     .max = MOST_SWITCHES, .doc = "PCIe switches; 0: GPUs hang on the host bridge"},
     {"gpus_per_switch", CS_FIELD_COUNT, offsetof(cs_pcie_tree, gpus_per_switch), .fallback = "0",
      .max = MOST_GPUS, .doc = "0: GPUs are spread evenly"},
     {"nics", CS_FIELD_COUNT, offsetof(cs_pcie_tree, nics), .fallback = "0", .max = 128,
@@ -37,7 +37,7 @@ const cs_field cs_pcie_tree_fields[] = {
 static uint32_t draw_bridges(const cs_pcie_tree *tree, cs_fabric *net, uint32_t *hubs)
 {
     const double uplink = tree->uplink_bandwidth > 0 ? tree->uplink_bandwidth : tree->bandwidth;
-    uint32_t sockets[16], n = 0;
+    uint32_t sockets[MOST_SOCKETS], n = 0;
     for (uint32_t s = 0; s < tree->sockets; s++) {
         sockets[s] = cs_fabric_vertex(net, CS_VERTEX_CPU, "socket%" PRIu32, s);
         if (tree->host_bandwidth > 0)
@@ -58,7 +58,7 @@ static uint32_t draw_bridges(const cs_pcie_tree *tree, cs_fabric *net, uint32_t 
 cs_status cs_pcie_tree_draw(const cs_pcie_tree *tree, const char *topology, const uint32_t *gpus,
                             uint32_t n_gpus, cs_fabric *net, cs_error *error)
 {
-    uint32_t hubs[MOST_SWITCHES];
+    uint32_t hubs[MOST_SOCKETS * MOST_SWITCHES];
     const uint32_t n_hubs = draw_bridges(tree, net, hubs);
     const uint32_t each =
         tree->gpus_per_switch > 0 ? tree->gpus_per_switch : (n_gpus + n_hubs - 1) / n_hubs;
