@@ -62,12 +62,24 @@ struct table_row {
 };
 
 #define CS_PRECISIONS(name, lanes)                                                                 \
-    {{kernel_##name<CS_PRECISION_FP32, lanes>, kernel_##name<CS_PRECISION_FP32, lanes>,            \
-      kernel_##name<CS_PRECISION_FP16, lanes>, kernel_##name<CS_PRECISION_BF16, lanes>}}
-#define CS_SHARES_element(name) {CS_PRECISIONS(name, 1)}
-#define CS_SHARES_group(name)   {CS_PRECISIONS(name, 1)}
+    {                                                                                              \
+        {                                                                                          \
+            kernel_##name<CS_PRECISION_FP32, lanes>, kernel_##name<CS_PRECISION_FP32, lanes>,      \
+                kernel_##name<CS_PRECISION_FP16, lanes>, kernel_##name<CS_PRECISION_BF16, lanes>   \
+        }                                                                                          \
+    }
+#define CS_SHARES_element(name)                                                                    \
+    {                                                                                              \
+        CS_PRECISIONS(name, 1)                                                                     \
+    }
+#define CS_SHARES_group(name)                                                                      \
+    {                                                                                              \
+        CS_PRECISIONS(name, 1)                                                                     \
+    }
 #define CS_SHARES_row(name)                                                                        \
-    {CS_PRECISIONS(name, 1), CS_PRECISIONS(name, 32), CS_PRECISIONS(name, THREADS)}
+    {                                                                                              \
+        CS_PRECISIONS(name, 1), CS_PRECISIONS(name, 32), CS_PRECISIONS(name, THREADS)              \
+    }
 #define CS_TABLE_ROW(name, item) {item, CS_SHARES_##item(name)},
 const table_row table[CS_N_BODIES] = {CS_BODY_MAP(CS_TABLE_ROW)};
 
