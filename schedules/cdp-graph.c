@@ -219,9 +219,9 @@ static uint32_t class_of(const generator *c, bool backward, uint32_t j, uint32_t
     return *cls;
 }
 
-/* Activations and their gradients are buffers at the receiver until they are read, all else until it
- * has arrived; states are states there from the start. Weights that arrive are a version; those that
- * replace the ones before go from place to place without buffers. */
+/* Activations and their gradients are buffers at the receiver until they are read, all else until
+ * it has arrived; states are states there from the start. Weights that arrive are a version; those
+ * that replace the ones before go from place to place without buffers. */
 static uint32_t make_message(const generator *c, cargo what, uint32_t j, uint32_t from, uint32_t to)
 {
     uint32_t next = what == ACTIVATIONS ? j + 1 : what == OUTPUT_GRADIENTS ? j - 1 : j;
@@ -341,8 +341,8 @@ static void install(holder *held, uint32_t task)
  * `from`; after `after`.
  *
  * It takes the place of the version before, which must have come, and with fixed versions have been
- * read by the receiver's last forward; where it replaces that one, also by its last backward, and it
- * must have been sent on. */
+ * read by the receiver's last forward; where it replaces that one, also by its last backward, and
+ * it must have been sent on. */
 static void give(const generator *c, uint32_t j, uint32_t g, uint32_t version, uint32_t from,
                  uint32_t after)
 {
@@ -366,9 +366,9 @@ static void give(const generator *c, uint32_t j, uint32_t g, uint32_t version, u
 }
 
 /* Before micro-batch g reads its version of stage j, its holder gets it from that of g - 1, if that
- * has read the same one, or from the one that made it. It is sent after the forward of g - 1, except
- * the newest by v2: that was made just now. Called when g's forward comes next, so that all earlier
- * time steps are in the graph. */
+ * has read the same one, or from the one that made it. It is sent after the forward of g - 1,
+ * except the newest by v2: that was made just now. Called when g's forward comes next, so that all
+ * earlier time steps are in the graph. */
 static void hand_on(const generator *c, uint32_t j, uint32_t g)
 {
     if (c->zero || g == 0)
@@ -394,9 +394,9 @@ static void own(const generator *c, uint32_t j, uint32_t g, uint32_t made)
 /* ---- gradients ---- */
 
 /* After a backward its gradient is added to those that its holder has. With its last one of the
- * mini-batch a holder hands the sum to that of the next micro-batch. The last one of all updates the
- * newest version, once that has come. An update that takes no time, and with zero any, is part of the
- * last backward, which then waits for the sum. */
+ * mini-batch a holder hands the sum to that of the next micro-batch. The last one of all updates
+ * the newest version, once that has come. An update that takes no time, and with zero any, is part
+ * of the last backward, which then waits for the sum. */
 static void add_gradient(const generator *c, uint32_t j, uint32_t g, uint32_t task)
 {
     uint32_t n = n_holders(c, j), at = g % n, next = (g + 1) % n;
@@ -601,8 +601,8 @@ static uint32_t add_sharded(const generator *c, const uint32_t *broadcasts, cons
     return k < c->N ? CS_NONE : add_rooted(c, sums[j], j, first_g);
 }
 
-/* ZeRO-DP: everyone updates what it keeps after the last backward. Nothing is sent ahead: a broadcast
- * begins when the step before has ended, as the states of `zero` are handed on. */
+/* ZeRO-DP: everyone updates what it keeps after the last backward. Nothing is sent ahead: a
+ * broadcast begins when the step before has ended, as the states of `zero` are handed on. */
 static void add_all_sharded(const generator *c)
 {
     uint32_t broadcasts[CS_CDP_LARGEST], sums[CS_CDP_LARGEST], summed[CS_CDP_LARGEST];

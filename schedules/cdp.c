@@ -178,7 +178,8 @@ static cs_status add_peaks(const cs_job *job, const cs_cdp_params *params, cs_cd
     return status;
 }
 
-/* The paper's claim for v2: one version of a device's stages. With zero, no device keeps a stage. */
+/* The paper's claim for v2: one version of a device's stages. With zero, no device keeps a
+ * stage. */
 static cs_status add_versions(const cs_job *job, const cs_cdp_params *params, cs_forms *forms,
                               cs_error *error)
 {

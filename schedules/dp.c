@@ -63,7 +63,8 @@ static bool equal_speeds(const cs_job *job)
     return true;
 }
 
-/* With larger and smaller chunks some ranks finish earlier and begin the next mini-batch earlier. */
+/* With larger and smaller chunks some ranks finish earlier and begin the next mini-batch
+ * earlier. */
 static bool ranks_stay_level(const cs_job *job)
 {
     return job->iterations == 1 || job->stages[0].gradient_bytes % job->plan->n_devices == 0;

@@ -143,8 +143,8 @@ static const cs_formula formulas[] = {
     {CS_FIGURE_PEAK_ACTIVATIONS, "min(2(P - 1 - d) + (v - 1)g + 1, vM) activations of a stage"},
     {0}};
 
-/* Of the holders of the first P stages, which have the others as well. One more than the forwards of the
- * warm-up, as the first backward comes after the next forward. */
+/* Of the holders of the first P stages, which have the others as well. One more than the forwards
+ * of the warm-up, as the first backward comes after the next forward. */
 static cs_status add_peaks(const cs_job *job, bool equal, cs_forms *forms, cs_error *error)
 {
     const cs_plan *plan = job->plan;

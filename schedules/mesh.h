@@ -1,9 +1,10 @@
-/* Which devices hold which stages of a schedule: what its layout decides, and the grid of a scenario.
+/* Which devices hold which stages of a schedule: what its layout decides, and the grid of a
+ * scenario.
  *
- * A schedule places its stages on pipeline ranks. Without a grid a rank is one device (where the whole
- * model is replicated, there is one stage, and each device has it). With a grid a rank is all the
- * places of the grid (sim/workload/split.h), and all of them hold the rank's stages. Which device of
- * the platform is which place of which rank, the order of the axes says. */
+ * A schedule places its stages on pipeline ranks. Without a grid a rank is one device (where the
+ * whole model is replicated, there is one stage, and each device has it). With a grid a rank is
+ * all the places of the grid (sim/workload/split.h), and all of them hold the rank's stages. Which
+ * device of the platform is which place of which rank, the order of the axes says. */
 #ifndef CS_SCHEDULES_MESH_H
 #define CS_SCHEDULES_MESH_H
 
@@ -21,7 +22,8 @@ typedef struct cs_layout_rules {
 
 const cs_layout_rules *cs_schedule_layout(const cs_schedule *schedule);
 
-/* How many devices a schedule runs on for so many layers where nobody says; 0: that cannot be known.
+/* How many devices a schedule runs on for so many layers where nobody says; 0: that cannot be
+ * known.
  */
 uint32_t cs_mesh_devices(const cs_schedule *schedule, const void *params, uint32_t n_layers);
 
@@ -42,8 +44,8 @@ extern const char *const cs_mesh_axis_names[];
 /* The size of an axis on so many pipeline ranks. */
 uint32_t cs_mesh_axis_size(const cs_grid *grid, uint32_t n_ranks, cs_mesh_axis axis);
 
-/* Where the places of a grid on so many pipeline ranks are. Device numbers count through the axes as
- * `order` (a permutation of cs_mesh_axis) lists them, the first one fastest; with `map`, a permutation
+/* Where the places of a grid on so many pipeline ranks are. Device numbers count through the axes
+ * as `order` (a permutation of cs_mesh_axis) lists them, the first one fastest; with `map`, a permutation
  * of the numbers, device number d is map[d]. Fills devices[rank * places + place]. */
 void cs_mesh_number(const cs_grid *grid, uint32_t n_ranks, const uint32_t order[CS_N_MESH_AXES],
                     const uint32_t *map, uint32_t *devices);

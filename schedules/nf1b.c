@@ -1,17 +1,18 @@
 /* nF1B, the schedule of TiMePReSt: the forward of a mini-batch goes through the W workers in N
  * micro-batches, its backward in one piece. A free worker takes a backward that is ready first, the
  * lowest mini-batch among several, and else the next forward in order; worker 1 injects whenever it
- * is free. No weights are stashed for the backward: it uses the newest version that is complete when
- * it starts on worker W, on all workers; a micro-batch's forward, the newest when it is injected.
+ * is free. No weights are stashed for the backward: it uses the newest version that is complete
+ * when it starts on worker W, on all workers; a micro-batch's forward, the newest when it is
+ * injected.
  *
  * Which versions are complete is a parameter. As the paper reads, a mini-batch's update is complete
- * when its backward ends on worker 1. To study the alternatives: when it ends on worker W (a version
- * that the others do not have yet, so that nothing can hold it: it is only recorded); or every stage
- * uses its own newest version at each start. What is derived from this is in nf1b.md.
+ * when its backward ends on worker 1. To study the alternatives: when it ends on worker W (a
+ * version that the others do not have yet, so that nothing can hold it: it is only recorded); or
+ * every stage uses its own newest version at each start. What is derived from this is in nf1b.md.
  *
- * The paper runs the backward once for all samples of a mini-batch, so that it takes the time and the
- * workspace of that many. The other reading, N backwards of a micro-batch one right after the other,
- * is a parameter: it differs where N times the samples do not take N times as long.
+ * The paper runs the backward once for all samples of a mini-batch, so that it takes the time and
+ * the workspace of that many. The other reading, N backwards of a micro-batch one right after the
+ * other, is a parameter: it differs where N times the samples do not take N times as long.
  *
  * Memory of a worker: what a micro-batch keeps from the start of its forward to the end of its
  * mini-batch's backward. Messages are buffers as in other pipelines (pipeline.h).
@@ -389,10 +390,10 @@ static bool worker_time(const cs_job *job, const nf1b_params *params, uint32_t w
            cs_time_add(*forwards, cs_pipeline_time(job, worker, backward), all);
 }
 
-/* Worker 1 is never idle without a limit: it injects in all the time that backwards leave it. No more
- * of these come than the slowest worker lets through, so that more goes in than comes back where that
- * one takes longer for a mini-batch (nf1b.md). Blocking messages take worker 1's time as well, and are
- * not reckoned with here. */
+/* Worker 1 is never idle without a limit: it injects in all the time that backwards leave it. No
+ * more of these come than the slowest worker lets through, so that more goes in than comes back
+ * where that one takes longer for a mini-batch (nf1b.md). Blocking messages take worker 1's time
+ * as well, and are not reckoned with here. */
 static void warn(const cs_job *job, const void *params, const cs_json_place *place,
                  cs_error *warnings)
 {

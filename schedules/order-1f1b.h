@@ -1,10 +1,10 @@
-/* The order of 1F1B, which synchronous and asynchronous schedules share: forwards to warm up, then a
- * backward and a forward in turn, then the remaining backwards.
+/* The order of 1F1B, which synchronous and asynchronous schedules share: forwards to warm up, then
+ * a backward and a forward in turn, then the remaining backwards.
  *
- * How many forwards warm up a stage is the most micro-batches that it ever has in flight: P - s, or,
- * where replicas take micro-batches in turn, ceil(D / R) on each of the stage's R replicas, D being
- * the devices of this stage and all later ones. On stage 0 that is PipeDream's NOAM (SOSP 2019,
- * section 3.2); on the others it is what its program does (runtime/runtime.py:
+ * How many forwards warm up a stage is the most micro-batches that it ever has in flight: P - s,
+ * or, where replicas take micro-batches in turn, ceil(D / R) on each of the stage's R replicas, D
+ * being the devices of this stage and all later ones. On stage 0 that is PipeDream's NOAM (SOSP
+ * 2019, section 3.2); on the others it is what its program does (runtime/runtime.py:
  * num_warmup_minibatches, plus the one that the steady state begins with).
  *
  * Eager, a stage has 2(P - s) - 1 in flight: each message between neighbours then has the time of a

@@ -155,8 +155,9 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* How the chain's bytes that do not depend on what is active are divided: of the copies of the weights
- * the first is the current version, the second the one before (once there is one), the rest gradients.
+/* How the chain's bytes that do not depend on what is active are divided: of the copies of the
+ * weights the first is the current version, the second the one before (once there is one), the
+ * rest gradients.
  */
 typedef struct holding {
     int64_t weights, version, gradients, states;

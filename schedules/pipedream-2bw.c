@@ -1,6 +1,6 @@
-/* PipeDream-2BW: gradients of M micro-batches are accumulated per update, without a flush, and every stage
- * keeps two versions of its weights. Mini-batch b = 0, 1, ... is computed with version max(b - 1, 0), one
- * behind what a synchronous schedule would use.
+/* PipeDream-2BW: gradients of M micro-batches are accumulated per update, without a flush, and
+ * every stage keeps two versions of its weights. Mini-batch b = 0, 1, ... is computed with version
+ * max(b - 1, 0), one behind what a synchronous schedule would use.
  *
  * Stage 0 sends the first micro-batch of mini-batch b when P - 1 micro-batches before it are still
  * in flight. The version that it needs is made by mini-batch b - 2, whose last micro-batch entered

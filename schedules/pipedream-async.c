@@ -1,5 +1,6 @@
-/* PipeDream: asynchronous 1F1B. Every mini-batch is one micro-batch, and each stage updates its weights after
- * every backward, without a flush. At most P - s mini-batches are in flight on stage s.
+/* PipeDream: asynchronous 1F1B. Every mini-batch is one micro-batch, and each stage updates its
+ * weights after every backward, without a flush. At most P - s mini-batches are in flight on stage
+ * s.
  *
  * Weight stashing: a backward reads the version that its own forward on the stage read. With
  * vertical sync all stages use, for one mini-batch, the version that was current on the first
@@ -58,7 +59,8 @@ static void stash(cs_builder *builder, uint32_t slot, cs_stage_policies *made)
         &(cs_policy){.read = CS_READ_REGISTER, .reads = note, .writes = CS_NONE, .drops = true});
 }
 
-/* Register 0 has for each mini-batch the version of its injection, held on all stages from then on. */
+/* Register 0 has for each mini-batch the version of its injection, held on all stages from then
+ * on. */
 static void synchronise(const cs_job *job, cs_builder *builder, const uint32_t *slots,
                         uint32_t stage, cs_stage_policies *made)
 {
@@ -111,7 +113,8 @@ static bool takes_turns(const cs_job *job)
     return cs_pipeline_replicated(job) && job->replicas == CS_REPLICAS_ROUND_ROBIN;
 }
 
-/* In flight on a device at most P - s mini-batches, or ceil(D / R), each with a version of its own. */
+/* In flight on a device at most P - s mini-batches, or ceil(D / R), each with a version of its
+ * own. */
 static cs_status add_versions(const cs_job *job, bool vertical_sync, cs_forms *forms,
                               cs_error *error)
 {

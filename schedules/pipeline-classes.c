@@ -192,8 +192,8 @@ static uint32_t add_group(maker *m, uint32_t stage, cs_axes axes, uint32_t first
     return cs_builder_group(m->builder, devices, axes.size);
 }
 
-/* The groups of a stage along these axes, in order of their first places, with consecutive ids; they are a
- * family. Returns the first one; CS_NONE when memory runs out. */
+/* The groups of a stage along these axes, in order of their first places, with consecutive ids;
+ * they are a family. Returns the first one; CS_NONE when memory runs out. */
 static uint32_t groups_of(maker *m, uint32_t stage, cs_axes_name name)
 {
     uint32_t *known = &m->groups[(size_t)stage * CS_N_AXES + name];
@@ -282,8 +282,8 @@ static cs_program_pass pass_of(const maker *m, const spot *at, cs_kind kind, uin
     return pass;
 }
 
-/* Whether a step that computes names the weights: with a policy only the first one of a forward and the last
- * one of a backward, between which the version is held. */
+/* Whether a step that computes names the weights: with a policy only the first one of a forward
+ * and the last one of a backward, between which the version is held. */
 static bool names_weights(const maker *m, const cs_program *program, uint32_t step, cs_kind kind)
 {
     bool ends = true;
@@ -309,7 +309,8 @@ static void make_computation(maker *m, const spot *at, const cs_program *program
                                      .weights = named ? m->made.slots[at->holder] : CS_NONE});
 }
 
-/* Room for the classes of all holders, for those of the first of which the steps are as they are of all. */
+/* Room for the classes of all holders, for those of the first of which the steps are as they are
+ * of all. */
 static bool reserve_steps(maker *m, uint32_t stage, const cs_program *program, cs_stage_pass *pass)
 {
     pass->n = program->n;
@@ -447,8 +448,8 @@ static uint32_t make_tied_group(maker *m, const cs_tie *tie, uint32_t *devices, 
     return cs_builder_group(m->builder, devices, n_lenders + n_borrowers);
 }
 
-/* Holder i of either stage, or all of them together. Of a grid each place sums its shard with that of the
- * same place. */
+/* Holder i of either stage, or all of them together. Of a grid each place sums its shard with that
+ * of the same place. */
 static bool make_tied(maker *m, const cs_tie *tie, cs_tied *made)
 {
     const cs_plan *plan = m->job->plan;

@@ -55,7 +55,8 @@ typedef struct cs_tied {
 } cs_tied;
 
 /* A holder is simulated, or another one at the same stage is in its place: only those that are
- * simulated are counted, in order of their devices in the plan, from plan->stages[s].first_device on. */
+ * simulated are counted, in order of their devices in the plan, from plan->stages[s].first_device
+ * on. */
 typedef struct cs_pipeline_classes {
     uint32_t *n_holders;     /* per stage */
     uint32_t *devices;       /* per holder */

@@ -41,8 +41,8 @@ typedef struct pipeline {
     uint32_t *did,
         *ended; /* per device: the latest pass' last computation, and the exchange with which
                             * it ended, or CS_NONE */
-    /* per stage and micro-batch of the current span: how far it is; the first of the tasks that bring
-     * it what it needs, CS_NONE while they are not there */
+    /* per stage and micro-batch of the current span: how far it is; the first of the tasks that
+     * bring it what it needs, CS_NONE while they are not there */
     uint8_t *progress;
     uint32_t *activation_from, *gradient_from;
     uint32_t *reductions; /* per stage and update of the span, if any stage is replicated: the first
@@ -213,8 +213,8 @@ static uint32_t task_of(const pipeline *p, holders on, uint32_t step, uint32_t i
     return p->tasks[(size_t)step * on.n + i];
 }
 
-/* Adds the messages by which the latest pass hands its results over a boundary, if there are any; returns
- * the first of what the readers have to wait for. */
+/* Adds the messages by which the latest pass hands its results over a boundary, if there are any;
+ * returns the first of what the readers have to wait for. */
 static uint32_t send(pipeline *p, uint32_t boundary, bool down, const cs_pipeline_step *step,
                      const cs_stage_pass *pass, holders on)
 {
@@ -381,8 +381,8 @@ static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t
     return *first == CS_NONE ? CS_NONE : *first + holder - p->plan->stages[stage].first_device;
 }
 
-/* The part of a stage's holder in the all-reduce of what it shares with another stage, if it has a part
- * in this one; else CS_NONE. Whoever comes first adds all parts. */
+/* The part of a stage's holder in the all-reduce of what it shares with another stage, if it has a
+ * part in this one; else CS_NONE. Whoever comes first adds all parts. */
 static uint32_t tied_part(pipeline *p, uint32_t t, uint32_t stage, uint32_t replica, uint32_t item)
 {
     const cs_tied *tied = &p->classes.ties[t];
@@ -448,8 +448,8 @@ static void add_updates(pipeline *p, uint32_t stage, holders on, uint32_t micro)
     }
 }
 
-/* At the end of the run some replicas may have had one micro-batch less: to the last all-reduce they
- * contribute nothing, after their last update. */
+/* At the end of the run some replicas may have had one micro-batch less: to the last all-reduce
+ * they contribute nothing, after their last update. */
 static void close_reduction(pipeline *p, uint32_t stage)
 {
     const cs_stage *of = &p->plan->stages[stage];

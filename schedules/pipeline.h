@@ -8,20 +8,20 @@
  * A backward may be split in two steps: CS_BACKWARD_INPUT makes the gradient that the stage before
  * waits for, CS_BACKWARD_WEIGHT that of the weights, any time later.
  *
- * A stage may be held by several devices, its replicas, which either take micro-batches in turn (each
- * runs those steps of the stage's list that are its own) or each compute a share of every one
- * (cs_replicas), or as places of a grid their part of it, which they hand to the same place of the next
- * stage. Replica i of R hands the samples of its share on to those replicas of the next
+ * A stage may be held by several devices, its replicas, which either take micro-batches in turn
+ * (each runs those steps of the stage's list that are its own) or each compute a share of every one
+ * (cs_replicas), or as places of a grid their part of it, which they hand to the same place of the
+ * next stage. Replica i of R hands the samples of its share on to those replicas of the next
  * stage whose shares overlap it. Before an update the gradients are summed by an all-reduce; a
  * device that waits for it computes nothing else. With CS_REPLICAS_ROUND_ROBIN and `continuous` that is
  * once for every R micro-batches, one of each replica, the last time perhaps for fewer.
  *
- * Where two stages share weights (ties.h), the gradients of both copies are summed before the update
- * as well, after the all-reduces among replicas; not with `continuous`: each copy is then updated by
+ * Where two stages share weights (ties.h), the gradients of both copies are summed before the
+ * update as well, after the all-reduces among replicas; not with `continuous`: each copy is then updated by
  * its own gradients, and who reads a scenario is warned.
  *
- * What a stage holds and computes in a pass is in program.h. Weights, gradients and optimizer states
- * are there all the time.
+ * What a stage holds and computes in a pass is in program.h. Weights, gradients and optimizer
+ * states are there all the time.
  */
 #ifndef CS_SCHEDULES_PIPELINE_H
 #define CS_SCHEDULES_PIPELINE_H
@@ -56,7 +56,8 @@ typedef struct cs_pipeline_shape {
     const void *params; /* of the schedule */
 } cs_pipeline_shape;
 
-/* The list that has the steps of a stage, where one may have several stages: below shape->n_devices. */
+/* The list that has the steps of a stage, where one may have several stages: below
+ * shape->n_devices. */
 typedef uint32_t cs_pipeline_list(const cs_pipeline_shape *shape, uint32_t stage);
 
 /* Step k of a list; false after its last one. */
@@ -67,8 +68,8 @@ typedef bool cs_pipeline_order(const cs_pipeline_shape *shape, uint32_t list, ui
 bool cs_pipeline_in_turn(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
                          cs_pipeline_step *step);
 
-/* A holder is a device that holds a stage: holder h is plan->devices[h], on which there are replicas
- * of stage s for h from plan->stages[s].first_device on.
+/* A holder is a device that holds a stage: holder h is plan->devices[h], on which there are
+ * replicas of stage s for h from plan->stages[s].first_device on.
  *
  * Policies of one holder's classes, by which they choose the version of the weights that they read;
  * CS_NONE: the current one, as always in a backward that is split. */
@@ -122,8 +123,8 @@ cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage);
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
 
-/* For schedules that keep versions of the weights: refuses states that are divided so that older versions
- * cannot be had. `place` is that of the schedule. */
+/* For schedules that keep versions of the weights: refuses states that are divided so that older
+ * versions cannot be had. `place` is that of the schedule. */
 CS_MUST_CHECK cs_status cs_pipeline_check_versions(const cs_job *job, const cs_json_place *place,
                                                    cs_error *error);
 

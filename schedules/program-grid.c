@@ -367,8 +367,8 @@ static bool has_beside(const walk *w, const cs_layer *layer, uint32_t gap, bool 
     return false;
 }
 
-/* What runs beside a piece begins with it: the piece then begins a step. It stands behind the piece in its
- * layer, or in front of the next layer. */
+/* What runs beside a piece begins with it: the piece then begins a step. It stands behind the
+ * piece in its layer, or in front of the next layer. */
 static void part_before(walk *w, uint32_t l, uint32_t piece, bool backward)
 {
     const cs_layer *layer = &w->layers[l];

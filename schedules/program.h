@@ -6,36 +6,40 @@
  *
  * Memory of a stage on a device, per micro-batch:
  *   activations  what its layers keep, from the start of the forward to the end of the backward (split:
- *                of its second half); with recomputation only the stage's input, and the rest from the
- *                start of the recomputation on
+ *                of its second half); with recomputation only the stage's input, and the rest from
+ *                the start of the recomputation on
  *   buffers      a message, at the sender while it is sent; at the receiver an activation until the
  *                forward that reads it starts (then it counts as kept), a gradient until the end of
- *                the backward that reads it (split: of both halves). Between two stages on one device
- *                there is no message, but the same buffer at the receiver
+ *                the backward that reads it (split: of both halves). Between two stages on one
+ *                device there is no message, but the same buffer at the receiver
  *   workspace    what the largest layer needs while it computes, less the gradient that enters a
  *                backward, which is in its buffer
  *
- * A pass is one step, unless the devices of a stage are places of a grid and have something to exchange
- * within it. Then it is a step per run of layers' pieces without an exchange in between, and:
+ * A pass is one step, unless the devices of a stage are places of a grid and have something to
+ * exchange within it. Then it is a step per run of layers' pieces without an exchange in between,
+ * and:
  *   - A step keeps, and in a backward frees, what the layers do that begin, or end, in it.
  *   - A layer has its workspace from its first step to its last, exchanges in between included. Its
- *     kept_bytes and workspace_bytes have all that its pieces read and write, what an exchange gathers or
- *     reduces as well: an exchange that pieces wait for needs no memory of its own. What comes in beside
- *     a computation is a buffer until the end of the next piece, which reads it.
- *   - A device does one pass at a time: what stands first in a pass waits for all of the pass before,
- *     and messages leave when the pass has ended. Of the gradient of the weights (CS_BACKWARD_WEIGHT)
- *     nothing is exchanged within layers; the other half does it all.
+ *     kept_bytes and workspace_bytes have all that its pieces read and write, what an exchange
+ *     gathers or reduces as well: an exchange that pieces wait for needs no memory of its own.
+ *     What comes in beside a computation is a buffer until the end of the next piece, which reads
+ *     it.
+ *   - A device does one pass at a time: what stands first in a pass waits for all of the pass
+ *     before, and messages leave when the pass has ended. Of the gradient of the weights
+ *     (CS_BACKWARD_WEIGHT) nothing is exchanged within layers; the other half does it all.
  *   - Layers with `recompute` repeat their forward, with its exchanges, in front of their backward.
- *   - Sums of gradients follow the unit of layers (states.h) that they are of, and run beside the rest of
- *     the backward, one behind the other; an update waits for the last one. Gradients that are
- *     scattered after each micro-batch are there whole from the start of their unit's backward until then,
- *     besides the share that rests; a unit waits until those of the unit before the last are scattered.
- *   - Zero 3: the weights of a unit are gathered before it computes, one unit after the other, when the
- *     unit `prefetch` + 1 before it has ended, or the pass before: they are there from then to the end of the
+ *   - Sums of gradients follow the unit of layers (states.h) that they are of, and run beside the
+ *     rest of the backward, one behind the other; an update waits for the last one. Gradients that
+ *     are scattered after each micro-batch are there whole from the start of their unit's backward
+ *     until then, besides the share that rests; a unit waits until those of the unit before the
+ *     last are scattered.
+ *   - Zero 3: the weights of a unit are gathered before it computes, one unit after the other,
+ *     when the unit `prefetch` + 1 before it has ended, or the pass before: they are there from then to the end of the
  *     unit, besides the share that rests (gathered_weights). With `keep_gathered` they are gathered by a
- *     forward with which no micro-batch was between forward and backward, and there until the backward after
- *     which none is.
- *   - Zero 1 and 2: the weights are gathered, in place, after the update; the next forward waits for it.
+ *     forward with which no micro-batch was between forward and backward, and there until the
+ *     backward after which none is.
+ *   - Zero 1 and 2: the weights are gathered, in place, after the update; the next forward waits
+ *     for it.
  */
 #ifndef CS_SCHEDULES_PROGRAM_H
 #define CS_SCHEDULES_PROGRAM_H
@@ -96,8 +100,9 @@ static inline bool cs_step_computes(const cs_program_step *step)
  * duration. */
 cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pass *pass);
 
-/* The program of a pass over a stage of a job, for cs_program_finish, also when it failed. With replicas
- * that are no grid it is one step. CS_INVALID when layers with pieces are not there for the job's samples. */
+/* The program of a pass over a stage of a job, for cs_program_finish, also when it failed. With
+ * replicas that are no grid it is one step. CS_INVALID when layers with pieces are not there for
+ * the job's samples. */
 CS_MUST_CHECK cs_status cs_program_make(const cs_job *job, uint32_t stage,
                                         const cs_program_pass *pass, cs_program *program,
                                         cs_error *error);
@@ -115,8 +120,8 @@ cs_class cs_program_message(const cs_job *job, uint32_t stage, uint32_t from, ui
  * until it is there. */
 uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stored);
 
-/* Internal to program*.c: adds bytes to those of the same category and instant; and the steps of a pass on
- * a grid. */
+/* Internal to program*.c: adds bytes to those of the same category and instant; and the steps of a
+ * pass on a grid. */
 void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end);
 CS_MUST_CHECK cs_status cs_program_make_grid(const cs_job *job, uint32_t stage,
                                              const cs_program_pass *pass, cs_program *program,

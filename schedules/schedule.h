@@ -18,8 +18,8 @@ typedef enum cs_replicas {
     CS_REPLICAS_ROUND_ROBIN, /* micro-batch m is computed by replica m mod R of the stage's R */
     CS_REPLICAS_ALL_REDUCE,  /* every replica takes its share of the samples of every micro-batch */
     CS_REPLICAS_GRID,        /* the devices of each stage are the places of the job's grid: each
-                              * computes its part of every micro-batch, and hands it to the device at
-                              * the same place of the next stage */
+                              * computes its part of every micro-batch, and hands it to the device
+                              * at the same place of the next stage */
 } cs_replicas;
 
 /* Where weights, gradients and optimizer states rest between their uses (ZeRO: Rajbhandari et al.,
@@ -155,7 +155,8 @@ typedef struct cs_schedule {
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
                                     cs_error *error);
     uint32_t (*micro_batches)(const void *params);
-    /* Whether it computes something of all micro-batches of a mini-batch at once; NULL: it does not.
+    /* Whether it computes something of all micro-batches of a mini-batch at once; NULL: it does
+     * not.
      */
     bool (*takes_whole)(const void *params);
     /* NULL, or which of several readings of its source the parameters ask for, for the summary. */

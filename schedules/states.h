@@ -1,13 +1,14 @@
 /* Where weights, their gradients and the optimizer's states rest, and what devices hand each other
  * of them.
  *
- * Without a grid each device holds all that it uses. The places of a grid hold the same dense weights along
- * GRADIENT and the same experts along EXPERT_DATA, and may divide what rests there (cs_states); what does
- * not divide is rounded up on each device. An axis of size 1 divides nothing, and nothing is sent.
+ * Without a grid each device holds all that it uses. The places of a grid hold the same dense
+ * weights along GRADIENT and the same experts along EXPERT_DATA, and may divide what rests there
+ * (cs_states); what does not divide is rounded up on each device. An axis of size 1 divides
+ * nothing, and nothing is sent.
  *
  * Per mini-batch of one micro-batch each of n places so sends, of m bytes of weights and gradients,
- * 2 (n - 1)/n m with zero 0, 1 and 2, and 3 (n - 1)/n m with zero 3 (Rajbhandari et al., ZeRO, SC 2020,
- * section 7).
+ * 2 (n - 1)/n m with zero 0, 1 and 2, and 3 (n - 1)/n m with zero 3 (Rajbhandari et al., ZeRO, SC
+ * 2020, section 7).
  */
 #ifndef CS_SCHEDULES_STATES_H
 #define CS_SCHEDULES_STATES_H
@@ -68,8 +69,8 @@ bool cs_states_scatters_each(const cs_job *job);
 
 /* Layers whose gradients are reduced together, and with zero 3 whose weights are gathered together,
  * are a unit: a run of layers that have `states.bucket` bytes of gradients or more, or with zero 3 any.
- * Units are counted from the end of a stage. Returns the first layer of the unit of a stage that ends before
- * layer `end`. */
+ * Units are counted from the end of a stage. Returns the first layer of the unit of a stage that
+ * ends before layer `end`. */
 uint32_t cs_states_unit(const cs_job *job, uint32_t stage, uint32_t end);
 
 #endif

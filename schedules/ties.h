@@ -1,9 +1,9 @@
 /* Weights that layers of two stages share, such as an embedding and a last matrix that is the same.
  *
  * Where the two stages are on different devices each holds a copy of them, with its gradients and
- * the optimizer's states. Before an update the gradients of both copies are summed by an all-reduce,
- * so that the copies stay equal: of each holder of the one stage with that of the same number of the
- * other, or of all of them together where there are not as many.
+ * the optimizer's states. Before an update the gradients of both copies are summed by an
+ * all-reduce, so that the copies stay equal: of each holder of the one stage with that of the same
+ * number of the other, or of all of them together where there are not as many.
  */
 #ifndef CS_SCHEDULES_TIES_H
 #define CS_SCHEDULES_TIES_H
@@ -16,12 +16,13 @@ typedef struct cs_tie {
     int64_t gradient_bytes;
 } cs_tie;
 
-/* The next tie of a plan, of weights that are trained, at or behind layer *layer, which becomes where to go on; false when there is
- * none. Stages of which the borrower has no other devices than the lender share one copy, unless the
- * plan's stages are held apart. */
+/* The next tie of a plan, of weights that are trained, at or behind layer *layer, which becomes
+ * where to go on; false when there is none. Stages of which the borrower has no other devices than
+ * the lender share one copy, unless the plan's stages are held apart. */
 bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t *layer, cs_tie *tie);
 
-/* Adds to a stage's sum what it holds of other stages' weights. CS_OVERFLOW when it does not fit. */
+/* Adds to a stage's sum what it holds of other stages' weights. CS_OVERFLOW when it does not
+ * fit. */
 CS_MUST_CHECK cs_status cs_ties_borrow(const cs_model *model, const cs_plan *plan, uint32_t stage,
                                        cs_layer_sum *sum, cs_error *error);
 

@@ -1,12 +1,13 @@
-/* ZB-H1 and ZB-H2: 1F1B with every backward in two halves. The gradient of the input, which the stage
- * before waits for, comes at once; that of the weights later, where the device would be idle.
+/* ZB-H1 and ZB-H2: 1F1B with every backward in two halves. The gradient of the input, which the
+ * stage before waits for, comes at once; that of the weights later, where the device would be idle.
  *
- * Stage s does r (P - 1 - s) forwards, then in turn a forward and half a backward; the gradient of the
- * weights of a micro-batch follows r s micro-batches later. The reach r is 1 in ZB-H1: every stage
- * keeps the activations of up to P micro-batches, as many as the first stage of 1F1B. In ZB-H2 it is
- * 2: up to 2 P - 1 micro-batches, and where f = b = w a device never waits between its first task and
- * its last. Stage s then works from s f to (s + 3 M) f, so that the next mini-batch follows at once:
- * each stage updates its weights when its own gradients are complete, as with the paper's
+ * Stage s does r (P - 1 - s) forwards, then in turn a forward and half a backward; the gradient of
+ * the weights of a micro-batch follows r s micro-batches later. The reach r is 1 in ZB-H1: every
+ * stage keeps the activations of up to P micro-batches, as many as the first stage of 1F1B. In
+ * ZB-H2 it is
+ * 2: up to 2 P - 1 micro-batches, and where f = b = w a device never waits between its first task
+ * and its last. Stage s then works from s f to (s + 3 M) f, so that the next mini-batch follows at
+ * once: each stage updates its weights when its own gradients are complete, as with the paper's
  * post-validation of the optimizer step (section 4). The gradients of outputs that the later halves
  * need are kept besides; they are received messages, and accounted as such.
  */
@@ -161,9 +162,9 @@ static cs_status h1_forms(const cs_job *job, const void *params, cs_forms *forms
     return cs_pipeline_add_peaks(job, at_once, "min(P, M) activations", source, forms, error);
 }
 
-/* The first stage works at M(f + b + w) + (P - 1)(f + b - 2w) per mini-batch, the paper's table 2. The
- * last backward reaches it sb later than it leaves stage s, which has 2s + 1 gradients of weights left
- * then: it ends s(2w - b) later than the first stage, which has one. */
+/* The first stage works at M(f + b + w) + (P - 1)(f + b - 2w) per mini-batch, the paper's table 2.
+ * The last backward reaches it sb later than it leaves stage s, which has 2s + 1 gradients of
+ * weights left then: it ends s(2w - b) later than the first stage, which has one. */
 static cs_status add_h2_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     static const char assumes[] =

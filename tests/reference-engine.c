@@ -280,7 +280,8 @@ static cs_status set_end(reference *run, uint32_t task, cs_time duration)
     return CS_OK;
 }
 
-/* The k-th device that this one stands for, in order of their numbers; CS_NONE when there are fewer. */
+/* The k-th device that this one stands for, in order of their numbers; CS_NONE when there are
+ * fewer. */
 static uint32_t stood_for(const cs_graph *graph, uint32_t device, uint32_t k)
 {
     for (uint32_t d = 0; d < graph->n_devices; d++)
@@ -289,7 +290,8 @@ static uint32_t stood_for(const cs_graph *graph, uint32_t device, uint32_t k)
     return CS_NONE;
 }
 
-/* The route of the k-th message that a transfer stands for, into scratch; false when there is none. */
+/* The route of the k-th message that a transfer stands for, into scratch; false when there is
+ * none. */
 static bool find_message(const reference *run, uint32_t task, uint32_t k, uint32_t **route,
                          uint32_t *length)
 {
@@ -840,8 +842,8 @@ static uint32_t messages_on(const reference *run, uint32_t task, uint32_t link)
     return n;
 }
 
-/* Of the k-th of these messages: its links, the longest time per byte of one of them while all are on
- * their way, and its latency. False when there is none. */
+/* Of the k-th of these messages: its links, the longest time per byte of one of them while all are
+ * on their way, and its latency. False when there is none. */
 static bool take_message(reference *run, uint32_t task, uint32_t k, uint32_t *n, double *byte_time,
                          cs_time *latency)
 {

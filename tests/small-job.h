@@ -27,8 +27,8 @@ typedef struct small_job {
     const double *speeds;    /* per device; NULL: all 1 */
     const uint32_t *devices; /* per stage; NULL: 0, 1, 2, ... */
     double optimizer_ratio;
-    /* With a grid its places are the devices of a rank, in order: stage s is on rank s mod ranks, of which
-     * there are as many as n_devices allow. */
+    /* With a grid its places are the devices of a rank, in order: stage s is on rank s mod ranks,
+     * of which there are as many as n_devices allow. */
     const cs_grid *grid;
     cs_states states;
     uint32_t n_stages;

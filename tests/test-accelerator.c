@@ -147,10 +147,11 @@ static void test_optimizers(void **state)
     }
 }
 
-/* Bytes a parameter besides weight and gradient, by what is stored in which: main weights of 4 or none,
- * states of 4, 2 or 1 bytes. DeepSeek-V3 (arXiv 2412.19437, section 3.3.2) keeps main weights and
- * gradients in float32, and Adam's two states in bf16: 2 + 4 + 4 + 2 + 2. An update reads the gradient,
- * reads and writes the weight it has and the states, and writes the copy of a main weight. */
+/* Bytes a parameter besides weight and gradient, by what is stored in which: main weights of 4 or
+ * none, states of 4, 2 or 1 bytes. DeepSeek-V3 (arXiv 2412.19437, section 3.3.2) keeps main
+ * weights and gradients in float32, and Adam's two states in bf16: 2 + 4 + 4 + 2 + 2. An update
+ * reads the gradient, reads and writes the weight it has and the states, and writes the copy of a
+ * main weight. */
 static const struct {
     const char *row;
     cs_precision precision;

@@ -1,4 +1,5 @@
-/* Low-rank adapters: what is trained, what is computed and kept for it, and what has no gradients. */
+/* Low-rank adapters: what is trained, what is computed and kept for it, and what has no
+ * gradients. */
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/net-adapters.h"
 #include "sim/workload/net-model.h"
@@ -32,8 +33,8 @@ static void must_build(const cs_decoder *decoder, uint32_t rank, cs_net *net)
         fail_msg("%s", error.text);
 }
 
-/* What PEFT prints of Llama-3 8B with rank 16 beside q_proj and v_proj: trainable params 6,815,744, all
- * params 8,037,076,992: 32 layers of 16 (4096 + 4096) and 16 (4096 + 1024). */
+/* What PEFT prints of Llama-3 8B with rank 16 beside q_proj and v_proj: trainable params
+ * 6,815,744, all params 8,037,076,992: 32 layers of 16 (4096 + 4096) and 16 (4096 + 1024). */
 static void test_parameters(void **state)
 {
     (void)state;
@@ -83,9 +84,9 @@ static cs_model must_model(const cs_net *net)
     return model;
 }
 
-/* Products with weights, forward (F), for the gradient of the input (D), for that of the weights (G).
- * Nothing before the first adapters needs a gradient: what they and the frozen layers of the first
- * block read has none. */
+/* Products with weights, forward (F), for the gradient of the input (D), for that of the weights
+ * (G). Nothing before the first adapters needs a gradient: what they and the frozen layers of the
+ * first block read has none. */
 static const struct {
     const char *name;
     bool input, weights;
@@ -134,7 +135,8 @@ static void test_work(void **state)
     const cs_decoder decoder = small(false);
     const double square = 2.0 * T * H * H, mlp = 3 * 2.0 * T * H * I, head = 2.0 * T * H * W;
     const double attention = 3 * 2 * 2.0 * (T * (T + 1) / 2) * H, adapter = 2.0 * T * H * R;
-    /* first block: q, k, v forward; o and the MLP with gradients; A without gradient of its input */
+    /* first block: q, k, v forward; o and the MLP with gradients; A without gradient of its
+     * input */
     const double first = 3 * square + attention + 2 * square + 2 * mlp + 2 * (2 + 3) * adapter;
     const double second = 4 * 2 * square + attention + 2 * mlp + 2 * (3 + 3) * adapter;
     cs_net net;
@@ -145,11 +147,12 @@ static void test_work(void **state)
     cs_net_finish(&net);
 }
 
-/* Tensor by tensor, 2 bytes an element. A block keeps, of the attention, what A reads, which is the norm's
- * result, twice what B reads, queries, keys, values, result, a float32 per row and head; of the MLP the
- * second norm's input, normalised and statistics, the SiLU's input, and both inputs of the product.
- * Frozen matrices keep no input. The first norm of the second block keeps its input; that of the first
- * needs nothing, nor does the embedding. The head's norm, logarithms and targets. */
+/* Tensor by tensor, 2 bytes an element. A block keeps, of the attention, what A reads, which is
+ * the norm's result, twice what B reads, queries, keys, values, result, a float32 per row and
+ * head; of the MLP the second norm's input, normalised and statistics, the SiLU's input, and both
+ * inputs of the product. Frozen matrices keep no input. The first norm of the second block keeps
+ * its input; that of the first needs nothing, nor does the embedding. The head's norm, logarithms
+ * and targets. */
 static void test_kept(void **state)
 {
     (void)state;
@@ -167,8 +170,9 @@ static void test_kept(void **state)
     cs_net_finish(&net);
 }
 
-/* Gradients are those of the adapters alone; so are the weights that an update takes. A last matrix that
- * is the embedding's is held twice where it stands on another device, and nothing of it is summed. */
+/* Gradients are those of the adapters alone; so are the weights that an update takes. A last
+ * matrix that is the embedding's is held twice where it stands on another device, and nothing of
+ * it is summed. */
 static void test_sums(void **state)
 {
     (void)state;
@@ -191,9 +195,9 @@ static void test_sums(void **state)
     cs_net_finish(&net);
 }
 
-/* What stands before the first adapter has no gradient in memory, and of keys that are not trained there
- * is none either: backward of the first attention ends with those of queries and values, 2 T H bytes
- * each, beside that of its result. */
+/* What stands before the first adapter has no gradient in memory, and of keys that are not trained
+ * there is none either: backward of the first attention ends with those of queries and values, 2 T
+ * H bytes each, beside that of its result. */
 static void test_backward(void **state)
 {
     (void)state;

@@ -606,7 +606,8 @@ static void messages_say_of_which_kind_they_are(void **state)
     }
 }
 
-/* 9 subjects of 100 bytes with their NULs and 124 bytes that are left: the last one does not fit. */
+/* 9 subjects of 100 bytes with their NULs and 124 bytes that are left: the last one does not
+ * fit. */
 static void a_kind_without_room_for_its_subject_is_left_out(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* A tensor that is handed past layers: T5's decoder reads what its encoder made. Bytes at every cut,
- * what a run of layers keeps, and how a model file says it. */
+/* A tensor that is handed past layers: T5's decoder reads what its encoder made. Bytes at every
+ * cut, what a run of layers keeps, and how a model file says it. */
 #include "sim/workload/net-model.h"
 #include "sim/workload/zoo/families.h"
 
@@ -7,7 +7,8 @@
 
 static cs_error error;
 
-/* S tokens of the encoder, T of the decoder, H features, A heads of F, I inside the MLP, W words. */
+/* S tokens of the encoder, T of the decoder, H features, A heads of F, I inside the MLP, W
+ * words. */
 enum { S = 6, T = 9, H = 8, A = 2, F = 4, I = 12, W = 20, LAYERS = 2, BATCH = 3 };
 
 static void build(cs_net *net, double dropout, uint32_t kernel)
@@ -61,8 +62,8 @@ static int64_t crossing(const cs_net *net, uint32_t cut)
     return bytes;
 }
 
-/* Blocks of the encoder: 2 layers each, of the decoder 3, as additions end them; embedding and dropout on
- * both sides; norm and dropout behind the encoder; norm, dropout, head, loss. */
+/* Blocks of the encoder: 2 layers each, of the decoder 3, as additions end them; embedding and
+ * dropout on both sides; norm and dropout behind the encoder; norm, dropout, head, loss. */
 static void test_cuts(void **state)
 {
     (void)state;
@@ -114,8 +115,8 @@ static void test_runs(void **state)
  *   norm       its input and what it is normalised to, a float32 a row
  *   attention  the norm's result, queries, keys, values, result, a float32 per row and head
  *   MLP        the norm's result, what the ReLU left (it works in place)
- * and the token ids of 8 bytes, what the head reads, logarithms and targets. Results of norms that are
- * attended to or multiplied are their readers' inputs. */
+ * and the token ids of 8 bytes, what the head reads, logarithms and targets. Results of norms that
+ * are attended to or multiplied are their readers' inputs. */
 static int64_t norm_of(int64_t tokens)
 {
     return 2 * 2 * tokens * H + 4 * tokens;
@@ -149,9 +150,10 @@ static void test_kept(void **state)
     cs_net_finish(&net);
 }
 
-/* A chain of three layers that keep 7, 9 and 11 bytes, of inputs of 4, 6 and 6 bytes. The last two read
- * 2 bytes that are handed past them. With recomputation they keep their inputs, those 2 once; and the
- * model file says it. */
+/* A chain of three layers that keep 7, 9 and 11 bytes, of inputs of 4, 6 and 6 bytes. The last two
+ * read
+ * 2 bytes that are handed past them. With recomputation they keep their inputs, those 2 once; and
+ * the model file says it. */
 static void test_model(void **state)
 {
     (void)state;

@@ -333,7 +333,8 @@ static cs_time run(const run_row *row, cs_fidelity fidelity, uint32_t n_devices,
  *   two trees, one chunk of 4 MB each. Up: 1, 3 -> 2 and 5, 7 -> 6; 2, 6 -> 4; 4 -> 0, and in the
  *                       other tree, rank 7 - r in place of r. Two that go to one rank share its
  *                       link, 801 us, which is so in the first two rounds; the third takes 401 us.
- *                       Down the same backwards, two from one rank: 2 * (2 * 801 + 401) us = 4006 us
+ *                       Down the same backwards, two from one rank: 2 * (2 * 801 + 401) us = 4006
+ *                       us
  */
 static void test_closed_forms(void **state)
 {
@@ -388,8 +389,8 @@ static void test_closed_forms(void **state)
 
 /* With 1:3 the ratio of times is what the flows crossing give. Natural order: a ring puts one
  * message on an uplink of each leaf, nothing contends, ratio 1. Strided by 6, a whole leaf: all six
- * of a leaf send to the next leaf over 2 links, three on each (D-mod-k spreads them evenly): ratio 3.
- * With the order found again from the strided one: 1. 48 hosts, 48 chunks of 1 MB, 94 steps of
+ * of a leaf send to the next leaf over 2 links, three on each (D-mod-k spreads them evenly): ratio
+ * 3. With the order found again from the strided one: 1. 48 hosts, 48 chunks of 1 MB, 94 steps of
  * 100 us. */
 static void test_oversubscription(void **state)
 {
@@ -429,8 +430,9 @@ static void test_oversubscription(void **state)
     }
 }
 
-/* Whatever order of the ranks is asked for, neighbours stay neighbours: strided over leaves of 6 hosts
- * with 2 uplinks, 10 GB/s each, every message crosses; 6 hosts of a leaf share 2 links, 1 MB takes
+/* Whatever order of the ranks is asked for, neighbours stay neighbours: strided over leaves of 6
+ * hosts with 2 uplinks, 10 GB/s each, every message crosses; 6 hosts of a leaf share 2 links, 1 MB
+ * takes
  * 3 * 100 us. A ring may be put in order: see above. */
 static void test_neighbours(void **state)
 {
@@ -476,18 +478,21 @@ static void test_segmented(void **state)
     }
 }
 
-/* Nodes of four GPUs and two NICs of 10 GB/s, GPUs 0 and 1 with NIC 0, 2 and 3 with NIC 1; in the node
+/* Nodes of four GPUs and two NICs of 10 GB/s, GPUs 0 and 1 with NIC 0, 2 and 3 with NIC 1; in the
+ * node
  * 100 GB/s. */
 #define TWO_NICS                                                                                   \
     "{\"topology\":\"cluster\",\"gpus_per_node\":4,\"nics_per_node\":2,\"node\":{\"topology\":"    \
     "\"nvlink_switch\",\"bandwidth\":\"100 GB/s\"},\"nic_bandwidth\":\"100 GB/s\",\"network\":"    \
     "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"10 GB/s\"}}"
 
-/* A ring per NIC has half of the bytes on each NIC. Two nodes, p = 8, m = 16 MB: 14 steps of 1 MB for
- * each ring at 10 GB/s, 1400 us; one ring takes 14 steps of 2 MB, 2800 us. In the node a GPU sends at
- * most 2 MB at 100 GB/s in a step, 20 us, which hides. Three nodes, p = 12, m = 24 MB: 22 steps of
- * 1 MB. All-gather and reduce-scatter take half of the steps. In an all-to-all each GPU uses its own NIC
- * anyway: of 8 MB each sends 4 of 8 shares to the other node, and a NIC has two GPUs' 8 MB: 800 us. */
+/* A ring per NIC has half of the bytes on each NIC. Two nodes, p = 8, m = 16 MB: 14 steps of 1 MB
+ * for each ring at 10 GB/s, 1400 us; one ring takes 14 steps of 2 MB, 2800 us. In the node a GPU
+ * sends at most 2 MB at 100 GB/s in a step, 20 us, which hides. Three nodes, p = 12, m = 24 MB: 22
+ * steps of
+ * 1 MB. All-gather and reduce-scatter take half of the steps. In an all-to-all each GPU uses its
+ * own NIC anyway: of 8 MB each sends 4 of 8 shares to the other node, and a NIC has two GPUs' 8
+ * MB: 800 us. */
 static void test_ring_per_nic(void **state)
 {
     (void)state;
@@ -527,11 +532,11 @@ static void test_ring_per_nic(void **state)
     }
 }
 
-/* Bus bandwidth, 2 (p - 1) / p m / t, of an all-reduce of 1 GB over a pair of nodes: what all NICs of
- * a node carry together, each at most what the PCIe link to it does. DGX H100: eight at 48 GB/s (NDR
- * is 50); DGX A100: eight at 24 GB/s (HDR is 25); DGX-1: four at 12 GB/s, for which the rings must
- * follow the double NVLinks of the mesh; ABCI: two at 12 GB/s. What is missing, at most 2 %, are
- * latencies. */
+/* Bus bandwidth, 2 (p - 1) / p m / t, of an all-reduce of 1 GB over a pair of nodes: what all NICs
+ * of a node carry together, each at most what the PCIe link to it does. DGX H100: eight at 48 GB/s
+ * (NDR is 50); DGX A100: eight at 24 GB/s (HDR is 25); DGX-1: four at 12 GB/s, for which the rings
+ * must follow the double NVLinks of the mesh; ABCI: two at 12 GB/s. What is missing, at most 2 %,
+ * are latencies. */
 static void test_bus_bandwidth(void **state)
 {
     (void)state;
@@ -625,8 +630,8 @@ static void test_named_and_unfit(void **state)
 
 /* The two fidelities together, on machines with links of many kinds. Where the rounds are alike, or
  * follow each other on every rank, they are equal. In trees ranks run ahead, and messages of
- * different rounds meet on a link: there the delay, which keeps rounds apart, is some percent off, to
- * either side. A torus has no nodes, and so nothing by nodes. */
+ * different rounds meet on a link: there the delay, which keeps rounds apart, is some percent off,
+ * to either side. A torus has no nodes, and so nothing by nodes. */
 static void test_fidelities(void **state)
 {
     (void)state;
@@ -675,11 +680,12 @@ static cs_time cost(const char *name, const cs_platform *platform, const cs_coll
 
 /* alpha of 1, 2, 3, 4 us and beta of 10, 20, 40, 100 ps per byte, from GPU pair to system. An
  * all-reduce of 2 MB between two is 2 (alpha + 1 MB beta). On ABCI GPUs 0 to 3 are a node with
- * NVLinks between all, GPUs 0 to 67 a rack of 17 nodes; the GPUs of pcie-8gpu have PCIe only. Over four
- * GPUs of two nodes a ring has hops of both kinds in each of its six steps, and the slower counts:
- * 4 MB take 6 (3 us + 40 us). With phi = 2, beta is twice what it was. One port: the root of a scatter
- * of 4 MB to four sends three messages of 1 MB one after the other, 3 (3 us + 40 us) to another
- * node and 1 us + 10 us to its neighbour: 1 us + 10 us + 2 (3 us + 40 us). */
+ * NVLinks between all, GPUs 0 to 67 a rack of 17 nodes; the GPUs of pcie-8gpu have PCIe only. Over
+ * four GPUs of two nodes a ring has hops of both kinds in each of its six steps, and the slower
+ * counts:
+ * 4 MB take 6 (3 us + 40 us). With phi = 2, beta is twice what it was. One port: the root of a
+ * scatter of 4 MB to four sends three messages of 1 MB one after the other, 3 (3 us + 40 us) to
+ * another node and 1 us + 10 us to its neighbour: 1 us + 10 us + 2 (3 us + 40 us). */
 static void test_levels(void **state)
 {
     (void)state;
@@ -732,8 +738,8 @@ static void test_no_levels(void **state)
     cs_platform_finish(&platform);
 }
 
-/* The rounds of a ring are alike, and one is enough to know all: 60,000 ranks have 7.2e9 messages. On
- * a crossbar with 10 GB/s and 1 us, shares of 1000 B: 2 * 59,999 * (1 us + 0.1 us). */
+/* The rounds of a ring are alike, and one is enough to know all: 60,000 ranks have 7.2e9 messages.
+ * On a crossbar with 10 GB/s and 1 us, shares of 1000 B: 2 * 59,999 * (1 us + 0.1 us). */
 static void test_many_ranks(void **state)
 {
     (void)state;
@@ -750,8 +756,10 @@ static void test_many_ranks(void **state)
 }
 
 /* Of ParaDL's form for two trees, 2 (log2 p + k)(alpha + m / (2 k) beta). A rank has to send and to
- * receive 2 (p - 1) / p m (Patarasuk and Yuan, 2009), which simulated trees do not go below; but with
- * 16 chunks or more the form does. With m / k in place of m / (2 k) it is not below the simulation. */
+ * receive 2 (p - 1) / p m (Patarasuk and Yuan, 2009), which simulated trees do not go below; but
+ * with
+ * 16 chunks or more the form does. With m / k in place of m / (2 k) it is not below the
+ * simulation. */
 static void test_tree_form(void **state)
 {
     (void)state;

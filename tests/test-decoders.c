@@ -1,5 +1,5 @@
-/* Mixtures of experts, latent attention, windows, sinks and state spaces: shapes, costs and memory by
- * hand. */
+/* Mixtures of experts, latent attention, windows, sinks and state spaces: shapes, costs and memory
+ * by hand. */
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/net-model.h"
 #include "sim/workload/zoo/families.h"
@@ -78,12 +78,13 @@ static void build_mixture(cs_net *net, double capacity)
 
 /* Batch 7 in bf16 (2 bytes): 28 tokens, 84 logits, 56 routed rows.
  *   top_k     softmax 5 and selection 1 flop a logit, normalisation 2 per chosen: 504 + 112. Bytes:
- *             logits 168, probabilities written and read in float32 2 * 336, 56 chosen of 2 and their
- *             numbers of 8: 560. Backward 4 per logit, 2 per chosen; probabilities, the logits'
- *             gradient, chosen: 336 + 168 + 560. Kept: probabilities 336 and numbers 448.
+ *             logits 168, probabilities written and read in float32 2 * 336, 56 chosen of 2 and
+ *             their numbers of 8: 560. Backward 4 per logit, 2 per chosen; probabilities, the
+ *             logits' gradient, chosen: 336 + 168 + 560. Kept: probabilities 336 and numbers 448.
  *   dispatch  tokens read 28 * 6 * 2 = 336, rows written 672, numbers 3 times 448; backward the rows
- *             are added, 336 additions, numbers once. x is read by router, dispatch and add: the gradient
- *             of add, the last, comes first, and those of the others are added: 168 additions, 3 times
+ *             are added, 336 additions, numbers once. x is read by router, dispatch and add: the
+ *             gradient of add, the last, comes first, and those of the others are added: 168
+ *             additions, 3 times
  *             336 bytes, a kernel.
  *   up        56 rows by 6 x 5: 1680 multiply-accumulates; bytes of rows 672, of results 560, of all
  *             3 matrices 180, and biases 30 forward; the biases' gradient reads the results' 280.
@@ -119,7 +120,8 @@ static void test_costs(void **state)
     cs_net_finish(&net);
 }
 
-/* Rows that leave the dispatch: 8 routed, of 3 experts; a capacity of c gives each ceil(8 c / 3). */
+/* Rows that leave the dispatch: 8 routed, of 3 experts; a capacity of c gives each ceil(8 c /
+ * 3). */
 static void test_capacity(void **state)
 {
     (void)state;
@@ -158,8 +160,9 @@ static void test_one_expert(void **state)
     cs_net_finish(&net);
 }
 
-/* Gradients of one sample in float32, from the last operator to the first. x is 4 x 6 (96 bytes), the
- * routed rows 8 x 6 (192), between the experts 8 x 5 (160), routing 4 x 2 (32), logits 4 x 3 (48).
+/* Gradients of one sample in float32, from the last operator to the first. x is 4 x 6 (96 bytes),
+ * the routed rows 8 x 6 (192), between the experts 8 x 5 (160), routing 4 x 2 (32), logits 4 x 3
+ * (48).
  *   loss       the sum's, 96
  *   add        hands it on to combine's result and to x: 96
  *   combine    makes those of the rows, 192, and of the routing, 32, beside: 320
@@ -256,8 +259,8 @@ static void test_attention(void **state)
     }
 }
 
-/* 3 tokens, 4 heads of 5 features and of 2 that they share: the result has 4 * 7, and the gradient of
- * the shared part is a sum of 4 each, 3 additions of 6 elements. */
+/* 3 tokens, 4 heads of 5 features and of 2 that they share: the result has 4 * 7, and the gradient
+ * of the shared part is a sum of 4 each, 3 additions of 6 elements. */
 static void test_head_concat(void **state)
 {
     (void)state;
@@ -293,8 +296,9 @@ static void test_head_norm(void **state)
 
 /* ---- state spaces ---- */
 
-/* 5 tokens of 6 features, 3 samples in bf16, a kernel of 4: 8 flop for the convolution and 5 for the
- * SiLU; backward the convolution twice and 8. Tensors of 180 bytes, parameters of 24 + 6, 60. */
+/* 5 tokens of 6 features, 3 samples in bf16, a kernel of 4: 8 flop for the convolution and 5 for
+ * the SiLU; backward the convolution twice and 8. Tensors of 180 bytes, parameters of 24 + 6,
+ * 60. */
 static void test_causal_conv(void **state)
 {
     (void)state;
@@ -326,9 +330,10 @@ static double count_scan(uint32_t tokens, const cs_scan *scan, uint32_t head)
     return macs;
 }
 
-/* 4 heads of 3 features in 2 groups, a state of 5; 2 samples. With T tokens, bf16: inputs x 12 T, steps
- * 4 T, B and C 10 T each, output 12 T; float32: the state behind each chunk, 60, four times, C B' of
- * each group twice, sums of the steps 4 T thrice. */
+/* 4 heads of 3 features in 2 groups, a state of 5; 2 samples. With T tokens, bf16: inputs x 12 T,
+ * steps
+ * 4 T, B and C 10 T each, output 12 T; float32: the state behind each chunk, 60, four times, C B'
+ * of each group twice, sums of the steps 4 T thrice. */
 static void test_scan(void **state)
 {
     (void)state;
@@ -362,10 +367,11 @@ static void test_scan(void **state)
 }
 
 /* T tokens of H features, h heads of P in G groups, a state of N; I = h P, B = I + 2 G N. Kept, in
- * elements of 2 bytes and bytes: the first norm's input and what it is normalised to with a float32 a
- * row; the input of in_proj; what in_proj made, whole, for the gate, the convolution and the steps are
- * views of it; what the convolution made, whole; the scan's result, with a float32 per token and head;
- * the gate behind its SiLU; the norm's input, normalised, float32; its result. */
+ * elements of 2 bytes and bytes: the first norm's input and what it is normalised to with a
+ * float32 a row; the input of in_proj; what in_proj made, whole, for the gate, the convolution and
+ * the steps are views of it; what the convolution made, whole; the scan's result, with a float32
+ * per token and head; the gate behind its SiLU; the norm's input, normalised, float32; its
+ * result. */
 static void test_mixer_kept(void **state)
 {
     (void)state;
@@ -397,9 +403,9 @@ static void test_mixer_kept(void **state)
 
 /* ---- decoders ---- */
 
-/* DeepSeek-V3 made small: T tokens of H features, Q and C features of the latent vectors, A heads of N
- * features without positions, R with, V of values; F features of the dense MLP, in the first layer;
- * E experts of M features, of which a token goes to K; W words. */
+/* DeepSeek-V3 made small: T tokens of H features, Q and C features of the latent vectors, A heads
+ * of N features without positions, R with, V of values; F features of the dense MLP, in the first
+ * layer; E experts of M features, of which a token goes to K; W words. */
 enum { T = 16, H = 32, Q = 12, C = 10, A = 4, N = 6, R = 2, V = 5, F = 40, E = 8, K = 2, M = 7 };
 enum { W = 100 };
 
@@ -429,13 +435,13 @@ static cs_decoder small_decoder(uint32_t next_tokens)
  *   norms        their input and what it is normalised to, 2 of each, a float32 per row
  *   attention    input of the first projections (the norm's result) TH; latent vectors T(Q + C) as
  *                results of their norms; queries T A (N+R); what keys' and values' projection made,
- *                which the values are a view of, T A (N+V), and the keys T A (N+R); the result T A V,
- *                a float32 per row and head
+ *                which the values are a view of, T A (N+V), and the keys T A (N+R); the result T A
+ *                V, a float32 per row and head
  *   of the kv    latent vector and the common keys are one storage, T (C+R), which the norm keeps
  *   MLP          input TH, then inputs of SiLU, both of the product's, of the last matrix: 4 T F
  *   mixture      input TH, 8-byte numbers of T K rows (twice: the router's choice, the dispatch's),
- *                float32 probabilities T E, weights T K; rows T K H, inside 4 T K M, results T K H; the
- *                shared expert's 4 T M
+ *                float32 probabilities T E, weights T K; rows T K H, inside 4 T K M, results T K
+ *                H; the shared expert's 4 T M
  *   head         the norm's input (its own storage), twice, its float32, the head's input TH,
  *                float32 logarithms T W and targets of 8 bytes; the token ids 8 T */
 static int64_t norm_kept(int64_t features)
@@ -487,9 +493,9 @@ static void test_active(void **state)
     cs_net_finish(&net);
 }
 
-/* A module of multi-token prediction adds a layer with its norms, 3 H, and 2 H H of its projection. It
- * loads its tokens by itself, so that the chain stays what it was but for the last layer, which has
- * it beside the head. */
+/* A module of multi-token prediction adds a layer with its norms, 3 H, and 2 H H of its
+ * projection. It loads its tokens by itself, so that the chain stays what it was but for the last
+ * layer, which has it beside the head. */
 static void test_next_tokens(void **state)
 {
     (void)state;
@@ -522,9 +528,9 @@ static void test_next_tokens(void **state)
     }
 }
 
-/* Work that a model counts as its own, 6 flop a multiply-accumulate: 30 each for the 8 routed rows in
- * each of two products, 18 per token in the router; padding to a capacity of 1.25 (12 rows) is none,
- * and what does not fit into one of 0.5 (6 rows) is not done. */
+/* Work that a model counts as its own, 6 flop a multiply-accumulate: 30 each for the 8 routed rows
+ * in each of two products, 18 per token in the router; padding to a capacity of 1.25 (12 rows) is
+ * none, and what does not fit into one of 0.5 (6 rows) is not done. */
 static void test_work(void **state)
 {
     (void)state;

@@ -96,22 +96,27 @@ typedef struct effect_row {
 
 /* Three ranks compute for 10, 20 and 30 us before they enter, and for 5 us afterwards.
  *
- * An all-gather of 30,000 bytes has messages of 1 us + 10,000 * 100 ps = 2 us. In the first round rank r
- * sends from 10 (r + 1) on; in the second when it has sent and received in the first. Rank 0 has
- * received at 32, from rank 2, and sends until 34; rank 1 has at 22 and sends until 24; rank 2
- * sends from 32 to 34. All have received when the message of rank 0 or 2 is there, at 34. The delay is
+ * An all-gather of 30,000 bytes has messages of 1 us + 10,000 * 100 ps = 2 us. In the first round
+ * rank r sends from 10 (r + 1) on; in the second when it has sent and received in the first. Rank
+ * 0 has received at 32, from rank 2, and sends until 34; rank 1 has at 22 and sends until 24; rank
+ * 2 sends from 32 to 34. All have received when the message of rank 0 or 2 is there, at 34. The
+ * delay is
  * 2 rounds of 2 us from 30 on, until 34.
  *
- * A broadcast of 30,000 bytes in a chain: 4 us a message. Rank 0 sends from 10 to 14 and is through; rank
- * 1 sends from 20 to 24; rank 2 enters at 30, when all is there already, and leaves at once. The delay:
+ * A broadcast of 30,000 bytes in a chain: 4 us a message. Rank 0 sends from 10 to 14 and is
+ * through; rank
+ * 1 sends from 20 to 24; rank 2 enters at 30, when all is there already, and leaves at once. The
+ * delay:
  * 2 * 4 us from 30 on.
  *
- * A halo of 10,000 bytes: rank 0 sends from 10 to 12. Rank 1 sends two messages at 20, each at half of
- * its bandwidth: 1 us + 2 us. Rank 2 sends from 30 to 32. Rank 0 leaves with the message of rank 1,
- * at 23; rank 1 with that of rank 2, at 32; and rank 2 then too. The delay is rank 1's 3 us.
+ * A halo of 10,000 bytes: rank 0 sends from 10 to 12. Rank 1 sends two messages at 20, each at
+ * half of its bandwidth: 1 us + 2 us. Rank 2 sends from 30 to 32. Rank 0 leaves with the message
+ * of rank 1, at 23; rank 1 with that of rank 2, at 32; and rank 2 then too. The delay is rank 1's
+ * 3 us.
  *
  * A shift of 10,000 bytes: rank r sends from 10 (r + 1) on, for 2 us, and leaves when that and the
- * message of the rank before it have arrived: 12 and 32; 22 and 12; 32 and 22. The delay is 2 us. */
+ * message of the rank before it have arrived: 12 and 32; 22 and 12; 32 and 22. The delay is 2
+ * us. */
 static const effect_row effect_rows[] = {
     {"all_gather, flows", CS_ALL_GATHER, 30000, CS_FIDELITY_FLOW, {10, 20, 30}, {34, 34, 34}},
     {"all_gather, delay", CS_ALL_GATHER, 30000, CS_FIDELITY_ANALYTIC, {10, 20, 30}, {34, 34, 34}},
@@ -125,7 +130,8 @@ static const effect_row effect_rows[] = {
 
 /* Each rank holds a buffer of 7 bytes while it is in the collective, which takes 3 bytes of
  * activations at its start and leaves 5 of gradients, until the computation afterwards frees them.
- * With effects at the start, at the end, or both; the effects of one moment are applied together. */
+ * With effects at the start, at the end, or both; the effects of one moment are applied
+ * together. */
 static cs_builder *effect_graph(const effect_row *row, bool starts, bool ends)
 {
     const cs_effect effects[] = {{7, 0, CS_MEMORY_BUFFERS, !starts},
@@ -204,9 +210,9 @@ static void expect_left(const effect_row *row, const outcome *of)
     }
 }
 
-/* Three ranks gather 3,000, 6,000, ... 600,000 bytes, one after the other, twice, and free a byte at the
- * end of each: with n times 3,000 bytes two rounds of 1 us + n 1,000 * 100 ps. Messages of the same size
- * have one class, whatever other classes there are between them. */
+/* Three ranks gather 3,000, 6,000, ... 600,000 bytes, one after the other, twice, and free a byte
+ * at the end of each: with n times 3,000 bytes two rounds of 1 us + n 1,000 * 100 ps. Messages of
+ * the same size have one class, whatever other classes there are between them. */
 static void test_several(void **state)
 {
     (void)state;
@@ -269,7 +275,8 @@ static void test_effects(void **state)
 /* ---- purposes ---- */
 
 /* Two exchanges of the same bytes between the same devices: the transfers of each have its purpose,
- * and a transfer that is of no collective is for stages. A ring of two in an all-gather: 2 messages. */
+ * and a transfer that is of no collective is for stages. A ring of two in an all-gather: 2
+ * messages. */
 static void test_purposes(void **state)
 {
     (void)state;
@@ -362,10 +369,11 @@ static uint32_t add_exchange(cs_builder *builder, cs_kind kind, cs_purpose purpo
  *   device 1                    F 20-30                      B 34-44                    U 48-53
  *   between    message 10-20          all_reduce 30-34               all_gather 44-46,
  *                                                                    reduce_scatter 46-48
- * The message has 90,000 bytes: 1 us + 9 us. The all-reduce of 20,000 bytes takes 2 rounds of 1 us + 1 us,
- * the others one; the all-gather, of weights, is followed by the reduce-scatter, of gradients, and
- * nothing in between. Device 0 waits from 10 to 30 for the forward of device 1; device 1 until 10 for
- * that of device 0, then for its message. Everybody is active for 10 + 4 + 2 + 2 us.
+ * The message has 90,000 bytes: 1 us + 9 us. The all-reduce of 20,000 bytes takes 2 rounds of 1 us
+ * + 1 us, the others one; the all-gather, of weights, is followed by the reduce-scatter, of
+ * gradients, and nothing in between. Device 0 waits from 10 to 30 for the forward of device 1;
+ * device 1 until 10 for that of device 0, then for its message. Everybody is active for 10 + 4 + 2
+ * + 2 us.
  *
  * Bytes: of the all-reduce each rank sends 10,000 twice, of the others once. */
 static void test_exposed(void **state)
@@ -623,9 +631,10 @@ static void expect_equal(const char *name, const outcome *all, const outcome *fo
         expect_double(name, all->report.moved[p], folded->report.moved[p]);
 }
 
-/* All that is said of any device of a mesh is the same whether all are simulated or one place of each
- * stage: bit by bit, where messages between stages take their time alone, or share links with those of
- * other places. Where lowering says that places are not alike, all are as slow as the slowest. */
+/* All that is said of any device of a mesh is the same whether all are simulated or one place of
+ * each stage: bit by bit, where messages between stages take their time alone, or share links with
+ * those of other places. Where lowering says that places are not alike, all are as slow as the
+ * slowest. */
 static void test_folded(void **state)
 {
     (void)state;
@@ -668,9 +677,9 @@ static void test_folded(void **state)
         assert_true(i < 2 ? n_unlike[i] == 0 : n_unlike[i] > 0 && n_unlike[i] < 54 / 2);
 }
 
-/* Two nodes of DGX H100: GPU 8 is in the second one. Devices 0 to 2 and 3 to 5 have NVLinks, 6 to 8 do not
- * only. Stages of three places: 0 to 2 send to 3 to 5 in the node, but 3 to 5 to 6, 7 and 8. Where two
- * GPUs share a NIC and messages wait for each other, only one of two is first. */
+/* Two nodes of DGX H100: GPU 8 is in the second one. Devices 0 to 2 and 3 to 5 have NVLinks, 6 to
+ * 8 do not only. Stages of three places: 0 to 2 send to 3 to 5 in the node, but 3 to 5 to 6, 7 and
+ * 8. Where two GPUs share a NIC and messages wait for each other, only one of two is first. */
 static void test_unlike(void **state)
 {
     (void)state;
@@ -743,9 +752,10 @@ static void test_links_of_fold(void **state)
     cs_platform_finish(&platform);
 }
 
-/* Four nodes of two GPUs at one NIC of 10 GB/s, the first GPU for both. Three messages of 10 MB go into
- * node 1, which is six: 10/6 GB/s each, 6 ms. One of them comes from node 0, where a fourth message leaves
- * too, for node 2: the two that it stands for have 10 - 2 * 10/6 GB/s left, 10/3 each: 3 ms. By count they have a fourth of the NIC of node 0, 2.5 GB/s: 4 ms. */
+/* Four nodes of two GPUs at one NIC of 10 GB/s, the first GPU for both. Three messages of 10 MB go
+ * into node 1, which is six: 10/6 GB/s each, 6 ms. One of them comes from node 0, where a fourth
+ * message leaves too, for node 2: the two that it stands for have 10 - 2 * 10/6 GB/s left, 10/3
+ * each: 3 ms. By count they have a fourth of the NIC of node 0, 2.5 GB/s: 4 ms. */
 static void test_shares_of_fold(void **state)
 {
     (void)state;
@@ -772,8 +782,9 @@ static void test_shares_of_fold(void **state)
     }
 }
 
-/* Results of folded runs have rows for all devices; a folded reader those of the simulated ones, and
- * the numbers of these rows. Two stages of two places: 0 and 1, 2 and 3; with the pipeline innermost 0 and 2,
+/* Results of folded runs have rows for all devices; a folded reader those of the simulated ones,
+ * and the numbers of these rows. Two stages of two places: 0 and 1, 2 and 3; with the pipeline
+ * innermost 0 and 2,
  * 1 and 3. */
 static void test_results_of_fold(void **state)
 {
@@ -830,9 +841,10 @@ static void test_results_of_fold(void **state)
     }
 }
 
-/* With flows, whose groups overlap: tensor groups, data groups across them and messages between stages.
- * Both engines agree, each purpose has the bytes that its algorithms send (per device of a group of p, of
- * an all-reduce of m bytes 2 (p - 1) / p m), and on a switch every byte is on two links. */
+/* With flows, whose groups overlap: tensor groups, data groups across them and messages between
+ * stages. Both engines agree, each purpose has the bytes that its algorithms send (per device of a
+ * group of p, of an all-reduce of m bytes 2 (p - 1) / p m), and on a switch every byte is on two
+ * links. */
 static void test_flows(void **state)
 {
     (void)state;
@@ -871,9 +883,9 @@ static void test_flows(void **state)
     }
 }
 
-/* 64 devices: tensor 4, data 4 and 4 stages, on eight nodes of DGX H100, each message a flow. Delays know
- * nothing of the few messages of others that meet theirs: those of 500 bytes between stages, and sums of
- * gradients of stages that are done earlier. */
+/* 64 devices: tensor 4, data 4 and 4 stages, on eight nodes of DGX H100, each message a flow.
+ * Delays know nothing of the few messages of others that meet theirs: those of 500 bytes between
+ * stages, and sums of gradients of stages that are done earlier. */
 static void test_many_flows(void **state)
 {
     (void)state;
@@ -1077,10 +1089,10 @@ static uint32_t run_family(const family_row *row, uint32_t fidelity, bool relati
     return n_groups;
 }
 
-/* Two GPUs of each of four nodes, the GPUs of one place of all nodes a group: an all-reduce of 8 MB by a
- * ring takes 6 steps of 2 MB. A NIC carries both groups' messages, 5 GB/s for each: 6 * 400 us, by all
- * sharings, for phi is 2; alone 6 * 200 us. Groups that are the two GPUs of a node have no link in
- * common: 2 steps of 4 MB at 100 GB/s. A NIC of its own for each GPU: as alone. */
+/* Two GPUs of each of four nodes, the GPUs of one place of all nodes a group: an all-reduce of 8
+ * MB by a ring takes 6 steps of 2 MB. A NIC carries both groups' messages, 5 GB/s for each: 6 *
+ * 400 us, by all sharings, for phi is 2; alone 6 * 200 us. Groups that are the two GPUs of a node
+ * have no link in common: 2 steps of 4 MB at 100 GB/s. A NIC of its own for each GPU: as alone. */
 static void test_contention(void **state)
 {
     (void)state;
@@ -1127,10 +1139,10 @@ static void expect_flows(const family_row *row)
                      (int)row->sharing, flows[g], delays[g]);
 }
 
-/* The delays of all groups of a family are what their flows take when all are simulated at once: to the
- * picosecond where the messages of a round are alike, or wait for the same slowest one. They are not
- * where in one round some ranks talk to their node and others to other nodes (halving, direct and
- * halos, in nodes of eight GPUs); there a delay is an estimate. */
+/* The delays of all groups of a family are what their flows take when all are simulated at once:
+ * to the picosecond where the messages of a round are alike, or wait for the same slowest one.
+ * They are not where in one round some ranks talk to their node and others to other nodes
+ * (halving, direct and halos, in nodes of eight GPUs); there a delay is an estimate. */
 static void test_family_as_flows(void **state)
 {
     (void)state;
@@ -1169,10 +1181,11 @@ static void test_family_as_flows(void **state)
                                                        what[w].kind, 1 << 24, what[w].algorithm});
 }
 
-/* Unlike collectives side by side, round by round, on nodes of two GPUs that share a NIC. A: GPU 0 of
- * four nodes; B: GPU 1 of the first two; all-reduces of 8 MB. B by a ring has 2 rounds of 4 MB, which
- * share the NICs with A's first two: 2 * 800 us. A by a ring has 6 rounds of 2 MB, the first two at half of
- * the bandwidth: 2 * 400 us + 4 * 200 us; by halving 4 MB and 2 MB with B, 2 MB and 4 MB alone: 800 us +
+/* Unlike collectives side by side, round by round, on nodes of two GPUs that share a NIC. A: GPU 0
+ * of four nodes; B: GPU 1 of the first two; all-reduces of 8 MB. B by a ring has 2 rounds of 4 MB,
+ * which share the NICs with A's first two: 2 * 800 us. A by a ring has 6 rounds of 2 MB, the first
+ * two at half of the bandwidth: 2 * 400 us + 4 * 200 us; by halving 4 MB and 2 MB with B, 2 MB and
+ * 4 MB alone: 800 us +
  * 400 us + 200 us + 400 us. What is not wanted is there nevertheless. */
 static void test_unlike_sides(void **state)
 {

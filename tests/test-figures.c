@@ -1,5 +1,5 @@
-/* The table of figures: keys are unique and end in their unit as CONTRIBUTING.md pins it, closed forms
- * are about figures of the table, and sweeps take units from it. */
+/* The table of figures: keys are unique and end in their unit as CONTRIBUTING.md pins it, closed
+ * forms are about figures of the table, and sweeps take units from it. */
 #include "schedules/schedule.h"
 #include "sim/run/store-run.h"
 #include "sim/sweep/sweep-figures.h"
@@ -119,8 +119,8 @@ static void values_are_readable(void **state)
     }
 }
 
-/* A results file has every number of the run under its key, exactly. Two stages of 1 s and 2 s and two
- * micro-batches take 3 * 3 s: 2 samples in 9 s, idle 1/3. */
+/* A results file has every number of the run under its key, exactly. Two stages of 1 s and 2 s and
+ * two micro-batches take 3 * 3 s: 2 samples in 9 s, idle 1/3. */
 static void files_have_the_figures(void **state)
 {
     (void)state;

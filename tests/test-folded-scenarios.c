@@ -1,5 +1,6 @@
-/* Scenarios with a mesh give the same bits whether alike devices are simulated once or each: schedules,
- * axes and states of weights, on two to four nodes. The unfolded run is the independent answer. */
+/* Scenarios with a mesh give the same bits whether alike devices are simulated once or each:
+ * schedules, axes and states of weights, on two to four nodes. The unfolded run is the independent
+ * answer. */
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 

@@ -1,5 +1,5 @@
-/* Halos against a slow walk over all pairs of an output row and an input row, and against the closed
- * form for the inside of an image. */
+/* Halos against a slow walk over all pairs of an output row and an input row, and against the
+ * closed form for the inside of an image. */
 #include "sim/workload/halo.h"
 
 #include "tests/expect.h"
@@ -29,7 +29,8 @@ static bool spans(const cs_sliding *s, uint32_t out, uint32_t in)
     return false;
 }
 
-/* From a mark per row that part i needs: the rows from the first to the last one that others have. */
+/* From a mark per row that part i needs: the rows from the first to the last one that others
+ * have. */
 static cs_halo count(const bool *needed, uint32_t rows, uint32_t parts, uint32_t i)
 {
     uint32_t first = rows, last = 0;
@@ -140,9 +141,10 @@ static void test_inside(void **state)
     }
 }
 
-/* 7 rows over 4 parts are 2, 2, 2, 1: a 5 x 5 kernel reads two rows each way, and the third part needs
- * two of the last one, which has one; the other is padding. With 7 parts of one row each it needs rows of
- * those behind its neighbours. 112 rows and the 56 behind a stride of 2 lie one on the other in 16 parts of
+/* 7 rows over 4 parts are 2, 2, 2, 1: a 5 x 5 kernel reads two rows each way, and the third part
+ * needs two of the last one, which has one; the other is padding. With 7 parts of one row each it
+ * needs rows of those behind its neighbours. 112 rows and the 56 behind a stride of 2 lie one on
+ * the other in 16 parts of
  * 7 and of 4 or 3 rows. */
 static void test_near(void **state)
 {

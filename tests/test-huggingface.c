@@ -109,7 +109,8 @@ static const struct {
      " \"use_conv_bias\": true, \"rms_norm\": true, \"tie_word_embeddings\": false}",
      7285403648},
     /* 29 mixers of in 4096 * 16768, convolution 8448 * 5, 3 * 128, norm 8192, out 8192 * 4096; 3
-     * attentions of 2 * 4096 * (4096 + 1024); 32 MLPs of 3 * 4096 * 14336 with 2 norms: the model card's
+     * attentions of 2 * 4096 * (4096 + 1024); 32 MLPs of 3 * 4096 * 14336 with 2 norms: the model
+     * card's
      * 9.78 billion */
     {"Bamba-9B",
      "{\"model_type\": \"bamba\", \"num_hidden_layers\": 32, \"hidden_size\": 4096,"
@@ -213,8 +214,8 @@ static void test_precision(void **state)
 #define OSS     "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
 
 /* The window of each of 4 layers, 0 for none; as transformers reads the keys: Mistral has one
- * everywhere, of 4096 where the file is silent; Qwen2 and Qwen3 from max_window_layers on; GPT-OSS in
- * the first of two; a list of layers says it for each. */
+ * everywhere, of 4096 where the file is silent; Qwen2 and Qwen3 from max_window_layers on; GPT-OSS
+ * in the first of two; a list of layers says it for each. */
 static const struct {
     const char *row, *config;
     uint32_t windows[4];

@@ -226,7 +226,8 @@ static void test_nccl_broken(void **state)
     }
 }
 
-/* What the option says may not stand against what the log says, and cannot be meant for two tables. */
+/* What the option says may not stand against what the log says, and cannot be meant for two
+ * tables. */
 static void test_nccl_collective(void **state)
 {
     (void)state;
@@ -270,8 +271,8 @@ static cs_status import_osu(const char *log, const cs_import_options *options, c
     return cs_import_osu("osu.log", log, strlen(log), options, costs, &report, error);
 }
 
-/* Three sizes, of 10 us + 0.001 us per byte of what is sent in all: 10, 1034, 2058. Of osu_bw 1024 B
- * at 512 MB/s take 2 us, 2048 B at 682.67 MB/s 3 us: alpha is 1 us. */
+/* Three sizes, of 10 us + 0.001 us per byte of what is sent in all: 10, 1034, 2058. Of osu_bw 1024
+ * B at 512 MB/s take 2 us, 2048 B at 682.67 MB/s 3 us: alpha is 1 us. */
 static const struct {
     const char *name, *log;
     uint32_t ranks;
@@ -404,10 +405,10 @@ static void test_osu_refused(void **state)
     }
 }
 
-/* Logs of osu_latency and osu_bw, from 1 B to 4 MiB, two decimals, of one regime, with a deterministic
- * wave for noise. Of exact times of 23 sizes 89 % show one regime (test-fit.c); 60 logs less four
- * deviations of 2.4 are 44. Taken for exact numbers, some 10 do. The same log twice gives the same
- * costs, with the points twice. */
+/* Logs of osu_latency and osu_bw, from 1 B to 4 MiB, two decimals, of one regime, with a
+ * deterministic wave for noise. Of exact times of 23 sizes 89 % show one regime (test-fit.c); 60
+ * logs less four deviations of 2.4 are 44. Taken for exact numbers, some 10 do. The same log twice
+ * gives the same costs, with the points twice. */
 static void add_osu(text *to, int seed, bool rate)
 {
     add(to, rate ? "# OSU MPI Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n"

@@ -184,8 +184,9 @@ static void test_zero_bubble_forms(void **state)
     }
 }
 
-/* 1f1b with f = 1 s, b = 2 s, latency c: up to 2c = f + b the eager warm-up hides every message but those
- * of one way down and one back, which the shortest does not; beyond it the form does not apply. */
+/* 1f1b with f = 1 s, b = 2 s, latency c: up to 2c = f + b the eager warm-up hides every message
+ * but those of one way down and one back, which the shortest does not; beyond it the form does not
+ * apply. */
 static void check_eager(uint32_t P, uint32_t M, uint32_t half_seconds)
 {
     char schedule[128], row[96], network[128];

@@ -21,8 +21,8 @@ static const row rows[] = {
     /* a stage on each device, so one for each of 6 layers */
     {"gpipe", "{\"micro_batches\": 8}", 4, 4, 1, 6, 1, {3}},
     {"1f1b", "{\"micro_batches\": 8}", 1, 1, 1, 6, 1, {0}},
-    /* two stages on each device in turn: stage 7 of 8 is the second of the last device; 6 layers are
-     * the stages of 3 devices */
+    /* two stages on each device in turn: stage 7 of 8 is the second of the last device; 6 layers
+     * are the stages of 3 devices */
     {"interleaved_1f1b", "{\"micro_batches\": 8, \"stages_per_device\": 2}", 4, 8, 1, 3, 1, {3}},
     /* a plan says; where none does, as a pipeline, on devices that somebody has to count */
     {"periodic", "{\"micro_batches\": 8}", 4, 4, 1, 0, 1, {3}},
@@ -82,8 +82,8 @@ static void test_layouts(void **state)
 
 /* ---- grids ---- */
 
-/* By definition: device numbers of all places are listed by loops over the axes, the last of the order
- * outermost. */
+/* By definition: device numbers of all places are listed by loops over the axes, the last of the
+ * order outermost. */
 static void count_devices(const cs_grid *grid, uint32_t n_ranks, const uint32_t *order,
                           uint32_t *devices)
 {
@@ -132,8 +132,8 @@ static void test_numbers(void **state)
 }
 
 /* Tensor 2 and data 2 on the devices of 3 pipeline ranks, 12 in all: rank r has devices 4 r to
- * 4 r + 3, and place 2 data + tensor is device 4 r + 2 data + tensor. Ordered pipeline, tensor, data, it
- * is r + 3 tensor + 6 data. */
+ * 4 r + 3, and place 2 data + tensor is device 4 r + 2 data + tensor. Ordered pipeline, tensor,
+ * data, it is r + 3 tensor + 6 data. */
 static void test_grids(void **state)
 {
     (void)state;

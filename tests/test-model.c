@@ -465,8 +465,8 @@ static void assert_equal_models(const cs_model *a, const cs_model *b)
         "\"batch_size\": 2, \"input\": 50, \"layers\": [{\"name\": \"a\", \"forward\": 6, "        \
         "\"backward\": 13, \"weights\": 8, \"output\": 7, \"workspace\": 30}]}]}"
 
-/* Where numbers of samples are known they are taken as they are: half a micro-batch of 4 as well. Others
- * scale from the model's own, 1 sample to a quarter of 4. */
+/* Where numbers of samples are known they are taken as they are: half a micro-batch of 4 as well.
+ * Others scale from the model's own, 1 sample to a quarter of 4. */
 static void test_batches(void **state)
 {
     (void)state;

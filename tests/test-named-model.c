@@ -74,8 +74,8 @@ static void test_replicas(void **state)
     cs_scenario_finish(&scenario);
 }
 
-/* In 2 blocks the activation and the matrix behind it run again: what the first makes, 4 x 8 features of each
- * of 16 tokens in float32 for 3 samples, is not kept. */
+/* In 2 blocks the activation and the matrix behind it run again: what the first makes, 4 x 8
+ * features of each of 16 tokens in float32 for 3 samples, is not kept. */
 static void test_recomputed_operators(void **state)
 {
     (void)state;
@@ -96,8 +96,8 @@ static void test_recomputed_operators(void **state)
     cs_scenario_finish(&less);
 }
 
-/* GPT's last matrix is its embedding's: 50257 tokens of 768 features, which the last of two stages holds
- * again, with its gradients and states; Llama's are two, and one where it is told so. */
+/* GPT's last matrix is its embedding's: 50257 tokens of 768 features, which the last of two stages
+ * holds again, with its gradients and states; Llama's are two, and one where it is told so. */
 static void test_tied(void **state)
 {
     (void)state;
@@ -145,10 +145,10 @@ static void expect_sum(const char *row, const cs_layer_sum *a, const cs_layer_su
     expect_int(row, a->output_bytes, b->output_bytes);
 }
 
-/* 48 samples in 2 micro-batches: a stage of 4 devices computes 6 at once, one of 3 devices 8. What that
- * takes is what a device takes alone that has so many, and no share of what 24 samples take: reading the
- * weights takes as long for each. The resolved scenario, in which the network is a chain of numbers, has
- * the same. */
+/* 48 samples in 2 micro-batches: a stage of 4 devices computes 6 at once, one of 3 devices 8. What
+ * that takes is what a device takes alone that has so many, and no share of what 24 samples take:
+ * reading the weights takes as long for each. The resolved scenario, in which the network is a
+ * chain of numbers, has the same. */
 static void test_shares(void **state)
 {
     (void)state;

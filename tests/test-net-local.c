@@ -1,4 +1,5 @@
-/* Networks of one place of a grid: exchanges, memory, weights and work against counts from definitions. */
+/* Networks of one place of a grid: exchanges, memory, weights and work against counts from
+ * definitions. */
 #include "sim/base/random.h"
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/net-local.h"
@@ -120,8 +121,8 @@ static void expect_same_operators(const cs_net *net, const cs_split *split)
     cs_net_local_finish(&local);
 }
 
-/* With axes of size 1 the model is that of one device, bit for bit, and nothing is exchanged; samples
- * that are divided change nothing either. */
+/* With axes of size 1 the model is that of one device, bit for bit, and nothing is exchanged;
+ * samples that are divided change nothing either. */
 static void test_undivided(void **state)
 {
     (void)state;
@@ -156,10 +157,10 @@ static void test_undivided(void **state)
 
 /* ---- memory of a GPT block ---- */
 
-/* Korthikanti et al., 2022, equation 2, of a block with s tokens, b samples, h features, a heads, in 2
- * bytes: s b h (10 + 24 / t + 5 a s / (h t)); equation 4, with sequence parallelism:
- * s b h (34 + 5 a s / h) / t. Both leave out the mean and deviation per row that a layer norm keeps in
- * float32: 2 norms of 8 s b bytes, of which a place has those of its tokens. */
+/* Korthikanti et al., 2022, equation 2, of a block with s tokens, b samples, h features, a heads,
+ * in 2 bytes: s b h (10 + 24 / t + 5 a s / (h t)); equation 4, with sequence parallelism:
+ * s b h (34 + 5 a s / h) / t. Both leave out the mean and deviation per row that a layer norm
+ * keeps in float32: 2 norms of 8 s b bytes, of which a place has those of its tokens. */
 static void test_kept(void **state)
 {
     (void)state;
@@ -236,9 +237,10 @@ static double seconds_of(const cs_net *net, const cs_net_options *options, const
     return seconds;
 }
 
-/* Without the matrices of attention, Korthikanti et al. (section 5): s b h (10 + 24 / t), and with sequence
- * parallelism 34 s b h / t; without the masks of two dropouts, of s b h bytes each, but with what these
- * read, twice as large, s b h * 2 more than the whole; without all of a block, its input: 2 s b h, or the place's part of it. */
+/* Without the matrices of attention, Korthikanti et al. (section 5): s b h (10 + 24 / t), and with
+ * sequence parallelism 34 s b h / t; without the masks of two dropouts, of s b h bytes each, but
+ * with what these read, twice as large, s b h * 2 more than the whole; without all of a block, its
+ * input: 2 s b h, or the place's part of it. */
 static void test_recomputed(void **state)
 {
     (void)state;
@@ -324,8 +326,8 @@ static void test_names(void **state)
 
 /* ---- drawn transformers ---- */
 
-/* A transformer: an embedding, blocks of attention and of a multilayer perceptron, norms in front or
- * behind, a last matrix. */
+/* A transformer: an embedding, blocks of attention and of a multilayer perceptron, norms in front
+ * or behind, a last matrix. */
 typedef struct shape {
     uint32_t layers, hidden, heads, kv_heads, head, inner, tokens, vocabulary;
     uint32_t experts, top_k, expert_inner; /* 0 experts: a multilayer perceptron */
@@ -453,11 +455,12 @@ static void expect_layers(const cs_model *model, cs_axes_name axes, const moved 
     }
 }
 
-/* Shoeybi et al., figure 4: of rows x hidden, in 2 bytes, one all-reduce forward and one backward per
- * attention and per multilayer perceptron; one forward behind the embedding, one backward in front of the
- * last matrix; three of a float32 per row in the loss. With sequence parallelism (Korthikanti et al.,
- * figure 5) an all-reduce is a reduce-scatter on the side of the second matrix and an all-gather on that
- * of the first, in both passes, and what a first matrix read is gathered once more in backward. */
+/* Shoeybi et al., figure 4: of rows x hidden, in 2 bytes, one all-reduce forward and one backward
+ * per attention and per multilayer perceptron; one forward behind the embedding, one backward in
+ * front of the last matrix; three of a float32 per row in the loss. With sequence parallelism
+ * (Korthikanti et al., figure 5) an all-reduce is a reduce-scatter on the side of the second
+ * matrix and an all-gather on that of the first, in both passes, and what a first matrix read is
+ * gathered once more in backward. */
 static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch,
                          const cs_split *split)
 {
@@ -518,9 +521,9 @@ static void expect_context(const shape *s, const cs_model *model, uint32_t batch
     expect_layers(model, CS_AXES_CONTEXT, &none, &block, &none);
 }
 
-/* A place routes its tokens, each to k experts. Twice in each pass the rows change places, so many more at
- * the busiest as the imbalance says; with several places per expert they gather the rows and sum up, or
- * backward sum up and gather, what they have together. */
+/* A place routes its tokens, each to k experts. Twice in each pass the rows change places, so many
+ * more at the busiest as the imbalance says; with several places per expert they gather the rows
+ * and sum up, or backward sum up and gather, what they have together. */
 static void expect_experts(const shape *s, const cs_model *model, uint32_t batch,
                            const cs_split *split)
 {
@@ -558,8 +561,8 @@ static int64_t replicated(const shape *s)
            (int64_t)s->layers * s->hidden * s->experts;
 }
 
-/* Over all places: each has its part of the weights and of the multiplications. Places with other tokens
- * have the same weights. */
+/* Over all places: each has its part of the weights and of the multiplications. Places with other
+ * tokens have the same weights. */
 static void expect_sums(const shape *s, const cs_net *net, const cs_split *split)
 {
     const cs_grid *grid = &split->grid;
@@ -591,7 +594,8 @@ static void expect_sums(const shape *s, const cs_net *net, const cs_split *split
     expect_double("products", grid->data * cs_net_macs(net), macs);
 }
 
-/* The pieces of a layer are all of its operators' work, to the picosecond that each piece is rounded. */
+/* The pieces of a layer are all of its operators' work, to the picosecond that each piece is
+ * rounded. */
 static void expect_pieces(const cs_net *net, const cs_net_options *options, const cs_model *model)
 {
     cs_net_chain chain;
@@ -627,8 +631,8 @@ static void expect_pieces(const cs_net *net, const cs_net_options *options, cons
 
 /* ---- memory of gradients, slowly ---- */
 
-/* Which buffer has the gradient of each tensor, and how large it is. What is live is what some tensor's
- * gradient is in, looked up anew each time. */
+/* Which buffer has the gradient of each tensor, and how large it is. What is live is what some
+ * tensor's gradient is in, looked up anew each time. */
 typedef struct buffers {
     const cs_net *net;
     uint32_t batch;
@@ -840,8 +844,8 @@ static void expect_weights(const cs_net_local *local, const char *name, int64_t 
 }
 
 /* 8 places, 8 heads of 4 features, 2 of keys and values: each place has a head of queries, 32 x 4
- * weights, and the head of keys that 3 others have as well, of which it computes the gradients that its
- * queries cause. */
+ * weights, and the head of keys that 3 others have as well, of which it computes the gradients
+ * that its queries cause. */
 static void test_copies(void **state)
 {
     (void)state;
@@ -899,8 +903,9 @@ static bool is_beside(const cs_layer *layer, uint32_t gap)
     return beside && shifts > 0;
 }
 
-/* Each step of causal attention takes the part of its time that its pairs are, on all places alike, and
- * the next keys and values arrive beside it. A block is: norm to values, C steps, the rest. */
+/* Each step of causal attention takes the part of its time that its pairs are, on all places
+ * alike, and the next keys and values arrive beside it. A block is: norm to values, C steps, the
+ * rest. */
 static void test_ring(void **state)
 {
     (void)state;
@@ -939,8 +944,9 @@ static void test_ring(void **state)
 
 /* ---- state spaces ---- */
 
-/* A mixer of Mamba-2 is a pair around a scan of heads; its norm is over the features of all places, whose
- * squares are summed, a float32 per row forward and backward. All of its parameters are divided. */
+/* A mixer of Mamba-2 is a pair around a scan of heads; its norm is over the features of all
+ * places, whose squares are summed, a float32 per row forward and backward. All of its parameters
+ * are divided. */
 static void test_scan(void **state)
 {
     (void)state;
@@ -989,9 +995,9 @@ static void test_scan(void **state)
 
 /* ---- a pair ---- */
 
-/* The second of two matrices reads what the first made: of r rows, h features, f between, a place of t
- * multiplies r x h by h x f / t and r x f / t by f / t x h, in both passes, and what each place then has is
- * summed, r x h forward (second) and backward (first). */
+/* The second of two matrices reads what the first made: of r rows, h features, f between, a place
+ * of t multiplies r x h by h x f / t and r x f / t by f / t x h, in both passes, and what each
+ * place then has is summed, r x h forward (second) and backward (first). */
 static void test_pair(void **state)
 {
     (void)state;

@@ -176,9 +176,9 @@ static const path_row path_rows[] = {
     /* NVLink 5: 18 links of 50 GB/s, in a DGX and over a whole rack */
     {"{\"topology\":\"dgx-b200\"}", 8, 0, 7, 900e9, 600000},
     {"{\"topology\":\"gb200-nvl72\"}", 72, 0, 71, 900e9, 600000},
-    /* rack to rack: NIC n is host n / 4 of rail n % 4, on leaf n / 4 / 32. NIC 0 and NIC 72, host 18,
-     * are on one leaf, NIC 144, host 36, is on the next one: two or four links of the network, and
-     * two of PCIe at each end */
+    /* rack to rack: NIC n is host n / 4 of rail n % 4, on leaf n / 4 / 32. NIC 0 and NIC 72, host
+     * 18, are on one leaf, NIC 144, host 36, is on the next one: two or four links of the network,
+     * and two of PCIe at each end */
     {"{\"topology\":\"gb200-nvl72\"}", 144, 0, 72, 48e9, 2200000},
     {"{\"topology\":\"gb200-nvl72\"}", 216, 0, 144, 48e9, 2400000},
     /* NDR on PCIe 5: 48 GB/s before 50 GB/s, two links on one rail */
@@ -255,9 +255,9 @@ static uint32_t most_on_uplinks(const cs_platform *platform, uint32_t by)
 }
 
 /* D-mod-k carries every shift of a full tree without two messages on one link (Zahavi 2012). With
- * an oversubscription of 3, a shift by a whole leaf puts all hosts of the leaf on its uplinks: three
- * on each. The shift by one, a ring in natural order, puts one message on one uplink of each leaf:
- * nothing contends. */
+ * an oversubscription of 3, a shift by a whole leaf puts all hosts of the leaf on its uplinks:
+ * three on each. The shift by one, a ring in natural order, puts one message on one uplink of each
+ * leaf: nothing contends. */
 static void test_shifts(void **state)
 {
     (void)state;
@@ -332,8 +332,8 @@ static void test_sizes(void **state)
     }
 }
 
-/* 64 ports: 32 * 32 * 64 hosts on three levels. Under two seconds, as asked for; it takes a tenth of
- * that where nothing watches the memory. */
+/* 64 ports: 32 * 32 * 64 hosts on three levels. Under two seconds, as asked for; it takes a tenth
+ * of that where nothing watches the memory. */
 static void test_large_tree(void **state)
 {
     (void)state;

@@ -39,9 +39,10 @@ static cs_platform make_platform(const char *text, uint32_t n_devices, cs_sharin
 enum { N = 200000 };
 
 /* Mean and standard deviation of N draws lie within six standard errors of what the distribution
- * has: mean +- 6 sd / sqrt(N); variance +- 6 sqrt((kurtosis - 1) / N) of itself. With probability p,
- * E = p m and E(x^2) = p (d^2 + m^2). Kurtosis of uniform 9/5, exponential 9, normal 3 (lognormal
- * with d = m / 2: w = 1.25, w^4 + 2 w^3 + 3 w^2 - 3 = 8.04); of a mixture it is bounded by 40 here. */
+ * has: mean +- 6 sd / sqrt(N); variance +- 6 sqrt((kurtosis - 1) / N) of itself. With probability
+ * p, E = p m and E(x^2) = p (d^2 + m^2). Kurtosis of uniform 9/5, exponential 9, normal 3
+ * (lognormal with d = m / 2: w = 1.25, w^4 + 2 w^3 + 3 w^2 - 3 = 8.04); of a mixture it is bounded
+ * by 40 here. */
 static void test_moments(void **state)
 {
     (void)state;
@@ -240,18 +241,19 @@ static void test_slow_tasks(void **state)
     close_scene(&s);
 }
 
-/* A message of 4000 bytes from 0 to 1 begins at 10 ps; others send 1000 bytes there from 1 ps on, and
- * again 1 ps after each is through. The link has 1e9 bytes/s, a byte takes 1000 ps.
+/* A message of 4000 bytes from 0 to 1 begins at 10 ps; others send 1000 bytes there from 1 ps on,
+ * and again 1 ps after each is through. The link has 1e9 bytes/s, a byte takes 1000 ps.
  *
  * fifo: the first of the others has the link from 1 to 1,000,001 ps; then ours is the oldest, until
  * 5,000,001.
  *
- * count (and max_min: one bottleneck): the other's alone from 1 to 10 ps moves 0.009 bytes; the rest,
+ * count (and max_min: one bottleneck): the other's alone from 1 to 10 ps moves 0.009 bytes; the
+ * rest,
  * 999.991, takes 1,999,982 ps at half the rate, until 1,999,992; we have 3000.009 left then. One ps
- * alone: 3000.008. The next until 3,999,993 (2,000,000 ps for 1000 bytes), we have 2000.008, after a
- * ps alone 2000.007, and so on: 1000.006 are left at 5,999,995, in half a link's time until the next
- * message would be through at 7,999,995: 0.006 are left, minus 0.001 in a ps alone, 0.005 at half
- * the rate: 10 ps. 7,999,995 + 1 + 10 = 8,000,006. */
+ * alone: 3000.008. The next until 3,999,993 (2,000,000 ps for 1000 bytes), we have 2000.008, after
+ * a ps alone 2000.007, and so on: 1000.006 are left at 5,999,995, in half a link's time until the
+ * next message would be through at 7,999,995: 0.006 are left, minus 0.001 in a ps alone, 0.005 at
+ * half the rate: 10 ps. 7,999,995 + 1 + 10 = 8,000,006. */
 static void test_others(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The section "parallel": sizes that follow from others, what does not go together, and which devices
- * are simulated in place of which. */
+/* The section "parallel": sizes that follow from others, what does not go together, and which
+ * devices are simulated in place of which. */
 #include "sim/scenario/scenario.h"
 #include "tests/expect.h"
 
@@ -119,7 +119,8 @@ static const struct {
      "s.json: /parallel: pipeline 32 needs a multiple of 32 devices, and the platform has 16 "
      "(right "
      "would be pipeline 16, or /platform/devices 32)"},
-    /* 12 devices; with pipeline 4, 16 / 4 = 4 has the divisors 2 and 4 around 3; data 3 divides no 16 */
+    /* 12 devices; with pipeline 4, 16 / 4 = 4 has the divisors 2 and 4 around 3; data 3 divides no
+     * 16 */
     {"product of two",
      {{"/parallel/pipeline", "4"}, {"/parallel/data", "3"}, {"/parallel/tensor", "2"}},
      "s.json: /parallel/data: must be 2 with tensor 2 x pipeline 4 on the platform's 16 devices "
@@ -239,8 +240,8 @@ static const struct {
     {"flows",
      {{"/collectives", "{\"fidelity\": \"flow\"}"}},
      "collectives are simulated message by message (\"fidelity\": \"flow\")"},
-    /* on a ring, whose links take one message at a time, 0 to 4 and 1 to 5 both pass 1 to 2; with fair
-     * shares it is 4 to 5 on which 1 to 5 meets 4 to 8, of other ranks */
+    /* on a ring, whose links take one message at a time, 0 to 4 and 1 to 5 both pass 1 to 2; with
+     * fair shares it is 4 to 5 on which 1 to 5 meets 4 to 8, of other ranks */
     {"shared links",
      {{"/platform",
        "{\"topology\": \"ring\", \"devices\": 16, \"latency\": 0, \"bandwidth\": \"1 GB/s\"}"}},

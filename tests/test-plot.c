@@ -304,8 +304,8 @@ static void check_xml(const char *path)
     expect_int(path, 0, system(command));
 }
 
-/* One text of an SVG by gnuplot: where it is anchored, how it is turned (degrees, upwards), and which part
- * of it is at the anchor. */
+/* One text of an SVG by gnuplot: where it is anchored, how it is turned (degrees, upwards), and
+ * which part of it is at the anchor. */
 typedef struct svg_text {
     double x, y, turn, size;
     char anchor[8], text[256];
@@ -592,7 +592,8 @@ static void write_categories(const char *path)
     write_tables(path, tables, ROWS(tables), "s.kind s.memory");
 }
 
-/* Every category once, inside the sheet, and what all share in the title of the axis; 16 GB is 16. */
+/* Every category once, inside the sheet, and what all share in the title of the axis; 16 GB is
+ * 16. */
 static void test_labels_of_categories(void **state)
 {
     static const uint32_t widths[] = {0, 300, 500, 2000};
@@ -651,7 +652,8 @@ static void test_pictures_of_sweeps(void **state)
     }
 }
 
-/* y = 10 a + b at one b, at one a (the unit is that of the file), and at a's only value for (4, "x"). */
+/* y = 10 a + b at one b, at one a (the unit is that of the file), and at a's only value for (4,
+ * "x"). */
 static void test_part_of_a_sweep(void **state)
 {
     static const struct {
@@ -809,10 +811,12 @@ static char *capture(void **state, const synthetic_options *synthetic, const cha
 }
 
 /* Forward 10, backward 20, transfers 5 ps, no updates:
- *   device 0: F0 0-10, F1 10-20, B0 50-70, B1 80-100; device 1: F0 15-25, B0 25-45, F1 45-55, B1 55-75
- * in ps, as the whole run is below 1 ns. Rows are 42 points high; computations take 0.05 to 0.69 of one,
- * transfers to lower numbers 0.72 to 0.81, to higher ones 0.83 to 0.92. 1120 points for 100 ps: all boxes are
- * wide. Forward is 56B4E9 = 5682409, backward E69F00 = 15113984, transfers 0072B2 = 29362. */
+ *   device 0: F0 0-10, F1 10-20, B0 50-70, B1 80-100; device 1: F0 15-25, B0 25-45, F1 45-55, B1
+ *   55-75
+ * in ps, as the whole run is below 1 ns. Rows are 42 points high; computations take 0.05 to 0.69
+ * of one, transfers to lower numbers 0.72 to 0.81, to higher ones 0.83 to 0.92. 1120 points for
+ * 100 ps: all boxes are wide. Forward is 56B4E9 = 5682409, backward E69F00 = 15113984, transfers
+ * 0072B2 = 29362. */
 static void test_boxes_of_two_by_two(void **state)
 {
     static const synthetic_options two_by_two = {
@@ -874,10 +878,12 @@ static void write_scenario_results(const char *path, const char *scenario)
     expect_error(path, CS_OK, "", status, &error);
 }
 
-/* Two devices with two stages each and two micro-batches: 4 forwards and 4 backwards of first stages
- * are dark, as many of second ones light. Dark is 7/10 of each part of a colour, light 4/10 of it and
- * 6/10 of 255. Forward 56B4E9 = (86, 180, 233): (60, 126, 163) = 3C7EA3 = 3964579 and (187, 225, 246) =
- * BBE1F6 = 12313078; backward E69F00 = (230, 159, 0): (161, 111, 0) = A16F00 = 10579712 and (245, 217,
+/* Two devices with two stages each and two micro-batches: 4 forwards and 4 backwards of first
+ * stages are dark, as many of second ones light. Dark is 7/10 of each part of a colour, light 4/10
+ * of it and
+ * 6/10 of 255. Forward 56B4E9 = (86, 180, 233): (60, 126, 163) = 3C7EA3 = 3964579 and (187, 225,
+ * 246) = BBE1F6 = 12313078; backward E69F00 = (230, 159, 0): (161, 111, 0) = A16F00 = 10579712 and
+ * (245, 217,
  * 153) = F5D999 = 16112025. */
 static void test_chunks_have_shades(void **state)
 {
@@ -905,10 +911,10 @@ static void test_chunks_have_shades(void **state)
     free(texts);
 }
 
-/* The sweep above, drawn as lines: of "x" the points (1, 10), which fits, (2, 20), out of memory (1),
- * and 4, which failed; of "y" (1, 11), out of memory, (2, 21) and (4, 41). Only what is between two points
- * that fit is a line; what failed is marked by a cross (type 2) of its line's colour, 0072B2 = 29362, at the
- * foot: the axis begins at 0 and ends 5 % beyond 41. */
+/* The sweep above, drawn as lines: of "x" the points (1, 10), which fits, (2, 20), out of memory
+ * (1), and 4, which failed; of "y" (1, 11), out of memory, (2, 21) and (4, 41). Only what is
+ * between two points that fit is a line; what failed is marked by a cross (type 2) of its line's
+ * colour, 0072B2 = 29362, at the foot: the axis begins at 0 and ends 5 % beyond 41. */
 static void test_lines_out_of_memory(void **state)
 {
     static const char *const at_x = "/s/b=x";
@@ -949,8 +955,9 @@ static void test_lines_out_of_memory(void **state)
     free(texts);
 }
 
-/* 50 points, of which every third is out of memory: too many to mark all, but the lone ones between would
- * vanish without: those that fit in pairs have a line, so none but the last, number 49, is marked.
+/* 50 points, of which every third is out of memory: too many to mark all, but the lone ones
+ * between would vanish without: those that fit in pairs have a line, so none but the last, number
+ * 49, is marked.
  * 0 is out of memory, 1 and 2 fit, 3 is out of memory, ... 48 is, 49 fits, alone. */
 static cs_h5_value third_value(const void *source, uint64_t row, uint32_t which)
 {
@@ -989,8 +996,8 @@ static int cell_at(const char *cells, double x, double y)
     return -1;
 }
 
-/* The same as cells, by a and then by b: hatched are (1, "y") and (2, "x"), by a line each 6 points of the
- * cell's width and height; (4, "x") is crossed by two. */
+/* The same as cells, by a and then by b: hatched are (1, "y") and (2, "x"), by a line each 6
+ * points of the cell's width and height; (4, "x") is crossed by two. */
 static void test_cells_out_of_memory(void **state)
 {
     int strokes[6] = {0};
@@ -1045,9 +1052,9 @@ static double grey(uint32_t colour)
     return 0.299 * (colour >> 16 & 0xff) + 0.587 * (colour >> 8 & 0xff) + 0.114 * (colour & 0xff);
 }
 
-/* Boxes of two devices, two micro-batches: 4 of each kind (on each of a device's stages) and mini-batch.
- * So many looks have 4 boxes each. Of one mini-batch any two differ by 20 of 255 in grey: who sees no
- * colours tells them apart. */
+/* Boxes of two devices, two micro-batches: 4 of each kind (on each of a device's stages) and
+ * mini-batch. So many looks have 4 boxes each. Of one mini-batch any two differ by 20 of 255 in
+ * grey: who sees no colours tells them apart. */
 static void expect_looks(void **state, const char *schedule, uint32_t mini_batches,
                          uint32_t n_looks)
 {
@@ -1105,8 +1112,8 @@ static size_t count_lines(const char *text)
     return n;
 }
 
-/* 8 devices, 40,000 tasks each, on 1120 points: what is narrower than half a point is drawn together, so
- * there is at most one box per half point and lane, and no label fits. */
+/* 8 devices, 40,000 tasks each, on 1120 points: what is narrower than half a point is drawn
+ * together, so there is at most one box per half point and lane, and no label fits. */
 static void test_many_boxes_are_merged(void **state)
 {
     synthetic_options options = four;

@@ -8,7 +8,8 @@
 
 static cs_error error;
 
-/* 8 tokens of 32 features: a router that is wide, queries and keys of one input, experts, attention. */
+/* 8 tokens of 32 features: a router that is wide, queries and keys of one input, experts,
+ * attention. */
 static void build(cs_net *net)
 {
     cs_error_init(&error);
@@ -56,10 +57,11 @@ static void expect_pass(const char *row, double flop, double bytes, double cast,
     expect_int(row, launches, got->launches);
 }
 
-/* q, batch 2: x has 512 elements, y 1024, W 2048 and 64 biases; t bytes an operand. Forward reads x and W
- * narrow and writes y in 2 bytes; before, x is read in 2 bytes and written twice, for this product and for
- * the gradient of the weights. Backward the gradient of y is read and written twice, before the first of
- * the two products; the biases' is the sum of it as it was. k reads what q has cast. */
+/* q, batch 2: x has 512 elements, y 1024, W 2048 and 64 biases; t bytes an operand. Forward reads
+ * x and W narrow and writes y in 2 bytes; before, x is read in 2 bytes and written twice, for this
+ * product and for the gradient of the weights. Backward the gradient of y is read and written
+ * twice, before the first of the two products; the biases' is the sum of it as it was. k reads
+ * what q has cast. */
 static void test_linear(void **state)
 {
     (void)state;
@@ -73,7 +75,8 @@ static void test_linear(void **state)
         const char *row = types[i].row;
         expect_pass(row, flop, t * (512 + 2048) + 2 * (1024 + 64), 512 * (2 + 2 * t), 2,
                     &q.forward);
-        /* and the sum with the gradients of others that read the input, 512 additions of 3 x 2 bytes */
+        /* and the sum with the gradients of others that read the input, 512 additions of 3 x 2
+         * bytes */
         expect_pass(row, flop + 512, t * (1024 + 2048) + 2 * 512 + 6 * 512, 1024 * (2 + 2 * t), 3,
                     &q.backward_input);
         expect_pass(row, flop + 1024, t * (512 + 1024) + 2 * (2048 + 1024), 0, 2,
@@ -109,9 +112,9 @@ static void test_wide(void **state)
     cs_net_finish(&net);
 }
 
-/* Peaks of 1 flop/s in fp32, 4 in bf16, 8 in fp8, reached by half; 2 bytes/s of memory, reached by half, by
- * elementwise operators by a quarter. 16 flop of a narrow product take 4 s, its casts of 3 bytes 6 s more,
- * whatever the product takes; 16 flop of a wide one 8 s. */
+/* Peaks of 1 flop/s in fp32, 4 in bf16, 8 in fp8, reached by half; 2 bytes/s of memory, reached by
+ * half, by elementwise operators by a quarter. 16 flop of a narrow product take 4 s, its casts of
+ * 3 bytes 6 s more, whatever the product takes; 16 flop of a wide one 8 s. */
 static void test_times(void **state)
 {
     (void)state;
@@ -137,9 +140,10 @@ static void test_times(void **state)
                                          CS_PRECISION_FP8));
 }
 
-/* Layers hold, besides weights of 2 bytes, two copies of those that are multiplied narrow: of q, 2048, k,
- * 2048, and the experts, 4 x 64 x 16; and cast them after an update, each read and written once at 1
- * byte/s. An update reads and writes 28 bytes a parameter with Adam. */
+/* Layers hold, besides weights of 2 bytes, two copies of those that are multiplied narrow: of q,
+ * 2048, k,
+ * 2048, and the experts, 4 x 64 x 16; and cast them after an update, each read and written once at
+ * 1 byte/s. An update reads and writes 28 bytes a parameter with Adam. */
 static void test_model(void **state)
 {
     (void)state;

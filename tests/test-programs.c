@@ -1,7 +1,9 @@
-/* Stages on a grid: what they exchange, sum, gather and hold, against times and bytes counted by hand.
+/* Stages on a grid: what they exchange, sum, gather and hold, against times and bytes counted by
+ * hand.
  *
- * All devices are around a switch of 1e12 B/s one way, without latency: a byte takes a picosecond, and groups
- * that do the same at the same time do not meet. With n devices a ring all-reduce of B bytes takes
+ * All devices are around a switch of 1e12 B/s one way, without latency: a byte takes a picosecond,
+ * and groups that do the same at the same time do not meet. With n devices a ring all-reduce of B
+ * bytes takes
  * 2 (n - 1) B / n, an all-gather, a reduce-scatter and an all-to-all (n - 1) B / n, a shift B. */
 #include "sim/base/random.h"
 #include "tests/expect.h"
@@ -132,7 +134,8 @@ static int64_t draw_bytes(gsl_rng *random)
     return 432 * (int64_t)below(random, 200);
 }
 
-/* Nothing is exchanged behind the last piece of a backward: the sum of the gradients would meet it. */
+/* Nothing is exchanged behind the last piece of a backward: the sum of the gradients would meet
+ * it. */
 static void draw_layer(gsl_rng *random, drawn *of, uint32_t l)
 {
     static const uint8_t kinds[] = {CS_EXCHANGE_ALL_REDUCE,     CS_EXCHANGE_ALL_GATHER,
@@ -163,8 +166,8 @@ static void draw_layer(gsl_rng *random, drawn *of, uint32_t l)
     of->layers[l].weight_bytes = draw_bytes(random);
 }
 
-/* Equal stages, whose passes take f and b, all exchanges being waited for: (M + P - 1)(f + b) and then
- * the sum of the gradients and the update of one stage, per mini-batch. */
+/* Equal stages, whose passes take f and b, all exchanges being waited for: (M + P - 1)(f + b) and
+ * then the sum of the gradients and the update of one stage, per mini-batch. */
 static void test_exchanges_take_their_time(void **state)
 {
     static const char *const schedules[] = {"gpipe", "1f1b"};
@@ -251,8 +254,8 @@ static void test_beside(void **state)
     }
 }
 
-/* With split backwards all exchanges are in the half that makes the gradient of the input: one stage and
- * one micro-batch take f + b + w. */
+/* With split backwards all exchanges are in the half that makes the gradient of the input: one
+ * stage and one micro-batch take f + b + w. */
 static void test_split_backward(void **state)
 {
     gsl_rng *random = *state;
@@ -297,8 +300,9 @@ static cs_time end_of_stage(const small_run *made, uint32_t stage)
     return end;
 }
 
-/* D replicas of a pipeline are the pipeline, and then each stage's ring all-reduce and update. What an
- * all-reduce shares a port with meanwhile would make it longer: messages have no bytes when it runs. */
+/* D replicas of a pipeline are the pipeline, and then each stage's ring all-reduce and update.
+ * What an all-reduce shares a port with meanwhile would make it longer: messages have no bytes
+ * when it runs. */
 static void test_data_replicas(void **state)
 {
     static const char *const schedules[] = {
@@ -391,8 +395,8 @@ static int64_t sent(const small_run *made, uint32_t device, cs_purpose purpose)
     return bytes;
 }
 
-/* How often a stage gathers weights per mini-batch: for each forward, backward and repetition; kept ones once,
- * until no micro-batch is in flight (gpipe: all of them are at once). */
+/* How often a stage gathers weights per mini-batch: for each forward, backward and repetition;
+ * kept ones once, until no micro-batch is in flight (gpipe: all of them are at once). */
 static int64_t count_gathers(const small_job *job)
 {
     const int64_t M = job->micro_batches;
@@ -409,7 +413,8 @@ static int64_t count_gathers(const small_job *job)
     }
 }
 
-/* Rajbhandari et al., section 7: 2 (n - 1)/n of the weights' bytes with zero 0 to 2, 3 (n - 1)/n with zero
+/* Rajbhandari et al., section 7: 2 (n - 1)/n of the weights' bytes with zero 0 to 2, 3 (n - 1)/n
+ * with zero
  * 3, where nothing is done twice. With s of n places that share the states, r = n / s: a
  * reduce-scatter (s - 1)/s, an all-reduce among replicas 2 (r - 1)/r of the s-th part. */
 static void test_volumes(void **state)
@@ -461,8 +466,8 @@ static void test_volumes(void **state)
 }
 
 /* Experts are summed, and gathered, over the places that hold the same ones; what tensor ranks hold
- * alike is summed over them as well. Of 8 places, tensor 2 and data 4, with 4 experts' ranks: experts
- * are alike on 2 places, i and i + 4. */
+ * alike is summed over them as well. Of 8 places, tensor 2 and data 4, with 4 experts' ranks:
+ * experts are alike on 2 places, i and i + 4. */
 static void test_weight_parts(void **state)
 {
     (void)state;
@@ -508,7 +513,8 @@ static int64_t peak(const small_run *made, uint32_t device, cs_category category
     return made->trace.devices[device].category_peak[category];
 }
 
-/* 1001 bytes of weights on 4 places: shares of 251 bytes. Optimizer states are twice the weights. */
+/* 1001 bytes of weights on 4 places: shares of 251 bytes. Optimizer states are twice the
+ * weights. */
 static void test_residents(void **state)
 {
     (void)state;
@@ -579,10 +585,11 @@ static void test_prefetch(void **state)
     }
 }
 
-/* Zero 3 with layers of 1000 + 2000 ps, of which 300 bytes over 3 places are gathered, and reduced, in 200 ps.
- * With no prefetch every gather is exposed; in the backward, but for the first, it meets the reduce-scatter of the
- * layer before, and both take 400 ps. With one layer ahead only the first gather of each pass is exposed. The
- * reduce-scatter of the first layer is behind all. */
+/* Zero 3 with layers of 1000 + 2000 ps, of which 300 bytes over 3 places are gathered, and
+ * reduced, in 200 ps. With no prefetch every gather is exposed; in the backward, but for the
+ * first, it meets the reduce-scatter of the layer before, and both take 400 ps. With one layer
+ * ahead only the first gather of each pass is exposed. The reduce-scatter of the first layer is
+ * behind all. */
 static void test_gathers_are_exposed(void **state)
 {
     (void)state;
@@ -609,9 +616,9 @@ static void test_gathers_are_exposed(void **state)
     }
 }
 
-/* Two layers that keep 10 and 20 bytes and work with 7 and 5. The first has an exchange between its pieces,
- * during which its workspace stays; what comes beside the second layer's first piece is a buffer until the
- * end of its second one. */
+/* Two layers that keep 10 and 20 bytes and work with 7 and 5. The first has an exchange between
+ * its pieces, during which its workspace stays; what comes beside the second layer's first piece
+ * is a buffer until the end of its second one. */
 static void test_memory_of_exchanges(void **state)
 {
     (void)state;
@@ -639,8 +646,8 @@ static void test_memory_of_exchanges(void **state)
     of.layers[0].workspace_bytes = 7;
     of.layers[1].workspace_bytes = 5;
     run("memory", &of, &made);
-    /* 0: piece of layer 0; 100: all-reduce of 50 ps; 150: rest of layer 0; 250: layer 1 and the shift; 350: its
-     * second piece; 450: backward, all in one */
+    /* 0: piece of layer 0; 100: all-reduce of 50 ps; 150: rest of layer 0; 250: layer 1 and the
+     * shift; 350: its second piece; 450: backward, all in one */
     expect_int("memory", 850, made.trace.makespan);
     expect_int("kept", 30, peak(&made, 0, CS_MEMORY_ACTIVATIONS));
     expect_int("buffer", 30, peak(&made, 0, CS_MEMORY_BUFFERS));
@@ -742,8 +749,8 @@ static void test_promises(void **state)
 
 /* ---- weights of two stages ---- */
 
-/* Layer 1 uses 600 bytes of layer 0, on another rank: places of the same number sum their gradients, each of
- * its share, half of them as there are two. */
+/* Layer 1 uses 600 bytes of layer 0, on another rank: places of the same number sum their
+ * gradients, each of its share, half of them as there are two. */
 static void test_ties(void **state)
 {
     (void)state;
@@ -762,8 +769,8 @@ static void test_ties(void **state)
         of.layers[1].tied_to = "layer0";
         of.job.states = (cs_states){.zero = rows[i].zero, .accumulate = true};
         run(rows[i].row, &of, &made);
-        /* of two devices each sends half of the vector twice; those of a stage sum 600 bytes as well, or
-         * scatter them, half of the work */
+        /* of two devices each sends half of the vector twice; those of a stage sum 600 bytes as
+         * well, or scatter them, half of the work */
         const int64_t stage = rows[i].zero == 0 ? 600 : 300;
         for (uint32_t d = 0; d < 4; d++)
             expect_int(rows[i].row, stage + rows[i].share, sent(&made, d, CS_PURPOSE_GRADIENTS));

@@ -1,4 +1,5 @@
-/* Results files: the schema, by values derived by hand, by other programs, and by walking the file. */
+/* Results files: the schema, by values derived by hand, by other programs, and by walking the
+ * file. */
 #include "sim/base/file.h"
 #include "sim/trace/results-reader.h"
 #include "sim/trace/results.h"
@@ -164,9 +165,9 @@ static void test_tasks(void **state)
     cs_reader_finish(&reader);
 }
 
-/* Weights 1000 and optimizer states 2000 from the start. Device 0 holds two activations from 10 to 70,
- * the second above its capacity of 3150; device 1 holds one at a time, 15-45 and 45-75: at 45 nothing
- * changes. */
+/* Weights 1000 and optimizer states 2000 from the start. Device 0 holds two activations from 10 to
+ * 70, the second above its capacity of 3150; device 1 holds one at a time, 15-45 and 45-75: at 45
+ * nothing changes. */
 static void test_memory_and_devices(void **state)
 {
     static const struct {
@@ -224,7 +225,8 @@ static void test_memory_and_devices(void **state)
     cs_reader_finish(&reader);
 }
 
-/* Two mini-batches: forwards and backwards of the second read version 1, its updates make version 2. */
+/* Two mini-batches: forwards and backwards of the second read version 1, its updates make version
+ * 2. */
 static void test_versions(void **state)
 {
     synthetic_options options = two_by_two;
@@ -245,7 +247,8 @@ static void test_versions(void **state)
     cs_reader_finish(&reader);
 }
 
-/* 100 bytes in 5 ps are 20e12 bytes/s; each link carries 200 bytes of the 2080 possible in 104 ps. */
+/* 100 bytes in 5 ps are 20e12 bytes/s; each link carries 200 bytes of the 2080 possible in 104
+ * ps. */
 static void test_links(void **state)
 {
     const char *const *names;
@@ -429,8 +432,8 @@ static void test_every_dataset_is_described(void **state)
     hid_t file = H5Fopen(*state, H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_true(H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, check_object, &count) >= 0);
     H5Fclose(file);
-    /* tasks 12, memory 5, links 5, devices 4 + 3 * 8 + 3 + 6 kinds + 3 + 7 purposes, versions 5, path 4,
-     * staleness 10, weights 5, mini_batches 4, transfers 2, rates 4 */
+    /* tasks 12, memory 5, links 5, devices 4 + 3 * 8 + 3 + 6 kinds + 3 + 7 purposes, versions 5,
+     * path 4, staleness 10, weights 5, mini_batches 4, transfers 2, rates 4 */
     expect_int("datasets", 12 + 5 + 5 + 50 + 5 + 4 + 10 + 5 + 4 + 2 + 4, count);
 }
 

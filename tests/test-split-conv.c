@@ -1,5 +1,5 @@
-/* Convolutional networks divided over space, filters, channels and samples: exchanges and memory of drawn
- * networks and splits, against counts from definitions. */
+/* Convolutional networks divided over space, filters, channels and samples: exchanges and memory
+ * of drawn networks and splits, against counts from definitions. */
 #include "sim/base/random.h"
 #include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
@@ -237,8 +237,8 @@ static void count_direction(const drawn *d, const cs_op *op, uint32_t dim, bool 
     *rows = others;
 }
 
-/* What of a tensor an operator reads as others do not: a part of its channels, or all of them with partial
- * gradients. */
+/* What of a tensor an operator reads as others do not: a part of its channels, or all of them with
+ * partial gradients. */
 static bool reads_apart(const drawn *d, const cs_op *op)
 {
     bool first = true;
@@ -396,8 +396,8 @@ static void expect_counts(const char *row, const counts *expected, const counts 
     }
 }
 
-/* Bytes kept for backward by definition. Each tensor is in its own memory, but relu and views share that of
- * what they read; what a reader needs in another layout is a tensor of its own. */
+/* Bytes kept for backward by definition. Each tensor is in its own memory, but relu and views
+ * share that of what they read; what a reader needs in another layout is a tensor of its own. */
 typedef struct kept {
     bool *whole, *slice, *gathered; /* per storage, tensor, storage */
     int64_t bytes;
@@ -556,8 +556,9 @@ static void make_zoo(const char *name, cs_net *net)
         fail_msg("%s", error.text);
 }
 
-/* VGG-16 by filters: an all-gather of each of its 16 outputs, and an all-reduce of each input but the
- * first, behind a ReLU and at the end of a stage a pooling: layer by layer channels x pixels. */
+/* VGG-16 by filters: an all-gather of each of its 16 outputs, and an all-reduce of each input but
+ * the first, behind a ReLU and at the end of a stage a pooling: layer by layer channels x
+ * pixels. */
 static void test_vgg(void **state)
 {
     (void)state;

@@ -109,8 +109,9 @@ static void ignores_other_keys(void **state)
     cs_points_finish(&points);
 }
 
-/* 32 sequences of 128 tokens a step. 64 samples/s: 0.5 s. 1024 tokens/s on each of 2 GPUs: 4096 tokens
- * in 2 s. A time that was measured counts before both; of a point of memory only, none does. */
+/* 32 sequences of 128 tokens a step. 64 samples/s: 0.5 s. 1024 tokens/s on each of 2 GPUs: 4096
+ * tokens in 2 s. A time that was measured counts before both; of a point of memory only, none
+ * does. */
 static void finds_the_time_of_a_step(void **state)
 {
     (void)state;
@@ -202,11 +203,12 @@ static cs_prediction predict(const char *row, const cs_points *points, cs_predic
 }
 
 /* 1F1B of P equal stages with forward f, backward b and messages of c that block nobody takes
- * (M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)). With P = 2, M = 3, f = 10 ms, b = 12 + 8 ms:
+ * (M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)). With P = 2, M = 3, f = 10 ms, b = 12 +
+ * 8 ms:
  * 4 x 30 ms = 120 ms without messages, and 2 x 1 ms x (1 + 1) more with c = 1 ms.
- * Interleaved with v stages each of 1/v the work, free messages and M a multiple of P: the bubble is v
- * times shorter, (M + (P - 1)/v)(f + b); M = 4, v = 2: 4.5 x 30 ms = 135 ms. Replicas change nothing where
- * weights have no size. */
+ * Interleaved with v stages each of 1/v the work, free messages and M a multiple of P: the bubble
+ * is v times shorter, (M + (P - 1)/v)(f + b); M = 4, v = 2: 4.5 x 30 ms = 135 ms. Replicas change
+ * nothing where weights have no size. */
 static void takes_measured_passes(void **state)
 {
     (void)state;
@@ -242,11 +244,11 @@ static void takes_measured_passes(void **state)
     }
 }
 
-/* Megatron-LM's 1F1B waits for its messages. With one micro-batch on two stages, nothing is hidden either
- * way: f + c + f + b + c + b. With two, a device that sends computes nothing meanwhile:
+/* Megatron-LM's 1F1B waits for its messages. With one micro-batch on two stages, nothing is hidden
+ * either way: f + c + f + b + c + b. With two, a device that sends computes nothing meanwhile:
  * stage 0 computes F0, sends it (1 ms), F1, sends it, and waits for B0; stage 1 computes F0 from
- * 11 to 21 ms and B0 until 41 ms, sends B0's gradient until 42 ms, takes F1 and B1 until 73 ms, having
- * received F1 for 1 ms before it, and sends until 74 ms; stage 0 ends B1 at 94 ms. */
+ * 11 to 21 ms and B0 until 41 ms, sends B0's gradient until 42 ms, takes F1 and B1 until 73 ms,
+ * having received F1 for 1 ms before it, and sends until 74 ms; stage 0 ends B1 at 94 ms. */
 static void blocks_as_megatron_does(void **state)
 {
     (void)state;
@@ -329,11 +331,11 @@ static void predicts_as_by_hand(void **state)
 
 /* ---- errors ---- */
 
-/* Points of two datasets with predicted times of 1.1, 0.8, 1.05 and 1 s, measured 1 s each, the last one
- * not measured: errors of 10, -20 and 5 %. Absolute: mean 35/3, median 10; largest -20; bias -5/3.
- * Dataset d has the first two: mean 15, median 15, bias -5. Feature "x" has the first and the third:
- * mean and median 7.5, largest and bias 10 and 7.5. The second is out of memory and was measured, so it
- * fits: 2 of 3 verdicts of those with a time are right. */
+/* Points of two datasets with predicted times of 1.1, 0.8, 1.05 and 1 s, measured 1 s each, the
+ * last one not measured: errors of 10, -20 and 5 %. Absolute: mean 35/3, median 10; largest -20;
+ * bias -5/3. Dataset d has the first two: mean 15, median 15, bias -5. Feature "x" has the first
+ * and the third: mean and median 7.5, largest and bias 10 and 7.5. The second is out of memory and
+ * was measured, so it fits: 2 of 3 verdicts of those with a time are right. */
 static void sums_errors_up(void **state)
 {
     (void)state;

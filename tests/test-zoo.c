@@ -50,7 +50,8 @@ static const struct {
     {"gpt", "{}", 124439808, 0},
     {"llama", "{}", 6738415616, 0},
     {"bert", "{}", 109482240, 0},
-    /* state-spaces/mamba2-2.7b and 130m, Mamba-Codestral-7B: per layer, with I = 2 H features in h = I /
+    /* state-spaces/mamba2-2.7b and 130m, Mamba-Codestral-7B: per layer, with I = 2 H features in h
+     * = I /
      * 64 heads and G groups, H + H (2 I + 256 G + h) + 5 (I + 256 G) + 3 h + I + I H. */
     {"mamba2", "{}", 2702599680, 0},
     {"mamba2", "{\"layers\": 24, \"hidden\": 768, \"state_heads\": 24}", 128989632, 0},
@@ -71,8 +72,8 @@ static const struct {
     {"cosmoflow", "{\"size\": 512}", 9437636, 0},
 };
 
-/* Totals of the published checkpoints, counted here by their configurations, matrix by matrix; active are
- * those that a token goes to. `latent` heads have 128 features without positions, 64 with, and values of
+/* Totals of the published checkpoints, counted here by their configurations, matrix by matrix;
+ * active are those that a token goes to. `latent` heads have 128 features without positions, 64 with, and values of
  * 128, from latent vectors of `query_rank` (0: none) and 512. */
 typedef struct decoder_sizes {
     int64_t layers, hidden, vocabulary, heads, kv_heads, head;

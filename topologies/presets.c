@@ -113,8 +113,8 @@ PRESET_ROUTED(
     .source = "NVIDIA, H100 Tensor Core GPU architecture white paper, 2022; DGX SuperPOD (H100) "
               "reference architecture, 2023; NCCL, src/graph/topo.h")
 
-/* DGX B200: NVSwitch with 900 GB/s per GPU and direction; PCIe, NICs and network are those of the DGX
- * H100. */
+/* DGX B200: NVSwitch with 900 GB/s per GPU and direction; PCIe, NICs and network are those of the
+ * DGX H100. */
 static const char dgx_b200[] =
     "{\"topology\": \"cluster\", \"gpus_per_node\": 8,"
     " \"node\": {\"topology\": \"nvswitch\", \"model\": \"dgx-b200\", \"latency\": \"0.6 us\","
@@ -128,9 +128,10 @@ PRESET_ROUTED(
     .source = "NVIDIA, DGX B200 datasheet, 2024; DGX SuperPOD (B200) reference architecture, 2024; "
               "NCCL, src/graph/topo.h")
 
-/* GB200 NVL72: 72 B200 around the NVSwitches of a rack, 900 GB/s per GPU and direction; 36 Grace CPUs
- * with two GPUs each, and to each GPU an NDR NIC (400 Gbit/s) on PCIe 5 x16 at 48 GB/s; four GPUs and
- * NICs are a tray. Racks are joined by four rails, one for each NIC of a tray; a leaf of 64 ports has
+/* GB200 NVL72: 72 B200 around the NVSwitches of a rack, 900 GB/s per GPU and direction; 36 Grace
+ * CPUs with two GPUs each, and to each GPU an NDR NIC (400 Gbit/s) on PCIe 5 x16 at 48 GB/s; four
+ * GPUs and NICs are a tray. Racks are joined by four rails, one for each NIC of a tray; a leaf of
+ * 64 ports has
  * 32 links down, and 32 up to 16 spines. The number of racks is not limited here by the ports of a
  * spine. */
 static const char gb200_nvl72[] =

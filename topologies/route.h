@@ -62,10 +62,10 @@ typedef struct cs_rings {
     const uint32_t *devices; /* of the numbers 0 .. n - 1; NULL: the same */
 } cs_rings;
 
-/* A message that takes as long as the slowest of them: the most latency, and the least bandwidth, where
- * a link on which k messages meet gives each a k-th (of sharing `phi`: a phi-th; of `none`, all). It is
- * what contention divides by, found by counting (Kahira et al., HPDC 2021, section 4.3). A size of 1
- * has no messages: latency 0, infinite bandwidth. */
+/* A message that takes as long as the slowest of them: the most latency, and the least bandwidth,
+ * where a link on which k messages meet gives each a k-th (of sharing `phi`: a phi-th; of `none`, all). It is
+ * what contention divides by, found by counting (Kahira et al., HPDC 2021, section 4.3). A size of
+ * 1 has no messages: latency 0, infinite bandwidth. */
 typedef struct cs_ring_hop {
     cs_time latency;
     double bandwidth; /* bytes/s */

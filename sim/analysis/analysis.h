@@ -12,11 +12,11 @@
  * For an idle gap before a task, the chain of predecessors that ended last is walked back: where it
  * runs through transfers it is communication, from the first computation on it is dependency.
  *
- * Exposed communication is divided by purpose: at each instant that of the transfer which the walk back
- * meets there, the one that what the device waits for was waiting for itself. So a gap before a
- * computation that waits for a sum over the tensor axis, and that for a message from another stage, is
- * for both, each as long as it was under way; and where ranks of a collective are late because they
- * compute, it is dependency.
+ * Exposed communication is divided by purpose: at each instant that of the transfer which the walk
+ * back meets there, the one that what the device waits for was waiting for itself. So a gap before
+ * a computation that waits for a sum over the tensor axis, and that for a message from another
+ * stage, is for both, each as long as it was under way; and where ranks of a collective are late
+ * because they compute, it is dependency.
  *
  * Exposed communication may be more than a device's own: what it waits for may still be handed on
  * between others, as in a collective. And a device that sends while it waits for computations

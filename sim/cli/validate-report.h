@@ -13,8 +13,8 @@ typedef struct cs_validation_shown {
     cs_note_counts missing, assumed;
 } cs_validation_shown;
 
-/* How many points there are and what became of them; errors of step time and memory by dataset, machine
- * and feature; what is missing and assumed. With `each`, a line per point too. */
+/* How many points there are and what became of them; errors of step time and memory by dataset,
+ * machine and feature; what is missing and assumed. With `each`, a line per point too. */
 void cs_validate_print(const cs_validation_shown *shown, bool each, FILE *out);
 
 /* The same, with all points. CS_NO_MEMORY. */

@@ -37,15 +37,16 @@
  * may read what another noted or held at the same instant on a device before its own.
  *
  * Memory. A task's effects are applied together at its start or its end; peaks and capacities are
- * compared with the device's total after that, and after each change of a slot's versions. What is resident counts from time 0. With
- * stop_on_oom the run ends when the instant of the first allocation beyond a capacity is over: that
- * instant is the makespan, tasks still running end there, and those that never started have the
- * span (-1, -1).
+ * compared with the device's total after that, and after each change of a slot's versions. What is
+ * resident counts from time 0. With stop_on_oom the run ends when the instant of the first
+ * allocation beyond a capacity is over: that instant is the makespan, tasks still running end
+ * there, and those that never started have the span (-1, -1).
  *
- * Folded graphs. A device that another one stands for (cs_graph.stands_for) gets that one's record. A
- * transfer is on links with all messages that it stands for (fold-list.h), and takes the route of the
- * slowest of them (fold-paths.h), which is its own where all are alike: on a link of it that m of them
- * take, it counts as m transfers (count, max_min). Links carry the bytes of them all.
+ * Folded graphs. A device that another one stands for (cs_graph.stands_for) gets that one's
+ * record. A transfer is on links with all messages that it stands for (fold-list.h), and takes the
+ * route of the slowest of them (fold-paths.h), which is its own where all are alike: on a link of
+ * it that m of them take, it counts as m transfers (count, max_min). Links carry the bytes of them
+ * all.
  */
 #ifndef CS_ENGINE_ENGINE_H
 #define CS_ENGINE_ENGINE_H
@@ -54,11 +55,11 @@
 #include "sim/trace/trace.h"
 #include "topologies/noise.h"
 
-/* Messages of others, which meet the graph's transfers on the links, where the sharing lets messages
- * meet (fifo, count, max_min). Each source is silent for an exponentially distributed time, drawn
- * from the stream "traffic N", N its number, then sends a message, and so on; with a mean of 0 it is
- * silent for one picosecond. A run is over when the graph's tasks are, and its makespan is
- * theirs. At one instant, messages come after the graph's transfers. */
+/* Messages of others, which meet the graph's transfers on the links, where the sharing lets
+ * messages meet (fifo, count, max_min). Each source is silent for an exponentially distributed
+ * time, drawn from the stream "traffic N", N its number, then sends a message, and so on; with a
+ * mean of 0 it is silent for one picosecond. A run is over when the graph's tasks are, and its
+ * makespan is theirs. At one instant, messages come after the graph's transfers. */
 typedef struct cs_traffic {
     const cs_pair *pairs; /* the ends of each source */
     uint32_t n_sources;
@@ -79,9 +80,9 @@ typedef struct cs_engine_options {
 
 /* `graph` must have passed cs_graph_check and hold no collectives; its devices are those of the
  * platform with the same number. `trace` is written on success only. Errors: CS_OVERFLOW (time
- * beyond 2^63 ps; 2^63 bytes on a device at once, or on a link in all), CS_NO_MEMORY, CS_INTERRUPTED, CS_FAILED when tasks remain that can never start
- * (program order against dependencies; shown), or one asks for a version of its weights that is not
- * there. */
+ * beyond 2^63 ps; 2^63 bytes on a device at once, or on a link in all), CS_NO_MEMORY,
+ * CS_INTERRUPTED, CS_FAILED when tasks remain that can never start (program order against
+ * dependencies; shown), or one asks for a version of its weights that is not there. */
 CS_MUST_CHECK cs_status cs_engine_run(const cs_graph *graph, const cs_platform *platform,
                                       const cs_engine_options *options, cs_trace *trace,
                                       cs_error *error);

@@ -1,4 +1,5 @@
-/* Links that messages take which a transfer of a folded graph stands for. Internal to sim/engine. */
+/* Links that messages take which a transfer of a folded graph stands for. Internal to
+ * sim/engine. */
 #ifndef CS_ENGINE_FOLD_PATHS_H
 #define CS_ENGINE_FOLD_PATHS_H
 
@@ -20,9 +21,9 @@ CS_MUST_CHECK cs_status cs_fold_paths_init(cs_fold_paths *paths, const cs_graph 
 /* Zeroed ones can be finished. */
 void cs_fold_paths_finish(cs_fold_paths *paths);
 
-/* Of the messages that one between two devices stands for, the ends of the slowest: of most time per byte,
- * where links are shared while all of them are on their way, then of the longest latency; itself if it is
- * among these. CS_OVERFLOW. */
+/* Of the messages that one between two devices stands for, the ends of the slowest: of most time
+ * per byte, where links are shared while all of them are on their way, then of the longest
+ * latency; itself if it is among these. CS_OVERFLOW. */
 CS_MUST_CHECK cs_status cs_fold_paths_slowest(cs_fold_paths *paths, cs_pair ends, cs_pair *slowest,
                                               cs_error *error);
 

@@ -143,8 +143,8 @@ static uint32_t find_same(cs_network *network, uint32_t cls)
     return same;
 }
 
-/* How many messages a transfer of a folded graph stands for, link by link; those between the same ends
- * stand for the same ones. */
+/* How many messages a transfer of a folded graph stands for, link by link; those between the same
+ * ends stand for the same ones. */
 static cs_status weigh(cs_network *network, uint32_t cls, uint32_t same, cs_error *error)
 {
     const route *way = &network->routes[cls];

@@ -4,8 +4,9 @@
  * nobody can slow down is a plain delay), lets the others join when their latency is over, and
  * takes them off when the end comes that the network announced last.
  *
- * A transfer of a folded graph stands for several messages (fold-list.h), which are on their links at the same
- * time: with count and max_min it takes as many shares of each link as there are of them on it.
+ * A transfer of a folded graph stands for several messages (fold-list.h), which are on their links
+ * at the same time: with count and max_min it takes as many shares of each link as there are of
+ * them on it.
  */
 #ifndef CS_ENGINE_NETWORK_H
 #define CS_ENGINE_NETWORK_H
@@ -57,8 +58,8 @@ CS_MUST_CHECK cs_status cs_network_settle(cs_network *network, cs_time now);
 /* The rate of a flow since the last settling, bytes/s; count and max_min. */
 double cs_network_rate(const cs_network *network, uint32_t flow);
 
-/* Adds the bytes that so many tasks of the class carry to their links, in a folded graph with those of
- * all that they stand for. False when the bytes of one
+/* Adds the bytes that so many tasks of the class carry to their links, in a folded graph with
+ * those of all that they stand for. False when the bytes of one
  * do not fit; `links` is then of no use. */
 CS_MUST_CHECK bool cs_network_count(cs_network *network, uint32_t cls, uint64_t times,
                                     cs_link_record *links);

@@ -1,5 +1,5 @@
-/* The state of a run, shared by what prepares it, what runs it and what hands the result over. Internal to
- * sim/engine. */
+/* The state of a run, shared by what prepares it, what runs it and what hands the result over.
+ * Internal to sim/engine. */
 #ifndef CS_ENGINE_STATE_H
 #define CS_ENGINE_STATE_H
 

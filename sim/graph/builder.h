@@ -30,8 +30,8 @@ uint32_t cs_builder_group(cs_builder *builder, const uint32_t *devices, uint32_t
 /* Puts a group into a family, a number of the caller's (cs_group). */
 void cs_builder_family(cs_builder *builder, uint32_t group, uint32_t family);
 
-/* Says which devices are simulated in place of which (cs_graph.stands_for), before any collective is
- * added; `stands_for` is copied. */
+/* Says which devices are simulated in place of which (cs_graph.stands_for), before any collective
+ * is added; `stands_for` is copied. */
 void cs_builder_fold(cs_builder *builder, const uint32_t *stands_for);
 
 /* Adds a class; its effects follow by cs_builder_effect, before the next class. */
@@ -45,7 +45,8 @@ void cs_builder_workspace(cs_builder *builder, uint32_t device, int64_t bytes);
 /* Gives a class a policy. */
 void cs_builder_set_policy(cs_builder *builder, uint32_t cls, uint32_t policy);
 
-/* Usual classes, without a policy. Compute: kind, stage, device, slot (or CS_NONE), duration at speed 1. */
+/* Usual classes, without a policy. Compute: kind, stage, device, slot (or CS_NONE), duration at
+ * speed 1. */
 uint32_t cs_builder_compute(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t device,
                             uint32_t slot, cs_time duration);
 uint32_t cs_builder_transfer(cs_builder *builder, uint32_t stage, uint32_t from, uint32_t to,
@@ -58,8 +59,8 @@ uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item);
 void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after);
 
 /* Adds the classes of a collective over a group: one per rank, with consecutive ids in rank order;
- * returns the first. Groups of one have nothing to communicate and are not allowed. In a folded graph
- * only ranks whose devices are simulated have classes, and members. The purpose is
+ * returns the first. Groups of one have nothing to communicate and are not allowed. In a folded
+ * graph only ranks whose devices are simulated have classes, and members. The purpose is
  * CS_PURPOSE_GRADIENTS. */
 uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t group,
                                int64_t bytes);
@@ -82,7 +83,8 @@ uint32_t cs_builder_exchange(cs_builder *builder, const cs_exchange_class *excha
  * r may use the result on that rank. */
 uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t item);
 
-/* Whether something has failed: a generator that goes on until nothing is left to do had better ask. */
+/* Whether something has failed: a generator that goes on until nothing is left to do had better
+ * ask. */
 bool cs_builder_failed(const cs_builder *builder);
 
 /* Makes the graph. The builder is empty afterwards and must still be destroyed. */

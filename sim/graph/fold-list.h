@@ -1,8 +1,8 @@
 /* Who stands for whom in a folded graph.
  *
- * What a device does, the devices that it stands for do as well. Where it sends to another one, the k-th
- * device that it stands for sends to the k-th that the other one stands for, both in order of their
- * numbers; the check of graphs sees to it that these are as many.
+ * What a device does, the devices that it stands for do as well. Where it sends to another one,
+ * the k-th device that it stands for sends to the k-th that the other one stands for, both in
+ * order of their numbers; the check of graphs sees to it that these are as many.
  */
 #ifndef CS_GRAPH_FOLD_LIST_H
 #define CS_GRAPH_FOLD_LIST_H

@@ -13,8 +13,9 @@
  *   CS_QUEUE_PRIORITY  any that is ready: higher priority of the class first, then the lower id
  * An edge that program order implies may be left out. Transfers do not queue on a device unless
  * their class is blocking: then they start when both ends are free of compute, before any compute
- * that is ready, lower id first, and occupy both. A class may have release times: its task of an item
- * is not ready before release + item * interval, and in program order the device waits with it.
+ * that is ready, lower id first, and occupy both. A class may have release times: its task of an
+ * item is not ready before release + item * interval, and in program order the device waits with
+ * it.
  *
  * Ids are 32-bit positions. Tasks are best added roughly in the order in which they will run: the
  * engine then walks memory forward.
@@ -25,9 +26,9 @@
  * Weights. A slot is one stage's weights on one device. Its current version counts the updates that
  * ended; a class of kind CS_UPDATE, or another that `updates`, makes a new one at its end. A task
  * whose class names a slot reads a version at its start, and that is recorded. Which one, the
- * class's policy says, or without a policy it is the slot's current one. A version lives while it is
- * current or held, or while the slot retains it; what lives besides the current one is memory of the
- * category weight_versions.
+ * class's policy says, or without a policy it is the slot's current one. A version lives while it
+ * is current or held, or while the slot retains it; what lives besides the current one is memory
+ * of the category weight_versions.
  */
 #ifndef CS_GRAPH_GRAPH_H
 #define CS_GRAPH_GRAPH_H
@@ -183,8 +184,9 @@ typedef struct cs_policy {
 } cs_policy;
 
 /* Groups of the same family exist side by side, and no device is in two of them: when one of them
- * communicates, all do the same. Collectives that are delays take that into account; messages need not.
- * In a folded graph the groups that are stood for are there too: they have no members, but messages. */
+ * communicates, all do the same. Collectives that are delays take that into account; messages need
+ * not. In a folded graph the groups that are stood for are there too: they have no members, but
+ * messages. */
 typedef struct cs_group {
     uint32_t first, n; /* its ranks' devices in group_devices */
     uint32_t family;   /* its groups have the same number; CS_NONE: it is alone */
@@ -201,8 +203,9 @@ typedef struct cs_graph {
     uint32_t *listed;         /* of tasks with several successors: their number, then the ids */
     uint32_t *first_task;     /* per device: head of its program, or CS_NONE */
     uint32_t *stands_for;     /* per device: the one whose tasks are in the graph in its place, or
-                               * itself; NULL: all are there. A collective has members on devices that
-                               * are there only; its other ranks do the same at the same times */
+                               * itself; NULL: all are there. A collective has members on devices
+                               * that are there only; its other ranks do the same at the same
+                               * times */
     uint8_t *queues;          /* per device: cs_queue */
 
     uint32_t n_classes, n_effects, n_residents, n_slots, n_groups, n_group_devices;
@@ -272,13 +275,14 @@ static inline bool cs_graph_has(const cs_graph *graph, uint32_t device)
 /* Per device, into `times`: for how many it stands, itself included; 0 where another one does. */
 void cs_graph_count_devices(const cs_graph *graph, uint32_t *times);
 
-/* How many ranks of a group are on devices that are simulated: that many members its collectives have.
+/* How many ranks of a group are on devices that are simulated: that many members its collectives
+ * have.
  */
 uint32_t cs_graph_count_members(const cs_graph *graph, uint32_t group);
 
 /* Checks what the engine takes for granted: ids in range, effects that balance per device and
- * category, members of a collective that stand together, families without a device in common, nothing on
- * devices that others stand for, no cycle through edges and program order.
+ * category, members of a collective that stand together, families without a device in common,
+ * nothing on devices that others stand for, no cycle through edges and program order.
  * A cycle is shown: "F0.1 on device 2 -> ...". CS_INVALID. */
 CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
 

@@ -24,7 +24,8 @@ static uint32_t member(team of, uint32_t i)
     return of.first + i % of.n * of.stride;
 }
 
-/* Shares first .. end - 1 of n equal ones; the first ones a byte longer where it does not divide. */
+/* Shares first .. end - 1 of n equal ones; the first ones a byte longer where it does not
+ * divide. */
 static part shares(part whole, uint32_t n, uint32_t first, uint32_t end)
 {
     const int64_t each = whole.bytes / n, longer = whole.bytes % n;

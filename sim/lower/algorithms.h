@@ -1,8 +1,8 @@
 /* Algorithms of collectives, as messages between ranks in rounds.
  *
- * A rank sends in round k once it has received and sent all that it does in earlier rounds. That one
- * rule is all there is to dependencies: the flows of a collective are made from it, and its cost
- * when nothing else runs.
+ * A rank sends in round k once it has received and sent all that it does in earlier rounds. That
+ * one rule is all there is to dependencies: the flows of a collective are made from it, and its
+ * cost when nothing else runs.
  *
  * What the bytes of a collective mean (p ranks, rank 0 the root):
  *   all_reduce, reduce, broadcast, reduce_scatter   the whole vector
@@ -15,8 +15,8 @@
  *                                                   neighbour, the first and last with one
  *   shift                                           one message; each rank sends one to the next
  *                                                   rank, the last one to the first
- * Where bytes do not divide, the first shares are a byte longer. The additions of reductions take no
- * time.
+ * Where bytes do not divide, the first shares are a byte longer. The additions of reductions take
+ * no time.
  *
  *   algorithm     collectives                                        rounds
  *   ring          all_reduce                                         2 (p - 1)
@@ -40,8 +40,8 @@
  * the next: it stays on its rail, as NCCL's alternating rings do.
  *
  * Sources: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005 (halving); Patarasuk and Yuan, JPDC
- * 69(2), 2009 (ring); NCCL, src/graph/connect.cc (ring_per_nic); Sanders, Speck and Traeff, Parallel
- * Computing 35(12), 2009 (two trees); Kahira et al., HPDC 2021, 5.3.1 (segmented).
+ * 69(2), 2009 (ring); NCCL, src/graph/connect.cc (ring_per_nic); Sanders, Speck and Traeff,
+ * Parallel Computing 35(12), 2009 (two trees); Kahira et al., HPDC 2021, 5.3.1 (segmented).
  */
 #ifndef CS_LOWER_ALGORITHMS_H
 #define CS_LOWER_ALGORITHMS_H
@@ -88,8 +88,8 @@ const cs_algorithm *cs_algorithm_find(const char *name);
 /* As the member `alike`; 0 also where the bytes do not divide. */
 uint32_t cs_algorithm_alike(const cs_algorithm *algorithm, const cs_collective *collective);
 
-/* Whether the cost can be told from one round, however many messages there are: what shares the bytes
- * out rounds them up. Others have to be walked through. */
+/* Whether the cost can be told from one round, however many messages there are: what shares the
+ * bytes out rounds them up. Others have to be walked through. */
 bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *collective);
 
 /* The bytes that all ranks send, in all. */

@@ -66,7 +66,8 @@ typedef struct messages {
     uint32_t *before; /* per class: the one before with the same sender, or CS_NONE */
 } messages;
 
-/* What a message meets: its latency, and the time that a byte takes on the link where it takes longest. */
+/* What a message meets: its latency, and the time that a byte takes on the link where it takes
+ * longest. */
 typedef struct passage {
     cs_time latency;
     double byte_time;

@@ -204,7 +204,8 @@ static cs_status solve(account *a, const cs_speed **speeds)
     return CS_OK;
 }
 
-/* One port: the messages that a rank sends, and those that it receives, come one after the other. */
+/* One port: the messages that a rank sends, and those that it receives, come one after the
+ * other. */
 static bool add_to_ports(account *a, const message *of, cs_time time, cs_time *slowest)
 {
     cs_time *ports[] = {&a->busy[2 * of->from], &a->busy[2 * of->to + 1]};

@@ -2,17 +2,18 @@
  *
  * A collective is replaced by the messages of an algorithm (algorithms.h), each a transfer over its
  * route: they compete with each other and with whatever else is on the links. Or, where that would
- * be too many, by one delay that begins when all ranks are there and takes what the collective takes
- * when nothing else runs (cost.h): solved for the links on which its messages meet, or by the
+ * be too many, by one delay that begins when all ranks are there and takes what the collective
+ * takes when nothing else runs (cost.h): solved for the links on which its messages meet, or by the
  * alpha-beta model, in which they do not. Its bytes are then on no link.
  *
  * A member of a collective is entered before its rank's first message and left when its rank has
  * received and sent all. A rank that receives before it sends, or ends with many messages, gets a
  * transfer of no bytes to itself, which takes no time, at that end.
  *
- * Effects of a member at its start take place when all is there that it waits for, whether or not the
- * other ranks are; those at its end when it is left: with flows as soon as its rank is through, with
- * a delay when that is over. Transfers have the purpose of the collective that they are made of.
+ * Effects of a member at its start take place when all is there that it waits for, whether or not
+ * the other ranks are; those at its end when it is left: with flows as soon as its rank is
+ * through, with a delay when that is over. Transfers have the purpose of the collective that they
+ * are made of.
  */
 #ifndef CS_LOWER_LOWER_H
 #define CS_LOWER_LOWER_H
@@ -68,14 +69,14 @@ enum { CS_UNMEASURED_MAX = 16 };
 /* What was done, for the summary. */
 typedef struct cs_lower_report {
     uint64_t n_collectives, n_flows; /* n_flows: of the algorithms, whether simulated or not */
-    /* Bytes that all devices send, those that are stood for in a folded graph included; by messages,
-     * whether simulated or not. */
+    /* Bytes that all devices send, those that are stood for in a folded graph included; by
+     * messages, whether simulated or not. */
     double moved[CS_N_PURPOSES];
     cs_fidelity fidelity; /* that was taken: not CS_FIDELITY_AUTO */
     char algorithms[96];  /* "ring, direct" */
     bool beside;          /* delays count messages of other groups of a family */
-    /* Of a folded graph: why what is stood for is not alike on this platform, so that all are taken to be
-     * as slow as the slowest; "": it is. */
+    /* Of a folded graph: why what is stood for is not alike on this platform, so that all are
+     * taken to be as slow as the slowest; "": it is. */
     char unlike[192];
     bool one_nic; /* a usual ring takes one NIC of nodes with several, for these are unlike */
     /* where measured times were given and collectives are delays: */
@@ -92,14 +93,15 @@ CS_MUST_CHECK cs_status cs_lower_with(cs_graph *graph, const cs_platform *platfo
                                       const cs_lower_options *options, cs_graph *lowered,
                                       cs_lower_report *report, cs_error *error);
 
-/* CS_INVALID, naming it and those that would, where the named algorithm does not fit a collective of
- * the graph. Nothing is lowered. */
+/* CS_INVALID, naming it and those that would, where the named algorithm does not fit a collective
+ * of the graph. Nothing is lowered. */
 CS_MUST_CHECK cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
                                        const cs_lower_options *options, cs_error *error);
 
 const char *cs_fidelity_name(cs_fidelity fidelity);
 
-/* With the usual algorithms of a platform without nodes (ring, or direct for what has no ring), as flows, ranks as given. */
+/* With the usual algorithms of a platform without nodes (ring, or direct for what has no ring), as
+ * flows, ranks as given. */
 CS_MUST_CHECK cs_status cs_lower(cs_graph *graph, cs_graph *lowered, cs_error *error);
 
 #endif

@@ -1,11 +1,11 @@
 /* What the collectives of a graph cost: each while the other groups of its family do the same.
  *
- * Costs are the same for all groups that are alike, and solved once: a family of 2,048 groups takes as
- * long as one collective over all their devices. Rates do not depend on the bytes, so that collectives
- * that differ in these alone have their rounds solved once (cost.h).
+ * Costs are the same for all groups that are alike, and solved once: a family of 2,048 groups
+ * takes as long as one collective over all their devices. Rates do not depend on the bytes, so
+ * that collectives that differ in these alone have their rounds solved once (cost.h).
  *
- * A group of the same family does the same collective by the same algorithm, or by the usual one where
- * that does not fit it.
+ * A group of the same family does the same collective by the same algorithm, or by the usual one
+ * where that does not fit it.
  *
  * Internal to sim/lower. */
 #ifndef CS_LOWER_PRICES_H
@@ -33,8 +33,8 @@ CS_MUST_CHECK cs_status cs_prices_init(cs_prices *prices, const cs_graph *graph,
 /* Zeroed ones can be finished. */
 void cs_prices_finish(cs_prices *prices);
 
-/* Of a collective over a group with members, its ranks in the algorithm's order (rank-order.h). Errors as
- * of cs_collective_costs. */
+/* Of a collective over a group with members, its ranks in the algorithm's order (rank-order.h).
+ * Errors as of cs_collective_costs. */
 CS_MUST_CHECK cs_status cs_prices_find(cs_prices *prices, uint32_t group,
                                        const cs_collective *collective,
                                        const cs_algorithm *algorithm, const uint32_t *devices,
@@ -43,7 +43,8 @@ CS_MUST_CHECK cs_status cs_prices_find(cs_prices *prices, uint32_t group,
 /* Whether there are other groups in the family of a group. */
 bool cs_prices_has_relatives(const cs_prices *prices, uint32_t group);
 
-/* The groups of a family, and what each takes for that; of those without members in folded graphs only. */
+/* The groups of a family, and what each takes for that; of those without members in folded graphs
+ * only. */
 typedef struct cs_relatives {
     uint32_t n; /* 0: the group is alone */
     const uint32_t *groups;

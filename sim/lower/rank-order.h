@@ -1,5 +1,5 @@
-/* The ranks of a group in the order in which an algorithm takes them, and what it has to know of their
- * nodes. Internal to sim/lower. */
+/* The ranks of a group in the order in which an algorithm takes them, and what it has to know of
+ * their nodes. Internal to sim/lower. */
 #ifndef CS_LOWER_RANK_ORDER_H
 #define CS_LOWER_RANK_ORDER_H
 

@@ -187,8 +187,8 @@ static bool is_on_full_link(const cs_round *r, const flow *of, double share)
     return false;
 }
 
-/* Progressive filling by levels: all links that give the least are full at once. A component has few
- * levels, for its messages are much alike. */
+/* Progressive filling by levels: all links that give the least are full at once. A component has
+ * few levels, for its messages are much alike. */
 static void fill(cs_round *r)
 {
     for (uint32_t i = 0; i < r->reach.n; i++)

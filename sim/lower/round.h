@@ -1,16 +1,17 @@
 /* What messages get that are on their way at the same time: one round of collectives.
  *
- * Each message spends the latencies of its route and then its bytes go at the rate that it gets among
- * all messages of the round, under the platform's sharing:
+ * Each message spends the latencies of its route and then its bytes go at the rate that it gets
+ * among all messages of the round, under the platform's sharing:
  *   none, phi   as if alone (divided by phi)
  *   fifo        a link carries one message after the other: what its busiest link has to carry
  *   count       bandwidth over the messages on the link
  *   max_min     fair shares over whole routes (progressive filling), component by component: messages
  *               that are connected by no link have nothing to do with each other
- * or, by the alpha-beta model, with the latency and the bandwidth of its level, over phi. Phi is that
- * of the platform where its sharing is phi; 1 where it is none; and else the number of collectives
- * that have a message on a link of its route, of the link where they are most: in the alpha-beta model
- * a collective does not get into its own way, for each of its ranks has one port (Kahira et al., HPDC
+ * or, by the alpha-beta model, with the latency and the bandwidth of its level, over phi. Phi is
+ * that of the platform where its sharing is phi; 1 where it is none; and else the number of
+ * collectives that have a message on a link of its route, of the link where they are most: in the
+ * alpha-beta model a collective does not get into its own way, for each of its ranks has one port
+ * (Kahira et al., HPDC
  * 2021, section 4.4, where phi is given).
  *
  * Internal to sim/lower. */

@@ -170,8 +170,8 @@ static cs_status refuse_task(const ledger *l, uint32_t task, const char *what, c
                         cs_graph_describe(&l->replay->graph, task, text, sizeof(text)), what);
 }
 
-/* An output for the next stage's forward, or the gradient of an input for the backward of the stage in
- * front. */
+/* An output for the next stage's forward, or the gradient of an input for the backward of the
+ * stage in front. */
 static bool is_expected(const ledger *l, uint32_t task)
 {
     const cs_replay *replay = l->replay;

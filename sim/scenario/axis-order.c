@@ -1,5 +1,5 @@
-/* Whether axes over which layers are divided lie within nodes, and whether another order of the axes
- * would put them there. */
+/* Whether axes over which layers are divided lie within nodes, and whether another order of the
+ * axes would put them there. */
 #include "sim/scenario/build.h"
 
 #include <stdio.h>

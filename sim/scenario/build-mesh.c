@@ -33,8 +33,8 @@ static mesh_sizes given_sizes(const cs_parallel_section *section)
                         {layers, space, section->context, section->pipeline, section->data}};
 }
 
-/* Of the sizes that are known but for one of them; N_SIZES: of all. Beyond all numbers of devices it is
- * not exact. */
+/* Of the sizes that are known but for one of them; N_SIZES: of all. Beyond all numbers of devices
+ * it is not exact. */
 static uint64_t product(const mesh_sizes *of, uint32_t but)
 {
     uint64_t n = 1;

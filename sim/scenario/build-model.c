@@ -218,8 +218,8 @@ static cs_status check_missing(const pricing *p, const cs_json_place *root, cs_e
 
 /* ---- models ---- */
 
-/* The samples that a device computes at once, which the times are estimated for: batch.c checks that
- * the division leaves no rest. */
+/* The samples that a device computes at once, which the times are estimated for: batch.c checks
+ * that the division leaves no rest. */
 static uint32_t micro_batch(const cs_sections *sections, const cs_mesh *mesh)
 {
     const cs_schedule_section *schedule = &sections->schedule;

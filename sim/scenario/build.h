@@ -1,6 +1,7 @@
 /* The values of a scenario, each a function of the sections and of the values before it:
  *
- *     sections ─▶ costs in use ─▶ parallel ─▶ model ─▶ devices ─▶ platform ─▶ mesh ─▶ batch ─▶ job without a plan ─▶ plan ─▶ job
+ *     sections ─▶ costs in use ─▶ parallel ─▶ model ─▶ devices ─▶ platform ─▶ mesh ─▶ batch ─▶ job
+ *     without a plan ─▶ plan ─▶ job
  *
  * What is made lives in the arena, where it is not said to be finished by somebody.
  * Internal to sim/scenario. */
@@ -13,9 +14,9 @@
 CS_MUST_CHECK cs_status cs_scenario_given_devices(const cs_sections *sections, uint32_t *n,
                                                   cs_error *error);
 
-/* What the section "parallel" asks for, on so many devices (0: the platform has no number) for so many
- * layers (0: not known yet); NULL without the section. CS_INVALID, naming the key and the nearest
- * numbers that would be right, where sizes do not go together. */
+/* What the section "parallel" asks for, on so many devices (0: the platform has no number) for so
+ * many layers (0: not known yet); NULL without the section. CS_INVALID, naming the key and the
+ * nearest numbers that would be right, where sizes do not go together. */
 CS_MUST_CHECK cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given,
                                              uint32_t n_layers, cs_arena *arena,
                                              const cs_parallel **out, cs_error *error);
@@ -28,9 +29,9 @@ cs_mesh cs_scenario_mesh(const cs_sections *sections, const cs_parallel *paralle
 CS_MUST_CHECK cs_status cs_scenario_costs_use(const cs_sections *sections, const cs_costs *costs,
                                               cs_arena *arena, cs_costs_use *use, cs_error *error);
 
-/* The model of one device: taken from what was loaded, made of the network for the samples that each
- * of the mesh's devices (none: not known yet) computes at once, or of uniform layers, one per stage
- * where their number is open. What is taken of the costs is counted in `use`. CS_INVALID, naming them,
+/* The model of one device: taken from what was loaded, made of the network for the samples that
+ * each of the mesh's devices (none: not known yet) computes at once, or of uniform layers, one per
+ * stage where their number is open. What is taken of the costs is counted in `use`. CS_INVALID, naming them,
  * when there are times that were not measured and no device either. */
 CS_MUST_CHECK cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
                                           const cs_parallel *parallel, const cs_mesh *mesh,
@@ -86,7 +87,8 @@ CS_MUST_CHECK cs_status cs_scenario_unplanned_job(const cs_sections *sections,
                                                   const cs_batch *batch, cs_arena *arena,
                                                   cs_job *job, cs_error *error);
 
-/* The samples of all shares of a micro-batch that replicas can have, for planners to choose from. */
+/* The samples of all shares of a micro-batch that replicas can have, for planners to choose
+ * from. */
 CS_MUST_CHECK cs_status cs_scenario_shares(const cs_job *job, cs_arena *arena, cs_samples *samples,
                                            cs_error *error);
 
@@ -116,8 +118,8 @@ CS_MUST_CHECK cs_status cs_scenario_plan_by_planner(const cs_sections *sections,
                                                     const cs_progress *progress,
                                                     cs_scenario_planned *planned, cs_error *error);
 
-/* Gives a plan that has several stages on a device a pattern, if it has none, by an integer program.
- * CS_LIMIT, naming the device and the bytes, when none fits. */
+/* Gives a plan that has several stages on a device a pattern, if it has none, by an integer
+ * program. CS_LIMIT, naming the device and the bytes, when none fits. */
 CS_MUST_CHECK cs_status cs_scenario_find_pattern(const cs_sections *sections,
                                                  const cs_job *unplanned, cs_arena *arena,
                                                  const cs_plan *plan, cs_pattern *pattern,
@@ -127,8 +129,8 @@ CS_MUST_CHECK cs_status cs_scenario_find_pattern(const cs_sections *sections,
 CS_MUST_CHECK cs_status cs_scenario_stage_speeds(const cs_mesh *mesh, const cs_job *job,
                                                  cs_arena *arena, double **out, cs_error *error);
 
-/* Of schedules with a placement, and of meshes: whether they run on the job's devices; and the devices
- * of a plan's stages, which are set, or have to be what a plan from a file (`given`) says. */
+/* Of schedules with a placement, and of meshes: whether they run on the job's devices; and the
+ * devices of a plan's stages, which are set, or have to be what a plan from a file (`given`) says. */
 CS_MUST_CHECK cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,
                                                  const cs_mesh *mesh, cs_error *error);
 CS_MUST_CHECK cs_status cs_scenario_place(const cs_mesh *mesh, bool given,
@@ -162,8 +164,8 @@ CS_MUST_CHECK cs_status cs_scenario_job(const cs_sections *sections, const cs_pl
                                         const uint32_t *stands_for, cs_arena *arena, cs_job *job,
                                         cs_error *error);
 
-/* Warns of axes over which layers are divided and that cross nodes, although with another order they
- * would not. */
+/* Warns of axes over which layers are divided and that cross nodes, although with another order
+ * they would not. */
 void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *parallel,
                                const cs_platform *platform, cs_error *warnings);
 

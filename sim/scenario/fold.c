@@ -1,9 +1,10 @@
-/* Fold: whether the places of a mesh do the same at the same times, so that place 0 of each pipeline
- * rank can be simulated for all of them.
+/* Fold: whether the places of a mesh do the same at the same times, so that place 0 of each
+ * pipeline rank can be simulated for all of them.
  *
- * Messages between stages are simulated, each for all places, which must take the same ways, link by
- * link; on a link only messages of one place, or the same message of several, may meet. Collectives are delays, which follow from where the devices of a group are:
- * all groups of an axis must be alike. */
+ * Messages between stages are simulated, each for all places, which must take the same ways, link
+ * by link; on a link only messages of one place, or the same message of several, may meet.
+ * Collectives are delays, which follow from where the devices of a group are: all groups of an
+ * axis must be alike. */
 #include "sim/scenario/build.h"
 #include "topologies/route.h"
 
@@ -43,8 +44,8 @@ static void compare_devices(folding *f)
     }
 }
 
-/* What a device stands for is matched with what another one stands for in order of device numbers: that
- * has to be the order of places, on one rank as on the others. */
+/* What a device stands for is matched with what another one stands for in order of device numbers:
+ * that has to be the order of places, on one rank as on the others. */
 static int compare_keys(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -139,8 +140,8 @@ static void use_link(walk *w, uint32_t link)
     use->count++;
 }
 
-/* A message counts for all places that send it over the link; of other messages of other places nothing
- * is known. */
+/* A message counts for all places that send it over the link; of other messages of other places
+ * nothing is known. */
 static cs_status compare_link(walk *w, uint32_t link, cs_error *error)
 {
     const cs_platform *platform = w->folding->platform;
@@ -182,8 +183,8 @@ static cs_status walk_message(walk *w, uint32_t source, uint32_t target, cs_erro
     return CS_OK;
 }
 
-/* The messages over all boundaries, those between the same two devices once (the devices of a rank hold
- * all its stages: where one is followed by another rank's, most others are, too). */
+/* The messages over all boundaries, those between the same two devices once (the devices of a rank
+ * hold all its stages: where one is followed by another rank's, most others are, too). */
 static cs_status walk_place(walk *w, cs_error *error)
 {
     const folding *f = w->folding;

@@ -121,9 +121,9 @@ static uint32_t simulated(const cs_job *job, const cs_stage *stage)
     return n;
 }
 
-/* Tasks of a micro-batch on one device of a stage, from above: a forward, a recomputation, a backward and
- * two messages; where layers are divided, also each of their pieces and exchanges in every pass; of a
- * replica of the whole model a backward per layer. */
+/* Tasks of a micro-batch on one device of a stage, from above: a forward, a recomputation, a
+ * backward and two messages; where layers are divided, also each of their pieces and exchanges in
+ * every pass; of a replica of the whole model a backward per layer. */
 static double tasks_of_stage(const cs_job *job, const cs_stage *stage, bool replicated)
 {
     double tasks = replicated ? 1 + (double)job->model->n_layers : 5;

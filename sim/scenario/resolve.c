@@ -60,8 +60,8 @@ static bool add_parallel(const cs_sections *sections, const cs_scenario *scenari
     return add_section(root, "parallel", cs_scenario_parallel_fields, &section, NULL, NULL);
 }
 
-/* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot say.
- * Planners may take long. */
+/* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot
+ * say. Planners may take long. */
 static bool add_schedule(const cs_sections *sections, const cs_scenario *scenario, cJSON *root,
                          cs_error *error)
 {

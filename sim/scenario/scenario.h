@@ -1,8 +1,9 @@
 /* Scenarios: what a user asks to be simulated.
  *
- * scenario.json names a model, a platform and a schedule (format: docs/reference/scenario.md). Loading it
- * resolves every default and builds the values that the simulation starts from: model, platform,
- * plan, job. Errors in the file are reported several in one go, each with file and JSON pointer.
+ * scenario.json names a model, a platform and a schedule (format: docs/reference/scenario.md).
+ * Loading it resolves every default and builds the values that the simulation starts from: model,
+ * platform, plan, job. Errors in the file are reported several in one go, each with file and JSON
+ * pointer.
  */
 #ifndef CS_SCENARIO_SCENARIO_H
 #define CS_SCENARIO_SCENARIO_H
@@ -85,8 +86,8 @@ typedef struct cs_scenario {
     cs_costs_use costs;
     char
         *resolved; /* JSON text: the scenario with every default written out, and with the model and
-                     * the plan in it that came from files. Read from anywhere, it resolves to itself
-                     * and gives the same results */
+                     * the plan in it that came from files. Read from anywhere, it resolves to
+                     * itself and gives the same results */
 } cs_scenario;
 
 /* One change to the file before it is read, from `--set /json/pointer=VALUE`. */

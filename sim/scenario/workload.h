@@ -28,8 +28,8 @@ typedef struct cs_workload {
     const char *date;         /* of the provenance, or NULL */
 } cs_workload;
 
-/* name, parameters, device, precision, granularity, recompute, recompute_operators, lora, measured; ended
- * by {0}. */
+/* name, parameters, device, precision, granularity, recompute, recompute_operators, lora,
+ * measured; ended by {0}. */
 extern const cs_field cs_workload_fields[];
 
 /* The network that is asked for. `place` is where the object with the parameters stands. */

@@ -25,7 +25,8 @@ typedef struct cs_reader {
     const char *axes;       /* of a sweep's file: names of its varied keys, divided by blanks */
     int64_t file;           /* HDF5's id */
     cs_arena arena;
-    /* Once cs_reader_fold was called, of a run in which some devices were simulated in place of others: */
+    /* Once cs_reader_fold was called, of a run in which some devices were simulated in place of
+     * others: */
     const uint32_t *row_of;           /* per device of the file: its row; else NULL */
     const char *const *kinds;         /* per row: the devices that it is about, "0-63", "64(x16)" */
     uint32_t n_kinds, n_file_devices; /* rows; devices of the file */
@@ -35,8 +36,8 @@ typedef struct cs_reader {
 CS_MUST_CHECK cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error);
 void cs_reader_finish(cs_reader *reader);
 
-/* From now on columns are about the simulated devices alone: those of /devices have a row for each, and
- * the number of a device, in any other column `device` or `peer`, is that of its row. Nothing changes where
+/* From now on columns are about the simulated devices alone: those of /devices have a row for
+ * each, and the number of a device, in any other column `device` or `peer`, is that of its row. Nothing changes where
  * each device was simulated. */
 CS_MUST_CHECK cs_status cs_reader_fold(cs_reader *reader, cs_error *error);
 

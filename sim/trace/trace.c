@@ -22,8 +22,8 @@ static uint64_t hash_number(int64_t number, uint64_t hash)
     return cs_hash_bytes(&number, sizeof(number), hash);
 }
 
-/* Categories from this one on count where there is any of them: runs without have the hashes that they had
- * before there were these categories. */
+/* Categories from this one on count where there is any of them: runs without have the hashes that
+ * they had before there were these categories. */
 enum { FIRST_OPTIONAL = CS_MEMORY_GATHERED };
 
 static uint64_t hash_categories(const int64_t *bytes, uint64_t hash)

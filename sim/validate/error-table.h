@@ -56,8 +56,8 @@ typedef struct cs_note_counts {
 
 void cs_note_counts_finish(cs_note_counts *counts);
 
-/* Of points that are not expressed, the first thing that each misses; of those that are predicted, all
- * that is assumed. CS_NO_MEMORY. */
+/* Of points that are not expressed, the first thing that each misses; of those that are predicted,
+ * all that is assumed. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_count_missing(const cs_predictions *predictions, cs_note_counts *counts,
                                          cs_error *error);
 CS_MUST_CHECK cs_status cs_count_assumed(const cs_predictions *predictions, cs_note_counts *counts,

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* What a GPU is called in points, and what stands for it here. Of a machine that the source leaves open
- * `note` says what it is taken for. */
+/* What a GPU is called in points, and what stands for it here. Of a machine that the source leaves
+ * open `note` says what it is taken for. */
 typedef struct machine {
     const char *gpu;
     const char *device;   /* of `sim list devices` */
@@ -51,7 +51,8 @@ const char *cs_point_rules_device(cs_point_rules *rules)
 
 /* ---- links ---- */
 
-/* Networks that are not what the nodes' presets have: adapters of a node and their bandwidth each. */
+/* Networks that are not what the nodes' presets have: adapters of a node and their bandwidth
+ * each. */
 typedef struct network {
     const char *words; /* in the point's words on links between nodes */
     uint32_t nics;
@@ -156,9 +157,9 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
 /* ---- the section ---- */
 
 /* Megatron-LM overlaps messages between stages with computing in interleaved schedules only
- * (megatron/training/arguments.py: "Overlap P2P communication is disabled if not using the interleaved
- * schedule"). The schedules of the zero-bubble fork send and receive asynchronously and wait where a
- * tensor is read (megatron/core/pipeline_parallel/zb_schedules.py). */
+ * (megatron/training/arguments.py: "Overlap P2P communication is disabled if not using the
+ * interleaved schedule"). The schedules of the zero-bubble fork send and receive asynchronously
+ * and wait where a tensor is read (megatron/core/pipeline_parallel/zb_schedules.py). */
 static bool blocks(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;

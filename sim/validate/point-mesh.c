@@ -19,8 +19,8 @@ static const char *context_method(const char *words)
 }
 
 /* Megatron-LM's buckets have 40 million gradients at least, or a million per replica
- * (megatron/core/distributed/distributed_data_parallel.py); they are reduced while the backward still
- * runs only where that is switched on. */
+ * (megatron/core/distributed/distributed_data_parallel.py); they are reduced while the backward
+ * still runs only where that is switched on. */
 static uint64_t bucket(const cs_point *point)
 {
     const uint64_t bytes =

@@ -16,8 +16,8 @@ static bool starts(const char *text, const char *with)
 
 /* ---- parameters ---- */
 
-/* Megatron-LM pads to a multiple of make-vocab-size-divisible-by (128) times the tensor-parallel ranks
- * (megatron/training/tokenizer, _vocab_size_with_padding). */
+/* Megatron-LM pads to a multiple of make-vocab-size-divisible-by (128) times the tensor-parallel
+ * ranks (megatron/training/tokenizer, _vocab_size_with_padding). */
 static uint32_t vocabulary(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
@@ -40,7 +40,8 @@ static double dropout(cs_point_rules *rules)
 }
 
 /* As the point says; else Megatron-LM's argument; else what the framework had. Megatron-LM without
- * TransformerEngine, and LiBai, compute the matrix of weights unless they are asked for a fused kernel. */
+ * TransformerEngine, and LiBai, compute the matrix of weights unless they are asked for a fused
+ * kernel. */
 static const char *attention(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
@@ -256,8 +257,8 @@ static const char *precision(cs_point_rules *rules)
 }
 
 /* Stated; else Megatron-LM sums gradients of bf16 weights in fp32 (megatron/training/arguments.py:
- * "accumulate and all-reduce gradients in fp32 for bfloat16 data type"), unless it is told to reduce
- * them in bf16, and those of fp16 weights in fp16. */
+ * "accumulate and all-reduce gradients in fp32 for bfloat16 data type"), unless it is told to
+ * reduce them in bf16, and those of fp16 weights in fp16. */
 bool cs_point_rules_sums_in_fp32(const cs_point *point)
 {
     if (point->options->grad_dtype)
@@ -294,8 +295,8 @@ void cs_point_rules_model(cs_point_rules *rules, FILE *out)
 
 /* ---- measured times of passes ---- */
 
-/* A stage is one layer with the rank's times over its stages; a message takes what it was measured to
- * take, whatever its size, so sizes are left out. */
+/* A stage is one layer with the rank's times over its stages; a message takes what it was measured
+ * to take, whatever its size, so sizes are left out. */
 void cs_point_rules_profile(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;

@@ -20,13 +20,15 @@ typedef struct cs_point_rules {
 void cs_point_rules_miss(cs_point_rules *rules, const char *format, ...) CS_PRINTF(2, 3);
 void cs_point_rules_assume(cs_point_rules *rules, const char *format, ...) CS_PRINTF(2, 3);
 
-/* Whether the framework is Megatron-LM or built on its core: NeMo, Megatron-Bridge, Megatron-DeepSpeed. */
+/* Whether the framework is Megatron-LM or built on its core: NeMo, Megatron-Bridge,
+ * Megatron-DeepSpeed. */
 bool cs_point_rules_megatron(const cs_point *point);
 
 /* An argument of Megatron-LM's, or NULL. */
 const cJSON *cs_point_rules_argument(const cs_point *point, const char *name);
 
-/* Micro-batches of a replica and step; 0 where neither they nor what they follow from are stated. */
+/* Micro-batches of a replica and step; 0 where neither they nor what they follow from are
+ * stated. */
 uint32_t cs_point_rules_micro_batches(const cs_point *point);
 
 /* Whether gradients are summed in fp32, whatever the type of weights. */

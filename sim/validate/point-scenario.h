@@ -1,8 +1,8 @@
-/* The scenario of a measured point, by rules that hold for all points: nothing here knows a single one,
- * and no figure is fitted to them.
+/* The scenario of a measured point, by rules that hold for all points: nothing here knows a single
+ * one, and no figure is fitted to them.
  *
- * A rule that fills what a point does not state, or that stands for what the simulator does not have,
- * says so in `assumed`. A point that needs what the simulator does not have is not expressed; `missing`
+ * A rule that fills what a point does not state, or that stands for what the simulator does not
+ * have, says so in `assumed`. A point that needs what the simulator does not have is not expressed; `missing`
  * names it, the most important first. The rules: docs/reference/points.md.
  */
 #ifndef CS_VALIDATE_POINT_SCENARIO_H

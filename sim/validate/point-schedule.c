@@ -19,7 +19,8 @@ static const order orders[] = {
     {"zb-2p", "zb_h2", "zb_h2, the paper's schedule by hand, in place of zb-2p, found by search"},
 };
 
-/* PyTorch's DDP reduces gradients in buckets of 25 MiB while the backward still runs (Li et al., VLDB
+/* PyTorch's DDP reduces gradients in buckets of 25 MiB while the backward still runs (Li et al.,
+ * VLDB
  * 2020, section 3.2.3, and the default of bucket_cap_mb). */
 static void write_replicas(const cs_point *point, FILE *out)
 {
@@ -35,8 +36,8 @@ static uint32_t or_one(uint32_t n)
 
 /* ---- stages ---- */
 
-/* Blocks of stages: equal, or with a block less in the first and the last one, which have the embedding
- * and the head. False where neither is possible. */
+/* Blocks of stages: equal, or with a block less in the first and the last one, which have the
+ * embedding and the head. False where neither is possible. */
 static bool find_blocks(const cs_point *point, uint32_t *most, bool *less)
 {
     const uint32_t stages = point->parallel->pp * point->parallel->vpp;

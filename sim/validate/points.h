@@ -1,9 +1,9 @@
-/* Measured training runs, as files of the schema "truth/1" have them (docs/reference/points.md): what was
- * trained on what and how, what it took, and what other tools predict.
+/* Measured training runs, as files of the schema "truth/1" have them (docs/reference/points.md):
+ * what was trained on what and how, what it took, and what other tools predict.
  *
- * A file says more than a simulator asks for (who measured, with which version): keys that are not in
- * the tables below are ignored, and null stands for what is not known, as a missing key does. What is
- * in the tables is checked.
+ * A file says more than a simulator asks for (who measured, with which version): keys that are not
+ * in the tables below are ignored, and null stands for what is not known, as a missing key does.
+ * What is in the tables is checked.
  */
 #ifndef CS_VALIDATE_POINTS_H
 #define CS_VALIDATE_POINTS_H
@@ -42,7 +42,8 @@ typedef struct cs_point_batch {
     uint32_t global, micro, micro_batches; /* sequences, sequences, per replica and step */
 } cs_point_batch;
 
-/* Measured times of a stage for a micro-batch, ms: forward, the halves of the backward, a message. */
+/* Measured times of a stage for a micro-batch, ms: forward, the halves of the backward, a
+ * message. */
 typedef struct cs_point_profile {
     double forward, backward_input, backward_weight, message;
 } cs_point_profile;
@@ -114,7 +115,8 @@ CS_MUST_CHECK cs_status cs_points_parse(const char *name, const char *text, size
 const cs_point *cs_points_find(const cs_points *points, const char *id, cs_error *error);
 
 /* The time of a step, s: as it was measured, or the samples of a step over samples per s, or its
- * tokens over tokens per s of all GPUs. NaN: not known, or the point's quality is that of memory only. */
+ * tokens over tokens per s of all GPUs. NaN: not known, or the point's quality is that of memory
+ * only. */
 double cs_point_step_time(const cs_point *point);
 
 /* Text i of a list of texts. */

@@ -5,8 +5,8 @@
  *
  *     launches * launch + max(flop / (peak * compute), bytes / (bandwidth * memory))
  *
- * and, where operands are cast to a narrow type before, the bytes that this moves, at the efficiency of
- * elementwise operators.
+ * and, where operands are cast to a narrow type before, the bytes that this moves, at the
+ * efficiency of elementwise operators.
  *
  * `compute` and `memory` are the efficiencies of the operator's group, fractions of the data
  * sheet's peaks that are reached. Convolutions, linear layers and attention multiply in the units

@@ -1,15 +1,16 @@
 /* How much memory the gradients of activations take while a network's backward runs.
  *
  * The backward of an operator reads the gradient of its result and makes those of its inputs. A
- * gradient is there from then until the operator whose result it belongs to has run its own backward:
- * so that of a block's input waits, in a residual network, while the backward of the branch runs.
+ * gradient is there from then until the operator whose result it belongs to has run its own
+ * backward: so that of a block's input waits, in a residual network, while the backward of the
+ * branch runs.
  *   - Where a tensor has several readers, the gradient of each but the first that arrives is made
  *     aside, and takes the place of the sum with what was there.
  *   - An addition hands its gradient on: its inputs share the memory until one of them is added to.
  *   - A view shares the memory of what it is of. An operator in place does not: frameworks give its
  *     gradients memory of their own.
- *   - An exchange that leaves the size as it is hands its gradient on as an addition does: it sums in
- *     place. Others make the gradient of what they read besides.
+ *   - An exchange that leaves the size as it is hands its gradient on as an addition does: it sums
+ *     in place. Others make the gradient of what they read besides.
  *   - The gradient of the weights comes before that of the inputs.
  */
 #ifndef CS_WORKLOAD_BACKWARD_MEMORY_H

@@ -6,12 +6,13 @@
  *
  *     o s - a + d k,    k = 0 ... K - 1,
  *
- * K being the kernel, s the stride, a the padding, d the dilation; rows outside the input are padding.
- * So its window spans d (K - 1) + 1 rows. A device lacks the rows in the windows of its outputs that
- * others have: the halo of its input, before and behind its part. Backward, the gradient of an input
- * row is a sum over outputs in whose windows it is: the device lacks the gradients of those outputs
- * that others have, which is the halo of the gradients of the output. (With a dilation some of these
- * rows are between those that are read; what is handed over is contiguous.)
+ * K being the kernel, s the stride, a the padding, d the dilation; rows outside the input are
+ * padding. So its window spans d (K - 1) + 1 rows. A device lacks the rows in the windows of its
+ * outputs that others have: the halo of its input, before and behind its part. Backward, the
+ * gradient of an input row is a sum over outputs in whose windows it is: the device lacks the
+ * gradients of those outputs that others have, which is the halo of the gradients of the output.
+ * (With a dilation some of these rows are between those that are read; what is handed over is
+ * contiguous.)
  *
  * In the inside of an image, with X = s Y and parts that divide, the two are
  *
@@ -19,7 +20,8 @@
  *     gradients   floor((d (K - 1) - a) / s) rows before, floor((a - 1) / s) + 1 behind (s = 1: a)
  *
  * (negative: 0), so that a kernel of 3 x 3 with stride 1 and padding 1 needs a row of each
- * neighbour, and one with stride 2 a row of the one before it only. Kahira et al. (HPDC 2021, section
+ * neighbour, and one with stride 2 a row of the one before it only. Kahira et al. (HPDC 2021,
+ * section
  * 3.2) write "e.g. K / 2" and leave the rest open.
  */
 #ifndef CS_WORKLOAD_HALO_H

@@ -35,8 +35,8 @@ bool cs_layout_equal(const cs_tensor_layout *a, const cs_tensor_layout *b)
     return equal;
 }
 
-/* Along the axes of experts, with the rows of a group taken as one tensor: own rows are a part of them;
- * so are those of its experts, in another division. */
+/* Along the axes of experts, with the rows of a group taken as one tensor: own rows are a part of
+ * them; so are those of its experts, in another division. */
 static cs_division of_group(cs_layout_axis axis, cs_division division)
 {
     enum { BY_EXPERT = CS_SHAPE_MAX };

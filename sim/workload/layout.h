@@ -4,21 +4,21 @@
  *   whole     all places hold the same
  *   divided   one of its dimensions is cut: place k of n holds part k
  *   partial   every place holds a summand of each value
- * A layout says so for all axes. Two axes may divide one dimension: the parts that the first makes are
- * cut by the second, in the order of cs_layout_axis.
+ * A layout says so for all axes. Two axes may divide one dimension: the parts that the first makes
+ * are cut by the second, in the order of cs_layout_axis.
  *
  * From layout to layout, along one axis:
  *   partial -> whole     all-reduce         partial -> divided          reduce-scatter
  *   divided -> whole     all-gather         divided -> divided elsewhere all-to-all
  *   whole   -> anything  nothing: each place has what it needs
- * The gradient of a tensor has the tensor's layout, where that is whole or divided; the gradient of a
- * summand is the gradient of the sum, so that of a partial tensor is whole. A reader that computes only a
- * part of what depends on a whole tensor makes a partial gradient of it. The exchanges of backward are
- * therefore those from the layout in which the readers leave the gradient to that in which the writer
- * needs it, by the same table.
+ * The gradient of a tensor has the tensor's layout, where that is whole or divided; the gradient
+ * of a summand is the gradient of the sum, so that of a partial tensor is whole. A reader that
+ * computes only a part of what depends on a whole tensor makes a partial gradient of it. The
+ * exchanges of backward are therefore those from the layout in which the readers leave the
+ * gradient to that in which the writer needs it, by the same table.
  *
- * The axes of experts cross the others. Along them a place has tokens of its own everywhere (which is
- * zero, as `whole` is along the other axes), but for the rows of a mixture of experts between dispatch
+ * The axes of experts cross the others. Along them a place has tokens of its own everywhere (which
+ * is zero, as `whole` is along the other axes), but for the rows of a mixture of experts between dispatch
  * and combine:
  *   routed     along EXPERT: the rows are with the places of their experts
  *   gathered   along EXPERT_TENSOR: all neighbours have all their rows; they may be divided by features,
@@ -75,8 +75,8 @@ bool cs_division_exchange(cs_layout_axis axis, cs_division from, cs_division to,
                           cs_exchange_kind *kind);
 
 /* Where part `k` of `n` of a dimension begins, k <= n. Sizes differ by one at most, the first part is one of
- * the largest, and longer and shorter ones take turns: so that parts of images before and behind a stride
- * lie one on the other as well as they can. */
+ * the largest, and longer and shorter ones take turns: so that parts of images before and behind a
+ * stride lie one on the other as well as they can. */
 static inline uint32_t cs_part_first(uint32_t size, uint32_t n, uint32_t k)
 {
     return (uint32_t)(((uint64_t)k * size + n - 1) / n);
@@ -87,8 +87,8 @@ static inline uint32_t cs_part_size(uint32_t size, uint32_t n, uint32_t k)
     return cs_part_first(size, n, k + 1) - cs_part_first(size, n, k);
 }
 
-/* What the place holds of a tensor of that shape. Of rows that are routed, as many as the busiest place:
- * expert_imbalance times the mean, rounded up. */
+/* What the place holds of a tensor of that shape. Of rows that are routed, as many as the busiest
+ * place: expert_imbalance times the mean, rounded up. */
 cs_shape cs_layout_local(const cs_tensor_layout *layout, const cs_shape *shape,
                          const cs_split *split, uint32_t place);
 

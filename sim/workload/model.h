@@ -4,8 +4,8 @@
  * Networks with branches become chains by grouping (see pipedream.h). Times and activation sizes
  * are for `batch_size` samples; weights do not depend on it.
  *
- * A tensor may be handed past layers that others further back read, such as what an encoder made: it is
- * part of the output of each layer that it is handed on by.
+ * A tensor may be handed past layers that others further back read, such as what an encoder made:
+ * it is part of the output of each layer that it is handed on by.
  *
  * What is kept for backward is counted once per tensor, at the layer that reads it: kept_bytes
  * holds the layer's input, when its backward needs it, and whatever else it saves. A stage of
@@ -32,10 +32,10 @@ typedef struct cs_layer_piece {
 
 /* What devices hand each other within a layer. It stands in front of piece `gap` of the layer, or
  * behind the last one (`gap` = n_pieces). Forward passes pieces and gaps in rising order, backward in
- * falling order. An exchange begins when what stands before it in its pass has ended, and what stands
- * behind it waits for it. With `beside` it begins when the piece before it in its pass begins, and so
- * runs at the same time; what stands behind waits for both. That piece alone: whoever joins pieces that no
- * exchange of a pass divides must not join it to the one before. */
+ * falling order. An exchange begins when what stands before it in its pass has ended, and what
+ * stands behind it waits for it. With `beside` it begins when the piece before it in its pass begins, and so
+ * runs at the same time; what stands behind waits for both. That piece alone: whoever joins pieces
+ * that no exchange of a pass divides must not join it to the one before. */
 typedef struct cs_exchange {
     uint8_t kind;  /* cs_exchange_kind */
     uint8_t axes;  /* cs_axes_name */
@@ -138,8 +138,8 @@ typedef struct cs_layer_sum {
 /* Zeroed models can be finished. */
 void cs_model_finish(cs_model *model);
 
-/* Reads a model file (format: docs/reference/model-file.md). What is wrong is reported in one go. The
- * document need not outlive the call. On failure `model` is untouched. */
+/* Reads a model file (format: docs/reference/model-file.md). What is wrong is reported in one go.
+ * The document need not outlive the call. On failure `model` is untouched. */
 CS_MUST_CHECK cs_status cs_model_load(const char *path, cs_model *model, cs_error *error);
 CS_MUST_CHECK cs_status cs_model_read(const cJSON *root, const cs_json_place *place,
                                       cs_model *model, cs_error *error);
@@ -157,13 +157,14 @@ CS_MUST_CHECK cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *laye
 /* Whether times and activations for so many samples are there, and need not be scaled. */
 bool cs_model_knows(const cs_model *model, uint32_t samples);
 
-/* The layers with times and activations for so many samples, or for any; NULL where they are not there. */
+/* The layers with times and activations for so many samples, or for any; NULL where they are not
+ * there. */
 const cs_layer *cs_model_layers(const cs_model *model, uint32_t samples);
 
 /* Sums over [first, end) for micro-batches of `samples`: those of the model or of one of its batches
- * where they are for so many, as they are. Else times, activations and workspace are scaled linearly
- * from model->batch_size (times to the nearest picosecond, halves up; bytes up), each layer by
- * itself; update and weights are not. With batch_size 0 all are taken as they are. An
+ * where they are for so many, as they are. Else times, activations and workspace are scaled
+ * linearly from model->batch_size (times to the nearest picosecond, halves up; bytes up), each
+ * layer by itself; update and weights are not. With batch_size 0 all are taken as they are. An
  * empty run has the same bytes at both ends. A layer with `recompute` keeps its input; its forward
  * is part of backward_input as well, and the rest of what it would keep, which is there again while
  * it computes backward, of the workspace. What several layers keep of a tensor that is handed past

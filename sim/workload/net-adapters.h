@@ -1,6 +1,7 @@
-/* Low-rank adapters (LoRA; Hu et al., ICLR 2022): a network whose weights are frozen, and beside some of
- * its linear layers a pair of small ones that are trained, y = W x + B A x, with A of (rank, features of
- * x) and B of (features of y, rank). The factor alpha / rank is taken to be part of B.
+/* Low-rank adapters (LoRA; Hu et al., ICLR 2022): a network whose weights are frozen, and beside
+ * some of its linear layers a pair of small ones that are trained, y = W x + B A x, with A of
+ * (rank, features of x) and B of (features of y, rank). The factor alpha / rank is taken to be
+ * part of B.
  */
 #ifndef CS_WORKLOAD_NET_ADAPTERS_H
 #define CS_WORKLOAD_NET_ADAPTERS_H

@@ -164,8 +164,8 @@ typedef struct change {
     cs_tensor_layout from, to;
 } change;
 
-/* Counted before what adds up, after what gathers, and of what moves rows at the side of the busiest
- * place. */
+/* Counted before what adds up, after what gathers, and of what moves rows at the side of the
+ * busiest place. */
 static int64_t elements_of(cs_exchange_kind kind, const cs_shape *before, const cs_shape *after)
 {
     const int64_t from = cs_shape_elements(before), to = cs_shape_elements(after);
@@ -192,8 +192,8 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
                                       .elements = elements_of(kind, &before, &after)});
 }
 
-/* What needs no exchange comes first: what is there whole is cut, so that less is exchanged along the
- * other axes. */
+/* What needs no exchange comes first: what is there whole is cut, so that less is exchanged along
+ * the other axes. */
 static cs_tensor_layout cut_whole(const change *c)
 {
     cs_tensor_layout now = c->from;
@@ -365,8 +365,8 @@ static int64_t local_features(int64_t count, uint32_t whole, uint32_t local)
     return count / whole * local;
 }
 
-/* A filter of a convolution reads the channels of its group; a place has some of the filters, of the
- * channels, or of the groups. */
+/* A filter of a convolution reads the channels of its group; a place has some of the filters, of
+ * the channels, or of the groups. */
 static void set_filters(const cs_op *of, uint32_t channels, uint32_t local_channels,
                         uint32_t filters, uint32_t local_filters, cs_op *op)
 {
@@ -460,9 +460,9 @@ static void set_attention(const maker *m, const divided_op *d, const cs_op *of, 
     op->attention.steps = info->steps = d->ring ? d->shares : 1;
 }
 
-/* In each step but the last, keys and values go on to the next place. Backward begins with those of the
- * last step and takes them back; with them, a step later, go their gradients, which are complete when they
- * come home. */
+/* In each step but the last, keys and values go on to the next place. Backward begins with those
+ * of the last step and takes them back; with them, a step later, go their gradients, which are
+ * complete when they come home. */
 static void push_ring(maker *m)
 {
     const cs_net *net = &m->made->net;
@@ -488,8 +488,8 @@ static void push_ring(maker *m)
     }
 }
 
-/* Rows of what an operator reads or makes, of its neighbours along an axis. Other directions that were
- * exchanged before have brought rows already, which are handed on: so corners come along. */
+/* Rows of what an operator reads or makes, of its neighbours along an axis. Other directions that
+ * were exchanged before have brought rows already, which are handed on: so corners come along. */
 static void push_halo(maker *m, const divided_op *d, uint32_t i)
 {
     const cs_inner_exchange *inner = &d->inner[i];
@@ -532,8 +532,9 @@ static void push_inner(maker *m, const divided_op *d)
     }
 }
 
-/* Synchronised batch norm: sums of the values and of their squares, and backward of the gradients and of
- * their products with the values, a float32 per channel each (Zhang et al., CVPR 2018, section 3.2). */
+/* Synchronised batch norm: sums of the values and of their squares, and backward of the gradients
+ * and of their products with the values, a float32 per channel each (Zhang et al., CVPR 2018,
+ * section 3.2). */
 static void push_statistics(maker *m)
 {
     const uint32_t p = m->made->net.n_ops - 1;
@@ -682,7 +683,8 @@ static void add_input(maker *m, cs_tensor tensor)
 
 /* ---- what backward gathers and defers ---- */
 
-/* Whether the operators (first, last] have no exchange in front, and there are weights among them. */
+/* Whether the operators (first, last] have no exchange in front, and there are weights among
+ * them. */
 static bool can_defer(const cs_net_local *made, const bool *exchanges, uint32_t first,
                       uint32_t last)
 {
@@ -696,8 +698,8 @@ static bool can_defer(const cs_net_local *made, const bool *exchanges, uint32_t 
     return weights;
 }
 
-/* Of Megatron's pairs: filters and channels are exchanged as ParaDL does, one thing after the other, and
- * what was gathered is kept. */
+/* Of Megatron's pairs: filters and channels are exchanged as ParaDL does, one thing after the
+ * other, and what was gathered is kept. */
 static bool is_of_pairs(const maker *m, const cs_op_exchange *exchange)
 {
     return exchange->axes == CS_AXES_CONTEXT ||
@@ -740,8 +742,8 @@ static bool *find_kept(const cs_net *net)
     return kept;
 }
 
-/* What was gathered and would be kept is gathered again: beside what comes before the gradients of the
- * weights, or else in front of the backward of the last reader. */
+/* What was gathered and would be kept is gathered again: beside what comes before the gradients of
+ * the weights, or else in front of the backward of the last reader. */
 static void gather_again(maker *m, const bool *kept)
 {
     cs_net_local *made = m->made;

@@ -1,16 +1,18 @@
-/* A network as one place of a grid computes it: local shapes and weights, and the exchanges between its
- * operators.
+/* A network as one place of a grid computes it: local shapes and weights, and the exchanges
+ * between its operators.
  *
- * A split says how the work is divided (split.h). Each kind of operator has a rule per axis, which says in
- * which layout it reads its inputs and makes its result (split-rules.h). Where a reader needs another
- * layout than the writer left, an operator of kind "exchange" stands between them: what it reads and
- * writes are the local tensors before and after, so that costs, kept memory and gradients of the local
- * network are counted by the code that does so for whole ones. It does nothing by itself, but for the bias
- * of a linear layer whose partial results it sums: that is added to the sum.
+ * A split says how the work is divided (split.h). Each kind of operator has a rule per axis, which
+ * says in which layout it reads its inputs and makes its result (split-rules.h). Where a reader
+ * needs another layout than the writer left, an operator of kind "exchange" stands between them:
+ * what it reads and writes are the local tensors before and after, so that costs, kept memory and
+ * gradients of the local network are counted by the code that does so for whole ones. It does
+ * nothing by itself, but for the bias of a linear layer whose partial results it sums: that is
+ * added to the sum.
  *
- * Readers that need the same layout share one exchange, in front of the first. What is partial is summed
- * right behind its writer. What was gathered is not kept: the operator that would keep it keeps the part
- * that the place had, and gathers it again in backward (Korthikanti et al., 2022, section 4.2.2).
+ * Readers that need the same layout share one exchange, in front of the first. What is partial is
+ * summed right behind its writer. What was gathered is not kept: the operator that would keep it
+ * keeps the part that the place had, and gathers it again in backward (Korthikanti et al., 2022,
+ * section 4.2.2).
  */
 #ifndef CS_WORKLOAD_NET_LOCAL_H
 #define CS_WORKLOAD_NET_LOCAL_H
@@ -41,8 +43,9 @@ typedef struct cs_local_op {
     uint32_t origin; /* the operator of the whole network that it is, or that it exchanges for */
     uint8_t weight_axes; /* cs_axes_name that the gradients of its parameters are summed over:
                           * GRADIENT, or also TENSOR, or EXPERT_DATA instead */
-    /* Of an exchange whose backward sums the gradients that the operators behind it leave, up to this
-     * one (0: there are none): their gradients of weights are computed last, beside that sum. Its step
+    /* Of an exchange whose backward sums the gradients that the operators behind it leave, up to
+     * this one (0: there are none): their gradients of weights are computed last, beside that sum.
+     * Its step
      * 0 is in front of those gradients in the order of the operators, its step 1 behind them. */
     uint32_t deferred;
     bool gathers_again; /* of an exchange: what it gathers is not kept, but what it reads */

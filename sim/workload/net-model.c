@@ -34,8 +34,8 @@ static bool is_carried(const cs_net *net, cs_tensor tensor)
     return net->carried > 0 && tensor == net->carried;
 }
 
-/* The position of the last operator that reads what the one at p writes, but for what is handed past
- * the others. */
+/* The position of the last operator that reads what the one at p writes, but for what is handed
+ * past the others. */
 static uint32_t last_reader(const cs_net *net, uint32_t p)
 {
     if (is_carried(net, net->ops[p].output))
@@ -340,8 +340,8 @@ static bool hold_run(const cs_net *net, const uint32_t *runs, uint32_t p, int64_
     return fits;
 }
 
-/* What the layer hands on besides what it writes: the carried tensor, from where it is written to where
- * it is last read. */
+/* What the layer hands on besides what it writes: the carried tensor, from where it is written to
+ * where it is last read. */
 static int64_t handed_past(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
 {
     const cs_op *last = &net->ops[layer->end - 1];
@@ -397,8 +397,8 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
     return fits;
 }
 
-/* What is gathered again in backward is there from then to the last operator that reads it. Beside a
- * computation it arrives in a buffer of its own, which is no workspace of the layer. */
+/* What is gathered again in backward is there from then to the last operator that reads it. Beside
+ * a computation it arrives in a buffer of its own, which is no workspace of the layer. */
 static bool move_gathered(const cs_net_local *local, counts *of)
 {
     bool fits = true;
@@ -417,8 +417,8 @@ static bool move_gathered(const cs_net_local *local, counts *of)
     return fits;
 }
 
-/* Rows of neighbours are kept with the input that they belong to; gradients of such rows are there while
- * the operator runs backward. */
+/* Rows of neighbours are kept with the input that they belong to; gradients of such rows are there
+ * while the operator runs backward. */
 static bool add_halos(const cs_net_local *local, const cs_net_options *how, cs_net_chain *chain,
                       counts *of)
 {
@@ -634,8 +634,8 @@ static void describe_times(const cs_net_options *how, const cs_net_chain *chain,
         snprintf(hardware, size, "%s", how->measured->device);
 }
 
-/* The share of what an operator multiplies that is no padding of experts up to their capacity: routed
- * rows, at most all, by the rows that their dispatch made. */
+/* The share of what an operator multiplies that is no padding of experts up to their capacity:
+ * routed rows, at most all, by the rows that their dispatch made. */
 static double useful_share(const cs_net *net, uint32_t p)
 {
     if (net->ops[p].kind != CS_OP_GROUPED_LINEAR)
@@ -648,8 +648,8 @@ static double useful_share(const cs_net *net, uint32_t p)
     return fmin(1, (double)cs_net_tensor(net, net->ops[p].inputs[1])->elements / rows);
 }
 
-/* Products of forward and backward together by those of forward: 3, but for gradients that are not needed
- * where weights are frozen. */
+/* Products of forward and backward together by those of forward: 3, but for gradients that are not
+ * needed where weights are frozen. */
 static double passes_of(const cs_net *net, const cs_op *op)
 {
     const bool gradient = cs_op_makes_gradient(net, op, 0);
@@ -670,9 +670,10 @@ static double useful_flop(const cs_net *net)
     return all ? 3 * 2 * sum : 2 * sum;
 }
 
-/* The usual count of work in training: of the products (convolutions, linear layers, attention), each
- * of which has two more of its size backward. The rest of the operators is small change, and a kernel that
- * computes forward again does it to save memory (Chowdhery et al., PaLM, JMLR 2023, appendix B). */
+/* The usual count of work in training: of the products (convolutions, linear layers, attention),
+ * each of which has two more of its size backward. The rest of the operators is small change, and
+ * a kernel that computes forward again does it to save memory (Chowdhery et al., PaLM, JMLR 2023,
+ * appendix B). */
 static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model *model)
 {
     cs_model_work *work = &model->work;

@@ -47,8 +47,8 @@ static void put_at(cutter *c, uint32_t at, const cs_op_exchange *exchange)
                              .bytes_back = bytes_of(c, exchange, exchange->elements_back)};
 }
 
-/* The exchanges in front of a step of an operator, or behind it. Of those in one gap, backward passes
- * those of the last operator first. */
+/* The exchanges in front of a step of an operator, or behind it. Of those in one gap, backward
+ * passes those of the last operator first. */
 static void put_exchanges(cutter *c, uint32_t op, uint32_t step)
 {
     const cs_net_local *local = c->local;
@@ -87,7 +87,8 @@ static void add_deferred(cutter *c, uint32_t p)
     close_piece(c);
 }
 
-/* Backward, an exchange adds to a gradient when it has been done, and that of its bias is made before. */
+/* Backward, an exchange adds to a gradient when it has been done, and that of its bias is made
+ * before. */
 static void add_exchange(cutter *c, uint32_t p)
 {
     const cs_piece_seconds own = c->seconds[p];
@@ -102,9 +103,9 @@ static void add_exchange(cutter *c, uint32_t p)
     }
 }
 
-/* Of causal attention over C R tokens, in 2 C chunks of R / 2 (split-context.c), the first step has a
- * place's own chunks, with R^2 / 2 + R / 2 pairs, and each of the others R^2 / 2. Without a mask, or with a
- * window, all steps are taken to be alike. */
+/* Of causal attention over C R tokens, in 2 C chunks of R / 2 (split-context.c), the first step
+ * has a place's own chunks, with R^2 / 2 + R / 2 pairs, and each of the others R^2 / 2. Without a
+ * mask, or with a window, all steps are taken to be alike. */
 static double share_of_step(const cs_op *op, const cs_shape *out, uint32_t step)
 {
     const cs_attention *a = &op->attention;

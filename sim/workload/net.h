@@ -237,8 +237,8 @@ void cs_net_leave(cs_net *net, uint32_t entered);
 cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_extent space);
 cs_tensor cs_net_token_ids(cs_net *net, uint32_t tokens);
 
-/* The ids again, or others, for operators further on: whoever reads them loads them by itself, as it
- * does the targets of a loss, so that they cross no boundary of the chain. */
+/* The ids again, or others, for operators further on: whoever reads them loads them by itself, as
+ * it does the targets of a loss, so that they cross no boundary of the chain. */
 cs_tensor cs_net_more_token_ids(cs_net *net, uint32_t tokens);
 
 /* Says that operators further on read a tensor, which is handed past those between: the chain has
@@ -293,8 +293,9 @@ cs_tensor cs_net_first_token(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_head_concat(cs_net *net, const char *name, const cs_tensor parts[2],
                              uint32_t heads, bool shared);
 
-/* queries, keys and values are (tokens, features), keys and values of as many tokens each; the heads of queries and keys have equally many
- * features, those of values may have others, as the result then has. */
+/* queries, keys and values are (tokens, features), keys and values of as many tokens each; the
+ * heads of queries and keys have equally many features, those of values may have others, as the
+ * result then has. */
 cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3],
                            const cs_attention *attention);
 
@@ -319,13 +320,13 @@ cs_tensor cs_net_grouped_linear(cs_net *net, const char *name, cs_tensor rows,
                                 const cs_grouped_linear *linear);
 cs_tensor cs_net_combine(cs_net *net, const char *name, cs_tensor rows, cs_tensor routing);
 
-/* A convolution along the tokens, each feature by itself, of a token and those before it, and a SiLU:
- * one kernel that keeps its input only (causal_conv1d). */
+/* A convolution along the tokens, each feature by itself, of a token and those before it, and a
+ * SiLU: one kernel that keeps its input only (causal_conv1d). */
 cs_tensor cs_net_causal_conv(cs_net *net, const char *name, cs_tensor x, uint32_t kernel,
                              bool bias);
 
-/* Of x (tokens, heads x features), the steps (tokens, heads), B and C (tokens, groups x state); with
- * three learned numbers per head: decay, bias of the step, and what is handed on. */
+/* Of x (tokens, heads x features), the steps (tokens, heads), B and C (tokens, groups x state);
+ * with three learned numbers per head: decay, bias of the step, and what is handed on. */
 cs_tensor cs_net_scan(cs_net *net, const char *name, const cs_tensor inputs[4],
                       const cs_scan *scan);
 

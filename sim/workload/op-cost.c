@@ -99,8 +99,8 @@ static void cast(const subject *s, double elements, uint32_t copies, cs_pass_cos
     before->launches++;
 }
 
-/* The same product with operands that were cast; results are as wide as ever. Each operand has a copy
- * for each of the products that read it. */
+/* The same product with operands that were cast; results are as wide as ever. Each operand has a
+ * copy for each of the products that read it. */
 static void cost_narrow(const subject *s, cs_op_cost *cost)
 {
     const bool trained = !s->op->frozen;
@@ -159,8 +159,8 @@ static void cost_grouped_linear(const subject *s, cs_op_cost *cost)
 
 /* ---- attention ---- */
 
-/* Queries and keys that meet: a fused causal kernel leaves out the half above the diagonal, and with
- * a window what is further away: sum over rows i of min(i, window). */
+/* Queries and keys that meet: a fused causal kernel leaves out the half above the diagonal, and
+ * with a window what is further away: sum over rows i of min(i, window). */
 static double pairs_of(const cs_attention *a, double rows, double keys)
 {
     if (a->kernel != CS_ATTENTION_FLASH || !a->causal)
@@ -169,9 +169,10 @@ static double pairs_of(const cs_attention *a, double rows, double keys)
     return window * (window + 1) / 2 + (rows - window) * window;
 }
 
-/* The gradient of a head's sink is minus the sum over the rows of its share of the softmax, times the
- * row's product of result and gradient; both are there, a float32 per row and head. That of the bias of
- * positions is the sum of the gradients of the matrix before the softmax, over the batch too. */
+/* The gradient of a head's sink is minus the sum over the rows of its share of the softmax, times
+ * the row's product of result and gradient; both are there, a float32 per row and head. That of
+ * the bias of positions is the sum of the gradients of the matrix before the softmax, over the
+ * batch too. */
 static void cost_learned(const subject *s, double rows, double weights, cs_op_cost *cost)
 {
     const cs_attention *a = &s->op->attention;
@@ -189,9 +190,9 @@ static double or_one(uint32_t count)
 }
 
 /* The two products of queries and keys, and of weights and values. Backward there are four: two of
- * the features of queries, two of those of values; a fused kernel computes the weights a second time
- * (Dao et al., FlashAttention, NeurIPS 2022). With several steps each is a kernel that reads the queries
- * and adds to the result. */
+ * the features of queries, two of those of values; a fused kernel computes the weights a second
+ * time (Dao et al., FlashAttention, NeurIPS 2022). With several steps each is a kernel that reads
+ * the queries and adds to the result. */
 static void cost_attention(const subject *s, cs_op_cost *cost)
 {
     const cs_attention *a = &s->op->attention;
@@ -228,7 +229,8 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
         cost->extra_kept_bytes += (int64_t)(weights * (MASK + s->width));
 }
 
-/* The part that all heads share is written to each of them, and its gradient is the sum over them. */
+/* The part that all heads share is written to each of them, and its gradient is the sum over
+ * them. */
 static void cost_head_concat(const subject *s, cs_op_cost *cost)
 {
     const double other = s->batch * (double)cs_net_tensor(s->net, s->op->inputs[1])->elements;
@@ -239,8 +241,8 @@ static void cost_head_concat(const subject *s, cs_op_cost *cost)
 
 /* ---- mixtures of experts ---- */
 
-/* A softmax of the logits in float32; from what it wrote, the largest k (a comparison per logit) with
- * their numbers, and those divided by their sum. */
+/* A softmax of the logits in float32; from what it wrote, the largest k (a comparison per logit)
+ * with their numbers, and those divided by their sum. */
 static void cost_top_k(const subject *s, cs_op_cost *cost)
 {
     const double probabilities = FLOAT * s->x, chosen = (INDEX + s->width) * s->y;
@@ -251,8 +253,8 @@ static void cost_top_k(const subject *s, cs_op_cost *cost)
     cost->extra_kept_bytes = (int64_t)(probabilities + INDEX * s->y);
 }
 
-/* The numbers of the routed rows are sorted by expert (read, written) and say which token a row is a
- * copy of (read); a token's gradient is the sum of its rows'. */
+/* The numbers of the routed rows are sorted by expert (read, written) and say which token a row is
+ * a copy of (read); a token's gradient is the sum of its rows'. */
 static void cost_dispatch(const subject *s, cs_op_cost *cost)
 {
     const double numbers = INDEX * s->batch * rows_of(s->out), moved = s->width * (s->x + s->y);
@@ -261,8 +263,8 @@ static void cost_dispatch(const subject *s, cs_op_cost *cost)
     cost->extra_kept_bytes = (int64_t)numbers;
 }
 
-/* Each row is multiplied by its weight and added; backward, a row's gradient is its token's times the
- * weight, and the weight's the product of the row and that gradient. The numbers are the
+/* Each row is multiplied by its weight and added; backward, a row's gradient is its token's times
+ * the weight, and the weight's the product of the row and that gradient. The numbers are the
  * dispatch's. */
 static void cost_combine(const subject *s, cs_op_cost *cost)
 {
@@ -276,8 +278,8 @@ static void cost_combine(const subject *s, cs_op_cost *cost)
 
 /* ---- state spaces ---- */
 
-/* With a kernel of k tokens 2k flop each, and a SiLU. Backward computes the convolution again for the
- * SiLU's derivative, and turned around for the gradient. */
+/* With a kernel of k tokens 2k flop each, and a SiLU. Backward computes the convolution again for
+ * the SiLU's derivative, and turned around for the gradient. */
 static void cost_causal_conv(const subject *s, cs_op_cost *cost)
 {
     const double taps = 2.0 * s->op->kernel.size[0];
@@ -292,13 +294,14 @@ static void cost_causal_conv(const subject *s, cs_op_cost *cost)
     cost->keeps_input = true;
 }
 
-/* In chunks of Q tokens, with h heads of P features in G groups of N (Dao and Gu, section 6): C B' in
- * each chunk, Q Q N for a group; with it, what comes from within the chunk, Q Q P a head; the state
- * behind a chunk, and what comes from the state before it, Q P N a head each. The last chunk has what
- * is left of the tokens. The states and C B' are float32 in memory: states are written, passed on from
- * chunk to chunk (read, written) and read, C B' written and read; the sums of the steps, one per token
- * and head, are written, read by two kernels, and kept. Backward there are two products for each, and
- * C B' and the states again, which are not kept. The exponentials of the mask are left out. */
+/* In chunks of Q tokens, with h heads of P features in G groups of N (Dao and Gu, section 6): C B'
+ * in each chunk, Q Q N for a group; with it, what comes from within the chunk, Q Q P a head; the
+ * state behind a chunk, and what comes from the state before it, Q P N a head each. The last chunk
+ * has what is left of the tokens. The states and C B' are float32 in memory: states are written,
+ * passed on from chunk to chunk (read, written) and read, C B' written and read; the sums of the
+ * steps, one per token and head, are written, read by two kernels, and kept. Backward there are
+ * two products for each, and C B' and the states again, which are not kept. The exponentials of
+ * the mask are left out. */
 static void cost_scan(const subject *s, cs_op_cost *cost)
 {
     const cs_scan *scan = &s->op->scan;

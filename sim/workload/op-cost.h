@@ -2,7 +2,8 @@
  *
  * A flop is one addition or multiplication, so a multiply-accumulate is 2 flop; `macs` counts the
  * multiply-accumulates of convolutions, linear layers, those of experts included, and the two
- * products of attention and those of scans, which is what the reference implementations publish (some of them under the name of "FLOPS").
+ * products of attention and those of scans, which is what the reference implementations publish
+ * (some of them under the name of "FLOPS").
  *
  * Bytes are those that must move between memory and the device when each tensor of an operator is
  * read and written once (twice where it takes two passes, as batch normalisation does).
@@ -29,12 +30,12 @@
  *   grouped linear    input         combine         both inputs
  *   causal conv       input         scan            all inputs, output, a float32 per row and head
  *   add, concat, head concat, copy, view, rotary: nothing
- * An operator whose result needs no gradient keeps nothing, and products with frozen weights keep no
- * input: only the gradient of the weights would read it.
- * With narrow types (precision.h) a linear layer keeps its input as it was cast for the gradient of the
- * weights, in the place of the input itself: once where several layers read it. The input is cast
- * before the first of them, the gradient of the result before the first product that reads it. Weights
- * are cast once a step, behind their update.
+ * An operator whose result needs no gradient keeps nothing, and products with frozen weights keep
+ * no input: only the gradient of the weights would read it.
+ * With narrow types (precision.h) a linear layer keeps its input as it was cast for the gradient
+ * of the weights, in the place of the input itself: once where several layers read it. The input
+ * is cast before the first of them, the gradient of the result before the first product that reads
+ * it. Weights are cast once a step, behind their update.
  * Workspace is the matrix of weights of attention in memory; what a convolution library asks for is
  * not known here. Gradients of activations are counted over the whole network (backward-memory.h).
  */

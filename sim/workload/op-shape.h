@@ -12,8 +12,9 @@
  *     accumulate elements=1605632 fp32
  *     update parameters=36864 optimizer=momentum fp32
  *
- * Attention of one of C devices that share the tokens of a sequence has "shares=C", and "steps=C" where
- * it reads the keys and values of one device after the other ("steps=1": those of all at once).
+ * Attention of one of C devices that share the tokens of a sequence has "shares=C", and "steps=C"
+ * where it reads the keys and values of one device after the other ("steps=1": those of all at
+ * once).
  *
  * An operator makes up to three kinds of pieces:
  *   itself      forward, gradient of what it reads, gradient of its parameters
@@ -77,8 +78,8 @@ uint32_t cs_op_shapes_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_
 char *cs_op_shape_key(const cs_op_shape *shape, char *text, size_t size);
 
 /* CS_INVALID, with the operator, when a network has one that no backend can run, so that it can be
- * neither measured nor replayed but only estimated: those of mixtures of experts and state spaces, frozen weights,
- * heads whose values have other sizes than their keys, windows, sinks, learned
+ * neither measured nor replayed but only estimated: those of mixtures of experts and state spaces,
+ * frozen weights, heads whose values have other sizes than their keys, windows, sinks, learned
  * positions, keys of other tokens than the queries, norms by head. */
 CS_MUST_CHECK cs_status cs_net_check_runnable(const cs_net *net, cs_error *error);
 

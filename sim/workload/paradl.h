@@ -6,22 +6,23 @@
  * group p2 devices compute its samples together, by one of the methods below. So `data` is any method
  * with p2 = 1, `filter` is p1 = 1, data + filter has both, and serial is p1 = p2 = 1.
  *
- * The layers l = 1 ... G are the operators of the network, without views and losses. FW, BW and WU are
- * sums over the chain that is priced for b samples; the forms want them of one sample, so divided by b.
+ * The layers l = 1 ... G are the operators of the network, without views and losses. FW, BW and WU
+ * are sums over the chain that is priced for b samples; the forms want them of one sample, so
+ * divided by b.
  *
- * Where the paper is open or contradicts itself, the forms here are as follows (topologies/paradl.md
- * has the derivations):
+ * Where the paper is open or contradicts itself, the forms here are as follows
+ * (topologies/paradl.md has the derivations):
  *   - An epoch of D samples has ceil(D / B) iterations; what grows with samples is counted D times.
- *   - Halos are those of halo.h. A device sends one message to each neighbour that needs rows, of the
- *     input of each convolution and pooling and, where its input has a gradient, of the gradients of
- *     its output; the paper's factor 2 is for two such neighbours.
- *   - WU of a pipeline is counted once per iteration, and not per epoch (table 3) or p + S - 1 times per
- *     iteration (12).
- *   - Layer-wise messages of filter and channel are those of convolutions and linear layers, because
- *     all others are computed by each device on all channels (section 4.5.2).
+ *   - Halos are those of halo.h. A device sends one message to each neighbour that needs rows, of
+ *     the input of each convolution and pooling and, where its input has a gradient, of the
+ *     gradients of its output; the paper's factor 2 is for two such neighbours.
+ *   - WU of a pipeline is counted once per iteration, and not per epoch (table 3) or p + S - 1
+ *     times per iteration (12).
+ *   - Layer-wise messages of filter and channel are those of convolutions and linear layers,
+ *     because all others are computed by each device on all channels (section 4.5.2).
  *   - Between the groups of data + filter each ring sums |w| / p2, in steps of |w| / p.
- *   - Data + spatial has no row in table 3: it is the sums of a ring in the group and of one over the
- *     groups (5.3.1, all weights each), with the halos of the group's samples.
+ *   - Data + spatial has no row in table 3: it is the sums of a ring in the group and of one over
+ *     the groups (5.3.1, all weights each), with the halos of the group's samples.
  */
 #ifndef CS_WORKLOAD_PARADL_H
 #define CS_WORKLOAD_PARADL_H
@@ -37,7 +38,8 @@ typedef enum cs_paradl_method {
     CS_N_PARADL_METHODS
 } cs_paradl_method;
 
-/* A message of m bytes takes alpha + m beta: the slowest hop of a ring, while all rings like it run. */
+/* A message of m bytes takes alpha + m beta: the slowest hop of a ring, while all rings like it
+ * run. */
 typedef struct cs_paradl_link {
     double alpha; /* s */
     double beta;  /* s per byte */

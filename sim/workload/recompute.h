@@ -1,17 +1,19 @@
-/* Operators that run their forward again in backward, so that less is kept (Chen et al., 2016, arXiv
+/* Operators that run their forward again in backward, so that less is kept (Chen et al., 2016,
+ * arXiv
  * 1604.06174; by operator: Korthikanti et al., 2022, section 5).
  *
- * Neighbours that do so are a run. In front of the backward of its last operator the run computes once
- * more, with the exchanges in it, one after the other. What it reads is kept, and what it makes is kept where another operator
- * needs it; what only its own backward needs is there from then until that backward has ended.
+ * Neighbours that do so are a run. In front of the backward of its last operator the run computes
+ * once more, with the exchanges in it, one after the other. What it reads is kept, and what it
+ * makes is kept where another operator needs it; what only its own backward needs is there from
+ * then until that backward has ended.
  */
 #ifndef CS_WORKLOAD_RECOMPUTE_H
 #define CS_WORKLOAD_RECOMPUTE_H
 
 #include "sim/workload/net.h"
 
-/* Whether a name means an operator: it is the operator's, or one or several of the parts of it that dots
- * divide: "attention", "mlp", "layers.3", "layers.3.mlp.act". */
+/* Whether a name means an operator: it is the operator's, or one or several of the parts of it
+ * that dots divide: "attention", "mlp", "layers.3", "layers.3.mlp.act". */
 bool cs_recompute_means(const char *name, const char *op);
 
 /* Fills `runs`, per operator: 0, or the first operator of its run, + 1. A run ends where a layer does:

@@ -1,17 +1,18 @@
-/* Context parallelism: the tokens of a sequence are divided, and all operators work on the place's own, but
- * for attention, in which all tokens meet. How they do is the split's context_method:
+/* Context parallelism: the tokens of a sequence are divided, and all operators work on the place's
+ * own, but for attention, in which all tokens meet. How they do is the split's context_method:
  *
  *   ring        Keys and values go around: in each of C steps a place computes with those of another one,
- *               while the next ones arrive (Liu et al., Ring attention, 2023, arXiv 2310.01889). Backward
- *               they come again, in the reverse order, and their gradients go with them.
+ *               while the next ones arrive (Liu et al., Ring attention, 2023, arXiv 2310.01889).
+ *               Backward they come again, in the reverse order, and their gradients go with them.
  *   all-gather  Keys and values are gathered before, and not kept (Llama team, The Llama 3 herd of models,
  *               2024, section 3.3.2).
  *   all-to-all  Queries, keys and values of all tokens, of a part of the heads, and back behind the
  *               attention (Jacobs et al., DeepSpeed Ulysses, 2023, arXiv 2309.14509).
  *
- * Causal attention pairs a token with those before it. With the first two a place takes the chunks c and
- * 2 C - 1 - c of 2 C of m = T / (2 C) tokens: of chunk j there are j m^2 + m (m + 1) / 2 pairs, of the two
- * together (2 C - 1) m^2 + m (m + 1), whichever c is. */
+ * Causal attention pairs a token with those before it. With the first two a place takes the chunks
+ * c and
+ * 2 C - 1 - c of 2 C of m = T / (2 C) tokens: of chunk j there are j m^2 + m (m + 1) / 2 pairs, of
+ * the two together (2 C - 1) m^2 + m (m + 1), whichever c is. */
 #include "sim/workload/split-rules.h"
 
 static void check_chunks(const cs_rule_query *q)

@@ -1,18 +1,21 @@
-/* Convolutional networks on many devices, as ParaDL divides them: Kahira et al., HPDC 2021, section 3.
+/* Convolutional networks on many devices, as ParaDL divides them: Kahira et al., HPDC 2021,
+ * section 3.
  *
  * filter    each convolution and linear layer makes a part of its filters or features, which are then
- *           gathered: all-gather forward. It reads all channels, and the gradient that it leaves of them is
- *           partial: all-reduce backward (3.3). All other operators work on all channels, on each place
- *           alike, batch norm included (4.5.2).
+ *           gathered: all-gather forward. It reads all channels, and the gradient that it leaves
+ *           of them is partial: all-reduce backward (3.3). All other operators work on all
+ *           channels, on each place alike, batch norm included (4.5.2).
  * channel   each convolution and linear layer but the first reads a part of its channels, and what it
- *           makes is partial: all-reduce forward, and backward an all-gather of the gradients of the parts
- *           (3.3, 4.5.1). A convolution with groups makes the filters of its own groups, which are gathered.
+ *           makes is partial: all-reduce forward, and backward an all-gather of the gradients of
+ *           the parts (3.3, 4.5.1). A convolution with groups makes the filters of its own groups,
+ *           which are gathered.
  * space     each place has a part of the rows of every image, from the network's input up to an operator
- *           that has no rule here (a linear layer, a pooling to a given size, a view) or to space_until: in
- *           front of that the parts are gathered, and from then on all places compute the same (4.5.1).
- *           Convolutions and poolings read rows of their neighbours, and backward gradients of their
- *           neighbours' outputs (halo.h). Where a pooling found its maximum only it knows, so it makes the
- *           gradients of its neighbours' rows as well, and returns them. Batch norm takes the statistics of its own part, unless they are
+ *           that has no rule here (a linear layer, a pooling to a given size, a view) or to
+ *           space_until: in front of that the parts are gathered, and from then on all places
+ *           compute the same (4.5.1). Convolutions and poolings read rows of their neighbours, and
+ *           backward gradients of their neighbours' outputs (halo.h). Where a pooling found its
+ *           maximum only it knows, so it makes the gradients of its neighbours' rows as well, and
+ *           returns them. Batch norm takes the statistics of its own part, unless they are
  *           synchronised.
  *
  * Parts need not be equal; the first is one of the largest (layout.h). */

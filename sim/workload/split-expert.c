@@ -1,8 +1,9 @@
-/* Expert parallelism: the experts of a mixture are divided over the axis EXPERT, and the features within
- * one over EXPERT_TENSOR, as a pair of linear layers is over TENSOR (split-tensor.c). A place routes its own
- * tokens: an all-to-all brings the rows to the places of their experts, and another one what these make of
- * them back (Lepikhin et al., GShard, ICLR 2021; Megatron Core's all-to-all dispatcher). With several places
- * per expert the rows are gathered among them before, and the sums are scattered behind.
+/* Expert parallelism: the experts of a mixture are divided over the axis EXPERT, and the features
+ * within one over EXPERT_TENSOR, as a pair of linear layers is over TENSOR (split-tensor.c). A
+ * place routes its own tokens: an all-to-all brings the rows to the places of their experts, and
+ * another one what these make of them back (Lepikhin et al., GShard, ICLR 2021; Megatron Core's
+ * all-to-all dispatcher). With several places per expert the rows are gathered among them before,
+ * and the sums are scattered behind.
  *
  * The gradients of experts are summed over EXPERT_DATA, the places with the same ones. */
 #include "sim/workload/split-rules.h"

@@ -1,9 +1,9 @@
 /* How the operators of a network are divided along an axis: a rule per kind of operator.
  *
- * A rule is told in which division an operator finds what it reads, and says in which it reads it, in
- * which it makes its result, and in which it hands it on. It knows nothing of the other operators'
- * rules, nor of exchanges: those follow from the divisions (layout.h), and the operator's local shape
- * and parameters from its local inputs and result (net-local.c).
+ * A rule is told in which division an operator finds what it reads, and says in which it reads it,
+ * in which it makes its result, and in which it hands it on. It knows nothing of the other
+ * operators' rules, nor of exchanges: those follow from the divisions (layout.h), and the
+ * operator's local shape and parameters from its local inputs and result (net-local.c).
  */
 #ifndef CS_WORKLOAD_SPLIT_RULES_H
 #define CS_WORKLOAD_SPLIT_RULES_H
@@ -21,7 +21,8 @@ typedef enum cs_halo_of {
                           * the rows that come back from the neighbour before */
 } cs_halo_of;
 
-/* An exchange that an operator makes by itself, in front of its computation; what is returned, behind. */
+/* An exchange that an operator makes by itself, in front of its computation; what is returned,
+ * behind. */
 typedef struct cs_inner_exchange {
     cs_exchange_kind kind;
     bool backward;
@@ -42,7 +43,8 @@ typedef struct cs_net_links {
     uint32_t *readers;      /* ops, those of a tensor in rising order */
 } cs_net_links;
 
-/* Where mistakes are reported: at the keys of a JSON object, or without one by the network's name. */
+/* Where mistakes are reported: at the keys of a JSON object, or without one by the network's
+ * name. */
 typedef struct cs_split_report {
     const cs_net *net;
     const cs_json_place *at; /* or NULL */
@@ -88,8 +90,8 @@ extern const cs_axis_rules cs_rules_expert;       /* split-expert.c */
 extern const cs_axis_rules cs_rules_expert_tensor;
 extern const cs_axis_rules cs_rules_filter, cs_rules_channel, cs_rules_space; /* split-conv.c */
 
-/* The dimension of an image that an axis of space divides; and the operator in front of which space_until
- * has it gathered, n_ops where it does not say. */
+/* The dimension of an image that an axis of space divides; and the operator in front of which
+ * space_until has it gathered, n_ops where it does not say. */
 uint32_t cs_space_dim(cs_layout_axis axis);
 uint32_t cs_space_end(const cs_net *net, const char *until);
 
@@ -117,8 +119,8 @@ void cs_rule_follow(const cs_rule_query *query, cs_rule_answer *answer);
 /* A view: its dimensions are those of what it is of. A token alone is one of all tokens. */
 void cs_rule_view(const cs_rule_query *query, cs_rule_answer *answer);
 
-/* Whether the result of the operator leads, through what passes features on, to operators that can read
- * it divided by features: linear layers, and a loss. */
+/* Whether the result of the operator leads, through what passes features on, to operators that can
+ * read it divided by features: linear layers, and a loss. */
 bool cs_feeds_pairs(const cs_rule_query *query, cs_tensor tensor);
 
 /* Reports unless the size of the axis divides `count`: "must divide the 32 heads of NAME (got 6): 4 or 8

@@ -1,17 +1,18 @@
 /* Tensor parallelism as Megatron-LM has it: Shoeybi et al., Megatron-LM, 2019 (arXiv 1909.08053),
- * section 3; Narayanan et al., SC 2021, section 2.3; with sequence_parallel Korthikanti et al., 2022
- * (arXiv 2205.05198), section 4.2.2.
+ * section 3; Narayanan et al., SC 2021, section 2.3; with sequence_parallel Korthikanti et al.,
+ * 2022 (arXiv 2205.05198), section 4.2.2.
  *
- * Of two linear layers between which all operators work head by head or element by element, the first
- * makes a part of the features and the second reads it: a pair. The first reads all of the features,
- * and the gradient that it leaves of them is partial; what the second makes is partial. Which linear is
- * which is not said anywhere: one that finds its input divided is a second one, and one from whose result
- * every way leads to a second one, or to the loss, is a first one. What is in no pair is computed by all
- * places alike, or, with sequence_parallel, by each of them for its part of the tokens.
+ * Of two linear layers between which all operators work head by head or element by element, the
+ * first makes a part of the features and the second reads it: a pair. The first reads all of the
+ * features, and the gradient that it leaves of them is partial; what the second makes is partial.
+ * Which linear is which is not said anywhere: one that finds its input divided is a second one,
+ * and one from whose result every way leads to a second one, or to the loss, is a first one. What
+ * is in no pair is computed by all places alike, or, with sequence_parallel, by each of them for
+ * its part of the tokens.
  *
- * An embedding has the rows of a part of the vocabulary, and makes partial results: zeros for all other
- * tokens. The loss of logits that are divided takes the largest logit, the sum of exponentials and the
- * logit of the target over all places, a float32 per row each. */
+ * An embedding has the rows of a part of the vocabulary, and makes partial results: zeros for all
+ * other tokens. The loss of logits that are divided takes the largest logit, the sum of
+ * exponentials and the logit of the target over all places, a float32 per row each. */
 #include "sim/workload/split-rules.h"
 
 /* Outside of pairs: tokens are divided with sequence_parallel, or nothing is. */
@@ -70,8 +71,8 @@ static bool passes_features(const cs_op *op)
     }
 }
 
-/* Adding a part to a whole (a residual connection) would cut the whole; parts of other linear layers, as
- * adapters have them, are parts alike. */
+/* Adding a part to a whole (a residual connection) would cut the whole; parts of other linear
+ * layers, as adapters have them, are parts alike. */
 static bool adds_parts(const cs_rule_query *q, const cs_op *op)
 {
     bool parts = op->kind == CS_OP_ADD && op->n_inputs > 1;
@@ -82,8 +83,8 @@ static bool adds_parts(const cs_rule_query *q, const cs_op *op)
     return parts;
 }
 
-/* A norm over all features of a product with a gate, as mixers of state spaces have it, sums the squares of
- * all places; other norms stand in front of a pair, or between two. */
+/* A norm over all features of a product with a gate, as mixers of state spaces have it, sums the
+ * squares of all places; other norms stand in front of a pair, or between two. */
 static bool is_gated_norm(const cs_rule_query *q, const cs_op *op)
 {
     const uint32_t writer = q->links->writer[op->inputs[0]];
@@ -132,7 +133,8 @@ static bool feeds_loss(const cs_rule_query *q, cs_tensor tensor)
 
 /* ---- linear layers ---- */
 
-/* A vocabulary need not be divided evenly: Megatron fills it up, here the first places have one more. */
+/* A vocabulary need not be divided evenly: Megatron fills it up, here the first places have one
+ * more. */
 static void first_of_pair(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const cs_tensor out = q->op->output;
@@ -212,7 +214,8 @@ static void add_row_sum(cs_rule_answer *answer, bool backward)
         (cs_inner_exchange){CS_EXCHANGE_ALL_REDUCE, backward, CS_ELEMENT_FLOAT32, rows_of};
 }
 
-/* Over all features of a token, or head by head: then a place has some heads, and the same weights. */
+/* Over all features of a token, or head by head: then a place has some heads, and the same
+ * weights. */
 static void rule_norm(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const bool features = is_features(q, 0), gated = features && is_gated_norm(q, q->op);
@@ -245,8 +248,8 @@ static void rule_scan(const cs_rule_query *q, cs_rule_answer *answer)
 
 /* ---- heads side by side ---- */
 
-/* A part that all heads share is whole where the heads are divided, and each place has the gradient of
- * its heads. */
+/* A part that all heads share is whole where the heads are divided, and each place has the
+ * gradient of its heads. */
 static void rule_head_concat(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const cs_net *net = q->net;

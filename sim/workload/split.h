@@ -1,13 +1,13 @@
 /* How the work of a stage is divided over the devices that hold it.
  *
- * The devices of a stage form a grid with named axes. Device number i of a stage, its place, has the
- * coordinates
+ * The devices of a stage form a grid with named axes. Device number i of a stage, its place, has
+ * the coordinates
  *
  *     i = tensor + T (x + X (y + Y (z + Z (context + C data))))
  *
- * so that the tensor axis is innermost. The experts of a mixture are divided over the same devices in
- * another way: i = expert_tensor + ET (expert + E expert_data). An axis of size 1 divides nothing, and
- * nothing is exchanged over it.
+ * so that the tensor axis is innermost. The experts of a mixture are divided over the same devices
+ * in another way: i = expert_tensor + ET (expert + E expert_data). An axis of size 1 divides
+ * nothing, and nothing is exchanged over it.
  *
  * Something is divided, gathered or summed over one axis, or over several together (cs_axes): each
  * place belongs to a group, of the places that differ from it in these axes alone.
@@ -62,12 +62,13 @@ cs_grid cs_grid_single(void);
 
 uint32_t cs_grid_places(const cs_grid *grid);
 
-/* GRADIENT spans the places that hold the same dense weights; SHARD are neighbours in it, REPLICA the
- * places of GRADIENT with the same shard. EXPERT_DATA, EXPERT_SHARD, EXPERT_REPLICA are the same of
- * experts. */
+/* GRADIENT spans the places that hold the same dense weights; SHARD are neighbours in it, REPLICA
+ * the places of GRADIENT with the same shard. EXPERT_DATA, EXPERT_SHARD, EXPERT_REPLICA are the
+ * same of experts. */
 cs_axes cs_grid_axes(const cs_grid *grid, cs_axes_name name);
 
-/* The coordinate of a place along these axes, below their size; and the first place of its group. */
+/* The coordinate of a place along these axes, below their size; and the first place of its
+ * group. */
 static inline uint32_t cs_axes_coordinate(cs_axes axes, uint32_t place)
 {
     return place / axes.stride % axes.size;

@@ -5,7 +5,8 @@
  *   folded      a pipeline of 16 stages on 16,384 GPUs, of which 16 are simulated: 69 thousand tasks
  *   unfolded    the same on 512 GPUs, tensor 8, data 4, all simulated: about two million tasks
  *
- * Prints how long each step took, and a hash of the results, by which a change of answers is seen. */
+ * Prints how long each step took, and a hash of the results, by which a change of answers is
+ * seen. */
 #include "sim/analysis/analysis.h"
 #include "sim/engine/engine.h"
 #include "sim/graph/builder.h"

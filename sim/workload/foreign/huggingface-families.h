@@ -1,5 +1,5 @@
-/* What the config.json of each family of transformers holds, and the network that follows from it: for
- * huggingface.c, which reads it.
+/* What the config.json of each family of transformers holds, and the network that follows from it:
+ * for huggingface.c, which reads it.
  *
  * To add one: the table of its keys, keys whose other values cannot be built, a function that makes
  * the network, and a line in the table of families.

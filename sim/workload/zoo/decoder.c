@@ -1,5 +1,6 @@
-/* Decoders with RMS norms, rotary positions and gated MLPs: Llama, Mistral, Qwen, Mixtral, DeepSeek,
- * GPT-OSS, Mamba-2 and its hybrids with attention. Names of operators are those of transformers. */
+/* Decoders with RMS norms, rotary positions and gated MLPs: Llama, Mistral, Qwen, Mixtral,
+ * DeepSeek, GPT-OSS, Mamba-2 and its hybrids with attention. Names of operators are those of
+ * transformers. */
 #include "sim/workload/zoo/families.h"
 #include "sim/workload/zoo/transformer.h"
 
@@ -68,8 +69,8 @@ static cs_tensor make_queries(cs_net *net, const cs_decoder *p, cs_tensor x)
 }
 
 /* Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), as it trains: keys and
- * values are made of one latent vector per token, and the part of the keys that has positions is one
- * for all heads. */
+ * values are made of one latent vector per token, and the part of the keys that has positions is
+ * one for all heads. */
 static cs_tensor attend_latent(cs_net *net, const cs_decoder *p, uint32_t i, cs_tensor x)
 {
     const cs_attention attention = attention_of(p, i, p->heads);
@@ -91,8 +92,8 @@ static cs_tensor attend_latent(cs_net *net, const cs_decoder *p, uint32_t i, cs_
 
 /* ---- state spaces ---- */
 
-/* The mixer of Mamba-2 (Dao and Gu, ICML 2024, figure 6): a gate, a convolution over x, B and C, the
- * scan, and a norm of its result times the gate. */
+/* The mixer of Mamba-2 (Dao and Gu, ICML 2024, figure 6): a gate, a convolution over x, B and C,
+ * the scan, and a norm of its result times the gate. */
 static cs_tensor mix(cs_net *net, const cs_decoder *p, cs_tensor x)
 {
     const cs_mixer *m = &p->mixer;
@@ -181,8 +182,8 @@ static cs_tensor add_layer(cs_net *net, const cs_decoder *p, uint32_t i, cs_tens
 }
 
 /* Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): module d reads what the one
- * before it made of a token and the embedding of the token d further on, and predicts the one behind
- * that, with the embedding and the head of the model. */
+ * before it made of a token and the embedding of the token d further on, and predicts the one
+ * behind that, with the embedding and the head of the model. */
 static void add_next_tokens(cs_net *net, const cs_decoder *p, cs_tensor x, cs_tensor embedded,
                             cs_tensor logits)
 {

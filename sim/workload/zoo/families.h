@@ -31,8 +31,8 @@ typedef struct cs_mixer {
     bool bias; /* of the two projections */
 } cs_mixer;
 
-/* Decoder with RMS norms, rotary positions, grouped keys and values or latent ones, or state spaces,
- * and SwiGLU, which experts may compute. */
+/* Decoder with RMS norms, rotary positions, grouped keys and values or latent ones, or state
+ * spaces, and SwiGLU, which experts may compute. */
 typedef struct cs_decoder {
     uint32_t layers, hidden, heads, kv_heads, sequence, vocabulary;
     uint32_t intermediate; /* 0: there is no MLP */

@@ -1,5 +1,5 @@
-/* T5: an encoder and a decoder with norms in front, relative positions, and attention of the decoder to
- * what the encoder made, which is handed past the decoder's blocks. */
+/* T5: an encoder and a decoder with norms in front, relative positions, and attention of the
+ * decoder to what the encoder made, which is handed past the decoder's blocks. */
 #include "sim/workload/zoo/families.h"
 #include "sim/workload/zoo/transformer.h"
 
