@@ -89,7 +89,7 @@ cs_status cs_scenario_paradl(const cs_sections *sections, const cs_loaded *loade
     if (status == CS_OK)
         status = find_links(made, &c, error);
     if (status == CS_OK)
-        status = evaluate(&loaded->net, &how, &made->plan, &c, &made->paradl.form, error);
+        status = evaluate(&loaded->net, &how, made->plan, &c, &made->paradl.form, error);
     cs_accelerator_finish(&device);
     made->paradl.asked = c;
     made->paradl.given = status == CS_OK;

@@ -25,9 +25,9 @@ static bool add_model(const cs_sections *sections, const cs_scenario *scenario, 
     section.batch_size = scenario->batch_size;
     cJSON *model = add_section(root, "model", cs_scenario_model_fields, &section, NULL, NULL);
     if (!model || !sections->model.uniform)
-        return model && cJSON_AddItemToObject(model, "inline", cs_model_json(&scenario->model));
+        return model && cJSON_AddItemToObject(model, "inline", cs_model_json(scenario->model));
     cs_uniform_section uniform = *sections->model.uniform;
-    uniform.layers = scenario->model.n_layers;
+    uniform.layers = scenario->model->n_layers;
     return add_section(model, "uniform", cs_scenario_uniform_fields, &uniform, NULL, NULL);
 }
 
@@ -76,13 +76,13 @@ static bool add_schedule(const cs_sections *sections, const cs_scenario *scenari
     if (!schedule || !plan)
         return schedule;
     cJSON *partition = cJSON_AddObjectToObject(schedule, "partition");
-    cJSON *in_place = cs_plan_json(&scenario->plan, &scenario->model);
+    cJSON *in_place = cs_plan_json(scenario->plan, scenario->model);
     if (!partition || !cJSON_AddItemToObject(partition, "inline", in_place)) {
         cJSON_Delete(in_place);
         return false;
     }
-    return scenario->pattern.period == 0 ||
-           cs_pattern_add_json(in_place, &scenario->plan, &scenario->pattern, error) == CS_OK;
+    return !scenario->pattern ||
+           cs_pattern_add_json(in_place, scenario->plan, scenario->pattern, error) == CS_OK;
 }
 
 /* The model has its times already; what is left are the collectives'. */
