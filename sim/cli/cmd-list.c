@@ -120,6 +120,7 @@ static bool section_at(size_t i, entry *out)
         {"parallel", "how layers are divided over devices", NULL, cs_scenario_parallel_fields},
         {"jitter", "a spread: in platform/jitter, and in platform/stragglers", NULL,
          cs_noise_spread_fields},
+        {"rule", "in parallel/rules", NULL, cs_scenario_rule_fields},
         {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
         {"background", "in platform/background", NULL, cs_scenario_background_fields},
         {"chain", "of planners: how layers are counted", NULL, cs_chain_fields},

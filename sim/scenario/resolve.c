@@ -54,7 +54,7 @@ static bool add_parallel(const cs_sections *sections, const cs_scenario *scenari
     section.pipeline = parallel->n_ranks;
     section.data = grid->data;
     section.expert_tensor = grid->expert_tensor;
-    section.shard = section.zero > 0 ? grid->shard : section.shard;
+    section.shard = cs_parallel_section_zero(&section, NULL) > 0 ? grid->shard : section.shard;
     section.order = (cs_list){.n = CS_N_MESH_AXES, .items = order};
     section.space = (cs_list){.n = 3, .items = space};
     return add_section(root, "parallel", cs_scenario_parallel_fields, &section, NULL, NULL);

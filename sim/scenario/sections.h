@@ -98,6 +98,19 @@ typedef struct cs_schedule_section {
     void *params; /* of the schedule */
 } cs_schedule_section;
 
+/* Which layers of a model a rule is of. */
+typedef struct cs_layer_choice {
+    const char *pattern;  /* of names, with * and ?; NULL: layers [first, last] */
+    uint32_t first, last; /* last >= first */
+} cs_layer_choice;
+
+/* How some layers are held; later rules win. */
+typedef struct cs_layer_rule {
+    cs_layer_choice layers;
+    uint32_t zero;  /* 0 to 3, or CS_COUNT_LEFT_OUT */
+    double sharded; /* part of their parameters, or NaN */
+} cs_layer_rule;
+
 /* "parallel": numbers of 0 follow from others (build-mesh.c). */
 typedef struct cs_parallel_section {
     uint32_t tensor, filter, channel;
@@ -107,6 +120,7 @@ typedef struct cs_parallel_section {
     bool sequence_parallel, synchronised_norm, keep_gathered, accumulate;
     int64_t bucket;
     double expert_imbalance;
+    cs_list rules; /* cs_layer_rule * */
     cs_list space; /* uint32_t */
     const char *space_until;
     cs_list order; /* uint32_t, cs_mesh_axis */
@@ -170,6 +184,10 @@ CS_MUST_CHECK cs_status cs_parallel_section_read(const cJSON *value, const cs_js
                                                  cs_arena *arena, cs_parallel_section *section,
                                                  cs_error *error);
 
+/* The highest ZeRO stage that the section asks for, of any layer; `at`, which may be NULL, becomes the
+ * number of the rule that does, CS_COUNT_LEFT_OUT where none but "zero" does. */
+uint32_t cs_parallel_section_zero(const cs_parallel_section *section, uint32_t *at);
+
 /* `device_memory` is that of a named model's device, for what has no memory of its own; 0: there is
  * none. Links may be as `costs` were measured. */
 CS_MUST_CHECK cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root,
@@ -182,6 +200,7 @@ CS_MUST_CHECK cs_status cs_platform_section_read(const cJSON *value, const cs_js
 cs_field_names cs_scenario_measured_links(const cs_costs *costs);
 
 /* Of members of sections that are variants. */
+extern const cs_field_kind cs_layer_choice_kind;
 extern const cs_field_kind cs_costs_section_kind;
 extern const cs_field_kind cs_partition_field_kind;
 
