@@ -3,6 +3,7 @@
 #include "sim/base/file.h"
 #include "sim/scenario/build.h"
 #include "sim/scenario/planning.h"
+#include "sim/scenario/runtime-section.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -180,8 +181,12 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     *scenario = (cs_scenario){0};
     cs_arena_init(&scenario->arena);
     cs_loaded loaded = {0};
-    cs_status status = make(root, path, how, &loaded, scenario, error);
+    cJSON *copy = cJSON_Duplicate(root, true);
+    cs_status status = copy ? cs_runtime_apply(copy, path, error) : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = make(copy, path, how, &loaded, scenario, error);
     cs_loaded_finish(&loaded);
+    cJSON_Delete(copy);
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;
