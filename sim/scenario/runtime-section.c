@@ -71,7 +71,8 @@ static const cs_convention ddp[] = {
 static const cs_convention deepspeed[] = {
     BLOCKING("1f1b"),
     {"/runtime/fused", "true", "Megatron-DeepSpeed has the fused kernels of Megatron-LM", NULL},
-    {"/runtime/flash", "\"flash2\"", "flash-attn", NULL},
+    {"/runtime/flash", "\"flash2\"", "Megatron-DeepSpeed: --use-flash-attn is FlashAttention",
+     NULL},
     CLIPPING("4", "deepspeed/runtime: unscaling, the norm and zeroing pass over gradients"),
     {0}};
 
