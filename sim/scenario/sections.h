@@ -6,6 +6,7 @@
 #include "calib/costs.h"
 #include "schedules/mesh.h"
 #include "schedules/plan/planner.h"
+#include "sim/scenario/runtime-section.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/workload.h"
 
@@ -21,6 +22,7 @@ typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
     const cJSON *model, *platform, *schedule, *parallel, *collectives; /* NULL once they are read */
+    const cJSON *runtime;                                              /* the same */
     cs_costs_section costs;
     const cJSON *sweep; /* the same; of another command */
     uint32_t iterations;
@@ -138,6 +140,7 @@ typedef struct cs_sections {
     cs_platform_section platform;
     cs_schedule_section schedule;
     cs_parallel_section parallel;
+    cs_runtime_section runtime;
     cs_lower_options collectives; /* with the measured ones of the costs */
 } cs_sections;
 
