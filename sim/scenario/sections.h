@@ -52,12 +52,13 @@ enum { CS_PHI_COUNT = 0 }; /* "phi": "count" */
 
 typedef struct cs_platform_section {
     const char *topology;
-    uint32_t devices; /* 0: as many as the schedule needs */
-    cs_list memory;   /* int64_t, per device or one for all; INT64_MAX: unlimited */
-    cs_list reserve;  /* int64_t, the same: of the memory */
-    cs_list speed;    /* double, the same */
-    uint32_t sharing; /* position in its choices */
-    double phi;       /* NaN: not given; CS_PHI_COUNT */
+    uint32_t devices;  /* 0: as many as the schedule needs */
+    cs_list memory;    /* int64_t, per device or one for all; INT64_MAX: unlimited */
+    cs_list reserve;   /* int64_t, the same: of the memory */
+    cs_list speed;     /* double, the same */
+    uint32_t sharing;  /* position in its choices */
+    double phi;        /* NaN: not given; CS_PHI_COUNT */
+    uint32_t messages; /* position in its choices */
     bool blocking;
     cs_spread *jitter; /* NULL: none; the same of the next two */
     struct cs_stragglers_section *stragglers;
@@ -66,7 +67,8 @@ typedef struct cs_platform_section {
     bool no_devices;    /* "devices" was given as 0 */
     cs_sharing shared;  /* what `sharing` and `phi` say together */
     double coefficient; /* phi, or 1 */
-    cs_noise noise;     /* what `jitter`, `stragglers` and `background` say together */
+    bool independent_messages;
+    cs_noise noise; /* what `jitter`, `stragglers` and `background` say together */
     const cs_topology *kind;
     void *params; /* of the topology */
 } cs_platform_section;
