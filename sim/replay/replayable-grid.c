@@ -71,7 +71,7 @@ static void find_layer(const cs_scenario *scenario, const cs_net_chain *chain, u
     *layer = *stage = 0;
     while (chain->layers[*layer].end <= op)
         ++*layer;
-    while (scenario->plan.stages[*stage].end_layer <= *layer)
+    while (scenario->plan->stages[*stage].end_layer <= *layer)
         ++*stage;
 }
 
@@ -83,7 +83,7 @@ static cs_status check_shared(const cs_scenario *scenario, const char *path, cs_
     cs_net_chain chain = {0};
     cs_status status = CS_OK;
     if (cs_states_shards(job, false) == 1 ||
-        (job->states.zero < 3 && !cs_states_scatters_each(job)))
+        (job->states.zero < 3 && !cs_states_scatters_each(job, job->states.zero)))
         return CS_OK;
     CS_TRY(cs_replay_chain(scenario, NULL, 0, &chain, error));
     for (uint32_t p = 0; p < net->n_ops && status == CS_OK; p++) {
@@ -108,6 +108,11 @@ static cs_status check_shared(const cs_scenario *scenario, const char *path, cs_
 cs_status cs_replayable_grid(const cs_scenario *scenario, const char *path, cs_error *error)
 {
     cs_net_local local = {0};
+    if (scenario->job.states.layers)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: /parallel/rules: must be empty to be replayed: all layers rest as "
+                            "\"zero\" says",
+                            path);
     CS_TRY(check_axes(&scenario->parallel->split, path, error));
     CS_TRY(cs_net_local_make(scenario->net, &scenario->parallel->split, 0, NULL, &local, error));
     cs_status status = CS_OK;

@@ -24,7 +24,7 @@ static uint32_t stage_of(const cs_plan *plan, const cs_net_chain *chain, uint32_
 static cs_status check_ties(const cs_scenario *scenario, const char *path, cs_error *error)
 {
     const cs_net *net = scenario->net;
-    const cs_plan *plan = &scenario->plan;
+    const cs_plan *plan = scenario->plan;
     cs_net_chain chain = {0};
     cs_status status = cs_replay_chain(scenario, NULL, 0, &chain, error);
     for (uint32_t p = 0; p < net->n_ops && status == CS_OK; p++) {
@@ -59,8 +59,8 @@ static cs_status check_recompute(const cs_scenario *scenario, const char *path, 
         cJSON_GetObjectItemCaseSensitive(root, "model"), "recompute_operators");
     const bool any = cJSON_GetArraySize(names) > 0;
     cJSON_Delete(root);
-    for (uint32_t l = 0; l < scenario->model.n_layers; l++)
-        if (scenario->model.layers[l].recompute)
+    for (uint32_t l = 0; l < scenario->model->n_layers; l++)
+        if (scenario->model->layers[l].recompute)
             return refuse(path, "/model/recompute", "must be false to be replayed", error);
     return any ? refuse(path, "/model/recompute_operators", "must be empty to be replayed", error)
                : CS_OK;
@@ -69,8 +69,8 @@ static cs_status check_recompute(const cs_scenario *scenario, const char *path, 
 static bool shares_micro_batches(const cs_scenario *scenario)
 {
     bool several = false;
-    for (uint32_t s = 0; s < scenario->plan.n_stages; s++)
-        several |= scenario->plan.stages[s].n_devices > 1;
+    for (uint32_t s = 0; s < scenario->plan->n_stages; s++)
+        several |= scenario->plan->stages[s].n_devices > 1;
     return several && scenario->job.replicas == CS_REPLICAS_ALL_REDUCE;
 }
 
@@ -83,7 +83,7 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
             "to run",
             error);
     CS_TRY(check_operators(scenario, path, error));
-    if (scenario->model.precision != CS_PRECISION_FP32)
+    if (scenario->model->precision != CS_PRECISION_FP32)
         return refuse(path, "/model/precision", "must be fp32 to be replayed", error);
     if (scenario->storage.state_bytes != sizeof(float))
         return refuse(path, "/model/states", "must be fp32 to be replayed", error);

@@ -275,9 +275,7 @@ static cs_status sum(cs_grid_worker *grid, cs_store *store, uint32_t u, cs_error
 {
     const cs_program_pass *pass = &replay_of(grid)->passes.all[grid->pass].of;
     cs_state_exchange all[CS_STATES_MOST];
-    if (!pass->last && !cs_states_scatters_each(grid->job))
-        return CS_OK;
-    const uint32_t n = cs_states_reduce(grid->job, &store->units[u].planned, true, pass->last, all);
+    const uint32_t n = cs_states_reduce(grid->job, &store->units[u].planned, pass->last, all);
     for (uint32_t i = 0; i < n; i++)
         CS_TRY(sum_one(grid, store, u, &all[i], error));
     return CS_OK;
@@ -406,8 +404,8 @@ cs_status cs_grid_open(cs_grid_worker *grid, cs_worker *worker, cs_error *error)
     *grid = (cs_grid_worker){.worker = worker,
                              .job = &worker->replay->job,
                              .split = &scenario->parallel->split,
-                             .place = find_place(&scenario->plan, worker->device),
-                             .n_stages = scenario->plan.n_stages};
+                             .place = find_place(scenario->plan, worker->device),
+                             .n_stages = scenario->plan->n_stages};
     if (worker->backend->own_memory)
         return cs_error_add(error, CS_INVALID,
                             "%s: /parallel: is replayed on CPUs only, not by --backend %s",
