@@ -129,7 +129,7 @@ CS_MUST_CHECK cs_status cs_scenario_find_pattern(const cs_sections *sections,
 CS_MUST_CHECK cs_status cs_scenario_stage_speeds(const cs_mesh *mesh, const cs_job *job,
                                                  cs_arena *arena, double **out, cs_error *error);
 
-/* Of schedules with a placement, and of meshes: whether they run on the job's devices; and the
+/* Of meshes that place stages: whether they run on the job's devices; and the
  * devices of a plan's stages, which are set, or have to be what a plan from a file (`given`) says. */
 CS_MUST_CHECK cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,
                                                  const cs_mesh *mesh, cs_error *error);

@@ -66,7 +66,7 @@ static bool add_schedule(const cs_sections *sections, const cs_scenario *scenari
                          cs_error *error)
 {
     cs_schedule_section section = sections->schedule;
-    const bool partitioned = cs_schedule_layout(section.kind)->partitioned;
+    const bool partitioned = cs_mesh_has_stages(section.kind);
     const bool plan = partitioned && section.partition.kind != CS_PARTITION_BALANCED &&
                       section.partition.kind != CS_PARTITION_CUTS;
     if (plan || !partitioned)
