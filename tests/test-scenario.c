@@ -148,9 +148,8 @@ static const struct {
      "/platform/bandwidth: must be > 0 (got -0)"},
     {"key of another topology", "/platform", RING(", \"host_bandwidth\": 1"),
      "/platform: unknown key \"host_bandwidth\"; known: topology, "
-     "devices, memory, reserve, speed, sharing, phi, blocking, jitter, stragglers, background, "
-     "bandwidth, "
-     "latency"},
+     "devices, memory, reserve, speed, sharing, phi, messages, blocking, jitter, stragglers, "
+     "background, bandwidth, latency"},
     {"negative latency", "/platform", RING(", \"latency\": -1"),
      "/platform/latency: must be >= 0 (got -1)"},
     {"unknown sharing", "/platform", RING(", \"sharing\": \"fif\""),
@@ -207,6 +206,9 @@ static const struct {
      "/platform/phi: must be a number >= 1 or \"count\" (got \"counts\")"},
     {"phi with fifo", "/platform", RING(", \"phi\": 2"),
      "/platform/phi: goes with \"sharing\": \"phi\" only"},
+    {"independent with fifo", "/platform", RING(", \"messages\": \"independent\""),
+     "/platform/messages: must be \"in_order\" with \"sharing\": \"fifo\", where a link carries "
+     "one message after the other"},
     {"memory 0", "/platform", IDEAL(", \"memory\": 0"), "/platform/memory: must be >= 1 B (got 0)"},
     {"memory that rounds to 0", "/platform", IDEAL(", \"memory\": 0.4"),
      "/platform/memory: must be >= 1 B (got 0.4)"},
@@ -648,7 +650,8 @@ static void resolves_defaults(void **state)
         "    }\n  },\n  \"platform\": {\n    \"topology\": \"ideal\",\n    \"devices\": 4,\n"
         "    \"memory\": \"unlimited\",\n    \"reserve\": 0,\n    \"speed\": 1,\n    \"sharing\": "
         "\"fifo\",\n"
-        "    \"blocking\": false\n  },\n  \"schedule\": {\n    \"kind\": \"gpipe\",\n"
+        "    \"messages\": \"in_order\",\n    \"blocking\": false\n  },\n  \"schedule\": {\n    "
+        "\"kind\": \"gpipe\",\n"
         "    \"partition\": \"balanced\",\n    \"partition_communication\": false,\n"
         "    \"micro_batches\": 2,\n    \"backward_order\": \"reversed\",\n"
         "    \"recompute\": false\n  },\n"

@@ -1,4 +1,5 @@
 /* The closed form of ParaDL for a scenario's strategy, where it is one of table 3. */
+#include "schedules/states.h"
 #include "sim/scenario/build.h"
 
 #include "topologies/route.h"
@@ -27,7 +28,7 @@ static bool find_case(const cs_sections *sections, const cs_scenario *made, cs_p
                           .space = {grid->space[0], grid->space[1], grid->space[2]},
                           .segments = made->job.micro_batches,
                           .reuse = 1};
-    if (grid->context > 1 || grid->expert > 1 || made->parallel->states.zero > 0 ||
+    if (grid->context > 1 || grid->expert > 1 || cs_states_zero(&made->job) > 0 ||
         (pairs && grid->tensor > 1) || (parts > 1 && grid->tensor > 1))
         return false;
     return pipeline ? gpipe && cs_grid_places(grid) == 1 : made->job.micro_batches == 1;

@@ -54,10 +54,17 @@ static bool add_parallel(const cs_sections *sections, const cs_scenario *scenari
     section.pipeline = parallel->n_ranks;
     section.data = grid->data;
     section.expert_tensor = grid->expert_tensor;
-    section.shard = section.zero > 0 ? grid->shard : section.shard;
+    section.shard = cs_parallel_section_zero(&section, NULL) > 0 ? grid->shard : section.shard;
     section.order = (cs_list){.n = CS_N_MESH_AXES, .items = order};
     section.space = (cs_list){.n = 3, .items = space};
     return add_section(root, "parallel", cs_scenario_parallel_fields, &section, NULL, NULL);
+}
+
+/* With all its members, so that no convention is left to be applied. */
+static bool add_runtime(const cs_sections *sections, cJSON *root)
+{
+    return sections->runtime.name == 0 ||
+           add_section(root, "runtime", cs_scenario_runtime_fields, &sections->runtime, NULL, NULL);
 }
 
 /* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot
@@ -107,6 +114,7 @@ char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scena
     if (root && cs_field_write(cs_scenario_fields, &top, root) &&
         add_model(sections, scenario, root) && add_platform(sections, scenario, root) &&
         add_schedule(sections, scenario, root, error) && add_parallel(sections, scenario, root) &&
+        add_runtime(sections, root) &&
         add_section(root, "collectives", cs_lower_fields, &scenario->collectives, NULL, NULL) &&
         add_costs(costs, root))
         text = cs_json_print(root);

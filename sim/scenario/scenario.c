@@ -3,6 +3,7 @@
 #include "sim/base/file.h"
 #include "sim/scenario/build.h"
 #include "sim/scenario/planning.h"
+#include "sim/scenario/runtime-section.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -181,10 +182,14 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     cs_loaded loaded = {0};
     *scenario = (cs_scenario){0};
     cs_arena_init(&scenario->arena);
+    cJSON *copy = cJSON_Duplicate(root, true);
     scenario->model = cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));
-    cs_status status = scenario->model ? make(root, path, how, &loaded, scenario, error)
-                                       : cs_error_no_memory(error);
+    cs_status status = copy && scenario->model ? cs_runtime_apply(copy, path, error)
+                                               : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = make(copy, path, how, &loaded, scenario, error);
     cs_loaded_finish(&loaded);
+    cJSON_Delete(copy);
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;

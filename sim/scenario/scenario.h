@@ -122,6 +122,8 @@ extern const cs_field cs_scenario_uniform_fields[];
 extern const cs_field cs_scenario_platform_fields[];
 extern const cs_field cs_scenario_schedule_fields[];
 extern const cs_field cs_scenario_parallel_fields[];
+extern const cs_field cs_scenario_rule_fields[]; /* of an element of parallel's "rules" */
+extern const cs_field cs_scenario_runtime_fields[];
 extern const cs_field cs_scenario_stragglers_fields[];
 extern const cs_field cs_scenario_background_fields[];
 
