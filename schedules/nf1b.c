@@ -24,7 +24,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char source[] = "Dutta et al., TiMePReSt, 2024 (arXiv 2410.14312)";
 

@@ -3,7 +3,6 @@
 #include "sim/scenario/build.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { MOST_DEVICES = 1 << 20, PRODUCT_BYTES = 160 };
 
