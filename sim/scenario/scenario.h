@@ -120,6 +120,7 @@ extern const cs_field cs_scenario_uniform_fields[];
 extern const cs_field cs_scenario_platform_fields[];
 extern const cs_field cs_scenario_schedule_fields[];
 extern const cs_field cs_scenario_parallel_fields[];
+extern const cs_field cs_scenario_memory_fields[];
 extern const cs_field cs_scenario_stragglers_fields[];
 extern const cs_field cs_scenario_background_fields[];
 
