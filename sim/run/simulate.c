@@ -72,6 +72,14 @@ static void reject_forms(cs_forms *forms, bool all)
             forms->forms[f].applies = false;
 }
 
+/* Closed forms know of the model's memory only. */
+static void reject_memory_forms(cs_forms *forms)
+{
+    for (uint32_t f = 0; f < forms->n; f++)
+        if (forms->forms[f].figure == CS_FIGURE_PEAK_MEMORY)
+            forms->forms[f].applies = false;
+}
+
 /* ParaDL's row for the strategy, as the paper writes it for an iteration. */
 static const char *paradl_text(const cs_paradl_case *c)
 {
@@ -156,6 +164,8 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
                             &simulation->analysis, error);
     if (status == CS_OK)
         status = state_forms(scenario, &simulation->forms, error);
+    if (status == CS_OK && scenario->job.libraries)
+        reject_memory_forms(&simulation->forms);
     bool none = simulation->disturbed || simulation->trace.stopped;
     if (status == CS_OK &&
         (none || !collectives_are_usual(scenario, platform, &simulation->lowering)))

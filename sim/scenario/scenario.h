@@ -124,6 +124,7 @@ extern const cs_field cs_scenario_schedule_fields[];
 extern const cs_field cs_scenario_parallel_fields[];
 extern const cs_field cs_scenario_rule_fields[]; /* of an element of parallel's "rules" */
 extern const cs_field cs_scenario_runtime_fields[];
+extern const cs_field cs_scenario_memory_fields[];
 extern const cs_field cs_scenario_stragglers_fields[];
 extern const cs_field cs_scenario_background_fields[];
 
