@@ -5,7 +5,7 @@
 enum { MOST = 1 << 20 };
 
 static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
-static const char *const fold_names[] = {"auto", "yes", "no", NULL};
+static const char *const fold_names[] = {"auto", "yes", "no", "try", NULL};
 
 static const cs_field space_field = {"space", CS_FIELD_COUNT, .min = 1, .max = MOST};
 static const cs_field order_field = {"order", CS_FIELD_CHOICE, .choices = cs_mesh_axis_names};
@@ -89,8 +89,9 @@ const cs_field cs_scenario_parallel_fields[] = {
      .shape = "[device, ...]"},
     {"fold", CS_FIELD_CHOICE, AT(fold), .fallback = "auto", .choices = fold_names,
      .doc =
-         "whether of devices that do the same at the same times one is simulated for all; auto: on "
-         "more than 64 devices"},
+         "whether of devices that do the same at the same times one is simulated for all; yes: it "
+         "is an error where they do not; try: where they do; auto: the same on more than 64 "
+         "devices"},
     {0},
 };
 

@@ -22,7 +22,7 @@ typedef struct cs_top_section {
     const char *name;
     const cJSON *model, *platform, *schedule, *parallel, *collectives; /* NULL once they are read */
     cs_costs_section costs;
-    const cJSON *sweep; /* the same; of another command */
+    const cJSON *sweep, *advise; /* the same; of other commands */
     uint32_t iterations;
     uint32_t dataset;
     uint32_t seed;
@@ -115,7 +115,7 @@ typedef struct cs_parallel_section {
     bool given;    /* not from the table: the scenario has the section */
 } cs_parallel_section;
 
-typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO } cs_fold;
+typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_fold;
 
 typedef struct cs_sections {
     cs_json_place root; /* bears the file's name, which paths are relative to */
