@@ -455,7 +455,8 @@ static bool make_tied(maker *m, const cs_tie *tie, cs_tied *made)
     const cs_plan *plan = m->job->plan;
     const uint32_t R = plan->stages[tie->lender].n_devices;
     const uint32_t Q = plan->stages[tie->borrower].n_devices, n_groups = R == Q ? R : 1;
-    const int64_t bytes = cs_states_share(tie->gradient_bytes, cs_states_shards(m->job, false));
+    const int64_t bytes =
+        has_grid(m) ? cs_states_tied(m->job, tie->layer, tie->gradient_bytes) : tie->gradient_bytes;
     uint32_t *devices = cs_arena_alloc(m->arena, (size_t)R + Q, sizeof(*devices));
     *made = (cs_tied){.tie = *tie, .paired = R == Q};
     made->classes = cs_arena_alloc(m->arena, n_groups, sizeof(*made->classes));
@@ -517,9 +518,9 @@ static bool reserve(maker *m)
 
 static uint32_t variants_of(const cs_job *job)
 {
-    const bool keeps = job->states.zero >= 3 && job->states.keep_gathered;
     if (job->replicas != CS_REPLICAS_GRID)
         return 0;
+    const bool keeps = job->states.keep_gathered && cs_states_zero(job) >= 3;
     return CS_PASS_LAST | (keeps ? CS_PASS_GATHERED | CS_PASS_RELEASES : 0);
 }
 

@@ -128,7 +128,7 @@ void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
 cs_status cs_pipeline_check_versions(const cs_job *job, const cs_json_place *place, cs_error *error)
 {
     const cs_json_place at = {.up = place, .key = "kind"};
-    if (job->states.zero < 3)
+    if (cs_states_zero(job) < 3)
         return CS_OK;
     return cs_json_invalid(
         &at, error,

@@ -22,12 +22,20 @@ typedef enum cs_replicas {
                               * at the same place of the next stage */
 } cs_replicas;
 
+/* How the parameters of a layer rest: `fraction` of them at stage `zero`, the others at stage 0. */
+typedef struct cs_layer_states {
+    uint32_t zero;   /* 0 to 3, see cs_states */
+    double fraction; /* 0 to 1 */
+} cs_layer_states;
+
 /* Where weights, gradients and optimizer states rest between their uses (ZeRO: Rajbhandari et al.,
  * SC 2020, section 5; FSDP: Zhao et al., VLDB 2023). They are divided over the axes SHARD of the
  * grid, those of experts over EXPERT_SHARD. */
 typedef struct cs_states {
     uint32_t
         zero; /* 0: nothing is divided; 1: optimizer states; 2: gradients too; 3: weights too */
+    const cs_layer_states
+        *layers; /* per layer of the model, in place of `zero`; NULL: all have it */
     uint32_t
         prefetch; /* zero 3: layers whose weights are gathered ahead of the one that computes */
     bool keep_gathered; /* zero 3: weights stay gathered from a forward to its backward */

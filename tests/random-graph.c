@@ -140,6 +140,7 @@ static cs_status make_platform(generator *make, cs_platform *platform, cs_error 
         return status;
     platform->sharing = below(make, CS_SHARING_MAX_MIN + 1);
     platform->phi = PICK(make, phis);
+    platform->independent_messages = chance(make, 25);
     if (chance(make, 30))
         vary_links(make, platform);
     vary_devices(make, platform);
@@ -177,7 +178,8 @@ static cs_class random_transfer(generator *make)
         to = (from + 1) % make->n_devices;
     const bool weights = make->n_slots > 0 && chance(make, 20);
     return (cs_class){.kind = CS_TRANSFER,
-                      .origin = CS_TRANSFER,
+                      .origin = chance(make, 20) ? CS_ALL_REDUCE : CS_TRANSFER,
+                      .purpose = chance(make, 20) ? CS_PURPOSE_WEIGHTS : CS_PURPOSE_STAGES,
                       .blocking = chance(make, 30),
                       .stage = below(make, make->n_stages),
                       .device = from,
@@ -499,8 +501,10 @@ static const char *const sharings[] = {
 static void print_platform(const random_case *made, FILE *out)
 {
     const cs_platform *platform = &made->platform;
-    fprintf(out, "%s, sharing %s, phi %g%s\n", platform->topology, sharings[platform->sharing],
-            platform->phi, made->options.stop_on_oom ? ", stops when out of memory" : "");
+    fprintf(out, "%s, sharing %s, phi %g, messages %s%s\n", platform->topology,
+            sharings[platform->sharing], platform->phi,
+            platform->independent_messages ? "independent" : "in order",
+            made->options.stop_on_oom ? ", stops when out of memory" : "");
     for (uint32_t i = 0; i < platform->n_devices; i++)
         fprintf(out, "device %" PRIu32 ": speed %g, capacity %" PRId64 ", %s order\n", i,
                 platform->devices[i].speed, platform->devices[i].capacity,

@@ -27,7 +27,7 @@ typedef struct task_record {
     cs_time latency;
     double least;     /* smallest bandwidth of the route, bytes/s */
     cs_time end;      /* see the states */
-    uint32_t arrival; /* fifo: who came to the links earlier has the lower number */
+    uint32_t arrival; /* who came to the links earlier has the lower number; CS_NONE before */
     double left;      /* bytes at time `changed`, of a transfer whose rate varies */
     double rate;      /* bytes/s since then */
     cs_time changed;
@@ -516,14 +516,36 @@ static cs_status start_on_devices(reference *run, uint32_t task)
 
 /* ---- Step 4 ---- */
 
+/* Whether two messages have to go one after the other. */
+static bool are_in_order(const reference *run, uint32_t task, uint32_t other)
+{
+    const cs_class *a = class_of(run, task), *b = class_of(run, other);
+    return !run->platform->independent_messages && is_transfer(run, other) &&
+           a->device == b->device && a->peer == b->peer && a->purpose == b->purpose &&
+           a->origin == CS_TRANSFER && b->origin == CS_TRANSFER;
+}
+
+/* A message of its pair came to the links before this one and has not ended. */
+static bool waits_for_its_pair(const reference *run, uint32_t task)
+{
+    for (uint32_t other = 0; other < run->graph->n_tasks; other++)
+        if (run->tasks[other].arrival < run->tasks[task].arrival &&
+            run->tasks[other].state != ENDED && are_in_order(run, task, other))
+            return true;
+    return false;
+}
+
 static void let_onto_links(reference *run)
 {
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++)
+        if (run->tasks[task].state == ARRIVED && run->tasks[task].arrival == CS_NONE)
+            run->tasks[task].arrival = run->n_arrivals++;
     for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
         task_record *record = &run->tasks[task];
-        if (record->state != ARRIVED)
+        if (record->state != ARRIVED ||
+            (run->platform->sharing != CS_SHARING_FIFO && waits_for_its_pair(run, task)))
             continue;
         record->state = COMPETING;
-        record->arrival = run->n_arrivals++;
         record->left = (double)class_of(run, task)->bytes;
         record->rate = 0;
         record->changed = run->now;
@@ -918,6 +940,7 @@ static cs_status set_up_tasks(reference *run)
         record->waits_for = run->graph->n_predecessors[task];
         record->state = record->waits_for > 0 ? WAITING : READY;
         record->end = NEVER;
+        record->arrival = CS_NONE;
         run->trace.spans[task] = (cs_span){-1, -1};
         const cs_status status = is_transfer(run, task) ? find_route(run, task) : CS_OK;
         if (status != CS_OK)

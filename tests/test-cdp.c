@@ -364,7 +364,7 @@ static void test_model_parallel_assignment(void **state)
     for (uint32_t N = 1; N <= LARGEST; N++) {
         scenario_run run;
         run_cdp(&run, "cdp_v2", MODEL_PARALLEL, N, "", NULL);
-        const cs_plan *plan = &run.scenario.plan;
+        const cs_plan *plan = run.scenario.plan;
         expect_int("devices", N * (N + 1) / 2, plan->n_devices);
         for (uint32_t j = 0; j < N; j++)
             expect_int("devices of a stage", N - j, plan->stages[j].n_devices);

@@ -440,6 +440,7 @@ static void test_phi(void **state)
 static void joiner_in_the_middle(cs_sharing sharing)
 {
     scene on = open_scene("ring", 2, 0, sharing);
+    on.platform.independent_messages = true;
     add_transfer(&on, 0, 1, 10);
     const uint32_t delay = add_compute(&on, 0, 4000);
     cs_builder_edge(on.builder, delay, add_transfer(&on, 0, 1, 4));
@@ -457,6 +458,62 @@ static void test_max_min_with_a_joiner(void **state)
 {
     (void)state;
     joiner_in_the_middle(CS_SHARING_MAX_MIN);
+}
+
+/* Messages of one pair go in the order in which their latencies of 100 are over, however the link
+ * is shared: 0 until 3100, 1 until 5100. Message 2 becomes ready at 1000, has the latency behind it
+ * at 1100 and goes from 5100 to 6100. */
+static void test_messages_in_order(void **state)
+{
+    (void)state;
+    static const cs_sharing sharings[] = {CS_SHARING_FIFO, CS_SHARING_COUNT, CS_SHARING_MAX_MIN};
+    for (size_t i = 0; i < ROWS(sharings); i++) {
+        scene on = open_scene("ring", 2, 100, sharings[i]);
+        add_transfer(&on, 0, 1, 3);
+        add_transfer(&on, 0, 1, 2);
+        const uint32_t delay = add_compute(&on, 0, 1000);
+        cs_builder_edge(on.builder, delay, add_transfer(&on, 0, 1, 1));
+        RUN_AND_EXPECT(&on, {0, 3100}, {0, 5100}, {0, 1000}, {1000, 6100});
+    }
+}
+
+/* Two messages from 0 to 1 and one from 0 to 2, of 2 bytes each, all over the link out of device 0.
+ * The second from 0 to 1 waits for the first, so that two share the link: each has half and ends at
+ * 4000, when the second has it alone until 6000. Independent messages have a third each, until
+ * 6000. */
+static void test_pairs_share(void **state)
+{
+    (void)state;
+    for (int independent = 0; independent < 2; independent++) {
+        scene on = open_scene("nvlink_switch", 3, 0, CS_SHARING_MAX_MIN);
+        on.platform.independent_messages = independent;
+        add_transfer(&on, 0, 1, 2);
+        add_transfer(&on, 0, 1, 2);
+        add_transfer(&on, 0, 2, 2);
+        if (independent)
+            RUN_AND_EXPECT(&on, {0, 6000}, {0, 6000}, {0, 6000});
+        else
+            RUN_AND_EXPECT(&on, {0, 4000}, {0, 6000}, {0, 4000});
+    }
+}
+
+/* What makes a stream of its own: the direction, the purpose, and being part of a collective. Four
+ * messages on the link 0 -> 1 that wait for nobody have a quarter each, the fifth goes back alone. */
+static void test_streams(void **state)
+{
+    (void)state;
+    scene on = open_scene("ring", 2, 0, CS_SHARING_MAX_MIN);
+    const cs_class stages = {
+        .kind = CS_TRANSFER, .origin = CS_TRANSFER, .peer = 1, .weights = CS_NONE, .bytes = 2};
+    cs_class weights = stages, sum = stages, back = stages;
+    weights.purpose = CS_PURPOSE_WEIGHTS;
+    sum.origin = CS_ALL_REDUCE;
+    back.device = 1;
+    back.peer = 0;
+    const cs_class classes[] = {stages, weights, sum, sum, back};
+    for (size_t i = 0; i < ROWS(classes); i++)
+        cs_builder_task(on.builder, cs_builder_class(on.builder, &classes[i]), 0);
+    RUN_AND_EXPECT(&on, {0, 8000}, {0, 8000}, {0, 8000}, {0, 8000}, {0, 2000});
 }
 
 /* Of a crossbar all links are infinite but three: the first from device 0 (1e9), the second to
@@ -956,6 +1013,9 @@ int main(void)
         cmocka_unit_test(test_phi),
         cmocka_unit_test(test_count_with_a_joiner),
         cmocka_unit_test(test_max_min_with_a_joiner),
+        cmocka_unit_test(test_messages_in_order),
+        cmocka_unit_test(test_pairs_share),
+        cmocka_unit_test(test_streams),
         cmocka_unit_test(test_max_min),
         cmocka_unit_test(test_count_on_three_links),
         cmocka_unit_test(test_blocking_goes_first),

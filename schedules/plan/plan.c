@@ -5,6 +5,8 @@
 
 void cs_plan_finish(cs_plan *plan)
 {
+    if (!plan)
+        return;
     free(plan->stages);
     free(plan->devices);
     *plan = (cs_plan){0};

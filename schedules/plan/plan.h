@@ -25,7 +25,7 @@ typedef struct cs_plan {
     bool apart; /* stages on the same devices share nothing: each is on one of them at a time */
 } cs_plan;
 
-/* Zeroed plans can be finished. */
+/* Zeroed plans and NULL can be finished. */
 void cs_plan_finish(cs_plan *plan);
 
 CS_MUST_CHECK cs_status cs_plan_copy(const cs_plan *plan, cs_plan *copy, cs_error *error);

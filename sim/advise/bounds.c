@@ -32,24 +32,27 @@ double cs_bound_time(const cs_candidate *c, const cs_priced *priced)
 }
 
 /* What the sizes of the mesh divide the states over (sim/scenario/build-mesh.c, settle_shards). */
-static double resting(const cs_candidate *c, const cs_priced *p, bool accumulate)
+static double resting(const cs_advise_base *base, const cs_candidate *c, const cs_priced *p)
 {
+    const bool by_layer = base->has_rules || c->more;
+    const uint32_t zero = by_layer ? 3 : c->zero;
+    const cJSON *parallel = cs_json_member(base->document, "parallel");
+    const bool accumulate = !by_layer && cJSON_IsTrue(cs_json_member(parallel, "accumulate"));
     const uint32_t places = c->layer * c->space * c->context * c->data;
     const uint32_t tensor = c->method == CS_BY_TENSOR ? c->layer : 1;
-    const double shard = c->zero > 0 ? c->space * c->context * c->data : 1;
-    const double experts = c->zero > 0 ? places / (c->expert * tensor) : 1;
+    const double shard = zero > 0 ? c->space * c->context * c->data : 1;
+    const double experts = zero > 0 ? places / (c->expert * tensor) : 1;
     const double whole = p->dense + p->expert;
     const double divided = p->dense / shard + p->expert / experts;
-    const double weights = c->zero >= 3 ? divided : whole;
-    const double gradients =
-        c->zero >= 2 && !accumulate ? p->gradient_ratio * divided : p->gradients;
+    const double weights = zero >= 3 ? divided : whole;
+    const double gradients = zero >= 2 && !accumulate ? p->gradient_ratio * divided : p->gradients;
     return weights + p->frozen + gradients + p->optimizer_ratio * divided;
 }
 
-double cs_bound_memory(const cs_candidate *c, const cs_priced *priced, bool accumulate)
+double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c, const cs_priced *priced)
 {
     const uint32_t ranks = c->pipeline, n = c->micro_batches;
-    const double states = resting(c, priced, accumulate), kept = priced->kept;
+    const double states = resting(base, c, priced), kept = priced->kept;
     const double live = c->schedule == CS_ADVISE_GPIPE ? n : 1;
     const double mean = (states + live * kept) / ranks;
     double weights = 0;
@@ -115,7 +118,7 @@ static double forward_share(const cs_layer *layers, uint32_t n)
 static cs_status take_prices(const cs_scenario *scenario, uint32_t samples, cs_priced *to,
                              cs_error *error)
 {
-    const cs_model *model = &scenario->model;
+    const cs_model *model = scenario->model;
     const cs_layer *layers = cs_model_layers(model, samples);
     cs_layer_sum sum;
     CS_TRY(cs_model_sum(model, 0, model->n_layers, samples, &sum, error));
@@ -259,17 +262,10 @@ static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_
     return CS_OK;
 }
 
-static bool accumulates(const cs_advise_base *base)
-{
-    const cJSON *parallel = cs_json_member(base->document, "parallel");
-    return cJSON_IsTrue(cs_json_member(parallel, "accumulate"));
-}
-
 static cs_status find(const cs_advise_base *base, const cs_candidates *candidates, uint32_t jobs,
                       const cs_progress *progress, numbering *numbers, cs_bounds *bounds,
                       cs_error *error)
 {
-    const bool accumulate = accumulates(base);
     for (uint32_t i = 0; i < candidates->n; i++)
         bounds->of[i] = number_of(numbers, candidates, i);
     bounds->n_priced = numbers->n;
@@ -283,7 +279,7 @@ static cs_status find(const cs_advise_base *base, const cs_candidates *candidate
         const cs_priced *priced = &bounds->priced[bounds->of[i]];
         const cs_candidate *c = &candidates->items[i];
         bounds->time[i] = priced->possible ? cs_bound_time(c, priced) / bounds->speed : 0;
-        bounds->memory[i] = priced->possible ? cs_bound_memory(c, priced, accumulate) : 0;
+        bounds->memory[i] = priced->possible ? cs_bound_memory(base, c, priced) : 0;
     }
     return CS_OK;
 }

@@ -17,7 +17,8 @@
  *       S_r) / M, and so time >= phi X / (1 - (1 - phi/M)^P).
  *
  * Let S be the bytes of weights, gradients and optimizer states of all layers, as far as they rest on
- * one place, and K those that all layers keep of a micro-batch for its backward.
+ * one place, and K those that all layers keep of a micro-batch for its backward. Where rules or another
+ * planner decide for single layers what is divided, S is what there is if all were.
  *
  *   M1  peak >= (S + K) / P. When the first backward of all begins, on the last rank, all layers keep
  *       what they do of its micro-batch, and no rank has less than it holds; the largest of P is no less
@@ -70,6 +71,7 @@ CS_MUST_CHECK cs_status cs_bounds_price(const cs_advise_base *base, const cs_can
 
 /* T1 to T3, and M1 and M2, of one candidate on devices of speed 1. */
 double cs_bound_time(const cs_candidate *candidate, const cs_priced *priced);
-double cs_bound_memory(const cs_candidate *candidate, const cs_priced *priced, bool accumulate);
+double cs_bound_memory(const cs_advise_base *base, const cs_candidate *candidate,
+                       const cs_priced *priced);
 
 #endif

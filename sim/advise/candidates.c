@@ -32,14 +32,14 @@ static void take_model(const cs_scenario *scenario, const cJSON *document, cs_ad
 {
     const cJSON *model = cs_json_member(document, "model");
     const cJSON *listed = cs_json_member(model, "recompute_operators");
-    base->n_layers = scenario->model.n_layers;
-    base->tokens = scenario->model.work.tokens_per_sample;
+    base->n_layers = scenario->model->n_layers;
+    base->tokens = scenario->model->work.tokens_per_sample;
     base->batch_size = scenario->batch_size;
     base->divisible = scenario->net != NULL;
     base->n_experts = scenario->net ? experts_of(scenario->net) : 1;
     base->space_rank = scenario->net ? cs_paradl_space_rank(scenario->net) : 0;
     base->lists_operators = cJSON_GetArraySize(listed) > 0;
-    base->bucket = scenario->parallel ? scenario->parallel->states.bucket : 0;
+    base->has_rules = cs_json_member(cs_json_member(document, "parallel"), "rules") != NULL;
 }
 
 cs_status cs_advise_base_read(const cJSON *document, const char *path, cs_arena *arena,
@@ -190,7 +190,7 @@ static cs_status vary_states(const making *m, cs_candidate c)
                     c.recompute = a->recompute.items[r];
                     c.inner = placed ? a->inner.items[o] : CS_ORDER_DATA;
                     c.bucket =
-                        buckets->n > 0 ? ((const int64_t *)buckets->items)[b] : m->base->bucket;
+                        buckets->n > 0 ? ((const int64_t *)buckets->items)[b] : CS_BUCKET_GIVEN;
                     CS_TRY(add(m, &c));
                 }
     return CS_OK;
@@ -390,23 +390,23 @@ static bool add_space(const cs_advise_base *base, const cs_candidate *c, cJSON *
 static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJSON *parallel)
 {
     static const char *const methods[] = {"tensor", "filter", "channel"};
-    static const char *const decided[] = {"tensor",
-                                          "sequence_parallel",
-                                          "filter",
-                                          "channel",
-                                          "space",
-                                          "context",
-                                          "data",
-                                          "pipeline",
-                                          "expert",
-                                          "zero",
-                                          "shard",
-                                          "order",
-                                          "ranks",
-                                          "fold",
-                                          "expert_tensor",
-                                          "bucket",
-                                          NULL};
+    const char *const decided[] = {"tensor",
+                                   "sequence_parallel",
+                                   "filter",
+                                   "channel",
+                                   "space",
+                                   "context",
+                                   "data",
+                                   "pipeline",
+                                   "expert",
+                                   "zero",
+                                   "shard",
+                                   "order",
+                                   "ranks",
+                                   "fold",
+                                   "expert_tensor",
+                                   "bucket",
+                                   NULL};
     const cJSON *from = cs_json_member(base->document, "parallel");
     const bool sequences = c->method == CS_BY_TENSOR && c->layer > 1;
     return refer(parallel, from, decided) && add_count(parallel, methods[c->method], c->layer) &&
@@ -417,7 +417,8 @@ static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJS
            add_count(parallel, "expert", c->expert) && add_count(parallel, "zero", c->zero) &&
            (c->zero < 2 || cs_json_member(from, "accumulate") ||
             cJSON_AddFalseToObject(parallel, "accumulate")) &&
-           cJSON_AddNumberToObject(parallel, "bucket", (double)c->bucket) &&
+           (c->bucket == CS_BUCKET_GIVEN ||
+            cJSON_AddNumberToObject(parallel, "bucket", (double)c->bucket)) &&
            add_order(c, parallel) && cJSON_AddStringToObject(parallel, "fold", "try");
 }
 

@@ -22,6 +22,8 @@
 /* How a layer is divided over the first axis. */
 typedef enum cs_advise_method { CS_BY_TENSOR, CS_BY_FILTER, CS_BY_CHANNEL } cs_advise_method;
 
+enum { CS_BUCKET_GIVEN = -1 };
+
 typedef struct cs_candidate {
     uint32_t devices;
     uint32_t method; /* cs_advise_method */
@@ -32,8 +34,8 @@ typedef struct cs_candidate {
     uint32_t schedule;         /* cs_advise_schedule */
     uint32_t chunks;           /* stages per device: 1 but for interleaved */
     uint32_t recompute, inner; /* cs_advise_recompute, cs_advise_order */
-    int64_t bucket;
-    const cJSON *more; /* {"/json/pointer": value, ...}: changes besides, or NULL */
+    int64_t bucket;            /* bytes; CS_BUCKET_GIVEN: as the scenario has it */
+    const cJSON *more;         /* {"/json/pointer": value, ...}: changes besides, or NULL */
 } cs_candidate;
 
 /* What candidates are made for; the document must live as long. */
@@ -47,7 +49,7 @@ typedef struct cs_advise_base {
     uint32_t space_rank;  /* dimensions of images: 0, the network is none of images */
     bool divisible;       /* the model has operators */
     bool lists_operators; /* to be recomputed */
-    int64_t bucket;
+    bool has_rules;       /* for some layers, which "zero" does not decide */
 } cs_advise_base;
 
 /* Reads the section, and the scenario, whose own plan need not be possible but must be valid JSON for its

@@ -27,6 +27,11 @@
  *   count, max_min  it has a rate (platform.h). When its rate changes, and only then, what is left
  *                   is reduced by (old rate) * (time since its last change), not below 0, and its
  *                   end is set anew to left / (new rate) from now.
+ *                   Transfers that are no part of a collective and have source, target and purpose
+ *                   in common go one after the other, in the order in which their latencies were
+ *                   over (at one instant in that of their ids): none has a rate before the one
+ *                   before it has ended, unless platform.independent_messages says so. A collective
+ *                   orders its messages itself, and two at a time are on two communicators.
  * Links are given, and rates changed, in step 4 only. The span of a transfer starts when it becomes
  * ready (blocking: when it starts) and so includes the time spent waiting for links.
  *

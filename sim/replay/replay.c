@@ -23,8 +23,8 @@ uint32_t cs_replay_summed(const cs_replay *replay, uint32_t task)
     const cs_class *cls = cs_graph_class(&replay->graph, task);
     int64_t bytes = 0;
     uint32_t s = cls->stage;
-    while (s < scenario->plan.n_stages && bytes < cls->bytes &&
-           cs_replay_holds(&scenario->plan, s, cls->device))
+    while (s < scenario->plan->n_stages && bytes < cls->bytes &&
+           cs_replay_holds(scenario->plan, s, cls->device))
         bytes += scenario->job.stages[s++].gradient_bytes;
     return bytes == cls->bytes ? s : CS_NONE;
 }

@@ -23,7 +23,7 @@ static uint32_t stage_of(const cs_plan *plan, const cs_net_chain *chain, uint32_
 static cs_status check_ties(const cs_scenario *scenario, const char *path, cs_error *error)
 {
     const cs_net *net = scenario->net;
-    const cs_plan *plan = &scenario->plan;
+    const cs_plan *plan = scenario->plan;
     cs_net_chain chain = {0};
     cs_status status = cs_replay_chain(scenario, &chain, error);
     for (uint32_t p = 0; p < net->n_ops && status == CS_OK; p++) {
@@ -53,8 +53,8 @@ static cs_status check_operators(const cs_scenario *scenario, const char *path, 
 static bool shares_micro_batches(const cs_scenario *scenario)
 {
     bool several = false;
-    for (uint32_t s = 0; s < scenario->plan.n_stages; s++)
-        several |= scenario->plan.stages[s].n_devices > 1;
+    for (uint32_t s = 0; s < scenario->plan->n_stages; s++)
+        several |= scenario->plan->stages[s].n_devices > 1;
     return several && scenario->job.replicas == CS_REPLICAS_ALL_REDUCE;
 }
 
@@ -67,12 +67,12 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
             "to run",
             error);
     CS_TRY(check_operators(scenario, path, error));
-    if (scenario->model.precision != CS_PRECISION_FP32)
+    if (scenario->model->precision != CS_PRECISION_FP32)
         return refuse(path, "/model/precision", "must be fp32 to be replayed", error);
     if (scenario->storage.state_bytes != sizeof(float))
         return refuse(path, "/model/states", "must be fp32 to be replayed", error);
-    for (uint32_t l = 0; l < scenario->model.n_layers; l++)
-        if (scenario->model.layers[l].recompute)
+    for (uint32_t l = 0; l < scenario->model->n_layers; l++)
+        if (scenario->model->layers[l].recompute)
             return refuse(path, "/model/recompute", "must be false to be replayed", error);
     for (uint32_t d = 0; d < scenario->platform.n_devices; d++)
         if (scenario->job.speeds[d] != 1)

@@ -306,7 +306,7 @@ double cs_form_value(const cs_form *form)
 
 cs_work_rate cs_simulation_work_rate(const cs_scenario *scenario, const cs_simulation *simulation)
 {
-    const cs_model_work *work = &scenario->model.work;
+    const cs_model_work *work = &scenario->model->work;
     const cs_platform *platform = &scenario->platform;
     const double samples =
         simulation->trace.stopped ? (double)NAN : simulation->analysis.throughput;

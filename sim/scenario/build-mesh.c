@@ -206,7 +206,7 @@ static cs_status settle_shards(const cs_parallel_section *section, const cs_json
 {
     const uint32_t dense = cs_grid_axes(grid, CS_AXES_GRADIENT).size;
     const uint32_t experts = cs_grid_axes(grid, CS_AXES_EXPERT_DATA).size;
-    if (section->zero == 0)
+    if (cs_parallel_section_zero(section, NULL) == 0)
         return CS_OK;
     grid->shard = section->shard > 0 ? section->shard : dense;
     CS_TRY(check_divisor(parallel, "shard", "data x context x space", grid->shard, dense, error));
@@ -325,13 +325,17 @@ static cs_status check_zero(const cs_sections *sections, const cs_json_place *pa
                             cs_error *error)
 {
     const cs_schedule *kind = sections->schedule.kind;
-    const cs_json_place place = {.up = parallel, .key = "zero"};
-    if (!kind->asynchronous || sections->parallel.zero < 3)
+    uint32_t rule;
+    const uint32_t zero = cs_parallel_section_zero(&sections->parallel, &rule);
+    const cs_json_place rules = {.up = parallel, .key = "rules"};
+    const cs_json_place at = {.up = &rules, .index = (int)rule};
+    const cs_json_place place = {.up = rule == CS_COUNT_LEFT_OUT ? parallel : &at, .key = "zero"};
+    if (!kind->asynchronous || zero < 3)
         return CS_OK;
     return cs_json_invalid(&place, error,
                            "must be at most 2 for the schedule \"%s\", whose backwards use older "
                            "weights, which cannot be gathered again (got %u); \"1f1b\" takes 3",
-                           kind->name, sections->parallel.zero);
+                           kind->name, zero);
 }
 
 cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, uint32_t n_layers,

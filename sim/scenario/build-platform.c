@@ -132,6 +132,7 @@ cs_status cs_scenario_platform(const cs_sections *sections, uint32_t n_devices,
     CS_TRY(cs_topology_build(section->kind, section->params, n_devices, platform, error));
     platform->sharing = section->shared;
     platform->phi = section->coefficient;
+    platform->independent_messages = section->independent_messages;
     const cs_status status = set_devices(section, &place, platform, error);
     const cs_status noise =
         cs_scenario_check_noise(&section->noise, platform->n_devices, &place, error);

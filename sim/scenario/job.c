@@ -99,6 +99,7 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
         made.replicas = CS_REPLICAS_GRID;
         made.grid = &parallel->split.grid;
         made.states = parallel->states;
+        CS_TRY(cs_scenario_layer_states(sections, model, arena, &made.states.layers, error));
         CS_TRY(measure_neighbours(platform, parallel, &made, error));
     } else {
         CS_TRY(measure_messages(platform, &made, error));

@@ -10,6 +10,9 @@ static const char *const sharing_names[] = {"auto", "none", "fifo", "phi", "max_
 static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_NONE, CS_SHARING_FIFO,
                                       CS_SHARING_PHI, CS_SHARING_MAX_MIN};
 
+enum { IN_ORDER, INDEPENDENT };
+static const char *const messages_names[] = {"in_order", "independent", NULL};
+
 static const cs_field memory_field = {"memory", CS_FIELD_BYTES, .min = 1, .large = true,
                                       .words =
                                           (const cs_field_word[]){{"unlimited", INFINITY}, {0}}};
@@ -47,6 +50,11 @@ const cs_field cs_scenario_platform_fields[] = {
      .words = (const cs_field_word[]){{"count", CS_PHI_COUNT}, {0}},
      .doc = "required with sharing phi: the contention coefficient, or \"count\" for the number of "
             "transfers on the link"},
+    {"messages", CS_FIELD_CHOICE, offsetof(cs_platform_section, messages), .fallback = "in_order",
+     .choices = messages_names,
+     .doc = "messages of one device to another for one purpose, those of collectives aside; "
+            "in_order: one after the other, as NCCL and MPI send them; independent: those that are "
+            "ready share the links"},
     {"blocking", CS_FIELD_BOOL, offsetof(cs_platform_section, blocking), .fallback = "false",
      .doc = "messages between stages occupy the compute of sender and receiver"},
     {"jitter", CS_FIELD_OBJECT, offsetof(cs_platform_section, jitter), .fallback = "",
@@ -101,6 +109,18 @@ static cs_status settle_sharing(cs_platform_section *platform, const cs_json_pla
     return CS_OK;
 }
 
+static cs_status settle_messages(cs_platform_section *platform, const cs_json_place *section,
+                                 cs_error *error)
+{
+    const cs_json_place place = {.up = section, .key = "messages"};
+    platform->independent_messages = platform->messages == INDEPENDENT;
+    if (platform->independent_messages && platform->shared == CS_SHARING_FIFO)
+        return cs_json_invalid(&place, error,
+                               "must be \"in_order\" with \"sharing\": \"fifo\", where a link "
+                               "carries one message after the other");
+    return CS_OK;
+}
+
 /* Which topology it is has to be known before the section's keys can be. "ideal" stands for
  * {"topology": "ideal"}. */
 static cs_status find_kind(const cJSON *value, const cs_json_place *place, const cs_topology **kind,
@@ -147,6 +167,7 @@ cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root
                               arena, &section->params, error));
     section->no_devices = section->devices == 0 && cs_json_member(value, "devices");
     CS_TRY(settle_sharing(section, &place, error));
+    CS_TRY(settle_messages(section, &place, error));
     CS_TRY(settle_memory(device_memory, arena, &section->memory, error));
     return cs_scenario_noise(section, &place, arena, &section->noise, error);
 }

@@ -67,6 +67,36 @@ bool cs_division_exchange(cs_layout_axis axis, cs_division from, cs_division to,
     return true;
 }
 
+/* So that less is exchanged along the other axes. */
+cs_tensor_layout cs_layout_cut(const cs_tensor_layout *from, const cs_tensor_layout *to)
+{
+    cs_tensor_layout cut = *from;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++) {
+        cs_exchange_kind kind;
+        if (cut.axes[axis].part == CS_WHOLE &&
+            !cs_division_exchange((cs_layout_axis)axis, cut.axes[axis], to->axes[axis], &kind))
+            cut.axes[axis] = to->axes[axis];
+    }
+    return cut;
+}
+
+/* The gradient of a summand is that of the sum, of all rows where those are gathered. */
+static cs_division_kind of_partial(cs_layout_axis axis)
+{
+    return axis == CS_LAYOUT_EXPERT_TENSOR ? CS_GATHERED : CS_WHOLE;
+}
+
+cs_tensor_layout cs_layout_gradient(const cs_tensor_layout *layout, uint32_t partial)
+{
+    cs_tensor_layout gradient = *layout;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        if (partial & 1u << axis)
+            gradient.axes[axis].part = CS_PARTIAL;
+        else if (gradient.axes[axis].part == CS_PARTIAL)
+            gradient.axes[axis].part = (uint8_t)of_partial((cs_layout_axis)axis);
+    return gradient;
+}
+
 static uint32_t times(uint32_t rows, double factor)
 {
     return (uint32_t)fmin(ceil(rows * factor), UINT32_MAX);

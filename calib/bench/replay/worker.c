@@ -7,7 +7,7 @@
 
 static cs_status open_stages(cs_worker *worker, cs_error *error)
 {
-    const cs_plan *plan = &worker->replay->scenario->plan;
+    const cs_plan *plan = worker->replay->scenario->plan;
     const cs_graph *graph = &worker->replay->graph;
     cs_status status = CS_OK;
     for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++) {
@@ -42,7 +42,7 @@ static void find_last_readers(cs_worker *worker)
 /* What the parts have taken, not what they should have. */
 static void count_resident(cs_worker *worker)
 {
-    for (uint32_t s = 0; s < worker->replay->scenario->plan.n_stages; s++) {
+    for (uint32_t s = 0; s < worker->replay->scenario->plan->n_stages; s++) {
         const cs_part *part = &worker->stages[s].part;
         worker->resident[CS_MEMORY_WEIGHTS] += part->parameters.bytes;
         worker->resident[CS_MEMORY_GRADIENTS] += part->gradients.bytes;
@@ -71,7 +71,7 @@ static cs_status open_groups(cs_worker *worker, cs_error *error)
 static cs_status open_worker(cs_worker *worker, cs_error *error)
 {
     const cs_graph *graph = &worker->replay->graph;
-    size_t n_stages = worker->replay->scenario->plan.n_stages;
+    size_t n_stages = worker->replay->scenario->plan->n_stages;
     worker->n_items = (uint32_t)cs_graph_items(graph);
     worker->stages = calloc(n_stages, sizeof(*worker->stages));
     worker->activations = calloc(n_stages * worker->n_items, sizeof(*worker->activations));
@@ -115,7 +115,7 @@ static cs_activations *activations_of(cs_worker *worker, uint32_t stage, uint32_
 /* What a run that failed has left. */
 static void clear(cs_worker *worker)
 {
-    uint32_t n_stages = worker->replay->scenario->plan.n_stages;
+    uint32_t n_stages = worker->replay->scenario->plan->n_stages;
     for (size_t i = 0; worker->activations && i < (size_t)n_stages * worker->n_items; i++)
         cs_activations_close(&worker->trainer, &worker->activations[i]);
     for (uint32_t s = 0; worker->stages && s < n_stages; s++) {
@@ -128,7 +128,7 @@ static void clear(cs_worker *worker)
 
 void cs_worker_close(cs_worker *worker)
 {
-    uint32_t n_stages = worker->replay->scenario->plan.n_stages;
+    uint32_t n_stages = worker->replay->scenario->plan->n_stages;
     clear(worker);
     for (uint32_t s = 0; worker->stages && s < n_stages; s++) {
         cs_part_close(&worker->trainer, &worker->stages[s].part);
@@ -197,7 +197,7 @@ static cs_status have_activations(cs_worker *worker, cs_activations *at, cs_erro
 /* The activations of a stage that this device also holds, where that has them; else NULL. */
 static cs_activations *neighbour(cs_worker *worker, uint32_t stage, uint32_t item)
 {
-    uint32_t n_stages = worker->replay->scenario->plan.n_stages;
+    uint32_t n_stages = worker->replay->scenario->plan->n_stages;
     if (stage >= n_stages || !worker->stages[stage].open)
         return NULL;
     cs_activations *at = activations_of(worker, stage, item);
