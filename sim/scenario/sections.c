@@ -35,6 +35,8 @@ const cs_field cs_scenario_fields[] = {
      .doc = "seed of the random streams"},
     {"sweep", CS_FIELD_JSON, offsetof(cs_top_section, sweep), .fallback = "",
      .doc = "what `sim sweep` varies; other commands ignore it", .shape = "{sweep}"},
+    {"advise", CS_FIELD_JSON, offsetof(cs_top_section, advise), .fallback = "",
+     .doc = "which plans `sim advise` tries; other commands ignore it", .shape = "{advise}"},
     {0},
 };
 
@@ -121,6 +123,6 @@ cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
     status = first_of(status, read_each(arena, sections, loaded, error));
     sections->model.workload.kernels = cs_runtime_section_kernels(&sections->runtime);
     top->model = top->platform = top->schedule = top->parallel = top->collectives = top->memory =
-        top->runtime = top->sweep = NULL;
+        top->runtime = top->advise = top->sweep = NULL;
     return status;
 }

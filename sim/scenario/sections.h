@@ -24,7 +24,7 @@ typedef struct cs_top_section {
     /* NULL once they are read: */
     const cJSON *model, *platform, *schedule, *parallel, *runtime, *collectives, *memory;
     cs_costs_section costs;
-    const cJSON *sweep; /* the same; of another command */
+    const cJSON *sweep, *advise; /* the same; of other commands */
     uint32_t iterations;
     uint32_t dataset;
     uint32_t seed;
@@ -133,7 +133,7 @@ typedef struct cs_parallel_section {
     bool given;    /* not from the table: the scenario has the section */
 } cs_parallel_section;
 
-typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO } cs_fold;
+typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_fold;
 
 /* "memory": what a framework and its libraries keep, and how its allocator hands memory out. */
 typedef struct cs_memory_section {
