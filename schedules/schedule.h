@@ -70,6 +70,8 @@ typedef struct cs_job {
     bool own_links;      /* it is the same between the devices of any two neighbouring stages of the
                      * plan, both ways, and no two pairs of such devices share a link */
     int64_t memory;      /* bytes, of the device that has the least; INT64_MAX: without limit */
+    const int64_t *libraries; /* per device: bytes that are there from the start besides what the
+                               * stages hold; NULL: none */
 } cs_job;
 
 /* The length of an axis of a schedule's mesh. */

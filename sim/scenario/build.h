@@ -162,6 +162,12 @@ CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_p
                                          const cs_platform *platform, const cs_plan *plan,
                                          cs_arena *arena, cs_folded *folded, cs_error *error);
 
+/* Per device of a job with its plan, what the section "memory" says that there is besides the model:
+ * workspaces of libraries, and what layers share (kept.h). Leaves *out when there is nothing. */
+CS_MUST_CHECK cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job,
+                                              cs_arena *arena, const int64_t **out,
+                                              cs_error *error);
+
 /* The job with its plan, which must live as long, as the pattern, which may be NULL; checked by the
  * schedule. */
 CS_MUST_CHECK cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platform,

@@ -307,6 +307,7 @@ cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platfo
     if (!plan->grid)
         CS_TRY(look_at_links(platform, &made, error));
     CS_TRY(sum_stages(&sections->root, arena, &made, error));
+    CS_TRY(cs_scenario_libraries(sections, &made, arena, &made.libraries, error));
     if (cs_schedule_takes_whole(schedule))
         CS_TRY(sum_whole_stages(&sections->root, batch, arena, &made, error));
     if (schedule->kind->check)
