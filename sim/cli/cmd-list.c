@@ -118,6 +118,7 @@ static bool section_at(size_t i, entry *out)
         {"platform", "keys of every topology", NULL, cs_scenario_platform_fields},
         {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
         {"parallel", "how layers are divided over devices", NULL, cs_scenario_parallel_fields},
+        {"slowdown", "in platform/slowdown", NULL, cs_scenario_slowdown_fields},
         {"jitter", "a spread: in platform/jitter, and in platform/stragglers", NULL,
          cs_noise_spread_fields},
         {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
