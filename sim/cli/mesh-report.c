@@ -58,7 +58,7 @@ static void print_states(const cs_scenario *scenario, FILE *out)
         fprintf(out, ", zero %u over %u", states->zero, shard);
     if (!states->layers)
         return;
-    for (uint32_t l = 0; l < scenario->model.n_layers; l++) {
+    for (uint32_t l = 0; l < scenario->model->n_layers; l++) {
         n_layers[states->layers[l].zero]++;
         n_parts += states->layers[l].fraction < 1;
     }
