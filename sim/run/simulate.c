@@ -190,21 +190,37 @@ static cs_step measure_step(const cs_trace *trace)
     return step;
 }
 
+static cs_status run_bare(const cs_scenario *scenario, const cs_platform *platform,
+                          const cs_progress *progress, cs_graph *graph, cs_trace *trace,
+                          cs_error *error)
+{
+    const cs_simulation_options how = {.progress = progress};
+    cs_lower_report lowering;
+    CS_TRY(make_graph(scenario, platform, graph, &lowering, error));
+    const cs_status status = run_engine(scenario, platform, &how, false, graph, trace, error);
+    if (status != CS_OK)
+        cs_graph_finish(graph);
+    return status;
+}
+
+cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_progress *progress,
+                            cs_graph *graph, cs_trace *trace, cs_error *error)
+{
+    cs_scenario quiet = *scenario;
+    quiet.noise = (cs_noise){0};
+    return run_bare(&quiet, &scenario->platform, progress, graph, trace, error);
+}
+
 static cs_status run_step(const cs_scenario *scenario, const cs_platform *platform,
                           const cs_progress *progress, cs_step *step, cs_error *error)
 {
-    const cs_simulation_options how = {.progress = progress};
     cs_graph graph = {0};
     cs_trace trace = {0};
-    cs_lower_report lowering;
-    cs_status status = make_graph(scenario, platform, &graph, &lowering, error);
-    if (status == CS_OK)
-        status = run_engine(scenario, platform, &how, false, &graph, &trace, error);
-    if (status == CS_OK)
-        *step = measure_step(&trace);
+    CS_TRY(run_bare(scenario, platform, progress, &graph, &trace, error));
+    *step = measure_step(&trace);
     cs_graph_finish(&graph);
     cs_trace_finish(&trace);
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_simulate_step(const cs_scenario *scenario, const cs_progress *progress, cs_step *step,
