@@ -222,7 +222,8 @@ static bool is_sum(const cs_exchange *what)
 /* There is something to exchange. */
 static bool is_needed(const walk *w, const cs_exchange *what)
 {
-    return what->bytes + what->bytes_back > 0 && cs_grid_axes(w->job->grid, what->axes).size > 1;
+    return what->bytes + what->bytes_back > 0 &&
+           cs_grid_axes(w->job->plan->grid, what->axes).size > 1;
 }
 
 static void exchange(walk *w, uint32_t layer, const cs_exchange *what)

@@ -140,7 +140,7 @@ static cs_status find(finder *f, cs_error *error)
 cs_status cs_replay_passes_find(const cs_job *job, const cs_graph *graph, cs_replay_passes *passes,
                                 cs_error *error)
 {
-    cs_replay_passes made = {.n_places = cs_grid_places(job->grid)};
+    cs_replay_passes made = {.n_places = cs_grid_places(job->plan->grid)};
     finder f = {.job = job,
                 .graph = graph,
                 .made = &made,

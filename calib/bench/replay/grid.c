@@ -403,7 +403,7 @@ static void note_loss(cs_grid_worker *grid, const walk *w, uint32_t item)
 cs_status cs_grid_pass(cs_grid_worker *grid, uint32_t pass, cs_activations *at, cs_error *error)
 {
     const cs_replay_pass *of = &replay_of(grid)->passes.all[pass];
-    const cs_axes data = cs_grid_axes(grid->job->grid, CS_AXES_DATA);
+    const cs_axes data = cs_grid_axes(grid->job->plan->grid, CS_AXES_DATA);
     cs_store *store = &grid->stores[of->stage];
     walk w = {grid, store, store->part, &of->of, at, 0};
     grid->sample = ((uint64_t)of->item * data.size + cs_axes_coordinate(data, grid->place)) *

@@ -138,7 +138,7 @@ cs_status cs_store_open(cs_store *store, const cs_job *job, uint32_t stage, uint
     store->shards = job->states.zero > 0 ? cs_states_shards(job, false) : 1;
     store->zero = store->shards > 1 ? job->states.zero : 0;
     store->scatters = cs_states_scatters_each(job, store->zero);
-    store->rank = cs_axes_coordinate(cs_grid_axes(job->grid, CS_AXES_SHARD), place);
+    store->rank = cs_axes_coordinate(cs_grid_axes(job->plan->grid, CS_AXES_SHARD), place);
     store->n_units = count_units(job, stage);
     store->units = calloc(store->n_units, sizeof(*store->units));
     store->offsets = calloc(n_ops, sizeof(*store->offsets));

@@ -1,7 +1,6 @@
 #include "calib/bench/replay/worker.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- life cycle ---- */
 
