@@ -19,6 +19,8 @@ typedef enum cs_replicas {
     CS_REPLICAS_ALL_REDUCE,  /* every replica takes its share of the samples of every micro-batch */
 } cs_replicas;
 
+enum { CS_ZERO_STAGES = 4 };
+
 /* How the parameters of a layer rest: `fraction` of them at stage `zero`, the others at stage 0. */
 typedef struct cs_layer_states {
     uint32_t zero;   /* 0 to 3, see cs_states */
