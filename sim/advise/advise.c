@@ -43,6 +43,8 @@ static cs_status advise(const cJSON *document, const char *path, const cs_advise
     CS_TRY(cs_advise_search(options, advice, error));
     count_states(advice);
     CS_TRY(cs_advise_rank(options, advice, error));
+    if (!advice->interrupted)
+        CS_TRY(cs_advise_own(options, advice, error));
     return advice->interrupted ? CS_OK : cs_advise_examine(options, advice, error);
 }
 

@@ -71,6 +71,7 @@ typedef struct cs_advice {
     uint32_t n_rows;
     cs_advice_row *rows;  /* the fastest plans that fit, the best first */
     cs_advice_row misfit; /* the fastest plan that does not fit; candidate CS_NO_CANDIDATE: none */
+    cs_step own;          /* the scenario's own plan; time 0: not known */
     const char *refusal;  /* why the first impossible candidate is so; or NULL */
     const char *cut;      /* why the search ended early, for people; NULL: it did not */
     bool interrupted;

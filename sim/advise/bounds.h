@@ -1,34 +1,28 @@
 /* Lower bounds of a candidate's time and memory, by which it may be left out unseen.
  *
- * A bound is of the simulation, not of the machine: it follows from the model's own times and sizes
- * and from the order in which schedules work, whatever messages take.
+ * A bound is of the simulation, not of the machine. Candidates that have the same mesh, stages and
+ * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same passes: one
+ * micro-batch is simulated for all of them, without ZeRO. From it come f_s and b_s, what stage s takes for a
+ * forward and a backward, from the start of its first computation to the end of its last one: with the
+ * exchanges within layers in between, which are delays that depend on nothing else. (Where the scenario
+ * asks for "fidelity": "flow" they are not, and computations alone count.) A device does one pass at a time
+ * (schedules/program.h), so that no pass takes less in any of the candidates. Rank r holds the stages
+ * r, r + P, ...; x_r is the sum of their f_s + b_s.
  *
- * Let X be the time of a micro-batch's forward and backward through all layers on the devices of one
- * place, F that of the forward; M micro-batches go through P pipeline ranks, rank r computes x_r of X,
- * and the sum of x_r is X. Devices compute one task at a time, at the speed of the fastest at most.
+ *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
+ *      The first pass of rank r is the forward of stage r, which follows those of all stages before.
+ *      Behind its last backward come those of the same micro-batch on the stages before; this sum is left
+ *      out for zb_h1 and zb_h2, whose weight gradients come last.
+ *   M  peak >= max over r of S_r + the sum of n_s k_s over the stages s of rank r.
+ *      S_r are the weights, gradients and optimizer states that rest on a device of rank r, k_s what
+ *      stage s keeps of a micro-batch, and n_s how many forwards of it the schedule has rank r do before
+ *      anything of them may be freed: 1 without a pipeline; M in gpipe; min(P - s, M) in 1f1b; min(P,
+ *      M) in zb_h1, min(2 P - 1, M) in zb_h2; in interleaved_1f1b with v stages and g micro-batches in the
+ *      first group, g of the first v - 1 stages and min(2 (P - 1 - r) + 1, g) of the last. Where rules
+ *      or another planner decide for single layers what is divided, S_r is what there is if all were.
  *
- *   T1  time >= M X / P. The busiest rank computes M x_r, and the largest x_r is no less than the mean.
- *   T2  1f1b and gpipe: time >= X / (1 - (1 - 1/M)^P). Before its first forward rank r waits for that
- *       of the ranks before it, and after its last backward those have one to do, of that micro-batch:
- *       time >= x_0 + ... + x_(r-1) + M x_r for every r. Let S_r be the sum before r. As
- *       S_(r+1) = S_r + x_r <= S_r + (time - S_r) / M, S_P = X is at most time (1 - (1 - 1/M)^P).
- *   T3  zb_h1 and zb_h2, whose weight gradients may fill the end: the same with the forwards alone.
- *       With phi the least share that the forward has of any layer's time, S_(r+1) <= S_r + (time - phi
- *       S_r) / M, and so time >= phi X / (1 - (1 - phi/M)^P).
- *
- * Let S be the bytes of weights, gradients and optimizer states of all layers, as far as they rest on
- * one place, and K those that all layers keep of a micro-batch for its backward. Where rules or another
- * planner decide for single layers what is divided, S is what there is if all were.
- *
- *   M1  peak >= (S + K) / P. When the first backward of all begins, on the last rank, all layers keep
- *       what they do of its micro-batch, and no rank has less than it holds; the largest of P is no less
- *       than the mean. gpipe: (S + M K) / P, as all forwards come before.
- *   M2  1f1b: peak >= (S / n_0 + K) / H, with n_r = min(P - r, M), the forwards that rank r does
- *       before its first backward, so that it keeps n_r k_r, and H the sum of 1 / n_r: the largest of
- *       s_r + n_r k_r is no less than their mean with the weights 1 / n_r, and s_r / n_r >= s_r / n_0.
- *
- * Sizes and times are those of the model that the split gives one place; it is priced once for all
- * candidates that divide layers in the same way.
+ * Both are rounded down by a millionth: sums of doubles are off by less, and S_r by rounding shares of
+ * layers to bytes.
  */
 #ifndef CS_ADVISE_BOUNDS_H
 #define CS_ADVISE_BOUNDS_H
@@ -36,25 +30,29 @@
 #include "sim/advise/candidates.h"
 #include "sim/base/progress.h"
 
-/* What a micro-batch takes of the devices of one place, all layers. */
+/* A stage on a device; sizes in bytes, times in s. */
+typedef struct cs_stage_price {
+    double forward, backward; /* f, b */
+    double dense, expert;     /* weights; of one place, nothing divided over others */
+    double gradients, frozen, kept;
+} cs_stage_price;
+
+/* What candidates with the same mesh, stages and micro-batches have in common. */
 typedef struct cs_priced {
-    bool possible;          /* layers can be divided so */
-    const char *why;        /* else: the message */
-    double forward, passes; /* s: F; X */
-    double forward_share;   /* phi */
-    double dense, expert;   /* bytes of weights; */
-    double gradients, frozen, gradient_ratio, optimizer_ratio;
-    double kept; /* K */
+    bool possible;   /* else the model, the mesh or the platform refuses it */
+    const char *why; /* then the message */
+    uint32_t n_stages;
+    cs_stage_price *stages; /* the caller's, to free */
+    double computing;       /* of all stages, for a micro-batch on one place: s */
+    double gradient_ratio, optimizer_ratio;
 } cs_priced;
 
 typedef struct cs_bounds {
     uint32_t n_priced;
     cs_priced *priced;
-    uint32_t *of; /* per candidate: which of them */
-    double *time,
-        *memory;  /* per candidate: s, bytes; rounded down by more than sums of doubles are off */
-    double speed; /* of the fastest device */
-    int64_t capacity; /* of the device with most memory; INT64_MAX: unlimited */
+    uint32_t *of;          /* per candidate: which of them */
+    double *time, *memory; /* per candidate: s, bytes */
+    int64_t capacity;      /* of the device with most memory; INT64_MAX: unlimited */
     cs_arena arena;
 } cs_bounds;
 
@@ -65,11 +63,12 @@ CS_MUST_CHECK cs_status cs_bounds_find(const cs_advise_base *base, const cs_cand
                                        uint32_t jobs, const cs_progress *progress,
                                        cs_bounds *bounds, cs_error *error);
 
-/* Prices one split. CS_INVALID where the layers cannot be divided so. */
+/* Prices the stages of a candidate. CS_INVALID and others where it is refused. */
 CS_MUST_CHECK cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candidate,
-                                        cs_priced *priced, cs_error *error);
+                                        const cs_progress *progress, cs_priced *priced,
+                                        cs_error *error);
 
-/* T1 to T3, and M1 and M2, of one candidate on devices of speed 1. */
+/* T and M of one candidate. */
 double cs_bound_time(const cs_candidate *candidate, const cs_priced *priced);
 double cs_bound_memory(const cs_advise_base *base, const cs_candidate *candidate,
                        const cs_priced *priced);

@@ -422,6 +422,19 @@ static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJS
            add_order(c, parallel) && cJSON_AddStringToObject(parallel, "fold", "try");
 }
 
+/* Collectives are delays unless the scenario says otherwise, so that plans with few messages are not
+ * simulated in another way than those with many. */
+static bool fill_collectives(const cs_advise_base *base, cJSON *collectives)
+{
+    static const char *const nothing[] = {NULL}, *const fidelity[] = {"fidelity", NULL};
+    const cJSON *from = cs_json_member(base->document, "collectives");
+    const char *given = cJSON_GetStringValue(cs_json_member(from, "fidelity"));
+    if (given && strcmp(given, "auto") != 0)
+        return refer(collectives, from, nothing);
+    return refer(collectives, from, fidelity) &&
+           cJSON_AddStringToObject(collectives, "fidelity", "analytic");
+}
+
 static bool fill_schedule(const cs_candidate *c, cJSON *schedule)
 {
     return cJSON_AddStringToObject(schedule, "kind", cs_advise_schedule_names[c->schedule]) &&
@@ -436,9 +449,10 @@ static bool fill_sections(const cs_advise_base *base, const cs_candidate *c, cJS
     cJSON *platform = cJSON_AddObjectToObject(to, "platform");
     cJSON *parallel = cJSON_AddObjectToObject(to, "parallel");
     cJSON *schedule = cJSON_AddObjectToObject(to, "schedule");
-    return model && platform && parallel && schedule && fill_model(base, c, model) &&
+    cJSON *collectives = cJSON_AddObjectToObject(to, "collectives");
+    return model && platform && parallel && schedule && collectives && fill_model(base, c, model) &&
            fill_platform(base, c, platform) && fill_parallel(base, c, parallel) &&
-           fill_schedule(c, schedule);
+           fill_schedule(c, schedule) && fill_collectives(base, collectives);
 }
 
 /* The changes of other planners, which come last. */
@@ -456,12 +470,37 @@ static bool apply_more(const cJSON *more, cJSON *document)
 
 cJSON *cs_candidate_document(const cs_advise_base *base, const cs_candidate *candidate)
 {
-    static const char *const replaced[] = {"model", "platform",   "parallel", "schedule",
-                                           "sweep", "iterations", "advise",   NULL};
+    static const char *const replaced[] = {"model",      "platform",    "parallel",
+                                           "schedule",   "collectives", "sweep",
+                                           "iterations", "advise",      NULL};
     cJSON *document = cJSON_CreateObject();
     if (document && refer(document, base->document, replaced) &&
         add_count(document, "iterations", 1) && fill_sections(base, candidate, document) &&
         apply_more(candidate->more, document))
+        return document;
+    cJSON_Delete(document);
+    return NULL;
+}
+
+/* Folded wherever devices are alike, if the scenario has a mesh. */
+static bool fill_own(const cs_advise_base *base, cJSON *document)
+{
+    static const char *const fold[] = {"fold", NULL};
+    const cJSON *from = cs_json_member(base->document, "parallel");
+    cJSON *collectives = cJSON_AddObjectToObject(document, "collectives");
+    cJSON *parallel = from ? cJSON_AddObjectToObject(document, "parallel") : NULL;
+    return add_count(document, "iterations", 1) && collectives &&
+           fill_collectives(base, collectives) &&
+           (!from || (parallel && refer(parallel, from, fold) &&
+                      cJSON_AddStringToObject(parallel, "fold", "try")));
+}
+
+cJSON *cs_own_document(const cs_advise_base *base)
+{
+    static const char *const replaced[] = {"collectives", "sweep",  "iterations",
+                                           "parallel",    "advise", NULL};
+    cJSON *document = cJSON_CreateObject();
+    if (document && refer(document, base->document, replaced) && fill_own(base, document))
         return document;
     cJSON_Delete(document);
     return NULL;
@@ -480,9 +519,9 @@ cJSON *cs_candidate_changes(const cs_advise_base *base, const cs_candidate *cand
            add_count(changes, "/iterations", 1);
     if (done && base->section.memory > 0)
         done = add_count(changes, "/platform/memory", (uint64_t)base->section.memory);
-    for (size_t i = 0; done && i < 2; i++) {
-        static const char *const keys[] = {"parallel", "schedule"};
-        static const char *const pointers[] = {"/parallel", "/schedule"};
+    for (size_t i = 0; done && i < 3; i++) {
+        static const char *const keys[] = {"parallel", "schedule", "collectives"};
+        static const char *const pointers[] = {"/parallel", "/schedule", "/collectives"};
         cJSON *part = cJSON_Duplicate(cs_json_member(sections, keys[i]), true);
         done = part && cJSON_AddItemToObject(changes, pointers[i], part);
     }

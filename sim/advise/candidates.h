@@ -11,6 +11,9 @@
  * stages than layers, experts over more places than there are. Whether a layer can be divided so, the
  * model says when it is priced (bounds.h).
  *
+ * A step is one mini-batch, "iterations": 1, and collectives are delays ("fidelity":
+ * "analytic") unless the scenario says otherwise, so that all candidates are simulated alike.
+ *
  * Candidates of other planners are added with the changes of their own.
  */
 #ifndef CS_ADVISE_CANDIDATES_H
@@ -72,6 +75,9 @@ CS_MUST_CHECK cs_status cs_candidates_make(const cs_advise_base *base, cs_candid
 /* The scenario with the candidate's plan, to free with cJSON_Delete; parts of it are the base's.
  * NULL when memory runs out. */
 cJSON *cs_candidate_document(const cs_advise_base *base, const cs_candidate *candidate);
+
+/* The scenario with its own plan, simulated as candidates are; the same. */
+cJSON *cs_own_document(const cs_advise_base *base);
 
 /* The same as changes: {"/json/pointer": value, ...}, as `--set` takes them. */
 cJSON *cs_candidate_changes(const cs_advise_base *base, const cs_candidate *candidate);

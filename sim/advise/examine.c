@@ -69,15 +69,17 @@ static cs_status simulate_changed(const cs_scenario *scenario, double bandwidth,
 /* ---- one plan in full ---- */
 
 /* What all of the mini-batch takes one device with all of the model, in the same micro-batches. */
-static double undivided_time(const cs_advice *advice, const cs_candidate *of, cs_error *error)
+static double undivided_time(const cs_advice *advice, const cs_candidate *of)
 {
     cs_candidate c = *of;
     cs_priced priced = {0};
+    cs_error ignored;
+    cs_error_init(&ignored);
     c.method = CS_BY_TENSOR;
-    c.layer = c.space = c.context = c.expert = 1;
-    const cs_status status = cs_bounds_price(&advice->base, &c, &priced, error);
-    return status == CS_OK ? priced.passes * of->micro_batches * of->data / advice->bounds.speed
-                           : (double)NAN;
+    c.devices = c.layer = c.space = c.context = c.expert = c.pipeline = c.data = c.chunks = 1;
+    const cs_status status = cs_bounds_price(&advice->base, &c, NULL, &priced, &ignored);
+    free(priced.stages);
+    return status == CS_OK ? priced.computing * of->micro_batches * of->data : (double)NAN;
 }
 
 /* What no longer grows with the devices. */
@@ -97,12 +99,10 @@ static cs_status examine(const examination *e, const cs_scenario *scenario, cs_a
     const cs_simulation_options how = {.progress = progress};
     cs_simulation simulation = {0};
     double alone;
-    cs_error ignored;
-    cs_error_init(&ignored);
     CS_TRY(cs_simulate(scenario, &how, &simulation, error));
     cs_status status = simulate_changed(scenario, 1, 1, false, progress, &alone, error);
     if (status == CS_OK) {
-        const double undivided = undivided_time(e->advice, candidate, &ignored);
+        const double undivided = undivided_time(e->advice, candidate);
         cs_limits_find(scenario, &simulation, undivided, alone, &row->limits);
         row->limits.axis = name_limit(e->advice, candidate);
     }
@@ -171,6 +171,12 @@ static void rank_doubts(cs_advice *advice)
         }
 }
 
+static void note_interrupt(cs_advice *advice)
+{
+    advice->interrupted = true;
+    advice->cut = "it was interrupted";
+}
+
 static cs_status examine_all(const cs_advise_options *options, examination *e, uint32_t *parts,
                              cs_error *error)
 {
@@ -191,8 +197,7 @@ static cs_status examine_all(const cs_advise_options *options, examination *e, u
                           .jobs = options->jobs};
     const cs_status status = cs_pool_run(&pool, options->progress, &why);
     if (status == CS_INTERRUPTED) {
-        e->advice->interrupted = true;
-        e->advice->cut = "it was interrupted";
+        note_interrupt(e->advice);
         return CS_OK;
     }
     if (status != CS_OK) {
@@ -203,6 +208,25 @@ static cs_status examine_all(const cs_advise_options *options, examination *e, u
         row_of(e, r)->complete = true;
     rank_doubts(e->advice);
     return CS_OK;
+}
+
+cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice, cs_error *error)
+{
+    cs_scenario scenario = {0};
+    cs_error why;
+    cs_error_init(&why);
+    cJSON *document = cs_own_document(&advice->base);
+    if (!document)
+        return cs_error_no_memory(error);
+    cs_status status =
+        cs_scenario_read_brief(document, advice->base.path, options->progress, &scenario, &why);
+    if (status == CS_OK)
+        status = cs_simulate_step(&scenario, options->progress, &advice->own, &why);
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(document);
+    if (status == CS_INTERRUPTED)
+        note_interrupt(advice);
+    return status == CS_NO_MEMORY ? cs_error_no_memory(error) : CS_OK;
 }
 
 cs_status cs_advise_examine(const cs_advise_options *options, cs_advice *advice, cs_error *error)

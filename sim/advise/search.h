@@ -13,6 +13,10 @@ CS_MUST_CHECK cs_status cs_advise_search(const cs_advise_options *options, cs_ad
 CS_MUST_CHECK cs_status cs_advise_rank(const cs_advise_options *options, cs_advice *advice,
                                        cs_error *error);
 
+/* Simulates the scenario's own plan; of one that cannot be simulated nothing is known. */
+CS_MUST_CHECK cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice,
+                                      cs_error *error);
+
 /* Completes rows and misfit. What is interrupted stays incomplete. */
 CS_MUST_CHECK cs_status cs_advise_examine(const cs_advise_options *options, cs_advice *advice,
                                           cs_error *error);

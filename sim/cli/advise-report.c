@@ -165,6 +165,21 @@ static void print_costs(const cs_advice *advice, FILE *out)
     fputc('\n', out);
 }
 
+/* ---- the scenario's own plan ---- */
+
+static void print_own(const cs_advice *advice, FILE *out)
+{
+    const cs_step *own = &advice->own;
+    if (!(own->time > 0) || advice->n_rows == 0)
+        return;
+    const double best = advice->outcomes[advice->rows[0].candidate].step.time;
+    fprintf(out, "\nthe scenario's own plan: %s, %.4g %% above the best; %s",
+            time_text(own->time).s, share(own->time - best, best), bytes_text((double)own->peak).s);
+    if (own->over > 0)
+        fprintf(out, ", %s more than there is", bytes_text((double)own->over).s);
+    fputc('\n', out);
+}
+
 /* ---- what does not fit ---- */
 
 /* The fastest plan that fits and differs from one that does not in as little as possible. */
@@ -265,6 +280,7 @@ cs_status cs_advice_print(const cs_advice_shown *shown, FILE *out, cs_error *err
     } else {
         fputs("\nno plan fits\n", out);
     }
+    print_own(advice, out);
     print_misfit(advice, out);
     return advice->n_rows > 0 ? print_command(shown, out, error) : CS_OK;
 }
@@ -338,6 +354,14 @@ static bool add_counts(const cs_advice *advice, cJSON *root)
     return done;
 }
 
+static bool add_own(const cs_step *own, cJSON *root)
+{
+    cJSON *object = cJSON_AddObjectToObject(root, "own_plan");
+    return object && cs_json_add_number(object, "step_time_s", own->time) &&
+           cs_json_add_number(object, "peak_memory_bytes", (double)own->peak) &&
+           cs_json_add_number(object, "over_capacity_bytes", (double)own->over);
+}
+
 static bool fill(const cs_advice_shown *shown, cJSON *root)
 {
     const cs_advice *advice = shown->advice;
@@ -348,6 +372,8 @@ static bool fill(const cs_advice_shown *shown, cJSON *root)
                 add_counts(advice, root) && add_text(root, "cut", advice->cut) &&
                 (rows = cJSON_AddArrayToObject(root, "best")) &&
                 (front = cJSON_AddArrayToObject(root, "front"));
+    if (done && advice->own.time > 0)
+        done = add_own(&advice->own, root);
     for (uint32_t r = 0; done && r < advice->n_rows; r++)
         done = add_row(advice, &advice->rows[r], true, cs_json_add_item(rows));
     for (uint32_t i = 0; done && i < advice->candidates.n; i++)

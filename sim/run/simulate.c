@@ -45,6 +45,7 @@ static cs_status run_engine(const cs_scenario *scenario, const cs_platform *plat
                                       .record_versions = history,
                                       .record_rates = options->record_rates,
                                       .task_factors = factors,
+                                      .slowdown = scenario->slowdown,
                                       .traffic = {.pairs = pairs,
                                                   .n_sources = noise->n_sources,
                                                   .bytes = noise->bytes,
@@ -65,7 +66,17 @@ static bool is_of_time(const cs_form *form)
            form->figure == CS_FIGURE_ITERATION_TIME || form->figure == CS_FIGURE_EPOCH_TIME;
 }
 
-/* What a closed form assumes is not so in a run with noise, or in part of a run. */
+/* Whether communication made a computation longer. */
+static bool was_slowed(const cs_trace *trace)
+{
+    bool slowed = false;
+    for (uint32_t d = 0; d < trace->n_devices; d++)
+        slowed |= trace->devices[d].slowed > 0;
+    return slowed;
+}
+
+/* What a closed form assumes is not so in a run with noise, or in part of a run. Those of time
+ * assume besides that computations take what they take alone. */
 static void reject_forms(cs_forms *forms, bool all)
 {
     for (uint32_t f = 0; f < forms->n; f++)
@@ -169,8 +180,8 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
     if (status == CS_OK && scenario->job.libraries)
         reject_memory_forms(&simulation->forms);
     bool none = simulation->disturbed || simulation->trace.stopped;
-    if (status == CS_OK &&
-        (none || !collectives_are_usual(scenario, platform, &simulation->lowering)))
+    if (status == CS_OK && (none || was_slowed(&simulation->trace) ||
+                            !collectives_are_usual(scenario, platform, &simulation->lowering)))
         reject_forms(&simulation->forms, none);
     return status;
 }
@@ -200,21 +211,37 @@ static cs_step measure_step(const cs_trace *trace)
     return step;
 }
 
+static cs_status run_bare(const cs_scenario *scenario, const cs_platform *platform,
+                          const cs_progress *progress, cs_graph *graph, cs_trace *trace,
+                          cs_error *error)
+{
+    const cs_simulation_options how = {.progress = progress};
+    cs_lower_report lowering;
+    CS_TRY(make_graph(scenario, platform, graph, &lowering, error));
+    const cs_status status = run_engine(scenario, platform, &how, false, graph, trace, error);
+    if (status != CS_OK)
+        cs_graph_finish(graph);
+    return status;
+}
+
+cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_progress *progress,
+                            cs_graph *graph, cs_trace *trace, cs_error *error)
+{
+    cs_scenario quiet = *scenario;
+    quiet.noise = (cs_noise){0};
+    return run_bare(&quiet, &scenario->platform, progress, graph, trace, error);
+}
+
 static cs_status run_step(const cs_scenario *scenario, const cs_platform *platform,
                           const cs_progress *progress, cs_step *step, cs_error *error)
 {
-    const cs_simulation_options how = {.progress = progress};
     cs_graph graph = {0};
     cs_trace trace = {0};
-    cs_lower_report lowering;
-    cs_status status = make_graph(scenario, platform, &graph, &lowering, error);
-    if (status == CS_OK)
-        status = run_engine(scenario, platform, &how, false, &graph, &trace, error);
-    if (status == CS_OK)
-        *step = measure_step(&trace);
+    CS_TRY(run_bare(scenario, platform, progress, &graph, &trace, error));
+    *step = measure_step(&trace);
     cs_graph_finish(&graph);
     cs_trace_finish(&trace);
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_simulate_step(const cs_scenario *scenario, const cs_progress *progress, cs_step *step,

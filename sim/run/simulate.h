@@ -46,6 +46,11 @@ typedef struct cs_step {
 CS_MUST_CHECK cs_status cs_simulate_step(const cs_scenario *scenario, const cs_progress *progress,
                                          cs_step *step, cs_error *error);
 
+/* Graph, lowered, and trace alone, of a scenario without noise, whatever it has of it; both are the
+ * caller's. Memory is in the peaks only. Errors as of cs_simulate, but without the scenario's file. */
+CS_MUST_CHECK cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_progress *progress,
+                                          cs_graph *graph, cs_trace *trace, cs_error *error);
+
 /* What the simulation says where a closed form says something, in the form's unit: ps, bytes, a
  * fraction or a number; NaN when it says nothing. */
 double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form);

@@ -60,6 +60,7 @@ typedef struct cs_platform_section {
     double phi;        /* NaN: not given; CS_PHI_COUNT */
     uint32_t messages; /* position in its choices */
     bool blocking;
+    cs_list slowdown;  /* cs_slowdown_rule * */
     cs_spread *jitter; /* NULL: none; the same of the next two */
     struct cs_stragglers_section *stragglers;
     struct cs_background_section *background;
@@ -68,7 +69,8 @@ typedef struct cs_platform_section {
     cs_sharing shared;  /* what `sharing` and `phi` say together */
     double coefficient; /* phi, or 1 */
     bool independent_messages;
-    cs_noise noise; /* what `jitter`, `stragglers` and `background` say together */
+    const double *slowdowns; /* what `slowdown` says, as cs_scenario has it */
+    cs_noise noise;          /* what `jitter`, `stragglers` and `background` say together */
     const cs_topology *kind;
     void *params; /* of the topology */
 } cs_platform_section;
