@@ -117,6 +117,13 @@ typedef struct cs_layer_rule {
     double sharded; /* part of their parameters, or NaN */
 } cs_layer_rule;
 
+/* How the tokens of each expert are drawn. */
+typedef struct cs_routing_section {
+    uint32_t drawn; /* position in its choices */
+    double concentration;
+    uint32_t seed; /* or CS_COUNT_LEFT_OUT: the scenario's */
+} cs_routing_section;
+
 /* "parallel": numbers of 0 follow from others (build-mesh.c). */
 typedef struct cs_parallel_section {
     uint32_t tensor, filter, channel;
@@ -126,8 +133,9 @@ typedef struct cs_parallel_section {
     bool sequence_parallel, synchronised_norm, keep_gathered, accumulate;
     int64_t bucket;
     double expert_imbalance;
-    cs_list rules; /* cs_layer_rule * */
-    cs_list space; /* uint32_t */
+    cs_routing_section *routing; /* NULL: as the imbalance says */
+    cs_list rules;               /* cs_layer_rule * */
+    cs_list space;               /* uint32_t */
     const char *space_until;
     cs_list order; /* uint32_t, cs_mesh_axis */
     cs_list ranks; /* uint32_t; no items: each device is its own */
