@@ -148,8 +148,8 @@ static const struct {
      "/platform/bandwidth: must be > 0 (got -0)"},
     {"key of another topology", "/platform", RING(", \"host_bandwidth\": 1"),
      "/platform: unknown key \"host_bandwidth\"; known: topology, "
-     "devices, memory, reserve, speed, sharing, phi, messages, blocking, jitter, stragglers, "
-     "background, bandwidth, latency"},
+     "devices, memory, reserve, speed, sharing, phi, messages, blocking, slowdown, jitter, "
+     "stragglers, background, bandwidth, latency"},
     {"negative latency", "/platform", RING(", \"latency\": -1"),
      "/platform/latency: must be >= 0 (got -1)"},
     {"unknown sharing", "/platform", RING(", \"sharing\": \"fif\""),
@@ -206,6 +206,12 @@ static const struct {
      "/platform/phi: must be a number >= 1 or \"count\" (got \"counts\")"},
     {"phi with fifo", "/platform", RING(", \"phi\": 2"),
      "/platform/phi: goes with \"sharing\": \"phi\" only"},
+    {"slowdown below 1", "/platform", RING(", \"slowdown\": {\"factor\": 0.99}"),
+     "/platform/slowdown/factor: must be >= 1 (got 0.99)"},
+    {"slowdown of two kinds", "/platform",
+     RING(", \"slowdown\": [{\"factor\": 2, \"compute\": \"all_reduce\"}]"),
+     "/platform/slowdown/0/compute: unknown value \"all_reduce\"; known: any, forward, backward, "
+     "backward_input, backward_weight, recompute, update"},
     {"independent with fifo", "/platform", RING(", \"messages\": \"independent\""),
      "/platform/messages: must be \"in_order\" with \"sharing\": \"fifo\", where a link carries "
      "one message after the other"},

@@ -25,13 +25,13 @@ static cs_status check(const cs_scenario *scenario, cs_error *error)
                                scenario->plan->n_stages);
     if (job->micro_batches != 1)
         return cs_json_invalid(&batches, error, "must be 1 for OSDP (got %u)", job->micro_batches);
-    if (job->grid->expert > 1)
-        return cs_json_invalid(&expert, error, "must be 1 for OSDP (got %u)", job->grid->expert);
-    if (job->states.zero > 0 && job->grid->shard != cs_grid_axes(job->grid, CS_AXES_GRADIENT).size)
+    if (job->plan->grid->expert > 1)
+        return cs_json_invalid(&expert, error, "must be 1 for OSDP (got %u)", job->plan->grid->expert);
+    if (job->states.zero > 0 && job->plan->grid->shard != cs_grid_axes(job->plan->grid, CS_AXES_GRADIENT).size)
         return cs_json_invalid(&shard, error,
                                "must be 0 for OSDP, which shards over all data-parallel devices "
                                "(got %u)",
-                               job->grid->shard);
+                               job->plan->grid->shard);
     return CS_OK;
 }
 
@@ -94,7 +94,7 @@ static bool recomputes(const cs_model *model)
 
 static cs_status find_ring(const cs_scenario *scenario, cs_ring_hop *hop, cs_error *error)
 {
-    const cs_grid *grid = scenario->job.grid;
+    const cs_grid *grid = scenario->job.plan->grid;
     const cs_axes axes = cs_grid_axes(grid, CS_AXES_GRADIENT);
     const cs_rings rings = {.n = cs_grid_places(grid),
                             .size = axes.size,
@@ -123,7 +123,7 @@ cs_status cs_osdp_model_of(const cs_scenario *scenario, const cs_osdp_options *o
                              .operators = operators,
                              .samples = scenario->job.micro_samples,
                              .fixed_bytes = frozen,
-                             .devices = cs_grid_axes(scenario->job.grid, CS_AXES_GRADIENT).size,
+                             .devices = cs_grid_axes(scenario->job.plan->grid, CS_AXES_GRADIENT).size,
                              .latency = hop.latency,
                              .bandwidth = hop.bandwidth,
                              .gathers = options->gathers    ? options->gathers

@@ -5,7 +5,7 @@
 enum { MOST = 1 << 20 };
 
 static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
-static const char *const fold_names[] = {"auto", "yes", "no", NULL};
+static const char *const fold_names[] = {"auto", "yes", "no", "try", NULL};
 
 static const cs_field rule_field = {"rule", CS_FIELD_OBJECT, .of = cs_scenario_rule_fields,
                                     .size = sizeof(cs_layer_rule)};
@@ -96,8 +96,9 @@ const cs_field cs_scenario_parallel_fields[] = {
      .shape = "[device, ...]"},
     {"fold", CS_FIELD_CHOICE, AT(fold), .fallback = "auto", .choices = fold_names,
      .doc =
-         "whether of devices that do the same at the same times one is simulated for all; auto: on "
-         "more than 64 devices"},
+         "whether of devices that do the same at the same times one is simulated for all; yes: it "
+         "is an error where they do not; try: where they do; auto: the same on more than 64 "
+         "devices"},
     {0},
 };
 

@@ -34,6 +34,7 @@ static const char *name_of_file(cs_arena *arena, const char *path)
 /* How a scenario is read. */
 typedef struct reading {
     bool unplanned; /* nothing is made from the plan on */
+    bool brief;     /* nothing that only people read */
     const cs_progress *progress;
 } reading;
 
@@ -153,6 +154,7 @@ static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_er
     made->schedule = sections->schedule.kind;
     made->params = sections->schedule.params;
     made->noise = sections->platform.noise;
+    made->slowdown = sections->platform.slowdowns;
     made->storage = cs_model_section_storage(&sections->model);
     made->collectives = sections->collectives;
     made->collectives.file = made->file;
@@ -166,11 +168,11 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, &made->warnings, error));
     CS_TRY(build(&sections, loaded, how, made, error));
     CS_TRY(take_over(&sections, made, error));
-    if (!how->unplanned)
+    if (!how->unplanned && !how->brief)
         CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));
     cs_scenario_warn(&sections, made, &made->warnings);
-    if (how->unplanned)
+    if (how->unplanned || how->brief)
         return CS_OK;
     made->resolved = cs_scenario_resolved(&sections, made, &loaded->costs, error);
     return made->resolved ? CS_OK : cs_error_or_no_memory(error);
@@ -205,6 +207,13 @@ cs_status cs_scenario_read_watched(const cJSON *root, const char *path, const cs
                                    cs_scenario *scenario, cs_error *error)
 {
     return read_scenario(root, path, &(reading){.progress = progress}, scenario, error);
+}
+
+cs_status cs_scenario_read_brief(const cJSON *root, const char *path, const cs_progress *progress,
+                                 cs_scenario *scenario, cs_error *error)
+{
+    return read_scenario(root, path, &(reading){.brief = true, .progress = progress}, scenario,
+                         error);
 }
 
 cs_status cs_scenario_read_unplanned(const cJSON *root, const char *path, cs_scenario *scenario,

@@ -84,7 +84,9 @@ typedef struct cs_scenario {
     cs_search search;
     cs_job job;
     cs_lower_options collectives;
-    cs_noise noise; /* of every run: what it does is drawn from the run's seed */
+    cs_noise noise;         /* of every run: what it does is drawn from the run's seed */
+    const double *slowdown; /* of computations beside communication: [kind of the first][origin of
+                             * the second], CS_N_KINDS each, >= 1; NULL: none */
     cs_costs_use costs;
     char
         *resolved; /* JSON text: the scenario with every default written out, and with the model and
@@ -115,6 +117,11 @@ CS_MUST_CHECK cs_status cs_scenario_read_watched(const cJSON *root, const char *
                                                  const cs_progress *progress, cs_scenario *scenario,
                                                  cs_error *error);
 
+/* The same for a run that nobody looks at but for its figures: without `resolved` and `paradl`. */
+CS_MUST_CHECK cs_status cs_scenario_read_brief(const cJSON *root, const char *path,
+                                               const cs_progress *progress, cs_scenario *scenario,
+                                               cs_error *error);
+
 /* The fields of each section, for `sim list` and the documentation; ended by {0}. */
 extern const cs_field cs_scenario_fields[];
 extern const cs_field cs_scenario_model_fields[];
@@ -124,6 +131,8 @@ extern const cs_field cs_scenario_schedule_fields[];
 extern const cs_field cs_scenario_parallel_fields[];
 extern const cs_field cs_scenario_rule_fields[]; /* of an element of parallel's "rules" */
 extern const cs_field cs_scenario_runtime_fields[];
+extern const cs_field cs_scenario_memory_fields[];
+extern const cs_field cs_scenario_slowdown_fields[];
 extern const cs_field cs_scenario_stragglers_fields[];
 extern const cs_field cs_scenario_background_fields[];
 
