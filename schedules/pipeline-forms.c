@@ -65,7 +65,7 @@ static bool has_ties(const cs_job *job)
 static bool rounds_steps(const cs_job *job)
 {
     bool rounds = false;
-    for (uint32_t h = 0; job->replicas == CS_REPLICAS_GRID && h < job->plan->n_devices; h++)
+    for (uint32_t h = 0; job->plan->grid != NULL && h < job->plan->n_devices; h++)
         rounds |= job->speeds[job->plan->devices[h]] != 1;
     return rounds;
 }

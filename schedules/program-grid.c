@@ -216,7 +216,8 @@ static void begin_beside(walk *w, cs_program_step *step, int64_t bytes)
 /* There is something to exchange. */
 static bool is_needed(const walk *w, const cs_exchange *what)
 {
-    return what->bytes + what->bytes_back > 0 && cs_grid_axes(w->job->grid, what->axes).size > 1;
+    return what->bytes + what->bytes_back > 0 &&
+           cs_grid_axes(w->job->plan->grid, what->axes).size > 1;
 }
 
 static void exchange(walk *w, uint32_t layer, const cs_exchange *what)

@@ -6,7 +6,7 @@
 
 static bool has_grid(const cs_job *job)
 {
-    return job->replicas == CS_REPLICAS_GRID;
+    return job->plan->grid != NULL;
 }
 
 static cs_layer_states states_of(const cs_job *job, uint32_t layer)
@@ -89,7 +89,7 @@ uint32_t cs_states_shards(const cs_job *job, bool expert)
 {
     if (!has_grid(job))
         return 1;
-    return expert ? job->grid->expert_shard : job->grid->shard;
+    return expert ? job->plan->grid->expert_shard : job->plan->grid->shard;
 }
 
 int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights)
@@ -151,7 +151,7 @@ cs_time cs_states_update(const cs_job *job, uint32_t stage)
 static void add(const cs_job *job, cs_kind kind, cs_axes_name axes, int64_t bytes, bool each,
                 cs_state_exchange *made, uint32_t *n)
 {
-    if (bytes > 0 && cs_grid_axes(job->grid, axes).size > 1)
+    if (bytes > 0 && cs_grid_axes(job->plan->grid, axes).size > 1)
         made[(*n)++] = (cs_state_exchange){kind, axes, bytes, each};
 }
 

@@ -97,7 +97,7 @@ static void test_memory(void **state)
             "'sharded': 0.5}]",
             &error) != CS_OK)
         fail_msg("%s", error.text);
-    const cs_model *model = &made.scenario.model;
+    const cs_model *model = made.scenario.model;
     int64_t weights = 0, states = 0, whole = 0, divided = 0, updated = 0;
     for (uint32_t l = 0; l < model->n_layers; l++) {
         const int64_t all = model->layers[l].weight_bytes;

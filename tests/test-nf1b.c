@@ -790,7 +790,8 @@ static void test_refusals(void **state)
         {"", "'workers': 1, 'micro_batches': 2",
          "test: /schedule/workers: must be at least 2, a device each (got 1)"},
         {"", "'workers': 3, 'micro_batches': 0", "/schedule/micro_batches"},
-        {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/schedule/workers"},
+        {", 'devices': 4", "'workers': 3, 'micro_batches': 2",
+         "must be 3 for these parameters of the schedule \"nf1b\""},
         {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/platform/devices: must be 3"},
         {"", "'micro_batches': 2", "/platform/devices: must be given"},
         /* the backward takes 1e-13 forwards: no picosecond */

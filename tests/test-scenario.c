@@ -65,7 +65,7 @@ static const struct {
     {"no name", "/name", "\"\"", "/name: must not be empty"},
     {"unknown key", "/iteration", "2",
      "unknown key \"iteration\"; did you mean \"iterations\"? known: schema_version, name, model, "
-     "platform, schedule, parallel, collectives, costs, iterations, dataset, seed, sweep"},
+     "platform, schedule, parallel, runtime, collectives, costs, iterations, dataset, seed, sweep"},
     {"no iteration", "/iterations", "0", "/iterations: must be from 1 to 1048576 (got 0)"},
     {"iterations beyond", "/iterations", "1048577",
      "/iterations: must be from 1 to 1048576 (got 1048577)"},
@@ -148,8 +148,8 @@ static const struct {
      "/platform/bandwidth: must be > 0 (got -0)"},
     {"key of another topology", "/platform", RING(", \"host_bandwidth\": 1"),
      "/platform: unknown key \"host_bandwidth\"; known: topology, "
-     "devices, memory, reserve, speed, sharing, phi, messages, blocking, jitter, stragglers, "
-     "background, bandwidth, latency"},
+     "devices, memory, reserve, speed, sharing, phi, messages, blocking, slowdown, jitter, "
+     "stragglers, background, bandwidth, latency"},
     {"negative latency", "/platform", RING(", \"latency\": -1"),
      "/platform/latency: must be >= 0 (got -1)"},
     {"unknown sharing", "/platform", RING(", \"sharing\": \"fif\""),
@@ -206,6 +206,12 @@ static const struct {
      "/platform/phi: must be a number >= 1 or \"count\" (got \"counts\")"},
     {"phi with fifo", "/platform", RING(", \"phi\": 2"),
      "/platform/phi: goes with \"sharing\": \"phi\" only"},
+    {"slowdown below 1", "/platform", RING(", \"slowdown\": {\"factor\": 0.99}"),
+     "/platform/slowdown/factor: must be >= 1 (got 0.99)"},
+    {"slowdown of two kinds", "/platform",
+     RING(", \"slowdown\": [{\"factor\": 2, \"compute\": \"all_reduce\"}]"),
+     "/platform/slowdown/0/compute: unknown value \"all_reduce\"; known: any, forward, backward, "
+     "backward_input, backward_weight, recompute, update"},
     {"independent with fifo", "/platform", RING(", \"messages\": \"independent\""),
      "/platform/messages: must be \"in_order\" with \"sharing\": \"fifo\", where a link carries "
      "one message after the other"},
@@ -330,7 +336,7 @@ static const struct {
      "{\"schema_version\": 3, \"model\": {\"uniform\": {\"layers\": -1}}, \"platform\": {}, "
      "\"schedule\": {\"kind\": \"dp\", \"bucket\": -1}, \"sed\": 1}",
      "s.json: unknown key \"sed\"; did you mean \"seed\"? known: schema_version, name, model, "
-     "platform, schedule, parallel, collectives, costs, iterations, dataset, seed, sweep\n"
+     "platform, schedule, parallel, runtime, collectives, costs, iterations, dataset, seed, sweep\n"
      "s.json: /schema_version: must be 1 (got 3)\n"
      "s.json: /model/uniform/layers: must be from 0 to 1048576 (got -1)\n"
      "s.json: /model/uniform: missing key \"forward\": must be time: a number of seconds or a text "
@@ -861,7 +867,7 @@ static const struct {
     {"unknown parent", "/schedul/kind", "dp", CS_INVALID,
      "s.json: unknown key \"schedul\"; did you mean \"schedule\"? known: schema_version, name, "
      "model, "
-     "platform, schedule, parallel, collectives, costs, iterations, dataset, seed, sweep"},
+     "platform, schedule, parallel, runtime, collectives, costs, iterations, dataset, seed, sweep"},
     {"no pointer", "schedule", "1", CS_INVALID,
      "--set: schedule: must begin with \"/\" as in /schedule/kind"},
     {"the whole", "", "1", CS_INVALID,

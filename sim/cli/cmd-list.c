@@ -120,6 +120,8 @@ static bool section_at(size_t i, entry *out)
         {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
         {"parallel", "how layers are divided over devices", NULL, cs_scenario_parallel_fields},
         {"runtime", "conventions of a training runtime", NULL, cs_scenario_runtime_fields},
+        {"memory", "what a framework and its libraries keep", NULL, cs_scenario_memory_fields},
+        {"slowdown", "in platform/slowdown", NULL, cs_scenario_slowdown_fields},
         {"jitter", "a spread: in platform/jitter, and in platform/stragglers", NULL,
          cs_noise_spread_fields},
         {"rule", "in parallel/rules", NULL, cs_scenario_rule_fields},

@@ -169,6 +169,16 @@ static double communication_hidden(const cs_outcome *of)
     return mean.active > 0 ? mean.hidden / mean.active : (double)NAN;
 }
 
+static bool may_be_slowed(const cs_outcome *of)
+{
+    return of->scenario->slowdown != NULL;
+}
+
+static double slowed(const cs_outcome *of)
+{
+    return cs_analysis_mean(&of->simulation->analysis).slowed;
+}
+
 static bool knows_work(const cs_outcome *of)
 {
     return of->scenario->model->work.flop_per_sample > 0;
@@ -370,6 +380,10 @@ const cs_run_figure cs_run_figures[] = {
     {"communication_hidden_fraction", "hidden communication",
      "share of communication_active_s in which the device computes; null without any", FRACTION,
      communication_hidden, NULL, RUN},
+    {"slowed_by_communication_s", "slowed by communication",
+     "with `slowdown`: time by which communication beside them made computations longer, mean over "
+     "the devices",
+     SECONDS, slowed, may_be_slowed, RUN},
     {"out_of_memory", "out of memory", "whether a device went over its capacity", BOOLEAN,
      out_of_memory, NULL, RUN},
     {"stopped", "stopped", "whether the run ended at the first such device, as --stop-on-oom asks",

@@ -45,6 +45,7 @@ static cs_status run_engine(const cs_scenario *scenario, const cs_platform *plat
                                       .record_versions = history,
                                       .record_rates = options->record_rates,
                                       .task_factors = factors,
+                                      .slowdown = scenario->slowdown,
                                       .traffic = {.pairs = pairs,
                                                   .n_sources = noise->n_sources,
                                                   .bytes = noise->bytes,
@@ -65,11 +66,29 @@ static bool is_of_time(const cs_form *form)
            form->figure == CS_FIGURE_ITERATION_TIME || form->figure == CS_FIGURE_EPOCH_TIME;
 }
 
-/* What a closed form assumes is not so in a run with noise, or in part of a run. */
+/* Whether communication made a computation longer. */
+static bool was_slowed(const cs_trace *trace)
+{
+    bool slowed = false;
+    for (uint32_t d = 0; d < trace->n_devices; d++)
+        slowed |= trace->devices[d].slowed > 0;
+    return slowed;
+}
+
+/* What a closed form assumes is not so in a run with noise, or in part of a run. Those of time
+ * assume besides that computations take what they take alone. */
 static void reject_forms(cs_forms *forms, bool all)
 {
     for (uint32_t f = 0; f < forms->n; f++)
         if (all || is_of_time(&forms->forms[f]))
+            forms->forms[f].applies = false;
+}
+
+/* Closed forms know of the model's memory only. */
+static void reject_memory_forms(cs_forms *forms)
+{
+    for (uint32_t f = 0; f < forms->n; f++)
+        if (forms->forms[f].figure == CS_FIGURE_PEAK_MEMORY)
             forms->forms[f].applies = false;
 }
 
@@ -158,9 +177,11 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
                             &simulation->analysis, error);
     if (status == CS_OK)
         status = state_forms(scenario, &simulation->forms, error);
+    if (status == CS_OK && scenario->job.libraries)
+        reject_memory_forms(&simulation->forms);
     bool none = simulation->disturbed || simulation->trace.stopped;
-    if (status == CS_OK &&
-        (none || !collectives_are_usual(scenario, platform, &simulation->lowering)))
+    if (status == CS_OK && (none || was_slowed(&simulation->trace) ||
+                            !collectives_are_usual(scenario, platform, &simulation->lowering)))
         reject_forms(&simulation->forms, none);
     return status;
 }

@@ -254,7 +254,7 @@ static cs_status count_layers(const cs_sections *sections, const cs_mesh *mesh, 
     const cs_json_place model = {.up = &sections->root, .key = "model"};
     const cs_json_place uniform = {.up = &model, .key = "uniform"};
     const cs_json_place layers = {.up = &uniform, .key = "layers"};
-    if (!cs_schedule_layout(schedule->kind)->layer_per_stage)
+    if (!cs_mesh_counts_layers(schedule->kind))
         return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
                                schedule->kind->name);
     *n = mesh->n_stages;

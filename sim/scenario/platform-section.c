@@ -1,4 +1,5 @@
 #include "sim/scenario/noise-section.h"
+#include "sim/scenario/slowdown-section.h"
 
 #include "sim/base/text.h"
 
@@ -17,6 +18,9 @@ static const cs_field memory_field = {"memory", CS_FIELD_BYTES, .min = 1, .large
                                       .words =
                                           (const cs_field_word[]){{"unlimited", INFINITY}, {0}}};
 static const cs_field reserve_field = {"reserve", CS_FIELD_BYTES, .large = true};
+static const cs_field slowdown_field = {"slowdown", CS_FIELD_OBJECT,
+                                        .of = cs_scenario_slowdown_fields,
+                                        .size = sizeof(cs_slowdown_rule)};
 static const cs_field speed_field = {"speed", CS_FIELD_NUMBER, .above_min = true};
 
 const cs_field cs_scenario_platform_fields[] = {
@@ -57,6 +61,11 @@ const cs_field cs_scenario_platform_fields[] = {
             "ready share the links"},
     {"blocking", CS_FIELD_BOOL, offsetof(cs_platform_section, blocking), .fallback = "false",
      .doc = "messages between stages occupy the compute of sender and receiver"},
+    {"slowdown", CS_FIELD_LIST, offsetof(cs_platform_section, slowdown), .fallback = "",
+     .of = &slowdown_field, .each = true,
+     .doc = "computations that take longer while their device communicates; of several rules the "
+            "last one holds",
+     .shape = "{slowdown} or [{slowdown}, ...]"},
     {"jitter", CS_FIELD_OBJECT, offsetof(cs_platform_section, jitter), .fallback = "",
      .of = cs_noise_spread_fields, .size = sizeof(cs_spread),
      .doc = "share of its bandwidth that each link loses, for the whole run", .shape = "{spread}"},
@@ -168,6 +177,7 @@ cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root
     section->no_devices = section->devices == 0 && cs_json_member(value, "devices");
     CS_TRY(settle_sharing(section, &place, error));
     CS_TRY(settle_messages(section, &place, error));
+    CS_TRY(cs_scenario_slowdown(&section->slowdown, arena, &section->slowdowns, error));
     CS_TRY(settle_memory(device_memory, arena, &section->memory, error));
     return cs_scenario_noise(section, &place, arena, &section->noise, error);
 }

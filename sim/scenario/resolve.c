@@ -67,13 +67,24 @@ static bool add_runtime(const cs_sections *sections, cJSON *root)
            add_section(root, "runtime", cs_scenario_runtime_fields, &sections->runtime, NULL, NULL);
 }
 
+/* What layers keep is in the model already; what is there besides it is said per device. */
+static bool add_memory(const cs_scenario *scenario, cJSON *root)
+{
+    const int64_t *libraries = scenario->job.libraries;
+    if (!libraries)
+        return true;
+    cs_memory_section section = {
+        .resident = {.n = scenario->job.n_devices, .items = (void *)(uintptr_t)libraries}};
+    return add_section(root, "memory", cs_scenario_memory_fields, &section, NULL, NULL);
+}
+
 /* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot
  * say. Planners may take long. */
 static bool add_schedule(const cs_sections *sections, const cs_scenario *scenario, cJSON *root,
                          cs_error *error)
 {
     cs_schedule_section section = sections->schedule;
-    const bool partitioned = cs_schedule_layout(section.kind)->partitioned;
+    const bool partitioned = cs_mesh_has_stages(section.kind);
     const bool plan = partitioned && section.partition.kind != CS_PARTITION_BALANCED &&
                       section.partition.kind != CS_PARTITION_CUTS;
     if (plan || !partitioned)
@@ -115,6 +126,7 @@ char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scena
         add_model(sections, scenario, root) && add_platform(sections, scenario, root) &&
         add_schedule(sections, scenario, root, error) && add_parallel(sections, scenario, root) &&
         add_runtime(sections, root) &&
+        add_memory(scenario, root) &&
         add_section(root, "collectives", cs_lower_fields, &scenario->collectives, NULL, NULL) &&
         add_costs(costs, root))
         text = cs_json_print(root);

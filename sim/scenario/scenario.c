@@ -154,6 +154,7 @@ static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_er
     made->schedule = sections->schedule.kind;
     made->params = sections->schedule.params;
     made->noise = sections->platform.noise;
+    made->slowdown = sections->platform.slowdowns;
     made->storage = cs_model_section_storage(&sections->model);
     made->collectives = sections->collectives;
     made->collectives.file = made->file;

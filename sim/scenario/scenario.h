@@ -84,7 +84,9 @@ typedef struct cs_scenario {
     cs_search search;
     cs_job job;
     cs_lower_options collectives;
-    cs_noise noise; /* of every run: what it does is drawn from the run's seed */
+    cs_noise noise;         /* of every run: what it does is drawn from the run's seed */
+    const double *slowdown; /* of computations beside communication: [kind of the first][origin of
+                             * the second], CS_N_KINDS each, >= 1; NULL: none */
     cs_costs_use costs;
     char
         *resolved; /* JSON text: the scenario with every default written out, and with the model and
@@ -129,6 +131,8 @@ extern const cs_field cs_scenario_schedule_fields[];
 extern const cs_field cs_scenario_parallel_fields[];
 extern const cs_field cs_scenario_rule_fields[]; /* of an element of parallel's "rules" */
 extern const cs_field cs_scenario_runtime_fields[];
+extern const cs_field cs_scenario_memory_fields[];
+extern const cs_field cs_scenario_slowdown_fields[];
 extern const cs_field cs_scenario_stragglers_fields[];
 extern const cs_field cs_scenario_background_fields[];
 

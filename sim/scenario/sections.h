@@ -21,8 +21,8 @@ typedef struct cs_costs_section {
 typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
-    const cJSON *model, *platform, *schedule, *parallel, *collectives; /* NULL once they are read */
-    const cJSON *runtime;                                              /* the same */
+    /* NULL once they are read: */
+    const cJSON *model, *platform, *schedule, *parallel, *runtime, *collectives, *memory;
     cs_costs_section costs;
     const cJSON *sweep, *advise; /* the same; of other commands */
     uint32_t iterations;
@@ -60,6 +60,7 @@ typedef struct cs_platform_section {
     double phi;        /* NaN: not given; CS_PHI_COUNT */
     uint32_t messages; /* position in its choices */
     bool blocking;
+    cs_list slowdown;  /* cs_slowdown_rule * */
     cs_spread *jitter; /* NULL: none; the same of the next two */
     struct cs_stragglers_section *stragglers;
     struct cs_background_section *background;
@@ -68,7 +69,8 @@ typedef struct cs_platform_section {
     cs_sharing shared;  /* what `sharing` and `phi` say together */
     double coefficient; /* phi, or 1 */
     bool independent_messages;
-    cs_noise noise; /* what `jitter`, `stragglers` and `background` say together */
+    const double *slowdowns; /* what `slowdown` says, as cs_scenario has it */
+    cs_noise noise;          /* what `jitter`, `stragglers` and `background` say together */
     const cs_topology *kind;
     void *params; /* of the topology */
 } cs_platform_section;
@@ -135,6 +137,16 @@ typedef struct cs_parallel_section {
 
 typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_fold;
 
+/* "memory": what a framework and its libraries keep, and how its allocator hands memory out. */
+typedef struct cs_memory_section {
+    cs_list fused;             /* uint32_t, cs_fused */
+    uint32_t weight_gradients; /* cs_weight_gradients */
+    bool attention_buffer;
+    cs_list libraries;        /* uint32_t, positions in their choices */
+    int64_t cublas_workspace; /* 0: by the device */
+    cs_list resident;         /* int64_t, per device or one for all */
+} cs_memory_section;
+
 typedef struct cs_sections {
     cs_json_place root; /* bears the file's name, which paths are relative to */
     cs_top_section top;
@@ -143,6 +155,7 @@ typedef struct cs_sections {
     cs_schedule_section schedule;
     cs_parallel_section parallel;
     cs_runtime_section runtime;
+    cs_memory_section memory;
     cs_lower_options collectives; /* with the measured ones of the costs */
 } cs_sections;
 
@@ -192,6 +205,13 @@ CS_MUST_CHECK cs_status cs_parallel_section_read(const cJSON *value, const cs_js
 /* The highest ZeRO stage that the section asks for, of any layer; `at`, which may be NULL, becomes the
  * number of the rule that does, CS_COUNT_LEFT_OUT where none but "zero" does. */
 uint32_t cs_parallel_section_zero(const cs_parallel_section *section, uint32_t *at);
+
+CS_MUST_CHECK cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root,
+                                               cs_arena *arena, cs_memory_section *section,
+                                               cs_error *error);
+
+/* Which rules the section asks for. */
+cs_kept_rules cs_memory_section_rules(const cs_memory_section *section);
 
 /* `device_memory` is that of a named model's device, for what has no memory of its own; 0: there is
  * none. Links may be as `costs` were measured. */

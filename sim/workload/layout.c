@@ -122,6 +122,23 @@ cs_shape cs_layout_local(const cs_tensor_layout *layout, const cs_shape *shape,
     return local;
 }
 
+uint32_t cs_layout_first(const cs_tensor_layout *layout, const cs_shape *shape,
+                         const cs_split *split, uint32_t place, uint32_t dim)
+{
+    uint32_t first = 0, size = shape->dims[dim];
+    for (int i = 0; i < CS_N_LAYOUT_AXES; i++) {
+        const cs_division at = layout->axes[i];
+        const cs_axes axes = cs_grid_axes(&split->grid, cs_layout_axes((cs_layout_axis)i));
+        if (at.part != CS_DIVIDED || at.dim != dim || axes.size == 1)
+            continue;
+        const uint32_t parts = axes.size / copies_of(at);
+        const uint32_t part = cs_axes_coordinate(axes, place) / copies_of(at);
+        first += cs_part_first(size, parts, part);
+        size = cs_part_size(size, parts, part);
+    }
+    return first;
+}
+
 int64_t cs_shape_elements(const cs_shape *shape)
 {
     int64_t elements = 1;

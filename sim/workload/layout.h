@@ -99,6 +99,10 @@ static inline uint32_t cs_part_size(uint32_t size, uint32_t n, uint32_t k)
 cs_shape cs_layout_local(const cs_tensor_layout *layout, const cs_shape *shape,
                          const cs_split *split, uint32_t place);
 
+/* The index along a dimension of the whole tensor at which what the place holds begins. */
+uint32_t cs_layout_first(const cs_tensor_layout *layout, const cs_shape *shape,
+                         const cs_split *split, uint32_t place, uint32_t dim);
+
 int64_t cs_shape_elements(const cs_shape *shape);
 
 #endif
