@@ -21,6 +21,8 @@ const cs_field cs_scenario_fields[] = {
      .shape = "{runtime} or its name"},
     {"collectives", CS_FIELD_JSON, offsetof(cs_top_section, collectives), .fallback = "",
      .doc = "how collectives become messages", .shape = "{collectives}"},
+    {"memory", CS_FIELD_JSON, offsetof(cs_top_section, memory), .fallback = "",
+     .doc = "what a framework and its libraries keep in memory", .shape = "{memory}"},
     {"costs", CS_FIELD_VARIANT, offsetof(cs_top_section, costs), .fallback = "",
      .size = sizeof(cs_costs_section), .kind = &cs_costs_section_kind,
      .doc = "measured times of operators and collectives (docs/how-to/measured-costs.md)",
@@ -33,6 +35,8 @@ const cs_field cs_scenario_fields[] = {
      .doc = "seed of the random streams"},
     {"sweep", CS_FIELD_JSON, offsetof(cs_top_section, sweep), .fallback = "",
      .doc = "what `sim sweep` varies; other commands ignore it", .shape = "{sweep}"},
+    {"advise", CS_FIELD_JSON, offsetof(cs_top_section, advise), .fallback = "",
+     .doc = "which plans `sim advise` tries; other commands ignore it", .shape = "{advise}"},
     {0},
 };
 
@@ -94,6 +98,10 @@ static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *lo
     if (top->parallel)
         status = first_of(status, cs_parallel_section_read(top->parallel, root, arena,
                                                            &sections->parallel, error));
+    if (top->memory)
+        status = first_of(
+            status, cs_memory_section_read(top->memory, root, arena, &sections->memory, error));
+    sections->model.workload.kept = cs_memory_section_rules(&sections->memory);
     return first_of(status, cs_lower_read(top->collectives, &collectives, arena,
                                           &sections->collectives, error));
 }
@@ -114,7 +122,7 @@ cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
     status = first_of(status, check_name(top, &sections->root, error));
     status = first_of(status, read_each(arena, sections, loaded, error));
     sections->model.workload.kernels = cs_runtime_section_kernels(&sections->runtime);
-    top->model = top->platform = top->schedule = top->parallel = top->collectives = top->sweep =
-        top->runtime = NULL;
+    top->model = top->platform = top->schedule = top->parallel = top->collectives = top->memory =
+        top->runtime = top->advise = top->sweep = NULL;
     return status;
 }

@@ -128,6 +128,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .optimizer_states = workload->optimizer_states,
         .float_gradients = workload->float_gradients,
         .storage = workload->storage,
+        .kept = workload->kept,
         .granularity = (cs_granularity)workload->granularity,
         .recompute = workload->recompute,
         .recompute_ops = workload->recompute_operators.items,

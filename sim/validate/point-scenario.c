@@ -131,6 +131,10 @@ static void write_scenario(cs_point_rules *rules, FILE *out)
         fputs(", \"collectives\": {\"fidelity\": \"analytic\"}, ", out);
         cs_point_rules_assume(rules, "collectives are delays, as when nothing else runs");
     }
+    if (cs_point_rules_keeps(rules->point)) {
+        cs_point_rules_memory(rules, out);
+        fputs(", ", out);
+    }
     cs_point_rules_schedule(rules, out);
     fputs("}", out);
 }

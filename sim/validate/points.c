@@ -133,6 +133,7 @@ const cs_field cs_point_options_fields[] = {
     {"cuda_graphs", CS_FIELD_JSON, AT(cuda_graphs), .fallback = "",
      .doc = "whether kernels start from CUDA graphs, or whose these are",
      .shape = "true, false or text"},
+    FLAG(fused_cross_entropy, "the loss is a fused kernel, which writes gradients over logits"),
     FLAG(moe_pad_to_capacity, "experts compute padding up to their capacity"),
     {"moe_capacity_factor", CS_FIELD_NUMBER, AT(moe_capacity_factor), .fallback = "0", .max = 1e6,
      .doc = "rows that an expert takes, by its equal share; 0: all that it gets"},

@@ -328,7 +328,8 @@ static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, u
         if (!is_output || !at->used)
             at->layer = layer;
         at->used = true;
-        const bool kept = is_output ? cost->keeps_output : cost->keeps_input;
+        const bool kept = is_output ? cost->keeps_output
+                                    : cost->keeps_input && !cs_kept_again(net, op, i, &how->kept);
         if (is_carried(net, tensor)) {
             to->carried_bytes = (again ? !is_output : kept) ? at->bytes : to->carried_bytes;
             continue;
@@ -409,9 +410,12 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             cs_runtime_kernels_fuse(&how->kernels, net, &net->ops[p], &cost);
             launches[0] += cost.forward.launches;
             launches[1] += cost.backward_input.launches + cost.backward_weight.launches;
+            cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            fits = add(&of->workspaces[p],
-                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes);
+            fits =
+                add(&of->workspaces[p],
+                    times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
+                add(&of->workspaces[p], cs_kept_gradient(&net->ops[p], &how->kept, how->precision));
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
@@ -573,8 +577,8 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
         return cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
                             net->name);
     repeat_runs(net, of, chain);
-    CS_TRY(
-        cs_backward_memory(net, how->batch_size, how->precision, of->workspaces, of->peaks, error));
+    CS_TRY(cs_backward_memory(net, how->batch_size, how->precision, &how->kept, of->workspaces,
+                              of->peaks, error));
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         set_workspace(&chain->layers[i], of->peaks);
         if (d->local)
@@ -840,6 +844,29 @@ static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_
     return true;
 }
 
+/* What its operators share with those of other layers, by their names behind the block's. */
+static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
+                             cs_layer *to, cs_arena *arena, cs_error *error)
+{
+    to->shared = cs_arena_alloc(arena, from->end - from->first, sizeof(*to->shared));
+    if (!to->shared)
+        return cs_error_no_memory(error);
+    for (uint32_t p = from->first; p < from->end; p++) {
+        const cs_op *op = &net->ops[p];
+        const size_t block = strlen(net->blocks[op->block]);
+        cs_op_cost cost;
+        cs_op_cost_of(net, op, how->batch_size, how->precision, &cost);
+        const int64_t bytes = cs_kept_shared(op, &how->kept, &cost, how->precision);
+        if (bytes == 0)
+            continue;
+        const char *name = strlen(op->name) > block ? op->name + block : op->name;
+        to->shared[to->n_shared] = (cs_shared_bytes){cs_arena_copy(arena, name), bytes};
+        if (!to->shared[to->n_shared++].name)
+            return cs_error_no_memory(error);
+    }
+    return CS_OK;
+}
+
 static cs_status fill_model(const divided *d, const cs_net_options *how, const cs_net_chain *chain,
                             cs_model *model, cs_error *error)
 {
@@ -858,6 +885,10 @@ static cs_status fill_model(const divided *d, const cs_net_options *how, const c
         if (!model->layers[i].name)
             return cs_error_no_memory(error);
         CS_TRY(divide_layer(how, &chain->layers[i], &model->layers[i], &model->arena, error));
+        if (how->kept.weight_gradients == CS_WEIGHT_GRADIENTS_PLACEHOLDERS ||
+            how->kept.attention_buffer)
+            CS_TRY(
+                fill_shared(net, how, &chain->layers[i], &model->layers[i], &model->arena, error));
     }
     return CS_OK;
 }

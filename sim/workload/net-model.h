@@ -16,6 +16,7 @@
 #define CS_WORKLOAD_NET_MODEL_H
 
 #include "sim/workload/accelerator.h"
+#include "sim/workload/kept.h"
 #include "sim/workload/model.h"
 #include "sim/workload/net.h"
 #include "sim/workload/op-shape.h"
@@ -33,6 +34,7 @@ typedef struct cs_net_options {
     double optimizer_states; /* values per weight: 0, 1 or 2 */
     bool float_gradients;    /* an update reads float32 gradients, whatever the precision */
     cs_optimizer_storage storage;
+    cs_kept_rules kept;
     cs_granularity granularity;
     bool recompute;               /* marks every layer */
     const cs_accelerator *device; /* whose times; see cs_accelerator_none */

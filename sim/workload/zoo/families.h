@@ -98,6 +98,9 @@ typedef struct cs_t5 {
 
 void cs_t5_build(cs_net *net, const cs_t5 *t5);
 void cs_gpt_build(cs_net *net, const cs_gpt *gpt);
+
+/* One of its blocks: attention and MLP, each with a norm in front and a sum behind. */
+cs_tensor cs_gpt_block(cs_net *net, const cs_gpt *gpt, cs_tensor x);
 void cs_decoder_build(cs_net *net, const cs_decoder *decoder);
 void cs_bert_build(cs_net *net, const cs_bert *bert);
 void cs_vit_build(cs_net *net, const cs_vit *vit);
