@@ -21,7 +21,7 @@
 static const char fat_tree[] = "{\"topology\": \"fat_tree\", \"levels\": 3, \"radix\": 24, "
                                "\"oversubscription\": [2, 1], \"bandwidth\": 12500000000}";
 static const char two_levels[] =
-    "{\"topology\": \"fat_tree\", \"levels\": 2, \"radix\": 64, \"oversubscription\": 3, "
+    "{\"topology\": \"fat_tree\", \"levels\": 2, \"radix\": 32, \"oversubscription\": 7, "
     "\"bandwidth\": 12500000000, \"latency\": 1e-6}";
 
 static cs_status make_graph(uint32_t n_flows, uint32_t n_hosts, cs_graph *graph, cs_error *error)
