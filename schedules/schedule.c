@@ -49,10 +49,19 @@ const char *cs_figure_label(cs_figure figure)
     return labels[figure];
 }
 
+/* Of devices that are simulated. */
+static void add_libraries(const cs_job *job, cs_builder *builder)
+{
+    for (uint32_t d = 0; job->libraries && d < job->n_devices; d++)
+        if (!job->stands_for || job->stands_for[d] == d)
+            cs_builder_resident(builder, d, CS_MEMORY_WORKSPACE, job->libraries[d]);
+}
+
 static cs_status generate(const cs_schedule *schedule, const cs_job *job, const void *params,
                           cs_builder *builder, cs_graph *graph, cs_error *error)
 {
     CS_TRY(schedule->generate(job, params, builder, error));
+    add_libraries(job, builder);
     CS_TRY(cs_builder_finish(builder, graph, error));
     cs_status status = cs_graph_check(graph, error);
     if (status != CS_OK)

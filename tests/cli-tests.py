@@ -922,7 +922,7 @@ class Json(Case):
         cases = [['validate', 'points.json'], ['run', 'tiny.json', '--no-output'], ['check', 'tiny.json'], ['list'],
                  ['model', 'vgg16'], ['strategies', 'vgg16'], ['plan', 'tiny.json'], ['plan', 'tiny.json', '-P', 'best', *planned],
                  ['plan', 'tiny.json', '-P', 'all', *planned],
-                 ['sweep', 'tiny.json', '-v', '/iterations=1,2', '--no-output']]
+                 ['sweep', 'tiny.json', '-v', '/iterations=1,2', '--no-output'], ['advise', 'tiny.json']]
         commands = set(re.findall(r'^  (\w+) ', run('--help').stdout, re.MULTILINE))
         have = {c for c in commands if '--json' in run('help', c).stdout}
         self.assertEqual(have - {'compare'}, {case[0] for case in cases})  # see test-replay.py

@@ -20,7 +20,8 @@ static void expect_peaks(const cs_net *net, uint32_t batch, const int64_t *works
     int64_t peaks[16];
     cs_error error;
     cs_error_init(&error);
-    if (cs_backward_memory(net, batch, CS_PRECISION_FP32, workspaces, peaks, &error) != CS_OK)
+    if (cs_backward_memory(net, batch, CS_PRECISION_FP32, &(cs_kept_rules){0}, workspaces, peaks,
+                           &error) != CS_OK)
         fail_msg("%s", error.text);
     for (uint32_t p = 0; p < net->n_ops; p++)
         expect_int(net->ops[p].name, expected[p], peaks[p]);

@@ -181,7 +181,9 @@ static void test_backward_memory(void **state)
     cs_net net;
     build_mixture(&net, 0);
     expect_int("operators", 9, net.n_ops);
-    assert_int_equal(cs_backward_memory(&net, 1, CS_PRECISION_FP32, none, peaks, &error), CS_OK);
+    assert_int_equal(
+        cs_backward_memory(&net, 1, CS_PRECISION_FP32, &(cs_kept_rules){0}, none, peaks, &error),
+        CS_OK);
     for (uint32_t p = 0; p < net.n_ops; p++)
         expect_int(net.ops[p].name, expected[p], peaks[p]);
     cs_net_finish(&net);

@@ -754,8 +754,9 @@ static void expect_gradients(const cs_net *net, const cs_split *split, uint32_t 
                  .bytes = calloc((size_t)n * CS_OP_INPUTS_MAX * 2, sizeof(*b.bytes)),
                  .has_part = calloc(local.net.n_tensors, sizeof(*b.has_part))};
     assert_true(peaks && nothing && b.of && b.bytes && b.has_part);
-    assert_int_equal(
-        cs_backward_memory(&local.net, batch, CS_PRECISION_FP16, nothing, peaks, &error), CS_OK);
+    assert_int_equal(cs_backward_memory(&local.net, batch, CS_PRECISION_FP16, &(cs_kept_rules){0},
+                                        nothing, peaks, &error),
+                     CS_OK);
     for (uint32_t p = n; p-- > 0;)
         expect_int(local.net.ops[p].name, step_back(&b, &local.net.ops[p]), peaks[p]);
     free(peaks);

@@ -287,7 +287,8 @@ static const struct by_hand {
      "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
      "'heads': 4, 'sequence': 128, 'vocabulary': 1000, 'intermediate': 1024, 'dropout': 0}, "
      "'device': 'v100', 'batch_size': 8, 'granularity': 'block'}, 'platform': {'topology': "
-     "'dgx1-v100', 'devices': 2}, 'schedule': {'kind': 'dp', 'bucket': '25 MiB'}}"},
+     "'dgx1-v100', 'devices': 2}, 'memory': {'weight_gradients': 'apart', 'libraries': ['cublas']}, "
+     "'schedule': {'kind': 'dp', 'bucket': '25 MiB'}}"},
     {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its "
      "log",
      GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
@@ -297,8 +298,9 @@ static const struct by_hand {
      "'heads': 4, 'sequence': 128, 'vocabulary': 1024, 'intermediate': 1024, 'dropout': 0.1, "
      "'attention': 'math'}, 'device': 'v100', 'batch_size': 4, 'optimizer': 'adam', "
      "'precision': 'fp16', 'recompute': true, 'granularity': 'block'}, 'platform': {'topology': "
-     "'dgx1-v100', 'devices': 2, 'blocking': true}, 'schedule': {'kind': '1f1b', "
-     "'micro_batches': 4, 'partition': [3]}}"},
+     "'dgx1-v100', 'devices': 2, 'blocking': true}, 'memory': {'fused': ['norm', 'swiglu'], "
+     "'weight_gradients': 'in_place', 'libraries': ['cublas'], 'attention_buffer': true}, "
+     "'schedule': {'kind': '1f1b', 'micro_batches': 4, 'partition': [3]}}"},
 };
 
 static void predicts_as_by_hand(void **state)

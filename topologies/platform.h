@@ -167,6 +167,4 @@ enum { CS_SHARING_TEXT_BYTES = 32 };
  * NULL of a platform without links. */
 const char *cs_sharing_text(const cs_platform *platform, char text[CS_SHARING_TEXT_BYTES]);
 
-const char *cs_vertex_kind_name(cs_vertex_kind kind);
-
 #endif

@@ -3,7 +3,6 @@
 #include "sim/analysis/overlap.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What is looked up again and again: predecessors, each device's tasks in the order in which they
  * ran, when each mini-batch ended. */

@@ -181,12 +181,12 @@ static double slowed(const cs_outcome *of)
 
 static bool knows_work(const cs_outcome *of)
 {
-    return of->scenario->model.work.flop_per_sample > 0;
+    return of->scenario->model->work.flop_per_sample > 0;
 }
 
 static bool knows_tokens(const cs_outcome *of)
 {
-    return knows_work(of) && of->scenario->model.work.tokens_per_sample != 0;
+    return knows_work(of) && of->scenario->model->work.tokens_per_sample != 0;
 }
 
 static double tokens(const cs_outcome *of)
@@ -196,7 +196,7 @@ static double tokens(const cs_outcome *of)
 
 static double flop_per_sample(const cs_outcome *of)
 {
-    return of->scenario->model.work.flop_per_sample;
+    return of->scenario->model->work.flop_per_sample;
 }
 
 static double flop(const cs_outcome *of)
@@ -218,7 +218,7 @@ static const char *of_a_device(const cs_outcome *of, char *text, size_t size)
 
 static const char *of_its_peak(const cs_outcome *of, char *text, size_t size)
 {
-    const cs_model *model = &of->scenario->model;
+    const cs_model *model = of->scenario->model;
     snprintf(text, size, " of %.80s's peak in %s",
              model->work.device ? model->work.device : "the device",
              cs_precision_names[model->precision]);
@@ -239,17 +239,17 @@ static double stopped(const cs_outcome *of)
 
 static bool was_searched(const cs_outcome *of)
 {
-    return of->scenario->pattern.period != 0 && of->scenario->search.bound != 0;
+    return of->scenario->pattern && of->scenario->search.bound != 0;
 }
 
 static double plan_stages(const cs_outcome *of)
 {
-    return of->scenario->plan.n_stages;
+    return of->scenario->plan->n_stages;
 }
 
 static double plan_period(const cs_outcome *of)
 {
-    return cs_time_seconds(of->scenario->pattern.period);
+    return cs_time_seconds(of->scenario->pattern->period);
 }
 
 static double plan_promised(const cs_outcome *of)

@@ -6,6 +6,7 @@
 #include "calib/costs.h"
 #include "schedules/mesh.h"
 #include "schedules/plan/planner.h"
+#include "sim/scenario/runtime-section.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/workload.h"
 
@@ -20,9 +21,10 @@ typedef struct cs_costs_section {
 typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
-    const cJSON *model, *platform, *schedule, *parallel, *collectives; /* NULL once they are read */
+    /* NULL once they are read: */
+    const cJSON *model, *platform, *schedule, *parallel, *runtime, *collectives, *memory;
     cs_costs_section costs;
-    const cJSON *sweep; /* the same; of another command */
+    const cJSON *sweep, *advise; /* the same; of other commands */
     uint32_t iterations;
     uint32_t dataset;
     uint32_t seed;
@@ -102,6 +104,19 @@ typedef struct cs_schedule_section {
     void *params; /* of the schedule */
 } cs_schedule_section;
 
+/* Which layers of a model a rule is of. */
+typedef struct cs_layer_choice {
+    const char *pattern;  /* of names, with * and ?; NULL: layers [first, last] */
+    uint32_t first, last; /* last >= first */
+} cs_layer_choice;
+
+/* How some layers are held; later rules win. */
+typedef struct cs_layer_rule {
+    cs_layer_choice layers;
+    uint32_t zero;  /* 0 to 3, or CS_COUNT_LEFT_OUT */
+    double sharded; /* part of their parameters, or NaN */
+} cs_layer_rule;
+
 /* "parallel": numbers of 0 follow from others (build-mesh.c). */
 typedef struct cs_parallel_section {
     uint32_t tensor, filter, channel;
@@ -111,6 +126,7 @@ typedef struct cs_parallel_section {
     bool sequence_parallel, synchronised_norm, keep_gathered, accumulate;
     int64_t bucket;
     double expert_imbalance;
+    cs_list rules; /* cs_layer_rule * */
     cs_list space; /* uint32_t */
     const char *space_until;
     cs_list order; /* uint32_t, cs_mesh_axis */
@@ -119,7 +135,17 @@ typedef struct cs_parallel_section {
     bool given;    /* not from the table: the scenario has the section */
 } cs_parallel_section;
 
-typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO } cs_fold;
+typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_fold;
+
+/* "memory": what a framework and its libraries keep, and how its allocator hands memory out. */
+typedef struct cs_memory_section {
+    cs_list fused;             /* uint32_t, cs_fused */
+    uint32_t weight_gradients; /* cs_weight_gradients */
+    bool attention_buffer;
+    cs_list libraries;        /* uint32_t, positions in their choices */
+    int64_t cublas_workspace; /* 0: by the device */
+    cs_list resident;         /* int64_t, per device or one for all */
+} cs_memory_section;
 
 typedef struct cs_sections {
     cs_json_place root; /* bears the file's name, which paths are relative to */
@@ -128,6 +154,8 @@ typedef struct cs_sections {
     cs_platform_section platform;
     cs_schedule_section schedule;
     cs_parallel_section parallel;
+    cs_runtime_section runtime;
+    cs_memory_section memory;
     cs_lower_options collectives; /* with the measured ones of the costs */
 } cs_sections;
 
@@ -174,6 +202,17 @@ CS_MUST_CHECK cs_status cs_parallel_section_read(const cJSON *value, const cs_js
                                                  cs_arena *arena, cs_parallel_section *section,
                                                  cs_error *error);
 
+/* The highest ZeRO stage that the section asks for, of any layer; `at`, which may be NULL, becomes the
+ * number of the rule that does, CS_COUNT_LEFT_OUT where none but "zero" does. */
+uint32_t cs_parallel_section_zero(const cs_parallel_section *section, uint32_t *at);
+
+CS_MUST_CHECK cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root,
+                                               cs_arena *arena, cs_memory_section *section,
+                                               cs_error *error);
+
+/* Which rules the section asks for. */
+cs_kept_rules cs_memory_section_rules(const cs_memory_section *section);
+
 /* `device_memory` is that of a named model's device, for what has no memory of its own; 0: there is
  * none. Links may be as `costs` were measured. */
 CS_MUST_CHECK cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root,
@@ -186,6 +225,7 @@ CS_MUST_CHECK cs_status cs_platform_section_read(const cJSON *value, const cs_js
 cs_field_names cs_scenario_measured_links(const cs_costs *costs);
 
 /* Of members of sections that are variants. */
+extern const cs_field_kind cs_layer_choice_kind;
 extern const cs_field_kind cs_costs_section_kind;
 extern const cs_field_kind cs_partition_field_kind;
 

@@ -22,10 +22,12 @@ typedef struct cs_workload {
     double optimizer_states; /* values per weight */
     bool float_gradients;    /* gradients in float32 */
     cs_optimizer_storage storage;
-    const cs_measured *costs; /* measured times of operators, or NULL */
-    const cs_split *split;    /* the model is one device's part of the network; NULL: all of it */
-    const char *from;         /* the file that paths are relative to, or NULL */
-    const char *date;         /* of the provenance, or NULL */
+    cs_runtime_kernels kernels; /* zeroed: rooflines */
+    cs_kept_rules kept;
+    const cs_measured *costs;   /* measured times of operators, or NULL */
+    const cs_split *split;      /* the model is one device's part of the network; NULL: all of it */
+    const char *from;           /* the file that paths are relative to, or NULL */
+    const char *date;           /* of the provenance, or NULL */
 } cs_workload;
 
 /* name, parameters, device, precision, granularity, recompute, recompute_operators, lora,

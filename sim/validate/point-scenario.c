@@ -98,15 +98,12 @@ static void check_source(cs_point_rules *rules)
 static void check_options(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
-    if (point->options->lora)
-        cs_point_rules_miss(rules, "LoRA");
     if (point->options->offload)
         cs_point_rules_miss(rules, "offloading");
     if (strcmp(point->optimizer, "muon") == 0)
         cs_point_rules_miss(rules, "the optimizer Muon");
-    if (strncmp(point->recompute, "selective", strlen("selective")) == 0 ||
-        strncmp(point->recompute, "block:", strlen("block:")) == 0)
-        cs_point_rules_miss(rules, "selective recomputation");
+    if (strncmp(point->recompute, "block:", strlen("block:")) == 0)
+        cs_point_rules_miss(rules, "full recomputation of some blocks");
     else if (strcmp(point->recompute, "unknown") == 0)
         cs_point_rules_assume(rules, "no recomputation, where the point does not state any");
 }
@@ -129,6 +126,10 @@ static void write_scenario(cs_point_rules *rules, FILE *out)
         cs_point_rules_mesh(rules, out);
         fputs(", \"collectives\": {\"fidelity\": \"analytic\"}, ", out);
         cs_point_rules_assume(rules, "collectives are delays, as when nothing else runs");
+    }
+    if (cs_point_rules_keeps(rules->point)) {
+        cs_point_rules_memory(rules, out);
+        fputs(", ", out);
     }
     cs_point_rules_schedule(rules, out);
     fputs("}", out);

@@ -129,6 +129,7 @@ const cs_field cs_point_options_fields[] = {
     FLAG(no_optimizer_step, "the step that was timed has no update"),
     FLAG(first_last_stage_one_layer_less, "the first and the last stage have a block less"),
     FLAG(dp_overlap, "gradients are reduced while the backward still runs"),
+    FLAG(fused_cross_entropy, "the loss is a fused kernel, which writes gradients over logits"),
     FLAG(moe_pad_to_capacity, "experts compute padding up to their capacity"),
     {"moe_capacity_factor", CS_FIELD_NUMBER, AT(moe_capacity_factor), .fallback = "0", .max = 1e6,
      .doc = "rows that an expert takes, by its equal share; 0: all that it gets"},

@@ -8,12 +8,14 @@
 typedef struct gradient {
     int64_t bytes;  /* 0: there is none */
     uint32_t group; /* of those that share the memory: the tensor that had it first */
+    bool kept;      /* its memory is that of its tensor, and not counted here */
 } gradient;
 
 typedef struct walk {
     const cs_net *net;
     uint32_t batch;
     cs_precision precision;
+    const cs_kept_rules *rules;
     uint32_t *roots;     /* per tensor: what it is a view of, or itself */
     gradient *gradients; /* per root */
     uint32_t *sharers;   /* per group */
@@ -40,17 +42,18 @@ static gradient *gradient_of(walk *w, cs_tensor tensor)
     return &w->gradients[w->roots[tensor]];
 }
 
-static void make(walk *w, cs_tensor tensor)
+static void make(walk *w, cs_tensor tensor, bool kept)
 {
     uint32_t root = w->roots[tensor];
-    w->gradients[root] = (gradient){cs_tensor_bytes(w->net, root, w->batch, w->precision), root};
+    w->gradients[root] =
+        (gradient){cs_tensor_bytes(w->net, root, w->batch, w->precision), root, kept};
     w->sharers[root] = 1;
-    take(w, w->gradients[root].bytes);
+    take(w, kept ? 0 : w->gradients[root].bytes);
 }
 
 static void give(walk *w, gradient *at)
 {
-    if (at->bytes > 0 && --w->sharers[at->group] == 0)
+    if (at->bytes > 0 && --w->sharers[at->group] == 0 && !at->kept)
         w->live -= at->bytes;
     *at = (gradient){0};
 }
@@ -67,7 +70,7 @@ static void make_inputs(walk *w, const cs_op *op, int64_t workspace)
         if (aside[i])
             take(w, cs_tensor_bytes(w->net, t, w->batch, w->precision));
         else if (gradient_of(w, t)->bytes == 0)
-            make(w, t);
+            make(w, t, cs_kept_in_place(op, w->rules));
         w->written[t] = true;
     }
     work(w, workspace);
@@ -77,7 +80,7 @@ static void make_inputs(walk *w, const cs_op *op, int64_t workspace)
             continue;
         give(w, gradient_of(w, t)); /* what was made aside is the sum now */
         *gradient_of(w, t) =
-            (gradient){cs_tensor_bytes(w->net, t, w->batch, w->precision), w->roots[t]};
+            (gradient){cs_tensor_bytes(w->net, t, w->batch, w->precision), w->roots[t], false};
         w->sharers[w->roots[t]] = 1;
     }
 }
@@ -97,7 +100,7 @@ static void hand_on(walk *w, const cs_op *op)
             w->written[t] = true;
         } else if (w->sharers[to->group] > 1) {
             w->sharers[to->group]--;
-            make(w, t);
+            make(w, t, false);
         }
     }
 }
@@ -121,7 +124,7 @@ static int64_t walk_op(walk *w, const cs_op *op, int64_t workspace)
         return w->live; /* frozen weights, and nothing before them that is trained */
     w->peak = w->live;
     if (!is_loss && gradient_of(w, op->output)->bytes == 0)
-        make(w, op->output); /* nobody reads it: it is zero */
+        make(w, op->output, false); /* nobody reads it: it is zero */
     if (op->kind == CS_OP_ADD || (op->kind == CS_OP_EXCHANGE && op->in_place))
         hand_on(w, op);
     else if (has_gradient_of_inputs(w->net, op))
@@ -142,12 +145,14 @@ static void find_roots(walk *w)
 }
 
 cs_status cs_backward_memory(const cs_net *net, uint32_t batch, cs_precision precision,
-                             const int64_t *workspaces, int64_t *peaks, cs_error *error)
+                             const cs_kept_rules *rules, const int64_t *workspaces, int64_t *peaks,
+                             cs_error *error)
 {
     const size_t n = net->n_tensors;
     walk w = {.net = net,
               .batch = batch,
               .precision = precision,
+              .rules = rules,
               .roots = calloc(n, sizeof(*w.roots)),
               .gradients = calloc(n, sizeof(*w.gradients)),
               .sharers = calloc(n, sizeof(*w.sharers)),

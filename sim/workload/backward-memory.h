@@ -11,19 +11,21 @@
  *     gradients memory of their own.
  *   - An exchange that leaves the size as it is hands its gradient on as an addition does: it sums
  *     in place. Others make the gradient of what they read besides.
- *   - The gradient of the weights comes before that of the inputs.
+ *   - The gradient of the weights comes before that of the inputs; what is made of it aside is part
+ *     of the operator's workspace.
+ *   - The gradient of logits that a fused loss keeps takes their memory, which is counted there.
  */
 #ifndef CS_WORKLOAD_BACKWARD_MEMORY_H
 #define CS_WORKLOAD_BACKWARD_MEMORY_H
 
-#include "sim/workload/net.h"
-#include "sim/workload/precision.h"
+#include "sim/workload/kept.h"
 
 /* Fills `peaks`, per operator: the most bytes of gradients, and of the operator's own workspace
  * (`workspaces`, per operator), at any moment of its backward. CS_NO_MEMORY, and CS_OVERFLOW beyond
  * 64 bits. */
 CS_MUST_CHECK cs_status cs_backward_memory(const cs_net *net, uint32_t batch,
-                                           cs_precision precision, const int64_t *workspaces,
-                                           int64_t *peaks, cs_error *error);
+                                           cs_precision precision, const cs_kept_rules *rules,
+                                           const int64_t *workspaces, int64_t *peaks,
+                                           cs_error *error);
 
 #endif

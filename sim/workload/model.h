@@ -54,6 +54,13 @@ typedef struct cs_weight_part {
     int64_t bytes;
 } cs_weight_part;
 
+/* Memory that is there for good once a layer has been trained, and that layers of the same kind
+ * share: those on one device whose entry has the same name and size. */
+typedef struct cs_shared_bytes {
+    const char *name; /* of the operator within its layer */
+    int64_t bytes;
+} cs_shared_bytes;
+
 typedef struct cs_layer {
     const char *name;
     cs_time forward;
@@ -74,6 +81,8 @@ typedef struct cs_layer {
                               * trained, and copies in a narrower type of those that are */
     int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
                               * keeps it once */
+    uint32_t n_shared;     /* of a layer that was made from operators: */
+    cs_shared_bytes *shared; /* see kept.h */
     /* Of a layer that is divided over several devices; all sizes and times are then of one device.
      * Its times are the sums over its pieces. Without pieces it is one, and exchanges nothing. */
     uint32_t n_pieces, n_exchanges, n_weight_parts;

@@ -16,9 +16,11 @@
 #define CS_WORKLOAD_NET_MODEL_H
 
 #include "sim/workload/accelerator.h"
+#include "sim/workload/kept.h"
 #include "sim/workload/model.h"
 #include "sim/workload/net.h"
 #include "sim/workload/op-shape.h"
+#include "sim/workload/runtime-kernels.h"
 #include "sim/workload/split.h"
 
 typedef enum cs_granularity { CS_GRANULARITY_LAYER, CS_GRANULARITY_BLOCK } cs_granularity;
@@ -32,9 +34,11 @@ typedef struct cs_net_options {
     double optimizer_states; /* values per weight: 0, 1 or 2 */
     bool float_gradients;    /* an update reads float32 gradients, whatever the precision */
     cs_optimizer_storage storage;
+    cs_kept_rules kept;
     cs_granularity granularity;
     bool recompute;               /* marks every layer */
     const cs_accelerator *device; /* whose times; see cs_accelerator_none */
+    cs_runtime_kernels kernels;   /* of the runtime; zeroed: rooflines */
     const cs_measured *measured;  /* asked before the device is; or NULL */
     const char *source;           /* for the provenance: what the network was made from */
     const char *date;             /* for the provenance, YYYY-MM-DD; NULL: 1970-01-01, for none */

@@ -1,0 +1,190 @@
+/* The section "memory": what a framework and its libraries keep in memory besides tensors of the
+ * model. */
+#include "sim/scenario/build.h"
+
+#include <string.h>
+
+/* In step with the choices of "libraries". */
+typedef enum library { CUBLAS, TRANSFORMER_ENGINE, GROUPED_PRODUCTS, N_LIBRARIES } library;
+
+static const char *const library_names[] = {"cublas", "transformer_engine", "grouped_products",
+                                            NULL};
+
+static const cs_field fused_field = {"fused", CS_FIELD_CHOICE, .choices = cs_fused_names};
+static const cs_field library_field = {"libraries", CS_FIELD_CHOICE, .choices = library_names};
+static const cs_field resident_field = {"resident", CS_FIELD_BYTES, .large = true};
+
+#define AT(member) offsetof(cs_memory_section, member)
+
+const cs_field cs_scenario_memory_fields[] = {
+    {"fused", CS_FIELD_LIST, AT(fused), .fallback = "[]", .of = &fused_field, .most = CS_N_FUSED,
+     .doc = "operators whose kernels are fused and keep less; others keep what PyTorch's own do",
+     .shape = "[\"norm\", \"swiglu\", \"cross_entropy\"]"},
+    {"weight_gradients", CS_FIELD_CHOICE, AT(weight_gradients), .fallback = "in_place",
+     .choices = cs_weight_gradients_names,
+     .doc =
+         "how gradients of weights come to their sum: kernels add to it; they are made apart and "
+         "then added; or kernels add to it, and a placeholder for each shape of weights is kept"},
+    {"attention_buffer", CS_FIELD_BOOL, AT(attention_buffer), .fallback = "false",
+     .doc =
+         "attention by math keeps a buffer as large as its matrix of weights, one for all layers "
+         "(Megatron-LM without TransformerEngine)"},
+    {"libraries", CS_FIELD_LIST, AT(libraries), .fallback = "[]", .of = &library_field,
+     .most = N_LIBRARIES, .doc = "libraries whose workspaces come from PyTorch's allocator",
+     .shape = "[\"cublas\", \"transformer_engine\", \"grouped_products\"]"},
+    {"cublas_workspace", CS_FIELD_BYTES, AT(cublas_workspace), .fallback = "0 B", .large = true,
+     .doc = "of a thread, as CUBLAS_WORKSPACE_CONFIG sets it (\":4096:8\" is 32 MiB); 0: PyTorch's "
+            "default for the device"},
+    {"resident", CS_FIELD_LIST, AT(resident), .fallback = "0", .of = &resident_field, .each = true,
+     .doc = "what else is there from the start, of a device, or a list with one entry per device",
+     .shape = "bytes or [bytes, ...]"},
+    {0},
+};
+
+cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root, cs_arena *arena,
+                                 cs_memory_section *section, cs_error *error)
+{
+    const cs_json_place place = {.up = root, .key = "memory"};
+    return cs_field_read(value, &place, (const cs_field *const[]){cs_scenario_memory_fields, NULL},
+                         (void *const[]){section}, arena, error);
+}
+
+cs_kept_rules cs_memory_section_rules(const cs_memory_section *section)
+{
+    cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
+                           .attention_buffer = section->attention_buffer};
+    for (uint32_t i = 0; i < section->fused.n; i++)
+        rules.fused |= 1u << ((const uint32_t *)section->fused.items)[i];
+    return rules;
+}
+
+/* ---- bytes of a device ---- */
+
+/* Whether PyTorch and TransformerEngine take it for one of NVIDIA's GPUs of compute capability 9 or
+ * above. */
+static bool is_recent(const char *device)
+{
+    static const char *const recent[] = {"h100", "h200", "gh200", "b200", "b300", "gb200", "gb300"};
+    for (size_t i = 0; device && i < sizeof(recent) / sizeof(recent[0]); i++)
+        if (strncmp(device, recent[i], strlen(recent[i])) == 0)
+            return true;
+    return false;
+}
+
+/* PyTorch has a workspace for each handle of cuBLAS, and a handle for each thread: one computes
+ * forward, another one backward (aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize:
+ * ":4096:2:16:8" by default, 32 MiB from Hopper on). TransformerEngine has one of 4 MiB, from Hopper
+ * on 32 MiB, and four more for products of groups, on as many streams (transformer_engine/pytorch/
+ * module/base.py, get_cublas_workspace_size_bytes and get_multi_stream_cublas_workspace). */
+static int64_t library_bytes(library which, bool recent, int64_t cublas)
+{
+    enum { KIB = 1024, MIB = 1024 * KIB, THREADS = 2, STREAMS = 4 };
+    const int64_t usual = recent ? 32 * MIB : 2 * 4096 * KIB + 8 * 16 * KIB;
+    const int64_t engine = recent ? 32 * MIB : 4 * MIB;
+    switch (which) {
+    case CUBLAS:
+        return THREADS * (cublas > 0 ? cublas : usual);
+    case TRANSFORMER_ENGINE:
+        return engine;
+    case GROUPED_PRODUCTS:
+        return STREAMS * engine;
+    case N_LIBRARIES:
+        break;
+    }
+    return 0;
+}
+
+static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
+{
+    const cs_stage *of = &plan->stages[stage];
+    for (uint32_t i = 0; i < of->n_devices; i++)
+        if (plan->devices[of->first_device + i] == device)
+            return true;
+    return false;
+}
+
+static bool is_same(const cs_shared_bytes *a, const cs_shared_bytes *b)
+{
+    return a->bytes == b->bytes && strcmp(a->name, b->name) == 0;
+}
+
+/* What the layers of a device share, each once: `found` has room for those of all layers. */
+static int64_t shared_bytes(const cs_job *job, uint32_t device, const cs_shared_bytes **found)
+{
+    uint32_t n = 0;
+    int64_t sum = 0;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const cs_stage *stage = &job->plan->stages[s];
+        if (!holds(job->plan, s, device))
+            continue;
+        for (uint32_t l = stage->first_layer; l < stage->end_layer; l++) {
+            const cs_layer *layer = &job->model->layers[l];
+            for (uint32_t i = 0; i < layer->n_shared; i++) {
+                uint32_t k = 0;
+                while (k < n && !is_same(found[k], &layer->shared[i]))
+                    k++;
+                if (k < n)
+                    continue;
+                found[n++] = &layer->shared[i];
+                sum += layer->shared[i].bytes;
+            }
+        }
+    }
+    return sum;
+}
+
+static uint32_t count_shared(const cs_model *model)
+{
+    uint32_t n = 0;
+    for (uint32_t l = 0; l < model->n_layers; l++)
+        n += model->layers[l].n_shared;
+    return n;
+}
+
+/* Of devices at the same place of a pipeline, that of the first one is that of all. */
+static void add_shared(const cs_job *job, const cs_shared_bytes **found, int64_t *bytes)
+{
+    const cs_plan *plan = job->plan;
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        const uint32_t *devices = plan->devices + plan->stages[s].first_device;
+        int64_t shared = 0;
+        for (uint32_t i = 0; i < plan->stages[s].n_devices; i++) {
+            if (i == 0 || !plan->grid)
+                shared = shared_bytes(job, devices[i], found);
+            bytes[devices[i]] = shared;
+        }
+    }
+}
+
+cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, cs_arena *arena,
+                                const int64_t **out, cs_error *error)
+{
+    const cs_memory_section *section = &sections->memory;
+    const uint32_t n_shared = count_shared(job->model);
+    const cs_json_place memory = {.up = &sections->root, .key = "memory"};
+    const cs_json_place place = {.up = &memory, .key = "resident"};
+    const int64_t *given = section->resident.items;
+    int64_t libraries = 0;
+    if (section->resident.n > 1 && section->resident.n != job->n_devices)
+        return cs_json_invalid(&place, error,
+                               "must have one entry, or one for each of %u devices "
+                               "(has %u)",
+                               job->n_devices, section->resident.n);
+    for (uint32_t i = 0; i < section->libraries.n; i++)
+        libraries +=
+            library_bytes(((const uint32_t *)section->libraries.items)[i],
+                          is_recent(sections->model.workload.device), section->cublas_workspace);
+    if (n_shared == 0 && libraries == 0 && section->resident.n == 0)
+        return CS_OK;
+    int64_t *bytes = cs_arena_alloc(arena, job->n_devices, sizeof(*bytes));
+    const cs_shared_bytes **found = cs_arena_alloc(arena, n_shared + (size_t)1, sizeof(*found));
+    if (!bytes || !found)
+        return cs_error_no_memory(error);
+    add_shared(job, found, bytes);
+    for (uint32_t d = 0; d < job->n_devices; d++)
+        bytes[d] += libraries + (section->resident.n > 1   ? given[d]
+                                 : section->resident.n > 0 ? given[0]
+                                                           : 0);
+    *out = bytes;
+    return CS_OK;
+}

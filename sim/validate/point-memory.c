@@ -1,0 +1,92 @@
+/* Rules for the section "memory": what the framework and its libraries keep. */
+#include "sim/validate/point-rules.h"
+
+#include <string.h>
+
+static bool contains(const char *text, const char *word)
+{
+    return text && strstr(text, word);
+}
+
+static bool has_flag(const cs_point *point, const char *name)
+{
+    const cJSON *value = cs_point_rules_argument(point, name);
+    return value && !cJSON_IsFalse(value);
+}
+
+/* Megatron-LM's layers are TransformerEngine's unless it is told otherwise; RMSNorm it has from there
+ * only. What was forked before that, or says neither, has layers of its own. */
+static bool has_transformer_engine(const cs_point *point)
+{
+    const char *kernels = cJSON_GetStringValue(cs_point_rules_argument(point, "transformer-impl"));
+    const char *spec = cJSON_GetStringValue(cs_point_rules_argument(point, "spec"));
+    if (!cs_point_rules_megatron(point))
+        return false;
+    if (contains(kernels, "local") || contains(spec, "local"))
+        return false;
+    return point->args || contains(point->framework, "TransformerEngine") ||
+           contains(point->model->norm, "rmsnorm");
+}
+
+/* Kernels of its own add to the sum in place, with apex (megatron/training/arguments.py,
+ * gradient_accumulation_fusion). */
+static const char *weight_gradients(const cs_point *point)
+{
+    if (!cs_point_rules_megatron(point) || has_flag(point, "no-gradient-accumulation-fusion"))
+        return "apart";
+    return has_transformer_engine(point) ? "transformer_engine" : "in_place";
+}
+
+/* Megatron-LM's own fused loss keeps what a plain one does; TransformerEngine's does not. */
+static bool has_fused_loss(const cs_point *point)
+{
+    const char *kernel =
+        cJSON_GetStringValue(cs_point_rules_argument(point, "cross-entropy-fusion-impl"));
+    return point->options->fused_cross_entropy || contains(kernel, "te");
+}
+
+static void write_fused(const cs_point *point, FILE *out)
+{
+    const bool megatron = cs_point_rules_megatron(point);
+    fprintf(out, "\"fused\": [%s%s%s]", megatron ? "\"norm\"" : "",
+            megatron && !has_flag(point, "no-bias-swiglu-fusion") ? ", \"swiglu\"" : "",
+            megatron && has_fused_loss(point) ? ", \"cross_entropy\"" : "");
+}
+
+/* Megatron-LM's deterministic mode runs with CUBLAS_WORKSPACE_CONFIG=:4096:8 (its argument's check
+ * asks for it). */
+static void write_libraries(const cs_point *point, FILE *out)
+{
+    const bool engine = has_transformer_engine(point);
+    fprintf(out, "\"libraries\": [\"cublas\"%s%s]", engine ? ", \"transformer_engine\"" : "",
+            engine && point->model->experts > 0 ? ", \"grouped_products\"" : "");
+    if (has_flag(point, "deterministic-mode"))
+        fputs(", \"cublas_workspace\": \"32 MiB\"", out);
+}
+
+/* Frameworks whose tensors are PyTorch's. */
+static bool is_pytorch(const cs_point *point)
+{
+    static const char *const known[] = {"PyTorch", "torch", "Composer"};
+    bool is = cs_point_rules_megatron(point);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        is |= contains(point->framework, known[i]);
+    return is;
+}
+
+bool cs_point_rules_keeps(const cs_point *point)
+{
+    return is_pytorch(point) && !point->options->profiled_ms;
+}
+
+void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
+{
+    const cs_point *point = rules->point;
+    fputs("\"memory\": {", out);
+    write_fused(point, out);
+    fprintf(out, ", \"weight_gradients\": \"%s\", ", weight_gradients(point));
+    write_libraries(point, out);
+    if (cs_point_rules_megatron(point) && point->args && !has_transformer_engine(point))
+        fputs(", \"attention_buffer\": true", out);
+    fputs("}", out);
+}

@@ -1,0 +1,73 @@
+#include "sim/workload/kept.h"
+
+const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", NULL};
+const char *const cs_weight_gradients_names[] = {"in_place", "apart", "transformer_engine", NULL};
+
+enum { FLOAT = 4 };
+
+static bool is_fused(const cs_kept_rules *rules, cs_fused kind)
+{
+    return rules->fused & 1u << kind;
+}
+
+void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules, uint32_t batch,
+                  cs_precision precision, cs_op_cost *cost)
+{
+    if (cost->extra_kept_bytes == 0)
+        return; /* no gradient of it is computed */
+    if (op->kind == CS_OP_RMS_NORM && is_fused(rules, CS_FUSED_NORM))
+        cost->extra_kept_bytes -= cs_tensor_bytes(net, op->inputs[0], batch, precision);
+    if (op->kind == CS_OP_CROSS_ENTROPY && is_fused(rules, CS_FUSED_CROSS_ENTROPY)) {
+        cost->extra_kept_bytes -= FLOAT * batch * cs_net_tensor(net, op->inputs[0])->elements;
+        cost->keeps_input = true;
+    }
+}
+
+/* The operator that writes a tensor, or NULL. */
+static const cs_op *writer_of(const cs_net *net, const cs_op *reader, cs_tensor tensor)
+{
+    for (const cs_op *op = reader; op > net->ops;)
+        if ((--op)->output == tensor)
+            return op;
+    return NULL;
+}
+
+bool cs_kept_again(const cs_net *net, const cs_op *op, uint32_t i, const cs_kept_rules *rules)
+{
+    if (op->kind != CS_OP_MUL || !is_fused(rules, CS_FUSED_SWIGLU))
+        return false;
+    const cs_op *writer = writer_of(net, op, op->inputs[i]);
+    return writer && (writer->kind == CS_OP_SILU || writer->kind == CS_OP_GELU) &&
+           cs_net_tensor(net, op->inputs[i])->last_reader == (uint32_t)(op - net->ops);
+}
+
+bool cs_kept_in_place(const cs_op *op, const cs_kept_rules *rules)
+{
+    return op->kind == CS_OP_CROSS_ENTROPY && is_fused(rules, CS_FUSED_CROSS_ENTROPY);
+}
+
+/* Whether a kernel adds the gradient of its weights to the sum by itself. */
+static bool has_placeholder(const cs_op *op, const cs_kept_rules *rules)
+{
+    return rules->weight_gradients == CS_WEIGHT_GRADIENTS_PLACEHOLDERS && !op->wide &&
+           !op->frozen && (op->kind == CS_OP_LINEAR || op->kind == CS_OP_GROUPED_LINEAR);
+}
+
+int64_t cs_kept_gradient(const cs_op *op, const cs_kept_rules *rules, cs_precision precision)
+{
+    if (rules->weight_gradients == CS_WEIGHT_GRADIENTS_IN_PLACE || op->frozen ||
+        has_placeholder(op, rules))
+        return 0;
+    return (op->weights + op->biases) * cs_precision_bytes(precision);
+}
+
+int64_t cs_kept_shared(const cs_op *op, const cs_kept_rules *rules, const cs_op_cost *cost,
+                       cs_precision precision)
+{
+    if (op->kind == CS_OP_ATTENTION)
+        return rules->attention_buffer ? cost->workspace_bytes : 0;
+    if (!has_placeholder(op, rules))
+        return 0;
+    const int64_t matrices = op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1;
+    return op->weights / matrices * cs_precision_bytes(precision);
+}

@@ -1,0 +1,72 @@
+/* What frameworks keep of a network besides what its operators by themselves do: fused kernels keep
+ * less, and gradients of weights may be made aside before they are summed.
+ *
+ * Operators by themselves keep what PyTorch keeps of them (op-cost.h). Fused kernels differ:
+ *   norm           keeps its input and the statistics of its rows, and computes the normalised rows
+ *                  again (LayerNorm and RMSNorm of Apex and TransformerEngine)
+ *   swiglu         the activation of a gate and its product with the other half are one kernel, which
+ *                  keeps what it reads (Megatron-LM, megatron/core/fusions/fused_bias_swiglu.py)
+ *   cross_entropy  keeps the logits, and writes their gradient in their place (TransformerEngine,
+ *                  transformer_engine/pytorch/cross_entropy.py; Liger-Kernel); one by itself keeps
+ *                  the logarithms in float32
+ *
+ * Gradients of weights:
+ *   in_place            kernels add to the sum
+ *   apart               each is made in the type of the weights, and then added to the sum (autograd)
+ *   transformer_engine  kernels add to the sum, and autograd gets a placeholder as large as the
+ *                       gradient, of which there is one for each shape, kept for good
+ *                       (transformer_engine/pytorch/module/base.py, get_dummy_wgrad); embeddings, and
+ *                       matrices that are `wide`, are apart (Megatron-LM, megatron/core/
+ *                       tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication)
+ */
+#ifndef CS_WORKLOAD_KEPT_H
+#define CS_WORKLOAD_KEPT_H
+
+#include "sim/workload/op-cost.h"
+
+typedef enum cs_fused {
+    CS_FUSED_NORM,
+    CS_FUSED_SWIGLU,
+    CS_FUSED_CROSS_ENTROPY,
+    CS_N_FUSED
+} cs_fused;
+
+typedef enum cs_weight_gradients {
+    CS_WEIGHT_GRADIENTS_IN_PLACE,
+    CS_WEIGHT_GRADIENTS_APART,
+    CS_WEIGHT_GRADIENTS_PLACEHOLDERS,
+} cs_weight_gradients;
+
+/* "norm", "swiglu", "cross_entropy"; "in_place", "apart", "transformer_engine"; ended by NULL. */
+extern const char *const cs_fused_names[];
+extern const char *const cs_weight_gradients_names[];
+
+typedef struct cs_kept_rules {
+    uint32_t fused;            /* bits 1 << cs_fused */
+    uint32_t weight_gradients; /* cs_weight_gradients */
+    bool
+        attention_buffer; /* attention by math has a buffer as large as its matrix of weights, which
+                                * all layers use (Megatron-LM, megatron/core/transformer/
+                                * dot_product_attention.py, the global memory buffer "mpu") */
+} cs_kept_rules;
+
+/* Changes what an operator keeps to what it does within a fused kernel. */
+void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules, uint32_t batch,
+                  cs_precision precision, cs_op_cost *cost);
+
+/* Whether a fused kernel computes input i of the operator again, which is then not kept for it. */
+bool cs_kept_again(const cs_net *net, const cs_op *op, uint32_t i, const cs_kept_rules *rules);
+
+/* Whether the gradient of the operator's input takes the memory of the input, which is kept. */
+bool cs_kept_in_place(const cs_op *op, const cs_kept_rules *rules);
+
+/* Bytes of the gradient of the operator's weights while its backward runs, besides the sum. */
+int64_t cs_kept_gradient(const cs_op *op, const cs_kept_rules *rules, cs_precision precision);
+
+/* Bytes that are there for good once the operator has run, and that the same operators of other
+ * layers share: the placeholder of its weights (of an expert's matrix, where there are several), or
+ * the buffer of attention; 0: there are none. `cost` is the operator's. */
+int64_t cs_kept_shared(const cs_op *op, const cs_kept_rules *rules, const cs_op_cost *cost,
+                       cs_precision precision);
+
+#endif
