@@ -224,7 +224,7 @@ static uint32_t micro_batch(const cs_sections *sections, const cs_mesh *mesh)
 {
     const cs_schedule_section *schedule = &sections->schedule;
     const uint32_t batch_size = sections->model.batch_size;
-    uint64_t parts = schedule->kind->micro_batches(schedule->params);
+    uint64_t parts = cs_schedule_micro_batches(schedule->kind, schedule->params);
     if (mesh->n_devices > 0)
         parts *= mesh->n_replicas;
     return batch_size > parts ? (uint32_t)(batch_size / parts) : 1;

@@ -147,6 +147,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .float_gradients = workload->float_gradients,
         .storage = workload->storage,
         .kept = workload->kept,
+        .tapes = workload->tapes,
         .granularity = (cs_granularity)workload->granularity,
         .recompute = workload->recompute,
         .recompute_ops = workload->recompute_operators.items,

@@ -3,6 +3,7 @@
 #include "sim/workload/articulation.h"
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/net-pieces.h"
+#include "sim/workload/net-tape.h"
 #include "sim/workload/recompute.h"
 
 #include <math.h>
@@ -892,6 +893,8 @@ static cs_status fill_model(const divided *d, const cs_net_options *how, const c
             CS_TRY(
                 fill_shared(net, how, &chain->layers[i], &model->layers[i], &model->arena, error));
     }
+    if (how->tapes)
+        CS_TRY(cs_net_tape_make(net, d->local, how, chain, model->layers, &model->arena, error));
     return CS_OK;
 }
 
