@@ -150,6 +150,7 @@ static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_er
     if (!made->name || !made->file)
         return cs_error_no_memory(error);
     made->seed = sections->top.seed;
+    made->has_allocator = cs_memory_section_allocator(&sections->memory, &made->caching);
     made->dataset = sections->top.dataset;
     made->schedule = sections->schedule.kind;
     made->params = sections->schedule.params;
