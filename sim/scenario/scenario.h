@@ -87,7 +87,7 @@ typedef struct cs_scenario {
     cs_lower_options collectives;
     bool has_allocator;         /* the run is played on PyTorch's (sim/run/allocations.h) */
     cs_caching_options caching; /* but for the capacity, which is a device's */
-    cs_noise noise;         /* of every run: what it does is drawn from the run's seed */
+    cs_noise noise;             /* of every run: what it does is drawn from the run's seed */
     const double *slowdown; /* of computations beside communication: [kind of the first][origin of
                              * the second], CS_N_KINDS each, >= 1; NULL: none */
     cs_costs_use costs;

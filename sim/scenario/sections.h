@@ -156,7 +156,7 @@ typedef struct cs_memory_section {
     bool expandable_segments;
     int64_t max_split_size;
     double gc_threshold;
-    cs_list resident;         /* int64_t, per device or one for all */
+    cs_list resident; /* int64_t, per device or one for all */
 } cs_memory_section;
 
 typedef struct cs_sections {

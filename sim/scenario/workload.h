@@ -24,11 +24,11 @@ typedef struct cs_workload {
     cs_optimizer_storage storage;
     cs_runtime_kernels kernels; /* zeroed: rooflines */
     cs_kept_rules kept;
-    bool tapes;                 /* tensors one by one are asked for */
-    const cs_measured *costs;   /* measured times of operators, or NULL */
-    const cs_split *split;      /* the model is one device's part of the network; NULL: all of it */
-    const char *from;           /* the file that paths are relative to, or NULL */
-    const char *date;           /* of the provenance, or NULL */
+    bool tapes;               /* tensors one by one are asked for */
+    const cs_measured *costs; /* measured times of operators, or NULL */
+    const cs_split *split;    /* the model is one device's part of the network; NULL: all of it */
+    const char *from;         /* the file that paths are relative to, or NULL */
+    const char *date;         /* of the provenance, or NULL */
 } cs_workload;
 
 /* name, parameters, device, precision, granularity, recompute, recompute_operators, lora,
