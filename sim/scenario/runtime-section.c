@@ -70,6 +70,7 @@ static const cs_convention megatron_2021[] = {
     COLLECTIVES,
     BESIDE,
     BLOCKING("1f1b"),
+    BLOCKING("interleaved_1f1b"),
     {"/runtime/fused", "true",
      "megatron/model/fused_*.py: masked softmax, layer norm, bias with GELU, bias with dropout and "
      "sum",

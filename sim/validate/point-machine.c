@@ -189,17 +189,21 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
 
 /* Megatron-LM overlaps messages between stages with computing in interleaved schedules only
  * (megatron/training/arguments.py: "Overlap P2P communication is disabled if not using the
- * interleaved schedule"). The schedules of the zero-bubble fork send and receive asynchronously
- * and wait where a tensor is read (megatron/core/pipeline_parallel/zb_schedules.py). */
+ * interleaved schedule"), and before that could be switched on, in 2023, in none. The schedules of
+ * the zero-bubble fork send and receive asynchronously and wait where a tensor is read
+ * (megatron/core/pipeline_parallel/zb_schedules.py). */
 static bool blocks(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
+    const char *note;
+    const bool old = strcmp(cs_point_rules_runtime(point, &note), "megatron-lm-2021") == 0;
     const bool plain = strcmp(point->schedule, "1f1b") == 0 && point->parallel->vpp == 1;
-    if (!cs_point_rules_megatron(point) || !plain || point->parallel->pp < 2)
+    const bool interleaved = old && strcmp(point->schedule, "interleaved_1f1b") == 0;
+    if (!cs_point_rules_megatron(point) || !(plain || interleaved) || point->parallel->pp < 2)
         return false;
     cs_point_rules_assume(rules,
                           "messages between stages block computing, as in Megatron-LM without "
-                          "interleaving");
+                          "interleaving, and before 2023 with it");
     return true;
 }
 
