@@ -579,8 +579,3 @@ cs_status cs_fit_regimes(const cs_cost_point *points, uint32_t n, uint32_t most,
     *fit = made;
     return CS_OK;
 }
-
-double cs_fit_residual(const cs_cost_network *network, const cs_cost_point *point)
-{
-    return point->seconds / cs_cost_seconds(network, point->bytes) - 1;
-}

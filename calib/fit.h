@@ -73,7 +73,4 @@ typedef struct cs_fit {
 CS_MUST_CHECK cs_status cs_fit_regimes(const cs_cost_point *points, uint32_t n, uint32_t most,
                                        cs_fit *fit, cs_error *error);
 
-/* measured / fitted - 1 */
-double cs_fit_residual(const cs_cost_network *network, const cs_cost_point *point);
-
 #endif

@@ -1,7 +1,6 @@
 #include "calib/import-table.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const struct {

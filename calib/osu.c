@@ -1,6 +1,5 @@
 #include "calib/import-table.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* What stands between "# OSU MPI" (or "MPI-CUDA") and the version. */

@@ -76,9 +76,9 @@ static cs_status check(const cs_job *job, const void *given, const cs_json_place
 
 /* ---- where the stages are ---- */
 
-static uint32_t n_stages(const void *params, uint32_t devices)
+static uint32_t n_stages(const void *params, uint32_t n_ranks)
 {
-    (void)devices;
+    (void)n_ranks;
     return ((const cs_cdp_params *)params)->n;
 }
 
@@ -261,16 +261,16 @@ static const char no_grid[] = "puts micro-batches and stages on devices by a rul
                               "\"setting\"; use \"sequential\" or \"1f1b\"";
 
 #define CDP_SCHEDULE(id, rule, of, text)                                                           \
-    static uint32_t id##_devices(const void *params, uint32_t n_layers)                            \
+    static uint32_t id##_ranks(const void *params, uint32_t n_layers)                              \
     {                                                                                              \
         (void)n_layers;                                                                            \
         return n_devices(params, rule);                                                            \
     }                                                                                              \
-    static uint32_t id##_holders(const void *params, uint32_t on, uint32_t stage,                  \
-                                 uint32_t *devices)                                                \
+    static uint32_t id##_holders(const void *params, uint32_t n_ranks, uint32_t stage,             \
+                                 uint32_t *ranks)                                                  \
     {                                                                                              \
-        (void)on;                                                                                  \
-        return place(params, rule, stage, devices);                                                \
+        (void)n_ranks;                                                                             \
+        return place(params, rule, stage, ranks);                                                  \
     }                                                                                              \
     static cs_status id##_generate(const cs_job *job, const void *params, cs_builder *builder,     \
                                    cs_error *error)                                                \
@@ -282,18 +282,20 @@ static const char no_grid[] = "puts micro-batches and stages on devices by a rul
     {                                                                                              \
         return add_forms(job, params, rule, forms, error);                                         \
     }                                                                                              \
-    static const cs_placement id##_placement = {id##_devices, true, n_stages, id##_holders,        \
-                                                apart};                                            \
     const cs_schedule cs_schedule_##id = {.name = #id,                                             \
                                           .summary = text,                                         \
                                           .source = source,                                        \
                                           .formulas = of##_formulas,                               \
                                           .fields = of##_fields,                                   \
                                           .params_size = sizeof(cs_cdp_params),                    \
-                                          .layout = CS_LAYOUT_PLACED,                              \
-                                          .no_grid = no_grid,                                      \
+                                          .mesh = {.pipeline = CS_LENGTH_RULE,                     \
+                                                   .ranks = id##_ranks,                            \
+                                                   .exactly = true,                                \
+                                                   .n_stages = n_stages,                           \
+                                                   .holders = id##_holders,                        \
+                                                   .apart = apart,                                 \
+                                                   .no_grid = no_grid},                            \
                                           .asynchronous = (rule) != CS_CDP_DP,                     \
-                                          .placement = &id##_placement,                            \
                                           .micro_batches = micro_batches,                          \
                                           .check = check,                                          \
                                           .generate = id##_generate,                               \

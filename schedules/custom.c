@@ -282,26 +282,24 @@ static cs_status read(void *given, const cs_json_place *place, cs_arena *arena, 
 
 /* ---- the schedule ---- */
 
-static uint32_t n_devices(const void *params, uint32_t n_layers)
+static uint32_t ranks(const void *params, uint32_t n_layers)
 {
     (void)n_layers;
     return ((const custom_params *)params)->n_devices;
 }
 
-static uint32_t n_stages(const void *params, uint32_t devices)
+static uint32_t n_stages(const void *params, uint32_t n_ranks)
 {
-    (void)devices;
+    (void)n_ranks;
     return ((const custom_params *)params)->n_stages;
 }
 
-static uint32_t holders(const void *params, uint32_t on, uint32_t stage, uint32_t *devices)
+static uint32_t holders(const void *params, uint32_t n_ranks, uint32_t stage, uint32_t *held)
 {
-    (void)on;
-    devices[0] = ((const custom_params *)params)->devices[stage];
+    (void)n_ranks;
+    held[0] = ((const custom_params *)params)->devices[stage];
     return 1;
 }
-
-static const cs_placement placement = {n_devices, true, n_stages, holders, NULL};
 
 static uint32_t list_of(const cs_pipeline_shape *shape, uint32_t stage)
 {
@@ -358,9 +356,12 @@ const cs_schedule cs_schedule_custom = {
     .source = "the scenario",
     .fields = fields,
     .params_size = sizeof(custom_params),
-    .layout = CS_LAYOUT_PLACED,
+    .mesh = {.pipeline = CS_LENGTH_RULE,
+             .ranks = ranks,
+             .exactly = true,
+             .n_stages = n_stages,
+             .holders = holders},
     .sums_ties = true,
-    .placement = &placement,
     .read = read,
     .micro_batches = micro_batches,
     .check = check,

@@ -32,10 +32,11 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
                           cs_error *error)
 {
     cs_grid grid = cs_grid_single();
+    cs_plan plan = *job->plan;
     cs_job divided = *job;
-    grid.data = job->plan->n_devices;
-    divided.replicas = CS_REPLICAS_GRID;
-    divided.grid = &grid;
+    grid.data = plan.n_devices;
+    plan.grid = &grid;
+    divided.plan = &plan;
     divided.states = (cs_states){.bucket = ((const dp_params *)params)->bucket};
     return cs_pipeline_generate(&divided, &(cs_pipeline_options){.order = cs_pipeline_in_turn},
                                 builder, error);
@@ -124,9 +125,9 @@ const cs_schedule cs_schedule_dp = {
             {0}},
     .fields = fields,
     .params_size = sizeof(dp_params),
-    .layout = CS_LAYOUT_REPLICATED,
-    .no_grid =
-        "is data parallelism by itself; use \"sequential\", whose axis \"data\" does the same",
+    .mesh = {.data = CS_LENGTH_DEVICES,
+             .no_grid = "is data parallelism by itself; use \"sequential\", whose axis \"data\" "
+                        "does the same"},
     .micro_batches = micro_batches,
     .generate = generate,
     .closed_forms = closed_forms,

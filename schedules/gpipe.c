@@ -133,7 +133,7 @@ const cs_schedule cs_schedule_gpipe = {
             {0}},
     .fields = fields,
     .params_size = sizeof(gpipe_params),
-    .layout = CS_LAYOUT_PIPELINE,
+    .mesh = {.pipeline = CS_LENGTH_LAYERS},
     .sums_ties = true,
     .micro_batches = micro_batches,
     .reading = reading,

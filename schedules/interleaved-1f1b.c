@@ -40,24 +40,22 @@ static uint32_t micro_batches(const void *params)
 
 /* ---- where the stages are ---- */
 
-static uint32_t n_devices(const void *params, uint32_t n_layers)
+static uint32_t ranks(const void *params, uint32_t n_layers)
 {
     return n_layers / ((const interleaved_params *)params)->stages_per_device;
 }
 
-static uint32_t n_stages(const void *params, uint32_t devices)
+static uint32_t n_stages(const void *params, uint32_t n_ranks)
 {
-    return devices * ((const interleaved_params *)params)->stages_per_device;
+    return n_ranks * ((const interleaved_params *)params)->stages_per_device;
 }
 
-static uint32_t holders(const void *params, uint32_t on, uint32_t stage, uint32_t *devices)
+static uint32_t holders(const void *params, uint32_t n_ranks, uint32_t stage, uint32_t *held)
 {
     (void)params;
-    devices[0] = stage % on;
+    held[0] = stage % n_ranks;
     return 1;
 }
-
-static const cs_placement placement = {n_devices, false, n_stages, holders, NULL};
 
 /* ---- the order ---- */
 
@@ -238,9 +236,8 @@ const cs_schedule cs_schedule_interleaved_1f1b = {
     .formulas = formulas,
     .fields = fields,
     .params_size = sizeof(interleaved_params),
-    .layout = CS_LAYOUT_PLACED,
+    .mesh = {.pipeline = CS_LENGTH_RULE, .ranks = ranks, .n_stages = n_stages, .holders = holders},
     .sums_ties = true,
-    .placement = &placement,
     .micro_batches = micro_batches,
     .generate = generate,
     .closed_forms = closed_forms,

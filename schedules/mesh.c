@@ -3,28 +3,50 @@
 #include <assert.h>
 #include <string.h>
 
-const cs_layout_rules *cs_schedule_layout(const cs_schedule *schedule)
+bool cs_mesh_has_stages(const cs_schedule *schedule)
 {
-    static const cs_layout_rules rules[] = {
-        [CS_LAYOUT_SINGLE] = {0},
-        [CS_LAYOUT_REPLICATED] = {.replicated = true, .fills = true},
-        [CS_LAYOUT_PIPELINE] = {.partitioned = true,
-                                .layer_per_stage = true,
-                                .device_per_layer = true},
-        [CS_LAYOUT_PLACED] = {.partitioned = true, .layer_per_stage = true},
-        [CS_LAYOUT_PLANNED] = {.partitioned = true, .fills = true, .any_device = true},
-    };
-    return &rules[schedule->layout];
+    return schedule->mesh.pipeline != CS_LENGTH_ONE;
 }
 
-uint32_t cs_mesh_devices(const cs_schedule *schedule, const void *params, uint32_t n_layers)
+bool cs_mesh_is_replicated(const cs_schedule *schedule)
 {
-    const cs_layout_rules *rules = cs_schedule_layout(schedule);
-    if (schedule->placement)
-        return schedule->placement->n_devices(params, n_layers);
-    if (rules->device_per_layer)
-        return n_layers;
-    return rules->partitioned || rules->replicated ? 0 : 1;
+    return schedule->mesh.data == CS_LENGTH_DEVICES;
+}
+
+bool cs_mesh_counts_layers(const cs_schedule *schedule)
+{
+    const cs_mesh_length length = schedule->mesh.pipeline;
+    return length == CS_LENGTH_LAYERS || length == CS_LENGTH_RULE;
+}
+
+/* Ranks that the parameters ask for; 0: none in particular. */
+static uint32_t asked(const cs_schedule *schedule, const void *params, uint32_t n_layers)
+{
+    return schedule->mesh.ranks ? schedule->mesh.ranks(params, n_layers) : 0;
+}
+
+uint32_t cs_mesh_only(const cs_schedule *schedule, const void *params, uint32_t n_layers)
+{
+    return schedule->mesh.exactly ? asked(schedule, params, n_layers) : 0;
+}
+
+uint32_t cs_mesh_devices(const cs_schedule *schedule, const void *params, uint32_t n_layers,
+                         bool fine)
+{
+    const cs_mesh_shape *shape = &schedule->mesh;
+    const uint32_t ranks = asked(schedule, params, n_layers);
+    if (ranks > 0)
+        return ranks;
+    if (shape->pipeline == CS_LENGTH_LAYERS)
+        return fine ? 0 : n_layers;
+    return cs_mesh_has_stages(schedule) || cs_mesh_is_replicated(schedule) ? 0 : 1;
+}
+
+bool cs_mesh_fills(const cs_schedule *schedule, const void *params, bool fine)
+{
+    const cs_mesh_shape *shape = &schedule->mesh;
+    return cs_mesh_is_replicated(schedule) || shape->pipeline == CS_LENGTH_DEVICES ||
+           (shape->pipeline == CS_LENGTH_LAYERS && fine && cs_mesh_only(schedule, params, 0) == 0);
 }
 
 const char *const cs_mesh_axis_names[] = {"tensor", "space", "context", "data", "pipeline", NULL};
@@ -70,25 +92,24 @@ void cs_mesh_number(const cs_grid *grid, uint32_t n_ranks, const uint32_t order[
 /* Of so many ranks, one place on each. */
 static cs_mesh make_on_ranks(const cs_schedule *schedule, const void *params, uint32_t n_ranks)
 {
-    const cs_placement *placement = schedule->placement;
-    cs_mesh mesh = {.schedule = schedule,
-                    .params = params,
-                    .n_devices = n_ranks,
-                    .n_stages = cs_schedule_layout(schedule)->partitioned ? n_ranks : 1,
-                    .n_ranks = n_ranks,
-                    .n_places = 1,
-                    .n_replicas = 1};
-    if (placement) {
-        mesh.n_stages = placement->n_stages(params, n_ranks);
-        mesh.apart = placement->apart && placement->apart(params);
-    }
-    return mesh;
+    const cs_mesh_shape *shape = &schedule->mesh;
+    const uint32_t usual = cs_mesh_has_stages(schedule) ? n_ranks : 1;
+    return (cs_mesh){.schedule = schedule,
+                     .params = params,
+                     .n_devices = n_ranks,
+                     .n_stages = shape->n_stages ? shape->n_stages(params, n_ranks) : usual,
+                     .n_ranks = n_ranks,
+                     .n_places = 1,
+                     .n_replicas = 1,
+                     .apart = shape->apart && shape->apart(params),
+                     .placed = shape->holders != NULL,
+                     .planned = shape->pipeline == CS_LENGTH_DEVICES};
 }
 
 cs_mesh cs_mesh_make(const cs_schedule *schedule, const void *params, uint32_t n_devices)
 {
     cs_mesh mesh = make_on_ranks(schedule, params, n_devices);
-    if (cs_schedule_layout(schedule)->replicated)
+    if (cs_mesh_is_replicated(schedule))
         mesh.n_replicas = n_devices;
     return mesh;
 }
@@ -97,20 +118,22 @@ cs_mesh cs_mesh_make_grid(const cs_schedule *schedule, const void *params, const
                           uint32_t n_ranks, const uint32_t *devices)
 {
     cs_mesh mesh = make_on_ranks(schedule, params, n_ranks);
+    mesh.grid = grid;
     mesh.n_places = cs_grid_places(grid);
     mesh.n_devices = n_ranks * mesh.n_places;
     mesh.n_replicas = grid->data;
     mesh.devices = devices;
+    mesh.placed = true;
     return mesh;
 }
 
 /* Of the ranks that hold a stage; without a grid the devices. */
 static uint32_t holding_ranks(const cs_mesh *mesh, uint32_t stage, uint32_t *ranks)
 {
-    const cs_placement *placement = mesh->schedule->placement;
-    const uint32_t n = mesh->devices ? 1 : mesh->n_replicas;
-    if (placement)
-        return placement->holders(mesh->params, mesh->n_ranks, stage, ranks);
+    const cs_mesh_shape *shape = &mesh->schedule->mesh;
+    const uint32_t n = mesh->grid ? 1 : mesh->n_replicas;
+    if (shape->holders)
+        return shape->holders(mesh->params, mesh->n_ranks, stage, ranks);
     for (uint32_t r = 0; r < n; r++)
         ranks[r] = stage + r;
     return n;
@@ -119,7 +142,7 @@ static uint32_t holding_ranks(const cs_mesh *mesh, uint32_t stage, uint32_t *ran
 uint32_t cs_mesh_holders(const cs_mesh *mesh, uint32_t stage, uint32_t *devices)
 {
     const uint32_t n = holding_ranks(mesh, stage, devices);
-    if (!mesh->devices)
+    if (!mesh->grid)
         return n;
     assert(n == 1); /* schedules whose stages have several holders take no grid */
     const uint32_t rank = devices[0];

@@ -1,5 +1,5 @@
-/* Which devices hold which stages of a schedule: what its layout decides, and the grid of a
- * scenario.
+/* Which devices hold which stages of a schedule: what the shape of its mesh decides, and the grid
+ * of a scenario.
  *
  * A schedule places its stages on pipeline ranks. Without a grid a rank is one device (where the
  * whole model is replicated, there is one stage, and each device has it). With a grid a rank is
@@ -10,22 +10,25 @@
 
 #include "schedules/schedule.h"
 
-/* What a layout lets a scenario say, and what it says by itself. */
-typedef struct cs_layout_rules {
-    bool partitioned;      /* the user says which layers make a stage */
-    bool replicated;       /* each device has all layers, and takes a share of the mini-batch */
-    bool layer_per_stage;  /* a model whose number of layers is open has one for each stage */
-    bool device_per_layer; /* it runs on as many devices as there are layers, where nobody says */
-    bool fills;            /* it takes all devices of a topology that has a number of its own */
-    bool any_device;       /* a plan may put any number of stages on a device */
-} cs_layout_rules;
+/* Whether the schedule has stages, so that somebody says which layers make each. */
+bool cs_mesh_has_stages(const cs_schedule *schedule);
 
-const cs_layout_rules *cs_schedule_layout(const cs_schedule *schedule);
+/* Whether each device has all layers, and computes a share of the mini-batch. */
+bool cs_mesh_is_replicated(const cs_schedule *schedule);
+
+/* Whether a model whose number of layers is open has one for each stage. */
+bool cs_mesh_counts_layers(const cs_schedule *schedule);
+
+/* Devices on which alone a schedule runs, without a grid; 0: on any number. */
+uint32_t cs_mesh_only(const cs_schedule *schedule, const void *params, uint32_t n_layers);
 
 /* How many devices a schedule runs on for so many layers where nobody says; 0: that cannot be
- * known.
- */
-uint32_t cs_mesh_devices(const cs_schedule *schedule, const void *params, uint32_t n_layers);
+ * known. Layers of a network are `fine`: hardly anybody means one for each device. */
+uint32_t cs_mesh_devices(const cs_schedule *schedule, const void *params, uint32_t n_layers,
+                         bool fine);
+
+/* Whether it takes all devices of a topology that has a number of its own. */
+bool cs_mesh_fills(const cs_schedule *schedule, const void *params, bool fine);
 
 /* The axes whose order says how devices are numbered: those of a grid, space being one, and that of
  * pipeline ranks. */
@@ -59,6 +62,9 @@ typedef struct cs_mesh {
     uint32_t n_places;   /* devices of a rank; 1 without a grid */
     uint32_t n_replicas; /* of all stages, among which the mini-batch is divided */
     bool apart;          /* stages on one device share no weights (cs_plan) */
+    bool placed;         /* it says which devices hold a stage; else a plan may */
+    bool planned;        /* a plan puts any number of stages on a device */
+    const cs_grid *grid; /* of each rank; NULL: a rank is a device */
     const uint32_t
         *devices; /* place i of rank r is devices[r * n_places + i]; NULL: rank r is device
                               * r */
@@ -71,7 +77,7 @@ cs_mesh cs_mesh_make_grid(const cs_schedule *schedule, const void *params, const
                           uint32_t n_ranks, const uint32_t *devices);
 
 /* The devices that hold a stage, in order of places, into `devices`; returns how many: n_places
- * with a grid, else at most n_devices. Of a layout with `any_device` a plan may say others. */
+ * with a grid, else at most n_devices. */
 uint32_t cs_mesh_holders(const cs_mesh *mesh, uint32_t stage, uint32_t *devices);
 
 #endif

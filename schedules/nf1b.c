@@ -24,7 +24,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char source[] = "Dutta et al., TiMePReSt, 2024 (arXiv 2410.14312)";
 
@@ -92,8 +91,9 @@ static uint32_t micro_batches(const void *params)
     return ((const nf1b_params *)params)->micro_batches;
 }
 
-static uint32_t devices(const void *params)
+static uint32_t ranks(const void *params, uint32_t n_layers)
 {
+    (void)n_layers;
     return ((const nf1b_params *)params)->workers;
 }
 
@@ -530,15 +530,15 @@ const cs_schedule cs_schedule_nf1b = {
                                      {0}},
     .fields = fields,
     .params_size = sizeof(nf1b_params),
-    .layout = CS_LAYOUT_PIPELINE,
-    .no_grid =
-        "has one device per worker, whose backward takes a mini-batch at once; use \"1f1b\" or "
-        "\"pipedream_2bw\"",
+    .mesh = {.pipeline = CS_LENGTH_LAYERS,
+             .ranks = ranks,
+             .exactly = true,
+             .no_grid = "has one device per worker, whose backward takes a mini-batch at once; use "
+                        "\"1f1b\" or \"pipedream_2bw\""},
     .asynchronous = true,
     .micro_batches = micro_batches,
     .takes_whole = takes_whole,
     .reading = reading,
-    .devices = devices,
     .check = check,
     .warn = warn,
     .generate = generate,

@@ -24,7 +24,7 @@ typedef struct spot {
 
 static bool has_grid(const maker *m)
 {
-    return m->job->replicas == CS_REPLICAS_GRID;
+    return m->job->plan->grid != NULL;
 }
 
 static uint32_t n_replicas(const maker *m, uint32_t stage)
@@ -50,7 +50,7 @@ static bool is_simulated(const maker *m, uint32_t stage, uint32_t place)
 
 static cs_status check_grid(const maker *m, cs_error *error)
 {
-    const uint32_t places = cs_grid_places(m->job->grid);
+    const uint32_t places = cs_grid_places(m->job->plan->grid);
     for (uint32_t s = 0; s < m->job->plan->n_stages; s++) {
         const uint32_t n = m->job->plan->stages[s].n_devices;
         if (n != places)
@@ -197,8 +197,8 @@ static uint32_t add_group(maker *m, uint32_t stage, cs_axes axes, uint32_t first
 static uint32_t groups_of(maker *m, uint32_t stage, cs_axes_name name)
 {
     uint32_t *known = &m->groups[(size_t)stage * CS_N_AXES + name];
-    const cs_axes axes = cs_grid_axes(m->job->grid, name);
-    const uint32_t places = cs_grid_places(m->job->grid);
+    const cs_axes axes = cs_grid_axes(m->job->plan->grid, name);
+    const uint32_t places = cs_grid_places(m->job->plan->grid);
     uint32_t *devices =
         *known == CS_NONE ? cs_arena_alloc(m->arena, axes.size, sizeof(*devices)) : NULL;
     for (uint32_t place = 0; devices && place < places; place++) {
@@ -229,8 +229,8 @@ static uint32_t holder_at(const maker *m, uint32_t place)
 /* Adds the classes of a collective over all groups that have a holder. */
 static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, cs_stage_step *made)
 {
-    const cs_axes axes = cs_grid_axes(m->job->grid, step->axes);
-    const uint32_t places = cs_grid_places(m->job->grid), n = m->made.n_holders[stage];
+    const cs_axes axes = cs_grid_axes(m->job->plan->grid, step->axes);
+    const uint32_t places = cs_grid_places(m->job->plan->grid), n = m->made.n_holders[stage];
     const uint32_t first = groups_of(m, stage, step->axes);
     uint32_t group = 0, members = 0;
     made->classes = cs_arena_alloc(m->arena, n, sizeof(*made->classes));
@@ -455,7 +455,8 @@ static bool make_tied(maker *m, const cs_tie *tie, cs_tied *made)
     const cs_plan *plan = m->job->plan;
     const uint32_t R = plan->stages[tie->lender].n_devices;
     const uint32_t Q = plan->stages[tie->borrower].n_devices, n_groups = R == Q ? R : 1;
-    const int64_t bytes = cs_states_share(tie->gradient_bytes, cs_states_shards(m->job, false));
+    const int64_t bytes =
+        has_grid(m) ? cs_states_tied(m->job, tie->layer, tie->gradient_bytes) : tie->gradient_bytes;
     uint32_t *devices = cs_arena_alloc(m->arena, (size_t)R + Q, sizeof(*devices));
     *made = (cs_tied){.tie = *tie, .paired = R == Q};
     made->classes = cs_arena_alloc(m->arena, n_groups, sizeof(*made->classes));
@@ -503,7 +504,7 @@ static bool reserve(maker *m)
 {
     const size_t n_stages = m->job->plan->n_stages, n_holders = m->job->plan->n_devices;
     const size_t n_passes = n_stages * (CS_UPDATE + 1) * CS_N_PASS_VARIANTS;
-    const size_t places = has_grid(m) ? cs_grid_places(m->job->grid) : 0;
+    const size_t places = has_grid(m) ? cs_grid_places(m->job->plan->grid) : 0;
     const size_t n_groups = has_grid(m) ? n_stages * CS_N_AXES : 0;
     if (!RESERVE(m, made.n_holders, n_stages) || !RESERVE(m, made.devices, n_holders) ||
         !RESERVE(m, made.slots, n_holders) || !RESERVE(m, made.passes, n_passes) ||
@@ -517,9 +518,9 @@ static bool reserve(maker *m)
 
 static uint32_t variants_of(const cs_job *job)
 {
-    const bool keeps = job->states.zero >= 3 && job->states.keep_gathered;
-    if (job->replicas != CS_REPLICAS_GRID)
+    if (!job->plan->grid)
         return 0;
+    const bool keeps = job->states.keep_gathered && cs_states_zero(job) >= 3;
     return CS_PASS_LAST | (keeps ? CS_PASS_GATHERED | CS_PASS_RELEASES : 0);
 }
 

@@ -65,7 +65,7 @@ static bool has_ties(const cs_job *job)
 static bool rounds_steps(const cs_job *job)
 {
     bool rounds = false;
-    for (uint32_t h = 0; job->replicas == CS_REPLICAS_GRID && h < job->plan->n_devices; h++)
+    for (uint32_t h = 0; job->plan->grid != NULL && h < job->plan->n_devices; h++)
         rounds |= job->speeds[job->plan->devices[h]] != 1;
     return rounds;
 }
@@ -128,7 +128,7 @@ void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times)
 cs_status cs_pipeline_check_versions(const cs_job *job, const cs_json_place *place, cs_error *error)
 {
     const cs_json_place at = {.up = place, .key = "kind"};
-    if (job->states.zero < 3)
+    if (cs_states_zero(job) < 3)
         return CS_OK;
     return cs_json_invalid(
         &at, error,

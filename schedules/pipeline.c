@@ -60,7 +60,7 @@ static size_t cell(const pipeline *p, uint32_t stage, uint32_t micro)
 
 static bool has_grid(const pipeline *p)
 {
-    return p->job->replicas == CS_REPLICAS_GRID;
+    return p->job->plan->grid != NULL;
 }
 
 /* All holders of a stage compute something of each micro-batch. */
@@ -661,7 +661,7 @@ uint32_t cs_pipeline_ranks(const cs_job *job)
 {
     const cs_plan *plan = job->plan;
     uint32_t n = 0;
-    if (job->replicas != CS_REPLICAS_GRID)
+    if (!job->plan->grid)
         return job->n_devices;
     for (uint32_t s = 0; s < plan->n_stages; s++) {
         uint32_t other = 0;

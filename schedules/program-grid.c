@@ -22,6 +22,7 @@ typedef struct walk {
     const cs_job *job;
     const cs_program_pass *pass;
     uint32_t stage;
+    uint32_t zero; /* the highest ZeRO stage of the job */
     const cs_stage *of;
     const cs_layer *layers; /* for the job's samples, or NULL */
     cs_layer_sum *sums;     /* per layer of the stage, by its number less that of the first */
@@ -36,6 +37,7 @@ typedef struct walk {
     uint32_t computed, before; /* the latest computation and the one before it, or CS_NONE */
     uint32_t exchanged;        /* the latest exchange behind or beside it, or CS_NONE */
     uint32_t summed;           /* the latest sum of gradients, or CS_NONE */
+    cs_weights ready;          /* whose gradients wait for more of them */
     uint32_t reached;          /* the layer that the pass has come to */
     int64_t kept; /* of the layers that it has come to, in a backward of those that it has left */
     int64_t arrived; /* buffers that the next computation reads */
@@ -112,20 +114,18 @@ static void go_through(walk *w, uint32_t step, uint32_t layer)
 
 /* ---- computations ---- */
 
+/* Some gradients are scattered after each micro-batch. */
+static bool scatters_each(const walk *w)
+{
+    return cs_states_scatters_each(w->job, w->zero);
+}
+
 /* A backward waits until the gradients of the unit before the last have gone. */
 static uint32_t scattered_before(const walk *w)
 {
-    return w->begins_unit && w->at >= 2 && makes_gradients(w) && cs_states_scatters_each(w->job)
+    return w->begins_unit && w->at >= 2 && makes_gradients(w) && scatters_each(w)
                ? w->units[w->at - 2].summed
                : CS_NONE;
-}
-
-static int64_t divided_gradients(const walk *w)
-{
-    const cs_weights *weights = &w->units[w->at].weights;
-    int64_t bytes = cs_states_shards(w->job, false) > 1 ? weights->dense : 0;
-    bytes += cs_states_shards(w->job, true) > 1 ? weights->expert : 0;
-    return bytes * cs_model_gradient_ratio(w->job->model);
 }
 
 static void begin_computation(walk *w, uint32_t layer)
@@ -143,8 +143,9 @@ static void begin_computation(walk *w, uint32_t layer)
         cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS, w->pass->recompute ? input : 0, false);
         cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->pass->reads, false);
     }
-    if (w->begins_unit && makes_gradients(w) && cs_states_scatters_each(w->job))
-        cs_step_add_effect(step, CS_MEMORY_GRADIENTS, divided_gradients(w), false);
+    if (w->begins_unit && makes_gradients(w))
+        cs_step_add_effect(step, CS_MEMORY_GRADIENTS,
+                           cs_states_scattered(w->job, &w->units[w->at].weights), false);
     cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->arrived, true);
     w->arrived = 0;
     w->before = w->computed;
@@ -215,7 +216,8 @@ static void begin_beside(walk *w, cs_program_step *step, int64_t bytes)
 /* There is something to exchange. */
 static bool is_needed(const walk *w, const cs_exchange *what)
 {
-    return what->bytes + what->bytes_back > 0 && cs_grid_axes(w->job->grid, what->axes).size > 1;
+    return what->bytes + what->bytes_back > 0 &&
+           cs_grid_axes(w->job->plan->grid, what->axes).size > 1;
 }
 
 static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
@@ -262,7 +264,7 @@ static uint32_t add_states(walk *w, const cs_state_exchange *all, uint32_t n, cs
     return after;
 }
 
-/* Zero 3: gathers the weights of the next unit that lacks them. Its end frees them. */
+/* At stage 3: gathers the weights of the next unit that lacks them. Its end frees them. */
 static void gather(walk *w)
 {
     unit *next = &w->units[w->n_gathered++];
@@ -284,8 +286,7 @@ static void gather(walk *w)
 
 static bool needs_weights(const walk *w)
 {
-    return w->job->states.zero >= 3 && w->pass->kind != CS_BACKWARD_WEIGHT &&
-           w->pass->kind != CS_UPDATE;
+    return w->zero >= 3 && w->pass->kind != CS_BACKWARD_WEIGHT && w->pass->kind != CS_UPDATE;
 }
 
 /* Whether gathered weights are freed at the end of their unit. */
@@ -304,24 +305,37 @@ static int64_t gathered_bytes(const walk *w, const unit *of)
     return bytes;
 }
 
-/* The gradients of the current unit are summed beside what is computed next. */
+/* Weights whose gradients are summed at the end of the current unit: its own at stage 3; others once
+ * they fill a bucket, or when the pass ends. */
+static cs_weights take_ready(walk *w)
+{
+    cs_weights now = {.at[3] = w->units[w->at].weights.at[3]};
+    cs_weights others = w->units[w->at].weights;
+    others.at[3] = (cs_weight_bytes){0};
+    cs_weights_add(&w->ready, &others);
+    if (w->at + 1 == w->n_units || cs_states_fill_bucket(w->job, &w->ready)) {
+        cs_weights_add(&now, &w->ready);
+        w->ready = (cs_weights){0};
+    }
+    return now;
+}
+
+/* Gradients are summed beside what is computed next. */
 static void sum_gradients(walk *w)
 {
     unit *of = &w->units[w->at];
-    const bool each = cs_states_scatters_each(w->job);
+    const cs_weights weights = take_ready(w);
     const uint32_t first = w->made->n, before = w->summed;
     cs_state_exchange all[CS_STATES_MOST];
-    if (!w->pass->last && !each)
-        return;
-    const uint32_t n = cs_states_reduce(w->job, &of->weights, true, w->pass->last, all);
+    const uint32_t n = cs_states_reduce(w->job, &weights, w->pass->last, all);
     if (n == 0)
         return;
     w->summed = of->summed = add_states(w, all, n, CS_PURPOSE_GRADIENTS, w->computed);
     wait_for(step_at(w, first), before);
     if (before == CS_NONE)
         step_at(w, first)->flags |= CS_STEP_SUMS;
-    for (uint32_t i = 0; each && i < n; i++) {
-        if (all[i].kind == CS_REDUCE_SCATTER)
+    for (uint32_t i = 0; i < n; i++) {
+        if (all[i].each)
             cs_step_add_effect(step_at(w, first + i), CS_MEMORY_GRADIENTS, -all[i].bytes, true);
     }
 }
@@ -500,7 +514,7 @@ static void make_update(walk *w)
     const cs_weights all =
         cs_states_weights(w->job, w->stage, w->of->first_layer, w->of->end_layer);
     cs_state_exchange gathers[CS_STATES_MOST];
-    const uint32_t n = w->job->states.zero < 3 ? cs_states_gather(w->job, &all, gathers) : 0;
+    const uint32_t n = cs_states_gather_updated(w->job, &all, gathers);
     cs_program_step *update = step_at(w, add_step(w, CS_UPDATE));
     update->duration = cs_states_update(w->job, w->stage);
     update->flags = CS_STEP_BEGINS | CS_STEP_SUMS | CS_STEP_ENDS;
@@ -556,7 +570,7 @@ static size_t most_steps(const walk *w)
 {
     size_t n = 1 + CS_STATES_MOST;
     for (uint32_t l = w->of->first_layer; l < w->of->end_layer; l++) {
-        n += 2 + 2 * CS_STATES_MOST;
+        n += 2 + 2 * CS_STATES_MOST_OF_LAYER;
         if (w->layers)
             n += 2 * ((size_t)w->layers[l].n_pieces + w->layers[l].n_exchanges);
     }
@@ -571,6 +585,7 @@ cs_status cs_program_make_grid(const cs_job *job, uint32_t stage, const cs_progr
     walk w = {.job = job,
               .pass = pass,
               .stage = stage,
+              .zero = cs_states_zero(job),
               .of = of,
               .layers = cs_model_layers(job->model, job->micro_samples),
               .made = program,

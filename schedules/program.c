@@ -97,7 +97,7 @@ cs_status cs_program_make(const cs_job *job, uint32_t stage, const cs_program_pa
 {
     *program = (cs_program){0};
     cs_arena_init(&program->arena);
-    if (job->replicas == CS_REPLICAS_GRID)
+    if (job->plan->grid != NULL)
         return cs_program_make_grid(job, stage, pass, program, error);
     program->steps = cs_arena_alloc(&program->arena, 1, sizeof(*program->steps));
     if (!program->steps)

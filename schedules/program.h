@@ -28,17 +28,18 @@
  *     before, and messages leave when the pass has ended. Of the gradient of the weights
  *     (CS_BACKWARD_WEIGHT) nothing is exchanged within layers; the other half does it all.
  *   - Layers with `recompute` repeat their forward, with its exchanges, in front of their backward.
- *   - Sums of gradients follow the unit of layers (states.h) that they are of, and run beside the
- *     rest of the backward, one behind the other; an update waits for the last one. Gradients that
+ *   - Sums of gradients follow the unit of layers (states.h) that they are of, or that fills their
+ *     bucket, and run beside the rest of the backward, one behind the other; an update waits for the
+ *     last one. Gradients that
  *     are scattered after each micro-batch are there whole from the start of their unit's backward
  *     until then, besides the share that rests; a unit waits until those of the unit before the
  *     last are scattered.
- *   - Zero 3: the weights of a unit are gathered before it computes, one unit after the other,
+ *   - At ZeRO stage 3 the weights of a unit are gathered before it computes, one unit after the other,
  *     when the unit `prefetch` + 1 before it has ended, or the pass before: they are there from then to the end of the
  *     unit, besides the share that rests (gathered_weights). With `keep_gathered` they are gathered by a
  *     forward with which no micro-batch was between forward and backward, and there until the
  *     backward after which none is.
- *   - Zero 1 and 2: the weights are gathered, in place, after the update; the next forward waits
+ *   - At stages 1 and 2 the weights are gathered, in place, after the update; the next forward waits
  *     for it.
  */
 #ifndef CS_SCHEDULES_PROGRAM_H

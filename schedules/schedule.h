@@ -12,15 +12,18 @@
 #include "sim/base/field.h"
 #include "sim/graph/builder.h"
 
-/* What the devices of a replicated stage do. */
+/* What the devices of a replicated stage do, where the plan has no grid. */
 typedef enum cs_replicas {
     CS_REPLICAS_NONE,        /* there are none */
     CS_REPLICAS_ROUND_ROBIN, /* micro-batch m is computed by replica m mod R of the stage's R */
     CS_REPLICAS_ALL_REDUCE,  /* every replica takes its share of the samples of every micro-batch */
-    CS_REPLICAS_GRID,        /* the devices of each stage are the places of the job's grid: each
-                              * computes its part of every micro-batch, and hands it to the device
-                              * at the same place of the next stage */
 } cs_replicas;
+
+/* How the parameters of a layer rest: `fraction` of them at stage `zero`, the others at stage 0. */
+typedef struct cs_layer_states {
+    uint32_t zero;   /* 0 to 3, see cs_states */
+    double fraction; /* 0 to 1 */
+} cs_layer_states;
 
 /* Where weights, gradients and optimizer states rest between their uses (ZeRO: Rajbhandari et al.,
  * SC 2020, section 5; FSDP: Zhao et al., VLDB 2023). They are divided over the axes SHARD of the
@@ -28,6 +31,8 @@ typedef enum cs_replicas {
 typedef struct cs_states {
     uint32_t
         zero; /* 0: nothing is divided; 1: optimizer states; 2: gradients too; 3: weights too */
+    const cs_layer_states
+        *layers; /* per layer of the model, in place of `zero`; NULL: all have it */
     uint32_t
         prefetch; /* zero 3: layers whose weights are gathered ahead of the one that computes */
     bool keep_gathered; /* zero 3: weights stay gathered from a forward to its backward */
@@ -47,8 +52,7 @@ typedef struct cs_job {
     const cs_layer_sum *whole;  /* the same of a whole mini-batch, computed at once; NULL where the
                                  * schedule does not ask for it (`takes_whole`) */
     cs_replicas replicas;
-    const cs_grid *grid;        /* of CS_REPLICAS_GRID; else NULL */
-    cs_states states;           /* of CS_REPLICAS_GRID */
+    cs_states states;           /* where the plan has a grid */
     const uint32_t *stands_for; /* per device: the device that is simulated in its place, itself
                                  * where it is simulated; NULL: all are */
     uint32_t n_devices;
@@ -70,28 +74,36 @@ typedef struct cs_job {
                                * stages hold; NULL: none */
 } cs_job;
 
-/* The shape of plan that a schedule runs. */
-typedef enum cs_layout {
-    CS_LAYOUT_SINGLE,     /* one stage on one device */
-    CS_LAYOUT_REPLICATED, /* one stage on all devices */
-    CS_LAYOUT_PIPELINE,   /* a stage per device; where `replicas` is given, also several devices
-                           * per stage */
-    CS_LAYOUT_PLACED,     /* as the schedule's placement says */
-    CS_LAYOUT_PLANNED,    /* a stage has one device, and a device any number of stages */
-} cs_layout;
+/* The length of an axis of a schedule's mesh. */
+typedef enum cs_mesh_length {
+    CS_LENGTH_ONE,
+    CS_LENGTH_DEVICES, /* as many as the platform has devices */
+    CS_LENGTH_LAYERS,  /* the same; where the platform has no number, one for each layer */
+    CS_LENGTH_RULE,    /* as `ranks` says */
+} cs_mesh_length;
 
-/* Which devices hold which stages, where a schedule has a rule of its own. */
-typedef struct cs_placement {
-    /* Devices to run on when the scenario does not say, for a model of so many layers; and whether
-     * it runs on no other number. */
-    uint32_t (*n_devices)(const void *params, uint32_t n_layers);
+/* The mesh that a schedule can run on. It has two axes: pipeline ranks, which hold the stages, and
+ * the copies of the whole model, one on each device. A scenario can put a grid of further axes
+ * within each rank instead (sim/workload/split.h). All members may be left out. */
+typedef struct cs_mesh_shape {
+    /* CS_LENGTH_ONE: there is one stage. CS_LENGTH_DEVICES: a plan puts any number of stages on a
+     * rank. */
+    cs_mesh_length pipeline;
+    cs_mesh_length data; /* CS_LENGTH_ONE, or CS_LENGTH_DEVICES */
+    /* Ranks that the parameters ask for, for a model of so many layers; 0: none in particular. And
+     * whether it runs on no other number. */
+    uint32_t (*ranks)(const void *params, uint32_t n_layers);
     bool exactly;
-    uint32_t (*n_stages)(const void *params, uint32_t n_devices);
-    /* The devices that hold a stage, at most n_devices, into `devices`; returns how many. */
-    uint32_t (*holders)(const void *params, uint32_t n_devices, uint32_t stage, uint32_t *devices);
-    /* NULL, or whether each stage is on one of its devices at a time, apart from the others. */
-    bool (*apart)(const void *params);
-} cs_placement;
+    uint32_t (*n_stages)(const void *params, uint32_t n_ranks); /* NULL: one for each rank */
+    /* The ranks that hold a stage, at most n_ranks, into `ranks`; returns how many. NULL: rank s
+     * holds stage s, unless a plan says otherwise. */
+    uint32_t (*holders)(const void *params, uint32_t n_ranks, uint32_t stage, uint32_t *ranks);
+    bool (*apart)(const void *params); /* each stage is on one of its ranks at a time, apart from
+                                        * the others; NULL: it is not */
+    cs_replicas (*replicas)(const void *params); /* NULL: a plan gives each stage one device */
+    const char *no_grid; /* why it takes no grid, and what does, as a sentence that its name begins:
+                          * "has ...; use ..."; NULL: it takes any */
+} cs_mesh_shape;
 
 /* Figures that a closed form can be stated for. */
 typedef enum cs_figure {
@@ -145,13 +157,9 @@ typedef struct cs_schedule {
     const cs_formula *formulas; /* all that its closed forms may use; or NULL: there are none */
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
-    cs_layout layout;
+    cs_mesh_shape mesh;
     bool asynchronous; /* mini-batches overlap, so that a short run only fills and drains */
     bool sums_ties;    /* the gradients of weights that two stages share (ties.h) */
-    const cs_placement *placement; /* of CS_LAYOUT_PLACED */
-    const char
-        *no_grid; /* why it takes no job with CS_REPLICAS_GRID, and what does, as a sentence that
-                          * its name begins: "has ...; use ..."; NULL: it takes them */
     /* Reads what fields alone cannot, JSON above all, while the document is there; or NULL.
      * `place` is that of the object, `arena` lives as long as `params`. */
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
@@ -165,9 +173,6 @@ typedef struct cs_schedule {
     const char *(*reading)(const void *params);
     /* NULL, or the rules for the chain (chain.h) by which it executes a planner's plan. */
     const cs_chain_rules *(*chain_rules)(const void *params);
-    /* NULL, or the number of devices that the parameter `workers` asks for; 0: none in particular */
-    uint32_t (*devices)(const void *params);
-    cs_replicas (*replicas)(const void *params); /* of CS_LAYOUT_PIPELINE; or NULL */
     /* Refuses parameters that do not go with the job, or NULL; `place` is that of the schedule.
      * The other functions are only called when it did not. */
     CS_MUST_CHECK cs_status (*check)(const cs_job *job, const void *params,

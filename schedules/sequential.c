@@ -55,7 +55,6 @@ const cs_schedule cs_schedule_sequential = {
                                      {0}},
     .fields = fields,
     .params_size = sizeof(sequential_params),
-    .layout = CS_LAYOUT_SINGLE,
     .micro_batches = micro_batches,
     .generate = generate,
     .closed_forms = closed_forms,

@@ -6,12 +6,56 @@
 
 static bool has_grid(const cs_job *job)
 {
-    return job->replicas == CS_REPLICAS_GRID;
+    return job->plan->grid != NULL;
 }
 
-static cs_weights weights_of(const cs_layer *layer)
+static cs_layer_states states_of(const cs_job *job, uint32_t layer)
 {
-    cs_weights sum = {.dense = layer->weight_bytes};
+    return job->states.layers ? job->states.layers[layer] : (cs_layer_states){job->states.zero, 1};
+}
+
+uint32_t cs_states_zero(const cs_job *job)
+{
+    uint32_t most = 0;
+    if (!job->states.layers)
+        return job->states.zero;
+    for (uint32_t l = 0; l < job->model->n_layers; l++) {
+        const uint32_t zero = states_of(job, l).zero;
+        most = zero > most ? zero : most;
+    }
+    return most;
+}
+
+static void add_bytes(cs_weight_bytes *sum, const cs_weight_bytes *more, int64_t sign)
+{
+    sum->dense += sign * more->dense;
+    sum->expert += sign * more->expert;
+    sum->tensor += sign * more->tensor;
+}
+
+void cs_weights_add(cs_weights *sum, const cs_weights *more)
+{
+    for (uint32_t zero = 0; zero < CS_ZERO_STAGES; zero++)
+        add_bytes(&sum->at[zero], &more->at[zero], 1);
+}
+
+/* Adds weights that rest as a layer's do. */
+static void add_resting(cs_weights *sum, cs_layer_states states, const cs_weight_bytes *bytes)
+{
+    const cs_weight_bytes part = {
+        .dense = llround(states.fraction * (double)bytes->dense),
+        .expert = llround(states.fraction * (double)bytes->expert),
+        .tensor = llround(states.fraction * (double)bytes->tensor),
+    };
+    const cs_weight_bytes *divided = states.fraction < 1 ? &part : bytes;
+    add_bytes(&sum->at[0], bytes, 1);
+    add_bytes(&sum->at[0], divided, -1);
+    add_bytes(&sum->at[states.zero], divided, 1);
+}
+
+static cs_weight_bytes bytes_of(const cs_layer *layer)
+{
+    cs_weight_bytes sum = {.dense = layer->weight_bytes};
     for (uint32_t i = 0; i < layer->n_weight_parts; i++) {
         const cs_weight_part *part = &layer->weight_parts[i];
         if (part->axes == CS_AXES_TENSOR) {
@@ -28,25 +72,24 @@ cs_weights cs_states_weights(const cs_job *job, uint32_t stage, uint32_t first, 
 {
     cs_weights sum = {0};
     for (uint32_t l = first; l < end; l++) {
-        const cs_weights one = weights_of(&job->model->layers[l]);
-        sum.dense += one.dense;
-        sum.expert += one.expert;
-        sum.tensor += one.tensor;
+        const cs_weight_bytes bytes = bytes_of(&job->model->layers[l]);
+        add_resting(&sum, states_of(job, l), &bytes);
     }
     uint32_t layer = first;
     cs_tie tie;
     while (layer < end && cs_tie_next(job->model, job->plan, &layer, &tie) && tie.layer < end) {
+        const cs_weight_bytes tied = {.dense = job->model->layers[tie.layer].tied_bytes};
         if (tie.borrower == stage)
-            sum.dense += job->model->layers[tie.layer].tied_bytes;
+            add_resting(&sum, states_of(job, cs_model_lender(job->model, tie.layer)), &tied);
     }
     return sum;
 }
 
 uint32_t cs_states_shards(const cs_job *job, bool expert)
 {
-    if (!has_grid(job) || job->states.zero == 0)
+    if (!has_grid(job))
         return 1;
-    return expert ? job->grid->expert_shard : job->grid->shard;
+    return expert ? job->plan->grid->expert_shard : job->plan->grid->shard;
 }
 
 int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights)
@@ -54,11 +97,20 @@ int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights)
     return (int64_t)ceil((double)weights * job->optimizer_ratio);
 }
 
-/* What one place holds when both kinds are divided. */
-static int64_t divided(const cs_job *job, const cs_weights *weights, int64_t ratio)
+/* What one place holds when weights at stage `least` and above are divided. */
+static int64_t divided(const cs_job *job, const cs_weights *weights, uint32_t least, int64_t ratio)
 {
-    return cs_states_share(ratio * weights->dense, cs_states_shards(job, false)) +
-           cs_states_share(ratio * weights->expert, cs_states_shards(job, true));
+    int64_t whole = 0;
+    cs_weight_bytes parts = {0};
+    for (uint32_t zero = 0; zero < CS_ZERO_STAGES; zero++) {
+        const cs_weight_bytes *at = &weights->at[zero];
+        if (zero < least)
+            whole += ratio * (at->dense + at->expert);
+        else
+            add_bytes(&parts, at, ratio);
+    }
+    return whole + cs_states_share(parts.dense, cs_states_shards(job, false)) +
+           cs_states_share(parts.expert, cs_states_shards(job, true));
 }
 
 uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage, uint32_t device)
@@ -68,11 +120,10 @@ uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage
     int64_t weights = sum->weight_bytes, gradients = sum->gradient_bytes, updated = weights;
     if (has_grid(job)) {
         const cs_weights all = cs_states_weights(job, stage, of->first_layer, of->end_layer);
-        updated = divided(job, &all, 1);
-        if (job->states.zero >= 2 && !job->states.accumulate)
-            gradients = divided(job, &all, cs_model_gradient_ratio(job->model));
-        if (job->states.zero >= 3)
-            weights = updated;
+        updated = divided(job, &all, 1, 1);
+        if (!job->states.accumulate)
+            gradients = divided(job, &all, 2, cs_model_gradient_ratio(job->model));
+        weights = divided(job, &all, 3, 1);
     }
     cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, weights + sum->frozen_bytes);
     cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, gradients);
@@ -86,24 +137,22 @@ cs_time cs_states_update(const cs_job *job, uint32_t stage)
 {
     const cs_stage *of = &job->plan->stages[stage];
     const cs_time whole = job->stages[stage].update;
-    const uint32_t n = cs_states_shards(job, false), experts = cs_states_shards(job, true);
-    if (n == 1 && experts == 1)
+    if (cs_states_shards(job, false) == 1 && cs_states_shards(job, true) == 1)
         return whole;
     const cs_weights all = cs_states_weights(job, stage, of->first_layer, of->end_layer);
-    const wide bytes = (wide)(all.dense + all.expert);
-    const wide part =
-        (wide)cs_states_share(all.dense, n) + (wide)cs_states_share(all.expert, experts);
+    const wide bytes = (wide)divided(job, &all, CS_ZERO_STAGES, 1);
+    const wide part = (wide)divided(job, &all, 1, 1);
     return bytes == 0 ? whole : (cs_time)(((wide)whole * part + bytes - 1) / bytes);
 }
 
 /* ---- exchanges ---- */
 
 /* Appends one, unless there is nothing to do. */
-static void add(const cs_job *job, cs_kind kind, cs_axes_name axes, int64_t bytes,
+static void add(const cs_job *job, cs_kind kind, cs_axes_name axes, int64_t bytes, bool each,
                 cs_state_exchange *made, uint32_t *n)
 {
-    if (bytes > 0 && cs_grid_axes(job->grid, axes).size > 1)
-        made[(*n)++] = (cs_state_exchange){kind, axes, bytes};
+    if (bytes > 0 && cs_grid_axes(job->plan->grid, axes).size > 1)
+        made[(*n)++] = (cs_state_exchange){kind, axes, bytes, each};
 }
 
 /* The axes of one kind of weights. */
@@ -117,64 +166,128 @@ static const axes_of expert_axes = {CS_AXES_EXPERT_DATA, CS_AXES_EXPERT_SHARD,
 
 typedef struct reduction {
     const cs_job *job;
-    bool scatter, finish;
+    uint32_t zero;
+    bool last;
     cs_state_exchange *made;
     uint32_t n;
 } reduction;
 
-static void reduce(reduction *r, const axes_of *axes, int64_t bytes, uint32_t shards)
+/* What a place has of the sum over the places that share it. */
+static int64_t share_of(const reduction *r, int64_t bytes, bool expert)
 {
-    if (r->job->states.zero == 0) {
-        add(r->job, CS_ALL_REDUCE, axes->all, r->finish ? bytes : 0, r->made, &r->n);
+    return r->zero == 0 ? bytes : cs_states_share(bytes, cs_states_shards(r->job, expert));
+}
+
+static void reduce(reduction *r, const axes_of *axes, int64_t bytes, bool expert)
+{
+    const bool each = cs_states_scatters_each(r->job, r->zero);
+    if (r->zero == 0) {
+        add(r->job, CS_ALL_REDUCE, axes->all, r->last ? bytes : 0, false, r->made, &r->n);
         return;
     }
-    add(r->job, CS_REDUCE_SCATTER, axes->shard, r->scatter ? bytes : 0, r->made, &r->n);
-    add(r->job, CS_ALL_REDUCE, axes->replica, r->finish ? cs_states_share(bytes, shards) : 0,
+    add(r->job, CS_REDUCE_SCATTER, axes->shard, r->last || each ? bytes : 0, each, r->made, &r->n);
+    add(r->job, CS_ALL_REDUCE, axes->replica, r->last ? share_of(r, bytes, expert) : 0, false,
         r->made, &r->n);
 }
 
-uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool scatter, bool finish,
+uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool last,
                           cs_state_exchange made[CS_STATES_MOST])
 {
     const int64_t ratio = cs_model_gradient_ratio(job->model);
-    const uint32_t shards = cs_states_shards(job, false);
-    reduction r = {job, scatter, finish, made, 0};
-    reduce(&r, &dense_axes, ratio * weights->dense, shards);
-    add(job, CS_ALL_REDUCE, CS_AXES_TENSOR,
-        finish ? cs_states_share(ratio * weights->tensor, shards) : 0, made, &r.n);
-    reduce(&r, &expert_axes, ratio * weights->expert, cs_states_shards(job, true));
+    reduction r = {job, 0, last, made, 0};
+    for (; r.zero < CS_ZERO_STAGES; r.zero++) {
+        const cs_weight_bytes *at = &weights->at[r.zero];
+        reduce(&r, &dense_axes, ratio * at->dense, false);
+        add(job, CS_ALL_REDUCE, CS_AXES_TENSOR, last ? share_of(&r, ratio * at->tensor, false) : 0,
+            false, made, &r.n);
+        reduce(&r, &expert_axes, ratio * at->expert, true);
+    }
     return r.n;
+}
+
+static uint32_t gather(const cs_job *job, const cs_weights *weights, uint32_t first, uint32_t end,
+                       cs_state_exchange made[CS_STATES_MOST])
+{
+    uint32_t n = 0;
+    for (uint32_t zero = first; zero < end; zero++) {
+        const cs_weight_bytes *at = &weights->at[zero];
+        add(job, CS_ALL_GATHER, CS_AXES_SHARD, at->dense, false, made, &n);
+        add(job, CS_ALL_GATHER, CS_AXES_EXPERT_SHARD, at->expert, false, made, &n);
+    }
+    return n;
 }
 
 uint32_t cs_states_gather(const cs_job *job, const cs_weights *weights,
                           cs_state_exchange made[CS_STATES_MOST])
 {
-    uint32_t n = 0;
-    if (job->states.zero == 0)
-        return 0;
-    add(job, CS_ALL_GATHER, CS_AXES_SHARD, weights->dense, made, &n);
-    add(job, CS_ALL_GATHER, CS_AXES_EXPERT_SHARD, weights->expert, made, &n);
-    return n;
+    return gather(job, weights, 3, 4, made);
 }
 
-bool cs_states_scatters_each(const cs_job *job)
+uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
+                                  cs_state_exchange made[CS_STATES_MOST])
 {
-    return has_grid(job) && job->states.zero >= 2 && !job->states.accumulate;
+    return gather(job, weights, 1, 3, made);
+}
+
+bool cs_states_scatters_each(const cs_job *job, uint32_t zero)
+{
+    return has_grid(job) && zero >= 2 && !job->states.accumulate;
+}
+
+int64_t cs_states_scattered(const cs_job *job, const cs_weights *weights)
+{
+    int64_t bytes = 0;
+    for (uint32_t zero = 0; zero < CS_ZERO_STAGES; zero++) {
+        if (!cs_states_scatters_each(job, zero))
+            continue;
+        bytes += cs_states_shards(job, false) > 1 ? weights->at[zero].dense : 0;
+        bytes += cs_states_shards(job, true) > 1 ? weights->at[zero].expert : 0;
+    }
+    return bytes * cs_model_gradient_ratio(job->model);
+}
+
+int64_t cs_states_tied(const cs_job *job, uint32_t layer, int64_t bytes)
+{
+    const cs_weight_bytes tied = {.dense = bytes};
+    cs_weights weights = {0};
+    add_resting(&weights, states_of(job, cs_model_lender(job->model, layer)), &tied);
+    return divided(job, &weights, 1, 1);
+}
+
+/* ---- what goes together ---- */
+
+static int64_t gradients_below(const cs_job *job, const cs_weights *weights, uint32_t end)
+{
+    int64_t bytes = 0;
+    for (uint32_t zero = 0; zero < end; zero++)
+        bytes += weights->at[zero].dense + weights->at[zero].expert;
+    return bytes * cs_model_gradient_ratio(job->model);
+}
+
+bool cs_states_fill_bucket(const cs_job *job, const cs_weights *ready)
+{
+    return job->states.bucket > 0 && gradients_below(job, ready, 3) >= job->states.bucket;
+}
+
+static bool is_gathered(const cs_job *job, const cs_weights *weights)
+{
+    return weights->at[3].dense + weights->at[3].expert > 0 &&
+           (cs_states_shards(job, false) > 1 || cs_states_shards(job, true) > 1);
 }
 
 uint32_t cs_states_unit(const cs_job *job, uint32_t stage, uint32_t end)
 {
-    const int64_t ratio = cs_model_gradient_ratio(job->model);
-    const bool gathers = job->states.zero >= 3 &&
-                         (cs_states_shards(job, false) > 1 || cs_states_shards(job, true) > 1);
-    const int64_t least = gathers ? 1 : job->states.bucket;
     uint32_t first = end;
-    int64_t bytes = 0;
-    while (first > job->plan->stages[stage].first_layer &&
-           (least == 0 || bytes < least || bytes == 0)) {
+    cs_weights unit = {0};
+    bool complete = false;
+    while (first > job->plan->stages[stage].first_layer && !complete) {
+        const cs_weights one = cs_states_weights(job, stage, first - 1, first);
+        const bool gathered = is_gathered(job, &one);
+        if (gathered && gradients_below(job, &unit, CS_ZERO_STAGES) > 0)
+            break;
+        cs_weights_add(&unit, &one);
+        complete = gathered || cs_states_fill_bucket(job, &unit);
         first--;
-        const cs_weights one = cs_states_weights(job, stage, first, first + 1);
-        bytes += ratio * (one.dense + one.expert);
     }
     return first;
 }

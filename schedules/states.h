@@ -1,6 +1,9 @@
 /* Where weights, their gradients and the optimizer's states rest, and what devices hand each other
  * of them.
  *
+ * Each layer has a ZeRO stage of its own, or a part of its parameters at a stage and the rest at
+ * stage 0 (cs_layer_states). Weights that a layer uses of another one rest as the other's do.
+ *
  * Without a grid each device holds all that it uses. The places of a grid hold the same dense
  * weights along GRADIENT and the same experts along EXPERT_DATA, and may divide what rests there
  * (cs_states); what does not divide is rounded up on each device. An axis of size 1 divides
@@ -15,17 +18,30 @@
 
 #include "schedules/schedule.h"
 
-/* Bytes of weights of some layers, by what their gradients are summed over. */
-typedef struct cs_weights {
+/* Bytes of weights, by what their gradients are summed over. */
+typedef struct cs_weight_bytes {
     int64_t dense;  /* GRADIENT */
     int64_t expert; /* EXPERT_DATA */
     int64_t tensor; /* GRADIENT, and then TENSOR: a part of `dense` */
+} cs_weight_bytes;
+
+enum { CS_ZERO_STAGES = 4 };
+
+/* Those of some layers, by their ZeRO stage. */
+typedef struct cs_weights {
+    cs_weight_bytes at[CS_ZERO_STAGES];
 } cs_weights;
+
+/* The highest stage of any layer of the job. */
+uint32_t cs_states_zero(const cs_job *job);
+
+void cs_weights_add(cs_weights *sum, const cs_weights *more);
 
 /* Of layers [first, end) of a stage, copies of weights of other stages included (ties.h). */
 cs_weights cs_states_weights(const cs_job *job, uint32_t stage, uint32_t first, uint32_t end);
 
-/* Over how many places dense weights, or experts, are divided; 1: they are whole. */
+/* Over how many places dense weights, or experts, of stage 1 and above are divided; 1: they are
+ * whole. */
 uint32_t cs_states_shards(const cs_job *job, bool expert);
 
 /* What one of n places holds of so many bytes. */
@@ -49,28 +65,45 @@ typedef struct cs_state_exchange {
     cs_kind kind;
     cs_axes_name axes;
     int64_t bytes;
+    bool each; /* of gradients that are scattered after each micro-batch */
 } cs_state_exchange;
 
-enum { CS_STATES_MOST = 5 };
+/* Of weights at all stages; and of one layer, whose weights are at two. */
+enum { CS_STATES_MOST = 18, CS_STATES_MOST_OF_LAYER = 8 };
 
-/* The sums of the gradients of some weights, in their order; returns how many there are. With `scatter`
- * each place gets the sum of its shard over the places that share the states; with `finish` also over all
- * others. */
-uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool scatter, bool finish,
+/* The sums of the gradients of some weights behind a micro-batch, stage by stage and in their order;
+ * returns how many there are. Behind the last one of a mini-batch each place gets the sum of its
+ * shard, or all of it at stage 0, over all places; behind the others, of what is scattered each
+ * time, that of its shard over the places that share the states. */
+uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool last,
                           cs_state_exchange made[CS_STATES_MOST]);
 
-/* The gathers that make divided weights whole. */
+/* The gathers that make divided weights whole: of stage 3 before they are used, and of stages 1 and 2
+ * after an update. */
 uint32_t cs_states_gather(const cs_job *job, const cs_weights *weights,
                           cs_state_exchange made[CS_STATES_MOST]);
+uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
+                                  cs_state_exchange made[CS_STATES_MOST]);
 
-/* Gradients of divided weights are scattered after each backward of a micro-batch, not once per
- * mini-batch. */
-bool cs_states_scatters_each(const cs_job *job);
+/* Gradients of weights at this stage are scattered after each backward of a micro-batch, not once
+ * per mini-batch. */
+bool cs_states_scatters_each(const cs_job *job, uint32_t zero);
 
-/* Layers whose gradients are reduced together, and with zero 3 whose weights are gathered together,
- * are a unit: a run of layers that have `states.bucket` bytes of gradients or more, or with zero 3 any.
- * Units are counted from the end of a stage. Returns the first layer of the unit of a stage that
- * ends before layer `end`. */
+/* Gradients of divided weights, whole, that are scattered after each micro-batch. */
+int64_t cs_states_scattered(const cs_job *job, const cs_weights *weights);
+
+/* What a place sums, of so many bytes of gradients that a layer uses of another one's weights, with
+ * the same place of the other's stage (ties.h). */
+int64_t cs_states_tied(const cs_job *job, uint32_t layer, int64_t bytes);
+
+/* Whether gradients at stages 0 to 2 are as many as are reduced together; those at stage 3 are
+ * reduced at the end of their unit. */
+bool cs_states_fill_bucket(const cs_job *job, const cs_weights *ready);
+
+/* A unit is a run of layers: one that has weights at stage 3, which are gathered together, with those
+ * without weights behind it; or layers between such ones, that have `states.bucket` bytes of gradients
+ * or more. Units are counted from the end of a stage. Returns the first layer of the unit of a stage
+ * that ends before layer `end`. */
 uint32_t cs_states_unit(const cs_job *job, uint32_t stage, uint32_t end);
 
 #endif

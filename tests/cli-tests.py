@@ -922,7 +922,7 @@ class Json(Case):
         cases = [['validate', 'points.json'], ['run', 'tiny.json', '--no-output'], ['check', 'tiny.json'], ['list'],
                  ['model', 'vgg16'], ['strategies', 'vgg16'], ['plan', 'tiny.json'], ['plan', 'tiny.json', '-P', 'best', *planned],
                  ['plan', 'tiny.json', '-P', 'all', *planned],
-                 ['sweep', 'tiny.json', '-v', '/iterations=1,2', '--no-output']]
+                 ['sweep', 'tiny.json', '-v', '/iterations=1,2', '--no-output'], ['advise', 'tiny.json']]
         commands = set(re.findall(r'^  (\w+) ', run('--help').stdout, re.MULTILINE))
         have = {c for c in commands if '--json' in run('help', c).stdout}
         self.assertEqual(have - {'compare'}, {case[0] for case in cases})  # see test-replay.py
@@ -1386,9 +1386,9 @@ class Communication(Case):
         words = ['-s', '/platform=' + json.dumps(dict(platform, bandwidth='1 GB/s'))]
         words += [word for s in sets for word in ('-s', s)]
         out = run('run', 'tiny.json', '--no-output', *words).stdout
-        line = re.search(r'^communication: .*\n', out, re.MULTILINE)
+        line = re.search(r'^communication: .*\n(?:  \S.*\n)?', out, re.MULTILINE)
         return (json.loads(run('run', 'tiny.json', '--no-output', '--json', *words).stdout),
-                line[0] if line else '')
+                line[0].replace('\n  ', ' ') if line else '')
 
     def overlap(self, of):
         return [of[key] for key in ('exposed_messages_s', 'exposed_collectives_s',
@@ -1417,6 +1417,28 @@ class Communication(Case):
         for of in (result, *result['devices']):
             self.assertEqual(self.overlap(of), [0, 1, 2, 0.5])
         self.assertIn('50.0 % hidden; exposed: messages 0 s, collectives 1 s', line)
+
+    def test_slowdown(self):
+        """The same by buckets, computing beside a sum taking twice as long: of the first layer's
+        backward half a second is done in the second of the sum, so that it ends, as the mini-batch
+        does, half a second later. As flows and as one delay."""
+        for fidelity in ('flow', 'analytic'):
+            for rules, late in (('{"factor": 2}', .5),
+                                ('[{"factor": 4}, {"communication": "collectives", "factor": 2}]', .5),
+                                ('{"compute": "backward", "communication": "all_reduce", "factor": 2}', .5),
+                                ('{"communication": "messages", "factor": 2}', 0),
+                                ('[{"factor": 2}, {"compute": "backward", "factor": 1}]', 0)):
+                with self.subTest(fidelity=fidelity, rules=rules):
+                    result, line = self.result(
+                        {'topology': 'ring', 'devices': 2}, '/model/uniform/layers=2',
+                        '/schedule={"kind": "dp", "bucket": "1 GB"}',
+                        '/collectives/fidelity=' + fidelity, '/platform/slowdown=' + rules)
+                    self.assertEqual(result['makespan_s'], 7 + late)
+                    for of in (result, *result['devices']):
+                        self.assertEqual(of['slowed_by_communication_s'], late)
+                        self.assertEqual(self.overlap(of)[2:], [2, .5])
+                    self.assertEqual('; computing slowed by communication: 500 ms\n' in line,
+                                     late > 0)
 
     def test_none(self):
         self.assertNotIn('communication: ', run('run', 'tiny.json', '--no-output').stdout)

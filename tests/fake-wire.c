@@ -31,6 +31,28 @@ cs_status cs_wire_sum(cs_wire *wire, const cs_wire_group *group, void *data, int
     return cs_fake_turn(CS_FAKE_WIRE, "all-reduce", error);
 }
 
+cs_status cs_wire_most(cs_wire *wire, const cs_wire_group *group, void *data, int64_t bytes,
+                       cs_error *error)
+{
+    (void)wire, (void)group, (void)data, (void)bytes;
+    return cs_fake_turn(CS_FAKE_WIRE, "all-reduce", error);
+}
+
+/* What the others have is zeros, and what this process has stays with it. */
+cs_status cs_wire_parts_move(cs_wire *wire, const cs_wire_group *group,
+                             cs_cost_collective collective, const cs_wire_parts *parts,
+                             const float *from, float *to, cs_error *error)
+{
+    const int64_t *got = collective == CS_COST_ALL_TO_ALL ? parts->got : parts->counts;
+    (void)wire, (void)group;
+    for (uint32_t k = 0, at = 0; collective != CS_COST_REDUCE_SCATTER && k < parts->n; k++) {
+        if (from != to)
+            memset(to + at, 0, (size_t)got[k] * sizeof(*to));
+        at += (uint32_t)got[k];
+    }
+    return cs_fake_turn(CS_FAKE_WIRE, "parts", error);
+}
+
 cs_status cs_wire_group_open(const uint32_t *ranks, uint32_t n, cs_wire_group **group,
                              cs_error *error)
 {

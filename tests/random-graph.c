@@ -22,7 +22,7 @@ typedef struct random_task {
 typedef struct generator {
     gsl_rng *random;
     cs_builder *builder;
-    uint32_t n_devices, n_stages, n_items, n_slots;
+    uint32_t n_devices, n_stages, n_items, n_slots, n_groups;
     uint32_t n_notes;         /* registers by item, and as many by mini-batch behind them */
     bool satisfiable;         /* no task asks for a version that is not there */
     bool retains[MOST_SLOTS]; /* the slot keeps all its versions */
@@ -140,6 +140,7 @@ static cs_status make_platform(generator *make, cs_platform *platform, cs_error 
         return status;
     platform->sharing = below(make, CS_SHARING_MAX_MIN + 1);
     platform->phi = PICK(make, phis);
+    platform->independent_messages = chance(make, 25);
     if (chance(make, 30))
         vary_links(make, platform);
     vary_devices(make, platform);
@@ -177,7 +178,8 @@ static cs_class random_transfer(generator *make)
         to = (from + 1) % make->n_devices;
     const bool weights = make->n_slots > 0 && chance(make, 20);
     return (cs_class){.kind = CS_TRANSFER,
-                      .origin = CS_TRANSFER,
+                      .origin = chance(make, 20) ? CS_ALL_REDUCE : CS_TRANSFER,
+                      .purpose = chance(make, 20) ? CS_PURPOSE_WEIGHTS : CS_PURPOSE_STAGES,
                       .blocking = chance(make, 30),
                       .stage = below(make, make->n_stages),
                       .device = from,
@@ -187,9 +189,22 @@ static cs_class random_transfer(generator *make)
                       .bytes = chance(make, 80) ? PICK(make, sizes) : (int64_t)below(make, 5000)};
 }
 
+/* A transfer that stands for a whole collective. */
+static void make_delay(generator *make, cs_class *cls)
+{
+    cls->origin = chance(make, 50) ? CS_ALL_REDUCE : CS_ALL_GATHER;
+    cls->peer = cls->device;
+    cls->bytes = 0;
+    cls->blocking = false;
+    cls->ranks = 1 + below(make, make->n_groups);
+    cls->duration = (cs_time)below(make, 5000);
+}
+
 static uint32_t add_class(generator *make)
 {
     cs_class cls = chance(make, 60) ? random_compute(make) : random_transfer(make);
+    if (cls.kind == CS_TRANSFER && make->n_groups > 0 && chance(make, 25))
+        make_delay(make, &cls);
     cls.updates = cls.weights != CS_NONE && chance(make, 15);
     if (chance(make, 15)) {
         cls.release = (cs_time)below(make, 6) * 1000;
@@ -422,6 +437,19 @@ static void make_devices(generator *make)
     }
 }
 
+static void make_groups(generator *make)
+{
+    while (make->n_devices > 1 && chance(make, 50)) {
+        uint32_t devices[MOST_DEVICES];
+        const uint32_t first = below(make, make->n_devices);
+        const uint32_t n = 2 + below(make, make->n_devices - 1);
+        for (uint32_t i = 0; i < n; i++)
+            devices[i] = (first + i) % make->n_devices;
+        (void)cs_builder_group(make->builder, devices, n);
+        make->n_groups++;
+    }
+}
+
 static void make_slots(generator *make)
 {
     make->n_slots = below(make, MOST_SLOTS + 1);
@@ -450,6 +478,7 @@ static cs_status make_graph(generator *make, cs_graph *graph, cs_error *error)
         return cs_error_no_memory(error);
     make_devices(make);
     make_slots(make);
+    make_groups(make);
     make_classes(make);
     if (make->satisfiable || chance(make, 90))
         add_policies(make);
@@ -458,6 +487,15 @@ static cs_status make_graph(generator *make, cs_graph *graph, cs_error *error)
     const cs_status status = cs_builder_finish(make->builder, graph, error);
     cs_builder_destroy(make->builder);
     return status;
+}
+
+/* Factors of which some are one, some are equal and some make times that are no whole number. */
+static void make_slowdown(generator *make, random_case *made)
+{
+    static const double factors[] = {1, 1, 1.5, 1.5, 2, 4, 1.189, 1.4};
+    for (size_t i = 0; i < sizeof(made->slowdown) / sizeof(made->slowdown[0]); i++)
+        made->slowdown[i] = PICK(make, factors);
+    made->options.slowdown = made->slowdown;
 }
 
 cs_status random_case_init(random_case *made, uint64_t seed, cs_error *error)
@@ -471,6 +509,8 @@ cs_status random_case_init(random_case *made, uint64_t seed, cs_error *error)
     made->options = (cs_engine_options){.record_memory = chance(&make, 80),
                                         .record_versions = chance(&make, 80),
                                         .stop_on_oom = chance(&make, 30)};
+    if (chance(&make, 40))
+        make_slowdown(&make, made);
     cs_status status = make_platform(&make, &made->platform, error);
     if (status == CS_OK)
         status = make_graph(&make, &made->graph, error);
@@ -499,8 +539,10 @@ static const char *const sharings[] = {
 static void print_platform(const random_case *made, FILE *out)
 {
     const cs_platform *platform = &made->platform;
-    fprintf(out, "%s, sharing %s, phi %g%s\n", platform->topology, sharings[platform->sharing],
-            platform->phi, made->options.stop_on_oom ? ", stops when out of memory" : "");
+    fprintf(out, "%s, sharing %s, phi %g, messages %s%s\n", platform->topology,
+            sharings[platform->sharing], platform->phi,
+            platform->independent_messages ? "independent" : "in order",
+            made->options.stop_on_oom ? ", stops when out of memory" : "");
     for (uint32_t i = 0; i < platform->n_devices; i++)
         fprintf(out, "device %" PRIu32 ": speed %g, capacity %" PRId64 ", %s order\n", i,
                 platform->devices[i].speed, platform->devices[i].capacity,
@@ -508,6 +550,14 @@ static void print_platform(const random_case *made, FILE *out)
     for (uint32_t i = 0; i < platform->n_links; i++)
         fprintf(out, "link %" PRIu32 " %s: %.17g bytes/s, %" PRId64 " ps\n", i,
                 platform->links[i].name, platform->links[i].bandwidth, platform->links[i].latency);
+}
+
+static void print_slowdown(const random_case *made, FILE *out)
+{
+    for (uint32_t i = 0; made->options.slowdown && i < CS_N_KINDS * CS_N_KINDS; i++)
+        if (cs_kind_group_of(i / CS_N_KINDS) == CS_GROUP_COMPUTE && made->slowdown[i] > 1)
+            fprintf(out, "%s beside %s: times %g\n", cs_kind_name(i / CS_N_KINDS),
+                    cs_kind_name(i % CS_N_KINDS), made->slowdown[i]);
 }
 
 static void print_slots(const cs_graph *graph, FILE *out)
@@ -554,6 +604,7 @@ static void print_classes(const cs_graph *graph, FILE *out)
 void random_case_print(const random_case *made, FILE *out)
 {
     print_platform(made, out);
+    print_slowdown(made, out);
     print_slots(&made->graph, out);
     print_classes(&made->graph, out);
     (void)cs_graph_print(&made->graph, out);

@@ -3,7 +3,7 @@
  * They are made so that much happens at the same picosecond (equal and zero durations, no latency,
  * round bandwidths) in some and nothing does in others; with program and priority queues, blocking
  * transfers, memory beyond the capacity, updates, versions of the weights chosen, held and retained in
- * all ways, all topologies and all sharings.
+ * all ways, all topologies and all sharings, and computations that communication slows down.
  */
 #ifndef CS_TESTS_RANDOM_GRAPH_H
 #define CS_TESTS_RANDOM_GRAPH_H
@@ -14,6 +14,7 @@ typedef struct random_case {
     cs_graph graph; /* passes cs_graph_check */
     cs_platform platform;
     cs_engine_options options;
+    double slowdown[CS_N_KINDS * CS_N_KINDS]; /* of the options */
     bool satisfiable; /* no task asks for a version of its weights that may not be there */
 } random_case;
 

@@ -27,10 +27,13 @@ typedef struct task_record {
     cs_time latency;
     double least;     /* smallest bandwidth of the route, bytes/s */
     cs_time end;      /* see the states */
-    uint32_t arrival; /* fifo: who came to the links earlier has the lower number */
+    uint32_t arrival; /* who came to the links earlier has the lower number; CS_NONE before */
     double left;      /* bytes at time `changed`, of a transfer whose rate varies */
     double rate;      /* bytes/s since then */
     cs_time changed;
+    cs_time alone; /* what a computation takes when nothing slows it down */
+    double slower; /* so many times as long it takes since `changed`, when `undone` ps were left */
+    double undone;
 } task_record;
 
 typedef struct reference {
@@ -332,6 +335,9 @@ static void end_task(reference *run, uint32_t task)
     for (uint32_t device = 0; device < run->graph->n_devices; device++)
         if (run->occupied[device] == task)
             run->occupied[device] = CS_NONE;
+    if (!is_transfer(run, task))
+        run->trace.devices[class_of(run, task)->device].slowed +=
+            run->now - run->trace.spans[task].start - run->tasks[task].alone;
     apply_effects(run, task, true);
     drop_version(run, task);
     make_version(run, task);
@@ -358,6 +364,10 @@ static cs_status start_compute(reference *run, uint32_t task)
     if (factors && !cs_time_scale(duration, factors[task], &duration))
         return overflow(run, task);
     run->tasks[task].state = RUNNING;
+    run->tasks[task].alone = duration;
+    run->tasks[task].undone = (double)duration;
+    run->tasks[task].slower = 1;
+    run->tasks[task].changed = run->now;
     run->occupied[cls->device] = task;
     const cs_status status = begin_task(run, task);
     return status == CS_OK ? set_end(run, task, duration) : status;
@@ -516,14 +526,36 @@ static cs_status start_on_devices(reference *run, uint32_t task)
 
 /* ---- Step 4 ---- */
 
+/* Whether two messages have to go one after the other. */
+static bool are_in_order(const reference *run, uint32_t task, uint32_t other)
+{
+    const cs_class *a = class_of(run, task), *b = class_of(run, other);
+    return !run->platform->independent_messages && is_transfer(run, other) &&
+           a->device == b->device && a->peer == b->peer && a->purpose == b->purpose &&
+           a->origin == CS_TRANSFER && b->origin == CS_TRANSFER;
+}
+
+/* A message of its pair came to the links before this one and has not ended. */
+static bool waits_for_its_pair(const reference *run, uint32_t task)
+{
+    for (uint32_t other = 0; other < run->graph->n_tasks; other++)
+        if (run->tasks[other].arrival < run->tasks[task].arrival &&
+            run->tasks[other].state != ENDED && are_in_order(run, task, other))
+            return true;
+    return false;
+}
+
 static void let_onto_links(reference *run)
 {
+    for (uint32_t task = 0; task < run->graph->n_tasks; task++)
+        if (run->tasks[task].state == ARRIVED && run->tasks[task].arrival == CS_NONE)
+            run->tasks[task].arrival = run->n_arrivals++;
     for (uint32_t task = 0; task < run->graph->n_tasks; task++) {
         task_record *record = &run->tasks[task];
-        if (record->state != ARRIVED)
+        if (record->state != ARRIVED ||
+            (run->platform->sharing != CS_SHARING_FIFO && waits_for_its_pair(run, task)))
             continue;
         record->state = COMPETING;
-        record->arrival = run->n_arrivals++;
         record->left = (double)class_of(run, task)->bytes;
         record->rate = 0;
         record->changed = run->now;
@@ -683,6 +715,54 @@ static cs_status share_links(reference *run)
     return CS_OK;
 }
 
+/* ---- Step 4: computations beside communication ---- */
+
+/* Whether a task is a transfer under way that takes part of a device's attention. */
+static bool communicates(const reference *run, uint32_t task, uint32_t device)
+{
+    const cs_class *cls = class_of(run, task);
+    const task_state state = run->tasks[task].state;
+    if (!is_transfer(run, task) || state <= READY || state == ENDED)
+        return false;
+    if (cls->ranks == 0)
+        return cls->bytes > 0 && cls->device != cls->peer &&
+               (cls->device == device || cls->peer == device);
+    const cs_group *group = &run->graph->groups[cls->ranks - 1];
+    for (uint32_t i = 0; i < group->n; i++)
+        if (run->graph->group_devices[group->first + i] == device)
+            return true;
+    return false;
+}
+
+static cs_status slow_down(reference *run)
+{
+    for (uint32_t task = 0; task < run->graph->n_tasks && run->options->slowdown; task++) {
+        task_record *record = &run->tasks[task];
+        const cs_class *cls = class_of(run, task);
+        if (record->state != RUNNING || is_transfer(run, task))
+            continue;
+        double slower = 1;
+        for (uint32_t other = 0; other < run->graph->n_tasks; other++)
+            if (communicates(run, other, cls->device))
+                slower = fmax(
+                    slower,
+                    run->options->slowdown[cls->kind * CS_N_KINDS + class_of(run, other)->origin]);
+        if (slower == record->slower)
+            continue;
+        record->undone -= (double)(run->now - record->changed) / record->slower;
+        record->undone = record->undone < 0 ? 0 : record->undone;
+        record->slower = slower;
+        record->changed = run->now;
+        cs_time rest;
+        if (!cs_time_round(record->undone * slower, &rest))
+            return overflow(run, task);
+        const cs_status status = set_end(run, task, rest);
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
+}
+
 /* ---- Time ---- */
 
 /* Steps 1 to 4. After any start it goes back to 1, not only after one that took no time: a start
@@ -701,7 +781,9 @@ static cs_status run_instant(reference *run)
         for (; status == CS_OK && (task = choose_for_any_device(run)) != CS_NONE; started = true)
             status = start_on_devices(run, task);
         if (!started && status == CS_OK)
-            return share_links(run);
+            status = share_links(run);
+        if (!started && status == CS_OK)
+            return slow_down(run);
     }
     return status;
 }
@@ -918,6 +1000,7 @@ static cs_status set_up_tasks(reference *run)
         record->waits_for = run->graph->n_predecessors[task];
         record->state = record->waits_for > 0 ? WAITING : READY;
         record->end = NEVER;
+        record->arrival = CS_NONE;
         run->trace.spans[task] = (cs_span){-1, -1};
         const cs_status status = is_transfer(run, task) ? find_route(run, task) : CS_OK;
         if (status != CS_OK)

@@ -68,6 +68,7 @@ static cs_status simulate(job *j, uint64_t seed, cs_error *error)
     if (status != CS_OK)
         return status;
     j->platform.sharing = CS_SHARING_MAX_MIN;
+    j->platform.independent_messages = true; /* as SimGrid's are */
     gsl_rng *random = cs_random_stream(seed, "simgrid");
     cs_builder *builder = cs_builder_create(j->platform.n_devices, 1, 1, 1);
     if (!random || !builder)

@@ -1,5 +1,6 @@
 #include "tests/small-job.h"
 
+#include "schedules/mesh.h"
 #include "schedules/ties.h"
 #include "sim/engine/engine.h"
 #include "tests/listed-formula.h"
@@ -64,20 +65,22 @@ static cs_status make_grid_plan(small_run *run, const small_job *given, cs_error
     cs_status status = cs_plan_pipeline(cuts, n, &run->plan, error);
     if (status == CS_OK)
         status = cs_plan_place(&run->plan, counts, devices, error);
+    run->plan.grid = given->grid;
     free(cuts);
     free(counts);
     free(devices);
     return status;
 }
 
-static cs_status make_plan(small_run *run, const small_job *given, cs_layout layout,
+static cs_status make_plan(small_run *run, const small_job *given, const cs_schedule *schedule,
                            cs_error *error)
 {
     if (given->grid)
         return make_grid_plan(run, given, error);
-    if (layout != CS_LAYOUT_PIPELINE)
-        return cs_plan_replicated(
-            given->n_layers, layout == CS_LAYOUT_SINGLE ? 1 : given->n_devices, &run->plan, error);
+    if (!cs_mesh_has_stages(schedule))
+        return cs_plan_replicated(given->n_layers,
+                                  cs_mesh_is_replicated(schedule) ? given->n_devices : 1,
+                                  &run->plan, error);
     assert(given->n_layers == given->n_devices);
     uint32_t *cuts = malloc(((size_t)given->n_layers + 1) * sizeof(*cuts));
     if (!cuts)
@@ -131,8 +134,6 @@ static cs_status make_job(small_run *run, const small_job *given, cs_error *erro
                         .iterations = given->iterations,
                         .blocking = given->blocking,
                         .optimizer_ratio = given->optimizer_ratio,
-                        .replicas = given->grid ? CS_REPLICAS_GRID : CS_REPLICAS_NONE,
-                        .grid = given->grid,
                         .states = given->states,
                         .stands_for = given->stands_for};
     return measure_messages(run, error);
@@ -191,7 +192,7 @@ cs_status small_run_init(small_run *run, const small_job *given, cs_error *error
     if (status == CS_OK)
         status = make_platform(run, given, error);
     if (status == CS_OK)
-        status = make_plan(run, given, schedule->layout, error);
+        status = make_plan(run, given, schedule, error);
     if (status == CS_OK)
         status = make_job(run, given, error);
     return status == CS_OK ? simulate(run, given, schedule, &of, error) : status;

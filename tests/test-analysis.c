@@ -184,6 +184,16 @@ static bool is_of_collective(const scene *on, uint32_t task)
     return cs_graph_class(on->graph, task)->origin != CS_TRANSFER;
 }
 
+/* Of a collective that is one delay. */
+static bool is_rank(const cs_graph *graph, const cs_class *cls, uint32_t device)
+{
+    const cs_group *group = &graph->groups[cls->ranks - 1];
+    bool found = false;
+    for (uint32_t i = 0; i < group->n; i++)
+        found |= graph->group_devices[group->first + i] == device;
+    return found;
+}
+
 /* Whether the device sends or receives anything; any of it would be hidden if it computes too. */
 static bool communicates(const instant *at)
 {
@@ -191,7 +201,9 @@ static bool communicates(const instant *at)
         const cs_class *cls = cs_graph_class(at->on->graph, task);
         cs_span span = at->on->trace->spans[task];
         if (cls->kind == CS_TRANSFER && ran(at->on, task) && span.start <= at->now &&
-            at->now < span.end && (cls->device == at->device || cls->peer == at->device))
+            at->now < span.end &&
+            (cls->ranks > 0 ? is_rank(at->on->graph, cls, at->device)
+                            : cls->device == at->device || cls->peer == at->device))
             return true;
     }
     return false;

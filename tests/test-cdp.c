@@ -364,7 +364,7 @@ static void test_model_parallel_assignment(void **state)
     for (uint32_t N = 1; N <= LARGEST; N++) {
         scenario_run run;
         run_cdp(&run, "cdp_v2", MODEL_PARALLEL, N, "", NULL);
-        const cs_plan *plan = &run.scenario.plan;
+        const cs_plan *plan = run.scenario.plan;
         expect_int("devices", N * (N + 1) / 2, plan->n_devices);
         for (uint32_t j = 0; j < N; j++)
             expect_int("devices of a stage", N - j, plan->stages[j].n_devices);
@@ -1136,7 +1136,9 @@ static void test_errors(void **state)
         uint32_t layers, devices;
     } rows[] = {
         {"{\"kind\": \"cdp_v2\", \"micro_batches\": 4, \"setting\": \"model_parallel\"}",
-         "test: /platform/devices: must be 10 for the schedule \"cdp_v2\" (got 4)", 4, 4},
+         "test: /platform/devices: must be 10 for these parameters of the schedule "
+         "\"cdp_v2\", or left out (got 4)",
+         4, 4},
         {"{\"kind\": \"cdp_v2\", \"micro_batches\": 4}",
          "test: /platform/devices: gives the schedule \"cdp_v2\" 4 stages, more than the 3 layers "
          "of "

@@ -435,6 +435,45 @@ static void test_flow_shop(void **state)
     gsl_rng_free(random);
 }
 
+/* Messages that take longer than stages compute, one after the other on a link: each boundary is one
+ * more machine of the flow shop, which all micro-batches pass in order. The latencies only shift
+ * what follows. Per mini-batch: sum(F + B + 2 (L + c)) + (M - 1)(max(F, c) + max(B, c)). */
+static cs_time messages_in_order(const small_job *job)
+{
+    cs_time sum = 0, forward = 0, backward = 0;
+    for (uint32_t s = 0; s < job->n_devices; s++) {
+        const cs_layer *layer = &job->layers[s];
+        const bool sends = s + 1 < job->n_devices;
+        const cs_time bytes = sends ? byte_time(layer) : 0;
+        sum += layer->forward + layer->backward_input + 2 * (bytes + (sends ? job->latency : 0));
+        forward = later(forward, later(layer->forward, bytes));
+        backward = later(backward, later(layer->backward_input, bytes));
+    }
+    return job->iterations * (sum + (job->micro_batches - 1) * (forward + backward));
+}
+
+static void test_messages_in_order(void **state)
+{
+    (void)state;
+    static const cs_sharing sharings[] = {CS_SHARING_FIFO, CS_SHARING_MAX_MIN, CS_SHARING_COUNT};
+    gsl_rng *random = cs_random_stream(2, "messages in order");
+    assert_non_null(random);
+    for (uint32_t i = 0; i < 3000; i++) {
+        char row[ROW_BYTES];
+        random_job made;
+        small_run run;
+        applied count = {0};
+        draw_flow_shop(random, &made, true);
+        made.job.sharing = sharings[i % ROWS(sharings)];
+        small_job_describe(&made.job, row, sizeof(row));
+        run_job(row, &made.job, &run);
+        expect_int(row, messages_in_order(&made.job), run.trace.makespan);
+        expect_stated_forms(row, &run, &count);
+        small_run_finish(&run);
+    }
+    gsl_rng_free(random);
+}
+
 /* When each micro-batch's backward starts on a stage. */
 static void find_backwards(const small_run *run, uint32_t stage, cs_time *starts)
 {
@@ -824,6 +863,7 @@ int main(void)
         cmocka_unit_test(test_sequential),
         cmocka_unit_test(test_stages_without_time),
         cmocka_unit_test(test_flow_shop),
+        cmocka_unit_test(test_messages_in_order),
         cmocka_unit_test(test_order_of_backwards),
         cmocka_unit_test(test_long_messages_queue),
         cmocka_unit_test(test_latency),

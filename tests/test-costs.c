@@ -337,8 +337,8 @@ static void test_operators(void **state)
     cs_scenario plain, measured;
     load(SCENARIO(""), &plain);
     load(SCENARIO(COSTS(", \"compute\": [" LINEAR ", " UPDATE "]")), &measured);
-    for (uint32_t i = 0; i < plain.model.n_layers; i++) {
-        const cs_layer *a = &plain.model.layers[i], *b = &measured.model.layers[i];
+    for (uint32_t i = 0; i < plain.model->n_layers; i++) {
+        const cs_layer *a = &plain.model->layers[i], *b = &measured.model->layers[i];
         if (strcmp(a->name, "fc8.linear") == 0)
             continue;
         expect_int(a->name, a->forward, b->forward);
@@ -346,12 +346,12 @@ static void test_operators(void **state)
         expect_int(a->name, a->update, b->update);
         expect_text(a->name, "estimated", b->timing);
     }
-    const cs_layer *last = layer_named(&measured.model, "fc8.linear");
+    const cs_layer *last = layer_named(measured.model, "fc8.linear");
     expect_int("forward", CS_PS_PER_SEC / 1000, last->forward);
     expect_int("backward_input", 2 * CS_PS_PER_SEC / 1000, last->backward_input);
     expect_int("backward_weight", 4 * CS_PS_PER_SEC / 1000, last->backward_weight);
     expect_int("update", 5 * CS_PS_PER_SEC / 1000, last->update);
-    expect_int("workspace", layer_named(&plain.model, "fc8.linear")->workspace_bytes + 4096,
+    expect_int("workspace", layer_named(plain.model, "fc8.linear")->workspace_bytes + 4096,
                last->workspace_bytes);
     expect_text("timing", "measured", last->timing);
     expect_int("measured", 4, measured.costs.n_measured);

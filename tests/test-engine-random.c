@@ -150,6 +150,10 @@ static verdict compare_peaks(const cs_trace *fast, const cs_trace *slow, char *t
                              "device %" PRIu32 ": engine peak %" PRId64 " at %" PRId64
                              ", reference %" PRId64 " at %" PRId64,
                              i, a->peak, a->peak_time, b->peak, b->peak_time);
+        if (a->slowed != b->slowed)
+            return different(
+                text, "device %" PRIu32 ": engine slowed by %" PRId64 ", reference by %" PRId64, i,
+                a->slowed, b->slowed);
         for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
             if (a->at_peak[c] != b->at_peak[c] || a->category_peak[c] != b->category_peak[c])
                 return different(text,

@@ -440,6 +440,7 @@ static void test_phi(void **state)
 static void joiner_in_the_middle(cs_sharing sharing)
 {
     scene on = open_scene("ring", 2, 0, sharing);
+    on.platform.independent_messages = true;
     add_transfer(&on, 0, 1, 10);
     const uint32_t delay = add_compute(&on, 0, 4000);
     cs_builder_edge(on.builder, delay, add_transfer(&on, 0, 1, 4));
@@ -457,6 +458,177 @@ static void test_max_min_with_a_joiner(void **state)
 {
     (void)state;
     joiner_in_the_middle(CS_SHARING_MAX_MIN);
+}
+
+/* Messages of one pair go in the order in which their latencies of 100 are over, however the link
+ * is shared: 0 until 3100, 1 until 5100. Message 2 becomes ready at 1000, has the latency behind it
+ * at 1100 and goes from 5100 to 6100. */
+static void test_messages_in_order(void **state)
+{
+    (void)state;
+    static const cs_sharing sharings[] = {CS_SHARING_FIFO, CS_SHARING_COUNT, CS_SHARING_MAX_MIN};
+    for (size_t i = 0; i < ROWS(sharings); i++) {
+        scene on = open_scene("ring", 2, 100, sharings[i]);
+        add_transfer(&on, 0, 1, 3);
+        add_transfer(&on, 0, 1, 2);
+        const uint32_t delay = add_compute(&on, 0, 1000);
+        cs_builder_edge(on.builder, delay, add_transfer(&on, 0, 1, 1));
+        RUN_AND_EXPECT(&on, {0, 3100}, {0, 5100}, {0, 1000}, {1000, 6100});
+    }
+}
+
+/* Two messages from 0 to 1 and one from 0 to 2, of 2 bytes each, all over the link out of device 0.
+ * The second from 0 to 1 waits for the first, so that two share the link: each has half and ends at
+ * 4000, when the second has it alone until 6000. Independent messages have a third each, until
+ * 6000. */
+static void test_pairs_share(void **state)
+{
+    (void)state;
+    for (int independent = 0; independent < 2; independent++) {
+        scene on = open_scene("nvlink_switch", 3, 0, CS_SHARING_MAX_MIN);
+        on.platform.independent_messages = independent;
+        add_transfer(&on, 0, 1, 2);
+        add_transfer(&on, 0, 1, 2);
+        add_transfer(&on, 0, 2, 2);
+        if (independent)
+            RUN_AND_EXPECT(&on, {0, 6000}, {0, 6000}, {0, 6000});
+        else
+            RUN_AND_EXPECT(&on, {0, 4000}, {0, 6000}, {0, 4000});
+    }
+}
+
+/* What makes a stream of its own: the direction, the purpose, and being part of a collective. Four
+ * messages on the link 0 -> 1 that wait for nobody have a quarter each, the fifth goes back alone. */
+static void test_streams(void **state)
+{
+    (void)state;
+    scene on = open_scene("ring", 2, 0, CS_SHARING_MAX_MIN);
+    const cs_class stages = {
+        .kind = CS_TRANSFER, .origin = CS_TRANSFER, .peer = 1, .weights = CS_NONE, .bytes = 2};
+    cs_class weights = stages, sum = stages, back = stages;
+    weights.purpose = CS_PURPOSE_WEIGHTS;
+    sum.origin = CS_ALL_REDUCE;
+    back.device = 1;
+    back.peer = 0;
+    const cs_class classes[] = {stages, weights, sum, sum, back};
+    for (size_t i = 0; i < ROWS(classes); i++)
+        cs_builder_task(on.builder, cs_builder_class(on.builder, &classes[i]), 0);
+    RUN_AND_EXPECT(&on, {0, 8000}, {0, 8000}, {0, 8000}, {0, 8000}, {0, 2000});
+}
+
+/* ---- computations beside communication ---- */
+
+static double slowdown_factors[CS_N_KINDS * CS_N_KINDS];
+
+/* Factors of forwards, beside messages and beside sums of gradients. */
+static void slow_down(scene *on, double messages, double sums)
+{
+    for (size_t i = 0; i < ROWS(slowdown_factors); i++)
+        slowdown_factors[i] = 1;
+    slowdown_factors[CS_FORWARD * CS_N_KINDS + CS_TRANSFER] = messages;
+    slowdown_factors[CS_FORWARD * CS_N_KINDS + CS_ALL_REDUCE] = sums;
+    on->options.slowdown = slowdown_factors;
+}
+
+static void run_and_expect_slowed(scene *on, const cs_span *spans, const cs_time *slowed)
+{
+    run_scene(on);
+    for (int i = 0; i < N_ENGINES; i++) {
+        for (uint32_t task = 0; task < on->graph.n_tasks; task++) {
+            expect_int(engines[i].name, spans[task].start, on->traces[i].spans[task].start);
+            expect_int(engines[i].name, spans[task].end, on->traces[i].spans[task].end);
+        }
+        for (uint32_t d = 0; d < on->graph.n_devices; d++)
+            expect_int(engines[i].name, slowed[d], on->traces[i].devices[d].slowed);
+    }
+    close_scene(on);
+}
+
+/* A sum of gradients over devices 0 and 1, as one delay of c, beside a computation of d on device 0
+ * that takes f times as long meanwhile. With d f <= c it ends at d f. Otherwise c / f of it are done
+ * at c and the rest, d - c / f, follows at full speed: it ends at d + c (1 - 1 / f). */
+static void test_slowed_by_collective(void **state)
+{
+    (void)state;
+    static const struct {
+        cs_time d, c, end;
+        double f;
+    } rows[] = {{6000, 3000, 7000, 1.5}, /* 6000 + 3000 / 3 */
+                {2000, 3000, 3000, 1.5}, /* just as long as the sum */
+                {1000, 3000, 1500, 1.5}, /* within it */
+                {5000, 1000, 5500, 2},   /* 5000 + 1000 / 2 */
+                {5000, 1000, 5000, 1}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        scene on = open_scene("ring", 3, 0, CS_SHARING_NONE);
+        const uint32_t group = cs_builder_group(on.builder, (const uint32_t[]){0, 1}, 2);
+        const cs_class sum = {.kind = CS_TRANSFER,
+                              .origin = CS_ALL_REDUCE,
+                              .purpose = CS_PURPOSE_GRADIENTS,
+                              .device = 0,
+                              .peer = 0,
+                              .weights = CS_NONE,
+                              .ranks = group + 1,
+                              .duration = rows[i].c};
+        slow_down(&on, 1, rows[i].f);
+        add_compute(&on, 1, rows[i].d);
+        add_compute(&on, 2, rows[i].d); /* no rank */
+        cs_builder_task(on.builder, cs_builder_class(on.builder, &sum), 0);
+        run_and_expect_slowed(&on,
+                              (const cs_span[]){{0, rows[i].end}, {0, rows[i].d}, {0, rows[i].c}},
+                              (const cs_time[]){0, rows[i].end - rows[i].d, 0});
+    }
+}
+
+/* Of 10000 ps on device 1, a first message (0 to 2000) lets 1000 be done; then 500 at full speed,
+ * up to 2500, when a second one and a sum of gradients start. The sum counts, being slower: it lasts
+ * until 6500 and lets 1000 be done. Then the message alone, until 10500: 2000. The other 5500 end
+ * at 16000. So it took 16000 instead of 10000. Device 0 sends all of them and computes nothing. */
+static void test_slowed_by_several(void **state)
+{
+    (void)state;
+    scene on = open_scene("ring", 2, 0, CS_SHARING_NONE);
+    const cs_class sum = {.kind = CS_TRANSFER,
+                          .origin = CS_ALL_REDUCE,
+                          .peer = 1,
+                          .weights = CS_NONE,
+                          .bytes = 4,
+                          .release = 2500};
+    const cs_class message = {.kind = CS_TRANSFER,
+                              .origin = CS_TRANSFER,
+                              .peer = 1,
+                              .weights = CS_NONE,
+                              .bytes = 8,
+                              .release = 2500};
+    slow_down(&on, 2, 4);
+    add_compute(&on, 1, 10000);
+    add_transfer(&on, 0, 1, 2);
+    cs_builder_task(on.builder, cs_builder_class(on.builder, &sum), 0);
+    cs_builder_task(on.builder, cs_builder_class(on.builder, &message), 0);
+    run_and_expect_slowed(&on,
+                          (const cs_span[]){{0, 16000}, {0, 2000}, {2500, 6500}, {2500, 10500}},
+                          (const cs_time[]){0, 6000});
+}
+
+/* What slows nothing: a message within the device, one without bytes, and factors of other kinds.
+ * The next computation of the device starts as late as the one before it became. */
+static void test_not_slowed(void **state)
+{
+    (void)state;
+    scene on = open_scene("ring", 2, 5000, CS_SHARING_MAX_MIN);
+    slow_down(&on, 2, 1);
+    add_compute(&on, 0, 1000);
+    cs_builder_task(on.builder, cs_builder_compute(on.builder, CS_BACKWARD, 0, 0, CS_NONE, 1000),
+                    0);
+    add_compute(&on, 0, 1000);
+    const uint32_t late = add_compute(&on, 1, 1500);
+    add_transfer(&on, 0, 0, 100);
+    add_transfer(&on, 0, 1, 0);
+    cs_builder_edge(on.builder, late, add_transfer(&on, 1, 0, 5)); /* 1500 to 11500 */
+    run_and_expect_slowed(
+        &on,
+        (const cs_span[]){
+            {0, 1000}, {1000, 2000}, {2000, 4000}, {0, 1500}, {0, 0}, {0, 5000}, {1500, 11500}},
+        (const cs_time[]){1000, 0});
 }
 
 /* Of a crossbar all links are infinite but three: the first from device 0 (1e9), the second to
@@ -956,6 +1128,12 @@ int main(void)
         cmocka_unit_test(test_phi),
         cmocka_unit_test(test_count_with_a_joiner),
         cmocka_unit_test(test_max_min_with_a_joiner),
+        cmocka_unit_test(test_messages_in_order),
+        cmocka_unit_test(test_pairs_share),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_slowed_by_collective),
+        cmocka_unit_test(test_slowed_by_several),
+        cmocka_unit_test(test_not_slowed),
         cmocka_unit_test(test_max_min),
         cmocka_unit_test(test_count_on_three_links),
         cmocka_unit_test(test_blocking_goes_first),

@@ -1,4 +1,4 @@
-/* Which devices hold which stages: schedules of every layout on a few devices, by hand. */
+/* Which devices hold which stages: schedules of every shape on a few devices, by hand. */
 #include "schedules/mesh.h"
 #include "tests/expect.h"
 
@@ -35,7 +35,7 @@ static void expect_mesh(const row *of, const void *params)
     uint32_t devices[MOST] = {0};
     expect_int(of->kind, of->n_stages, mesh.n_stages);
     expect_int(of->kind, of->n_replicas, mesh.n_replicas);
-    expect_int(of->kind, of->needed, cs_mesh_devices(schedule, params, 6));
+    expect_int(of->kind, of->needed, cs_mesh_devices(schedule, params, 6, false));
     expect_int(of->kind, of->n_last, cs_mesh_holders(&mesh, mesh.n_stages - 1, devices));
     for (uint32_t i = 0; i < of->n_last; i++)
         expect_int(of->kind, of->last[i], devices[i]);
@@ -67,16 +67,20 @@ static void test_meshes(void **state)
     }
 }
 
-/* Only schedules with a placement say so, and a layout is either partitioned or has one stage. */
-static void test_layouts(void **state)
+/* A schedule without stages places none, one whose ranks follow a rule states it, and one that runs
+ * on a single number of devices says on which. */
+static void test_shapes(void **state)
 {
     (void)state;
     for (size_t i = 0; cs_schedules[i]; i++) {
-        const cs_layout_rules *rules = cs_schedule_layout(cs_schedules[i]);
-        const bool placed = cs_schedules[i]->layout == CS_LAYOUT_PLACED;
-        expect_int(cs_schedules[i]->name, placed, cs_schedules[i]->placement != NULL);
-        assert_false(rules->partitioned && rules->replicated);
-        assert_true(rules->partitioned || !(rules->layer_per_stage || rules->any_device));
+        const cs_mesh_shape *shape = &cs_schedules[i]->mesh;
+        const char *name = cs_schedules[i]->name;
+        const bool ruled = shape->pipeline == CS_LENGTH_RULE;
+        expect_int(name, ruled, shape->ranks && shape->n_stages && shape->holders);
+        assert_false(cs_mesh_has_stages(cs_schedules[i]) && cs_mesh_is_replicated(cs_schedules[i]));
+        assert_true(shape->data == CS_LENGTH_ONE || shape->data == CS_LENGTH_DEVICES);
+        assert_true(shape->ranks || !shape->exactly);
+        assert_true(shape->pipeline == CS_LENGTH_LAYERS || !shape->replicas);
     }
 }
 
@@ -149,6 +153,7 @@ static void test_grids(void **state)
         expect_int("devices", 12, mesh.n_devices);
         expect_int("stages", 3, mesh.n_stages);
         expect_int("replicas", 2, mesh.n_replicas);
+        assert_true(mesh.placed && mesh.grid == &grid);
         expect_int("holders", 4, cs_mesh_holders(&mesh, 2, held));
         for (uint32_t i = 0; i < 4; i++)
             expect_int("holder", last[r][i], held[i]);
@@ -161,7 +166,7 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_grids),
         cmocka_unit_test(test_meshes),
-        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,8 +39,8 @@ static void run_pipeline(const char *network, const char *schedule, unsigned int
              network);
     if (read_scenario(model, schedule, devices, &scenario, &error) != CS_OK)
         fail_msg("%s on %u: %s", network, devices, error.text);
-    expect_int(network, devices, scenario.plan.n_stages);
-    expect_int(network, scenario.job.micro_samples, scenario.model.batch_size);
+    expect_int(network, devices, scenario.plan->n_stages);
+    expect_int(network, scenario.job.micro_samples, scenario.model->batch_size);
     if (cs_schedule_graph(scenario.schedule, &scenario.job, scenario.params, &graph, &error) !=
         CS_OK)
         fail_msg("%s on %u: %s", network, devices, error.text);
@@ -68,7 +68,7 @@ static void test_replicas(void **state)
                       "\"precision\": \"fp16\", \"optimizer\": \"adam\"",
                       "\"kind\": \"dp\"", 2, &scenario, &error) != CS_OK)
         fail_msg("%s", error.text);
-    expect_int("samples", 4, scenario.model.batch_size);
+    expect_int("samples", 4, scenario.model->batch_size);
     expect_int("weights", 2 * 11689512, scenario.job.stages[0].weight_bytes);
     expect_double("optimizer", 6, scenario.job.optimizer_ratio);
     cs_scenario_finish(&scenario);
@@ -122,8 +122,8 @@ static void test_tied(void **state)
         expect_int(rows[i].model, 0, stages[0].borrowed_bytes);
         expect_int(rows[i].model, rows[i].borrowed, stages[1].borrowed_bytes);
         int64_t weights = 0;
-        for (uint32_t l = 0; l < scenario.model.n_layers; l++)
-            weights += scenario.model.layers[l].weight_bytes;
+        for (uint32_t l = 0; l < scenario.model->n_layers; l++)
+            weights += scenario.model->layers[l].weight_bytes;
         expect_int(rows[i].model, weights + rows[i].borrowed,
                    stages[0].weight_bytes + stages[1].weight_bytes);
         cs_scenario_finish(&scenario);
@@ -175,8 +175,8 @@ static void test_shares(void **state)
         cs_layer_sum sum;
         if (read_scenario(rows[i].alone, "\"kind\": \"sequential\"", 1, &alone, &error) != CS_OK)
             fail_msg("%s", error.text);
-        assert_int_equal(cs_model_sum(&alone.model, rows[i].first, rows[i].end,
-                                      alone.model.batch_size, &sum, NULL),
+        assert_int_equal(cs_model_sum(alone.model, rows[i].first, rows[i].end,
+                                      alone.model->batch_size, &sum, NULL),
                          CS_OK);
         expect_sum("a share", &sum, &shared.job.stages[rows[i].stage]);
         expect_sum("resolved", &sum, &resolved.job.stages[rows[i].stage]);

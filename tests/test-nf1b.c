@@ -159,7 +159,7 @@ static uint32_t version_read(const scenario_run *run, cs_kind kind, uint32_t sta
 static void expect_read(const scenario_run *run, cs_kind kind, uint32_t k, uint32_t n,
                         uint32_t expected)
 {
-    for (uint32_t stage = 0; stage < run->scenario.plan.n_stages; stage++)
+    for (uint32_t stage = 0; stage < run->scenario.plan->n_stages; stage++)
         expect_int(cs_kind_name(kind), expected, version_read(run, kind, stage, k, n));
 }
 
@@ -742,7 +742,7 @@ static void test_balance_of_a_mini_batch(void **state)
             snprintf(given, sizeof(given), ", 'partition': [%u]", cut);
         snprintf(text, sizeof(text), schedule, given);
         scenario_run run = run_vgg(64, text);
-        assert_int_equal(run.scenario.model.n_layers, 40);
+        assert_int_equal(run.scenario.model->n_layers, 40);
         cs_time most = 0;
         for (uint32_t w = 0; w < 2; w++) {
             const cs_job *job = &run.scenario.job;
@@ -790,7 +790,8 @@ static void test_refusals(void **state)
         {"", "'workers': 1, 'micro_batches': 2",
          "test: /schedule/workers: must be at least 2, a device each (got 1)"},
         {"", "'workers': 3, 'micro_batches': 0", "/schedule/micro_batches"},
-        {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/schedule/workers"},
+        {", 'devices': 4", "'workers': 3, 'micro_batches': 2",
+         "must be 3 for these parameters of the schedule \"nf1b\""},
         {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/platform/devices: must be 3"},
         {"", "'micro_batches': 2", "/platform/devices: must be given"},
         /* the backward takes 1e-13 forwards: no picosecond */

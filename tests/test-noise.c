@@ -181,17 +181,24 @@ static uint32_t add_compute(scene *s, uint32_t device, cs_time duration)
         s->builder, cs_builder_compute(s->builder, CS_FORWARD, 0, device, CS_NONE, duration), 0);
 }
 
-static uint32_t add_transfer(scene *s, uint32_t from, uint32_t to, int64_t bytes, cs_time delay)
+static uint32_t add_message(scene *s, cs_purpose purpose, uint32_t from, uint32_t to, int64_t bytes,
+                            cs_time delay)
 {
     return cs_builder_task(s->builder,
                            cs_builder_class(s->builder, &(cs_class){.kind = CS_TRANSFER,
                                                                     .origin = CS_TRANSFER,
+                                                                    .purpose = (uint8_t)purpose,
                                                                     .device = from,
                                                                     .peer = to,
                                                                     .weights = CS_NONE,
                                                                     .bytes = bytes,
                                                                     .duration = delay}),
                            0);
+}
+
+static uint32_t add_transfer(scene *s, uint32_t from, uint32_t to, int64_t bytes, cs_time delay)
+{
+    return add_message(s, CS_PURPOSE_STAGES, from, to, bytes, delay);
 }
 
 static void finish_graph(scene *s)
@@ -375,7 +382,8 @@ static void add_work(scene *s, const gsl_rng *random)
     }
 }
 
-/* What the sources do, as tasks: a silence is a transfer of nothing that takes so long. */
+/* What the sources do, as tasks: a silence is a transfer of nothing that takes so long. Their
+ * messages have a purpose of their own, so that those of the work do not wait for them. */
 static void add_messages(scene *s, const cs_traffic *traffic)
 {
     for (uint32_t i = 0; i < traffic->n_sources; i++) {
@@ -390,7 +398,8 @@ static void add_messages(scene *s, const cs_traffic *traffic)
             const cs_pair ends = traffic->pairs[i];
             const uint32_t wait =
                 add_transfer(s, ends.source, ends.source, 0, silence > 0 ? silence : 1);
-            const uint32_t message = add_transfer(s, ends.source, ends.target, traffic->bytes, 0);
+            const uint32_t message =
+                add_message(s, CS_PURPOSE_WEIGHTS, ends.source, ends.target, traffic->bytes, 0);
             if (before != CS_NONE)
                 cs_builder_edge(s->builder, before, wait);
             cs_builder_edge(s->builder, wait, message);

@@ -85,11 +85,11 @@ static void test_sizes(void **state)
         if (read_with(sizes[r].sets, &scenario, &error) != CS_OK)
             fail_msg("%s: %s", sizes[r].name, error.text);
         const cs_job *job = &scenario.job;
-        expect_int(sizes[r].name, CS_REPLICAS_GRID, job->replicas);
+        assert_non_null(job->plan->grid);
         expect_int(sizes[r].name, sizes[r].n_devices, job->n_devices);
         expect_int(sizes[r].name, sizes[r].n_ranks, scenario.parallel->n_ranks);
-        expect_int(sizes[r].name, sizes[r].data, job->grid->data);
-        expect_int(sizes[r].name, sizes[r].shard, job->grid->shard);
+        expect_int(sizes[r].name, sizes[r].data, job->plan->grid->data);
+        expect_int(sizes[r].name, sizes[r].shard, job->plan->grid->shard);
         expect_int(sizes[r].name, sizes[r].micro_samples, job->micro_samples);
         expect_int(sizes[r].name, sizes[r].n_stages, job->plan->n_stages);
         for (uint32_t s = 0; s < job->plan->n_stages; s++)

@@ -397,11 +397,11 @@ static int64_t sent(const small_run *made, uint32_t device, cs_purpose purpose)
 
 /* How often a stage gathers weights per mini-batch: for each forward, backward and repetition;
  * kept ones once, until no micro-batch is in flight (gpipe: all of them are at once). */
-static int64_t count_gathers(const small_job *job)
+static int64_t count_gathers(const small_job *job, uint32_t zero)
 {
     const int64_t M = job->micro_batches;
     const bool all_at_once = strcmp(job->schedule, "gpipe") == 0;
-    switch (job->states.zero) {
+    switch (zero) {
     case 0:
         return 0;
     case 3:
@@ -456,10 +456,78 @@ static void test_volumes(void **state)
         int64_t gradients = scatters * (s - 1) * (all / s) + 2 * (r - 1) * (all / s / r);
         if (of.job.states.zero == 0)
             gradients = 2 * (n - 1) * (all / n);
-        const int64_t weights = count_gathers(&of.job) * (s - 1) * (all / s);
+        const int64_t weights = count_gathers(&of.job, of.job.states.zero) * (s - 1) * (all / s);
         for (uint32_t d = 0; d < made.job.n_devices; d++) {
             expect_int(row, 2 * gradients, sent(&made, d, CS_PURPOSE_GRADIENTS));
             expect_int(row, 2 * weights, sent(&made, d, CS_PURPOSE_WEIGHTS));
+        }
+        small_run_finish(&made);
+    }
+}
+
+/* What a device sends for gradients, and for weights, of so many bytes at a ZeRO stage. */
+static void add_volumes(const small_job *job, uint32_t zero, int64_t bytes, int64_t *gradients,
+                        int64_t *weights)
+{
+    const int64_t s = job->grid->shard, n = job->grid->data, r = n / s;
+    const bool each = zero >= 2 && !job->states.accumulate;
+    if (zero == 0)
+        *gradients += 2 * (n - 1) * (bytes / n);
+    else
+        *gradients +=
+            (each ? job->micro_batches : 1) * (s - 1) * (bytes / s) + 2 * (r - 1) * (bytes / s / r);
+    *weights += count_gathers(job, zero) * (s - 1) * (bytes / s);
+}
+
+/* Layers with stages of their own send the sum of what each sends by itself: none of it, or all of
+ * it, or in quarters, at the stage, and the rest at stage 0. All parts are multiples of
+ * 432/4 = 108, which n divides. What they hold is each at its stage, too. */
+static void test_layers_with_stages_of_their_own(void **state)
+{
+    static const char *const schedules[] = {"sequential", "gpipe"};
+    gsl_rng *random = *state;
+    for (uint32_t i = 0; i < 200; i++) {
+        char row[ROW_BYTES];
+        drawn of;
+        small_run made;
+        cs_layer_states layers[MOST_LAYERS];
+        const uint32_t n_layers = 1 + below(random, 6), s = 1 + below(random, 3);
+        init(&of, schedules[i % 2], 1, 1, n_layers);
+        of.grid.tensor = 1 + below(random, 2);
+        of.grid.data = s * (1 + below(random, 2));
+        of.grid.shard = s;
+        of.job.grid = &of.grid;
+        of.job.micro_batches = 1 + below(random, 3);
+        of.job.iterations = 2;
+        of.job.states = (cs_states){.zero = below(random, 4),
+                                    .layers = layers,
+                                    .prefetch = below(random, 3),
+                                    .keep_gathered = chance(random, 30),
+                                    .accumulate = chance(random, 50),
+                                    .bucket = chance(random, 50) ? draw_bytes(random) : 0};
+        int64_t gradients = 0, weights = 0, held = 0, states = 0;
+        for (uint32_t l = 0; l < n_layers; l++) {
+            draw_layer(random, &of, l);
+            of.layers[l].n_exchanges = 0;
+            const uint32_t quarters = 1 + below(random, 4);
+            layers[l] = (cs_layer_states){below(random, 4), quarters / 4.0};
+            const int64_t all = of.layers[l].weight_bytes, part = quarters * all / 4;
+            const uint32_t zero = layers[l].zero;
+            add_volumes(&of.job, zero, part, &gradients, &weights);
+            add_volumes(&of.job, 0, all - part, &gradients, &weights);
+            held += all - part + (zero >= 3 ? part / s : part);
+            states += 2 * (all - part + (zero >= 1 ? part / s : part));
+        }
+        snprintf(row, sizeof(row), "%u: %s, %u layers, %u x %u, %u micro-batches%s%s", i,
+                 of.job.schedule, n_layers, s, of.grid.data / s, of.job.micro_batches,
+                 of.job.states.keep_gathered ? ", kept" : "",
+                 of.job.states.accumulate ? ", accumulated" : "");
+        run(row, &of, &made);
+        for (uint32_t d = 0; d < made.job.n_devices; d++) {
+            expect_int(row, 2 * gradients, sent(&made, d, CS_PURPOSE_GRADIENTS));
+            expect_int(row, 2 * weights, sent(&made, d, CS_PURPOSE_WEIGHTS));
+            expect_int(row, held, made.trace.devices[d].category_peak[CS_MEMORY_WEIGHTS]);
+            expect_int(row, states, made.trace.devices[d].category_peak[CS_MEMORY_OPTIMIZER]);
         }
         small_run_finish(&made);
     }
@@ -826,6 +894,7 @@ int main(void)
         cmocka_unit_test(test_data_replicas),
         cmocka_unit_test(test_grid_of_one),
         cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_layers_with_stages_of_their_own),
         cmocka_unit_test(test_weight_parts),
         cmocka_unit_test(test_residents),
         cmocka_unit_test(test_prefetch),

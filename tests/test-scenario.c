@@ -65,7 +65,7 @@ static const struct {
     {"no name", "/name", "\"\"", "/name: must not be empty"},
     {"unknown key", "/iteration", "2",
      "unknown key \"iteration\"; did you mean \"iterations\"? known: schema_version, name, model, "
-     "platform, schedule, parallel, collectives, costs, iterations, dataset, seed, sweep"},
+     "platform, schedule, parallel, runtime, collectives, costs, iterations, dataset, seed, sweep"},
     {"no iteration", "/iterations", "0", "/iterations: must be from 1 to 1048576 (got 0)"},
     {"iterations beyond", "/iterations", "1048577",
      "/iterations: must be from 1 to 1048576 (got 1048577)"},
@@ -148,9 +148,8 @@ static const struct {
      "/platform/bandwidth: must be > 0 (got -0)"},
     {"key of another topology", "/platform", RING(", \"host_bandwidth\": 1"),
      "/platform: unknown key \"host_bandwidth\"; known: topology, "
-     "devices, memory, reserve, speed, sharing, phi, blocking, jitter, stragglers, background, "
-     "bandwidth, "
-     "latency"},
+     "devices, memory, reserve, speed, sharing, phi, messages, blocking, slowdown, jitter, "
+     "stragglers, background, bandwidth, latency"},
     {"negative latency", "/platform", RING(", \"latency\": -1"),
      "/platform/latency: must be >= 0 (got -1)"},
     {"unknown sharing", "/platform", RING(", \"sharing\": \"fif\""),
@@ -207,6 +206,15 @@ static const struct {
      "/platform/phi: must be a number >= 1 or \"count\" (got \"counts\")"},
     {"phi with fifo", "/platform", RING(", \"phi\": 2"),
      "/platform/phi: goes with \"sharing\": \"phi\" only"},
+    {"slowdown below 1", "/platform", RING(", \"slowdown\": {\"factor\": 0.99}"),
+     "/platform/slowdown/factor: must be >= 1 (got 0.99)"},
+    {"slowdown of two kinds", "/platform",
+     RING(", \"slowdown\": [{\"factor\": 2, \"compute\": \"all_reduce\"}]"),
+     "/platform/slowdown/0/compute: unknown value \"all_reduce\"; known: any, forward, backward, "
+     "backward_input, backward_weight, recompute, update"},
+    {"independent with fifo", "/platform", RING(", \"messages\": \"independent\""),
+     "/platform/messages: must be \"in_order\" with \"sharing\": \"fifo\", where a link carries "
+     "one message after the other"},
     {"memory 0", "/platform", IDEAL(", \"memory\": 0"), "/platform/memory: must be >= 1 B (got 0)"},
     {"memory that rounds to 0", "/platform", IDEAL(", \"memory\": 0.4"),
      "/platform/memory: must be >= 1 B (got 0.4)"},
@@ -328,7 +336,7 @@ static const struct {
      "{\"schema_version\": 3, \"model\": {\"uniform\": {\"layers\": -1}}, \"platform\": {}, "
      "\"schedule\": {\"kind\": \"dp\", \"bucket\": -1}, \"sed\": 1}",
      "s.json: unknown key \"sed\"; did you mean \"seed\"? known: schema_version, name, model, "
-     "platform, schedule, parallel, collectives, costs, iterations, dataset, seed, sweep\n"
+     "platform, schedule, parallel, runtime, collectives, costs, iterations, dataset, seed, sweep\n"
      "s.json: /schema_version: must be 1 (got 3)\n"
      "s.json: /model/uniform/layers: must be from 0 to 1048576 (got -1)\n"
      "s.json: /model/uniform: missing key \"forward\": must be time: a number of seconds or a text "
@@ -648,7 +656,8 @@ static void resolves_defaults(void **state)
         "    }\n  },\n  \"platform\": {\n    \"topology\": \"ideal\",\n    \"devices\": 4,\n"
         "    \"memory\": \"unlimited\",\n    \"reserve\": 0,\n    \"speed\": 1,\n    \"sharing\": "
         "\"fifo\",\n"
-        "    \"blocking\": false\n  },\n  \"schedule\": {\n    \"kind\": \"gpipe\",\n"
+        "    \"messages\": \"in_order\",\n    \"blocking\": false\n  },\n  \"schedule\": {\n    "
+        "\"kind\": \"gpipe\",\n"
         "    \"partition\": \"balanced\",\n    \"partition_communication\": false,\n"
         "    \"micro_batches\": 2,\n    \"backward_order\": \"reversed\",\n"
         "    \"recompute\": false\n  },\n"
@@ -784,11 +793,61 @@ static void resolves_files(void **state)
     cs_status status = cs_scenario_load(write_scenario(), NULL, 0, &scenario, &error);
     expect_error("load", CS_OK, "", status, &error);
     expect_int("forward", 2000000000, scenario.job.stages[0].forward);
-    expect_int("device", 1, scenario.plan.devices[0]);
+    expect_int("device", 1, scenario.plan->devices[0]);
     assert_null(strstr(scenario.resolved, "file"));
     assert_null(strstr(scenario.resolved, folder));
     expect_resolved("files", &scenario);
     cs_scenario_finish(&scenario);
+}
+
+/* ---- moving ---- */
+
+static const char *const moved[] = {
+    SMALL,
+    SCENARIO(UNIFORM, "{\"topology\": \"ring\", \"devices\": 2, \"bandwidth\": \"1 GB/s\"}",
+             PLAN("[" STAGE(0, 0, "[1]") ", " STAGE(1, 3, "[0]") "]")),
+    SCENARIO(UNIFORM, "{\"topology\": \"ideal\", \"devices\": 2, \"memory\": \"40 GB\"}",
+             "{\"kind\": \"periodic\", \"micro_batches\": 8, \"partition\": {\"planner\": "
+             "\"madpipe\"}}"),
+    SCENARIO("{\"name\": \"resnet18\", \"device\": \"a100-40gb\", \"batch_size\": 16}",
+             "{\"topology\": \"dgx-a100\", \"devices\": 4, \"jitter\": {\"distribution\": "
+             "\"constant\", \"mean\": 0.1}}",
+             "{\"kind\": \"1f1b\", \"micro_batches\": 4}, \"parallel\": {\"pipeline\": 2, "
+             "\"data\": 2, \"zero\": 1}"),
+};
+
+static void read_moved(const char *text, cs_scenario *scenario)
+{
+    cs_error error;
+    cs_status status = read_text(text, NULL, 0, scenario, &error);
+    expect_error(text, CS_OK, "", status, &error);
+}
+
+/* Nothing in a scenario points into it: no word of it is an address between its first and its last
+ * byte, and when another place takes it over, the first one being overwritten, it runs as if it had
+ * stayed. */
+static void can_be_moved(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(moved); i++) {
+        cs_scenario stays, goes;
+        cs_scenario *from = malloc(sizeof(*from));
+        assert_non_null(from);
+        read_moved(moved[i], &stays);
+        read_moved(moved[i], from);
+        for (size_t at = 0; at + sizeof(uintptr_t) <= sizeof(*from); at += sizeof(uintptr_t)) {
+            uintptr_t word;
+            memcpy(&word, (const char *)from + at, sizeof(word));
+            if (word >= (uintptr_t)from && word < (uintptr_t)(from + 1))
+                fail_msg("row %zu: byte %zu of the scenario points into it", i, at);
+        }
+        goes = *from;
+        memset(from, 0x5a, sizeof(*from));
+        free(from);
+        expect_bits(stays.name, hash_of(&stays), hash_of(&goes));
+        cs_scenario_finish(&stays);
+        cs_scenario_finish(&goes);
+    }
 }
 
 /* ---- changes from the command line ---- */
@@ -808,7 +867,7 @@ static const struct {
     {"unknown parent", "/schedul/kind", "dp", CS_INVALID,
      "s.json: unknown key \"schedul\"; did you mean \"schedule\"? known: schema_version, name, "
      "model, "
-     "platform, schedule, parallel, collectives, costs, iterations, dataset, seed, sweep"},
+     "platform, schedule, parallel, runtime, collectives, costs, iterations, dataset, seed, sweep"},
     {"no pointer", "schedule", "1", CS_INVALID,
      "--set: schedule: must begin with \"/\" as in /schedule/kind"},
     {"the whole", "", "1", CS_INVALID,
@@ -853,6 +912,7 @@ int main(void)
         cmocka_unit_test(resolves_long_times),
         cmocka_unit_test(names_files),
         cmocka_unit_test(resolves_files),
+        cmocka_unit_test(can_be_moved),
         cmocka_unit_test(sets_values),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

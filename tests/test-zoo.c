@@ -48,6 +48,13 @@ static const struct {
     {"inception_v3", "{\"auxiliary\": false}", 23834568, 5.713},
     {"vit_b16", "{}", 86567656, 17.564},
     {"gpt", "{}", 124439808, 0},
+    /* GPT-2's and another matrix of 50257 x 768; two of GPT-2's blocks, of 12 h^2 + 13 h parameters
+     * each, in sizes that differ: 12 * 64^2 + 13 * 64 and 12 * 128^2 + 13 * 128, a merge of 64 *
+     * 128, 100 words and 10 positions of 64, 100 words of 128 behind a norm of 256 */
+    {"mingpt", "{}", 163037184, 0},
+    {"mingpt",
+     "{\"layers\": 1, \"hidden\": [64, 128], \"head\": 32, \"vocabulary\": 100, \"sequence\": 10}",
+     49152 + 832 + 196608 + 1664 + 8192 + 6400 + 640 + 12800 + 256, 0},
     {"llama", "{}", 6738415616, 0},
     {"bert", "{}", 109482240, 0},
     /* state-spaces/mamba2-2.7b and 130m, Mamba-Codestral-7B: per layer, with I = 2 H features in h
@@ -73,8 +80,8 @@ static const struct {
 };
 
 /* Totals of the published checkpoints, counted here by their configurations, matrix by matrix;
- * active are those that a token goes to. `latent` heads have 128 features without positions, 64 with, and values of
- * 128, from latent vectors of `query_rank` (0: none) and 512. */
+ * active are those that a token goes to. `latent` heads have 128 features without positions, 64
+ * with, and values of 128, from latent vectors of `query_rank` (0: none) and 512. */
 typedef struct decoder_sizes {
     int64_t layers, hidden, vocabulary, heads, kv_heads, head;
     bool latent;
@@ -430,7 +437,7 @@ static const struct {
     {"a typo", "resnet51", "{}",
      "unknown model \"resnet51\"; did you mean \"resnet50\"? known: vgg16, resnet18, resnet50, "
      "resnet101, resnet152, densenet121, vit_b16, inception_v3, cosmoflow, gpt, llama, mixtral, "
-     "qwen3, deepseek_v2, deepseek_v3, gpt_oss, mamba2, bamba, bert, t5"},
+     "qwen3, deepseek_v2, deepseek_v3, gpt_oss, mamba2, bamba, bert, t5, mingpt"},
     {"a small image, pooling", "vgg16", "{\"image\": 31}",
      "p: vgg16: layer stage5.pool runs out of pixels: its input is 1 x 1, padding 0, its kernel 2 "
      "x "
@@ -441,6 +448,10 @@ static const struct {
      "padding 0, its kernel 3 x 3; the image must be larger"},
     {"no pixels", "resnet50", "{\"image\": 0}", "p: /image: must be from 1 to 65536 (got 0)"},
     {"heads", "gpt", "{\"heads\": 7}", "p: /heads: must divide hidden, 768 (got 7)"},
+    {"heads of a run", "mingpt", "{\"hidden\": [768, 800]}",
+     "p: /head: must divide hidden, 800 (got 64)"},
+    {"runs", "mingpt", "{\"layers\": [1, 2, 3], \"hidden\": [768, 1536]}",
+     "p: /layers: must have as many entries as hidden, 2, or one (got 3)"},
     {"heads of a ViT", "vit_b16", "{\"heads\": 5}", "p: /heads: must divide hidden, 768 (got 5)"},
     {"heads of keys", "llama", "{\"kv_heads\": 5}", "p: /kv_heads: must divide heads, 32 (got 5)"},
     {"experts", "mixtral", "{\"top_k\": 9}", "p: /top_k: must be from 1 to experts, 8 (got 9)"},

@@ -35,16 +35,6 @@ const char *cs_sharing_text(const cs_platform *platform, char text[CS_SHARING_TE
     return text;
 }
 
-const char *cs_vertex_kind_name(cs_vertex_kind kind)
-{
-    static const char *const names[] = {
-#define NAME(name, text) text,
-        CS_VERTEX_MAP(NAME)
-#undef NAME
-    };
-    return names[kind];
-}
-
 static cs_status allocate(cs_platform *platform, cs_error *error)
 {
     cs_arena *arena = &platform->arena;

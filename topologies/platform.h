@@ -17,6 +17,11 @@
  *   phi      every link gives bandwidth / phi, phi a given coefficient (Kahira et al., HPDC 2021)
  *   count    bandwidth / (number of transfers now on the link), smallest over the route
  *   max_min  fair shares over whole routes (progressive filling)
+ *
+ * With fifo, count and max_min, messages that one device sends another for one purpose go one after
+ * the other in the order in which they come to the links, as those of one pair do on a stream of
+ * NCCL's or in MPI. With count and max_min they can be `independent_messages` instead, each of
+ * which has a share of its own.
  */
 #ifndef CS_TOPOLOGIES_PLATFORM_H
 #define CS_TOPOLOGIES_PLATFORM_H
@@ -98,9 +103,10 @@ struct cs_platform {
     cs_route_function *route;
     const void *layout; /* what `route` needs to know, private to the topology */
     cs_sharing sharing;
-    double phi;          /* of CS_SHARING_PHI, >= 1 */
-    const char *warning; /* what is valid and hardly meant, for people; or NULL */
-    cs_arena arena;      /* owns all of the above */
+    double phi;                /* of CS_SHARING_PHI, >= 1 */
+    bool independent_messages; /* of one pair; else one after the other */
+    const char *warning;       /* what is valid and hardly meant, for people; or NULL */
+    cs_arena arena;            /* owns all of the above */
 };
 
 /* Zeroed platforms can be finished. */
@@ -160,7 +166,5 @@ enum { CS_SHARING_TEXT_BYTES = 32 };
 /* "max_min", "phi 2", "phi count": in the words of scenarios, written to `text`, which is returned;
  * NULL of a platform without links. */
 const char *cs_sharing_text(const cs_platform *platform, char text[CS_SHARING_TEXT_BYTES]);
-
-const char *cs_vertex_kind_name(cs_vertex_kind kind);
 
 #endif

@@ -9,7 +9,6 @@
 #include "schedules/plan/local-search.h"
 
 #include <stddef.h>
-#include <string.h>
 
 typedef struct best_params {
     uint32_t kicks, programs, nodes, tries;

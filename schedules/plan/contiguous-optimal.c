@@ -18,8 +18,6 @@
 #include "schedules/plan/groups.h"
 #include "schedules/plan/planner.h"
 
-#include <stdlib.h>
-
 /* V(p, k) at [p * (n_layers + 1) + k], and the end of its first stage; group 0: there is none. */
 typedef struct search {
     cs_chain chain; /* borrowed; with the memory that is tried */

@@ -1,7 +1,6 @@
 #include "schedules/plan/plan-search.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 
 /* Up to 1 + 5 * 2 + 10 * 5 + 10 * 14 + 5 * 41 + 122 = 528 allocations. */
 enum { MOST_LAYERS = 6, MOST_DEVICES = 3 };

@@ -1,7 +1,6 @@
 #include "schedules/plan/pattern-order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 __extension__ typedef __int128 wide;
 

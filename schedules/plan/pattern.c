@@ -6,6 +6,8 @@
 
 void cs_pattern_finish(cs_pattern *pattern)
 {
+    if (!pattern)
+        return;
     free(pattern->ops);
     *pattern = (cs_pattern){0};
 }

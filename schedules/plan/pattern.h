@@ -53,7 +53,7 @@ typedef struct cs_pattern_use {
     cs_time peak_time; /* in [0, period) */
 } cs_pattern_use;
 
-/* Zeroed patterns can be finished. */
+/* Zeroed patterns and NULL can be finished. */
 void cs_pattern_finish(cs_pattern *pattern);
 
 /* All operations zero; period 0. */

@@ -5,6 +5,8 @@
 
 void cs_plan_finish(cs_plan *plan)
 {
+    if (!plan)
+        return;
     free(plan->stages);
     free(plan->devices);
     *plan = (cs_plan){0};
@@ -27,6 +29,7 @@ cs_status cs_plan_copy(const cs_plan *plan, cs_plan *copy, cs_error *error)
     memcpy(copy->stages, plan->stages, plan->n_stages * sizeof(*copy->stages));
     memcpy(copy->devices, plan->devices, plan->n_devices * sizeof(*copy->devices));
     copy->apart = plan->apart;
+    copy->grid = plan->grid;
     return CS_OK;
 }
 

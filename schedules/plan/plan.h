@@ -8,6 +8,7 @@
 #define CS_SCHEDULES_PLAN_H
 
 #include "sim/workload/model.h"
+#include "sim/workload/split.h"
 
 #include <stdbool.h>
 
@@ -23,9 +24,13 @@ typedef struct cs_plan {
     cs_stage *stages;
     uint32_t *devices;
     bool apart; /* stages on the same devices share nothing: each is on one of them at a time */
+    const cs_grid *grid; /* the axes along which each stage is divided over its devices, which are
+                          * the grid's places: each computes its part of every micro-batch, and
+                          * hands it to the same place of the next stage. NULL: a stage's devices
+                          * are replicas. Not owned */
 } cs_plan;
 
-/* Zeroed plans can be finished. */
+/* Zeroed plans and NULL can be finished. */
 void cs_plan_finish(cs_plan *plan);
 
 CS_MUST_CHECK cs_status cs_plan_copy(const cs_plan *plan, cs_plan *copy, cs_error *error);

@@ -3,7 +3,6 @@
 #include "sim/analysis/overlap.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What is looked up again and again: predecessors, each device's tasks in the order in which they
  * ran, when each mini-batch ended. */
@@ -432,8 +431,10 @@ static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
     if (!analysis->devices || !analysis->steps)
         return false;
     for (uint32_t device = 0; device < graph->n_devices; device++)
-        if (cs_graph_has(graph, device))
+        if (cs_graph_has(graph, device)) {
             explain_device(s, device, &analysis->devices[device]);
+            analysis->devices[device].slowed = s->trace->devices[device].slowed;
+        }
     if (!cs_overlap_find(graph, s->trace, analysis->devices))
         return false;
     if (graph->stands_for)
@@ -483,6 +484,7 @@ cs_mean_use cs_analysis_mean(const cs_analysis *analysis)
         mean.collectives += cs_time_seconds(use->collectives);
         mean.active += cs_time_seconds(use->active);
         mean.hidden += cs_time_seconds(use->hidden);
+        mean.slowed += cs_time_seconds(use->slowed);
         for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
             mean.exposed[p] += cs_time_seconds(use->exposed[p]);
     }
@@ -493,5 +495,6 @@ cs_mean_use cs_analysis_mean(const cs_analysis *analysis)
     mean.collectives /= n;
     mean.active /= n;
     mean.hidden /= n;
+    mean.slowed /= n;
     return mean;
 }

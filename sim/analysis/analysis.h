@@ -42,6 +42,7 @@ typedef struct cs_time_use {
     cs_time active; /* it sends or receives, or waits to; one or several at once. Of a collective
                           * that is one delay, all its ranks while that lasts */
     cs_time hidden; /* the part of `active` in which it computes */
+    cs_time slowed; /* the part of `compute` by which communication made it longer; of a device */
 } cs_time_use;
 
 typedef struct cs_path_step {
@@ -77,7 +78,7 @@ CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
 typedef struct cs_mean_use {
     double messages, collectives;  /* exposed */
     double exposed[CS_N_PURPOSES]; /* the same by purpose */
-    double active, hidden;
+    double active, hidden, slowed;
 } cs_mean_use;
 
 cs_mean_use cs_analysis_mean(const cs_analysis *analysis);

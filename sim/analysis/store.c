@@ -26,6 +26,8 @@ static const cs_h5_column device_columns[] = {
 #undef PURPOSE_COLUMN
         {"communication_active", TIME_OF(active), .long_name = "sending or receiving"},
     {"communication_hidden", TIME_OF(hidden), .long_name = "sending or receiving while computing"},
+    {"slowed_by_communication", TIME_OF(slowed),
+     .long_name = "the part of computing by which communication beside it made it longer"},
     {"dependency", TIME_OF(dependency), .long_name = "idle for what is computed elsewhere"},
     {"flush", TIME_OF(flush), .long_name = "idle between mini-batches and at the end"},
     {0},

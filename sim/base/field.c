@@ -486,10 +486,13 @@ static bool is_double(const cs_field *field)
 /* False for what cannot be left out. */
 static bool leave_out(const cs_field *field, void *member)
 {
-    if (*field->fallback != '\0' || !(has_null(field) || is_double(field)))
+    const bool count = field->type == CS_FIELD_COUNT;
+    if (*field->fallback != '\0' || !(has_null(field) || is_double(field) || count))
         return false;
     if (is_double(field))
         *(double *)member = NAN;
+    else if (count)
+        *(uint32_t *)member = CS_COUNT_LEFT_OUT;
     else
         memset(member, 0, cs_field_size(field));
     return true;
@@ -645,6 +648,8 @@ static bool is_left_out(const cs_field *field, const void *member)
         return !((const cs_list *)member)->items;
     if (is_double(field))
         return isnan(*(const double *)member);
+    if (field->type == CS_FIELD_COUNT && field->fallback && !*field->fallback)
+        return *(const uint32_t *)member == CS_COUNT_LEFT_OUT;
     return has_null(field) && !*(const void *const *)member;
 }
 

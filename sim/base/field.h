@@ -38,6 +38,8 @@ typedef enum cs_field_type {
                     * that have a reader of their own; any JSON type */
 } cs_field_type;
 
+enum { CS_COUNT_LEFT_OUT = UINT32_MAX };
+
 /* A list in the arena. */
 typedef struct cs_list {
     uint32_t n;
@@ -60,7 +62,7 @@ typedef struct cs_field {
     const char *fallback; /* the default, as a user would write it (a TEXT or CHOICE without
                            * quotes); NULL: required. "" leaves a TEXT, OBJECT, LIST, VARIANT or
                            * JSON out when the key is missing: its member is zero; of what is
-                           * stored as a double, it is NaN */
+                           * stored as a double, it is NaN; of a COUNT, CS_COUNT_LEFT_OUT */
     double min, max; /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
     bool above_min;  /* the minimum itself is excluded */
     bool large;      /* of BYTES: a number without a unit below 1e6 is one whose unit was forgotten,

@@ -9,7 +9,7 @@ static const double exact = 9007199254740992.0;
 /* The largest double below 2^63: anything up to it converts to int64_t without overflow. */
 static const double largest = 9223372036854774784.0;
 
-static bool from_picoseconds(double picoseconds, cs_time *out)
+bool cs_time_round(double picoseconds, cs_time *out)
 {
     if (!(picoseconds >= 0 && picoseconds <= largest))
         return false;
@@ -22,7 +22,7 @@ static bool from_picoseconds(double picoseconds, cs_time *out)
 bool cs_time_from_seconds(double seconds, cs_time *out)
 {
     cs_time time;
-    if (!from_picoseconds(seconds * (double)CS_PS_PER_SEC, &time))
+    if (!cs_time_round(seconds * (double)CS_PS_PER_SEC, &time))
         return false;
     if ((double)time < exact) {
         double lost = fma(seconds, (double)CS_PS_PER_SEC, -(double)time);
@@ -43,7 +43,7 @@ bool cs_time_transfer(double bytes, double rate, cs_time *out)
         *out = 0;
         return true;
     }
-    return from_picoseconds(bytes * (double)CS_PS_PER_SEC / rate, out);
+    return cs_time_round(bytes * (double)CS_PS_PER_SEC / rate, out);
 }
 
 bool cs_time_scale(cs_time time, double factor, cs_time *out)
@@ -52,7 +52,7 @@ bool cs_time_scale(cs_time time, double factor, cs_time *out)
         *out = time;
         return true;
     }
-    return from_picoseconds((double)time * factor, out);
+    return cs_time_round((double)time * factor, out);
 }
 
 bool cs_time_at_speed(cs_time time, double speed, cs_time *out)
@@ -61,7 +61,7 @@ bool cs_time_at_speed(cs_time time, double speed, cs_time *out)
         *out = time;
         return true;
     }
-    return from_picoseconds((double)time / speed, out);
+    return cs_time_round((double)time / speed, out);
 }
 
 double cs_clock_seconds(void)

@@ -42,6 +42,9 @@ double cs_time_seconds(cs_time time);
  * takes no time. False when the result does not fit. */
 bool cs_time_transfer(double bytes, double rate, cs_time *out);
 
+/* To the nearest picosecond; false when negative, not a number or too large. */
+bool cs_time_round(double picoseconds, cs_time *out);
+
 /* time * factor, to the nearest picosecond; exact for factor 1. False when it does not fit. */
 bool cs_time_scale(cs_time time, double factor, cs_time *out);
 

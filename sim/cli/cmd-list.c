@@ -1,5 +1,6 @@
 #include "schedules/plan/chain-fields.h"
 #include "schedules/plan/planner.h"
+#include "sim/advise/advise-section.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
@@ -118,15 +119,19 @@ static bool section_at(size_t i, entry *out)
         {"platform", "keys of every topology", NULL, cs_scenario_platform_fields},
         {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
         {"parallel", "how layers are divided over devices", NULL, cs_scenario_parallel_fields},
+        {"runtime", "conventions of a training runtime", NULL, cs_scenario_runtime_fields},
         {"memory", "what a framework and its libraries keep", NULL, cs_scenario_memory_fields},
+        {"slowdown", "in platform/slowdown", NULL, cs_scenario_slowdown_fields},
         {"jitter", "a spread: in platform/jitter, and in platform/stragglers", NULL,
          cs_noise_spread_fields},
+        {"rule", "in parallel/rules", NULL, cs_scenario_rule_fields},
         {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
         {"background", "in platform/background", NULL, cs_scenario_background_fields},
         {"chain", "of planners: how layers are counted", NULL, cs_chain_fields},
         {"collectives", "how collectives become messages", NULL, cs_lower_fields},
         {"level", "in collectives/levels", NULL, cs_lower_level_fields},
         {"sweep", "what `sim sweep` varies", NULL, cs_sweep_fields},
+        {"advise", "which plans `sim advise` tries", NULL, cs_advise_fields},
     };
     if (i < sizeof(entries) / sizeof(entries[0]))
         *out = entries[i];

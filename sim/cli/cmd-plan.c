@@ -35,18 +35,18 @@ static const cs_option options[] = {
 
 static void print_stage(const cs_scenario *scenario, uint32_t s, FILE *out)
 {
-    const cs_stage *stage = &scenario->plan.stages[s];
+    const cs_stage *stage = &scenario->plan->stages[s];
     const cs_layer_sum *sum = &scenario->job.stages[s];
     const double backward = cs_time_seconds(sum->backward_input + sum->backward_weight);
     char devices[32], layers[32];
-    uint32_t first = scenario->plan.devices[stage->first_device];
+    uint32_t first = scenario->plan->devices[stage->first_device];
     if (stage->n_devices > 1)
         snprintf(devices, sizeof(devices), "%u (%u replicas)", first, stage->n_devices);
     else
         snprintf(devices, sizeof(devices), "%u", first);
     snprintf(layers, sizeof(layers), "%u-%u", stage->first_layer, stage->end_layer - 1);
-    const cs_layer *from = &scenario->model.layers[stage->first_layer];
-    const cs_layer *to = &scenario->model.layers[stage->end_layer - 1];
+    const cs_layer *from = &scenario->model->layers[stage->first_layer];
+    const cs_layer *to = &scenario->model->layers[stage->end_layer - 1];
     fprintf(out, "%5u  %-10s %-9s %-10s %-10s %-10s %-11s %s%s%s\n", s, devices, layers,
             cs_units_text(cs_time_seconds(sum->forward), CS_QUANTITY_TIME, 4).s,
             cs_units_text(backward, CS_QUANTITY_TIME, 4).s,
@@ -58,17 +58,17 @@ static void print_stage(const cs_scenario *scenario, uint32_t s, FILE *out)
 static bool has_shares(const cs_scenario *scenario)
 {
     return scenario->job.replicas == CS_REPLICAS_ALL_REDUCE &&
-           scenario->plan.n_devices > scenario->plan.n_stages;
+           scenario->plan->n_devices > scenario->plan->n_stages;
 }
 
 static void print_table(const cs_scenario *scenario, FILE *out)
 {
     fprintf(out, "%s: %u stage%s of %s; times and activations per micro-batch%s\n\n",
-            scenario->name, scenario->plan.n_stages, scenario->plan.n_stages == 1 ? "" : "s",
-            scenario->model.name, has_shares(scenario) ? ", of a replica its share of it" : "");
+            scenario->name, scenario->plan->n_stages, scenario->plan->n_stages == 1 ? "" : "s",
+            scenario->model->name, has_shares(scenario) ? ", of a replica its share of it" : "");
     fprintf(out, "%5s  %-10s %-9s %-10s %-10s %-10s %-11s %s\n", "stage", "device", "layers",
             "forward", "backward", "weights", "activations", "from ... to");
-    for (uint32_t s = 0; s < scenario->plan.n_stages; s++)
+    for (uint32_t s = 0; s < scenario->plan->n_stages; s++)
         print_stage(scenario, s, out);
 }
 
@@ -93,9 +93,9 @@ static bool is_printed(const char *output)
 /* The plan, and the pattern where the scenario has one. */
 static cJSON *plan_json(const cs_scenario *scenario, cs_error *error)
 {
-    cJSON *root = cs_plan_json(&scenario->plan, &scenario->model);
-    if (root && scenario->pattern.period > 0 &&
-        cs_pattern_add_json(root, &scenario->plan, &scenario->pattern, error) != CS_OK) {
+    cJSON *root = cs_plan_json(scenario->plan, scenario->model);
+    if (root && scenario->pattern &&
+        cs_pattern_add_json(root, scenario->plan, scenario->pattern, error) != CS_OK) {
         cJSON_Delete(root);
         return NULL;
     }
@@ -105,7 +105,8 @@ static cJSON *plan_json(const cs_scenario *scenario, cs_error *error)
 /* What is known of a plan that a planner made for the schedule. */
 static bool add_search(const cs_scenario *scenario, cJSON *object)
 {
-    const cs_time promised = scenario->search.promised, period = scenario->pattern.period;
+    const cs_time promised = scenario->search.promised;
+    const cs_time period = scenario->pattern ? scenario->pattern->period : 0;
     if (!(scenario->search.planner
               ? cJSON_AddStringToObject(object, "planner", scenario->search.planner)
               : cJSON_AddNullToObject(object, "planner")))

@@ -57,6 +57,7 @@ static const struct {
     {"/model", NULL, NULL, cs_scenario_model_fields},
     {"/platform", "/platform/topology", "topologies", cs_scenario_platform_fields},
     {"/parallel", NULL, NULL, cs_scenario_parallel_fields},
+    {"/runtime", NULL, NULL, cs_scenario_runtime_fields},
     {"/memory", NULL, NULL, cs_scenario_memory_fields},
     {"/schedule", "/schedule/kind", "schedules", cs_scenario_schedule_fields},
 };

@@ -1,5 +1,7 @@
 #include "sim/cli/mesh-report.h"
 
+#include "schedules/states.h"
+
 static const char *const methods[] = {"tensor", "filter", "channel"};
 
 /* Devices whose tasks are in the graph. */
@@ -44,8 +46,28 @@ static void print_axes(const cs_parallel *parallel, FILE *out)
         fputs("one device", out);
     if (grid->expert > 1)
         fprintf(out, ", experts over %u, each over %u", grid->expert, grid->expert_tensor);
-    if (parallel->states.zero > 0)
-        fprintf(out, ", zero %u over %u", parallel->states.zero, grid->shard);
+}
+
+/* Layers at each stage; those of which only a part is count as divided in parts. */
+static void print_states(const cs_scenario *scenario, FILE *out)
+{
+    const cs_states *states = &scenario->job.states;
+    const uint32_t shard = scenario->parallel->split.grid.shard;
+    uint32_t n_layers[CS_ZERO_STAGES] = {0}, n_parts = 0;
+    if (!states->layers && states->zero > 0)
+        fprintf(out, ", zero %u over %u", states->zero, shard);
+    if (!states->layers)
+        return;
+    for (uint32_t l = 0; l < scenario->model->n_layers; l++) {
+        n_layers[states->layers[l].zero]++;
+        n_parts += states->layers[l].fraction < 1;
+    }
+    for (uint32_t zero = 0; zero < CS_ZERO_STAGES; zero++)
+        if (n_layers[zero] > 0)
+            fprintf(out, ", zero %u of %u layers", zero, n_layers[zero]);
+    if (n_parts > 0)
+        fprintf(out, " (%u of them in part)", n_parts);
+    fprintf(out, " over %u", shard);
 }
 
 void cs_mesh_report_print(const cs_scenario *scenario, FILE *out)
@@ -56,6 +78,7 @@ void cs_mesh_report_print(const cs_scenario *scenario, FILE *out)
     const uint32_t simulated = n_simulated(scenario);
     fputs("mesh: ", out);
     print_axes(scenario->parallel, out);
+    print_states(scenario, out);
     if (simulated < n)
         fprintf(out, "; %u of %u devices simulated, each stands for %u", simulated, n,
                 n / simulated);

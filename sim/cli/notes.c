@@ -12,7 +12,7 @@ static uint32_t enough_iterations(uint32_t in_flight)
 static uint32_t in_flight(const cs_scenario *scenario, const cs_steady_part *steady)
 {
     const cs_job *job = &scenario->job;
-    const uint32_t behind = scenario->plan.n_stages - 1, m = job->micro_batches;
+    const uint32_t behind = scenario->plan->n_stages - 1, m = job->micro_batches;
     const uint32_t expected = 1 + behind / m + (behind % m > 0);
     return steady->in_flight == job->iterations && steady->in_flight < expected ? expected
                                                                                 : steady->in_flight;
@@ -24,7 +24,7 @@ static void note_iterations(const cs_scenario *scenario, const cs_simulation *si
     const uint32_t n = scenario->job.iterations;
     const uint32_t enough = enough_iterations(in_flight(scenario, &simulation->analysis.steady));
     if (!scenario->schedule->asynchronous || simulation->trace.stopped ||
-        scenario->plan.n_devices < 2 || n >= enough)
+        scenario->plan->n_devices < 2 || n >= enough)
         return;
     cs_log_write(log, CS_LOG_INFO,
                  "note: %s has no flush: with %u mini-batch%s, throughput and bubble are those of "

@@ -70,7 +70,7 @@ static void print_head(const cs_comparison *c, FILE *out)
     if (set_aside > 0)
         snprintf(workspace, sizeof(workspace), " (%s of it workspace)", bytes_text(set_aside).s);
     fprintf(out, "%s: %u layers of %s on %u device%s; memory %s%s, bandwidth %s\n", scenario->name,
-            c->chain.n_layers, scenario->model.name, c->chain.n_devices,
+            c->chain.n_layers, scenario->model->name, c->chain.n_devices,
             c->chain.n_devices == 1 ? "" : "s", bytes_text(scenario->job.memory).s, workspace,
             bandwidth.s);
     fprintf(out, "micro-batches of %u, kept %s, weights %g times, %s update%s\n",
@@ -128,8 +128,8 @@ static void print_stages(const cs_comparison *c, const cs_plan *plan, FILE *out)
         fprintf(out, "%5u  %-11s %-9s %-10s %-10s  %s%s%s\n", s, devices, layers,
                 time_text(cs_chain_forward(&c->chain, first, last + 1)).s,
                 time_text(cs_chain_backward(&c->chain, first, last + 1)).s,
-                c->scenario.model.layers[first].name, first == last ? "" : " ... ",
-                first == last ? "" : c->scenario.model.layers[last].name);
+                c->scenario.model->layers[first].name, first == last ? "" : " ... ",
+                first == last ? "" : c->scenario.model->layers[last].name);
     }
 }
 

@@ -120,6 +120,7 @@ static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simula
            add_of_device(object, "peak_activation_bytes", &outcome) &&
            add_time_use(object, &simulation->analysis.devices[device]) &&
            add_device_overlap(object, &simulation->analysis.devices[device]) &&
+           cs_json_add_number(object, "slowed_by_communication_s", seconds(record->slowed)) &&
            add_oom(object, &simulation->graph, record);
 }
 

@@ -506,13 +506,16 @@ static text seconds_text(double seconds)
 static void print_communication(const cs_analysis *analysis, FILE *out)
 {
     const cs_mean_use mean = cs_analysis_mean(analysis);
-    char line[256];
+    char line[320], slowed[96] = "";
     if (!(mean.active > 0))
         return;
+    if (mean.slowed > 0)
+        snprintf(slowed, sizeof(slowed), "; computing slowed by communication: %s",
+                 seconds_text(mean.slowed).s);
     snprintf(line, sizeof(line),
-             "communication: %s a device, %.1f %% hidden; exposed: messages %s, collectives %s",
+             "communication: %s a device, %.1f %% hidden; exposed: messages %s, collectives %s%s",
              seconds_text(mean.active).s, 100 * mean.hidden / mean.active,
-             seconds_text(mean.messages).s, seconds_text(mean.collectives).s);
+             seconds_text(mean.messages).s, seconds_text(mean.collectives).s, slowed);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 

@@ -4,7 +4,6 @@
 #include "sim/run/figures.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 /* ---- JSON ---- */
 

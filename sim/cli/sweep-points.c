@@ -93,6 +93,8 @@ static const cs_field *find_in_section(const char *section, const char *key)
         return cs_field_find(cs_scenario_uniform_fields, key);
     if (strcmp(section, "/parallel/") == 0)
         return cs_field_find(cs_scenario_parallel_fields, key);
+    if (strcmp(section, "/runtime/") == 0)
+        return cs_field_find(cs_scenario_runtime_fields, key);
     if (strcmp(section, "/memory/") == 0)
         return cs_field_find(cs_scenario_memory_fields, key);
     if (strcmp(section, "/platform/") == 0) {

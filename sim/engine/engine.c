@@ -16,13 +16,19 @@ static inline cs_status call(cs_engine *e, uint32_t device)
     return status_of(cs_engine_call(e, device));
 }
 
-static cs_status push_event(cs_engine *e, uint32_t what, uint32_t task, cs_time delay)
+static inline cs_status push_event_at(cs_engine *e, uint32_t what, uint32_t task, cs_time delay,
+                                      uint32_t *slot)
 {
     cs_time time;
-    uint32_t slot;
     if (!cs_time_add(e->now, delay, &time))
         return CS_OVERFLOW;
-    return status_of(cs_event_queue_push(&e->events, (cs_event){time, task, what}, &slot));
+    return status_of(cs_event_queue_push(&e->events, (cs_event){time, task, what}, slot));
+}
+
+static cs_status push_event(cs_engine *e, uint32_t what, uint32_t task, cs_time delay)
+{
+    uint32_t slot;
+    return push_event_at(e, what, task, delay, &slot);
 }
 
 /* ---- starting and ending ---- */
@@ -115,9 +121,22 @@ static cs_status end_version(cs_engine *e, uint32_t task, const cs_run_class *cl
     return status;
 }
 
+/* Communication that is over slows nothing down any more; a computation that is over is no longer
+ * slowed, and what that took is noted. */
+static void end_slowdown(cs_engine *e, uint32_t task)
+{
+    const cs_class *cls = cs_graph_class(e->graph, task);
+    if (cls->kind == CS_TRANSFER)
+        cs_slowdown_transfer(e->slowdown, cls, false);
+    else
+        e->memory.records[cls->device].slowed += cs_slowdown_end(e->slowdown, cls, e->now);
+}
+
 static cs_status end_task(cs_engine *e, uint32_t task)
 {
     const cs_run_class *cls = class_of(e, task);
+    if (e->slowdown)
+        end_slowdown(e, task);
     e->spans[task].end = e->now;
     e->last_end = e->now;
     e->n_ended++;
@@ -177,7 +196,12 @@ static cs_status begin_compute(cs_engine *e, uint32_t task)
     if (e->options.task_factors &&
         !cs_time_scale(duration, e->options.task_factors[task], &duration))
         return CS_OVERFLOW;
-    return status == CS_OK ? push_event(e, CS_TASK_ENDS, task, duration) : status;
+    uint32_t slot;
+    if (status == CS_OK)
+        status = push_event_at(e, CS_TASK_ENDS, task, duration, &slot);
+    if (status == CS_OK && e->slowdown)
+        cs_slowdown_begin(e->slowdown, cs_graph_class(e->graph, task), slot, duration, e->now);
+    return status;
 }
 
 /* Starts a transfer; one that takes no time and blocks nothing is put among the passing ones. */
@@ -187,6 +211,8 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
     prefetch_after(e, task);
     e->spans[task].start = e->now;
     e->n_pending++;
+    if (e->slowdown)
+        cs_slowdown_transfer(e->slowdown, cs_graph_class(e->graph, task), true);
     CS_TRY(begin_version(e, task, cls));
     CS_TRY(apply_effects(e, cls->first_effect, cls->n_start, task));
     if (cls->competes && cls->duration == 0)
@@ -334,7 +360,9 @@ static cs_status run_instant(cs_engine *e)
         if (status == CS_OK)
             status = start_devices(e);
     } while (status == CS_OK && cs_event_queue_more_at(&e->events, e->now));
-    return status == CS_OK ? cs_network_settle(e->network, e->now) : status;
+    if (status == CS_OK)
+        status = cs_network_settle(e->network, e->now);
+    return status == CS_OK && e->slowdown ? cs_slowdown_settle(e->slowdown, e->now) : status;
 }
 
 enum { PROGRESS_INSTANTS = 1 << 14 };

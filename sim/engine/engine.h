@@ -27,6 +27,19 @@
  *   count, max_min  it has a rate (platform.h). When its rate changes, and only then, what is left
  *                   is reduced by (old rate) * (time since its last change), not below 0, and its
  *                   end is set anew to left / (new rate) from now.
+ *                   Transfers that are no part of a collective and have source, target and purpose
+ *                   in common go one after the other, in the order in which their latencies were
+ *                   over (at one instant in that of their ids): none has a rate before the one
+ *                   before it has ended, unless platform.independent_messages says so. A collective
+ *                   orders its messages itself, and two at a time are on two communicators.
+ * With `slowdown`, a computation gets on more slowly while its device sends or receives bytes: in a
+ * picosecond it does 1 / f of one, f being the largest of the factors of all transfers between two
+ * devices that have bytes, and of all collectives that are one delay, that the device takes part in
+ * (1 without any). They count from their starts to their ends. In step 4, where f is another one
+ * than before (at the start: than 1), what is left is reduced by (time since its last change) / (old
+ * f), not below 0, and the end is set anew to left * (new f) from now, to the nearest picosecond. A
+ * device's record sums up by how much its computations took longer.
+ *
  * Links are given, and rates changed, in step 4 only. The span of a transfer starts when it becomes
  * ready (blocking: when it starts) and so includes the time spent waiting for links.
  *
@@ -73,6 +86,8 @@ typedef struct cs_engine_options {
     bool record_versions;
     bool record_rates;
     const double *task_factors; /* per task: a computation takes so many times as long; or NULL */
+    const double *slowdown; /* [kind of a computation][origin of a transfer], CS_N_KINDS each: how
+                             * many times as long the first takes beside the second, >= 1; or NULL */
     cs_traffic traffic;
     bool stop_on_oom;            /* end the run at the first allocation beyond a capacity */
     const cs_progress *progress; /* may be NULL */

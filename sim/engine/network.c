@@ -18,7 +18,13 @@ typedef struct route {
     cs_pair ends;
     cs_pair slowest; /* of the messages that one stands for: whose links these are */
     uint32_t before; /* folded graphs: the class before with this source, or CS_NONE */
+    uint32_t stream; /* whose messages go one after the other, or CS_NONE */
 } route;
+
+/* Messages from one device to another for one purpose, in the order in which they came. */
+typedef struct stream {
+    uint32_t first, last; /* flows: the one on its links, the last that waits; or CS_NONE */
+} stream;
 
 typedef struct flow {
     uint32_t task, cls;
@@ -28,7 +34,8 @@ typedef struct flow {
     double left;    /* bytes, at `since` */
     double next_rate;
     cs_time since, end;
-    uint32_t slot; /* of its announced end, for who is told */
+    uint32_t slot;   /* of its announced end, for who is told */
+    uint32_t behind; /* the flow that follows in its stream, or CS_NONE */
 } flow;
 
 typedef struct link_state {
@@ -47,7 +54,7 @@ typedef struct id_list {
     uint32_t *ids, n, capacity;
 } id_list;
 
-/* A flow that joined since the last settling. */
+/* A flow that joined, or whose turn came, since the last settling. */
 typedef struct arrival {
     uint32_t task, flow;
 } arrival;
@@ -71,6 +78,7 @@ struct cs_network {
                                      * a flow stands for; else NULL */
     uint32_t *last_route; /* folded graphs: per device, the last class with this source */
     cs_fold_paths fold;
+    stream *streams;
     link_state *links;
     uint32_t n_links;
     flow *flows;
@@ -170,7 +178,8 @@ static cs_status find_way(cs_network *network, const cs_platform *platform, uint
                            first + UINT64_C(1) + platform->longest_route,
                            sizeof(*network->route_links)))
         return cs_error_no_memory(error);
-    *way = (route){.first = first, .bytes = bytes, .ends = ends, .slowest = ends};
+    *way =
+        (route){.first = first, .bytes = bytes, .ends = ends, .slowest = ends, .stream = CS_NONE};
     if (network->last_route)
         same = find_same(network, cls);
     if (same != CS_NONE)
@@ -204,6 +213,52 @@ static cs_status find_ways(cs_network *network, const cs_network_load *load,
         status = find_way(network, platform, graph->n_classes + i, load->pairs[i], load->pair_bytes,
                           deliveries, error);
     return status;
+}
+
+/* A class of messages that belong to a stream. */
+typedef struct sender {
+    cs_pair ends;
+    uint32_t purpose, cls;
+} sender;
+
+static int compare_senders(const void *left, const void *right)
+{
+    const sender *a = left, *b = right;
+    if (a->ends.source != b->ends.source)
+        return a->ends.source < b->ends.source ? -1 : 1;
+    if (a->ends.target != b->ends.target)
+        return a->ends.target < b->ends.target ? -1 : 1;
+    return a->purpose < b->purpose ? -1 : a->purpose > b->purpose;
+}
+
+/* Gives the messages that the graph itself sends streams. Those of a collective have none: their
+ * algorithm says what waits for what. With fifo the queues of the links keep the order. */
+static cs_status find_streams(cs_network *network, const cs_graph *graph,
+                              const cs_platform *platform, cs_error *error)
+{
+    if (platform->independent_messages || platform->sharing == CS_SHARING_FIFO ||
+        !cs_links_are_contended(platform))
+        return CS_OK;
+    uint32_t n = 0, n_streams = 0;
+    sender *senders = malloc(((size_t)graph->n_classes + 1) * sizeof(*senders));
+    network->streams = malloc(((size_t)graph->n_classes + 1) * sizeof(*network->streams));
+    if (!senders || !network->streams) {
+        free(senders);
+        return cs_error_no_memory(error);
+    }
+    for (uint32_t i = 0; i < graph->n_classes; i++) {
+        const cs_class *cls = &graph->classes[i];
+        if (cls->kind == CS_TRANSFER && cls->origin == CS_TRANSFER)
+            senders[n++] = (sender){{cls->device, cls->peer}, cls->purpose, i};
+    }
+    qsort(senders, n, sizeof(*senders), compare_senders);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == 0 || compare_senders(&senders[i - 1], &senders[i]) != 0)
+            network->streams[n_streams++] = (stream){CS_NONE, CS_NONE};
+        network->routes[senders[i].cls].stream = n_streams - 1;
+    }
+    free(senders);
+    return CS_OK;
 }
 
 /* For messages that transfers of a folded graph stand for. */
@@ -249,6 +304,8 @@ cs_status cs_network_create(const cs_network_load *load, const cs_platform *plat
                            : cs_error_no_memory(error);
     if (status == CS_OK)
         status = find_ways(created, load, platform, deliveries, error);
+    if (status == CS_OK)
+        status = find_streams(created, load->graph, platform, error);
     if (status != CS_OK) {
         cs_network_destroy(created);
         return status;
@@ -271,6 +328,7 @@ void cs_network_destroy(cs_network *network)
     free(network->route_links);
     free(network->weights);
     free(network->last_route);
+    free(network->streams);
     cs_fold_paths_finish(&network->fold);
     free(network->links);
     free(network->flows);
@@ -377,6 +435,16 @@ static cs_status set_end(cs_network *network, uint32_t id, double rate, cs_time 
                                                                                  : CS_NO_MEMORY;
 }
 
+/* It is let onto its links when the instant is over, if it is its turn. */
+static bool note_arrival(cs_network *network, uint32_t id)
+{
+    if (!cs_vector_reserve((void **)&network->arrivals, &network->cap_arrivals,
+                           network->n_arrivals + UINT64_C(1), sizeof(*network->arrivals)))
+        return false;
+    network->arrivals[network->n_arrivals++] = (arrival){network->flows[id].task, id};
+    return true;
+}
+
 cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_time now)
 {
     if (network->spare.n == 0) {
@@ -392,12 +460,9 @@ cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_t
                                 .left = (double)network->routes[cls].bytes,
                                 .since = now,
                                 .end = -1,
-                                .slot = CS_NONE};
-    if (!cs_vector_reserve((void **)&network->arrivals, &network->cap_arrivals,
-                           network->n_arrivals + UINT64_C(1), sizeof(*network->arrivals)))
-        return CS_NO_MEMORY;
-    network->arrivals[network->n_arrivals++] = (arrival){task, id};
-    return CS_OK;
+                                .slot = CS_NONE,
+                                .behind = CS_NONE};
+    return note_arrival(network, id) ? CS_OK : CS_NO_MEMORY;
 }
 
 /* ---- fifo: the oldest message has the link ---- */
@@ -435,6 +500,38 @@ static cs_status settle_fifo(cs_network *network, cs_time now)
 }
 
 /* ---- count and max_min: all that are on a link share it ---- */
+
+static stream *stream_of(const cs_network *network, const flow *of)
+{
+    const uint32_t number = network->routes[of->cls].stream;
+    return number == CS_NONE ? NULL : &network->streams[number];
+}
+
+/* Whether a flow that arrived may go on its links; else it waits for those before it in its
+ * stream. */
+static bool take_turn(cs_network *network, uint32_t id)
+{
+    stream *in = stream_of(network, &network->flows[id]);
+    if (!in || in->first == id)
+        return true;
+    const bool alone = in->first == CS_NONE;
+    if (alone)
+        in->first = id;
+    else
+        network->flows[in->last].behind = id;
+    in->last = id;
+    return alone;
+}
+
+/* The flow that follows in its stream arrives. */
+static bool pass_turn(cs_network *network, const flow *of)
+{
+    stream *in = stream_of(network, of);
+    if (!in)
+        return true;
+    in->first = of->behind;
+    return in->first == CS_NONE || note_arrival(network, in->first);
+}
 
 /* Remembers the links of a flow as changed. */
 static bool note_change(cs_network *network, uint32_t id)
@@ -636,7 +733,7 @@ static cs_status settle_shares(cs_network *network, cs_time now)
 {
     for (uint32_t i = 0; i < network->n_arrivals; i++) {
         uint32_t id = network->arrivals[i].flow;
-        if (!enter(network, id) || !note_change(network, id))
+        if (take_turn(network, id) && (!enter(network, id) || !note_change(network, id)))
             return CS_NO_MEMORY;
     }
     network->mark++;
@@ -662,7 +759,7 @@ cs_status cs_network_end(cs_network *network, uint32_t id, cs_time now)
     if (network->sharing == CS_SHARING_FIFO)
         return leave_queues(network, id) ? CS_OK : CS_NO_MEMORY;
     leave_links(network, id);
-    return note_change(network, id) ? CS_OK : CS_NO_MEMORY;
+    return note_change(network, id) && pass_turn(network, of) ? CS_OK : CS_NO_MEMORY;
 }
 
 static int compare_arrivals(const void *left, const void *right)

@@ -130,6 +130,8 @@ cs_status cs_engine_prepare(cs_engine *e, cs_error *error)
         status = cs_versions_create(graph, &e->memory, &e->weights, error);
     if (status == CS_OK)
         status = prepare_classes(e, error);
+    if (status == CS_OK && e->options.slowdown)
+        status = cs_slowdown_create(graph, e->options.slowdown, &e->events, &e->slowdown, error);
     if (status != CS_OK)
         return status;
     e->current = cs_versions_current(e->weights);
@@ -167,6 +169,7 @@ void cs_engine_release(cs_engine *e)
     cs_id_list_finish(&e->called);
     cs_event_queue_finish(&e->events);
     cs_network_destroy(e->network);
+    cs_slowdown_destroy(e->slowdown);
     cs_sources_destroy(e->sources);
     free(e->latencies);
     free(e->n_messages);

@@ -8,6 +8,7 @@
 #include "sim/engine/memory.h"
 #include "sim/engine/network.h"
 #include "sim/engine/ready.h"
+#include "sim/engine/slowdown.h"
 #include "sim/engine/sources.h"
 #include "sim/engine/versions.h"
 
@@ -51,6 +52,7 @@ typedef struct cs_engine {
     cs_ready_set *blocking; /* per device: ready blocking transfers that it sends or receives */
     cs_event_queue events;
     cs_network *network;
+    cs_slowdown *slowdown; /* NULL: communication slows nothing down */
     cs_memory memory;
     cs_id_list started; /* transfers that became ready at this instant */
     cs_id_list passing; /* of these, those that take no time */

@@ -182,12 +182,6 @@ void cs_builder_effect(cs_builder *builder, cs_category category, uint32_t devic
     graph->classes[graph->n_classes - 1].n_effects++;
 }
 
-void cs_builder_workspace(cs_builder *builder, uint32_t device, int64_t bytes)
-{
-    cs_builder_effect(builder, CS_MEMORY_WORKSPACE, device, bytes, false);
-    cs_builder_effect(builder, CS_MEMORY_WORKSPACE, device, -bytes, true);
-}
-
 uint32_t cs_builder_compute(cs_builder *builder, cs_kind kind, uint32_t stage, uint32_t device,
                             uint32_t slot, cs_time duration)
 {

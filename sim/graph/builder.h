@@ -39,9 +39,6 @@ uint32_t cs_builder_class(cs_builder *builder, const cs_class *cls);
 void cs_builder_effect(cs_builder *builder, cs_category category, uint32_t device, int64_t bytes,
                        bool at_end);
 
-/* The two effects of what a task needs only while it runs. */
-void cs_builder_workspace(cs_builder *builder, uint32_t device, int64_t bytes);
-
 /* Gives a class a policy. */
 void cs_builder_set_policy(cs_builder *builder, uint32_t cls, uint32_t policy);
 

@@ -3,8 +3,6 @@
 #include "sim/base/hash.h"
 #include "sim/base/vector.h"
 
-#include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -438,35 +436,4 @@ cs_status cs_collective_costs(const cs_sides *sides, const cs_platform *platform
     if (a.status != CS_OK)
         return cs_error_add(error, a.status, "a collective takes 2^63 ps or more");
     return CS_OK;
-}
-
-cs_status cs_collective_cost(const cs_collective *collective, const cs_algorithm *algorithm,
-                             const cs_platform *platform, const uint32_t *devices,
-                             const cs_alpha_beta *levels, cs_time *cost, cs_error *error)
-{
-    static const bool wanted = true;
-    const cs_side side = {*collective, algorithm, devices};
-    return cs_collective_costs(&(cs_sides){.n = 1, .of = &side, .wanted = &wanted}, platform,
-                               levels, cost, error);
-}
-
-double cs_form_message(double alpha, double beta, double bytes)
-{
-    return alpha + bytes * beta;
-}
-
-double cs_form_ring_all_reduce(double alpha, double beta, uint32_t ranks, double bytes)
-{
-    return 2.0 * (ranks - 1) * (alpha + bytes / ranks * beta);
-}
-
-double cs_form_ring_all_gather(double alpha, double beta, uint32_t ranks, double gathered)
-{
-    return (ranks - 1.0) * (alpha + gathered / ranks * beta);
-}
-
-double cs_form_tree_all_reduce(double alpha, double beta, uint32_t ranks, uint32_t chunks,
-                               double bytes)
-{
-    return 2 * (log2(ranks) + chunks) * (alpha + bytes / (2.0 * chunks) * beta);
 }

@@ -63,18 +63,4 @@ CS_MUST_CHECK cs_status cs_collective_costs(const cs_sides *sides, const cs_plat
                                             const cs_alpha_beta *levels, cs_time *costs,
                                             cs_error *error);
 
-/* Of one collective alone. */
-CS_MUST_CHECK cs_status cs_collective_cost(const cs_collective *collective,
-                                           const cs_algorithm *algorithm,
-                                           const cs_platform *platform, const uint32_t *devices,
-                                           const cs_alpha_beta *levels, cs_time *cost,
-                                           cs_error *error);
-
-/* The closed forms, in seconds. */
-double cs_form_message(double alpha, double beta, double bytes);
-double cs_form_ring_all_reduce(double alpha, double beta, uint32_t ranks, double bytes);
-double cs_form_ring_all_gather(double alpha, double beta, uint32_t ranks, double gathered);
-double cs_form_tree_all_reduce(double alpha, double beta, uint32_t ranks, uint32_t chunks,
-                               double bytes);
-
 #endif

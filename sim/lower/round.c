@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A message on its way; its links are those of finite bandwidth. */
 typedef struct flow {

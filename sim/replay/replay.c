@@ -23,20 +23,23 @@ uint32_t cs_replay_summed(const cs_replay *replay, uint32_t task)
     const cs_class *cls = cs_graph_class(&replay->graph, task);
     int64_t bytes = 0;
     uint32_t s = cls->stage;
-    while (s < scenario->plan.n_stages && bytes < cls->bytes &&
-           cs_replay_holds(&scenario->plan, s, cls->device))
+    while (s < scenario->plan->n_stages && bytes < cls->bytes &&
+           cs_replay_holds(scenario->plan, s, cls->device))
         bytes += scenario->job.stages[s++].gradient_bytes;
     return bytes == cls->bytes ? s : CS_NONE;
 }
 
-cs_status cs_replay_chain(const cs_scenario *scenario, cs_net_chain *chain, cs_error *error)
+cs_status cs_replay_chain(const cs_scenario *scenario, const cs_split *split, uint32_t place,
+                          cs_net_chain *chain, cs_error *error)
 {
     cs_accelerator none;
     cs_accelerator_none(&none);
     cs_net_options how = {.batch_size = scenario->job.micro_samples,
                           .granularity = (cs_granularity)scenario->granularity,
                           .device = &none,
-                          .source = "none"};
+                          .source = "none",
+                          .split = split,
+                          .place = place};
     return cs_net_chain_find(scenario->net, &how, chain, error);
 }
 
@@ -136,6 +139,23 @@ static cs_status find_depths(const cs_graph *graph, const uint32_t *order, place
     return raised ? cs_error_add(error, CS_INVALID, "collectives wait for each other") : CS_OK;
 }
 
+/* All of a pass to where its last computation is: messages that it waits for come before, and those
+ * that wait for it behind. */
+static void join_passes(const cs_replay *replay, place *places)
+{
+    const cs_replay_passes *passes = &replay->passes;
+    for (uint32_t p = 0; p < passes->n; p++) {
+        const uint32_t first = passes->all[p].first_task, n = passes->n_places;
+        const cs_program *program = cs_replay_program(passes, p);
+        const uint32_t last = first + cs_replay_last_computation(program) * n;
+        cs_time depth = 0;
+        for (uint32_t i = 0; i < n; i++)
+            depth = places[last + i].start > depth ? places[last + i].start : depth;
+        for (uint32_t t = first; t < first + program->n * n; t++)
+            places[t].start = depth;
+    }
+}
+
 static cs_status sort_by_depth(cs_replay *replay, cs_error *error)
 {
     uint32_t n = replay->graph.n_tasks;
@@ -150,8 +170,10 @@ static cs_status sort_by_depth(cs_replay *replay, cs_error *error)
         }
         status = find_depths(&replay->graph, order, places, error);
     }
-    if (status == CS_OK)
+    if (status == CS_OK) {
+        join_passes(replay, places);
         sort_places(replay, places);
+    }
     free(places);
     free(rank);
     return status;
@@ -159,10 +181,15 @@ static cs_status sort_by_depth(cs_replay *replay, cs_error *error)
 
 /* ---- what tasks are ---- */
 
-/* Micro-batches of a stage's mini-batch, over its backwards: one of them may be for all. */
+/* Micro-batches of a stage's mini-batch, over its backwards: one of them may be for all. A pass on a
+ * grid is for one. */
 static cs_status count_covers(cs_replay *replay, cs_error *error)
 {
     const cs_graph *graph = &replay->graph;
+    for (uint32_t t = 0; replay->has_grid && t < graph->n_tasks; t++)
+        replay->covers[t] = 1;
+    if (replay->has_grid)
+        return CS_OK;
     size_t n = (size_t)graph->n_devices * graph->n_stages * graph->n_batches;
     uint32_t *counts = calloc(2 * n + 1, sizeof(*counts));
     if (!counts)
@@ -185,7 +212,15 @@ static cs_status count_covers(cs_replay *replay, cs_error *error)
     return CS_OK;
 }
 
-/* A message is for the computation that waits for it, on the other end. */
+/* The computation with which the pass of a task ends on a device. */
+static uint32_t computation_of(const cs_replay *replay, uint32_t task, uint32_t device)
+{
+    const uint32_t pass = replay->passes.pass_of[task];
+    const uint32_t last = cs_replay_last_computation(cs_replay_program(&replay->passes, pass));
+    return cs_replay_step_task(&replay->passes, &replay->graph, pass, last, device);
+}
+
+/* A message is for the computation that waits for it, on the other end; on a grid, for the pass. */
 static void find_readers(cs_replay *replay)
 {
     const cs_graph *graph = &replay->graph;
@@ -196,8 +231,10 @@ static void find_readers(cs_replay *replay)
         *reader = CS_NONE;
         for (uint32_t i = 0; cls->kind == CS_TRANSFER && i < n; i++) {
             const cs_class *next = cs_graph_class(graph, successors[i]);
-            if (next->device == cls->peer &&
-                (next->kind == CS_FORWARD || next->kind == CS_BACKWARD))
+            if (replay->has_grid && next->device == cls->peer)
+                *reader = computation_of(replay, successors[i], cls->peer);
+            else if (next->device == cls->peer &&
+                     (next->kind == CS_FORWARD || next->kind == CS_BACKWARD))
                 *reader = successors[i];
         }
         if (*reader != CS_NONE)
@@ -219,12 +256,12 @@ static cs_status simulate(cs_replay *replay, const char *path, cs_error *error)
                        CS_GROUP_COLLECTIVE;
     for (uint32_t t = 0; t < replay->graph.n_tasks; t++)
         replay->versions[t] = CS_NONE;
-    if (collectives && replay->graph.n_policies > 0)
+    if ((collectives || replay->has_grid) && replay->graph.n_policies > 0)
         return cs_error_add(error, CS_INVALID,
-                            "%s: /schedule: cannot be replayed: it has collectives and chooses "
+                            "%s: /schedule: cannot be replayed: it has %s and chooses "
                             "versions of weights",
-                            path);
-    if (collectives)
+                            path, replay->has_grid ? "\"parallel\"" : "collectives");
+    if (collectives || replay->has_grid)
         return sort_by_depth(replay, error);
     cs_status status =
         cs_engine_run(&replay->graph, &replay->scenario->platform, &options, &trace, error);
@@ -239,10 +276,15 @@ static cs_status simulate(cs_replay *replay, const char *path, cs_error *error)
 static cs_status make(cs_replay *replay, const char *path, cs_error *error)
 {
     const cs_scenario *scenario = replay->scenario;
+    replay->job = scenario->job;
+    replay->job.stands_for = NULL;
+    replay->has_grid = scenario->parallel != NULL;
     CS_TRY(cs_replayable_scenario(scenario, path, error));
-    CS_TRY(cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params, &replay->graph,
+    CS_TRY(cs_schedule_graph(scenario->schedule, &replay->job, scenario->params, &replay->graph,
                              error));
     CS_TRY(cs_replayable_kinds(replay, path, error));
+    if (replay->has_grid)
+        CS_TRY(cs_replay_passes_find(&replay->job, &replay->graph, &replay->passes, error));
     size_t n = replay->graph.n_tasks + UINT64_C(1);
     replay->order = calloc(n, sizeof(*replay->order));
     replay->versions = calloc(n, sizeof(*replay->versions));
@@ -271,6 +313,7 @@ cs_status cs_replay_make(const cs_scenario *scenario, const char *path, cs_repla
 
 void cs_replay_finish(cs_replay *replay)
 {
+    cs_replay_passes_finish(&replay->passes);
     cs_graph_finish(&replay->graph);
     free(replay->order);
     free(replay->versions);

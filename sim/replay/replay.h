@@ -5,11 +5,16 @@
  * does its share of that one order, so messages, which occupy both ends, cannot lock each other out.
  * A graph with collectives, which were lowered for the simulation, is ordered by how deep its tasks
  * depend on each other; the members of a collective are then as deep as the deepest, and together.
+ *
+ * On a grid each device is simulated and replayed, none in the place of others, and the tasks of a
+ * pass (passes.h) stand together: all devices of a stage do one pass after the other, and what the plan
+ * has beside a computation is done before or behind it.
  */
 #ifndef CS_REPLAY_REPLAY_H
 #define CS_REPLAY_REPLAY_H
 
 #include "sim/engine/engine.h"
+#include "sim/replay/passes.h"
 #include "sim/scenario/scenario.h"
 #include "sim/workload/net-model.h"
 
@@ -21,6 +26,9 @@ typedef struct cs_replay {
     uint32_t *readers;  /* per task: what it is a message for, CS_NONE for none */
     uint32_t *covers;   /* per task: micro-batches that a backward or a message is for */
     uint32_t n_states;  /* of the optimizer, per parameter */
+    cs_job job;         /* of the scenario, unfolded */
+    bool has_grid;
+    cs_replay_passes passes; /* on a grid */
 } cs_replay;
 
 /* CS_INVALID with the scenario's place for what cannot be replayed (replayable.h). Needs no device:
@@ -36,8 +44,9 @@ bool cs_replay_holds(const cs_plan *plan, uint32_t stage, uint32_t device);
  * the end of them, or CS_NONE. */
 uint32_t cs_replay_summed(const cs_replay *replay, uint32_t task);
 
-/* The layers of the scenario's network, for its micro-batches. */
-CS_MUST_CHECK cs_status cs_replay_chain(const cs_scenario *scenario, cs_net_chain *chain,
-                                        cs_error *error);
+/* The layers of the scenario's network, for its micro-batches; with a split those of the network of a
+ * place. */
+CS_MUST_CHECK cs_status cs_replay_chain(const cs_scenario *scenario, const cs_split *split,
+                                        uint32_t place, cs_net_chain *chain, cs_error *error);
 
 #endif

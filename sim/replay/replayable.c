@@ -1,5 +1,6 @@
 #include "sim/replay/replayable.h"
 
+#include "sim/replay/replayable-grid.h"
 #include "sim/workload/op-shape.h"
 
 #include <stdlib.h>
@@ -23,9 +24,9 @@ static uint32_t stage_of(const cs_plan *plan, const cs_net_chain *chain, uint32_
 static cs_status check_ties(const cs_scenario *scenario, const char *path, cs_error *error)
 {
     const cs_net *net = scenario->net;
-    const cs_plan *plan = &scenario->plan;
+    const cs_plan *plan = scenario->plan;
     cs_net_chain chain = {0};
-    cs_status status = cs_replay_chain(scenario, &chain, error);
+    cs_status status = cs_replay_chain(scenario, NULL, 0, &chain, error);
     for (uint32_t p = 0; p < net->n_ops && status == CS_OK; p++) {
         const uint32_t lender = cs_net_lender(net, p);
         const uint32_t stage = stage_of(plan, &chain, p);
@@ -50,11 +51,26 @@ static cs_status check_operators(const cs_scenario *scenario, const char *path, 
                            : cs_error_add(error, status, "%s: /model/name: %s", path, why.text);
 }
 
+/* Operators that are named are run again by the model, of which only the scenario's text tells. */
+static cs_status check_recompute(const cs_scenario *scenario, const char *path, cs_error *error)
+{
+    cJSON *root = cJSON_Parse(scenario->resolved);
+    const cJSON *names = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(root, "model"), "recompute_operators");
+    const bool any = cJSON_GetArraySize(names) > 0;
+    cJSON_Delete(root);
+    for (uint32_t l = 0; l < scenario->model->n_layers; l++)
+        if (scenario->model->layers[l].recompute)
+            return refuse(path, "/model/recompute", "must be false to be replayed", error);
+    return any ? refuse(path, "/model/recompute_operators", "must be empty to be replayed", error)
+               : CS_OK;
+}
+
 static bool shares_micro_batches(const cs_scenario *scenario)
 {
     bool several = false;
-    for (uint32_t s = 0; s < scenario->plan.n_stages; s++)
-        several |= scenario->plan.stages[s].n_devices > 1;
+    for (uint32_t s = 0; s < scenario->plan->n_stages; s++)
+        several |= scenario->plan->stages[s].n_devices > 1;
     return several && scenario->job.replicas == CS_REPLICAS_ALL_REDUCE;
 }
 
@@ -67,13 +83,11 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
             "to run",
             error);
     CS_TRY(check_operators(scenario, path, error));
-    if (scenario->model.precision != CS_PRECISION_FP32)
+    if (scenario->model->precision != CS_PRECISION_FP32)
         return refuse(path, "/model/precision", "must be fp32 to be replayed", error);
     if (scenario->storage.state_bytes != sizeof(float))
         return refuse(path, "/model/states", "must be fp32 to be replayed", error);
-    for (uint32_t l = 0; l < scenario->model.n_layers; l++)
-        if (scenario->model.layers[l].recompute)
-            return refuse(path, "/model/recompute", "must be false to be replayed", error);
+    CS_TRY(check_recompute(scenario, path, error));
     for (uint32_t d = 0; d < scenario->platform.n_devices; d++)
         if (scenario->job.speeds[d] != 1)
             return refuse(path, "/platform/speed", "must be 1 to be replayed", error);
@@ -87,7 +101,8 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
                       "must be micro_batches to be replayed: a device computes the backward of one "
                       "micro-batch at once",
                       error);
-    return check_ties(scenario, path, error);
+    CS_TRY(check_ties(scenario, path, error));
+    return scenario->parallel ? cs_replayable_grid(scenario, path, error) : CS_OK;
 }
 
 /* ---- kinds of tasks ---- */
@@ -114,12 +129,21 @@ static cs_status check_class(const cs_class *cls, const char *path, cs_error *er
     }
 }
 
+/* Those that passes of a grid have besides. */
+static bool is_of_grid(const cs_replay *replay, uint8_t kind)
+{
+    return replay->has_grid && (kind == CS_ALL_GATHER || kind == CS_REDUCE_SCATTER);
+}
+
 /* Only of classes that tasks have. */
 cs_status cs_replayable_kinds(const cs_replay *replay, const char *path, cs_error *error)
 {
     cs_status status = CS_OK;
-    for (uint32_t t = 0; t < replay->graph.n_tasks && status == CS_OK; t++)
-        status = check_class(cs_graph_class(&replay->graph, t), path, error);
+    for (uint32_t t = 0; t < replay->graph.n_tasks && status == CS_OK; t++) {
+        const cs_class *cls = cs_graph_class(&replay->graph, t);
+        if (!is_of_grid(replay, cls->kind))
+            status = check_class(cls, path, error);
+    }
     return status;
 }
 
@@ -255,13 +279,14 @@ static cs_status check_timing(const ledger *l, uint32_t task, cs_error *error)
 static cs_status check_tasks(ledger *l, cs_error *error)
 {
     const cs_graph *graph = &l->replay->graph;
+    const uint32_t n = l->replay->has_grid ? 0 : graph->n_tasks; /* passes.h has seen to them */
     cs_status status = CS_OK;
-    for (uint32_t t = 0; t < graph->n_tasks; t++)
+    for (uint32_t t = 0; t < n; t++)
         note_computation(l, t);
-    for (uint32_t t = 0; t < graph->n_tasks && status == CS_OK; t++)
+    for (uint32_t t = 0; t < n && status == CS_OK; t++)
         if (cs_graph_class(graph, t)->kind == CS_TRANSFER)
             status = note_message(l, t, error);
-    for (uint32_t t = 0; t < graph->n_tasks && status == CS_OK; t++) {
+    for (uint32_t t = 0; t < n && status == CS_OK; t++) {
         const cs_kind kind = (cs_kind)cs_graph_class(graph, t)->kind;
         if (kind == CS_FORWARD || kind == CS_BACKWARD)
             status = check_work(l, t, error);

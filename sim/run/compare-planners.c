@@ -48,7 +48,7 @@ static cs_status workspace_of(const cs_comparison *c, const cs_plan *plan, uint3
         const cs_stage *stage = &plan->stages[s];
         cs_layer_sum sum = {0};
         if (plan->devices[stage->first_device] == device)
-            status = cs_model_sum(&c->scenario.model, stage->first_layer, stage->end_layer,
+            status = cs_model_sum(c->scenario.model, stage->first_layer, stage->end_layer,
                                   c->scenario.job.micro_samples, &sum, error);
         *bytes = sum.workspace_bytes > *bytes ? sum.workspace_bytes : *bytes;
     }
@@ -158,7 +158,7 @@ cs_status cs_comparison_make(const cs_comparison_request *request, cs_comparison
 cJSON *cs_comparison_plan_json(const cs_comparison *comparison, uint32_t i, cs_error *error)
 {
     const cs_planned *planned = &comparison->outcomes[i].planned;
-    cJSON *root = cs_plan_json(&planned->plan, &comparison->scenario.model);
+    cJSON *root = cs_plan_json(&planned->plan, comparison->scenario.model);
     if (root && (planned->pattern.period == 0 ||
                  cs_pattern_add_json(root, &planned->plan, &planned->pattern, error) == CS_OK))
         return root;

@@ -169,14 +169,24 @@ static double communication_hidden(const cs_outcome *of)
     return mean.active > 0 ? mean.hidden / mean.active : (double)NAN;
 }
 
+static bool may_be_slowed(const cs_outcome *of)
+{
+    return of->scenario->slowdown != NULL;
+}
+
+static double slowed(const cs_outcome *of)
+{
+    return cs_analysis_mean(&of->simulation->analysis).slowed;
+}
+
 static bool knows_work(const cs_outcome *of)
 {
-    return of->scenario->model.work.flop_per_sample > 0;
+    return of->scenario->model->work.flop_per_sample > 0;
 }
 
 static bool knows_tokens(const cs_outcome *of)
 {
-    return knows_work(of) && of->scenario->model.work.tokens_per_sample != 0;
+    return knows_work(of) && of->scenario->model->work.tokens_per_sample != 0;
 }
 
 static double tokens(const cs_outcome *of)
@@ -186,7 +196,7 @@ static double tokens(const cs_outcome *of)
 
 static double flop_per_sample(const cs_outcome *of)
 {
-    return of->scenario->model.work.flop_per_sample;
+    return of->scenario->model->work.flop_per_sample;
 }
 
 static double flop(const cs_outcome *of)
@@ -208,7 +218,7 @@ static const char *of_a_device(const cs_outcome *of, char *text, size_t size)
 
 static const char *of_its_peak(const cs_outcome *of, char *text, size_t size)
 {
-    const cs_model *model = &of->scenario->model;
+    const cs_model *model = of->scenario->model;
     snprintf(text, size, " of %.80s's peak in %s",
              model->work.device ? model->work.device : "the device",
              cs_precision_names[model->precision]);
@@ -229,17 +239,17 @@ static double stopped(const cs_outcome *of)
 
 static bool was_searched(const cs_outcome *of)
 {
-    return of->scenario->pattern.period != 0 && of->scenario->search.bound != 0;
+    return of->scenario->pattern && of->scenario->search.bound != 0;
 }
 
 static double plan_stages(const cs_outcome *of)
 {
-    return of->scenario->plan.n_stages;
+    return of->scenario->plan->n_stages;
 }
 
 static double plan_period(const cs_outcome *of)
 {
-    return cs_time_seconds(of->scenario->pattern.period);
+    return cs_time_seconds(of->scenario->pattern->period);
 }
 
 static double plan_promised(const cs_outcome *of)
@@ -398,6 +408,10 @@ const cs_run_figure cs_run_figures[] = {
     {"communication_hidden_fraction", "hidden communication",
      "share of communication_active_s in which the device computes; null without any", FRACTION,
      communication_hidden, NULL, RUN},
+    {"slowed_by_communication_s", "slowed by communication",
+     "with `slowdown`: time by which communication beside them made computations longer, mean over "
+     "the devices",
+     SECONDS, slowed, may_be_slowed, RUN},
     {"out_of_memory", "out of memory", "whether a device went over its capacity", BOOLEAN,
      out_of_memory, NULL, RUN},
     {"stopped", "stopped", "whether the run ended at the first such device, as --stop-on-oom asks",

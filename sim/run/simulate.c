@@ -29,22 +29,24 @@ static cs_status make_graph(const cs_scenario *scenario, const cs_platform *plat
     return status;
 }
 
-/* The graph runs on the platform, with what else the scenario's noise is about. */
+/* The graph runs on the platform, with what else the scenario's noise is about. `history`: what
+ * happened to memory and versions is recorded. */
 static cs_status run_engine(const cs_scenario *scenario, const cs_platform *platform,
-                            const cs_simulation_options *options, cs_simulation *simulation,
-                            cs_error *error)
+                            const cs_simulation_options *options, bool history,
+                            const cs_graph *graph, cs_trace *trace, cs_error *error)
 {
     const cs_noise *noise = &scenario->noise;
     const uint64_t seed = scenario->seed + options->seed_offset;
     double *factors = NULL;
     cs_pair *pairs = NULL;
-    cs_status status = cs_noise_tasks(noise, seed, simulation->graph.n_tasks, &factors, error);
+    cs_status status = cs_noise_tasks(noise, seed, graph->n_tasks, &factors, error);
     if (status == CS_OK)
         status = cs_noise_pairs(noise, platform, seed, &pairs, error);
-    const cs_engine_options engine = {.record_memory = true,
-                                      .record_versions = true,
+    const cs_engine_options engine = {.record_memory = history,
+                                      .record_versions = history,
                                       .record_rates = options->record_rates,
                                       .task_factors = factors,
+                                      .slowdown = scenario->slowdown,
                                       .traffic = {.pairs = pairs,
                                                   .n_sources = noise->n_sources,
                                                   .bytes = noise->bytes,
@@ -53,7 +55,7 @@ static cs_status run_engine(const cs_scenario *scenario, const cs_platform *plat
                                       .stop_on_oom = options->stop_on_oom,
                                       .progress = options->progress};
     if (status == CS_OK)
-        status = cs_engine_run(&simulation->graph, platform, &engine, &simulation->trace, error);
+        status = cs_engine_run(graph, platform, &engine, trace, error);
     free(factors);
     free(pairs);
     return status;
@@ -65,7 +67,17 @@ static bool is_of_time(const cs_form *form)
            form->figure == CS_FIGURE_ITERATION_TIME || form->figure == CS_FIGURE_EPOCH_TIME;
 }
 
-/* What a closed form assumes is not so in a run with noise, or in part of a run. */
+/* Whether communication made a computation longer. */
+static bool was_slowed(const cs_trace *trace)
+{
+    bool slowed = false;
+    for (uint32_t d = 0; d < trace->n_devices; d++)
+        slowed |= trace->devices[d].slowed > 0;
+    return slowed;
+}
+
+/* What a closed form assumes is not so in a run with noise, or in part of a run. Those of time
+ * assume besides that computations take what they take alone. */
 static void reject_forms(cs_forms *forms, bool all)
 {
     for (uint32_t f = 0; f < forms->n; f++)
@@ -159,7 +171,8 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
     if (status == CS_OK && !cs_progress_step(options->progress, "simulating", 0, 1))
         status = cs_error_add(error, CS_INTERRUPTED, "interrupted before the simulation began");
     if (status == CS_OK)
-        status = run_engine(scenario, platform, options, simulation, error);
+        status = run_engine(scenario, platform, options, true, &simulation->graph,
+                            &simulation->trace, error);
     if (status == CS_OK)
         status = cs_analyse(&simulation->graph, &simulation->trace, scenario->batch_size,
                             &simulation->analysis, error);
@@ -171,10 +184,86 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
     if (status == CS_OK && scenario->job.libraries)
         reject_memory_forms(&simulation->forms);
     bool none = simulation->disturbed || simulation->trace.stopped;
-    if (status == CS_OK &&
-        (none || !collectives_are_usual(scenario, platform, &simulation->lowering)))
+    if (status == CS_OK && (none || was_slowed(&simulation->trace) ||
+                            !collectives_are_usual(scenario, platform, &simulation->lowering)))
         reject_forms(&simulation->forms, none);
     return status;
+}
+
+/* Messages about a run name the scenario's file. */
+static cs_status report(const cs_scenario *scenario, cs_status status, const cs_error *why,
+                        cs_error *error)
+{
+    if (status == CS_OVERFLOW || status == CS_FAILED) {
+        (void)cs_error_add(error, status, "%s: %s", scenario->file, why->text);
+        cs_error_place(error, strlen(scenario->file), 0);
+    } else if (status != CS_OK) {
+        cs_error_add_all(error, why);
+    }
+    return status;
+}
+
+static cs_step measure_step(const cs_trace *trace)
+{
+    cs_step step = {.time = cs_time_seconds(trace->makespan), .n_tasks = trace->n_tasks};
+    for (uint32_t d = 0; d < trace->n_devices; d++) {
+        const cs_device_record *record = &trace->devices[d];
+        step.peak = record->peak > step.peak ? record->peak : step.peak;
+        if (record->out_of_memory && record->peak - record->capacity > step.over)
+            step.over = record->peak - record->capacity;
+    }
+    return step;
+}
+
+static cs_status run_bare(const cs_scenario *scenario, const cs_platform *platform,
+                          const cs_progress *progress, cs_graph *graph, cs_trace *trace,
+                          cs_error *error)
+{
+    const cs_simulation_options how = {.progress = progress};
+    cs_lower_report lowering;
+    CS_TRY(make_graph(scenario, platform, graph, &lowering, error));
+    const cs_status status = run_engine(scenario, platform, &how, false, graph, trace, error);
+    if (status != CS_OK)
+        cs_graph_finish(graph);
+    return status;
+}
+
+cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_progress *progress,
+                            cs_graph *graph, cs_trace *trace, cs_error *error)
+{
+    cs_scenario quiet = *scenario;
+    quiet.noise = (cs_noise){0};
+    return run_bare(&quiet, &scenario->platform, progress, graph, trace, error);
+}
+
+static cs_status run_step(const cs_scenario *scenario, const cs_platform *platform,
+                          const cs_progress *progress, cs_step *step, cs_error *error)
+{
+    cs_graph graph = {0};
+    cs_trace trace = {0};
+    CS_TRY(run_bare(scenario, platform, progress, &graph, &trace, error));
+    *step = measure_step(&trace);
+    cs_graph_finish(&graph);
+    cs_trace_finish(&trace);
+    return CS_OK;
+}
+
+cs_status cs_simulate_step(const cs_scenario *scenario, const cs_progress *progress, cs_step *step,
+                           cs_error *error)
+{
+    cs_platform disturbed;
+    cs_error why;
+    cs_error_init(&why);
+    if (!cs_noise_is_on(&scenario->noise))
+        return report(scenario, run_step(scenario, &scenario->platform, progress, step, &why), &why,
+                      error);
+    cs_status status =
+        cs_noise_platform(&scenario->noise, &scenario->platform, scenario->seed, &disturbed, &why);
+    if (status == CS_OK) {
+        status = run_step(scenario, &disturbed, progress, step, &why);
+        cs_platform_finish(&disturbed);
+    }
+    return report(scenario, status, &why, error);
 }
 
 static cs_status run(const cs_scenario *scenario, const cs_simulation_options *options,
@@ -198,13 +287,7 @@ cs_status cs_simulate(const cs_scenario *scenario, const cs_simulation_options *
     cs_simulation made = {0};
     cs_error why;
     cs_error_init(&why);
-    cs_status status = run(scenario, options, &made, &why);
-    if (status == CS_OVERFLOW || status == CS_FAILED) {
-        (void)cs_error_add(error, status, "%s: %s", scenario->file, why.text);
-        cs_error_place(error, strlen(scenario->file), 0);
-    } else if (status != CS_OK) {
-        cs_error_add_all(error, &why);
-    }
+    const cs_status status = report(scenario, run(scenario, options, &made, &why), &why, error);
     if (status != CS_OK) {
         cs_simulation_finish(&made);
         return status;
@@ -264,7 +347,7 @@ double cs_form_value(const cs_form *form)
 
 cs_work_rate cs_simulation_work_rate(const cs_scenario *scenario, const cs_simulation *simulation)
 {
-    const cs_model_work *work = &scenario->model.work;
+    const cs_model_work *work = &scenario->model->work;
     const cs_platform *platform = &scenario->platform;
     const double samples =
         simulation->trace.stopped ? (double)NAN : simulation->analysis.throughput;

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Axes over which devices exchange something within each layer, those that exchange most first. */
 static const cs_axes_name talkers[] = {CS_AXES_TENSOR, CS_AXES_EXPERT, CS_AXES_CONTEXT,

@@ -8,7 +8,7 @@ static cs_status refuse_samples(const cs_mesh *mesh, uint64_t samples, uint32_t 
     const uint64_t parts = (uint64_t)micro_batches * mesh->n_replicas;
     const char *plural = micro_batches == 1 ? "" : "es";
     char nearest[CS_TEXT_NEAREST_BYTES];
-    if (mesh->devices)
+    if (mesh->grid)
         return cs_json_invalid(
             place, error,
             "must be a multiple of %llu, %u micro-batch%s on each of %u data-parallel "
@@ -16,7 +16,7 @@ static cs_status refuse_samples(const cs_mesh *mesh, uint64_t samples, uint32_t 
             (unsigned long long)parts, micro_batches, plural, mesh->n_replicas,
             cs_text_nearest_multiples(samples, parts, nearest, sizeof(nearest)),
             (unsigned long long)samples);
-    if (cs_schedule_layout(mesh->schedule)->replicated)
+    if (mesh->n_replicas > 1)
         return cs_json_invalid(place, error,
                                "must be a multiple of %llu, %u micro-batch%s on each of %u devices "
                                "(got %llu)",

@@ -3,7 +3,6 @@
 #include "sim/scenario/build.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { MOST_DEVICES = 1 << 20, PRODUCT_BYTES = 160 };
 
@@ -109,11 +108,7 @@ static cs_status ask_schedule(const cs_sections *sections, uint32_t n_layers, me
     const void *params = sections->schedule.params;
     const cs_json_place parallel = {.up = &sections->root, .key = "parallel"};
     const cs_json_place place = {.up = &parallel, .key = "pipeline"};
-    uint32_t asked = kind->devices ? kind->devices(params) : 0;
-    if (!cs_schedule_layout(kind)->partitioned)
-        asked = 1;
-    else if (kind->placement && kind->placement->exactly)
-        asked = kind->placement->n_devices(params, n_layers);
+    const uint32_t asked = cs_mesh_has_stages(kind) ? cs_mesh_only(kind, params, n_layers) : 1;
     if (asked == 0)
         return CS_OK;
     if (sizes->sizes[PIPELINE] > 0 && sizes->sizes[PIPELINE] != asked)
@@ -152,7 +147,7 @@ static cs_status count_devices(const cs_sections *sections, uint32_t n_layers, m
     if (sizes->sizes[DATA] == 0)
         sizes->sizes[DATA] = 1;
     if (sizes->sizes[PIPELINE] == 0 && !sections->model.workload.name)
-        sizes->sizes[PIPELINE] = cs_mesh_devices(schedule->kind, schedule->params, n_layers);
+        sizes->sizes[PIPELINE] = cs_mesh_devices(schedule->kind, schedule->params, n_layers, false);
     if (sizes->sizes[PIPELINE] == 0)
         return cs_json_invalid(&place, error, "must be given, or /platform/devices");
     return CS_OK;
@@ -206,7 +201,7 @@ static cs_status settle_shards(const cs_parallel_section *section, const cs_json
 {
     const uint32_t dense = cs_grid_axes(grid, CS_AXES_GRADIENT).size;
     const uint32_t experts = cs_grid_axes(grid, CS_AXES_EXPERT_DATA).size;
-    if (section->zero == 0)
+    if (cs_parallel_section_zero(section, NULL) == 0)
         return CS_OK;
     grid->shard = section->shard > 0 ? section->shard : dense;
     CS_TRY(check_divisor(parallel, "shard", "data x context x space", grid->shard, dense, error));
@@ -316,7 +311,7 @@ static cs_status refuse_schedule(const cs_sections *sections, const cs_json_plac
 {
     const cs_schedule *kind = sections->schedule.kind;
     return cs_json_invalid(parallel, error, "does not go with the schedule \"%s\", which %s",
-                           kind->name, kind->no_grid);
+                           kind->name, kind->mesh.no_grid);
 }
 
 /* Where mini-batches overlap, a backward needs the version of the weights that its forward had, and
@@ -325,13 +320,17 @@ static cs_status check_zero(const cs_sections *sections, const cs_json_place *pa
                             cs_error *error)
 {
     const cs_schedule *kind = sections->schedule.kind;
-    const cs_json_place place = {.up = parallel, .key = "zero"};
-    if (!kind->asynchronous || sections->parallel.zero < 3)
+    uint32_t rule;
+    const uint32_t zero = cs_parallel_section_zero(&sections->parallel, &rule);
+    const cs_json_place rules = {.up = parallel, .key = "rules"};
+    const cs_json_place at = {.up = &rules, .index = (int)rule};
+    const cs_json_place place = {.up = rule == CS_COUNT_LEFT_OUT ? parallel : &at, .key = "zero"};
+    if (!kind->asynchronous || zero < 3)
         return CS_OK;
     return cs_json_invalid(&place, error,
                            "must be at most 2 for the schedule \"%s\", whose backwards use older "
                            "weights, which cannot be gathered again (got %u); \"1f1b\" takes 3",
-                           kind->name, sections->parallel.zero);
+                           kind->name, zero);
 }
 
 cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, uint32_t n_layers,
@@ -342,7 +341,7 @@ cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, uint
     *out = NULL;
     if (!section->given)
         return CS_OK;
-    if (sections->schedule.kind->no_grid)
+    if (sections->schedule.kind->mesh.no_grid)
         return refuse_schedule(sections, &place, error);
     CS_TRY(check_zero(sections, &place, error));
     cs_parallel *made = cs_arena_alloc(arena, 1, sizeof(*made));

@@ -71,14 +71,12 @@ cs_status cs_scenario_costs_use(const cs_sections *sections, const cs_costs *cos
 
 /* ---- taking of them ---- */
 
-/* A workload that is priced by costs, and counts what it takes of them. */
+/* Costs that a workload is priced by, and what it took of them. */
 typedef struct pricing {
     const cs_costs *costs;
     cs_arena *arena;
     cs_costs_use *use;
     cs_status status; /* of the counting */
-    cs_measured measured;
-    cs_workload workload;
 } pricing;
 
 static cs_status note_missing(pricing *p, const char *key, cs_pass pass)
@@ -126,22 +124,24 @@ static const char *device_of(const cs_costs *costs)
     return costs->n_compute > 0 ? costs->sources[costs->compute[0].source].device : "";
 }
 
-/* `p` must not move afterwards. */
-static void start(pricing *p, const cs_sections *sections, const cs_costs *costs,
-                  const cs_parallel *parallel, cs_arena *arena, cs_costs_use *use)
+/* What `p` finds; it must live as long. */
+static cs_measured measured_by(pricing *p)
 {
-    p->costs = costs;
-    p->arena = arena;
-    p->use = use;
-    p->status = CS_OK;
-    p->measured = (cs_measured){.seconds = find_seconds,
-                                .workspace = find_workspace,
-                                .context = p,
-                                .origin = use->files,
-                                .device = device_of(costs)};
-    p->workload = sections->model.workload;
-    p->workload.costs = costs->n_compute > 0 ? &p->measured : NULL;
-    p->workload.split = parallel ? &parallel->split : NULL;
+    return (cs_measured){.seconds = find_seconds,
+                         .workspace = find_workspace,
+                         .context = p,
+                         .origin = p->use->files,
+                         .device = device_of(p->costs)};
+}
+
+/* The model's workload on one device, at the times that are measured, which must live as long. */
+static cs_workload priced_workload(const cs_sections *sections, const cs_costs *costs,
+                                   const cs_measured *measured, const cs_parallel *parallel)
+{
+    cs_workload workload = sections->model.workload;
+    workload.costs = costs->n_compute > 0 ? measured : NULL;
+    workload.split = parallel ? &parallel->split : NULL;
+    return workload;
 }
 
 /* Letters and digits, small. */
@@ -173,9 +173,8 @@ static bool is_called(const char *hardware, const cs_accelerator *device)
 }
 
 /* Measured times beside a roofline, or under the name, of something else. */
-static cs_status check_hardware(const pricing *p, cs_error *error)
+static cs_status check_hardware(const pricing *p, const cs_workload *workload, cs_error *error)
 {
-    const cs_workload *workload = &p->workload;
     cs_accelerator device = {0};
     cs_error why;
     char text[640];
@@ -191,7 +190,8 @@ static cs_status check_hardware(const pricing *p, cs_error *error)
     return same ? CS_OK : warn(p->use, text, p->arena, error);
 }
 
-static cs_status check_missing(const pricing *p, const cs_json_place *root, cs_error *error)
+static cs_status check_missing(const pricing *p, const cs_workload *workload,
+                               const cs_json_place *root, cs_error *error)
 {
     const cs_costs_use *use = p->use;
     const cs_json_place model = {.up = root, .key = "model"};
@@ -200,7 +200,7 @@ static cs_status check_missing(const pricing *p, const cs_json_place *root, cs_e
     size_t end = 0;
     if (p->status != CS_OK)
         return cs_error_no_memory(error);
-    if (p->workload.device || !use->given)
+    if (workload->device || !use->given)
         return CS_OK;
     if (p->costs->n_compute == 0)
         return cs_json_invalid(&place, error,
@@ -235,14 +235,15 @@ static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded
                             cs_model *model, cs_costs_use *use, cs_error *error)
 {
     const cs_json_place place = {.up = &sections->root, .key = "parallel"};
-    pricing p;
+    pricing p = {.costs = &loaded->costs, .arena = arena, .use = use};
+    const cs_measured measured = measured_by(&p);
+    cs_workload workload = priced_workload(sections, p.costs, &measured, parallel);
     if (parallel)
         CS_TRY(cs_net_split_check(&loaded->net, &parallel->split, &place, error));
-    start(&p, sections, &loaded->costs, parallel, arena, use);
-    p.workload.batch_size = micro_batch(sections, mesh);
-    CS_TRY(cs_workload_model(&p.workload, &loaded->net, model, error));
-    CS_TRY(check_hardware(&p, error));
-    return check_missing(&p, &sections->root, error);
+    workload.batch_size = micro_batch(sections, mesh);
+    CS_TRY(cs_workload_model(&workload, &loaded->net, model, error));
+    CS_TRY(check_hardware(&p, &workload, error));
+    return check_missing(&p, &workload, &sections->root, error);
 }
 
 /* As many as there are stages. */
@@ -253,7 +254,7 @@ static cs_status count_layers(const cs_sections *sections, const cs_mesh *mesh, 
     const cs_json_place model = {.up = &sections->root, .key = "model"};
     const cs_json_place uniform = {.up = &model, .key = "uniform"};
     const cs_json_place layers = {.up = &uniform, .key = "layers"};
-    if (!cs_schedule_layout(schedule->kind)->layer_per_stage)
+    if (!cs_mesh_counts_layers(schedule->kind))
         return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
                                schedule->kind->name);
     *n = mesh->n_stages;
@@ -383,13 +384,14 @@ cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded
                             const cs_parallel *parallel, const cs_samples *samples, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
 {
-    pricing p;
+    pricing p = {.costs = &loaded->costs, .arena = arena, .use = use};
+    const cs_measured measured = measured_by(&p);
+    const cs_workload workload = priced_workload(sections, p.costs, &measured, parallel);
     if (!sections->model.workload.name)
         return CS_OK;
-    start(&p, sections, &loaded->costs, parallel, arena, use);
     for (uint32_t i = 0; i < samples->n; i++) {
-        CS_TRY(cs_workload_add_batch(&p.workload, &loaded->net, samples->items[i], model, error));
-        CS_TRY(check_missing(&p, &sections->root, error));
+        CS_TRY(cs_workload_add_batch(&workload, &loaded->net, samples->items[i], model, error));
+        CS_TRY(check_missing(&p, &workload, &sections->root, error));
     }
     leave_out_updates(sections, model);
     return CS_OK;

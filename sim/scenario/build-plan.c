@@ -154,7 +154,7 @@ static cs_status take_devices(const cs_schedule *kind, const cs_plan *plan, uint
                                    s, device);
         taken[device] = true;
     }
-    if (stage->n_devices == 1 || kind->replicas)
+    if (stage->n_devices == 1 || kind->mesh.replicas)
         return CS_OK;
     return cs_json_invalid(place, error,
                            "must put stage %u on one device for the schedule \"%s\", which has no "
@@ -251,9 +251,9 @@ static cs_status settle_devices(const cs_sections *sections, const cs_job *job, 
     const cs_json_place place = {.up = &section, .key = "partition"};
     const cs_partition_kind kind = schedule->partition.kind;
     const bool given = kind == CS_PARTITION_FILE || kind == CS_PARTITION_INLINE;
-    if (schedule->kind->placement || mesh->devices)
+    if (mesh->placed)
         return cs_scenario_place(mesh, given, &place, &planned->plan, error);
-    if (!cs_schedule_layout(schedule->kind)->any_device)
+    if (!mesh->planned)
         return check_plan(schedule->kind, &planned->plan, job->n_devices, &place, arena, error);
     CS_TRY(check_planned(&planned->plan, job->n_devices, &place, error));
     return cs_scenario_find_pattern(sections, job, arena, &planned->plan, &planned->pattern, error);
@@ -264,11 +264,11 @@ static cs_status plan_one_stage(const cs_sections *sections, const cs_job *job, 
                                 cs_plan *plan, cs_error *error)
 {
     const cs_json_place place = {.up = &sections->root, .key = "parallel"};
-    const uint32_t n = mesh->devices ? mesh->n_devices : mesh->n_replicas;
+    const uint32_t n = mesh->grid ? mesh->n_devices : mesh->n_replicas;
     cs_plan made = {0};
     CS_TRY(cs_plan_replicated(job->model->n_layers, n, &made, error));
     const cs_status status =
-        mesh->devices ? cs_scenario_place(mesh, false, &place, &made, error) : CS_OK;
+        mesh->placed ? cs_scenario_place(mesh, false, &place, &made, error) : CS_OK;
     if (status == CS_OK)
         *plan = made;
     else
@@ -282,9 +282,9 @@ cs_status cs_scenario_plan(const cs_sections *sections, const cs_job *unplanned,
 {
     const cs_schedule *kind = sections->schedule.kind;
     cs_scenario_planned made = {0};
-    if (!cs_schedule_layout(kind)->partitioned)
+    if (!cs_mesh_has_stages(kind))
         return plan_one_stage(sections, unplanned, mesh, &planned->plan, error);
-    if (kind->placement || mesh->devices)
+    if (mesh->placed)
         CS_TRY(cs_scenario_check_placed(sections, unplanned, mesh, error));
     cs_status status =
         make_partitioned(sections, unplanned, mesh, batch, progress, arena, &made, error);

@@ -9,33 +9,19 @@ cs_status cs_scenario_given_devices(const cs_sections *sections, uint32_t *n, cs
 {
     const cs_platform_section *section = &sections->platform;
     const cs_schedule *kind = sections->schedule.kind;
-    const cs_layout_rules *layout = cs_schedule_layout(kind);
-    const bool spread =
-        layout->fills || (layout->device_per_layer && sections->model.workload.name);
+    const bool fills =
+        cs_mesh_fills(kind, sections->schedule.params, sections->model.workload.name != NULL);
     *n = section->devices;
-    if (sections->parallel.given && *n == 0 && section->kind->devices)
-        return section->kind->devices(section->params, n, error);
-    if (*n > 0 || !section->kind->devices || !spread ||
-        (kind->devices && kind->devices(sections->schedule.params) > 0))
+    if (*n > 0 || !section->kind->devices || !(fills || sections->parallel.given))
         return CS_OK;
     return section->kind->devices(section->params, n, error);
-}
-
-/* How many devices a schedule runs on when the platform section does not say; 0: that cannot be
- * known. */
-static uint32_t devices_needed(const cs_sections *sections, uint32_t n_layers)
-{
-    const cs_schedule_section *schedule = &sections->schedule;
-    const bool told =
-        sections->model.workload.name && cs_schedule_layout(schedule->kind)->device_per_layer;
-    return told ? 0 : cs_mesh_devices(schedule->kind, schedule->params, n_layers);
 }
 
 static cs_status refuse_none(const cs_sections *sections, const cs_model *model,
                              const cs_json_place *devices, cs_error *error)
 {
     const cs_schedule *kind = sections->schedule.kind;
-    const bool per_layer = cs_schedule_layout(kind)->device_per_layer;
+    const bool per_layer = kind->mesh.pipeline == CS_LENGTH_LAYERS;
     if (sections->platform.no_devices)
         return cs_json_invalid(devices, error, "must be > 0 (got 0)");
     if (sections->model.workload.name && per_layer)
@@ -53,15 +39,18 @@ cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given, const
                               uint32_t *n, cs_error *error)
 {
     const cs_schedule *kind = sections->schedule.kind;
+    const void *params = sections->schedule.params;
     const cs_json_place place = {.up = &sections->root, .key = "platform"};
     const cs_json_place devices = {.up = &place, .key = "devices"};
-    const uint32_t asked = kind->devices ? kind->devices(sections->schedule.params) : 0;
-    if (asked > 0 && given > 0 && asked != given)
+    const uint32_t only = cs_mesh_only(kind, params, model->n_layers);
+    if (only > 0 && given > 0 && only != given)
         return cs_json_invalid(&devices, error,
-                               "must be %u, as /schedule/workers says, or one of the two not given "
-                               "(got %u)",
-                               asked, given);
-    *n = given > 0 ? given : asked > 0 ? asked : devices_needed(sections, model->n_layers);
+                               "must be %u for these parameters of the schedule \"%s\", or left "
+                               "out (got %u)",
+                               only, kind->name, given);
+    *n = given > 0 ? given
+                   : cs_mesh_devices(kind, params, model->n_layers,
+                                     sections->model.workload.name != NULL);
     return *n > 0 ? CS_OK : refuse_none(sections, model, &devices, error);
 }
 
@@ -132,6 +121,7 @@ cs_status cs_scenario_platform(const cs_sections *sections, uint32_t n_devices,
     CS_TRY(cs_topology_build(section->kind, section->params, n_devices, platform, error));
     platform->sharing = section->shared;
     platform->phi = section->coefficient;
+    platform->independent_messages = section->independent_messages;
     const cs_status status = set_devices(section, &place, platform, error);
     const cs_status noise =
         cs_scenario_check_noise(&section->noise, platform->n_devices, &place, error);

@@ -21,6 +21,12 @@ CS_MUST_CHECK cs_status cs_scenario_parallel(const cs_sections *sections, uint32
                                              uint32_t n_layers, cs_arena *arena,
                                              const cs_parallel **out, cs_error *error);
 
+/* How the parameters of each of the model's layers rest, by the rules of the section "parallel"; NULL
+ * where there are none. CS_INVALID, with the nearest names or numbers, when a rule is of no layer. */
+CS_MUST_CHECK cs_status cs_scenario_layer_states(const cs_sections *sections, const cs_model *model,
+                                                 cs_arena *arena, const cs_layer_states **out,
+                                                 cs_error *error);
+
 /* The stages of the schedule on so many devices; `parallel`, which may be NULL, must live as long. */
 cs_mesh cs_scenario_mesh(const cs_sections *sections, const cs_parallel *parallel,
                          uint32_t n_devices);
@@ -129,7 +135,7 @@ CS_MUST_CHECK cs_status cs_scenario_find_pattern(const cs_sections *sections,
 CS_MUST_CHECK cs_status cs_scenario_stage_speeds(const cs_mesh *mesh, const cs_job *job,
                                                  cs_arena *arena, double **out, cs_error *error);
 
-/* Of schedules with a placement, and of meshes: whether they run on the job's devices; and the
+/* Of meshes that place stages: whether they run on the job's devices; and the
  * devices of a plan's stages, which are set, or have to be what a plan from a file (`given`) says. */
 CS_MUST_CHECK cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,
                                                  const cs_mesh *mesh, cs_error *error);

@@ -93,14 +93,13 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
         if (platform->devices[d].capacity < made.memory)
             made.memory = platform->devices[d].capacity;
     }
-    if (schedule->kind->replicas)
-        made.replicas = schedule->kind->replicas(schedule->params);
     if (parallel) {
-        made.replicas = CS_REPLICAS_GRID;
-        made.grid = &parallel->split.grid;
         made.states = parallel->states;
+        CS_TRY(cs_scenario_layer_states(sections, model, arena, &made.states.layers, error));
         CS_TRY(measure_neighbours(platform, parallel, &made, error));
     } else {
+        if (schedule->kind->mesh.replicas)
+            made.replicas = schedule->kind->mesh.replicas(schedule->params);
         CS_TRY(measure_messages(platform, &made, error));
     }
     *job = made;
@@ -136,7 +135,7 @@ static double tasks_of_stage(const cs_job *job, const cs_stage *stage, bool repl
 
 static cs_status check_tasks(const cs_sections *sections, const cs_job *job, cs_error *error)
 {
-    const bool replicated = cs_schedule_layout(sections->schedule.kind)->replicated;
+    const bool replicated = cs_mesh_is_replicated(sections->schedule.kind);
     double tasks = 0;
     for (uint32_t s = 0; s < job->plan->n_stages; s++)
         tasks += simulated(job, &job->plan->stages[s]) *
@@ -305,7 +304,7 @@ cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platfo
     made.pattern = pattern;
     made.stands_for = stands_for;
     CS_TRY(check_tasks(sections, &made, error));
-    if (made.replicas != CS_REPLICAS_GRID)
+    if (!plan->grid)
         CS_TRY(look_at_links(platform, &made, error));
     CS_TRY(sum_stages(&sections->root, arena, &made, error));
     CS_TRY(cs_scenario_libraries(sections, &made, arena, &made.libraries, error));

@@ -173,7 +173,7 @@ static void add_shared(const cs_job *job, const cs_shared_bytes **found, int64_t
         const uint32_t *devices = plan->devices + plan->stages[s].first_device;
         int64_t shared = 0;
         for (uint32_t i = 0; i < plan->stages[s].n_devices; i++) {
-            if (i == 0 || job->replicas != CS_REPLICAS_GRID)
+            if (i == 0 || !plan->grid)
                 shared = shared_bytes(job, devices[i], found);
             bytes[devices[i]] = shared;
         }

@@ -1,4 +1,5 @@
 /* The closed form of ParaDL for a scenario's strategy, where it is one of table 3. */
+#include "schedules/states.h"
 #include "sim/scenario/build.h"
 
 #include "topologies/route.h"
@@ -27,7 +28,7 @@ static bool find_case(const cs_sections *sections, const cs_scenario *made, cs_p
                           .space = {grid->space[0], grid->space[1], grid->space[2]},
                           .segments = made->job.micro_batches,
                           .reuse = 1};
-    if (grid->context > 1 || grid->expert > 1 || made->parallel->states.zero > 0 ||
+    if (grid->context > 1 || grid->expert > 1 || cs_states_zero(&made->job) > 0 ||
         (pairs && grid->tensor > 1) || (parts > 1 && grid->tensor > 1))
         return false;
     return pipeline ? gpipe && cs_grid_places(grid) == 1 : made->job.micro_batches == 1;
@@ -89,7 +90,7 @@ cs_status cs_scenario_paradl(const cs_sections *sections, const cs_loaded *loade
     if (status == CS_OK)
         status = find_links(made, &c, error);
     if (status == CS_OK)
-        status = evaluate(&loaded->net, &how, &made->plan, &c, &made->paradl.form, error);
+        status = evaluate(&loaded->net, &how, made->plan, &c, &made->paradl.form, error);
     cs_accelerator_finish(&device);
     made->paradl.asked = c;
     made->paradl.given = status == CS_OK;

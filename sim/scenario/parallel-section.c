@@ -5,8 +5,10 @@
 enum { MOST = 1 << 20 };
 
 static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
-static const char *const fold_names[] = {"auto", "yes", "no", NULL};
+static const char *const fold_names[] = {"auto", "yes", "no", "try", NULL};
 
+static const cs_field rule_field = {"rule", CS_FIELD_OBJECT, .of = cs_scenario_rule_fields,
+                                    .size = sizeof(cs_layer_rule)};
 static const cs_field space_field = {"space", CS_FIELD_COUNT, .min = 1, .max = MOST};
 static const cs_field order_field = {"order", CS_FIELD_CHOICE, .choices = cs_mesh_axis_names};
 static const cs_field rank_field = {"ranks", CS_FIELD_COUNT, .max = CS_PLAN_DEVICES - 1};
@@ -61,6 +63,11 @@ const cs_field cs_scenario_parallel_fields[] = {
      .doc =
          "what is divided over data, context and space in place of being held by each device: 1: "
          "optimizer states; 2: gradients too; 3: weights too (FSDP)"},
+    {"rules", CS_FIELD_LIST, AT(rules), .fallback = "", .of = &rule_field,
+     .doc =
+         "what holds for some layers only, in place of \"zero\"; of several rules for a layer the "
+         "last one wins",
+     .shape = "[{rule}, ...]"},
     {"shard", CS_FIELD_COUNT, AT(shard), .fallback = "0", .max = MOST,
      .doc = "with zero: over how many neighbours it is divided, each such group being a replica of "
             "the "
@@ -89,8 +96,9 @@ const cs_field cs_scenario_parallel_fields[] = {
      .shape = "[device, ...]"},
     {"fold", CS_FIELD_CHOICE, AT(fold), .fallback = "auto", .choices = fold_names,
      .doc =
-         "whether of devices that do the same at the same times one is simulated for all; auto: on "
-         "more than 64 devices"},
+         "whether of devices that do the same at the same times one is simulated for all; yes: it "
+         "is an error where they do not; try: where they do; auto: the same on more than 64 "
+         "devices"},
     {0},
 };
 
@@ -126,6 +134,7 @@ static uint64_t n_parts(const cs_list *space)
 static void warn_of_company(const cs_parallel_section *section, const cs_json_place *place,
                             cs_error *warnings)
 {
+    const uint32_t zero = cs_parallel_section_zero(section, NULL);
     const struct {
         const char *key;
         bool set, effective;
@@ -134,9 +143,9 @@ static void warn_of_company(const cs_parallel_section *section, const cs_json_pl
         {"sequence_parallel", section->sequence_parallel, section->tensor > 1,
          "\"tensor\" above 1"},
         {"space_until", section->space_until != NULL, n_parts(&section->space) > 1, "\"space\""},
-        {"shard", section->shard > 0, section->zero > 0, "\"zero\" above 0"},
-        {"keep_gathered", section->keep_gathered, section->zero == 3, "\"zero\": 3"},
-        {"accumulate", !section->accumulate, section->zero >= 2, "\"zero\" 2 or 3"},
+        {"shard", section->shard > 0, zero > 0, "\"zero\" above 0"},
+        {"keep_gathered", section->keep_gathered, zero == 3, "\"zero\": 3"},
+        {"accumulate", !section->accumulate, zero >= 2, "\"zero\" 2 or 3"},
         {"expert_imbalance", section->expert_imbalance > 1, section->expert > 1,
          "\"expert\" above 1"},
     };

@@ -9,7 +9,7 @@ static cs_status check_mesh(const cs_sections *sections, const cs_mesh *mesh, cs
     const cs_partition *partition = &sections->schedule.partition;
     const cs_json_place section = {.up = &sections->root, .key = "schedule"};
     const cs_json_place place = {.up = &section, .key = "partition"};
-    if (!mesh->devices || partition->kind != CS_PARTITION_PLANNER)
+    if (!mesh->grid || partition->kind != CS_PARTITION_PLANNER)
         return CS_OK;
     return cs_json_invalid(&place, error,
                            "must be \"balanced\", a list of layers or a plan with the section "
@@ -20,11 +20,10 @@ static cs_status check_mesh(const cs_sections *sections, const cs_mesh *mesh, cs
 static cs_status refuse_stages(const cs_sections *sections, const cs_model *model,
                                const cs_mesh *mesh, cs_error *error)
 {
-    const cs_json_place up = {.up = &sections->root,
-                              .key = mesh->devices ? "parallel" : "platform"};
-    const cs_json_place place = {.up = &up, .key = mesh->devices ? "pipeline" : "devices"};
+    const cs_json_place up = {.up = &sections->root, .key = mesh->grid ? "parallel" : "platform"};
+    const cs_json_place place = {.up = &up, .key = mesh->grid ? "pipeline" : "devices"};
     const uint32_t most = mesh->n_ranks * model->n_layers / mesh->n_stages;
-    if (!mesh->devices)
+    if (!mesh->grid)
         return cs_json_invalid(&place, error,
                                "gives the schedule \"%s\" %u stages, more than the %u layers of "
                                "\"%s\" (got %u)",
@@ -40,19 +39,9 @@ static cs_status refuse_stages(const cs_sections *sections, const cs_model *mode
 cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,
                                    const cs_mesh *mesh, cs_error *error)
 {
-    const cs_schedule_section *schedule = &sections->schedule;
     const cs_model *model = job->model;
-    const uint32_t needed = cs_mesh_devices(schedule->kind, schedule->params, model->n_layers);
-    const cs_json_place platform = {.up = &sections->root, .key = "platform"};
-    const cs_json_place devices = {.up = &platform, .key = "devices"};
     CS_TRY(check_mesh(sections, mesh, error));
-    if (mesh->n_stages > model->n_layers)
-        return refuse_stages(sections, model, mesh, error);
-    if (mesh->n_ranks == needed || !schedule->kind->placement ||
-        !schedule->kind->placement->exactly)
-        return CS_OK;
-    return cs_json_invalid(&devices, error, "must be %u for the schedule \"%s\" (got %u)", needed,
-                           schedule->kind->name, mesh->n_ranks);
+    return mesh->n_stages > model->n_layers ? refuse_stages(sections, model, mesh, error) : CS_OK;
 }
 
 static double slowest(const cs_job *job, const uint32_t *devices, uint32_t n)
@@ -93,6 +82,7 @@ static cs_status place(const cs_mesh *mesh, bool given, const cs_json_place *at,
                        uint32_t *devices, cs_plan *plan, cs_error *error)
 {
     plan->apart = mesh->apart;
+    plan->grid = mesh->grid;
     uint32_t n = 0;
     for (uint32_t s = 0; s < plan->n_stages; s++) {
         counts[s] = cs_mesh_holders(mesh, s, devices + n);
@@ -114,7 +104,7 @@ cs_status cs_scenario_place(const cs_mesh *mesh, bool given, const cs_json_place
         return cs_json_invalid(at, error, "must make %u stages for the schedule (got %u)", n_stages,
                                plan->n_stages);
     uint32_t *counts = calloc((size_t)n_stages + 1, sizeof(*counts));
-    const uint32_t most = mesh->devices ? mesh->n_places : mesh->n_devices;
+    const uint32_t most = mesh->grid ? mesh->n_places : mesh->n_devices;
     uint32_t *devices = calloc((size_t)n_stages * most + 1, sizeof(*devices));
     cs_status status = counts && devices ? place(mesh, given, at, counts, devices, plan, error)
                                          : cs_error_no_memory(error);

@@ -1,4 +1,5 @@
 #include "sim/scenario/noise-section.h"
+#include "sim/scenario/slowdown-section.h"
 
 #include "sim/base/text.h"
 
@@ -10,10 +11,16 @@ static const char *const sharing_names[] = {"auto", "none", "fifo", "phi", "max_
 static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_NONE, CS_SHARING_FIFO,
                                       CS_SHARING_PHI, CS_SHARING_MAX_MIN};
 
+enum { IN_ORDER, INDEPENDENT };
+static const char *const messages_names[] = {"in_order", "independent", NULL};
+
 static const cs_field memory_field = {"memory", CS_FIELD_BYTES, .min = 1, .large = true,
                                       .words =
                                           (const cs_field_word[]){{"unlimited", INFINITY}, {0}}};
 static const cs_field reserve_field = {"reserve", CS_FIELD_BYTES, .large = true};
+static const cs_field slowdown_field = {"slowdown", CS_FIELD_OBJECT,
+                                        .of = cs_scenario_slowdown_fields,
+                                        .size = sizeof(cs_slowdown_rule)};
 static const cs_field speed_field = {"speed", CS_FIELD_NUMBER, .above_min = true};
 
 const cs_field cs_scenario_platform_fields[] = {
@@ -47,8 +54,18 @@ const cs_field cs_scenario_platform_fields[] = {
      .words = (const cs_field_word[]){{"count", CS_PHI_COUNT}, {0}},
      .doc = "required with sharing phi: the contention coefficient, or \"count\" for the number of "
             "transfers on the link"},
+    {"messages", CS_FIELD_CHOICE, offsetof(cs_platform_section, messages), .fallback = "in_order",
+     .choices = messages_names,
+     .doc = "messages of one device to another for one purpose, those of collectives aside; "
+            "in_order: one after the other, as NCCL and MPI send them; independent: those that are "
+            "ready share the links"},
     {"blocking", CS_FIELD_BOOL, offsetof(cs_platform_section, blocking), .fallback = "false",
      .doc = "messages between stages occupy the compute of sender and receiver"},
+    {"slowdown", CS_FIELD_LIST, offsetof(cs_platform_section, slowdown), .fallback = "",
+     .of = &slowdown_field, .each = true,
+     .doc = "computations that take longer while their device communicates; of several rules the "
+            "last one holds",
+     .shape = "{slowdown} or [{slowdown}, ...]"},
     {"jitter", CS_FIELD_OBJECT, offsetof(cs_platform_section, jitter), .fallback = "",
      .of = cs_noise_spread_fields, .size = sizeof(cs_spread),
      .doc = "share of its bandwidth that each link loses, for the whole run", .shape = "{spread}"},
@@ -101,6 +118,18 @@ static cs_status settle_sharing(cs_platform_section *platform, const cs_json_pla
     return CS_OK;
 }
 
+static cs_status settle_messages(cs_platform_section *platform, const cs_json_place *section,
+                                 cs_error *error)
+{
+    const cs_json_place place = {.up = section, .key = "messages"};
+    platform->independent_messages = platform->messages == INDEPENDENT;
+    if (platform->independent_messages && platform->shared == CS_SHARING_FIFO)
+        return cs_json_invalid(&place, error,
+                               "must be \"in_order\" with \"sharing\": \"fifo\", where a link "
+                               "carries one message after the other");
+    return CS_OK;
+}
+
 /* Which topology it is has to be known before the section's keys can be. "ideal" stands for
  * {"topology": "ideal"}. */
 static cs_status find_kind(const cJSON *value, const cs_json_place *place, const cs_topology **kind,
@@ -147,6 +176,8 @@ cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root
                               arena, &section->params, error));
     section->no_devices = section->devices == 0 && cs_json_member(value, "devices");
     CS_TRY(settle_sharing(section, &place, error));
+    CS_TRY(settle_messages(section, &place, error));
+    CS_TRY(cs_scenario_slowdown(&section->slowdown, arena, &section->slowdowns, error));
     CS_TRY(settle_memory(device_memory, arena, &section->memory, error));
     return cs_scenario_noise(section, &place, arena, &section->noise, error);
 }

@@ -25,9 +25,9 @@ static bool add_model(const cs_sections *sections, const cs_scenario *scenario, 
     section.batch_size = scenario->batch_size;
     cJSON *model = add_section(root, "model", cs_scenario_model_fields, &section, NULL, NULL);
     if (!model || !sections->model.uniform)
-        return model && cJSON_AddItemToObject(model, "inline", cs_model_json(&scenario->model));
+        return model && cJSON_AddItemToObject(model, "inline", cs_model_json(scenario->model));
     cs_uniform_section uniform = *sections->model.uniform;
-    uniform.layers = scenario->model.n_layers;
+    uniform.layers = scenario->model->n_layers;
     return add_section(model, "uniform", cs_scenario_uniform_fields, &uniform, NULL, NULL);
 }
 
@@ -54,10 +54,17 @@ static bool add_parallel(const cs_sections *sections, const cs_scenario *scenari
     section.pipeline = parallel->n_ranks;
     section.data = grid->data;
     section.expert_tensor = grid->expert_tensor;
-    section.shard = section.zero > 0 ? grid->shard : section.shard;
+    section.shard = cs_parallel_section_zero(&section, NULL) > 0 ? grid->shard : section.shard;
     section.order = (cs_list){.n = CS_N_MESH_AXES, .items = order};
     section.space = (cs_list){.n = 3, .items = space};
     return add_section(root, "parallel", cs_scenario_parallel_fields, &section, NULL, NULL);
+}
+
+/* With all its members, so that no convention is left to be applied. */
+static bool add_runtime(const cs_sections *sections, cJSON *root)
+{
+    return sections->runtime.name == 0 ||
+           add_section(root, "runtime", cs_scenario_runtime_fields, &sections->runtime, NULL, NULL);
 }
 
 /* What layers keep is in the model already; what is there besides it is said per device. */
@@ -83,7 +90,7 @@ static bool add_schedule(const cs_sections *sections, const cs_scenario *scenari
                          cs_error *error)
 {
     cs_schedule_section section = sections->schedule;
-    const bool partitioned = cs_schedule_layout(section.kind)->partitioned;
+    const bool partitioned = cs_mesh_has_stages(section.kind);
     const bool plan = partitioned && section.partition.kind != CS_PARTITION_BALANCED &&
                       section.partition.kind != CS_PARTITION_CUTS;
     if (plan || !partitioned)
@@ -93,13 +100,13 @@ static bool add_schedule(const cs_sections *sections, const cs_scenario *scenari
     if (!schedule || !plan)
         return schedule;
     cJSON *partition = cJSON_AddObjectToObject(schedule, "partition");
-    cJSON *in_place = cs_plan_json(&scenario->plan, &scenario->model);
+    cJSON *in_place = cs_plan_json(scenario->plan, scenario->model);
     if (!partition || !cJSON_AddItemToObject(partition, "inline", in_place)) {
         cJSON_Delete(in_place);
         return false;
     }
-    return scenario->pattern.period == 0 ||
-           cs_pattern_add_json(in_place, &scenario->plan, &scenario->pattern, error) == CS_OK;
+    return !scenario->pattern ||
+           cs_pattern_add_json(in_place, scenario->plan, scenario->pattern, error) == CS_OK;
 }
 
 /* The model has its times already; what is left are the collectives'. */
@@ -124,7 +131,7 @@ char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scena
     if (root && cs_field_write(cs_scenario_fields, &top, root) &&
         add_model(sections, scenario, root) && add_platform(sections, scenario, root) &&
         add_schedule(sections, scenario, root, error) && add_parallel(sections, scenario, root) &&
-        add_memory(sections, scenario, root) &&
+        add_runtime(sections, root) && add_memory(sections, scenario, root) &&
         add_section(root, "collectives", cs_lower_fields, &scenario->collectives, NULL, NULL) &&
         add_costs(costs, root))
         text = cs_json_print(root);

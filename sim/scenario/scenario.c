@@ -3,17 +3,18 @@
 #include "sim/base/file.h"
 #include "sim/scenario/build.h"
 #include "sim/scenario/planning.h"
+#include "sim/scenario/runtime-section.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 void cs_scenario_finish(cs_scenario *scenario)
 {
-    cs_model_finish(&scenario->model);
+    cs_model_finish(scenario->model);
     cs_net_finish(scenario->net);
     cs_platform_finish(&scenario->platform);
-    cs_plan_finish(&scenario->plan);
-    cs_pattern_finish(&scenario->pattern);
+    cs_plan_finish(scenario->plan);
+    cs_pattern_finish(scenario->pattern);
     cs_arena_finish(&scenario->arena);
     free(scenario->resolved);
     free(scenario->costs.missing);
@@ -33,6 +34,7 @@ static const char *name_of_file(cs_arena *arena, const char *path)
 /* How a scenario is read. */
 typedef struct reading {
     bool unplanned; /* nothing is made from the plan on */
+    bool brief;     /* nothing that only people read */
     const cs_progress *progress;
 } reading;
 
@@ -56,13 +58,13 @@ static cs_status build_model(const cs_sections *sections, cs_loaded *loaded, cs_
                                 error));
     *mesh = cs_scenario_mesh(sections, made->parallel, n);
     if (!open)
-        CS_TRY(cs_scenario_model(sections, loaded, made->parallel, mesh, arena, &made->model,
+        CS_TRY(cs_scenario_model(sections, loaded, made->parallel, mesh, arena, made->model,
                                  &made->costs, error));
     if (!made->parallel) {
-        CS_TRY(cs_scenario_devices(sections, n, &made->model, &n, error));
+        CS_TRY(cs_scenario_devices(sections, n, made->model, &n, error));
         *mesh = cs_scenario_mesh(sections, NULL, n);
     }
-    return open ? cs_scenario_model(sections, loaded, made->parallel, mesh, arena, &made->model,
+    return open ? cs_scenario_model(sections, loaded, made->parallel, mesh, arena, made->model,
                                     &made->costs, error)
                 : CS_OK;
 }
@@ -73,7 +75,7 @@ static cs_status build_setting(const cs_sections *sections, cs_loaded *loaded, c
 {
     CS_TRY(build_model(sections, loaded, made, mesh, error));
     CS_TRY(cs_scenario_platform(sections, mesh->n_devices, &made->platform, error));
-    CS_TRY(cs_scenario_batch(sections, &made->model, mesh, batch, error));
+    CS_TRY(cs_scenario_batch(sections, made->model, mesh, batch, error));
     made->batch_size = batch->samples;
     return CS_OK;
 }
@@ -85,24 +87,25 @@ static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
 {
     cs_arena *arena = &made->arena;
     cs_samples samples;
-    cs_scenario_planned planned = {0};
     cs_folded folded;
+    cs_scenario_planned *planned = cs_arena_alloc(arena, 1, sizeof(*planned));
+    if (!planned)
+        return cs_error_no_memory(error);
     CS_TRY(cs_scenario_plan_samples(sections, unplanned, batch, arena, &samples, error));
-    CS_TRY(cs_scenario_price(sections, loaded, made->parallel, &samples, arena, &made->model,
+    CS_TRY(cs_scenario_price(sections, loaded, made->parallel, &samples, arena, made->model,
                              &made->costs, error));
-    CS_TRY(cs_scenario_plan(sections, unplanned, mesh, batch, progress, arena, &planned, error));
-    made->plan = planned.plan;
-    made->pattern = planned.pattern;
-    made->search = planned.search;
-    CS_TRY(cs_scenario_stage_samples(sections, unplanned, &made->plan, arena, &samples, error));
-    CS_TRY(cs_scenario_price(sections, loaded, made->parallel, &samples, arena, &made->model,
+    CS_TRY(cs_scenario_plan(sections, unplanned, mesh, batch, progress, arena, planned, error));
+    made->plan = &planned->plan;
+    made->pattern = planned->pattern.period > 0 ? &planned->pattern : NULL;
+    made->search = planned->search;
+    CS_TRY(cs_scenario_stage_samples(sections, unplanned, made->plan, arena, &samples, error));
+    CS_TRY(cs_scenario_price(sections, loaded, made->parallel, &samples, arena, made->model,
                              &made->costs, error));
-    CS_TRY(cs_scenario_fold(sections, made->parallel, &made->platform, &made->plan, arena, &folded,
+    CS_TRY(cs_scenario_fold(sections, made->parallel, &made->platform, made->plan, arena, &folded,
                             error));
     made->unfolded = folded.reason;
-    return cs_scenario_job(sections, &made->platform, batch, unplanned, &made->plan,
-                           made->pattern.period > 0 ? &made->pattern : NULL, folded.stands_for,
-                           arena, &made->job, error);
+    return cs_scenario_job(sections, &made->platform, batch, unplanned, made->plan, made->pattern,
+                           folded.stands_for, arena, &made->job, error);
 }
 
 static cs_status build(const cs_sections *sections, cs_loaded *loaded, const reading *how,
@@ -113,13 +116,13 @@ static cs_status build(const cs_sections *sections, cs_loaded *loaded, const rea
     cs_job unplanned;
     cs_samples shares;
     CS_TRY(build_setting(sections, loaded, &mesh, &batch, made, error));
-    CS_TRY(cs_scenario_unplanned_job(sections, &made->model, &made->platform, made->parallel,
-                                     &batch, &made->arena, &unplanned, error));
+    CS_TRY(cs_scenario_unplanned_job(sections, made->model, &made->platform, made->parallel, &batch,
+                                     &made->arena, &unplanned, error));
     if (!how->unplanned)
         return build_job(sections, loaded, &mesh, &batch, &unplanned, how->progress, made, error);
     made->job = unplanned;
     CS_TRY(cs_scenario_shares(&unplanned, &made->arena, &shares, error));
-    return cs_scenario_price(sections, loaded, made->parallel, &shares, &made->arena, &made->model,
+    return cs_scenario_price(sections, loaded, made->parallel, &shares, &made->arena, made->model,
                              &made->costs, error);
 }
 
@@ -152,6 +155,7 @@ static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_er
     made->schedule = sections->schedule.kind;
     made->params = sections->schedule.params;
     made->noise = sections->platform.noise;
+    made->slowdown = sections->platform.slowdowns;
     made->storage = cs_model_section_storage(&sections->model);
     made->collectives = sections->collectives;
     made->collectives.file = made->file;
@@ -165,11 +169,11 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, &made->warnings, error));
     CS_TRY(build(&sections, loaded, how, made, error));
     CS_TRY(take_over(&sections, made, error));
-    if (!how->unplanned)
+    if (!how->unplanned && !how->brief)
         CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));
     cs_scenario_warn(&sections, made, &made->warnings);
-    if (how->unplanned)
+    if (how->unplanned || how->brief)
         return CS_OK;
     made->resolved = cs_scenario_resolved(&sections, made, &loaded->costs, error);
     return made->resolved ? CS_OK : cs_error_or_no_memory(error);
@@ -178,11 +182,17 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
 static cs_status read_scenario(const cJSON *root, const char *path, const reading *how,
                                cs_scenario *scenario, cs_error *error)
 {
+    cs_loaded loaded = {0};
     *scenario = (cs_scenario){0};
     cs_arena_init(&scenario->arena);
-    cs_loaded loaded = {0};
-    cs_status status = make(root, path, how, &loaded, scenario, error);
+    cJSON *copy = cJSON_Duplicate(root, true);
+    scenario->model = cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));
+    cs_status status = copy && scenario->model ? cs_runtime_apply(copy, path, error)
+                                               : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = make(copy, path, how, &loaded, scenario, error);
     cs_loaded_finish(&loaded);
+    cJSON_Delete(copy);
     if (status != CS_OK)
         cs_scenario_finish(scenario);
     return status;
@@ -198,6 +208,13 @@ cs_status cs_scenario_read_watched(const cJSON *root, const char *path, const cs
                                    cs_scenario *scenario, cs_error *error)
 {
     return read_scenario(root, path, &(reading){.progress = progress}, scenario, error);
+}
+
+cs_status cs_scenario_read_brief(const cJSON *root, const char *path, const cs_progress *progress,
+                                 cs_scenario *scenario, cs_error *error)
+{
+    return read_scenario(root, path, &(reading){.brief = true, .progress = progress}, scenario,
+                         error);
 }
 
 cs_status cs_scenario_read_unplanned(const cJSON *root, const char *path, cs_scenario *scenario,

@@ -58,6 +58,8 @@ typedef struct cs_scenario_form {
     cs_paradl_form form;
 } cs_scenario_form;
 
+/* Owns all that it points to, and nothing of it points to the struct itself: it can be moved by
+ * assignment. The job shares model, plan and pattern with it. */
 typedef struct cs_scenario {
     cs_arena arena;
     const char *file; /* that it was read from */
@@ -69,7 +71,7 @@ typedef struct cs_scenario {
     cs_scenario_form paradl;
     const cs_schedule *schedule;
     void *params; /* of the schedule */
-    cs_model model;
+    cs_model *model;
     struct cs_net *net;   /* that a named model was built from; NULL of others */
     uint32_t granularity; /* cs_granularity of its chain */
     cs_optimizer_storage storage;
@@ -78,14 +80,16 @@ typedef struct cs_scenario {
         *unfolded; /* why each device of a large mesh is simulated by itself; NULL: it is not,
                            * or that was asked for */
     cs_platform platform;
-    cs_plan plan;
-    cs_pattern pattern; /* that came with the plan; period 0: none did */
+    cs_plan *plan;       /* NULL: it was read without one */
+    cs_pattern *pattern; /* that came with the plan; NULL: none did */
     cs_search search;
     cs_job job;
     cs_lower_options collectives;
     bool has_allocator;         /* the run is played on PyTorch's (sim/run/allocations.h) */
     cs_caching_options caching; /* but for the capacity, which is a device's */
-    cs_noise noise; /* of every run: what it does is drawn from the run's seed */
+    cs_noise noise;             /* of every run: what it does is drawn from the run's seed */
+    const double *slowdown; /* of computations beside communication: [kind of the first][origin of
+                             * the second], CS_N_KINDS each, >= 1; NULL: none */
     cs_costs_use costs;
     char
         *resolved; /* JSON text: the scenario with every default written out, and with the model and
@@ -116,6 +120,11 @@ CS_MUST_CHECK cs_status cs_scenario_read_watched(const cJSON *root, const char *
                                                  const cs_progress *progress, cs_scenario *scenario,
                                                  cs_error *error);
 
+/* The same for a run that nobody looks at but for its figures: without `resolved` and `paradl`. */
+CS_MUST_CHECK cs_status cs_scenario_read_brief(const cJSON *root, const char *path,
+                                               const cs_progress *progress, cs_scenario *scenario,
+                                               cs_error *error);
+
 /* The fields of each section, for `sim list` and the documentation; ended by {0}. */
 extern const cs_field cs_scenario_fields[];
 extern const cs_field cs_scenario_model_fields[];
@@ -123,7 +132,10 @@ extern const cs_field cs_scenario_uniform_fields[];
 extern const cs_field cs_scenario_platform_fields[];
 extern const cs_field cs_scenario_schedule_fields[];
 extern const cs_field cs_scenario_parallel_fields[];
+extern const cs_field cs_scenario_rule_fields[]; /* of an element of parallel's "rules" */
+extern const cs_field cs_scenario_runtime_fields[];
 extern const cs_field cs_scenario_memory_fields[];
+extern const cs_field cs_scenario_slowdown_fields[];
 extern const cs_field cs_scenario_stragglers_fields[];
 extern const cs_field cs_scenario_background_fields[];
 

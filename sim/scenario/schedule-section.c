@@ -80,14 +80,14 @@ static cs_status check_partition(const cJSON *value, const cs_schedule_section *
 {
     const cs_schedule *kind = schedule->kind;
     const cs_partition *partition = &schedule->partition;
-    const bool pipeline = cs_schedule_layout(kind)->partitioned;
+    const bool pipeline = cs_mesh_has_stages(kind);
     const bool planned = partition->kind == CS_PARTITION_PLANNER;
     const cs_json_place place = {.up = section, .key = "partition"};
     const cs_json_place communication = {.up = section, .key = "partition_communication"};
     if (!pipeline && cs_json_member(value, "partition"))
         return cs_json_invalid(&place, error, "goes with pipelines only, not with \"%s\"",
                                kind->name);
-    if (planned && kind->placement)
+    if (planned && kind->mesh.holders)
         return cs_json_invalid(&place, error,
                                "must be no planner's for \"%s\", which has devices of its own for "
                                "each stage",

@@ -16,6 +16,9 @@ const cs_field cs_scenario_fields[] = {
     {"parallel", CS_FIELD_JSON, offsetof(cs_top_section, parallel), .fallback = "",
      .doc = "how layers are divided over devices, and what is held once for several",
      .shape = "{parallel}"},
+    {"runtime", CS_FIELD_JSON, offsetof(cs_top_section, runtime), .fallback = "",
+     .doc = "conventions of a training runtime, as defaults of other keys",
+     .shape = "{runtime} or its name"},
     {"collectives", CS_FIELD_JSON, offsetof(cs_top_section, collectives), .fallback = "",
      .doc = "how collectives become messages", .shape = "{collectives}"},
     {"memory", CS_FIELD_JSON, offsetof(cs_top_section, memory), .fallback = "",
@@ -32,6 +35,8 @@ const cs_field cs_scenario_fields[] = {
      .doc = "seed of the random streams"},
     {"sweep", CS_FIELD_JSON, offsetof(cs_top_section, sweep), .fallback = "",
      .doc = "what `sim sweep` varies; other commands ignore it", .shape = "{sweep}"},
+    {"advise", CS_FIELD_JSON, offsetof(cs_top_section, advise), .fallback = "",
+     .doc = "which plans `sim advise` tries; other commands ignore it", .shape = "{advise}"},
     {0},
 };
 
@@ -77,6 +82,9 @@ static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *lo
     const cs_status costs =
         load_costs(given, root, arena, &loaded->costs, &sections->collectives, error);
     cs_status status = costs;
+    if (top->runtime)
+        status = first_of(
+            status, cs_runtime_section_read(top->runtime, root, arena, &sections->runtime, error));
     if (top->model)
         status = first_of(status, cs_model_section_read(top->model, root, given->given, arena,
                                                         &sections->model, loaded, error));
@@ -113,7 +121,8 @@ cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
     cs_top_section *top = &sections->top;
     status = first_of(status, check_name(top, &sections->root, error));
     status = first_of(status, read_each(arena, sections, loaded, error));
+    sections->model.workload.kernels = cs_runtime_section_kernels(&sections->runtime);
     top->model = top->platform = top->schedule = top->parallel = top->collectives = top->memory =
-        top->sweep = NULL;
+        top->runtime = top->advise = top->sweep = NULL;
     return status;
 }

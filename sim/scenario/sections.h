@@ -6,6 +6,7 @@
 #include "calib/costs.h"
 #include "schedules/mesh.h"
 #include "schedules/plan/planner.h"
+#include "sim/scenario/runtime-section.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/workload.h"
 
@@ -20,10 +21,10 @@ typedef struct cs_costs_section {
 typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
-    const cJSON *model, *platform, *schedule, *parallel, *collectives, *memory; /* NULL once they
-                                                                                  * are read */
+    /* NULL once they are read: */
+    const cJSON *model, *platform, *schedule, *parallel, *runtime, *collectives, *memory;
     cs_costs_section costs;
-    const cJSON *sweep; /* the same; of another command */
+    const cJSON *sweep, *advise; /* the same; of other commands */
     uint32_t iterations;
     uint32_t dataset;
     uint32_t seed;
@@ -51,13 +52,15 @@ enum { CS_PHI_COUNT = 0 }; /* "phi": "count" */
 
 typedef struct cs_platform_section {
     const char *topology;
-    uint32_t devices; /* 0: as many as the schedule needs */
-    cs_list memory;   /* int64_t, per device or one for all; INT64_MAX: unlimited */
-    cs_list reserve;  /* int64_t, the same: of the memory */
-    cs_list speed;    /* double, the same */
-    uint32_t sharing; /* position in its choices */
-    double phi;       /* NaN: not given; CS_PHI_COUNT */
+    uint32_t devices;  /* 0: as many as the schedule needs */
+    cs_list memory;    /* int64_t, per device or one for all; INT64_MAX: unlimited */
+    cs_list reserve;   /* int64_t, the same: of the memory */
+    cs_list speed;     /* double, the same */
+    uint32_t sharing;  /* position in its choices */
+    double phi;        /* NaN: not given; CS_PHI_COUNT */
+    uint32_t messages; /* position in its choices */
     bool blocking;
+    cs_list slowdown;  /* cs_slowdown_rule * */
     cs_spread *jitter; /* NULL: none; the same of the next two */
     struct cs_stragglers_section *stragglers;
     struct cs_background_section *background;
@@ -65,7 +68,9 @@ typedef struct cs_platform_section {
     bool no_devices;    /* "devices" was given as 0 */
     cs_sharing shared;  /* what `sharing` and `phi` say together */
     double coefficient; /* phi, or 1 */
-    cs_noise noise;     /* what `jitter`, `stragglers` and `background` say together */
+    bool independent_messages;
+    const double *slowdowns; /* what `slowdown` says, as cs_scenario has it */
+    cs_noise noise;          /* what `jitter`, `stragglers` and `background` say together */
     const cs_topology *kind;
     void *params; /* of the topology */
 } cs_platform_section;
@@ -99,6 +104,19 @@ typedef struct cs_schedule_section {
     void *params; /* of the schedule */
 } cs_schedule_section;
 
+/* Which layers of a model a rule is of. */
+typedef struct cs_layer_choice {
+    const char *pattern;  /* of names, with * and ?; NULL: layers [first, last] */
+    uint32_t first, last; /* last >= first */
+} cs_layer_choice;
+
+/* How some layers are held; later rules win. */
+typedef struct cs_layer_rule {
+    cs_layer_choice layers;
+    uint32_t zero;  /* 0 to 3, or CS_COUNT_LEFT_OUT */
+    double sharded; /* part of their parameters, or NaN */
+} cs_layer_rule;
+
 /* "parallel": numbers of 0 follow from others (build-mesh.c). */
 typedef struct cs_parallel_section {
     uint32_t tensor, filter, channel;
@@ -108,6 +126,7 @@ typedef struct cs_parallel_section {
     bool sequence_parallel, synchronised_norm, keep_gathered, accumulate;
     int64_t bucket;
     double expert_imbalance;
+    cs_list rules; /* cs_layer_rule * */
     cs_list space; /* uint32_t */
     const char *space_until;
     cs_list order; /* uint32_t, cs_mesh_axis */
@@ -116,7 +135,7 @@ typedef struct cs_parallel_section {
     bool given;    /* not from the table: the scenario has the section */
 } cs_parallel_section;
 
-typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO } cs_fold;
+typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_fold;
 
 /* "memory": what a framework and its libraries keep, and how its allocator hands memory out. */
 typedef struct cs_memory_section {
@@ -139,6 +158,7 @@ typedef struct cs_sections {
     cs_platform_section platform;
     cs_schedule_section schedule;
     cs_parallel_section parallel;
+    cs_runtime_section runtime;
     cs_memory_section memory;
     cs_lower_options collectives; /* with the measured ones of the costs */
 } cs_sections;
@@ -186,6 +206,10 @@ CS_MUST_CHECK cs_status cs_parallel_section_read(const cJSON *value, const cs_js
                                                  cs_arena *arena, cs_parallel_section *section,
                                                  cs_error *error);
 
+/* The highest ZeRO stage that the section asks for, of any layer; `at`, which may be NULL, becomes the
+ * number of the rule that does, CS_COUNT_LEFT_OUT where none but "zero" does. */
+uint32_t cs_parallel_section_zero(const cs_parallel_section *section, uint32_t *at);
+
 CS_MUST_CHECK cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root,
                                                cs_arena *arena, cs_memory_section *section,
                                                cs_error *error);
@@ -208,6 +232,7 @@ CS_MUST_CHECK cs_status cs_platform_section_read(const cJSON *value, const cs_js
 cs_field_names cs_scenario_measured_links(const cs_costs *costs);
 
 /* Of members of sections that are variants. */
+extern const cs_field_kind cs_layer_choice_kind;
 extern const cs_field_kind cs_costs_section_kind;
 extern const cs_field_kind cs_partition_field_kind;
 

@@ -33,7 +33,7 @@ void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, 
     const cs_json_place schedule = {.up = &sections->root, .key = "schedule"};
     const cs_schedule *kind = sections->schedule.kind;
     const cs_job *job = &scenario->job;
-    warn_times_only(&scenario->model, &sections->root, warnings);
+    warn_times_only(scenario->model, &sections->root, warnings);
     if (job->plan)
         warn_ties(kind, job, &schedule, warnings);
     if (scenario->parallel)

@@ -135,6 +135,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .recompute_ops = workload->recompute_operators.items,
         .n_recompute_ops = workload->recompute_operators.n,
         .device = device,
+        .kernels = workload->kernels,
         .measured = workload->costs,
         .split = workload->split,
         .source = workload->name,

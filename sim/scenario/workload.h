@@ -22,8 +22,9 @@ typedef struct cs_workload {
     double optimizer_states; /* values per weight */
     bool float_gradients;    /* gradients in float32 */
     cs_optimizer_storage storage;
+    cs_runtime_kernels kernels; /* zeroed: rooflines */
     cs_kept_rules kept;
-    bool tapes; /* tensors one by one are asked for */
+    bool tapes;               /* tensors one by one are asked for */
     const cs_measured *costs; /* measured times of operators, or NULL */
     const cs_split *split;    /* the model is one device's part of the network; NULL: all of it */
     const char *from;         /* the file that paths are relative to, or NULL */

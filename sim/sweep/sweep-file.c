@@ -4,7 +4,6 @@
 #include "sim/trace/h5.h"
 #include "sim/trace/results-schema.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

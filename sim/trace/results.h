@@ -55,7 +55,8 @@
  *   simulated_as    the device that was simulated in its place, or itself: rows of both are equal, and
  *                   tasks and memory are those of the simulated ones; only where the run was folded
  *   and, from the analysis, where the time [0, makespan) went, ps: compute_<kind>, communication,
- *   dependency, flush; parts of communication: exposed_collectives, exposed_for_<purpose>
+ *   dependency, flush; parts of communication: exposed_collectives, exposed_for_<purpose>; a part of
+ *   computing: slowed_by_communication
  * /versions         one row per task that reads or makes weights; no rows when not recorded
  *   task
  *   stage, device, mini_batch

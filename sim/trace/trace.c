@@ -3,7 +3,6 @@
 #include "sim/base/hash.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void cs_trace_finish(cs_trace *trace)
 {

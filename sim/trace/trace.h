@@ -33,6 +33,7 @@ typedef struct cs_device_record {
     cs_time oom_time;
     uint32_t oom_task; /* CS_NONE: what is resident from the start */
     int64_t at_oom[CS_N_CATEGORIES];
+    cs_time slowed; /* by how much communication beside them made computations that ended longer */
 } cs_device_record;
 
 /* Versions of one slot. */
@@ -74,7 +75,7 @@ typedef struct cs_trace {
 void cs_trace_finish(cs_trace *trace);
 
 /* Of spans, versions, samples, peaks and links: two runs with the same hash gave the same result.
- * Rates follow from the spans. */
+ * Rates, and what was slowed, follow from the spans. */
 uint64_t cs_trace_hash(const cs_trace *trace);
 
 #endif

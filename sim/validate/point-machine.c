@@ -26,6 +26,18 @@ static const machine machines[] = {
      "an H100 SXM5 of 700 W with HBM3, where the point's has 500 W and HBM2e"},
     {"H200-SXM-141GB", "h200", "dgx-h100", NULL},
     {"B200-SXM-180GB", "b200", "dgx-b200", NULL},
+    {"B300-SXM-288GB", "b300", "dgx-b200", NULL},
+    {"GB200 (NVL72)", "gb200", "gb200-nvl72", NULL},
+    {"GB300 (NVL72)", "gb300", "gb200-nvl72", NULL},
+    {"L40S-48GB", "l40s", "pcie-a100", NULL},
+    {"RTX 4090", "rtx-4090", "pcie-a100", NULL},
+    {"MI300X-192GB", "mi300x", "mi300x-8", NULL},
+    {"MI325X-256GB", "mi325x", "mi300x-8", NULL},
+    {"MI355X-288GB", "mi355x", "mi355x-8", NULL},
+    {"AMD_Instinct_MI100", "mi100", NULL, NULL},
+    {"AMD_Instinct_MI210", "mi210", NULL, NULL},
+    {"AMD_Instinct_MI250", "mi250", NULL, NULL},
+    {"Tesla P40 24GB", "p40", "pcie-8gpu", NULL},
     {"V100-SXM2-16GB", "v100", "dgx1-v100", NULL},
     {"not stated (V100 class)", "v100", "dgx1-v100",
      "a V100, where the point names a GPU of its figures only"},
@@ -114,6 +126,19 @@ static void write_cluster(const machine *found, const network *between, FILE *ou
                 between->bandwidth);
 }
 
+/* Eight GPUs, each pair with a link of Infinity Fabric of its own: 64 GB/s each way (AMD, MI300X data
+ * sheet: 7 links of 128 GB/s both ways), 76.8 GB/s (MI355X data sheet: 1,075 GB/s of seven). */
+static void write_infinity(cs_point_rules *rules, const char *topology, bool several, FILE *out)
+{
+    const bool wide = strcmp(topology, "mi355x-8") == 0;
+    if (several)
+        cs_point_rules_miss(rules, "several nodes of AMD's GPUs");
+    fprintf(out,
+            "\"topology\": \"nvlink_mesh\", \"links\": 1, \"link_bandwidth\": \"%s\", "
+            "\"latency\": \"0.6 us\"",
+            wide ? "76.8 GB/s" : "64 GB/s");
+}
+
 static const network *find_network(const char *words)
 {
     for (size_t i = 0; words && i < sizeof(networks) / sizeof(networks[0]); i++)
@@ -135,13 +160,19 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
     const cs_point_hardware *hardware = rules->point->hardware;
     const uint32_t node = hardware->gpus_per_node > 0 ? hardware->gpus_per_node : 8;
     const char *topology = found->topology;
-    const bool several = hardware->gpus > node;
-    if (strcmp(topology, "dgx1-v100") == 0 && hardware->inter && strstr(hardware->inter, "ABCI"))
+    const bool rack = topology && strcmp(topology, "gb200-nvl72") == 0;
+    const bool several = hardware->gpus > node && !rack;
+    if (topology && strcmp(topology, "dgx1-v100") == 0 && hardware->inter &&
+        strstr(hardware->inter, "ABCI"))
         topology = "abci";
     if (hardware->gpus == 1)
         fputs("\"topology\": \"ideal\"", out);
+    else if (!topology)
+        cs_point_rules_miss(rules, "the nodes of %s", hardware->gpu);
     else if (strcmp(topology, "pcie-a100") == 0)
         write_pcie(out);
+    else if (strncmp(topology, "mi3", strlen("mi3")) == 0)
+        write_infinity(rules, topology, several, out);
     else if (several && strcmp(topology, "abci") != 0 && says_preset(hardware->inter))
         fprintf(out, "\"topology\": \"%s\"", topology);
     else if (several && strcmp(topology, "abci") != 0 && find_network(hardware->inter))

@@ -69,8 +69,6 @@ static uint32_t or_else(uint32_t given, uint32_t fallback)
 static void write_gpt(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    if (!model->tied)
-        cs_point_rules_miss(rules, "a GPT-like decoder whose last matrix is its own");
     if (is(model->pos, "alibi") || is(model->pos, "none"))
         cs_point_rules_assume(rules, "learned positions in place of %s",
                               is(model->pos, "none") ? "none" : "ALiBi");
@@ -129,14 +127,22 @@ static void write_experts(cs_point_rules *rules, FILE *out)
 static void write_mixture(cs_point_rules *rules, const char *name, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    if (model->shared_ffn > 0 || model->dense_layers > 0)
-        cs_point_rules_miss(rules, "shared experts or dense layers without latent attention");
     fprintf(out, "\"name\": \"%s\", \"parameters\": {", name);
     write_llama_sizes(rules, out);
     write_experts(rules, out);
     if (model->sliding_window > 0)
         fprintf(out, ", \"window\": %u, \"pattern\": \"wf\"", model->sliding_window);
     fputs("}", out);
+}
+
+static const char *positions(cs_point_rules *rules)
+{
+    const char *given = rules->point->model->pos;
+    if (is(given, "alibi"))
+        cs_point_rules_assume(rules, "ALiBi is part of the kernel of attention");
+    return is(given, "rope") || is(given, "yarn") ? "rotary"
+           : is(given, "learned")                 ? "learned"
+                                                  : "none";
 }
 
 /* Megatron-LM's arguments have hyphens. */
@@ -168,6 +174,67 @@ static void write_deepseek(cs_point_rules *rules, FILE *out)
     fputs("}", out);
 }
 
+static void write_latent(const cs_point_model *model, FILE *out)
+{
+    fprintf(out,
+            ", \"q_lora_rank\": %u, \"kv_lora_rank\": %u, \"qk_nope_head\": %u, "
+            "\"qk_rope_head\": %u, \"v_head\": %u",
+            latent(model, "q_lora_rank", "q-lora-rank"),
+            latent(model, "kv_lora_rank", "kv-lora-rank"),
+            latent(model, "qk_head_dim", "qk-head-dim"),
+            latent(model, "qk_pos_emb_head_dim", "qk-pos-emb-head-dim"),
+            latent(model, "v_head_dim", "v-head-dim"));
+}
+
+/* Any decoder: what it is made of is written out. */
+static void write_choice(cs_point_rules *rules, FILE *out)
+{
+    const cs_point_model *model = rules->point->model;
+    fputs("\"name\": \"decoder\", \"parameters\": {", out);
+    write_llama_sizes(rules, out);
+    fprintf(out,
+            ", \"intermediate\": %u, \"activation\": \"%s\", \"norm\": \"%s\", "
+            "\"positions\": \"%s\", \"bias\": %s, \"head_norms\": %s, \"dropout\": %.9g",
+            model->ffn, model->act ? model->act : "gelu", model->norm ? model->norm : "layernorm",
+            positions(rules), model->bias ? "true" : "false", model->qk_norm ? "true" : "false",
+            dropout(rules));
+    if (model->experts > 0)
+        write_experts(rules, out);
+    if (model->experts > 0)
+        fprintf(out, ", \"shared_intermediate\": %u, \"dense_layers\": %u", model->shared_ffn,
+                model->dense_layers);
+    if (model->mla)
+        write_latent(model, out);
+    if (model->sliding_window > 0)
+        fprintf(out, ", \"window\": %u, \"pattern\": \"wf\"", model->sliding_window);
+    fprintf(out, ", \"next_tokens\": %u}", model->mtp_layers);
+}
+
+static uint32_t argument_or(cs_point_rules *rules, const char *name, uint32_t fallback)
+{
+    const cJSON *given = cs_point_rules_argument(rules->point, name);
+    return cJSON_IsNumber(given) && given->valuedouble >= 1 ? (uint32_t)given->valuedouble
+                                                            : fallback;
+}
+
+/* Megatron-LM's has learned positions and layer norms, where T5 has relative ones and RMS norms. */
+static void write_t5(cs_point_rules *rules, FILE *out)
+{
+    const cs_point_model *model = rules->point->model;
+    cs_point_rules_assume(rules, "an encoder and decoder with the norms and positions of T5");
+    fprintf(out,
+            "\"name\": \"t5\", \"parameters\": {\"layers\": %u, \"decoder_layers\": %u, "
+            "\"hidden\": %u, \"heads\": %u, \"head\": %u, \"intermediate\": %u, "
+            "\"sequence\": %u, \"decoder_sequence\": %u, \"vocabulary\": %u, \"tied\": %s, "
+            "\"dropout\": %.9g}",
+            argument_or(rules, "encoder-num-layers", model->layers),
+            argument_or(rules, "decoder-num-layers", model->layers), model->hidden, model->heads,
+            or_else(model->head_dim, model->hidden / or_else(model->heads, 1)), model->ffn,
+            argument_or(rules, "encoder-seq-length", model->seq),
+            argument_or(rules, "decoder-seq-length", model->seq), vocabulary(rules),
+            model->tied ? "true" : "false", dropout(rules));
+}
+
 static void write_cnn(cs_point_rules *rules, FILE *out)
 {
     static const char *const known[] = {"vgg16",     "resnet18",    "resnet50",  "resnet101",
@@ -184,50 +251,57 @@ static void write_cnn(cs_point_rules *rules, FILE *out)
 
 /* ---- which network ---- */
 
+/* GPT-2's layout, whose queries, keys and values are one product. */
+static bool is_gpt(const cs_point_model *model)
+{
+    return is(model->act, "gelu") && is(model->norm, "layernorm") && model->tied && !model->mla &&
+           or_else(model->kv_heads, model->heads) == model->heads && !is(model->pos, "rope") &&
+           !is(model->pos, "yarn");
+}
+
 static void write_decoder(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    const bool gated = is(model->act, "swiglu");
-    const bool plain = is(model->act, "gelu") && is(model->norm, "layernorm") &&
-                       or_else(model->kv_heads, model->heads) == model->heads &&
-                       !is(model->pos, "rope") && !is(model->pos, "yarn");
-    if (is(model->act, "squared_relu"))
-        cs_point_rules_miss(rules, "MLPs with squared ReLU");
-    else if (model->mla)
-        cs_point_rules_miss(rules, "latent attention without gated MLPs");
-    else if (gated && is(model->norm, "rmsnorm"))
+    const bool llama = is(model->act, "swiglu") && is(model->norm, "rmsnorm") &&
+                       is(model->pos, "rope") && !model->bias && !model->mla;
+    if (!model->act || !model->norm)
+        cs_point_rules_miss(rules, "stated: the architecture");
+    else if (llama)
         write_llama(rules, out);
-    else if (plain)
+    else if (is_gpt(model))
         write_gpt(rules, out);
     else
-        cs_point_rules_miss(
-            rules, "a decoder with %s, %s, %s positions%s", model->norm ? model->norm : "?",
-            model->act ? model->act : "?", model->pos ? model->pos : "?",
-            or_else(model->kv_heads, model->heads) < model->heads ? ", shared keys" : "");
+        write_choice(rules, out);
 }
 
 static void write_mixtures(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    if (!is(model->act, "swiglu"))
-        cs_point_rules_miss(rules, "experts with %s", model->act ? model->act : "?");
-    else if (model->mla)
+    const bool gated = is(model->act, "swiglu") && is(model->norm, "rmsnorm");
+    const bool shared = model->shared_ffn > 0 || model->dense_layers > 0;
+    if (!model->act || !model->norm)
+        cs_point_rules_miss(rules, "stated: the architecture");
+    else if (gated && model->mla && model->shared_ffn % or_else(model->moe_ffn, 1) == 0)
         write_deepseek(rules, out);
-    else if (model->sliding_window > 0)
+    else if (gated && model->sliding_window > 0 && model->bias)
         write_mixture(rules, "gpt_oss", out);
-    else
+    else if (gated && !shared && !model->mla && !model->bias)
         write_mixture(rules, model->qk_norm ? "qwen3" : "mixtral", out);
+    else
+        write_choice(rules, out);
 }
 
 static void write_network(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    if (model->mamba)
-        cs_point_rules_miss(rules, "Mamba layers");
-    else if (model->unknown_architecture)
+    if (model->unknown_architecture)
         cs_point_rules_miss(rules, "stated: the architecture");
+    else if (model->mamba)
+        cs_point_rules_miss(rules, "Mamba layers beside experts");
+    else if (is(model->kind, "encoder-decoder"))
+        write_t5(rules, out);
     else if (starts(model->kind, "encoder-decoder"))
-        cs_point_rules_miss(rules, "encoders with decoders");
+        cs_point_rules_miss(rules, "experts in encoders with decoders");
     else if (is(model->kind, "cnn"))
         write_cnn(rules, out);
     else if (is(model->kind, "encoder"))
@@ -242,17 +316,18 @@ static void write_network(cs_point_rules *rules, FILE *out)
 
 /* ---- numbers ---- */
 
+/* Words behind fp8 say how operands are scaled ("fp8-rowwise"), which decides how exact a product is,
+ * not what it takes. */
 static const char *precision(cs_point_rules *rules)
 {
-    static const char *const known[] = {"fp32", "tf32", "fp16", "bf16"};
+    static const char *const known[] = {"fp32", "tf32", "fp16", "bf16", "mxfp8", "nvfp4"};
     const char *given = rules->point->precision;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(given, known[i]) == 0)
             return known[i];
     if (starts(given, "fp8"))
-        cs_point_rules_miss(rules, "fp8 matrix products");
-    else
-        cs_point_rules_miss(rules, "%s matrix products", given);
+        return "fp8";
+    cs_point_rules_miss(rules, "%s matrix products", given);
     return "fp32";
 }
 
@@ -276,6 +351,53 @@ static const char *optimizer(const cs_point *point)
                                                                            : "adam";
 }
 
+/* ---- what is computed again ---- */
+
+/* What the words of a point are called here: parts of names of operators. */
+static const struct {
+    const char *word, *operators;
+} recomputed[] = {
+    {"core_attn", "\"attention\""},
+    {"default", "\"attention\""},
+    {"mla_up_proj", "\"q_b_proj\", \"kv_b_proj\""},
+    {"layernorm", "\"input_layernorm\", \"post_attention_layernorm\""},
+    {"moe_act", "\"act\", \"mul\""},
+    {"mlp", "\"mlp\""},
+    /* torchtitan: all but the kernels of attention and every second product */
+    {"every second matmul", "\"k_proj\", \"o_proj\", \"up_proj\", \"input_layernorm\", "
+                            "\"post_attention_layernorm\", \"q_rotary\", \"k_rotary\", \"act\", "
+                            "\"mul\""},
+};
+
+static void write_recomputed(cs_point_rules *rules, FILE *out)
+{
+    const char *given = rules->point->recompute;
+    bool any = false;
+    if (!starts(given, "selective"))
+        return;
+    for (size_t i = 0; i < sizeof(recomputed) / sizeof(recomputed[0]); i++) {
+        if (!strstr(given, recomputed[i].word))
+            continue;
+        fprintf(out, "%s%s", any ? ", " : ", \"recompute_operators\": [", recomputed[i].operators);
+        any = true;
+    }
+    if (any)
+        fputs("]", out);
+    else
+        cs_point_rules_miss(rules, "stated: what is computed again");
+}
+
+/* NeMo and the MLPerf reference adapt the products around attention, of rank 16. */
+static void write_adapters(cs_point_rules *rules, FILE *out)
+{
+    if (!rules->point->options->lora)
+        return;
+    cs_point_rules_assume(rules, "adapters of rank 16 beside the linear layers of attention");
+    fputs(", \"lora\": {\"rank\": 16, \"targets\": [\"q_proj\", \"k_proj\", \"v_proj\", "
+          "\"o_proj\"]}",
+          out);
+}
+
 void cs_point_rules_model(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -288,9 +410,12 @@ void cs_point_rules_model(cs_point_rules *rules, FILE *out)
                               "full recomputation repeats the first and the last layer as well");
     fprintf(out,
             ", \"device\": \"%s\", \"precision\": \"%s\", \"granularity\": \"block\", "
-            "\"recompute\": %s, \"batch_size\": %u, \"optimizer\": \"%s\", \"gradients\": \"%s\"}",
+            "\"recompute\": %s, \"batch_size\": %u, \"optimizer\": \"%s\", \"gradients\": \"%s\"",
             device ? device : "", precision(rules), full ? "true" : "false", point->batch->global,
             optimizer(point), cs_point_rules_sums_in_fp32(point) ? "fp32" : "weights");
+    write_recomputed(rules, out);
+    write_adapters(rules, out);
+    fputs("}", out);
 }
 
 /* ---- measured times of passes ---- */

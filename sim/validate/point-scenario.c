@@ -98,15 +98,12 @@ static void check_source(cs_point_rules *rules)
 static void check_options(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
-    if (point->options->lora)
-        cs_point_rules_miss(rules, "LoRA");
     if (point->options->offload)
         cs_point_rules_miss(rules, "offloading");
     if (strcmp(point->optimizer, "muon") == 0)
         cs_point_rules_miss(rules, "the optimizer Muon");
-    if (strncmp(point->recompute, "selective", strlen("selective")) == 0 ||
-        strncmp(point->recompute, "block:", strlen("block:")) == 0)
-        cs_point_rules_miss(rules, "selective recomputation");
+    if (strncmp(point->recompute, "block:", strlen("block:")) == 0)
+        cs_point_rules_miss(rules, "full recomputation of some blocks");
     else if (strcmp(point->recompute, "unknown") == 0)
         cs_point_rules_assume(rules, "no recomputation, where the point does not state any");
 }

@@ -46,7 +46,7 @@ static bool take_figures(const cs_point *point, const cs_scenario *scenario,
     return cJSON_AddNumberToObject(figures, "time", time) &&
            cJSON_AddBoolToObject(figures, "out_of_memory",
                                  cs_simulation_out_of_memory(simulation)) &&
-           (scenario->model.times_only ||
+           (scenario->model->times_only ||
             cJSON_AddNumberToObject(figures, "peak", peak_memory(point, &outcome)));
 }
 

@@ -58,7 +58,43 @@ static const cs_field group_fields[] = {
     GROUP("pool", CS_GROUP_POOL),     GROUP("embedding", CS_GROUP_EMBEDDING),
     GROUP("loss", CS_GROUP_LOSS),     {0}};
 
+static const cs_field flash_fields[] = {
+    {"forward", CS_FIELD_NUMBER, offsetof(cs_flash_rate, forward), .above_min = true, .max = 1,
+     .doc = "fraction of the peak flop rate that is reached"},
+    {"backward", CS_FIELD_NUMBER, offsetof(cs_flash_rate, backward), .above_min = true, .max = 1,
+     .doc = "the same, of five products where forward has two"},
+    {"source", CS_FIELD_TEXT, offsetof(cs_flash_rate, source), .doc = "where they come from"},
+    {0}};
+
+static const cs_field factor_fields[] = {
+    {"factor", CS_FIELD_NUMBER, offsetof(cs_factor, factor), .above_min = true, .max = 8,
+     .doc = "time in a step by time alone"},
+    {"source", CS_FIELD_TEXT, offsetof(cs_factor, source), .doc = "where it comes from"},
+    {0}};
+
+const char *const cs_flash_names[] = {"flash2", "flash3", "cudnn", NULL};
+
+#define PART(name, member, table, type, what)                                                      \
+    {                                                                                              \
+        name, CS_FIELD_OBJECT, offsetof(cs_training, member), .fallback = "", .of = table,         \
+                                                              .size = sizeof(type), .doc = what    \
+    }
+
+static const cs_field training_fields[] = {
+    PART("matrix", matrix, efficiency_fields, cs_efficiency, "products"),
+    PART("grouped", grouped, efficiency_fields, cs_efficiency, "products of experts"),
+    PART("narrow", narrow, efficiency_fields, cs_efficiency, "products of narrow types"),
+    PART("grouped_narrow", grouped_narrow, efficiency_fields, cs_efficiency, "both"),
+    PART("single", single, efficiency_fields, cs_efficiency, "products in fp32"),
+    PART("memory", memory, efficiency_fields, cs_efficiency, "kernels that move only"),
+    PART("flash2", flash[CS_FLASH_2], flash_fields, cs_flash_rate, "FlashAttention-2"),
+    PART("flash3", flash[CS_FLASH_3], flash_fields, cs_flash_rate, "FlashAttention-3"),
+    PART("cudnn", flash[CS_FLASH_CUDNN], flash_fields, cs_flash_rate, "cuDNN's attention"),
+    PART("in_step", in_step, factor_fields, cs_factor, "of all kernels, in a training step"),
+    {0}};
+
 typedef struct document {
+    cs_training *training;
     uint32_t schema_version;
     double *peaks;              /* per precision */
     cs_efficiency **efficiency; /* per group */
@@ -87,6 +123,10 @@ static const cs_field document_fields[] = {
     {"sources", CS_FIELD_OBJECT, offsetof(document, sources), .of = source_fields,
      .size = sizeof(cs_accelerator), .doc = "where the peaks come from",
      .shape = "{\"peaks\", \"bandwidth\", \"memory\", \"launch\"}"},
+    {"training", CS_FIELD_OBJECT, offsetof(document, training), .fallback = "",
+     .of = training_fields, .size = sizeof(cs_training),
+     .doc = "what kernels take in training, for scenarios with a runtime",
+     .shape = "{\"matrix\", \"grouped\", ..., \"in_step\"}"},
     {0}};
 
 static void take_parts(const document *parts, cs_accelerator *device)
@@ -98,6 +138,8 @@ static void take_parts(const document *parts, cs_accelerator *device)
     device->bandwidth_source = parts->sources->bandwidth_source;
     device->memory_source = parts->sources->memory_source;
     device->launch_source = parts->sources->launch_source;
+    if (parts->training)
+        device->training = *parts->training;
 }
 
 cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_accelerator *device,

@@ -42,6 +42,36 @@ typedef struct cs_efficiency {
     const char *source;     /* where the two come from */
 } cs_efficiency;
 
+/* Versions of fused attention: FlashAttention-2 and 3, and cuDNN's. */
+typedef enum cs_flash { CS_FLASH_2, CS_FLASH_3, CS_FLASH_CUDNN, CS_N_FLASH } cs_flash;
+
+/* "flash2", "flash3", "cudnn", ended by NULL. */
+extern const char *const cs_flash_names[];
+
+/* Fractions of the peak that a version reaches, backward with the products that are repeated. */
+typedef struct cs_flash_rate {
+    double forward, backward;
+    const char *source;
+} cs_flash_rate;
+
+typedef struct cs_factor {
+    double factor;
+    const char *source;
+} cs_factor;
+
+/* What kernels take in training, beside the groups' rooflines (runtime-kernels.h); NULL: not
+ * stated. */
+typedef struct cs_training {
+    cs_efficiency *matrix;  /* products; flop and bytes add up, the same of the next four */
+    cs_efficiency *grouped; /* those of experts; not stated: as matrix */
+    cs_efficiency *narrow;  /* with fp8, mxfp8 and nvfp4 operands, by their peak; else as matrix */
+    cs_efficiency *grouped_narrow;    /* else as narrow */
+    cs_efficiency *single;            /* fp32 products; else as matrix */
+    cs_efficiency *memory;            /* kernels that move only; else as the group elementwise */
+    cs_flash_rate *flash[CS_N_FLASH]; /* else as the group attention */
+    cs_factor *in_step;               /* what they take in a step by what they take alone; else 1 */
+} cs_training;
+
 typedef struct cs_accelerator {
     const char *name, *title;
     int64_t memory;                /* bytes */
@@ -49,6 +79,7 @@ typedef struct cs_accelerator {
     cs_time launch;                /* from one kernel to the next */
     double peaks[CS_N_PRECISIONS]; /* flop/s of dense matrix products; 0: not supported */
     const char *peak_source, *bandwidth_source, *memory_source, *launch_source;
+    cs_training training;
     cs_efficiency groups[CS_N_ACCELERATOR_GROUPS];
     cs_arena arena;
 } cs_accelerator;

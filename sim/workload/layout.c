@@ -67,6 +67,36 @@ bool cs_division_exchange(cs_layout_axis axis, cs_division from, cs_division to,
     return true;
 }
 
+/* So that less is exchanged along the other axes. */
+cs_tensor_layout cs_layout_cut(const cs_tensor_layout *from, const cs_tensor_layout *to)
+{
+    cs_tensor_layout cut = *from;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++) {
+        cs_exchange_kind kind;
+        if (cut.axes[axis].part == CS_WHOLE &&
+            !cs_division_exchange((cs_layout_axis)axis, cut.axes[axis], to->axes[axis], &kind))
+            cut.axes[axis] = to->axes[axis];
+    }
+    return cut;
+}
+
+/* The gradient of a summand is that of the sum, of all rows where those are gathered. */
+static cs_division_kind of_partial(cs_layout_axis axis)
+{
+    return axis == CS_LAYOUT_EXPERT_TENSOR ? CS_GATHERED : CS_WHOLE;
+}
+
+cs_tensor_layout cs_layout_gradient(const cs_tensor_layout *layout, uint32_t partial)
+{
+    cs_tensor_layout gradient = *layout;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        if (partial & 1u << axis)
+            gradient.axes[axis].part = CS_PARTIAL;
+        else if (gradient.axes[axis].part == CS_PARTIAL)
+            gradient.axes[axis].part = (uint8_t)of_partial((cs_layout_axis)axis);
+    return gradient;
+}
+
 static uint32_t times(uint32_t rows, double factor)
 {
     return (uint32_t)fmin(ceil(rows * factor), UINT32_MAX);
@@ -90,6 +120,23 @@ cs_shape cs_layout_local(const cs_tensor_layout *layout, const cs_shape *shape,
                                           cs_axes_coordinate(axes, place) / copies);
     }
     return local;
+}
+
+uint32_t cs_layout_first(const cs_tensor_layout *layout, const cs_shape *shape,
+                         const cs_split *split, uint32_t place, uint32_t dim)
+{
+    uint32_t first = 0, size = shape->dims[dim];
+    for (int i = 0; i < CS_N_LAYOUT_AXES; i++) {
+        const cs_division at = layout->axes[i];
+        const cs_axes axes = cs_grid_axes(&split->grid, cs_layout_axes((cs_layout_axis)i));
+        if (at.part != CS_DIVIDED || at.dim != dim || axes.size == 1)
+            continue;
+        const uint32_t parts = axes.size / copies_of(at);
+        const uint32_t part = cs_axes_coordinate(axes, place) / copies_of(at);
+        first += cs_part_first(size, parts, part);
+        size = cs_part_size(size, parts, part);
+    }
+    return first;
 }
 
 int64_t cs_shape_elements(const cs_shape *shape)

@@ -74,6 +74,13 @@ bool cs_layout_equal(const cs_tensor_layout *a, const cs_tensor_layout *b);
 bool cs_division_exchange(cs_layout_axis axis, cs_division from, cs_division to,
                           cs_exchange_kind *kind);
 
+/* What needs no exchange to get from a layout to another, done: what is there whole is cut. */
+cs_tensor_layout cs_layout_cut(const cs_tensor_layout *from, const cs_tensor_layout *to);
+
+/* The layout in which the readers of a tensor leave its gradient; bit 1 << cs_layout_axis of `partial`:
+ * along that axis each of them makes a summand. */
+cs_tensor_layout cs_layout_gradient(const cs_tensor_layout *layout, uint32_t partial);
+
 /* Where part `k` of `n` of a dimension begins, k <= n. Sizes differ by one at most, the first part is one of
  * the largest, and longer and shorter ones take turns: so that parts of images before and behind a
  * stride lie one on the other as well as they can. */
@@ -91,6 +98,10 @@ static inline uint32_t cs_part_size(uint32_t size, uint32_t n, uint32_t k)
  * place: expert_imbalance times the mean, rounded up. */
 cs_shape cs_layout_local(const cs_tensor_layout *layout, const cs_shape *shape,
                          const cs_split *split, uint32_t place);
+
+/* The index along a dimension of the whole tensor at which what the place holds begins. */
+uint32_t cs_layout_first(const cs_tensor_layout *layout, const cs_shape *shape,
+                         const cs_split *split, uint32_t place, uint32_t dim);
 
 int64_t cs_shape_elements(const cs_shape *shape);
 

@@ -158,7 +158,7 @@ static void push_exchange(maker *m, cs_op_exchange exchange)
 
 /* ---- exchanges from layouts ---- */
 
-/* A change of layout, of a tensor of the whole network. */
+/* A change of layout, of a tensor of the whole network of that shape. */
 typedef struct change {
     cs_shape shape;
     cs_tensor_layout from, to;
@@ -192,49 +192,18 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
                                       .elements = elements_of(kind, &before, &after)});
 }
 
-/* What needs no exchange comes first: what is there whole is cut, so that less is exchanged along
- * the other axes. */
-static cs_tensor_layout cut_whole(const change *c)
-{
-    cs_tensor_layout now = c->from;
-    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++) {
-        cs_exchange_kind kind;
-        if (now.axes[axis].part == CS_WHOLE &&
-            !cs_division_exchange((cs_layout_axis)axis, now.axes[axis], c->to.axes[axis], &kind))
-            now.axes[axis] = c->to.axes[axis];
-    }
-    return now;
-}
-
 static void push_forward(maker *m, const change *c)
 {
-    cs_tensor_layout now = cut_whole(c);
+    cs_tensor_layout now = cs_layout_cut(&c->from, &c->to);
     for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
         push_axis(m, c, &now, (cs_layout_axis)axis, false);
 }
 
-/* The gradient of a summand is that of the sum, of all rows where those are gathered. */
-static cs_division_kind of_partial(cs_layout_axis axis)
-{
-    return axis == CS_LAYOUT_EXPERT_TENSOR ? CS_GATHERED : CS_WHOLE;
-}
-
-/* The gradient that readers leave of what is in that layout. */
-static cs_tensor_layout gradient_of(const cs_tensor_layout *layout, uint32_t partial)
-{
-    cs_tensor_layout gradient = *layout;
-    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
-        if (partial & 1u << axis)
-            gradient.axes[axis].part = CS_PARTIAL;
-        else if (gradient.axes[axis].part == CS_PARTIAL)
-            gradient.axes[axis].part = (uint8_t)of_partial((cs_layout_axis)axis);
-    return gradient;
-}
-
 static void push_backward(maker *m, const change *c, uint32_t partial)
 {
-    const change back = {c->shape, gradient_of(&c->to, partial), gradient_of(&c->from, 0)};
-    cs_tensor_layout now = cut_whole(&back);
+    const change back = {c->shape, cs_layout_gradient(&c->to, partial),
+                         cs_layout_gradient(&c->from, 0)};
+    cs_tensor_layout now = cs_layout_cut(&back.from, &back.to);
     for (int axis = CS_N_LAYOUT_AXES; axis-- > 0;)
         push_axis(m, &back, &now, (cs_layout_axis)axis, true);
 }
@@ -255,7 +224,12 @@ static cs_tensor exchange(maker *m, cs_tensor tensor, const change *c, uint32_t 
     const cs_shape before = local_shape(m, &c->from, &c->shape);
     const cs_shape after = local_shape(m, &c->to, &c->shape);
     cs_op op = cs_net_op(CS_OP_EXCHANGE, &tensor, 1);
-    cs_local_op info = {.origin = origin, .weight_axes = CS_AXES_GRADIENT};
+    cs_local_op info = {.origin = origin,
+                        .weight_axes = CS_AXES_GRADIENT,
+                        .whole = c->shape,
+                        .read = c->from,
+                        .made = c->to,
+                        .partial = partial};
     if (m->report.status != CS_OK)
         return CS_NO_TENSOR;
     op.name = of->name;
@@ -353,7 +327,7 @@ static int64_t local_rows(const maker *m, const divided_op *d, int64_t rows)
     for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++) {
         const cs_axes axes = cs_grid_axes(grid_of(m), cs_layout_axes((cs_layout_axis)axis));
         if (d->made.axes[axis].part == CS_PARTIAL)
-            rows = rows / axes.size + (cs_axes_coordinate(axes, m->place) < rows % axes.size);
+            rows = cs_part_size((uint32_t)rows, axes.size, cs_axes_coordinate(axes, m->place));
     }
     return rows;
 }
@@ -578,7 +552,8 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
     const cs_shape in = local_shape(m, &d->inputs[0], &whole);
     const cs_shape shape = local_shape(m, &d->made, &out->shape);
     cs_op op = *of;
-    cs_local_op info = {.origin = p};
+    cs_local_op info = {
+        .origin = p, .whole = out->shape, .read = d->inputs[0], .made = d->made};
     for (uint32_t i = 0; i < of->n_inputs; i++) {
         op.inputs[i] = version_for(m, of->inputs[i], &d->inputs[i], d->partial[i], p);
         if (op.inputs[i] == CS_NO_TENSOR)

@@ -52,6 +52,10 @@ typedef struct cs_local_op {
     uint32_t
         steps; /* > 1: of attention whose keys and values go around, with a shift between steps. It
                      * begins when the step in front of it does, forward and backward. */
+    cs_shape whole; /* of the tensor that it makes, or that it brings into another layout */
+    cs_tensor_layout read, made; /* of its first input and of its result as it comes */
+    uint32_t partial; /* of an exchange, bit 1 << cs_layout_axis: its readers leave partial
+                       * gradients */
     int64_t halo; /* elements per sample that it reads besides its input, and keeps with it */
     int64_t gradient_halo; /* the same of gradients, while it runs backward */
 } cs_local_op;

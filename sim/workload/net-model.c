@@ -218,25 +218,29 @@ static op_times find_times(const cs_net *net, const cs_net_options *how, const c
     return times;
 }
 
-static double or_roofline(double measured, const cs_net_options *how, const cs_op *op,
-                          const cs_pass_cost *pass)
+static double or_estimate(double measured, const cs_net_options *how, const cs_op *op,
+                          const cs_pass_cost *cost, cs_pass pass)
 {
-    return measured >= 0 ? measured : cs_accelerator_seconds(how->device, op, pass, how->precision);
+    if (measured >= 0)
+        return measured;
+    return how->kernels.given ? cs_runtime_kernels_seconds(&how->kernels, how->device, op, cost,
+                                                           pass, how->precision)
+                              : cs_accelerator_seconds(how->device, op, cost, how->precision);
 }
 
-/* What is measured neither in the operator nor in the sums of gradients is one roofline. */
+/* What is measured neither in the operator nor in the sums of gradients is one estimate. */
 static double input_seconds(const op_times *times, const cs_net_options *how, const cs_op *op,
                             const cs_op_cost *cost)
 {
     const double own = times->operator[CS_PASS_BACKWARD_INPUT];
     cs_pass_cost rest = cost->backward_input;
     if (own < 0 && times->accumulate < 0)
-        return or_roofline(-1, how, op, &rest);
+        return or_estimate(-1, how, op, &rest, CS_PASS_BACKWARD_INPUT);
     rest.flop -= cost->accumulate.flop;
     rest.bytes -= cost->accumulate.bytes;
     rest.launches -= cost->accumulate.launches;
-    return or_roofline(own, how, op, &rest) +
-           or_roofline(times->accumulate, how, op, &cost->accumulate);
+    return or_estimate(own, how, op, &rest, CS_PASS_BACKWARD_INPUT) +
+           or_estimate(times->accumulate, how, op, &cost->accumulate, CS_PASS_BACKWARD_INPUT);
 }
 
 /* The roofline of an update is that of all parameters of a layer at once. */
@@ -245,6 +249,10 @@ static double update_seconds(const cs_net_options *how, int64_t parameters)
     const double bytes =
         (double)parameters * cs_precision_update_bytes(how->precision, how->optimizer_states,
                                                        how->float_gradients, how->storage);
+    const double width = cs_precision_bytes(how->precision);
+    if (parameters > 0 && how->kernels.given)
+        return cs_runtime_kernels_update(&how->kernels, how->device, bytes,
+                                         (double)parameters * (how->float_gradients ? 4 : width));
     return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
 }
 
@@ -261,10 +269,11 @@ static cs_piece_seconds seconds_of(const cs_net_options *how, const cs_op *op,
                                    const cs_op_cost *cost, const op_times *times)
 {
     return (cs_piece_seconds){
-        .forward = or_roofline(times->operator[CS_PASS_FORWARD], how, op, &cost->forward),
+        .forward =
+            or_estimate(times->operator[CS_PASS_FORWARD], how, op, &cost->forward, CS_PASS_FORWARD),
         .backward_input = input_seconds(times, how, op, cost),
-        .backward_weight =
-            or_roofline(times->operator[CS_PASS_BACKWARD_WEIGHT], how, op, &cost->backward_weight),
+        .backward_weight = or_estimate(times->operator[CS_PASS_BACKWARD_WEIGHT], how, op,
+                                       &cost->backward_weight, CS_PASS_BACKWARD_WEIGHT),
     };
 }
 
@@ -368,6 +377,26 @@ static bool sum_kept(cs_net_chain *chain)
     return fits && add(&chain->kept_bytes, carried);
 }
 
+/* The host starts all kernels of a pass over a layer, one after the other, while the device computes;
+ * a layer takes as long as the slower of the two. */
+static void wait_for_host(const cs_net_options *how, const uint32_t launches[2], counts *of,
+                          cs_net_layer *layer)
+{
+    const double host = cs_time_seconds(how->kernels.host);
+    const double backward = layer->backward_input + layer->backward_weight;
+    const double slower[2] = {launches[0] * host / layer->forward, launches[1] * host / backward};
+    const double forward_by = layer->forward > 0 && slower[0] > 1 ? slower[0] : 1;
+    const double backward_by = backward > 0 && slower[1] > 1 ? slower[1] : 1;
+    layer->forward *= forward_by;
+    layer->backward_input *= backward_by;
+    layer->backward_weight *= backward_by;
+    for (uint32_t p = layer->first; p < layer->end; p++) {
+        of->seconds[p].forward *= forward_by;
+        of->seconds[p].backward_input *= backward_by;
+        of->seconds[p].backward_weight *= backward_by;
+    }
+}
+
 static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
                         counts *of)
 {
@@ -375,9 +404,13 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         cs_net_layer *layer = &chain->layers[i];
         int64_t estimated = 0; /* parameters whose update was not measured */
+        uint32_t launches[2] = {0, 0};
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
+            cs_runtime_kernels_fuse(&how->kernels, net, &net->ops[p], &cost);
+            launches[0] += cost.forward.launches;
+            launches[1] += cost.backward_input.launches + cost.backward_weight.launches;
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
             fits =
@@ -396,6 +429,7 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
         }
+        wait_for_host(how, launches, of, layer);
         layer->update += update_seconds(how, estimated);
         layer->written_bytes += handed_past(net, how, layer);
     }

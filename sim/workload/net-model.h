@@ -20,6 +20,7 @@
 #include "sim/workload/model.h"
 #include "sim/workload/net.h"
 #include "sim/workload/op-shape.h"
+#include "sim/workload/runtime-kernels.h"
 #include "sim/workload/split.h"
 
 typedef enum cs_granularity { CS_GRANULARITY_LAYER, CS_GRANULARITY_BLOCK } cs_granularity;
@@ -38,6 +39,7 @@ typedef struct cs_net_options {
     cs_granularity granularity;
     bool recompute;               /* marks every layer */
     const cs_accelerator *device; /* whose times; see cs_accelerator_none */
+    cs_runtime_kernels kernels;   /* of the runtime; zeroed: rooflines */
     const cs_measured *measured;  /* asked before the device is; or NULL */
     const char *source;           /* for the provenance: what the network was made from */
     const char *date;             /* for the provenance, YYYY-MM-DD; NULL: 1970-01-01, for none */

@@ -1,7 +1,6 @@
 #include "sim/workload/op-cost.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { FLOAT = 4, INDEX = 8, MASK = 1 };
 

@@ -4,15 +4,6 @@
 
 #include <math.h>
 
-static const char *const part_names[CS_N_PARADL_PARTS] = {
-    "forward and backward", "update", "gradients", "layers", "halo", "stages",
-};
-
-const char *cs_paradl_part_name(cs_paradl_part part)
-{
-    return part_names[part];
-}
-
 /* ---- the layers of a network ---- */
 
 static bool is_layer(const cs_op *op)

@@ -99,6 +99,4 @@ void cs_paradl_divide_space(uint32_t devices, uint32_t rank, uint32_t space[CS_S
 /* The dimensions of the images that the network computes on: 0, it has none. */
 uint32_t cs_paradl_space_rank(const cs_net *net);
 
-const char *cs_paradl_part_name(cs_paradl_part part);
-
 #endif

@@ -90,10 +90,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const cs_job *job = &scenario.job;
     uint64_t steps = (uint64_t)job->micro_batches * job->iterations * job->n_devices;
-    if (scenario.model.n_layers <= MOST_STEPS)
+    if (scenario.model->n_layers <= MOST_STEPS)
         check_resolved(&scenario);
     if (steps <= MOST_STEPS && job->n_devices <= MOST_DEVICES &&
-        scenario.model.n_layers <= MOST_STEPS)
+        scenario.model->n_layers <= MOST_STEPS)
         check_run(&scenario);
     cs_scenario_finish(&scenario);
     return 0;

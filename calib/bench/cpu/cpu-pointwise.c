@@ -71,6 +71,12 @@ void cs_cpu_map_input(const cs_kernel *kernel, const cs_operands *at)
 
 /* ---- sums and products ---- */
 
+/* Of a place that has a part of the tokens, their rows. */
+static int64_t first_of_table(const cs_kernel *kernel)
+{
+    return kernel->first * cs_tensor_columns(cs_kernel_out(kernel));
+}
+
 /* Of two tensors, or of one and a learned table whose first rows every sample takes. */
 void cs_cpu_add_forward(const cs_kernel *kernel, const cs_operands *at)
 {
@@ -78,9 +84,10 @@ void cs_cpu_add_forward(const cs_kernel *kernel, const cs_operands *at)
     float *y = at->out.data;
     int64_t n = cs_kernel_out(kernel)->elements;
     if (kernel->op->n_inputs == 1) {
+        const float *table = (const float *)at->parameters + first_of_table(kernel);
         for (int64_t s = 0; s < kernel->batch; s++)
             for (int64_t i = 0; i < n; i++)
-                y[s * n + i] = a[s * n + i] + ((const float *)at->parameters)[i];
+                y[s * n + i] = a[s * n + i] + table[i];
         return;
     }
     for (int64_t i = 0; i < n * kernel->batch; i++)
@@ -96,7 +103,7 @@ static void hand_on(const cs_view *from, const cs_view *to, int64_t n)
 void cs_cpu_add_weight(const cs_kernel *kernel, const cs_operands *at)
 {
     const float *g = at->grad_out.data;
-    float *grad = at->grad_parameters;
+    float *grad = (float *)at->grad_parameters + first_of_table(kernel);
     int64_t n = cs_kernel_out(kernel)->elements;
     for (int64_t s = 0; s < kernel->batch; s++)
         for (int64_t i = 0; i < n; i++)

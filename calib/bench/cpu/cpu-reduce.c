@@ -135,26 +135,32 @@ void cs_cpu_pool_input(const cs_kernel *kernel, const cs_operands *at)
     for_windows(kernel, at, visit_input);
 }
 
-/* ---- embedding ---- */
+/* ---- embedding: of ids whose rows others have, nothing ---- */
 
 void cs_cpu_embedding_forward(const cs_kernel *kernel, const cs_operands *at)
 {
     int64_t columns = cs_tensor_columns(cs_kernel_out(kernel));
-    const int64_t *ids = at->in[0].data;
-    for (int64_t i = 0, n = cs_kernel_in(kernel, 0)->elements * kernel->batch; i < n; i++)
-        memcpy((float *)at->out.data + i * columns, (float *)at->parameters + ids[i] * columns,
-               (size_t)columns * sizeof(float));
+    const int64_t *ids = at->in[0].data, rows = kernel->op->weights / columns;
+    for (int64_t i = 0, n = cs_kernel_in(kernel, 0)->elements * kernel->batch; i < n; i++) {
+        const int64_t row = ids[i] - kernel->first;
+        float *out = (float *)at->out.data + i * columns;
+        if (row >= 0 && row < rows)
+            memcpy(out, (float *)at->parameters + row * columns, (size_t)columns * sizeof(*out));
+        else
+            memset(out, 0, (size_t)columns * sizeof(*out));
+    }
 }
 
 void cs_cpu_embedding_weight(const cs_kernel *kernel, const cs_operands *at)
 {
     int64_t columns = cs_tensor_columns(cs_kernel_out(kernel));
-    const int64_t *ids = at->in[0].data;
+    const int64_t *ids = at->in[0].data, rows = kernel->op->weights / columns;
     for (int64_t i = 0, n = cs_kernel_in(kernel, 0)->elements * kernel->batch; i < n; i++) {
-        float *row = (float *)at->grad_parameters + ids[i] * columns;
+        const int64_t row = ids[i] - kernel->first;
+        float *grad = (float *)at->grad_parameters + row * columns;
         const float *g = (const float *)at->grad_out.data + i * columns;
-        for (int64_t c = 0; c < columns; c++)
-            row[c] += g[c];
+        for (int64_t c = 0; row >= 0 && row < rows && c < columns; c++)
+            grad[c] += g[c];
     }
 }
 
@@ -194,7 +200,8 @@ void cs_cpu_entropy_input(const cs_kernel *kernel, const cs_operands *at)
     for (int64_t i = 0; i < rows * columns; i++)
         dx[i] = expf(logarithms[i]) * scale;
     for (int64_t r = 0; r < rows; r++)
-        dx[r * columns + targets[r]] -= scale;
+        if (targets[r] >= 0) /* else another place has its logit */
+            dx[r * columns + targets[r]] -= scale;
 }
 
 /* The target is a row of zeros. */

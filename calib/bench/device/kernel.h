@@ -37,6 +37,9 @@ typedef struct cs_kernel {
     const cs_op *op;
     uint32_t batch;
     cs_precision precision; /* of activations, parameters and gradients */
+    int64_t
+        first; /* of an operator of a part of a network: the first row of an embedding's table that
+                    * it has, the first row of a learned table that it adds; CPU only */
 } cs_kernel;
 
 /* Bytes that the operator saves: the same on every backend, and what op-cost.h calls kept extra.

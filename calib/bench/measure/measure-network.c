@@ -4,7 +4,6 @@
 #include "calib/fit.h"
 #include "sim/base/time.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

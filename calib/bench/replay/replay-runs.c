@@ -8,6 +8,7 @@
 #include "sim/replay/notes-trace.h"
 #include "sim/run/store-run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,6 +24,7 @@ typedef struct runs {
     double *columns;                /* per run: enter, leave, live, most of all tasks */
     double *durations;              /* s, from the first start to the last end; rank 0 only */
     double *resident;               /* bytes per device and category */
+    double *losses;                 /* per mini-batch, on a grid: the mean */
     uint32_t sharing;               /* processes without a core of their own */
     double median, lowest, highest; /* s, once a run is chosen */
 } runs;
@@ -101,6 +103,15 @@ static cs_status choose_run(runs *all, uint32_t *chosen, cs_error *error)
 
 /* ---- the file ---- */
 
+static bool add_losses(cJSON *root, const runs *all, const cs_replay *replay)
+{
+    cJSON *list = cJSON_CreateDoubleArray(all->losses, (int)replay->graph.n_batches);
+    const bool added = list && cJSON_AddItemToObject(root, "losses", list);
+    if (!added)
+        cJSON_Delete(list);
+    return added;
+}
+
 /* How it was measured; results-file.md has the members. */
 static cJSON *provenance_of(const cs_worker *worker, const cs_request *request, const runs *all)
 {
@@ -127,7 +138,7 @@ static cJSON *provenance_of(const cs_worker *worker, const cs_request *request, 
                    {"kept_run_s", all->median},
                    {"shortest_run_s", all->lowest},
                    {"longest_run_s", all->highest}};
-    bool added = root;
+    bool added = root && (!worker->grid || add_losses(root, all, worker->replay));
     for (size_t i = 0; added && i < sizeof(texts) / sizeof(texts[0]); i++)
         added = cJSON_AddStringToObject(root, texts[i].key, texts[i].text ? texts[i].text : "");
     for (size_t i = 0; added && i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -186,6 +197,32 @@ static cs_status gather_resident(const cs_worker *worker, runs *all, cs_error *e
                            worker->replay->graph.n_devices * CS_N_CATEGORIES, error);
 }
 
+/* Of all places that have the loss; those of one sample have the same. */
+static cs_status gather_losses(const cs_worker *worker, runs *all, cs_error *error)
+{
+    const uint32_t n = worker->replay->graph.n_batches, size = worker->wire->size;
+    double *sums = calloc((size_t)n * size + 1, sizeof(*sums));
+    if (!sums)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n * size; i++)
+        sums[i] = -INFINITY;
+    for (uint32_t b = 0; b < n; b++)
+        if (worker->grid->n_losses[b] > 0)
+            sums[worker->wire->rank * n + b] = worker->grid->losses[b] / worker->grid->n_losses[b];
+    const cs_status status = cs_wire_largest(worker->wire, sums, n * size, error);
+    for (uint32_t b = 0; b < n; b++) {
+        double sum = 0, count = 0;
+        for (uint32_t d = 0; d < size; d++) {
+            const bool has = sums[d * n + b] > -INFINITY;
+            sum += has ? sums[d * n + b] : 0;
+            count += has;
+        }
+        all->losses[b] = sum / count;
+    }
+    free(sums);
+    return status;
+}
+
 static cs_status run_worker(cs_worker *worker, const cs_request *request, uint32_t sharing,
                             const cs_progress *progress, cs_error *error)
 {
@@ -194,17 +231,22 @@ static cs_status run_worker(cs_worker *worker, const cs_request *request, uint32
     all.resident = calloc((size_t)replay->graph.n_devices * CS_N_CATEGORIES, sizeof(*all.resident));
     all.columns = calloc((size_t)all.n * COLUMNS * replay->graph.n_tasks, sizeof(*all.columns));
     all.durations = calloc(all.n, sizeof(*all.durations));
-    cs_status status =
-        all.resident && all.columns && all.durations ? CS_OK : cs_error_no_memory(error);
+    all.losses = calloc(replay->graph.n_batches + UINT64_C(1), sizeof(*all.losses));
+    cs_status status = all.resident && all.columns && all.durations && all.losses
+                           ? CS_OK
+                           : cs_error_no_memory(error);
     if (status == CS_OK)
         status = gather_resident(worker, &all, error);
     if (status == CS_OK)
         status = do_runs(worker, &all, progress, error);
+    if (status == CS_OK && worker->grid)
+        status = gather_losses(worker, &all, error);
     if (status == CS_OK && worker->device == 0)
         status = save(worker, request, &all, error);
     free(all.resident);
     free(all.columns);
     free(all.durations);
+    free(all.losses);
     return status;
 }
 

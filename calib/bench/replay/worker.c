@@ -1,13 +1,12 @@
 #include "calib/bench/replay/worker.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- life cycle ---- */
 
 static cs_status open_stages(cs_worker *worker, cs_error *error)
 {
-    const cs_plan *plan = &worker->replay->scenario->plan;
+    const cs_plan *plan = worker->replay->scenario->plan;
     const cs_graph *graph = &worker->replay->graph;
     cs_status status = CS_OK;
     for (uint32_t s = 0; s < plan->n_stages && status == CS_OK; s++) {
@@ -18,9 +17,12 @@ static cs_status open_stages(cs_worker *worker, cs_error *error)
         stage->versions = calloc(stage->n_versions, sizeof(*stage->versions));
         if (!stage->versions)
             return cs_error_no_memory(error);
-        status = cs_part_open(&worker->trainer, plan->stages[s].first_layer,
-                              plan->stages[s].end_layer, &stage->part, error);
+        status = (worker->grid ? cs_part_open_bare
+                               : cs_part_open)(&worker->trainer, plan->stages[s].first_layer,
+                                               plan->stages[s].end_layer, &stage->part, error);
         stage->open = status == CS_OK;
+        if (status == CS_OK && worker->grid)
+            status = cs_grid_open_stage(worker->grid, s, error);
     }
     return status;
 }
@@ -42,12 +44,23 @@ static void find_last_readers(cs_worker *worker)
 /* What the parts have taken, not what they should have. */
 static void count_resident(cs_worker *worker)
 {
-    for (uint32_t s = 0; s < worker->replay->scenario->plan.n_stages; s++) {
+    for (uint32_t s = 0; s < worker->replay->scenario->plan->n_stages; s++) {
+        if (worker->grid)
+            cs_store_count(&worker->grid->stores[s], worker->resident);
         const cs_part *part = &worker->stages[s].part;
         worker->resident[CS_MEMORY_WEIGHTS] += part->parameters.bytes;
         worker->resident[CS_MEMORY_GRADIENTS] += part->gradients.bytes;
         worker->resident[CS_MEMORY_OPTIMIZER] += part->states.bytes;
     }
+}
+
+/* All processes in their own order need no group. */
+static bool is_all(const cs_worker *worker, const uint32_t *ranks, uint32_t n)
+{
+    bool in_order = n == worker->wire->size;
+    for (uint32_t i = 0; in_order && i < n; i++)
+        in_order = ranks[i] == i;
+    return in_order;
 }
 
 static cs_status open_groups(cs_worker *worker, cs_error *error)
@@ -62,24 +75,32 @@ static cs_status open_groups(cs_worker *worker, cs_error *error)
         bool member = false;
         for (uint32_t i = 0; i < n; i++)
             member |= ranks[i] == worker->device;
-        if (member && n < worker->wire->size)
+        if (member && !is_all(worker, ranks, n))
             CS_TRY(cs_wire_group_open(ranks, n, &worker->groups[g], error));
     }
     return CS_OK;
 }
 
+static cs_status open_grid(cs_worker *worker, cs_error *error)
+{
+    worker->grid = calloc(1, sizeof(*worker->grid));
+    return worker->grid ? cs_grid_open(worker->grid, worker, error) : cs_error_no_memory(error);
+}
+
 static cs_status open_worker(cs_worker *worker, cs_error *error)
 {
     const cs_graph *graph = &worker->replay->graph;
-    size_t n_stages = worker->replay->scenario->plan.n_stages;
+    size_t n_stages = worker->replay->scenario->plan->n_stages;
     worker->n_items = (uint32_t)cs_graph_items(graph);
     worker->stages = calloc(n_stages, sizeof(*worker->stages));
     worker->activations = calloc(n_stages * worker->n_items, sizeof(*worker->activations));
     worker->last_reader =
         calloc(n_stages * (graph->n_batches + UINT64_C(2)), sizeof(*worker->last_reader));
-    if (!worker->stages || !worker->activations || !worker->last_reader)
+    worker->enter = calloc(graph->n_tasks + UINT64_C(1), sizeof(*worker->enter));
+    worker->leave = calloc(graph->n_tasks + UINT64_C(1), sizeof(*worker->leave));
+    if (!worker->stages || !worker->activations || !worker->last_reader || !worker->enter ||
+        !worker->leave)
         return cs_error_no_memory(error);
-    CS_TRY(cs_replay_chain(worker->replay->scenario, &worker->chain, error));
     worker->trainer = (cs_trainer){.backend = worker->backend,
                                    .bench = worker->bench,
                                    .pool = &worker->pool,
@@ -87,6 +108,10 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
                                    .chain = &worker->chain,
                                    .batch = worker->replay->scenario->job.micro_samples,
                                    .n_states = worker->replay->n_states};
+    if (worker->replay->has_grid)
+        CS_TRY(open_grid(worker, error));
+    else
+        CS_TRY(cs_replay_chain(worker->replay->scenario, NULL, 0, &worker->chain, error));
     CS_TRY(cs_trainer_init(&worker->trainer, error));
     CS_TRY(open_stages(worker, error));
     CS_TRY(open_groups(worker, error));
@@ -115,7 +140,7 @@ static cs_activations *activations_of(cs_worker *worker, uint32_t stage, uint32_
 /* What a run that failed has left. */
 static void clear(cs_worker *worker)
 {
-    uint32_t n_stages = worker->replay->scenario->plan.n_stages;
+    uint32_t n_stages = worker->replay->scenario->plan->n_stages;
     for (size_t i = 0; worker->activations && i < (size_t)n_stages * worker->n_items; i++)
         cs_activations_close(&worker->trainer, &worker->activations[i]);
     for (uint32_t s = 0; worker->stages && s < n_stages; s++) {
@@ -128,8 +153,10 @@ static void clear(cs_worker *worker)
 
 void cs_worker_close(cs_worker *worker)
 {
-    uint32_t n_stages = worker->replay->scenario->plan.n_stages;
+    uint32_t n_stages = worker->replay->scenario->plan->n_stages;
     clear(worker);
+    if (worker->grid)
+        cs_grid_close(worker->grid);
     for (uint32_t s = 0; worker->stages && s < n_stages; s++) {
         cs_part_close(&worker->trainer, &worker->stages[s].part);
         free(worker->stages[s].versions);
@@ -139,6 +166,9 @@ void cs_worker_close(cs_worker *worker)
     cs_net_chain_finish(&worker->chain);
     for (uint32_t g = 0; worker->groups && g < worker->replay->graph.n_groups; g++)
         cs_wire_group_close(worker->groups[g]);
+    free(worker->grid);
+    free(worker->enter);
+    free(worker->leave);
     free(worker->groups);
     free(worker->stages);
     free(worker->activations);
@@ -197,7 +227,7 @@ static cs_status have_activations(cs_worker *worker, cs_activations *at, cs_erro
 /* The activations of a stage that this device also holds, where that has them; else NULL. */
 static cs_activations *neighbour(cs_worker *worker, uint32_t stage, uint32_t item)
 {
-    uint32_t n_stages = worker->replay->scenario->plan.n_stages;
+    uint32_t n_stages = worker->replay->scenario->plan->n_stages;
     if (stage >= n_stages || !worker->stages[stage].open)
         return NULL;
     cs_activations *at = activations_of(worker, stage, item);
@@ -215,8 +245,10 @@ static cs_status forward(cs_worker *worker, uint32_t task, uint32_t position, cs
     cs_activations *before = neighbour(worker, front, replay->graph.tasks[task].item);
     if (before)
         cs_part_hand_output(&worker->trainer, &worker->stages[front].part, before, at);
-    cs_status status = cs_part_forward(&worker->trainer, &stage->part,
-                                       weights_at(stage, replay->versions[task]), at, error);
+    cs_status status = worker->grid
+                           ? cs_grid_pass(worker->grid, worker->pass, at, error)
+                           : cs_part_forward(&worker->trainer, &stage->part,
+                                             weights_at(stage, replay->versions[task]), at, error);
     drop_version(worker, cls->stage, replay->versions[task], position);
     return status;
 }
@@ -237,7 +269,9 @@ static cs_status backward(cs_worker *worker, uint32_t task, uint32_t position, c
             cs_part_hand_gradient(&worker->trainer, &stage->part, at, behind);
             cs_activations_close(&worker->trainer, behind);
         }
-        status = cs_part_backward(&worker->trainer, &stage->part, weights, at, error);
+        status = worker->grid
+                     ? cs_grid_pass(worker->grid, worker->pass, at, error)
+                     : cs_part_backward(&worker->trainer, &stage->part, weights, at, error);
         if (cls->stage == 0)
             cs_activations_close(&worker->trainer, at);
     }
@@ -345,61 +379,109 @@ static bool is_mine(const cs_worker *worker, const cs_class *cls)
            (cls->kind == CS_TRANSFER && cls->peer == worker->device);
 }
 
-/* Marks are made behind every task, and asked for at the end: a GPU is not waited for in between.
- */
-static cs_status note_times(cs_worker *worker, uint32_t n_marks, cs_notes *notes, cs_error *error)
+/* Marks are asked for at the end: a GPU is not waited for in between. */
+static cs_status note_times(cs_worker *worker, cs_error *error)
 {
     const cs_replay *replay = worker->replay;
-    double *times = calloc(n_marks, sizeof(*times));
-    uint32_t mark = 0;
+    double *times = calloc(worker->n_marks, sizeof(*times));
     if (!times)
         return cs_error_no_memory(error);
-    cs_status status = worker->backend->times(worker->bench, n_marks, times, error);
-    for (uint32_t i = 0; i < replay->graph.n_tasks && status == CS_OK; i++) {
-        uint32_t task = replay->order[i];
-        if (!is_mine(worker, cs_graph_class(&replay->graph, task)))
+    cs_status status = worker->backend->times(worker->bench, worker->n_marks, times, error);
+    for (uint32_t t = 0; t < replay->graph.n_tasks && status == CS_OK; t++) {
+        if (!is_mine(worker, cs_graph_class(&replay->graph, t)))
             continue;
-        notes->enter[task] = times[mark++];
-        notes->leave[task] = times[mark];
+        worker->notes->enter[t] = times[worker->enter[t]];
+        worker->notes->leave[t] = times[worker->leave[t]];
     }
     free(times);
     return status;
 }
 
 /* A message has two devices, and one row: what it takes is seen by the next computation. */
-static void note_memory(cs_worker *worker, uint32_t task, cs_notes *notes)
+static void note_memory(cs_worker *worker, uint32_t task)
 {
     cs_kind kind = (cs_kind)cs_graph_class(&worker->replay->graph, task)->kind;
     if (kind == CS_TRANSFER)
         return;
-    notes->live[task] = (double)worker->pool.live;
-    notes->most[task] = (double)worker->pool.peak;
+    worker->notes->live[task] = (double)worker->pool.live;
+    worker->notes->most[task] = (double)worker->pool.peak;
     worker->pool.peak = worker->pool.live;
+}
+
+cs_status cs_worker_enter(cs_worker *worker, uint32_t task, cs_error *error)
+{
+    worker->enter[task] = worker->n_marks;
+    return worker->backend->mark(worker->bench, worker->n_marks++, error);
+}
+
+cs_status cs_worker_leave(cs_worker *worker, uint32_t task, cs_error *error)
+{
+    worker->leave[task] = worker->n_marks;
+    note_memory(worker, task);
+    return worker->backend->mark(worker->bench, worker->n_marks++, error);
+}
+
+/* A task begins when the one before it ends. */
+static cs_status do_noted(cs_worker *worker, uint32_t position, cs_error *error)
+{
+    const uint32_t task = worker->replay->order[position];
+    worker->enter[task] = worker->n_marks - 1;
+    CS_TRY(do_task(worker, position, error));
+    return cs_worker_leave(worker, task, error);
+}
+
+/* The whole pass of a task, unless another task of it was before. */
+static cs_status do_pass(cs_worker *worker, uint32_t position, cs_error *error)
+{
+    const cs_replay_passes *passes = &worker->replay->passes;
+    const uint32_t task = worker->replay->order[position], pass = passes->pass_of[task];
+    if (pass == worker->pass)
+        return CS_OK;
+    worker->pass = pass;
+    switch (passes->all[pass].of.kind) {
+    case CS_FORWARD:
+        return forward(worker, task, position, error);
+    case CS_BACKWARD:
+        return backward(worker, task, position, error);
+    default:
+        return cs_grid_pass(worker->grid, pass, NULL, error);
+    }
+}
+
+static cs_status do_all(cs_worker *worker, cs_error *error)
+{
+    const cs_replay *replay = worker->replay;
+    for (uint32_t i = 0; i < replay->graph.n_tasks; i++) {
+        const uint32_t task = replay->order[i];
+        if (!is_mine(worker, cs_graph_class(&replay->graph, task)))
+            continue;
+        if (replay->has_grid && replay->passes.pass_of[task] != CS_NONE)
+            CS_TRY(do_pass(worker, i, error));
+        else
+            CS_TRY(do_noted(worker, i, error));
+    }
+    return CS_OK;
 }
 
 cs_status cs_worker_run(cs_worker *worker, cs_notes *notes, cs_error *error)
 {
-    const cs_replay *replay = worker->replay;
-    uint32_t n = replay->graph.n_tasks, mark = 0;
     double *const columns[] = {notes->enter, notes->leave, notes->live, notes->most};
     for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++)
-        for (uint32_t t = 0; t < n; t++)
+        for (uint32_t t = 0; t < worker->replay->graph.n_tasks; t++)
             columns[c][t] = -1;
+    if (worker->grid)
+        CS_TRY(cs_grid_reset(worker->grid, error));
+    worker->notes = notes;
+    worker->n_marks = 0;
+    worker->pass = CS_NONE;
     worker->pool.peak = worker->pool.live;
     cs_status status = cs_wire_barrier(worker->wire, error);
     if (status == CS_OK)
-        status = worker->backend->mark(worker->bench, mark++, error);
-    for (uint32_t i = 0; i < n && status == CS_OK; i++) {
-        uint32_t task = replay->order[i];
-        if (!is_mine(worker, cs_graph_class(&replay->graph, task)))
-            continue;
-        status = do_task(worker, i, error);
-        if (status == CS_OK)
-            status = worker->backend->mark(worker->bench, mark++, error);
-        note_memory(worker, task, notes);
-    }
+        status = worker->backend->mark(worker->bench, worker->n_marks++, error);
     if (status == CS_OK)
-        status = note_times(worker, mark, notes, error);
+        status = do_all(worker, error);
+    if (status == CS_OK)
+        status = note_times(worker, error);
     clear(worker);
     return status;
 }

@@ -3,6 +3,7 @@
 #ifndef CS_CALIB_WORKER_H
 #define CS_CALIB_WORKER_H
 
+#include "calib/bench/replay/grid.h"
 #include "calib/bench/train/trainer.h"
 #include "calib/bench/wire/wire.h"
 #include "sim/replay/notes-trace.h"
@@ -29,6 +30,12 @@ typedef struct cs_worker {
     cs_wire_group **groups; /* per group of the graph: its processes; NULL where that is all, or not
                              * this one */
     int64_t resident[CS_N_CATEGORIES]; /* bytes that it holds before the first task */
+    cs_grid_worker *grid;              /* NULL: the plan has none */
+    uint32_t pass;                     /* the latest one on a grid */
+    /* of the run: */
+    cs_notes *notes;
+    uint32_t n_marks;
+    uint32_t *enter, *leave; /* per task: marks */
 } cs_worker;
 
 CS_MUST_CHECK cs_status cs_worker_open(const cs_replay *replay, const cs_backend *backend,
@@ -36,7 +43,11 @@ CS_MUST_CHECK cs_status cs_worker_open(const cs_replay *replay, const cs_backend
                                        cs_error *error);
 void cs_worker_close(cs_worker *worker);
 
-/* Does all tasks once; a run leaves the worker as it found it. */
+/* Does all tasks once; a run leaves the worker as it found it, but for weights without a grid. */
 CS_MUST_CHECK cs_status cs_worker_run(cs_worker *worker, cs_notes *notes, cs_error *error);
+
+/* Notes that a task begins, and that it ends: when, and how much memory there is. */
+CS_MUST_CHECK cs_status cs_worker_enter(cs_worker *worker, uint32_t task, cs_error *error);
+CS_MUST_CHECK cs_status cs_worker_leave(cs_worker *worker, uint32_t task, cs_error *error);
 
 #endif

@@ -74,6 +74,29 @@ static void note_op(cs_trainer *trainer, uint32_t p)
         trainer->roots[op->output] = trainer->roots[op->inputs[0]];
         lay_view(trainer, p);
     }
+    if (op->kind == CS_OP_EXCHANGE && op->in_place)
+        trainer->lies[op->output] = trainer->lies[op->inputs[0]];
+}
+
+/* What is known of an operator of a part besides its shapes. */
+static void note_part(cs_trainer *trainer, uint32_t p)
+{
+    const cs_trained_part *part = &trainer->part_of;
+    const cs_op *op = &trainer->net->ops[p];
+    if (!part->local)
+        return;
+    const cs_local_op *local = &part->local->ops[p];
+    const cs_shape *out = &cs_net_tensor(trainer->net, op->output)->shape;
+    const cs_axes tensor = cs_grid_axes(&part->split->grid, CS_AXES_TENSOR);
+    const int64_t rows = part->whole->ops[local->origin].weights / out->dims[out->rank - 1];
+    if (local->gathers_again)
+        trainer->gathers[cs_net_tensor(trainer->net, op->output)->storage] = 1 + p;
+    if (op->kind == CS_OP_EMBEDDING && local->made.axes[CS_LAYOUT_TENSOR].part == CS_PARTIAL)
+        trainer->firsts[p] =
+            cs_part_first((uint32_t)rows, tensor.size, cs_axes_coordinate(tensor, part->place));
+    if (op->kind == CS_OP_ADD && op->n_inputs == 1)
+        trainer->firsts[p] =
+            cs_layout_first(&local->made, &local->whole, part->split, part->place, 0);
 }
 
 static cs_status find_lender(cs_trainer *trainer, uint32_t p, cs_error *error)
@@ -103,8 +126,11 @@ cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error)
     trainer->costs = cs_arena_alloc(arena, net->n_ops, sizeof(*trainer->costs));
     trainer->passes = cs_arena_alloc(arena, net->n_ops, sizeof(*trainer->passes));
     trainer->lenders = cs_arena_alloc(arena, net->n_ops, sizeof(*trainer->lenders));
+    trainer->gathers = cs_arena_alloc(arena, net->n_storages, sizeof(*trainer->gathers));
+    trainer->firsts = cs_arena_alloc(arena, net->n_ops, sizeof(*trainer->firsts));
     if (!trainer->lies || !trainer->roots || !trainer->writer || !trainer->storage_bytes ||
-        !trainer->last_use || !trainer->costs || !trainer->passes || !trainer->lenders) {
+        !trainer->last_use || !trainer->costs || !trainer->passes || !trainer->lenders ||
+        !trainer->gathers || !trainer->firsts) {
         cs_arena_finish(arena);
         return cs_error_no_memory(error);
     }
@@ -112,6 +138,7 @@ cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error)
     cs_status status = CS_OK;
     for (uint32_t p = 0; p < net->n_ops && status == CS_OK; p++) {
         note_op(trainer, p);
+        note_part(trainer, p);
         status = find_lender(trainer, p, error);
     }
     if (status != CS_OK)
@@ -197,25 +224,47 @@ static cs_status borrow(const cs_trainer *trainer, cs_part *part, cs_error *erro
     return CS_OK;
 }
 
+/* Parameters of each operator begin at a multiple of so many. */
+static cs_status lay_part(cs_trainer *trainer, uint32_t first, uint32_t end, int64_t unit,
+                          cs_part *part, cs_error *error)
+{
+    *part = (cs_part){.first_op = trainer->chain->layers[first].first,
+                      .end_op = trainer->chain->layers[end - 1].end};
+    const uint32_t n_ops = part->end_op - part->first_op;
+    part->offsets = calloc(n_ops + UINT64_C(1), sizeof(*part->offsets));
+    if (!part->offsets)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n_ops; i++) {
+        int64_t n = parameters_of(trainer, part->first_op + i);
+        part->offsets[i] = part->n_places;
+        part->n_parameters += n;
+        part->n_places += (n + unit - 1) / unit * unit;
+    }
+    return borrow(trainer, part, error);
+}
+
 cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end, cs_part *part,
                        cs_error *error)
 {
-    cs_part made = {.first_op = trainer->chain->layers[first].first,
-                    .end_op = trainer->chain->layers[end - 1].end};
-    uint32_t n_ops = made.end_op - made.first_op;
-    int64_t unit = ALIGNMENT / width_of(trainer);
-    made.offsets = calloc(n_ops + UINT64_C(1), sizeof(*made.offsets));
-    if (!made.offsets)
-        return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < n_ops; i++) {
-        int64_t n = parameters_of(trainer, made.first_op + i);
-        made.offsets[i] = made.n_places;
-        made.n_parameters += n;
-        made.n_places += (n + unit - 1) / unit * unit;
-    }
-    cs_status status = borrow(trainer, &made, error);
+    cs_part made = {0};
+    cs_status status = lay_part(trainer, first, end, ALIGNMENT / width_of(trainer), &made, error);
     if (status == CS_OK)
         status = fill_part(trainer, &made, error);
+    if (status == CS_OK)
+        *part = made;
+    else
+        cs_part_close(trainer, &made);
+    return status;
+}
+
+cs_status cs_part_open_bare(cs_trainer *trainer, uint32_t first, uint32_t end, cs_part *part,
+                            cs_error *error)
+{
+    cs_part made = {0};
+    cs_status status = lay_part(trainer, first, end, 1, &made, error);
+    made.places = calloc(made.end_op - made.first_op + UINT64_C(1), sizeof(*made.places));
+    if (status == CS_OK && !made.places)
+        status = cs_error_no_memory(error);
     if (status == CS_OK)
         *part = made;
     else
@@ -229,6 +278,7 @@ void cs_part_close(cs_trainer *trainer, cs_part *part)
     cs_block_pool_give(trainer->pool, &part->gradients);
     cs_block_pool_give(trainer->pool, &part->states);
     free(part->offsets);
+    free(part->places);
     *part = (cs_part){0};
 }
 
@@ -351,6 +401,16 @@ static cs_view view_of(const cs_trainer *trainer, const cs_block *block, cs_tens
                      lie->row_stride};
 }
 
+/* A tensor that is no view has a gradient without gaps, wherever its own numbers lie. */
+static cs_view gradient_view(const cs_trainer *trainer, const cs_activations *at, cs_tensor tensor)
+{
+    const cs_tensor_info *info = cs_net_tensor(trainer->net, tensor);
+    const cs_block *block = &gradient_of(trainer, at, tensor)->block;
+    return trainer->roots[tensor] != tensor || !block->data
+               ? view_of(trainer, block, tensor)
+               : (cs_view){block->data, info->elements, cs_tensor_columns(info)};
+}
+
 /* The tensor of a message: the input, or the output; a gradient comes for the output and goes for
  * the input. */
 static cs_tensor end_of(const cs_trainer *trainer, const cs_part *part, bool input)
@@ -378,15 +438,20 @@ void *cs_part_result(const cs_trainer *trainer, const cs_part *part, bool gradie
                     : at->data[storage_of(trainer, tensor)].data;
 }
 
-/* Whether an operator of the part needs the storage in its backward. */
+/* Whether an operator of the part needs the storage in its backward. What is gathered again is not
+ * kept, but what it is gathered from. */
 static bool is_kept(const cs_trainer *trainer, const cs_part *part, uint32_t storage)
 {
     bool kept = false;
+    if (trainer->gathers[storage] > 0)
+        return false;
     for (uint32_t p = part->first_op; p < part->end_op; p++) {
         const cs_op *op = &trainer->net->ops[p];
         for (uint32_t i = 0; trainer->costs[p].keeps_input && i < op->n_inputs; i++)
             kept |= storage_of(trainer, op->inputs[i]) == storage;
         kept |= trainer->costs[p].keeps_output && storage_of(trainer, op->output) == storage;
+        kept |= trainer->gathers[storage_of(trainer, op->output)] == p + 1 &&
+                storage_of(trainer, op->inputs[0]) == storage;
     }
     return kept;
 }
@@ -429,6 +494,11 @@ void cs_part_hand_gradient(cs_trainer *trainer, const cs_part *part, cs_activati
 
 /* ---- running operators ---- */
 
+static bool is_loss(const cs_op *op)
+{
+    return op->kind == CS_OP_CROSS_ENTROPY || op->kind == CS_OP_SQUARED_ERROR;
+}
+
 static cs_status observe(const cs_trainer *trainer, uint32_t p, cs_piece piece, cs_pass pass,
                          cs_error *error)
 {
@@ -436,17 +506,34 @@ static cs_status observe(const cs_trainer *trainer, uint32_t p, cs_piece piece, 
     return observer->done ? observer->done(observer->context, p, piece, pass, error) : CS_OK;
 }
 
+static cs_kernel kernel_of(const cs_trainer *trainer, uint32_t p)
+{
+    return (cs_kernel){trainer->net, &trainer->net->ops[p], trainer->batch, trainer->precision,
+                       trainer->firsts[p]};
+}
+
+/* A cross entropy of a part of the logits. */
+static bool is_divided_loss(const cs_trainer *trainer, uint32_t p)
+{
+    const cs_net_local *local = trainer->part_of.local;
+    return local && trainer->net->ops[p].kind == CS_OP_CROSS_ENTROPY &&
+           local->ops[p].read.axes[CS_LAYOUT_TENSOR].part == CS_DIVIDED;
+}
+
 static cs_status run_pass(cs_trainer *trainer, uint32_t p, cs_pass pass, cs_operands *operands,
                           cs_error *error)
 {
     const cs_backend *backend = trainer->backend;
-    cs_kernel kernel = {trainer->net, &trainer->net->ops[p], trainer->batch, trainer->precision};
+    cs_kernel kernel = kernel_of(trainer, p);
     const char *algorithm;
     int64_t bytes;
     CS_TRY(backend->workspace(trainer->bench, &kernel, pass, &bytes, &algorithm, error));
     CS_TRY(cs_block_pool_take(trainer->pool, bytes, &trainer->workspace, error));
     operands->workspace = trainer->workspace.data;
-    cs_status status = backend->run(trainer->bench, &kernel, pass, operands, error);
+    const cs_exchanger *others = &trainer->exchanger;
+    cs_status status = pass == CS_PASS_FORWARD && is_divided_loss(trainer, p)
+                           ? others->entropy(others->context, p, operands, error)
+                           : backend->run(trainer->bench, &kernel, pass, operands, error);
     cs_block_pool_give(trainer->pool, &trainer->workspace);
     return status == CS_OK ? observe(trainer, p, CS_PIECE_OPERATOR, pass, error) : status;
 }
@@ -461,8 +548,12 @@ static void set_operands(const cs_trainer *trainer, const cs_part *part, uint32_
         operands->in[i] =
             view_of(trainer, &at->data[storage_of(trainer, op->inputs[i])], op->inputs[i]);
     operands->out = view_of(trainer, &at->data[storage_of(trainer, op->output)], op->output);
-    operands->grad_out = view_of(trainer, &gradient_of(trainer, at, op->output)->block, op->output);
-    if (op->weights + op->biases > 0) {
+    operands->grad_out = gradient_view(trainer, at, op->output);
+    if (op->weights + op->biases > 0 && part->places) {
+        const cs_op_place *place = &part->places[p - part->first_op];
+        operands->parameters = place->parameters;
+        operands->grad_parameters = place->gradients;
+    } else if (op->weights + op->biases > 0) {
         operands->parameters = (char *)parameters + offset;
         operands->grad_parameters = (char *)part->gradients.data + offset;
     }
@@ -484,7 +575,10 @@ static cs_status make_inputs(cs_trainer *trainer, const cs_op *op, cs_activation
         double limit = ids ? (double)op->weights /
                                  (double)cs_tensor_columns(cs_net_tensor(trainer->net, op->output))
                            : 1;
-        if (status == CS_OK)
+        if (status == CS_OK && trainer->exchanger.input)
+            status = trainer->exchanger.input(trainer->exchanger.context, op->inputs[i],
+                                              at->data[info->storage].data, error);
+        else if (status == CS_OK)
             status = trainer->backend->fill(trainer->bench, ids ? CS_FILL_IDS : CS_FILL_NUMBERS,
                                             trainer->precision, at->data[info->storage].data,
                                             elements, limit, error);
@@ -507,16 +601,65 @@ static void give_inputs(cs_trainer *trainer, const cs_part *part, uint32_t p, cs
     }
 }
 
+/* Of a convolution's result each channel has a bias, of others each column. */
+typedef struct biased {
+    int64_t n, inner,
+        outer; /* biases, numbers beside each other with the same one, and runs of all */
+} biased;
+
+static biased biased_of(const cs_trainer *trainer, uint32_t p)
+{
+    const cs_op *op = &trainer->net->ops[p];
+    const cs_tensor_info *out = cs_net_tensor(trainer->net, op->output);
+    const cs_trained_part *part = &trainer->part_of;
+    const cs_op *of = &part->whole->ops[part->local->ops[p].origin];
+    const int64_t inner = of->kind == CS_OP_CONV ? out->elements / op->biases : 1;
+    return (biased){op->biases, inner, trainer->batch * out->elements / (op->biases * inner)};
+}
+
+/* Adds the biases to what was summed, or with `back` its numbers to the gradients of the biases. */
+static void add_biases(const biased *b, float *numbers, float *biases, bool back)
+{
+    for (int64_t o = 0; o < b->outer; o++)
+        for (int64_t c = 0; c < b->n; c++)
+            for (int64_t i = 0; i < b->inner; i++) {
+                float *at = &numbers[(o * b->n + c) * b->inner + i];
+                if (back)
+                    biases[c] += *at;
+                else
+                    *at += biases[c];
+            }
+}
+
+static cs_status forward_exchange(cs_trainer *trainer, const cs_part *part, uint32_t p,
+                                  void *parameters, cs_activations *at, cs_error *error)
+{
+    const cs_op *op = &trainer->net->ops[p];
+    const cs_exchanger *others = &trainer->exchanger;
+    cs_operands operands;
+    set_operands(trainer, part, p, parameters, at, &operands);
+    cs_status status = others->exchange(others->context, p, CS_EXCHANGE_FORWARD, &operands.in[0],
+                                        &operands.out, error);
+    if (status == CS_OK && op->biases > 0) {
+        const biased b = biased_of(trainer, p);
+        add_biases(&b, operands.out.data, operands.parameters, false);
+    }
+    give_inputs(trainer, part, p, at);
+    return status;
+}
+
 static cs_status forward_op(cs_trainer *trainer, const cs_part *part, uint32_t p, void *parameters,
                             cs_activations *at, cs_error *error)
 {
     const cs_op *op = &trainer->net->ops[p];
-    cs_kernel kernel = {trainer->net, op, trainer->batch, trainer->precision};
+    const cs_kernel kernel = kernel_of(trainer, p);
     cs_operands operands;
     cs_status status = make_inputs(trainer, op, at, error);
     if (status != CS_OK || op->kind == CS_OP_VIEW)
         return status;
     CS_TRY(have(trainer, at, storage_of(trainer, op->output), error));
+    if (op->kind == CS_OP_EXCHANGE)
+        return forward_exchange(trainer, part, p, parameters, at, error);
     CS_TRY(cs_block_pool_take(trainer->pool, cs_kernel_saved(&kernel), &at->saved[p], error));
     set_operands(trainer, part, p, parameters, at, &operands);
     status = run_pass(trainer, p, CS_PASS_FORWARD, &operands, error);
@@ -532,12 +675,28 @@ cs_status cs_part_inputs(cs_trainer *trainer, const cs_part *part, cs_activation
     return CS_OK;
 }
 
+cs_status cs_part_forward_some(cs_trainer *trainer, const cs_part *part, uint32_t first,
+                               uint32_t end, void *parameters, cs_activations *at, cs_error *error)
+{
+    for (uint32_t p = first; p < end; p++)
+        CS_TRY(forward_op(trainer, part, p, parameters, at, error));
+    return CS_OK;
+}
+
 cs_status cs_part_forward(cs_trainer *trainer, const cs_part *part, void *parameters,
                           cs_activations *at, cs_error *error)
 {
-    for (uint32_t p = part->first_op; p < part->end_op; p++)
-        CS_TRY(forward_op(trainer, part, p, parameters, at, error));
-    return CS_OK;
+    return cs_part_forward_some(trainer, part, part->first_op, part->end_op, parameters, at, error);
+}
+
+const float *cs_part_loss(const cs_trainer *trainer, const cs_part *part, const cs_activations *at)
+{
+    for (uint32_t p = part->end_op; p-- > part->first_op;) {
+        const cs_op *op = &trainer->net->ops[p];
+        if (is_loss(op))
+            return at->data[storage_of(trainer, op->output)].data;
+    }
+    return NULL;
 }
 
 /* ---- backward ---- */
@@ -587,7 +746,7 @@ static cs_status place_gradient(cs_trainer *trainer, const cs_op *op, uint32_t i
             status = zero_gradient(trainer, gradient, error);
     }
     at->written[t] = true;
-    operands->grad_in[i] = view_of(trainer, &gradient->block, t);
+    operands->grad_in[i] = gradient_view(trainer, at, t);
     return status;
 }
 
@@ -619,11 +778,15 @@ static cs_status backward_input(cs_trainer *trainer, uint32_t p, cs_activations 
                                 cs_operands *operands, cs_error *error)
 {
     const cs_op *op = &trainer->net->ops[p];
+    const cs_exchanger *others = &trainer->exchanger;
     sum sums[CS_OP_INPUTS_MAX] = {0};
     cs_status status = CS_OK;
     for (uint32_t i = 0; status == CS_OK && i < op->n_inputs; i++)
         status = place_gradient(trainer, op, i, at, operands, sums, error);
-    if (status == CS_OK)
+    if (status == CS_OK && op->kind == CS_OP_EXCHANGE)
+        status = others->exchange(others->context, p, CS_EXCHANGE_BACKWARD, &operands->grad_out,
+                                  &operands->grad_in[0], error);
+    else if (status == CS_OK)
         status = run_pass(trainer, p, CS_PASS_BACKWARD_INPUT, operands, error);
     return add_up(trainer, p, at, sums, status, error);
 }
@@ -682,11 +845,64 @@ static cs_status hand_on(cs_trainer *trainer, uint32_t p, cs_activations *at, cs
 static cs_status have_gradient(cs_trainer *trainer, const cs_op *op, cs_activations *at,
                                cs_error *error)
 {
-    bool is_loss = op->kind == CS_OP_CROSS_ENTROPY || op->kind == CS_OP_SQUARED_ERROR;
-    if (is_loss || gradient_of(trainer, at, op->output)->block.data)
+    if (is_loss(op) || gradient_of(trainer, at, op->output)->block.data)
         return CS_OK;
     CS_TRY(take_gradient(trainer, at, op->output, error));
     return zero_gradient(trainer, gradient_of(trainer, at, op->output), error);
+}
+
+/* What is gathered again, in front of the backward of the last operator that reads it. */
+static cs_status gather_again(cs_trainer *trainer, const cs_op *reader, uint32_t p,
+                              cs_activations *at, cs_error *error)
+{
+    const cs_exchanger *others = &trainer->exchanger;
+    for (uint32_t i = 0; i < reader->n_inputs; i++) {
+        const uint32_t storage = storage_of(trainer, reader->inputs[i]);
+        const uint32_t gather = trainer->gathers[storage];
+        if (gather == 0 || trainer->last_use[storage] != p || at->data[storage].data)
+            continue;
+        const cs_op *op = &trainer->net->ops[gather - 1];
+        CS_TRY(have(trainer, at, storage, error));
+        const cs_view from =
+            view_of(trainer, &at->data[storage_of(trainer, op->inputs[0])], op->inputs[0]);
+        const cs_view to = view_of(trainer, &at->data[storage], op->output);
+        CS_TRY(others->exchange(others->context, gather - 1, CS_EXCHANGE_AGAIN, &from, &to, error));
+    }
+    return CS_OK;
+}
+
+/* In place, what its result's gradient becomes is handed on, unless it belongs into another one. */
+static cs_status backward_exchange(cs_trainer *trainer, const cs_part *part, uint32_t p,
+                                   void *parameters, cs_activations *at, cs_error *error)
+{
+    const cs_op *op = &trainer->net->ops[p];
+    const cs_exchanger *others = &trainer->exchanger;
+    const bool differentiable = cs_net_tensor(trainer->net, op->inputs[0])->differentiable;
+    const bool hands_on = op->in_place && trainer->roots[op->inputs[0]] == op->inputs[0];
+    cs_operands operands;
+    if (!cs_net_tensor(trainer->net, op->output)->differentiable)
+        return CS_OK;
+    cs_status status = have_gradient(trainer, op, at, error);
+    if (status == CS_OK && hands_on)
+        status = own_gradient(trainer, at, op->output, error);
+    if (status != CS_OK)
+        return status;
+    set_operands(trainer, part, p, parameters, at, &operands);
+    if (op->biases > 0) {
+        const biased b = biased_of(trainer, p);
+        add_biases(&b, operands.grad_out.data, operands.grad_parameters, true);
+    }
+    if (differentiable && !hands_on)
+        status = backward_input(trainer, p, at, &operands, error);
+    else if (differentiable)
+        status = others->exchange(others->context, p, CS_EXCHANGE_BACKWARD, &operands.grad_out,
+                                  &operands.grad_out, error);
+    if (status == CS_OK && differentiable && hands_on)
+        status = hand_on(trainer, p, at, error);
+    give_gradient(trainer, at, gradient_of(trainer, at, op->output));
+    if (trainer->gathers[storage_of(trainer, op->output)] == p + 1)
+        give_data(trainer, at, storage_of(trainer, op->output));
+    return status;
 }
 
 static cs_status backward_op(cs_trainer *trainer, const cs_part *part, uint32_t p, void *parameters,
@@ -694,6 +910,9 @@ static cs_status backward_op(cs_trainer *trainer, const cs_part *part, uint32_t 
 {
     const cs_op *op = &trainer->net->ops[p];
     cs_operands operands;
+    CS_TRY(gather_again(trainer, op, p, at, error));
+    if (op->kind == CS_OP_EXCHANGE)
+        return backward_exchange(trainer, part, p, parameters, at, error);
     if (op->kind == CS_OP_VIEW) { /* the gradient of what it is of is there */
         at->written[op->inputs[0]] |= at->written[op->output];
         return CS_OK;
@@ -712,18 +931,30 @@ static cs_status backward_op(cs_trainer *trainer, const cs_part *part, uint32_t 
     return status;
 }
 
-cs_status cs_part_backward(cs_trainer *trainer, const cs_part *part, void *parameters,
-                           cs_activations *at, cs_error *error)
+cs_status cs_part_backward_some(cs_trainer *trainer, const cs_part *part, uint32_t first,
+                                uint32_t end, void *parameters, cs_activations *at, cs_error *error)
+{
+    for (uint32_t p = end; p-- > first;)
+        CS_TRY(backward_op(trainer, part, p, parameters, at, error));
+    return CS_OK;
+}
+
+void cs_part_backward_end(cs_trainer *trainer, const cs_part *part, cs_activations *at)
 {
     const cs_net *net = trainer->net;
-    cs_status status = CS_OK;
-    for (uint32_t p = part->end_op; status == CS_OK && p-- > part->first_op;)
-        status = backward_op(trainer, part, p, parameters, at, error);
     for (uint32_t s = 0; s < net->n_storages; s++)
         give_data(trainer, at, s);
     for (uint32_t p = part->first_op; p < part->end_op; p++)
         cs_block_pool_give(trainer->pool, &at->saved[p]);
     memset(at->written, 0, net->n_tensors * sizeof(*at->written));
+}
+
+cs_status cs_part_backward(cs_trainer *trainer, const cs_part *part, void *parameters,
+                           cs_activations *at, cs_error *error)
+{
+    const cs_status status =
+        cs_part_backward_some(trainer, part, part->first_op, part->end_op, parameters, at, error);
+    cs_part_backward_end(trainer, part, at);
     return status;
 }
 

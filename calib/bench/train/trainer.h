@@ -11,11 +11,17 @@
  * of a tensor with several readers are added. Views share memory; one that transposes is read as it
  * lies. Tied weights exist once: an operator that shares another's reads them there, both add to
  * one gradient, and there is one update.
+ *
+ * A part of a network that is divided over several devices is trained in the same way, with
+ * exchanges among its operators. What it gathers again in backward is there from the backward of the
+ * last operator that reads it to that of the exchange. Gradients of weights are computed with those of
+ * inputs, also where the plan has them behind, beside a sum.
  */
 #ifndef CS_CALIB_TRAINER_H
 #define CS_CALIB_TRAINER_H
 
 #include "calib/bench/train/block-pool.h"
+#include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
 
 /* Called behind every kernel that was started. */
@@ -23,6 +29,33 @@ typedef struct cs_observer {
     cs_status (*done)(void *context, uint32_t op, cs_piece piece, cs_pass pass, cs_error *error);
     void *context;
 } cs_observer;
+
+/* Which part of a network this one is (net-local.h), that of a place of a grid; zeroed: it is whole. */
+typedef struct cs_trained_part {
+    const cs_net *whole;
+    const cs_net_local *local;
+    const cs_split *split;
+    uint32_t place;
+} cs_trained_part;
+
+typedef enum cs_exchange_pass {
+    CS_EXCHANGE_FORWARD,
+    CS_EXCHANGE_AGAIN, /* the same in a backward, of what was not kept */
+    CS_EXCHANGE_BACKWARD,
+} cs_exchange_pass;
+
+/* What a part of a network asks the others for; all NULL of a whole one. Memory is the host's. */
+typedef struct cs_exchanger {
+    /* Operator op of kind "exchange": what is at `from` in the layout that it reads (backward: that of
+     * the gradient of its result) into `to`, in the other layout. Both may be the same. */
+    cs_status (*exchange)(void *context, uint32_t op, cs_exchange_pass pass, const cs_view *from,
+                          const cs_view *to, cs_error *error);
+    /* The forward of a cross entropy whose logits are divided. */
+    cs_status (*entropy)(void *context, uint32_t op, const cs_operands *operands, cs_error *error);
+    /* Fills an input of the network. */
+    cs_status (*input)(void *context, cs_tensor tensor, void *data, cs_error *error);
+    void *context;
+} cs_exchanger;
 
 /* Where a tensor lies within its storage. */
 typedef struct cs_lie {
@@ -39,6 +72,8 @@ typedef struct cs_trainer {
     uint32_t n_states; /* of the optimizer, per parameter */
     cs_precision precision;
     cs_observer observer;
+    cs_trained_part part_of;
+    cs_exchanger exchanger;
     /* made by cs_trainer_init: */
     cs_arena arena;
     cs_lie *lies;           /* per tensor */
@@ -49,11 +84,19 @@ typedef struct cs_trainer {
     uint8_t *passes;        /* per operator: bit 1 << cs_pass of each that has work */
     uint32_t *writer;       /* per tensor: the operator, or CS_NO_TENSOR */
     uint32_t *lenders;      /* per operator: whose weights it uses, mostly its own */
-    cs_block workspace;     /* of the kernel that is started: given back behind it */
+    uint32_t *gathers; /* per storage: 1 + the exchange that gathers it again in a backward, or 0 */
+    int64_t *firsts;   /* per operator: see cs_kernel.first */
+    cs_block workspace; /* of the kernel that is started: given back behind it */
 } cs_trainer;
+
+/* Where an operator's parameters and their gradients are, or NULL. */
+typedef struct cs_op_place {
+    void *parameters, *gradients;
+} cs_op_place;
 
 typedef struct cs_part {
     uint32_t first_op, end_op;
+    cs_op_place *places;            /* per operator, of a bare part; else NULL */
     int64_t n_parameters, n_places; /* places: those of each operator begin at 16 bytes */
     int64_t *offsets; /* per operator of the part: its first place, or that of what it borrows */
     cs_block parameters, gradients, states;
@@ -84,6 +127,9 @@ void cs_trainer_finish(cs_trainer *trainer);
  */
 CS_MUST_CHECK cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end,
                                      cs_part *part, cs_error *error);
+/* The same without memory: whoever opens it has that, and sets `places` before each pass. */
+CS_MUST_CHECK cs_status cs_part_open_bare(cs_trainer *trainer, uint32_t first, uint32_t end,
+                                          cs_part *part, cs_error *error);
 void cs_part_close(cs_trainer *trainer, cs_part *part);
 
 /* The tensors that enter and leave a part: that of the layer in front, and its last; of the first
@@ -125,6 +171,20 @@ CS_MUST_CHECK cs_status cs_part_forward(cs_trainer *trainer, const cs_part *part
                                         cs_activations *at, cs_error *error);
 CS_MUST_CHECK cs_status cs_part_backward(cs_trainer *trainer, const cs_part *part, void *parameters,
                                          cs_activations *at, cs_error *error);
+
+/* Some of a part's operators, [first, end), in the order of the pass; behind a whole backward what is
+ * left of its activations is given back. `parameters` NULL: a bare part. */
+CS_MUST_CHECK cs_status cs_part_forward_some(cs_trainer *trainer, const cs_part *part,
+                                             uint32_t first, uint32_t end, void *parameters,
+                                             cs_activations *at, cs_error *error);
+CS_MUST_CHECK cs_status cs_part_backward_some(cs_trainer *trainer, const cs_part *part,
+                                              uint32_t first, uint32_t end, void *parameters,
+                                              cs_activations *at, cs_error *error);
+void cs_part_backward_end(cs_trainer *trainer, const cs_part *part, cs_activations *at);
+
+/* The network's loss, where the part has made it and it is still there; NULL: it is not. */
+const float *cs_part_loss(const cs_trainer *trainer, const cs_part *part, const cs_activations *at);
+
 /* Reads part->parameters and writes `to`, which may be the same. */
 CS_MUST_CHECK cs_status cs_part_update(cs_trainer *trainer, const cs_part *part, void *to,
                                        cs_error *error);

@@ -409,13 +409,28 @@ void cs_wire_group_close(cs_wire_group *group)
     free(group);
 }
 
-static cs_status sum_in(MPI_Comm members, void *data, int64_t bytes, cs_error *error)
+static cs_status reduce_in(MPI_Comm members, MPI_Op op, void *data, int64_t bytes, cs_error *error)
 {
     if (bytes / 4 > INT32_MAX)
         return cs_error_add(error, CS_OVERFLOW, "a collective of %lld bytes is too long for MPI",
                             (long long)bytes);
-    return check(MPI_Allreduce(MPI_IN_PLACE, data, (int)(bytes / 4), MPI_FLOAT, MPI_SUM, members),
+    return check(MPI_Allreduce(MPI_IN_PLACE, data, (int)(bytes / 4), MPI_FLOAT, op, members),
                  "MPI_Allreduce", error);
+}
+
+static MPI_Comm members_in(const cs_wire *wire, const cs_wire_group *group)
+{
+    return group ? group->members : members_of(wire);
+}
+
+static cs_status reduce(cs_wire *wire, const cs_wire_group *group, MPI_Op op, void *data,
+                        int64_t bytes, cs_error *error)
+{
+    if (!is_apart(wire))
+        return reduce_in(members_in(wire, group), op, data, bytes, error);
+    CS_TRY(fetch(wire, 1, data, bytes, error));
+    CS_TRY(reduce_in(members_in(wire, group), op, wire->host[1], bytes, error));
+    return wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, data, wire->host[1], bytes, error);
 }
 
 cs_status cs_wire_sum(cs_wire *wire, const cs_wire_group *group, void *data, int64_t bytes,
@@ -423,9 +438,70 @@ cs_status cs_wire_sum(cs_wire *wire, const cs_wire_group *group, void *data, int
 {
     if (!group)
         return cs_wire_collective(wire, CS_COST_ALL_REDUCE, data, data, bytes, error);
-    if (!is_apart(wire))
-        return sum_in(group->members, data, bytes, error);
-    CS_TRY(fetch(wire, 1, data, bytes, error));
-    CS_TRY(sum_in(group->members, wire->host[1], bytes, error));
-    return wire->backend->copy(wire->bench, CS_COPY_TO_DEVICE, data, wire->host[1], bytes, error);
+    return reduce(wire, group, MPI_SUM, data, bytes, error);
+}
+
+cs_status cs_wire_most(cs_wire *wire, const cs_wire_group *group, void *data, int64_t bytes,
+                       cs_error *error)
+{
+    return reduce(wire, group, MPI_MAX, data, bytes, error);
+}
+
+/* Counts and offsets as MPI has them: counts, then offsets. */
+static cs_status count_parts(const int64_t *counts, uint32_t n, int *made, cs_error *error)
+{
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        made[n + k] = (int)sum;
+        made[k] = (int)counts[k];
+        sum += counts[k];
+        if (sum > INT32_MAX)
+            return cs_error_add(error, CS_OVERFLOW,
+                                "a collective of %lld numbers is too long for MPI", (long long)sum);
+    }
+    return CS_OK;
+}
+
+/* `out` and `in` are counts and offsets of what the member has and gets; both alike but for an all-to-all. */
+static cs_status move_parts(MPI_Comm members, cs_cost_collective collective, uint32_t n,
+                            const int *out, const int *in, const float *from, float *to,
+                            cs_error *error)
+{
+    int rank;
+    CS_TRY(check(MPI_Comm_rank(members, &rank), "MPI_Comm_rank", error));
+    switch (collective) {
+    case CS_COST_ALL_GATHER:
+        return check(MPI_Allgatherv(from == to ? MPI_IN_PLACE : from, out[rank], MPI_FLOAT, to, out,
+                                    out + n, MPI_FLOAT, members),
+                     "MPI_Allgatherv", error);
+    case CS_COST_REDUCE_SCATTER:
+        return check(MPI_Reduce_scatter(from == to ? MPI_IN_PLACE : from, to, out, MPI_FLOAT,
+                                        MPI_SUM, members),
+                     "MPI_Reduce_scatter", error);
+    case CS_COST_ALL_TO_ALL:
+        return check(
+            MPI_Alltoallv(from, out, out + n, MPI_FLOAT, to, in, in + n, MPI_FLOAT, members),
+            "MPI_Alltoallv", error);
+    default:
+        return cs_error_add(error, CS_FAILED, "%s is not done in parts",
+                            cs_cost_collective_names[collective]);
+    }
+}
+
+cs_status cs_wire_parts_move(cs_wire *wire, const cs_wire_group *group,
+                             cs_cost_collective collective, const cs_wire_parts *parts,
+                             const float *from, float *to, cs_error *error)
+{
+    const uint32_t n = parts->n;
+    int *lists = calloc(4 * (size_t)n + 1, sizeof(*lists));
+    if (!lists)
+        return cs_error_no_memory(error);
+    cs_status status = count_parts(parts->counts, n, lists, error);
+    if (status == CS_OK && parts->got)
+        status = count_parts(parts->got, n, lists + 2 * (size_t)n, error);
+    if (status == CS_OK)
+        status = move_parts(members_in(wire, group), collective, n, lists, lists + 2 * (size_t)n,
+                            from, to, error);
+    free(lists);
+    return status;
 }

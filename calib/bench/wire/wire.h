@@ -119,5 +119,23 @@ void cs_wire_group_close(cs_wire_group *group); /* takes NULL; before cs_wire_cl
 /* An all-reduce in place over a group, by MPI whatever the carrier; NULL: over all processes. */
 CS_MUST_CHECK cs_status cs_wire_sum(cs_wire *wire, const cs_wire_group *group, void *data,
                                     int64_t bytes, cs_error *error);
+/* The largest of each value instead of the sum. */
+CS_MUST_CHECK cs_status cs_wire_most(cs_wire *wire, const cs_wire_group *group, void *data,
+                                     int64_t bytes, cs_error *error);
+
+/* Parts of unequal size among n members of a group, by MPI, between memories of the host. Counts are of
+ * float32 per member, in the order of the group.
+ *   all_gather      `from` has the member's part, `to` gets all, one behind the other; counts[k] is
+ *                   that of member k. `from` is `to` where the part is at its place there
+ *   reduce_scatter  `from` has all parts, `to` gets the sum of the member's; they may be the same
+ *   all_to_all      `from` has a part for each (`counts`), `to` gets one of each (`got`) */
+typedef struct cs_wire_parts {
+    uint32_t n;
+    const int64_t *counts, *got;
+} cs_wire_parts;
+CS_MUST_CHECK cs_status cs_wire_parts_move(cs_wire *wire, const cs_wire_group *group,
+                                           cs_cost_collective collective,
+                                           const cs_wire_parts *parts, const float *from, float *to,
+                                           cs_error *error);
 
 #endif

@@ -4,7 +4,6 @@
 #include "sim/base/vector.h"
 #include "sim/workload/foreign/decimal.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

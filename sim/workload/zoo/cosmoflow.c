@@ -2,8 +2,6 @@
  * layers. Larger cubes have one pooling more (256) or two (512) than the original one (128). */
 #include "sim/workload/zoo/zoo.h"
 
-#include <stdio.h>
-
 typedef struct cosmoflow_params {
     uint32_t size, channels, outputs;
 } cosmoflow_params;

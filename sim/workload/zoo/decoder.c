@@ -1,4 +1,4 @@
-/* Decoders with RMS norms, rotary positions and gated MLPs: Llama, Mistral, Qwen, Mixtral,
+/* Decoders, mostly with RMS norms, rotary positions and gated MLPs: Llama, Mistral, Qwen, Mixtral,
  * DeepSeek, GPT-OSS, Mamba-2 and its hybrids with attention. Names of operators are those of
  * transformers. */
 #include "sim/workload/zoo/families.h"
@@ -22,17 +22,23 @@ static cs_attention attention_of(const cs_decoder *p, uint32_t i, uint32_t kv_he
                           .kv_heads = kv_heads,
                           .kernel = (cs_attention_kernel)p->kernel,
                           .causal = true,
+                          .dropout = p->dropout,
                           .window = kind_of(p, i) == 'w' ? p->window : 0,
                           .sinks = p->style.sinks};
 }
 
+static cs_tensor norm(cs_net *net, const cs_decoder *p, const char *name, cs_tensor x)
+{
+    return p->style.layer_norms ? cs_net_layer_norm(net, name, x) : cs_net_rms_norm(net, name, x);
+}
+
 /* Queries or keys with their positions. */
-static cs_tensor rotate(cs_net *net, const cs_decoder *p, const char *norm, const char *rotary,
+static cs_tensor rotate(cs_net *net, const cs_decoder *p, const char *head_norm, const char *rotary,
                         cs_tensor x, uint32_t heads)
 {
     if (p->style.head_norms)
-        x = cs_net_head_norm(net, norm, x, heads);
-    return cs_net_rotary(net, rotary, x);
+        x = cs_net_head_norm(net, head_norm, x, heads);
+    return p->style.positions == CS_POSITIONS_ROTARY ? cs_net_rotary(net, rotary, x) : x;
 }
 
 /* Heads of queries share those of keys and values in groups (Ainslie et al., EMNLP 2023). */
@@ -114,14 +120,31 @@ static cs_tensor mix(cs_net *net, const cs_decoder *p, cs_tensor x)
 
 /* ---- MLPs ---- */
 
+static bool has_gate(const cs_decoder *p)
+{
+    return p->style.activation == CS_ACTIVATION_SWIGLU ||
+           p->style.activation == CS_ACTIVATION_GEGLU;
+}
+
+static cs_tensor activate(cs_net *net, const cs_decoder *p, cs_tensor x)
+{
+    return p->style.activation == CS_ACTIVATION_SWIGLU ? cs_net_silu(net, "act", x)
+                                                       : cs_net_gelu(net, "act", x);
+}
+
 static cs_tensor add_mlp(cs_net *net, const cs_decoder *p, cs_tensor x, const char *scope,
                          uint32_t intermediate)
 {
     uint32_t mark = cs_net_enter(net, scope);
-    const cs_linear inner = {.out = intermediate};
-    cs_tensor gate = cs_net_silu(net, "act", cs_net_linear(net, "gate_proj", x, &inner));
-    x = cs_net_mul(net, "mul", gate, cs_net_linear(net, "up_proj", x, &inner));
-    x = cs_net_linear(net, "down_proj", x, &(cs_linear){.out = p->hidden});
+    const cs_linear inner = {.out = intermediate, .bias = p->style.mlp_bias};
+    if (has_gate(p)) {
+        cs_tensor gate = activate(net, p, cs_net_linear(net, "gate_proj", x, &inner));
+        x = cs_net_mul(net, "mul", gate, cs_net_linear(net, "up_proj", x, &inner));
+    } else {
+        x = activate(net, p, cs_net_linear(net, "up_proj", x, &inner));
+    }
+    x = cs_net_linear(net, "down_proj", x,
+                      &(cs_linear){.out = p->hidden, .bias = p->style.mlp_bias});
     cs_net_leave(net, mark);
     return x;
 }
@@ -131,9 +154,12 @@ static cs_tensor add_experts(cs_net *net, const cs_decoder *p, cs_tensor rows)
 {
     uint32_t mark = cs_net_enter(net, "experts");
     cs_grouped_linear linear = {p->expert_intermediate, p->experts, p->top_k, p->style.expert_bias};
-    cs_tensor gate =
-        cs_net_silu(net, "act", cs_net_grouped_linear(net, "gate_proj", rows, &linear));
-    rows = cs_net_mul(net, "mul", gate, cs_net_grouped_linear(net, "up_proj", rows, &linear));
+    if (has_gate(p)) {
+        cs_tensor gate = activate(net, p, cs_net_grouped_linear(net, "gate_proj", rows, &linear));
+        rows = cs_net_mul(net, "mul", gate, cs_net_grouped_linear(net, "up_proj", rows, &linear));
+    } else {
+        rows = activate(net, p, cs_net_grouped_linear(net, "up_proj", rows, &linear));
+    }
     linear.out = p->hidden;
     rows = cs_net_grouped_linear(net, "down_proj", rows, &linear);
     cs_net_leave(net, mark);
@@ -148,10 +174,10 @@ static cs_tensor add_mixture(cs_net *net, const cs_decoder *p, cs_tensor x)
         cs_net_top_k(net, "top_k", cs_net_linear(net, "gate", x, &router), p->top_k);
     cs_tensor rows = cs_net_dispatch(net, "dispatch", x, routing, p->capacity);
     cs_tensor y = cs_net_combine(net, "combine", add_experts(net, p, rows), routing);
-    if (p->shared_experts > 0)
-        y = cs_net_add(
-            net, "add", y,
-            add_mlp(net, p, x, "shared_experts", p->shared_experts * p->expert_intermediate));
+    const uint32_t shared = p->shared_intermediate > 0 ? p->shared_intermediate
+                                                       : p->shared_experts * p->expert_intermediate;
+    if (shared > 0)
+        y = cs_net_add(net, "add", y, add_mlp(net, p, x, "shared_experts", shared));
     cs_net_leave(net, mark);
     return y;
 }
@@ -172,13 +198,13 @@ static cs_tensor add_mixing(cs_net *net, const cs_decoder *p, uint32_t i, cs_ten
 static cs_tensor add_layer(cs_net *net, const cs_decoder *p, uint32_t i, cs_tensor x)
 {
     const bool mixture = p->experts > 0 && i >= p->dense_layers;
-    cs_tensor y = add_mixing(net, p, i, cs_net_rms_norm(net, "input_layernorm", x));
-    x = cs_net_add(net, "add_1", x, y);
+    cs_tensor y = add_mixing(net, p, i, norm(net, p, "input_layernorm", x));
+    x = cs_net_add(net, "add_1", x, cs_net_dropout(net, "dropout_1", y, p->dropout));
     if (!mixture && p->intermediate == 0)
         return x;
-    y = cs_net_rms_norm(net, "post_attention_layernorm", x);
+    y = norm(net, p, "post_attention_layernorm", x);
     y = mixture ? add_mixture(net, p, y) : add_mlp(net, p, y, "mlp", p->intermediate);
-    return cs_net_add(net, "add_2", x, y);
+    return cs_net_add(net, "add_2", x, cs_net_dropout(net, "dropout_2", y, p->dropout));
 }
 
 /* Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): module d reads what the one
@@ -191,13 +217,12 @@ static void add_next_tokens(cs_net *net, const cs_decoder *p, cs_tensor x, cs_te
         cs_net_block(net, "mtp.%u", d);
         const cs_tensor ids = cs_net_more_token_ids(net, p->sequence);
         const cs_tensor next = cs_net_embedding_of(net, "embed_tokens", ids, embedded);
-        const cs_tensor both[] = {cs_net_rms_norm(net, "enorm", next),
-                                  cs_net_rms_norm(net, "hnorm", x)};
+        const cs_tensor both[] = {norm(net, p, "enorm", next), norm(net, p, "hnorm", x)};
         const cs_linear head = {.out = p->vocabulary, .wide = true, .tied = true, .lender = logits};
         x = cs_net_head_concat(net, "concat", both, 1, false);
         x = cs_net_linear(net, "eh_proj", x, &(cs_linear){.out = p->hidden});
         x = add_layer(net, p, p->layers + d, x);
-        cs_tensor y = cs_net_rms_norm(net, "shared_head.norm", x);
+        cs_tensor y = norm(net, p, "shared_head.norm", x);
         cs_net_cross_entropy(net, "loss", cs_net_linear(net, "shared_head.head", y, &head));
     }
 }
@@ -291,12 +316,15 @@ void cs_decoder_build(cs_net *net, const cs_decoder *p)
     const cs_tensor embedded = cs_net_embedding(
         net, "embed_tokens", cs_net_token_ids(net, p->sequence), p->vocabulary, p->hidden);
     cs_tensor x = embedded;
+    if (p->style.positions == CS_POSITIONS_LEARNED)
+        x = cs_net_positions(net, "embed_positions", x, p->sequence);
+    x = cs_net_dropout(net, "dropout", x, p->dropout);
     for (uint32_t i = 0; i < p->layers; i++) {
         cs_net_block(net, "layers.%u", i);
         x = add_layer(net, p, i, x);
     }
     cs_net_block(net, "head");
-    cs_tensor y = cs_net_rms_norm(net, "norm", x);
+    cs_tensor y = norm(net, p, "norm", x);
     y = cs_net_linear(net, "lm_head", y,
                       &(cs_linear){.out = p->vocabulary, .wide = true, .tied = p->tied});
     cs_net_cross_entropy(net, "loss", y);

@@ -235,6 +235,89 @@ const cs_zoo_entry cs_zoo_gpt_oss = {
     .build = build,
 };
 
+/* ---- of one's own choice ---- */
+
+static const char *const activations[] = {"swiglu", "geglu", "gelu", "squared_relu", NULL};
+static const char *const norms[] = {"rmsnorm", "layernorm", NULL};
+static const char *const positions[] = {"rotary", "learned", "none", NULL};
+
+typedef struct free_decoder {
+    cs_decoder decoder;
+    uint32_t norms;
+    bool bias; /* of all linear layers but the router and the last */
+    bool head_norms, sinks, router_bias;
+    uint32_t activation, positions;
+} free_decoder;
+
+#define CHOICE(key_, member_, choices_, default_, doc_)                                            \
+    {                                                                                              \
+        key_, CS_FIELD_CHOICE, offsetof(free_decoder, member_), .fallback = default_,              \
+                                                                .choices = choices_, .doc = doc_   \
+    }
+
+#define SWITCH(key_, member_, doc_)                                                                \
+    {                                                                                              \
+        key_, CS_FIELD_BOOL, offsetof(free_decoder, member_), .fallback = "false", .doc = doc_     \
+    }
+
+static const cs_field decoder_fields[] = {
+    SIZES("32", "4096", "32"),
+    KEYS("8"),
+    DIM(sequence, "4096", "tokens of a sample"),
+    DIM(vocabulary, "128256", "different tokens"),
+    MAYBE("intermediate", intermediate, "14336", "features within the MLP"),
+    HEAD("0"),
+    TIED,
+    CHOICE("activation", activation, activations, "swiglu",
+           "of the MLPs; swiglu and geglu have a gate"),
+    CHOICE("norm", norms, norms, "rmsnorm", "in front of attention and MLP"),
+    CHOICE("positions", positions, positions, "rotary",
+           "none: also those that attention adds by itself, as ALiBi"),
+    SWITCH("bias", bias, "linear layers have biases, but the router and the last"),
+    SWITCH("head_norms", head_norms, "queries and keys are normalised by heads"),
+    SWITCH("sinks", sinks, "each head of attention has a learned sink"),
+    SWITCH("router_bias", router_bias, "the router has a bias for each expert"),
+    CS_DROPOUT_FIELD(cs_decoder, "0"),
+    WINDOW("0", ""),
+    MIXTURE("0", "1", "1"),
+    MAYBE("shared_intermediate", shared_intermediate, "0",
+          "features of the experts that all tokens go to, together"),
+    MAYBE("dense_layers", dense_layers, "0", "first layers, which have an MLP"),
+    LATENT("0", "0", "128", "64", "128"),
+    MAYBE("next_tokens", next_tokens, "0", "modules that predict a token more each (MTP)"),
+    CS_KERNEL_FIELD(cs_decoder),
+    {0},
+};
+
+static void build_free(cs_net *net, const void *variant, const void *params)
+{
+    const free_decoder *given = params;
+    cs_decoder decoder = given->decoder;
+    (void)variant;
+    decoder.style = (cs_decoder_style){.bias = given->bias,
+                                       .output_bias = given->bias,
+                                       .mlp_bias = given->bias,
+                                       .expert_bias = given->bias,
+                                       .head_norms = given->head_norms,
+                                       .sinks = given->sinks,
+                                       .router_bias = given->router_bias,
+                                       .layer_norms = given->norms != 0,
+                                       .activation = given->activation,
+                                       .positions = given->positions};
+    cs_decoder_build(net, &decoder);
+}
+
+const cs_zoo_entry cs_zoo_decoder = {
+    .name = "decoder",
+    .summary = "Decoder whose activation, norms, positions, attention and experts can be chosen; "
+               "the defaults are Llama-3 8B",
+    .source = "Llama Team, The Llama 3 herd of models, 2024 (arXiv 2407.21783); Megatron-LM's "
+              "arguments for the other choices",
+    .fields = decoder_fields,
+    .params_size = sizeof(free_decoder),
+    .build = build_free,
+};
+
 /* ---- Mamba-2 ---- */
 
 static const cs_field mamba2_fields[] = {

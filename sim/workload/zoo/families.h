@@ -13,14 +13,32 @@ typedef struct cs_gpt {
     uint32_t kernel;       /* cs_attention_kernel */
 } cs_gpt;
 
+/* What an MLP computes between its matrices; the first two have a gate. */
+typedef enum cs_activation {
+    CS_ACTIVATION_SWIGLU,
+    CS_ACTIVATION_GEGLU,
+    CS_ACTIVATION_GELU,
+    CS_ACTIVATION_SQUARED_RELU, /* a kernel that keeps its input, as GELU (So et al., Primer, 2021) */
+} cs_activation;
+
+typedef enum cs_position_kind {
+    CS_POSITIONS_ROTARY,
+    CS_POSITIONS_LEARNED, /* a table of as many rows as a sample has tokens */
+    CS_POSITIONS_NONE,    /* or what the attention's kernel adds by itself, as ALiBi */
+} cs_position_kind;
+
 /* What members of a family of decoders have in common, whatever their sizes. */
 typedef struct cs_decoder_style {
-    bool bias;        /* of queries, keys and values */
-    bool output_bias; /* of the projection behind the attention */
-    bool head_norms;  /* of each head's queries and keys */
-    bool sinks;       /* see cs_attention */
-    bool expert_bias; /* of the experts' matrices */
-    bool router_bias; /* of the router */
+    bool bias;           /* of queries, keys and values */
+    bool output_bias;    /* of the projection behind the attention */
+    bool head_norms;     /* of each head's queries and keys */
+    bool sinks;          /* see cs_attention */
+    bool expert_bias;    /* of the experts' matrices */
+    bool router_bias;    /* of the router */
+    bool mlp_bias;       /* of the MLP's matrices */
+    bool layer_norms;    /* in place of RMS norms */
+    uint32_t activation; /* cs_activation */
+    uint32_t positions;  /* cs_position_kind */
 } cs_decoder_style;
 
 /* A mixer of Mamba-2, in place of the attention. */
@@ -49,7 +67,9 @@ typedef struct cs_decoder {
     /* experts > 0 in all layers but the first dense_layers: */
     uint32_t experts, top_k, expert_intermediate, shared_experts, dense_layers;
     double capacity;
-    uint32_t next_tokens; /* modules of multi-token prediction */
+    double dropout;               /* of hidden states and of attention */
+    uint32_t shared_intermediate; /* of shared experts together; 0: shared_experts times one */
+    uint32_t next_tokens;         /* modules of multi-token prediction */
     cs_decoder_style style;
 } cs_decoder;
 
@@ -78,6 +98,9 @@ typedef struct cs_t5 {
 
 void cs_t5_build(cs_net *net, const cs_t5 *t5);
 void cs_gpt_build(cs_net *net, const cs_gpt *gpt);
+
+/* One of its blocks: attention and MLP, each with a norm in front and a sum behind. */
+cs_tensor cs_gpt_block(cs_net *net, const cs_gpt *gpt, cs_tensor x);
 void cs_decoder_build(cs_net *net, const cs_decoder *decoder);
 void cs_bert_build(cs_net *net, const cs_bert *bert);
 void cs_vit_build(cs_net *net, const cs_vit *vit);

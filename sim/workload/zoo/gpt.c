@@ -45,6 +45,12 @@ static cs_tensor add_mlp(cs_net *net, const cs_gpt *p, cs_tensor x)
     return x;
 }
 
+cs_tensor cs_gpt_block(cs_net *net, const cs_gpt *p, cs_tensor x)
+{
+    x = cs_net_add(net, "add_1", x, attend(net, p, cs_net_layer_norm(net, "ln_1", x)));
+    return cs_net_add(net, "add_2", x, add_mlp(net, p, cs_net_layer_norm(net, "ln_2", x)));
+}
+
 void cs_gpt_build(cs_net *net, const cs_gpt *p)
 {
     uint32_t positions = p->positions ? p->positions : p->sequence;
@@ -60,8 +66,7 @@ void cs_gpt_build(cs_net *net, const cs_gpt *p)
     x = cs_net_dropout(net, "drop", x, p->dropout);
     for (uint32_t i = 0; i < p->layers; i++) {
         cs_net_block(net, "h.%u", i);
-        x = cs_net_add(net, "add_1", x, attend(net, p, cs_net_layer_norm(net, "ln_1", x)));
-        x = cs_net_add(net, "add_2", x, add_mlp(net, p, cs_net_layer_norm(net, "ln_2", x)));
+        x = cs_gpt_block(net, p, x);
     }
     cs_net_block(net, "head");
     x = cs_net_layer_norm(net, "ln_f", x);

@@ -7,16 +7,22 @@
 extern const cs_zoo_entry cs_zoo_vgg16, cs_zoo_resnet18, cs_zoo_resnet50, cs_zoo_resnet101,
     cs_zoo_resnet152, cs_zoo_inception_v3, cs_zoo_densenet121, cs_zoo_vit_b16, cs_zoo_gpt,
     cs_zoo_llama, cs_zoo_mixtral, cs_zoo_qwen3, cs_zoo_deepseek_v2, cs_zoo_deepseek_v3,
-    cs_zoo_gpt_oss, cs_zoo_mamba2, cs_zoo_bamba, cs_zoo_bert, cs_zoo_t5, cs_zoo_cosmoflow;
+    cs_zoo_gpt_oss, cs_zoo_decoder, cs_zoo_mamba2, cs_zoo_bamba, cs_zoo_bert, cs_zoo_t5,
+    cs_zoo_cosmoflow, cs_zoo_mingpt;
 
 const cs_zoo_entry *const cs_zoo[] = {
-    &cs_zoo_vgg16,     &cs_zoo_resnet18,     &cs_zoo_resnet50,
-    &cs_zoo_resnet101, &cs_zoo_resnet152,    &cs_zoo_densenet121,
-    &cs_zoo_vit_b16,   &cs_zoo_inception_v3, &cs_zoo_cosmoflow,
-    &cs_zoo_gpt,       &cs_zoo_llama,        &cs_zoo_mixtral,
-    &cs_zoo_qwen3,     &cs_zoo_deepseek_v2,  &cs_zoo_deepseek_v3,
-    &cs_zoo_gpt_oss,   &cs_zoo_mamba2,       &cs_zoo_bamba,
-    &cs_zoo_bert,      &cs_zoo_t5,           NULL,
+    &cs_zoo_vgg16,       &cs_zoo_resnet18,
+    &cs_zoo_resnet50,    &cs_zoo_resnet101,
+    &cs_zoo_resnet152,   &cs_zoo_densenet121,
+    &cs_zoo_vit_b16,     &cs_zoo_inception_v3,
+    &cs_zoo_cosmoflow,   &cs_zoo_gpt,
+    &cs_zoo_llama,       &cs_zoo_mixtral,
+    &cs_zoo_qwen3,       &cs_zoo_deepseek_v2,
+    &cs_zoo_deepseek_v3, &cs_zoo_gpt_oss,
+    &cs_zoo_decoder,     &cs_zoo_mamba2,
+    &cs_zoo_bamba,       &cs_zoo_bert,
+    &cs_zoo_t5,          &cs_zoo_mingpt,
+    NULL,
 };
 
 const cs_field cs_image_fields[] = {

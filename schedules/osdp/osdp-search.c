@@ -1,0 +1,139 @@
+#include "schedules/osdp/osdp-search.h"
+
+__extension__ typedef __int128 wide;
+
+cs_status cs_osdp_find(const cs_osdp_menu *menu, const cs_osdp_search *search, cs_time bound,
+                       cs_arena *arena, cs_osdp_plan *plan, cs_error *error)
+{
+    cs_osdp_plan made = {.choices = cs_arena_alloc(arena, menu->n, sizeof(*made.choices))};
+    if (!made.choices)
+        return cs_error_no_memory(error);
+    CS_TRY(search->depth_first
+               ? cs_osdp_search_depth_first(menu, search, bound, &made, error)
+               : cs_osdp_search_exactly(menu, search->progress, bound, &made, error));
+    if (made.found)
+        made.cost = cs_osdp_cost_of(menu, made.choices);
+    *plan = made;
+    return CS_OK;
+}
+
+static cs_status find_below(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t batch,
+                            const cs_osdp_search *search, cs_time bound, cs_arena *arena,
+                            cs_osdp_plan *plan, cs_error *error)
+{
+    cs_osdp_menu menu;
+    cs_arena own;
+    cs_arena_init(&own);
+    cs_status status = cs_osdp_menu_make(model, rules, batch, &own, &menu, error);
+    if (status == CS_OK)
+        status = cs_osdp_find(&menu, search, bound, arena, plan, error);
+    if (status == CS_OK)
+        plan->batch = batch;
+    cs_arena_finish(&own);
+    return status;
+}
+
+cs_status cs_osdp_find_at(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t batch,
+                          const cs_osdp_search *search, cs_arena *arena, cs_osdp_plan *plan,
+                          cs_error *error)
+{
+    return find_below(model, rules, batch, search, CS_TIME_MAX, arena, plan, error);
+}
+
+/* ---- batches ---- */
+
+static cs_status fits(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t batch,
+                      bool *out, cs_error *error)
+{
+    cs_osdp_menu menu;
+    cs_arena own;
+    cs_arena_init(&own);
+    const cs_status status = cs_osdp_menu_make(model, rules, batch, &own, &menu, error);
+    if (status == CS_OK)
+        *out = cs_osdp_least_memory(&menu) <= menu.limit + menu.fixed_bytes;
+    cs_arena_finish(&own);
+    return status;
+}
+
+/* The largest batch up to `most` that some plan fits: memory grows with the batch. 0: none. */
+static cs_status largest_batch(const cs_osdp_model *model, const cs_osdp_rules *rules,
+                               uint32_t most, uint32_t *batch, cs_error *error)
+{
+    uint32_t low = 0, high = most;
+    while (low < high) {
+        const uint32_t middle = low + (high - low + 1) / 2;
+        bool fit = false;
+        CS_TRY(fits(model, rules, middle, &fit, error));
+        if (fit)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    *batch = low;
+    return CS_OK;
+}
+
+/* A step of `batch` samples must take less than this to train more samples per second than the
+ * plan. */
+static cs_time time_to_beat(const cs_osdp_plan *plan, uint32_t batch)
+{
+    if (!plan->found)
+        return CS_TIME_MAX;
+    const wide time = ((wide)plan->cost.time * batch + plan->batch - 1) / plan->batch;
+    return time < CS_TIME_MAX ? (cs_time)time : CS_TIME_MAX;
+}
+
+/* From the largest batch down. */
+static cs_status find_exactly(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t most,
+                              const cs_osdp_search *search, cs_arena *arena, cs_osdp_plan *best,
+                              cs_error *error)
+{
+    uint32_t largest;
+    CS_TRY(largest_batch(model, rules, most, &largest, error));
+    for (uint32_t batch = largest; batch > 0; batch--) {
+        cs_osdp_plan plan;
+        if (!cs_progress_step(search->progress, "batches", largest - batch, largest))
+            return cs_error_add(error, CS_INTERRUPTED, "the search was interrupted");
+        CS_TRY(find_below(model, rules, batch, search, time_to_beat(best, batch), arena, &plan,
+                          error));
+        plan.visited += best->visited;
+        if (plan.found)
+            *best = plan;
+        best->visited = plan.visited;
+    }
+    best->complete = true;
+    return CS_OK;
+}
+
+/* Algorithm 1. */
+static cs_status find_depth_first(const cs_osdp_model *model, const cs_osdp_rules *rules,
+                                  uint32_t most, const cs_osdp_search *search, cs_arena *arena,
+                                  cs_osdp_plan *best, cs_error *error)
+{
+    bool complete = true;
+    uint64_t visited = 0;
+    for (uint32_t batch = 1; batch <= most; batch++) {
+        cs_osdp_plan plan;
+        CS_TRY(cs_osdp_find_at(model, rules, batch, search, arena, &plan, error));
+        complete &= plan.complete;
+        visited += plan.visited;
+        if (!plan.found)
+            break;
+        if (plan.cost.time < time_to_beat(best, batch))
+            *best = plan;
+    }
+    best->complete = complete;
+    best->visited = visited;
+    return CS_OK;
+}
+
+cs_status cs_osdp_find_batch(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t most,
+                             const cs_osdp_search *search, cs_arena *arena, cs_osdp_plan *plan,
+                             cs_error *error)
+{
+    cs_osdp_plan best = {0};
+    CS_TRY(search->depth_first ? find_depth_first(model, rules, most, search, arena, &best, error)
+                               : find_exactly(model, rules, most, search, arena, &best, error));
+    *plan = best;
+    return CS_OK;
+}

@@ -1,0 +1,62 @@
+#include "sim/advise/advise.h"
+
+#include "sim/advise/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const char *const cs_candidate_state_names[] = {"open",      "simulated",  "over", "slower",
+                                                "too large", "impossible", NULL};
+
+void cs_advice_finish(cs_advice *advice)
+{
+    cs_candidates_finish(&advice->candidates);
+    cs_bounds_finish(&advice->bounds);
+    free(advice->outcomes);
+    free(advice->rows);
+    cs_arena_finish(&advice->arena);
+    *advice = (cs_advice){0};
+}
+
+double cs_advice_cost(const cs_advice *advice, uint32_t candidate)
+{
+    return advice->base.section.device_price / 3600 * advice->candidates.items[candidate].devices *
+           advice->outcomes[candidate].step.time;
+}
+
+static void count_states(cs_advice *advice)
+{
+    for (uint32_t i = 0; i < advice->candidates.n; i++)
+        advice->n_states[advice->outcomes[i].state]++;
+}
+
+static cs_status advise(const cJSON *document, const char *path, const cs_advise_options *options,
+                        cs_advice *advice, cs_error *error)
+{
+    CS_TRY(cs_advise_base_read(document, path, &advice->arena, &advice->base, error));
+    CS_TRY(cs_candidates_make(&advice->base, &advice->candidates, error));
+    CS_TRY(cs_bounds_find(&advice->base, &advice->candidates, options->jobs, options->progress,
+                          &advice->bounds, error));
+    advice->outcomes = calloc(advice->candidates.n + 1ULL, sizeof(*advice->outcomes));
+    if (!advice->outcomes)
+        return cs_error_no_memory(error);
+    CS_TRY(cs_advise_search(options, advice, error));
+    count_states(advice);
+    CS_TRY(cs_advise_rank(options, advice, error));
+    if (!advice->interrupted)
+        CS_TRY(cs_advise_own(options, advice, error));
+    return advice->interrupted ? CS_OK : cs_advise_examine(options, advice, error);
+}
+
+cs_status cs_advise(const cJSON *document, const char *path, const cs_advise_options *options,
+                    cs_advice *advice, cs_error *error)
+{
+    cs_advice made = {.misfit = {.candidate = CS_NO_CANDIDATE}};
+    cs_arena_init(&made.arena);
+    const cs_status status = advise(document, path, options, &made, error);
+    if (status == CS_OK)
+        *advice = made;
+    else
+        cs_advice_finish(&made);
+    return status;
+}

@@ -1,0 +1,110 @@
+/* The search for plans: which of the candidates is fastest, and which are worth their memory.
+ *
+ * Candidates are simulated in order of their lower bounds on time (bounds.h), in rounds of
+ * CS_ADVISE_ROUND, each in threads. Before a round, and never within one, candidates are left out that
+ * cannot be an answer:
+ *   - those that cannot fit: their bound on memory is above the largest capacity;
+ *   - those that cannot be better than what was found. Answers are the `top` fastest plans that fit;
+ *     the front of time against memory, as far as its plans take up to section.front times as long as the
+ *     best; and the fastest plan of each strategy on each number of devices. A candidate is left out when
+ *     its bound on time is above the slowest of the `top`, above the best of its strategy and devices, and
+ *     above the end of the front, or a plan was found that takes no more time than its bound on time and no
+ *     more memory than its bound on memory.
+ * So the answers are those of simulating all candidates, whatever the number of threads; with a
+ * budget that ran out, those of the candidates that were simulated until then.
+ *
+ * Plans of the top are then simulated in full, for where their time goes, and again with links and
+ * devices that are faster and slower than described.
+ */
+#ifndef CS_ADVISE_ADVISE_H
+#define CS_ADVISE_ADVISE_H
+
+#include "sim/advise/bounds.h"
+#include "sim/advise/limits.h"
+
+enum { CS_ADVISE_ROUND = 64, CS_ADVISE_TOP_MAX = 1000 };
+
+typedef enum cs_candidate_state {
+    CS_CANDIDATE_OPEN,       /* not looked at: the search was cut */
+    CS_CANDIDATE_SIMULATED,  /* and fits */
+    CS_CANDIDATE_OVER,       /* simulated, and does not fit */
+    CS_CANDIDATE_SLOWER,     /* left out: cannot be an answer */
+    CS_CANDIDATE_TOO_LARGE,  /* left out: cannot fit */
+    CS_CANDIDATE_IMPOSSIBLE, /* the model, the schedule or the platform refuses it */
+    CS_N_CANDIDATE_STATES
+} cs_candidate_state;
+
+/* For results, ended by NULL: "open", "simulated", ... */
+extern const char *const cs_candidate_state_names[];
+
+typedef struct cs_candidate_outcome {
+    cs_candidate_state state;
+    cs_step step; /* of what was simulated */
+    bool answer;  /* one of the answers: top, front or best of its strategy */
+    bool front;
+} cs_candidate_outcome;
+
+/* What a plan is when links or devices are not as described. */
+typedef enum cs_advise_doubt {
+    CS_LESS_BANDWIDTH, /* all links at 0.9 of it */
+    CS_MORE_BANDWIDTH, /* 1.1 */
+    CS_LESS_SPEED,     /* all devices */
+    CS_MORE_SPEED,
+    CS_N_DOUBTS
+} cs_advise_doubt;
+
+/* One of the plans that are shown. */
+typedef struct cs_advice_row {
+    uint32_t candidate;
+    bool complete; /* what follows is known */
+    cs_limits limits;
+    double times[CS_N_DOUBTS];   /* s */
+    uint32_t ranks[CS_N_DOUBTS]; /* among the rows, from 1 */
+} cs_advice_row;
+
+typedef struct cs_advice {
+    cs_advise_base base;
+    cs_candidates candidates;
+    cs_bounds bounds;
+    cs_candidate_outcome *outcomes; /* per candidate */
+    uint32_t n_states[CS_N_CANDIDATE_STATES];
+    uint32_t n_rows;
+    cs_advice_row *rows;  /* the fastest plans that fit, the best first */
+    cs_advice_row misfit; /* the fastest plan that does not fit; candidate CS_NO_CANDIDATE: none */
+    cs_step own;          /* the scenario's own plan; time 0: not known */
+    const char *refusal;  /* why the first impossible candidate is so; or NULL */
+    const char *cut;      /* why the search ended early, for people; NULL: it did not */
+    bool interrupted;
+    cs_arena arena;
+} cs_advice;
+
+enum { CS_NO_CANDIDATE = UINT32_MAX };
+
+typedef struct cs_advise_options {
+    uint32_t jobs, top;
+    double budget; /* s, of the search; 0: none */
+    uint32_t
+        most; /* candidates to simulate; 0: no limit. Unlike a budget it never looks at a clock */
+    bool exhaustive;     /* nothing is left out */
+    const char *journal; /* path; NULL: none */
+    bool resume;
+    const char *program_version; /* for the journal */
+    const cs_progress *progress;
+} cs_advise_options;
+
+void cs_advice_finish(cs_advice *advice);
+
+/* The document must live as long as the advice. CS_OK also when the budget ran out, or `progress` asked
+ * to stop (`interrupted`): then rows need not be complete. CS_INVALID for the scenario, CS_LIMIT, CS_IO,
+ * CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_advise(const cJSON *document, const char *path,
+                                  const cs_advise_options *options, cs_advice *advice,
+                                  cs_error *error);
+
+/* Seconds that a plan's devices cost: of a price per hour; NaN without one. */
+double cs_advice_cost(const cs_advice *advice, uint32_t candidate);
+
+/* Whether the candidates are of one strategy on one number of devices. */
+bool cs_candidates_compete(const cs_candidate *a, const cs_candidate *b);
+
+#endif

@@ -1,0 +1,390 @@
+#include "sim/advise/bounds.h"
+
+#include "sim/base/pool.h"
+#include "sim/run/simulate.h"
+#include "sim/scenario/planning.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double margin = 1e-6;
+
+/* ---- bounds of one candidate ---- */
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_split(const cs_candidate *c)
+{
+    return c->schedule == CS_ADVISE_ZB_H1 || c->schedule == CS_ADVISE_ZB_H2;
+}
+
+double cs_bound_time(const cs_candidate *c, const cs_priced *priced)
+{
+    double bound = 0, forwards = 0, backwards = 0;
+    for (uint32_t r = 0; r < c->pipeline; r++) {
+        double passes = 0;
+        for (uint32_t s = r; s < priced->n_stages; s += c->pipeline)
+            passes += priced->stages[s].forward + priced->stages[s].backward;
+        bound = most(bound, forwards + c->micro_batches * passes + (is_split(c) ? 0 : backwards));
+        forwards += priced->stages[r].forward;
+        backwards += priced->stages[r].backward;
+    }
+    return bound * (1 - margin);
+}
+
+/* What of a stage rests on one place, with the shards that the mesh makes
+ * (sim/scenario/build-mesh.c, settle_shards). */
+static double resting(const cs_advise_base *base, const cs_candidate *c, const cs_priced *priced,
+                      const cs_stage_price *stage)
+{
+    const bool by_layer = base->has_rules || c->more;
+    const cJSON *parallel = cs_json_member(base->document, "parallel");
+    const bool accumulate = !by_layer && cJSON_IsTrue(cs_json_member(parallel, "accumulate"));
+    const uint32_t zero = by_layer ? 3 : c->zero;
+    const uint32_t places = c->layer * c->space * c->context * c->data;
+    const uint32_t tensor = c->method == CS_BY_TENSOR ? c->layer : 1;
+    const double shard = zero > 0 ? c->space * c->context * c->data : 1;
+    const double experts = zero > 0 ? places / (c->expert * tensor) : 1;
+    const double divided = stage->dense / shard + stage->expert / experts;
+    const double weights = zero >= 3 ? divided : stage->dense + stage->expert;
+    const double gradients =
+        zero >= 2 && !accumulate ? priced->gradient_ratio * divided : stage->gradients;
+    return weights + stage->frozen + gradients + priced->optimizer_ratio * divided;
+}
+
+/* n_s of bounds.h. */
+static uint32_t n_kept(const cs_candidate *c, uint32_t stage, uint32_t n_stages)
+{
+    const uint32_t ranks = c->pipeline, n = c->micro_batches, rank = stage % ranks;
+    const uint32_t groups = n / ranks, first = groups > 0 ? (n + groups - 1) / groups : n;
+    switch ((cs_advise_schedule)c->schedule) {
+    case CS_ADVISE_GPIPE:
+        return n;
+    case CS_ADVISE_1F1B:
+        return least(ranks - stage, n);
+    case CS_ADVISE_ZB_H1:
+        return least(ranks, n);
+    case CS_ADVISE_ZB_H2:
+        return least(2 * ranks - 1, n);
+    case CS_ADVISE_INTERLEAVED:
+        return stage + ranks < n_stages ? first : least(2 * (ranks - 1 - rank) + 1, first);
+    case CS_ADVISE_SEQUENTIAL:
+    case CS_N_ADVISE_SCHEDULES:
+        break;
+    }
+    return 1;
+}
+
+double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c, const cs_priced *priced)
+{
+    double bound = 0;
+    for (uint32_t r = 0; r < c->pipeline; r++) {
+        double bytes = 0;
+        for (uint32_t s = r; s < priced->n_stages; s += c->pipeline)
+            bytes += resting(base, c, priced, &priced->stages[s]) +
+                     n_kept(c, s, priced->n_stages) * priced->stages[s].kept;
+        bound = most(bound, bytes);
+    }
+    return bound * (1 - margin);
+}
+
+/* ---- what stages take ---- */
+
+/* Candidates with the same stages and micro-batches have the same prices. */
+static bool alike(const cs_candidate *a, const cs_candidate *b)
+{
+    return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
+           a->space == b->space && a->context == b->context && a->pipeline == b->pipeline &&
+           a->expert == b->expert && a->inner == b->inner && a->chunks == b->chunks &&
+           a->micro_samples == b->micro_samples && a->recompute == b->recompute &&
+           a->more == b->more;
+}
+
+/* One micro-batch, without ZeRO. */
+static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *of)
+{
+    cs_candidate c = *of;
+    c.micro_batches = 1;
+    c.zero = 0;
+    c.schedule = c.chunks > 1     ? CS_ADVISE_INTERLEAVED
+                 : c.pipeline > 1 ? CS_ADVISE_1F1B
+                                  : CS_ADVISE_SEQUENTIAL;
+    cJSON *document = cs_candidate_document(base, &c);
+    cJSON *model = cJSON_GetObjectItemCaseSensitive(document, "model");
+    cJSON *batch = cJSON_CreateNumber((double)c.data * c.micro_samples);
+    cJSON_DeleteItemFromObjectCaseSensitive(model, "batch_size");
+    if (model && batch && cJSON_AddItemToObject(model, "batch_size", batch))
+        return document;
+    cJSON_Delete(batch);
+    cJSON_Delete(document);
+    return NULL;
+}
+
+/* From the first start to the last end. */
+typedef struct period {
+    cs_time start, end;
+} period;
+
+static void add_period(period *to, const cs_span *span, bool first)
+{
+    to->start = first || span->start < to->start ? span->start : to->start;
+    to->end = first || span->end > to->end ? span->end : to->end;
+}
+
+/* Passes of each stage on its first device; with `exchanges` what stands between computations counts. */
+static cs_status take_times(const cs_scenario *scenario, const cs_graph *graph,
+                            const cs_trace *trace, bool exchanges, cs_priced *to, cs_error *error)
+{
+    const cs_plan *plan = scenario->plan;
+    period *periods = calloc(2 * (size_t)plan->n_stages + 1, sizeof(*periods));
+    bool *seen = calloc(2 * (size_t)plan->n_stages + 1, sizeof(*seen));
+    const bool room = periods && seen;
+    for (uint32_t task = 0; room && task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        const bool computes = cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE;
+        if (!computes || cls->kind == CS_UPDATE ||
+            cls->device != plan->devices[plan->stages[cls->stage].first_device])
+            continue;
+        const cs_span *span = &trace->spans[task];
+        const bool forward = cls->kind == CS_FORWARD;
+        const uint32_t pass = 2 * cls->stage + !forward;
+        cs_stage_price *stage = &to->stages[cls->stage];
+        const double seconds = cs_time_seconds(span->end - span->start);
+        *(forward ? &stage->forward : &stage->backward) += seconds;
+        to->computing += seconds;
+        add_period(&periods[pass], span, !seen[pass]);
+        seen[pass] = true;
+    }
+    for (uint32_t s = 0; room && exchanges && s < plan->n_stages; s++) {
+        to->stages[s].forward = cs_time_seconds(periods[2 * s].end - periods[2 * s].start);
+        to->stages[s].backward = cs_time_seconds(periods[2 * s + 1].end - periods[2 * s + 1].start);
+    }
+    free(periods);
+    free(seen);
+    return room ? CS_OK : cs_error_no_memory(error);
+}
+
+static void take_sizes(const cs_scenario *scenario, cs_priced *to)
+{
+    const cs_model *model = scenario->model;
+    for (uint32_t s = 0; s < to->n_stages; s++) {
+        const cs_layer_sum *sum = &scenario->job.stages[s];
+        const cs_stage *of = &scenario->plan->stages[s];
+        cs_stage_price *stage = &to->stages[s];
+        for (uint32_t l = of->first_layer; l < of->end_layer; l++)
+            for (uint32_t i = 0; i < model->layers[l].n_weight_parts; i++)
+                if (model->layers[l].weight_parts[i].axes != CS_AXES_TENSOR)
+                    stage->expert += (double)model->layers[l].weight_parts[i].bytes;
+        stage->dense = (double)sum->weight_bytes - stage->expert;
+        stage->gradients = (double)sum->gradient_bytes;
+        stage->frozen = (double)sum->frozen_bytes;
+        stage->kept = (double)sum->kept_bytes;
+    }
+    to->gradient_ratio = (double)cs_model_gradient_ratio(model);
+    to->optimizer_ratio = scenario->job.optimizer_ratio;
+}
+
+static cs_status take_prices(const cs_scenario *scenario, const cs_progress *progress,
+                             cs_priced *to, cs_error *error)
+{
+    cs_graph graph = {0};
+    cs_trace trace = {0};
+    const bool exchanges = scenario->collectives.fidelity != CS_FIDELITY_FLOW;
+    to->n_stages = scenario->plan->n_stages;
+    to->stages = calloc(to->n_stages + 1ULL, sizeof(*to->stages));
+    if (!to->stages)
+        return cs_error_no_memory(error);
+    CS_TRY(cs_simulate_trace(scenario, progress, &graph, &trace, error));
+    const cs_status status = take_times(scenario, &graph, &trace, exchanges, to, error);
+    cs_graph_finish(&graph);
+    cs_trace_finish(&trace);
+    take_sizes(scenario, to);
+    to->possible = status == CS_OK;
+    return status;
+}
+
+cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candidate,
+                          const cs_progress *progress, cs_priced *priced, cs_error *error)
+{
+    cs_scenario scenario = {0};
+    cJSON *document = pricing_document(base, candidate);
+    *priced = (cs_priced){0};
+    if (!document)
+        return cs_error_no_memory(error);
+    cs_status status = cs_scenario_read_brief(document, base->path, progress, &scenario, error);
+    if (status == CS_OK)
+        status = take_prices(&scenario, progress, priced, error);
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(document);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+typedef struct pricing {
+    const cs_advise_base *base;
+    const cs_candidates *candidates;
+    const uint32_t *first; /* per price: a candidate that has it */
+    cs_bounds *bounds;
+} pricing;
+
+/* Each thread writes the prices of its own points. */
+static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
+{
+    const pricing *p = context;
+    item->error = malloc(sizeof(*item->error));
+    if (!item->error) {
+        item->status = CS_NO_MEMORY;
+        return;
+    }
+    cs_error_init(item->error);
+    item->status = cs_bounds_price(p->base, &p->candidates->items[p->first[i]], progress,
+                                   &p->bounds->priced[i], item->error);
+}
+
+static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
+{
+    const pricing *p = context;
+    if (item->status == CS_OK)
+        return CS_OK;
+    if (item->status == CS_NO_MEMORY)
+        return cs_error_no_memory(error);
+    const char *text = item->error->text;
+    char *why = cs_arena_copy_length(&p->bounds->arena, text, strcspn(text, "\n"));
+    p->bounds->priced[item->point].why = why;
+    return why ? CS_OK : cs_error_no_memory(error);
+}
+
+typedef struct numbering {
+    uint32_t *first, *hashed, *next; /* chains of prices with one hash */
+    uint32_t n;
+} numbering;
+
+enum { BUCKETS = 4096 };
+
+static uint32_t bucket_of(const cs_candidate *c)
+{
+    const uint32_t parts[] = {c->method, c->layer,         c->space,    c->context,
+                              c->expert, c->micro_samples, c->recompute};
+    uint32_t hash = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        hash = hash * 31 + parts[i];
+    return hash % BUCKETS;
+}
+
+/* Which price a candidate has; a new one where none before is alike. */
+static uint32_t number_of(numbering *numbers, const cs_candidates *all, uint32_t i)
+{
+    const uint32_t bucket = bucket_of(&all->items[i]);
+    for (uint32_t p = numbers->hashed[bucket]; p > 0; p = numbers->next[p - 1])
+        if (alike(&all->items[numbers->first[p - 1]], &all->items[i]))
+            return p - 1;
+    numbers->first[numbers->n] = i;
+    numbers->next[numbers->n] = numbers->hashed[bucket];
+    numbers->hashed[bucket] = numbers->n + 1;
+    return numbers->n++;
+}
+
+static cs_status run_pricing(const pricing *p, uint32_t n, uint32_t jobs,
+                             const cs_progress *progress, cs_error *error)
+{
+    uint32_t *points = malloc((n + 1ULL) * sizeof(*points));
+    if (!points)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        points[i] = i;
+    pricing collector = *p;
+    const cs_pool pool = {.what = "pricing",
+                          .points_are = "splits",
+                          .work = work,
+                          .work_context = p,
+                          .collect = collect,
+                          .collect_context = &collector,
+                          .points = points,
+                          .n_points = n,
+                          .jobs = jobs};
+    const cs_status status = cs_pool_run(&pool, progress, error);
+    free(points);
+    return status;
+}
+
+/* The most memory of a device. */
+static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_error *error)
+{
+    cs_scenario scenario = {0};
+    CS_TRY(cs_scenario_read_unplanned(base->document, base->path, &scenario, error));
+    bounds->capacity = base->section.memory;
+    for (uint32_t d = 0; d < scenario.platform.n_devices; d++) {
+        const cs_device *device = &scenario.platform.devices[d];
+        if (base->section.memory == 0 && device->capacity > bounds->capacity)
+            bounds->capacity = device->capacity;
+    }
+    cs_scenario_finish(&scenario);
+    return CS_OK;
+}
+
+static cs_status find(const cs_advise_base *base, const cs_candidates *candidates, uint32_t jobs,
+                      const cs_progress *progress, numbering *numbers, cs_bounds *bounds,
+                      cs_error *error)
+{
+    for (uint32_t i = 0; i < candidates->n; i++)
+        bounds->of[i] = number_of(numbers, candidates, i);
+    bounds->n_priced = numbers->n;
+    bounds->priced = calloc(numbers->n + 1ULL, sizeof(*bounds->priced));
+    if (!bounds->priced)
+        return cs_error_no_memory(error);
+    CS_TRY(take_devices(base, bounds, error));
+    const pricing p = {base, candidates, numbers->first, bounds};
+    CS_TRY(run_pricing(&p, numbers->n, jobs, progress, error));
+    for (uint32_t i = 0; i < candidates->n; i++) {
+        const cs_priced *priced = &bounds->priced[bounds->of[i]];
+        const cs_candidate *c = &candidates->items[i];
+        bounds->time[i] = priced->possible ? cs_bound_time(c, priced) : 0;
+        bounds->memory[i] = priced->possible ? cs_bound_memory(base, c, priced) : 0;
+    }
+    return CS_OK;
+}
+
+void cs_bounds_finish(cs_bounds *bounds)
+{
+    for (uint32_t i = 0; bounds->priced && i < bounds->n_priced; i++)
+        free(bounds->priced[i].stages);
+    free(bounds->priced);
+    free(bounds->of);
+    free(bounds->time);
+    free(bounds->memory);
+    cs_arena_finish(&bounds->arena);
+    *bounds = (cs_bounds){0};
+}
+
+cs_status cs_bounds_find(const cs_advise_base *base, const cs_candidates *candidates, uint32_t jobs,
+                         const cs_progress *progress, cs_bounds *bounds, cs_error *error)
+{
+    const size_t n = candidates->n + (size_t)1;
+    numbering numbers = {.first = malloc(n * sizeof(*numbers.first)),
+                         .next = malloc(n * sizeof(*numbers.next)),
+                         .hashed = calloc(BUCKETS, sizeof(*numbers.hashed))};
+    *bounds = (cs_bounds){.of = calloc(n, sizeof(*bounds->of)),
+                          .time = calloc(n, sizeof(*bounds->time)),
+                          .memory = calloc(n, sizeof(*bounds->memory))};
+    cs_arena_init(&bounds->arena);
+    const bool room = numbers.first && numbers.next && numbers.hashed && bounds->of &&
+                      bounds->time && bounds->memory;
+    const cs_status status = room ? find(base, candidates, jobs, progress, &numbers, bounds, error)
+                                  : cs_error_no_memory(error);
+    free(numbers.first);
+    free(numbers.next);
+    free(numbers.hashed);
+    if (status != CS_OK)
+        cs_bounds_finish(bounds);
+    return status;
+}

@@ -1,0 +1,76 @@
+/* Lower bounds of a candidate's time and memory, by which it may be left out unseen.
+ *
+ * A bound is of the simulation, not of the machine. Candidates that have the same mesh, stages and
+ * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same passes: one
+ * micro-batch is simulated for all of them, without ZeRO. From it come f_s and b_s, what stage s takes for a
+ * forward and a backward, from the start of its first computation to the end of its last one: with the
+ * exchanges within layers in between, which are delays that depend on nothing else. (Where the scenario
+ * asks for "fidelity": "flow" they are not, and computations alone count.) A device does one pass at a time
+ * (schedules/program.h), so that no pass takes less in any of the candidates. Rank r holds the stages
+ * r, r + P, ...; x_r is the sum of their f_s + b_s.
+ *
+ *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
+ *      The first pass of rank r is the forward of stage r, which follows those of all stages before.
+ *      Behind its last backward come those of the same micro-batch on the stages before; this sum is left
+ *      out for zb_h1 and zb_h2, whose weight gradients come last.
+ *   M  peak >= max over r of S_r + the sum of n_s k_s over the stages s of rank r.
+ *      S_r are the weights, gradients and optimizer states that rest on a device of rank r, k_s what
+ *      stage s keeps of a micro-batch, and n_s how many forwards of it the schedule has rank r do before
+ *      anything of them may be freed: 1 without a pipeline; M in gpipe; min(P - s, M) in 1f1b; min(P,
+ *      M) in zb_h1, min(2 P - 1, M) in zb_h2; in interleaved_1f1b with v stages and g micro-batches in the
+ *      first group, g of the first v - 1 stages and min(2 (P - 1 - r) + 1, g) of the last. Where rules
+ *      or another planner decide for single layers what is divided, S_r is what there is if all were.
+ *
+ * Both are rounded down by a millionth: sums of doubles are off by less, and S_r by rounding shares of
+ * layers to bytes.
+ */
+#ifndef CS_ADVISE_BOUNDS_H
+#define CS_ADVISE_BOUNDS_H
+
+#include "sim/advise/candidates.h"
+#include "sim/base/progress.h"
+
+/* A stage on a device; sizes in bytes, times in s. */
+typedef struct cs_stage_price {
+    double forward, backward; /* f, b */
+    double dense, expert;     /* weights; of one place, nothing divided over others */
+    double gradients, frozen, kept;
+} cs_stage_price;
+
+/* What candidates with the same mesh, stages and micro-batches have in common. */
+typedef struct cs_priced {
+    bool possible;   /* else the model, the mesh or the platform refuses it */
+    const char *why; /* then the message */
+    uint32_t n_stages;
+    cs_stage_price *stages; /* the caller's, to free */
+    double computing;       /* of all stages, for a micro-batch on one place: s */
+    double gradient_ratio, optimizer_ratio;
+} cs_priced;
+
+typedef struct cs_bounds {
+    uint32_t n_priced;
+    cs_priced *priced;
+    uint32_t *of;          /* per candidate: which of them */
+    double *time, *memory; /* per candidate: s, bytes */
+    int64_t capacity;      /* of the device with most memory; INT64_MAX: unlimited */
+    cs_arena arena;
+} cs_bounds;
+
+void cs_bounds_finish(cs_bounds *bounds);
+
+/* Of all candidates, in `jobs` threads. CS_NO_MEMORY, CS_INTERRUPTED. */
+CS_MUST_CHECK cs_status cs_bounds_find(const cs_advise_base *base, const cs_candidates *candidates,
+                                       uint32_t jobs, const cs_progress *progress,
+                                       cs_bounds *bounds, cs_error *error);
+
+/* Prices the stages of a candidate. CS_INVALID and others where it is refused. */
+CS_MUST_CHECK cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candidate,
+                                        const cs_progress *progress, cs_priced *priced,
+                                        cs_error *error);
+
+/* T and M of one candidate. */
+double cs_bound_time(const cs_candidate *candidate, const cs_priced *priced);
+double cs_bound_memory(const cs_advise_base *base, const cs_candidate *candidate,
+                       const cs_priced *priced);
+
+#endif

@@ -1,0 +1,93 @@
+/* Candidates: the plans that are tried for a scenario.
+ *
+ * A candidate is a set of changes of the scenario. Those that are generated here change the sections
+ * "parallel" and "schedule" and what is recomputed, over the product of the values of all axes that
+ * multiply to a number of devices:
+ *
+ *     devices = (tensor | filter | channel) x space x context x pipeline x data
+ *
+ * `data` and the number of micro-batches follow from the devices and the global batch, which stays
+ * as it is. What cannot be is left out: sizes that do not divide the devices or the batch, more
+ * stages than layers, experts over more places than there are. Whether a layer can be divided so, the
+ * model says when it is priced (bounds.h).
+ *
+ * A step is one mini-batch, "iterations": 1, and collectives are delays ("fidelity":
+ * "analytic") unless the scenario says otherwise, so that all candidates are simulated alike.
+ *
+ * Candidates of other planners are added with the changes of their own.
+ */
+#ifndef CS_ADVISE_CANDIDATES_H
+#define CS_ADVISE_CANDIDATES_H
+
+#include "sim/advise/advise-section.h"
+#include "sim/scenario/scenario.h"
+
+/* How a layer is divided over the first axis. */
+typedef enum cs_advise_method { CS_BY_TENSOR, CS_BY_FILTER, CS_BY_CHANNEL } cs_advise_method;
+
+enum { CS_BUCKET_GIVEN = -1 };
+
+typedef struct cs_candidate {
+    uint32_t devices;
+    uint32_t method; /* cs_advise_method */
+    uint32_t layer;  /* size of that axis */
+    uint32_t space, context, pipeline, data, expert;
+    uint32_t zero;
+    uint32_t micro_samples, micro_batches;
+    uint32_t schedule;         /* cs_advise_schedule */
+    uint32_t chunks;           /* stages per device: 1 but for interleaved */
+    uint32_t recompute, inner; /* cs_advise_recompute, cs_advise_order */
+    int64_t bucket;            /* bytes; CS_BUCKET_GIVEN: as the scenario has it */
+    const cJSON *more;         /* {"/json/pointer": value, ...}: changes besides, or NULL */
+} cs_candidate;
+
+/* What candidates are made for; the document must live as long. */
+typedef struct cs_advise_base {
+    const cJSON *document; /* of the scenario */
+    const char *path;      /* of its file */
+    cs_advise_section section;
+    uint32_t devices, node_devices; /* of the platform; 0: not known */
+    uint32_t batch_size;
+    uint32_t n_layers, n_experts, tokens; /* of the model; tokens of a sample */
+    uint32_t space_rank;  /* dimensions of images: 0, the network is none of images */
+    bool divisible;       /* the model has operators */
+    bool lists_operators; /* to be recomputed */
+    bool has_rules;       /* for some layers, which "zero" does not decide */
+} cs_advise_base;
+
+/* Reads the section, and the scenario, whose own plan need not be possible but must be valid JSON for its
+ * sections. CS_INVALID where a key is wrong, or the number of devices is not given. */
+CS_MUST_CHECK cs_status cs_advise_base_read(const cJSON *document, const char *path,
+                                            cs_arena *arena, cs_advise_base *base, cs_error *error);
+
+typedef struct cs_candidates {
+    uint32_t n, capacity;
+    cs_candidate *items;
+} cs_candidates;
+
+void cs_candidates_finish(cs_candidates *candidates);
+
+/* In an order that follows from the section alone. CS_LIMIT beyond CS_CANDIDATES_MAX. */
+enum { CS_CANDIDATES_MAX = 1 << 20 };
+CS_MUST_CHECK cs_status cs_candidates_make(const cs_advise_base *base, cs_candidates *candidates,
+                                           cs_error *error);
+
+/* The scenario with the candidate's plan, to free with cJSON_Delete; parts of it are the base's.
+ * NULL when memory runs out. */
+cJSON *cs_candidate_document(const cs_advise_base *base, const cs_candidate *candidate);
+
+/* The scenario with its own plan, simulated as candidates are; the same. */
+cJSON *cs_own_document(const cs_advise_base *base);
+
+/* The same as changes: {"/json/pointer": value, ...}, as `--set` takes them. */
+cJSON *cs_candidate_changes(const cs_advise_base *base, const cs_candidate *candidate);
+
+/* "tensor 8 x pipeline 4 x data 2, zero 1; 1f1b, 32 micro-batches of 1". Returns `text`. */
+char *cs_candidate_text(const cs_candidate *candidate, char *text, size_t size);
+
+/* The axes that it uses, "data + tensor + pipeline": what pictures call a strategy. */
+char *cs_candidate_strategy(const cs_candidate *candidate, char *text, size_t size);
+
+enum { CS_CANDIDATE_TEXT_BYTES = 256 };
+
+#endif

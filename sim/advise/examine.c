@@ -1,0 +1,242 @@
+/* The plans that are shown: where their time goes, and what becomes of it when links or devices are
+ * not as described. */
+#include "sim/advise/search.h"
+
+#include "sim/base/pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What is simulated of each row: in full, and once per doubt. */
+enum { PARTS = 1 + CS_N_DOUBTS };
+
+typedef struct examination {
+    cs_advice *advice;
+    uint32_t n_rows; /* with the misfit, which comes last */
+} examination;
+
+static cs_advice_row *row_of(const examination *e, uint32_t r)
+{
+    return r < e->advice->n_rows ? &e->advice->rows[r] : &e->advice->misfit;
+}
+
+/* ---- other links, other devices ---- */
+
+/* The platform with its devices and links so many times as fast; they live in the arena, the rest is
+ * the original's. */
+static cs_status change_platform(const cs_platform *from, double bandwidth, double speed,
+                                 cs_arena *arena, cs_platform *to, cs_error *error)
+{
+    *to = *from;
+    to->links = cs_arena_alloc(arena, from->n_links + 1ULL, sizeof(*to->links));
+    to->devices = cs_arena_alloc(arena, from->n_devices + 1ULL, sizeof(*to->devices));
+    if (!to->links || !to->devices)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < from->n_links; i++) {
+        to->links[i] = from->links[i];
+        to->links[i].bandwidth *= bandwidth;
+    }
+    for (uint32_t i = 0; i < from->n_devices; i++) {
+        to->devices[i] = from->devices[i];
+        to->devices[i].speed *= speed;
+    }
+    return CS_OK;
+}
+
+/* A step of the scenario on the changed platform; collectives priced by levels change with it. */
+static cs_status simulate_changed(const cs_scenario *scenario, double bandwidth, double speed,
+                                  bool shared, const cs_progress *progress, double *time,
+                                  cs_error *error)
+{
+    cs_scenario changed = *scenario; /* what it owns stays the original's */
+    cs_step step;
+    cs_arena arena;
+    cs_arena_init(&arena);
+    cs_status status =
+        change_platform(&scenario->platform, bandwidth, speed, &arena, &changed.platform, error);
+    for (uint32_t i = 0; i < CS_N_LEVELS; i++)
+        changed.collectives.levels[i].bandwidth *= bandwidth;
+    if (!shared)
+        changed.platform.sharing = CS_SHARING_NONE;
+    if (status == CS_OK)
+        status = cs_simulate_step(&changed, progress, &step, error);
+    cs_arena_finish(&arena);
+    if (status == CS_OK)
+        *time = step.time;
+    return status;
+}
+
+/* ---- one plan in full ---- */
+
+/* What all of the mini-batch takes one device with all of the model, in the same micro-batches. */
+static double undivided_time(const cs_advice *advice, const cs_candidate *of)
+{
+    cs_candidate c = *of;
+    cs_priced priced = {0};
+    cs_error ignored;
+    cs_error_init(&ignored);
+    c.method = CS_BY_TENSOR;
+    c.devices = c.layer = c.space = c.context = c.expert = c.pipeline = c.data = c.chunks = 1;
+    const cs_status status = cs_bounds_price(&advice->base, &c, NULL, &priced, &ignored);
+    free(priced.stages);
+    return status == CS_OK ? priced.computing * of->micro_batches * of->data : (double)NAN;
+}
+
+/* What no longer grows with the devices. */
+static const char *name_limit(const cs_advice *advice, const cs_candidate *c)
+{
+    const uint32_t samples = advice->base.batch_size;
+    return c->data == samples                                     ? "samples"
+           : c->pipeline * c->chunks == advice->base.n_layers     ? "layers"
+           : c->expert > 1 && c->expert == advice->base.n_experts ? "experts"
+                                                                  : NULL;
+}
+
+static cs_status examine(const examination *e, const cs_scenario *scenario, cs_advice_row *row,
+                         const cs_progress *progress, cs_error *error)
+{
+    const cs_candidate *candidate = &e->advice->candidates.items[row->candidate];
+    const cs_simulation_options how = {.progress = progress};
+    cs_simulation simulation = {0};
+    double alone;
+    CS_TRY(cs_simulate(scenario, &how, &simulation, error));
+    cs_status status = simulate_changed(scenario, 1, 1, false, progress, &alone, error);
+    if (status == CS_OK) {
+        const double undivided = undivided_time(e->advice, candidate);
+        cs_limits_find(scenario, &simulation, undivided, alone, &row->limits);
+        row->limits.axis = name_limit(e->advice, candidate);
+    }
+    cs_simulation_finish(&simulation);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+/* Runs in several threads at a time: each writes its own part of a row. */
+static cs_status do_part(const examination *e, uint32_t part, const cs_progress *progress,
+                         cs_error *error)
+{
+    static const double bandwidths[] = {0.9, 1.1, 1, 1}, speeds[] = {1, 1, 0.9, 1.1};
+    cs_advice_row *row = row_of(e, part / PARTS);
+    const cs_advise_base *base = &e->advice->base;
+    const uint32_t doubt = part % PARTS;
+    cs_scenario scenario = {0};
+    cJSON *document = cs_candidate_document(base, &e->advice->candidates.items[row->candidate]);
+    if (!document)
+        return cs_error_no_memory(error);
+    cs_status status = cs_scenario_read_brief(document, base->path, progress, &scenario, error);
+    if (status == CS_OK && doubt == 0)
+        status = examine(e, &scenario, row, progress, error);
+    else if (status == CS_OK)
+        status = simulate_changed(&scenario, bandwidths[doubt - 1], speeds[doubt - 1], true,
+                                  progress, &row->times[doubt - 1], error);
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(document);
+    return status;
+}
+
+static void work(const void *context, uint32_t part, const cs_progress *progress,
+                 cs_pool_item *item)
+{
+    item->error = malloc(sizeof(*item->error));
+    if (!item->error) {
+        item->status = CS_NO_MEMORY;
+        return;
+    }
+    cs_error_init(item->error);
+    item->status = do_part(context, part, progress, item->error);
+}
+
+static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
+{
+    (void)context;
+    if (item->status == CS_NO_MEMORY)
+        return cs_error_no_memory(error);
+    if (item->status != CS_OK)
+        cs_error_add_all(error, item->error);
+    return item->status;
+}
+
+/* Ranks among the rows, were all of them so. */
+static void rank_doubts(cs_advice *advice)
+{
+    for (uint32_t d = 0; d < CS_N_DOUBTS; d++)
+        for (uint32_t r = 0; r < advice->n_rows; r++) {
+            uint32_t rank = 1;
+            for (uint32_t other = 0; other < advice->n_rows; other++) {
+                const double mine = advice->rows[r].times[d], its = advice->rows[other].times[d];
+                rank += its < mine || (!(its > mine) && other < r);
+            }
+            advice->rows[r].ranks[d] = rank;
+        }
+}
+
+static void note_interrupt(cs_advice *advice)
+{
+    advice->interrupted = true;
+    advice->cut = "it was interrupted";
+}
+
+static cs_status examine_all(const cs_advise_options *options, examination *e, uint32_t *parts,
+                             cs_error *error)
+{
+    cs_error why;
+    cs_error_init(&why);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < e->n_rows * PARTS; i++)
+        if (i / PARTS < e->advice->n_rows || i % PARTS == 0) /* the misfit in full only */
+            parts[n++] = i;
+    const cs_pool pool = {.what = "examining plans",
+                          .points_are = "simulations",
+                          .work = work,
+                          .work_context = e,
+                          .collect = collect,
+                          .collect_context = e,
+                          .points = parts,
+                          .n_points = n,
+                          .jobs = options->jobs};
+    const cs_status status = cs_pool_run(&pool, options->progress, &why);
+    if (status == CS_INTERRUPTED) {
+        note_interrupt(e->advice);
+        return CS_OK;
+    }
+    if (status != CS_OK) {
+        cs_error_add_all(error, &why);
+        return status;
+    }
+    for (uint32_t r = 0; r < e->n_rows; r++)
+        row_of(e, r)->complete = true;
+    rank_doubts(e->advice);
+    return CS_OK;
+}
+
+cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice, cs_error *error)
+{
+    cs_scenario scenario = {0};
+    cs_error why;
+    cs_error_init(&why);
+    cJSON *document = cs_own_document(&advice->base);
+    if (!document)
+        return cs_error_no_memory(error);
+    cs_status status =
+        cs_scenario_read_brief(document, advice->base.path, options->progress, &scenario, &why);
+    if (status == CS_OK)
+        status = cs_simulate_step(&scenario, options->progress, &advice->own, &why);
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(document);
+    if (status == CS_INTERRUPTED)
+        note_interrupt(advice);
+    return status == CS_NO_MEMORY ? cs_error_no_memory(error) : CS_OK;
+}
+
+cs_status cs_advise_examine(const cs_advise_options *options, cs_advice *advice, cs_error *error)
+{
+    const bool misfit = advice->misfit.candidate != CS_NO_CANDIDATE;
+    examination e = {advice, advice->n_rows + misfit};
+    uint32_t *parts = malloc((e.n_rows * (size_t)PARTS + 1) * sizeof(*parts));
+    if (!parts)
+        return cs_error_no_memory(error);
+    const cs_status status = examine_all(options, &e, parts, error);
+    free(parts);
+    return status;
+}

@@ -1,0 +1,118 @@
+#include "sim/base/version.h"
+#include "sim/cli/advise-report.h"
+#include "sim/cli/output-name.h"
+#include "sim/cli/scenario-option.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOP = 10 };
+
+static const cs_option options[] = {
+    {"top", 0, "N", "Plans to rank and to examine (default: 10)"},
+    {"budget", 0, "TIME",
+     "Stop searching after this time, like 30s: what was tried until then "
+     "depends on the machine"},
+    {"most", 0, "N", "Simulate at most so many plans, the most promising first"},
+    {"exhaustive", 0, NULL, "Simulate every plan, also those that cannot be better"},
+    {"resume", 0, NULL, "Continue a search that was stopped"},
+    {"output", 'o', "FILE.h5", "Write all plans to a file, which `sim plot` draws"},
+    CS_OPTION_JOBS,
+    CS_OPTION_SET,
+    {"json", 0, NULL, "Print one JSON object instead of the tables"},
+    {0},
+};
+
+/* "30s", "2 min": as scenarios have times; a plain number is seconds. */
+static cs_status read_budget(const cs_arguments *arguments, double *seconds, cs_error *error)
+{
+    const char *text = cs_arguments_value(arguments, "budget");
+    cs_error why;
+    cs_error_init(&why);
+    *seconds = 0;
+    if (!text)
+        return CS_OK;
+    if (cs_units_parse(text, CS_QUANTITY_TIME, seconds, &why) != CS_OK)
+        return cs_error_add(error, CS_USAGE, "--budget: %s", why.text);
+    return *seconds > 0
+               ? CS_OK
+               : cs_error_add(error, CS_USAGE, "--budget: must be above 0 (got \"%s\")", text);
+}
+
+static cs_status read_options(const cs_arguments *arguments, cs_advise_options *to, cs_error *error)
+{
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
+    CS_TRY(cs_arguments_jobs(arguments, &to->jobs, error));
+    CS_TRY(cs_arguments_count(arguments, "top", TOP, &to->top, error));
+    CS_TRY(cs_arguments_count(arguments, "most", 0, &to->most, error));
+    CS_TRY(read_budget(arguments, &to->budget, error));
+    to->exhaustive = cs_arguments_flag(arguments, "exhaustive");
+    to->resume = cs_arguments_flag(arguments, "resume");
+    if (to->top == 0 || to->top > CS_ADVISE_TOP_MAX)
+        return cs_error_add(error, CS_USAGE, "--top: must be 1 to %d (got %u)", CS_ADVISE_TOP_MAX,
+                            to->top);
+    if (to->resume && !cs_arguments_flag(arguments, "output"))
+        return cs_error_add(error, CS_USAGE,
+                            "advise: --resume goes with --output, whose journal it continues");
+    return CS_OK;
+}
+
+static cs_status show(const cs_context *context, const cs_arguments *arguments,
+                      const cs_advice *advice, const cJSON *document, cs_error *error)
+{
+    const char *path = arguments->words[0];
+    const cJSON *platform = cs_json_member(document, "platform");
+    const cJSON *topology =
+        cJSON_IsString(platform) ? platform : cs_json_member(platform, "topology");
+    const char *name = cJSON_GetStringValue(cs_json_member(document, "name"));
+    const cs_advice_shown shown = {advice, name ? name : path, path,
+                                   cJSON_GetStringValue(topology)};
+    return cs_arguments_flag(arguments, "json")
+               ? cs_print_json(cs_advice_json(&shown), context->out, error)
+               : cs_advice_print(&shown, context->out, error);
+}
+
+static cs_status advise(const cs_context *context, const cs_arguments *arguments,
+                        const cJSON *document, const cs_advise_options *how, cs_error *error)
+{
+    cs_advice advice = {0};
+    cs_status status = cs_advise(document, arguments->words[0], how, &advice, error);
+    if (status != CS_OK)
+        return status;
+    status = show(context, arguments, &advice, document, error);
+    if (status == CS_OK && advice.interrupted)
+        status =
+            cs_error_add(error, CS_INTERRUPTED, "interrupted: %u of %u plans were not looked at",
+                         advice.n_states[CS_CANDIDATE_OPEN], advice.candidates.n);
+    cs_advice_finish(&advice);
+    return status;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    cs_advise_options how = {.program_version = SIM_VERSION, .progress = context->progress};
+    cJSON *document = NULL;
+    CS_TRY(read_options(arguments, &how, error));
+    CS_TRY(cs_document_from(arguments, &document, error));
+    const cs_status status = advise(context, arguments, document, &how, error);
+    cJSON_Delete(document);
+    return status;
+}
+
+const cs_command cs_command_advise = {
+    .name = "advise",
+    .words = "SCENARIO.json",
+    .min_words = 1,
+    .max_words = 1,
+    .summary = "find the best plans to train a model on a cluster",
+    .doc =
+        "Tries how the model can be divided over the platform's devices, with which schedule and "
+        "micro-batches, what is recomputed, and where states rest; simulates each plan, in "
+        "threads, and ranks those that fit into memory. The scenario's own plan is one of many; "
+        "its section \"advise\" narrows what is tried.\n\n"
+        "Plans that cannot be better than what was found, and plans that cannot fit, are left "
+        "out by bounds that are proven (docs/how-to/find-a-plan.md). So the answer is that of "
+        "trying all, whatever the number of threads. Ctrl-C prints the best so far.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,183 @@
+#include "sim/base/arena.h"
+#include "sim/base/file.h"
+#include "sim/cli/osdp-report.h"
+#include "sim/cli/output-name.h"
+#include "sim/cli/scenario-option.h"
+#include "sim/cli/workload-option.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { USUAL_SLICES = 4, USUAL_BATCHES = 1024, MOST_SLICES = 64 };
+
+static const cs_option options[] = {
+    {"surge", 0, "NAME",
+     "What operators need while they run: the largest of them, or as in the paper's formula their "
+     "sum (default: maximum)",
+     false, cs_osdp_surge_names},
+    {"slices", 0, "[LAYERS=]N",
+     "Slices that an operator may be cut into (default: 4, the paper's); of the layers with names "
+     "like LAYERS, in which * stands for any text",
+     true},
+    {"gathers", 0, "N",
+     "Gathers of sharded weights per step (default: 2; with recomputation 3, as the paper has it)"},
+    {"max-batch", 0, "N", "Samples of a device, at most (default: 1024)"},
+    {"depth-first", 0, "N",
+     "Run the paper's own search as well, for at most N nodes per batch; 0: for any number"},
+    {"simulate", 0, NULL, "Choose plans and batches by simulation, too"},
+    {"output", 'o', "FILE.json",
+     "Save the scenario with OSDP's plan in it, the simulated one with --simulate"},
+    CS_OPTION_SET,
+    {"json", 0, NULL, "Print JSON instead of a table"},
+    {0},
+};
+
+/* ---- options ---- */
+
+static cs_status at_least_one(const cs_arguments *arguments, const char *option, uint32_t fallback,
+                              uint32_t *out, cs_error *error)
+{
+    CS_TRY(cs_arguments_count(arguments, option, fallback, out, error));
+    return *out > 0
+               ? CS_OK
+               : cs_error_add(error, CS_USAGE, "osdp: --%s must be at least 1 (got 0)", option);
+}
+
+/* "4", or "blocks.*=16". */
+static cs_status read_slices(const char *given, cs_arena *arena, cs_osdp_slices *slices,
+                             cs_error *error)
+{
+    const char *equals = strrchr(given, '='), *number = equals ? equals + 1 : given;
+    char *end;
+    const unsigned long n = strtoul(number, &end, 10);
+    if (*number < '0' || *number > '9' || *end || n < 1 || n > MOST_SLICES)
+        return cs_error_add(error, CS_USAGE,
+                            "osdp: --slices must be N or LAYERS=N with N from 1 to %d, like 4 or "
+                            "blocks.*=16 (got \"%s\")",
+                            MOST_SLICES, given);
+    *slices = (cs_osdp_slices){.most = (uint32_t)n};
+    if (!equals)
+        return CS_OK;
+    slices->pattern = cs_arena_copy_length(arena, given, (size_t)(equals - given));
+    return slices->pattern ? CS_OK : cs_error_no_memory(error);
+}
+
+static cs_status read_all_slices(const cs_arguments *arguments, cs_arena *arena,
+                                 cs_osdp_options *how, cs_error *error)
+{
+    const char *const *texts;
+    const size_t n = cs_arguments_values(arguments, "slices", &texts);
+    cs_osdp_slices *slices = cs_arena_alloc(arena, n + 1, sizeof(*slices));
+    if (!slices)
+        return cs_error_no_memory(error);
+    slices[0].most = USUAL_SLICES;
+    for (size_t i = 0; i < n; i++)
+        CS_TRY(read_slices(texts[i], arena, &slices[i + 1], error));
+    how->slices = slices;
+    how->n_slices = (uint32_t)n + 1;
+    return CS_OK;
+}
+
+static cs_status read_options(const cs_context *context, const cs_arguments *arguments,
+                              cs_arena *arena, cs_osdp_options *how, cs_error *error)
+{
+    uint32_t surge = CS_OSDP_SURGE_MAXIMUM, nodes;
+    *how = (cs_osdp_options){.simulate = cs_arguments_flag(arguments, "simulate"),
+                             .progress = context->progress};
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_json, error));
+    if (cs_arguments_value(arguments, "surge"))
+        CS_TRY(cs_arguments_choice(arguments, "surge", cs_osdp_surge_names, &surge, error));
+    how->surge = surge;
+    CS_TRY(cs_arguments_count(arguments, "gathers", 0, &how->gathers, error));
+    CS_TRY(at_least_one(arguments, "max-batch", USUAL_BATCHES, &how->most_batch, error));
+    CS_TRY(cs_arguments_count(arguments, "depth-first", 0, &nodes, error));
+    how->depth_first =
+        cs_arguments_value(arguments, "depth-first") ? (nodes ? nodes : UINT64_MAX) : 0;
+    return read_all_slices(arguments, arena, how, error);
+}
+
+/* ---- results ---- */
+
+static const cs_osdp_plan *found(const cs_osdp_study *study)
+{
+    const cs_osdp_row *row = &study->rows[CS_OSDP_ROW_OSDP];
+    return study->simulated ? &row->fitted : &row->plan;
+}
+
+static cs_status save(const cs_osdp_study *study, const cJSON *document, const char *path,
+                      cs_error *error)
+{
+    cJSON *root = cs_osdp_document(study, document, found(study));
+    char *json = root ? cs_json_print(root) : NULL;
+    cJSON_Delete(root);
+    if (!json)
+        return cs_error_no_memory(error);
+    const cs_status status = cs_file_write(path, json, strlen(json), error);
+    free(json);
+    return status;
+}
+
+static cs_status verdict(const cs_osdp_study *study, cs_error *error)
+{
+    if (found(study)->found)
+        return CS_OK;
+    return cs_error_add(error, CS_LIMIT,
+                        "%s: no plan fits: by the cost model one sample a device needs %.4g GB, "
+                        "devices have %.4g GB",
+                        study->scenario.name, (double)study->least_memory / 1e9,
+                        (double)study->limit / 1e9);
+}
+
+static cs_status show(const cs_context *context, const cs_arguments *arguments,
+                      const cJSON *document, const cs_osdp_study *study, cs_error *error)
+{
+    const char *output = cs_arguments_value(arguments, "output");
+    const bool printed = output && strcmp(output, "-") == 0;
+    cs_status status = CS_OK;
+    if (output && found(study)->found)
+        status = save(study, document, output, error);
+    if (status == CS_OK && cs_arguments_flag(arguments, "json") && !printed)
+        status = cs_print_json(cs_osdp_json(study), context->out, error);
+    else if (status == CS_OK && !printed)
+        cs_osdp_print(study, context->out);
+    return status == CS_OK ? verdict(study, error) : status;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    cs_osdp_options how;
+    cs_osdp_study study = {0};
+    cs_arena arena;
+    cJSON *document = NULL;
+    cs_arena_init(&arena);
+    cs_status status = read_options(context, arguments, &arena, &how, error);
+    if (status == CS_OK)
+        status = cs_document_from(arguments, &document, error);
+    if (status == CS_OK)
+        status = cs_osdp_study_make(document, arguments->words[0], &how, &study, error);
+    if (status == CS_OK)
+        status = show(context, arguments, document, &study, error);
+    cs_osdp_study_finish(&study);
+    cJSON_Delete(document);
+    cs_arena_finish(&arena);
+    return status;
+}
+
+const cs_command cs_command_osdp = {
+    .name = "osdp",
+    .words = "SCENARIO.json",
+    .min_words = 1,
+    .max_words = 1,
+    .summary = "choose which layers to shard, and the batch, beside data parallelism and FSDP",
+    .doc = "Finds which layers are replicated on the data-parallel devices and which are sharded, "
+           "in how many slices, and how many samples each device trains at once, so that most "
+           "samples per second are trained within the memory of a device (OSDP, Jiang et al., "
+           "IJCAI 2023). The search is exact. Beside the plan stand plain data parallelism and "
+           "FSDP, each with its own best batch, FSDP with slices, and OSDP without; and how much "
+           "modes, batch and slices contribute.\n\n"
+           "Times and memory are those of the paper's cost model: nothing overlaps. With "
+           "--simulate the simulation chooses batches and plans, and decides what fits. The "
+           "scenario has one stage and one micro-batch; its own zero and batch do not matter.",
+    .options = options,
+    .run = run,
+};

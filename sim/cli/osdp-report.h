@@ -1,0 +1,14 @@
+/* What `sim osdp` prints. */
+#ifndef CS_CLI_OSDP_REPORT_H
+#define CS_CLI_OSDP_REPORT_H
+
+#include "sim/run/osdp.h"
+
+#include <stdio.h>
+
+void cs_osdp_print(const cs_osdp_study *study, FILE *out);
+
+/* Keys: docs/reference/output.md. NULL when memory runs out. */
+cJSON *cs_osdp_json(const cs_osdp_study *study);
+
+#endif

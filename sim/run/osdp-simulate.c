@@ -1,0 +1,274 @@
+/* OSDP's plans, judged by the simulation in place of the cost model.
+ *
+ * For one batch the cost model proposes the plan, for a memory limit of its own: that which makes
+ * the simulated peak come as near to the device's memory as it can, found by bisection, because the
+ * simulation counts more (weights gathered ahead, gradients on their way) and less (workspace of
+ * one layer at a time). Of the plans that fit the fastest one counts. The simulation gathers the
+ * sharded part of a layer at once, whatever its slices are: it does not see that they make the
+ * surge smaller.
+ *
+ * Batches: the largest that fits, B, down to 2 B/(a + 1). By the cost model without latency a
+ * smaller one cannot be better: with all operators data parallel it takes 2 C/b + gamma per sample,
+ * when B takes (a + 1) C/B + gamma at most. */
+#include "sim/run/osdp.h"
+
+#include <stdlib.h>
+
+enum { MOST_STEPS = 8 };
+
+/* ---- scenarios with a plan in them ---- */
+
+/* Whether the layers that have weights are all of one mode. */
+static bool are_all(const cs_osdp_study *study, const cs_osdp_plan *plan, bool sharded)
+{
+    for (uint32_t i = 0; i < study->model.n; i++) {
+        const cs_osdp_choice *one = &plan->choices[i];
+        if (study->model.operators[i].weights > 0 &&
+            (sharded ? one->sharded < one->slices : one->sharded > 0))
+            return false;
+    }
+    return true;
+}
+
+/* Layers whose weights are sharded in the same part; those without weights join any. */
+static bool joins(const cs_osdp_study *study, const cs_osdp_plan *plan, uint32_t first, uint32_t l)
+{
+    const cs_osdp_choice *a = &plan->choices[first], *b = &plan->choices[l];
+    return study->model.operators[l].weights == 0 ||
+           (uint64_t)a->sharded * b->slices == (uint64_t)b->sharded * a->slices;
+}
+
+static bool add_rule(const cs_osdp_choice *choice, uint32_t first, uint32_t last, cJSON *rules)
+{
+    const double layers[] = {first, last};
+    cJSON *rule = cs_json_add_item(rules);
+    return rule && cJSON_AddItemToObject(rule, "layers", cJSON_CreateDoubleArray(layers, 2)) &&
+           cJSON_AddNumberToObject(rule, "sharded", (double)choice->sharded / choice->slices);
+}
+
+static cJSON *make_rules(const cs_osdp_study *study, const cs_osdp_plan *plan)
+{
+    cJSON *rules = cJSON_CreateArray();
+    uint32_t l = 0;
+    while (rules && l < study->model.n) {
+        const uint32_t first = l++;
+        const cs_osdp_choice *choice = &plan->choices[first];
+        while (l < study->model.n && joins(study, plan, first, l))
+            l++;
+        if (choice->sharded > 0 && !add_rule(choice, first, l - 1, rules)) {
+            cJSON_Delete(rules);
+            return NULL;
+        }
+    }
+    return rules;
+}
+
+static bool put(cJSON *object, const char *key, cJSON *value)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    return value && cJSON_AddItemToObject(object, key, value);
+}
+
+static bool fill(const cs_osdp_study *study, const cs_osdp_plan *plan, cJSON *root)
+{
+    cJSON *model = cJSON_GetObjectItemCaseSensitive(root, "model");
+    cJSON *parallel = cJSON_GetObjectItemCaseSensitive(root, "parallel");
+    const bool sharded = are_all(study, plan, true), data = are_all(study, plan, false);
+    cJSON_DeleteItemFromObjectCaseSensitive(parallel, "rules");
+    return put(model, "batch_size", cJSON_CreateNumber((double)plan->batch * study->replicas)) &&
+           put(parallel, "zero", cJSON_CreateNumber(sharded ? 3 : 0)) &&
+           (data || put(parallel, "accumulate", cJSON_CreateBool(false))) &&
+           (data || sharded || put(parallel, "rules", make_rules(study, plan)));
+}
+
+cJSON *cs_osdp_document(const cs_osdp_study *study, const cJSON *document, const cs_osdp_plan *plan)
+{
+    cJSON *root = cJSON_Duplicate(document, true);
+    if (root && fill(study, plan, root))
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}
+
+/* ---- one run ---- */
+
+typedef struct run {
+    double time; /* s */
+    int64_t peak;
+} run;
+
+static cs_status simulate(const cs_osdp_study *study, const cJSON *document,
+                          const cs_osdp_plan *plan, const cs_osdp_options *options, run *made,
+                          cs_error *error)
+{
+    cJSON *root = cs_osdp_document(study, document, plan);
+    cs_scenario scenario = {0};
+    cs_simulation simulation = {0};
+    if (!root)
+        return cs_error_no_memory(error);
+    cs_status status = cs_scenario_read(root, study->scenario.file, &scenario, error);
+    if (status == CS_OK)
+        status = cs_simulate(&scenario, &(cs_simulation_options){.progress = options->progress},
+                             &simulation, error);
+    if (status == CS_OK) {
+        *made = (run){.time = simulation.analysis.iteration_time};
+        for (uint32_t d = 0; d < simulation.trace.n_devices; d++) {
+            const int64_t peak = simulation.trace.devices[d].peak;
+            made->peak = peak > made->peak ? peak : made->peak;
+        }
+    }
+    cs_simulation_finish(&simulation);
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(root);
+    return status;
+}
+
+/* ---- one batch ---- */
+
+typedef struct fitting {
+    cs_osdp_study *study;
+    const cJSON *document;
+    const cs_osdp_options *options;
+    cs_osdp_strategy number;
+    cs_osdp_row *row;
+} fitting;
+
+static void take(const fitting *f, const cs_osdp_plan *plan, const run *made)
+{
+    cs_osdp_row *row = f->row;
+    const double rate = plan->batch / made->time;
+    if (row->fitted.found && row->fitted.batch / row->iteration_time >= rate)
+        return;
+    row->fitted = *plan;
+    row->iteration_time = made->time;
+    row->peak = made->peak;
+    cs_osdp_describe(f->study, plan, &row->fitted_fraction, &row->fitted_cut);
+}
+
+/* Limits of the cost model between which the right one is. */
+typedef struct bracket {
+    int64_t fits, fails;
+} bracket;
+
+/* As much nearer as the peak was away, or half-way to what is known. */
+static int64_t next_limit(const bracket *b, int64_t at, int64_t away)
+{
+    const int64_t wanted = at + away;
+    if (wanted > b->fits && wanted < b->fails)
+        return wanted;
+    return b->fits + (b->fails - b->fits) / 2;
+}
+
+/* Simulates the plan for a limit of the cost model, and sets the next one. What does not fit is the
+ * plan for all limits down to its own memory. */
+static cs_status try_limit(const fitting *f, uint32_t batch, cs_osdp_rules *rules, bracket *b,
+                           bool *found, cs_error *error)
+{
+    const cs_osdp_search how = {.progress = f->options->progress};
+    const int64_t limit = f->study->limit;
+    cs_osdp_plan plan;
+    run made;
+    CS_TRY(cs_osdp_find_at(&f->study->model, rules, batch, &how, &f->study->arena, &plan, error));
+    if (!plan.found) {
+        b->fits = rules->limit; /* more is needed */
+        rules->limit = next_limit(b, rules->limit, limit / 8);
+        return CS_OK;
+    }
+    CS_TRY(simulate(f->study, f->document, &plan, f->options, &made, error));
+    if (made.peak <= limit) {
+        *found = true;
+        take(f, &plan, &made);
+        b->fits = rules->limit;
+        rules->limit = next_limit(b, rules->limit, limit - made.peak);
+    } else {
+        b->fails = plan.cost.memory;
+        rules->limit = next_limit(b, plan.cost.memory, limit - made.peak);
+    }
+    return CS_OK;
+}
+
+/* Whether one of the plans for a batch fits; the row gets the fastest one. */
+static cs_status fit(const fitting *f, uint32_t batch, bool *found, cs_error *error)
+{
+    cs_osdp_rules rules = cs_osdp_rules_of(f->study, f->number);
+    bracket b = {0, rules.limit > INT64_MAX / 2 ? INT64_MAX : 2 * rules.limit};
+    const bool one = rules.modes != CS_OSDP_ANY && !rules.slices;
+    *found = false;
+    if (one || rules.limit == INT64_MAX) {
+        rules.limit = INT64_MAX; /* there is one plan */
+        return try_limit(f, batch, &rules, &b, found, error);
+    }
+    for (uint32_t step = 0; step < MOST_STEPS && b.fails - b.fits > 1; step++)
+        CS_TRY(try_limit(f, batch, &rules, &b, found, error));
+    return CS_OK;
+}
+
+/* ---- all batches ---- */
+
+static cs_status fit_batches(const fitting *f, cs_error *error)
+{
+    const uint32_t most = f->options->most_batch;
+    uint32_t largest = 0, from = f->row->plan.found ? f->row->plan.batch : 1;
+    bool found = false;
+    for (uint32_t batch = from; batch > 0 && largest == 0; batch--) {
+        CS_TRY(fit(f, batch, &found, error));
+        largest = found ? batch : 0;
+    }
+    if (largest == from) {
+        for (uint32_t batch = from + 1; batch <= most && found; batch++) {
+            CS_TRY(fit(f, batch, &found, error));
+            largest = found ? batch : largest;
+        }
+    }
+    const uint32_t least = 2 * largest / (f->study->model.gathers + 1);
+    const uint32_t tried = largest < from ? largest : from;
+    for (uint32_t batch = tried; batch > 1 && batch - 1 > least; batch--)
+        CS_TRY(fit(f, batch - 1, &found, error));
+    return CS_OK;
+}
+
+/* Plans of another row are plans of this one as well. */
+static void take_over(cs_osdp_study *study, cs_osdp_strategy from, cs_osdp_strategy to)
+{
+    const cs_osdp_row *other = &study->rows[from];
+    cs_osdp_row *row = &study->rows[to];
+    if (!other->fitted.found ||
+        cs_osdp_simulated_throughput(study, to) >= cs_osdp_simulated_throughput(study, from))
+        return;
+    row->fitted = other->fitted;
+    row->iteration_time = other->iteration_time;
+    row->peak = other->peak;
+    row->fitted_fraction = other->fitted_fraction;
+    row->fitted_cut = other->fitted_cut;
+}
+
+static void take_over_all(cs_osdp_study *study)
+{
+    static const struct {
+        cs_osdp_strategy from, to;
+    } parts[] = {
+        {CS_OSDP_ROW_FSDP, CS_OSDP_ROW_FSDP_SLICED}, {CS_OSDP_ROW_FSDP, CS_OSDP_ROW_BASE_SAME},
+        {CS_OSDP_ROW_DATA, CS_OSDP_ROW_BASE},        {CS_OSDP_ROW_BASE_SAME, CS_OSDP_ROW_BASE},
+        {CS_OSDP_ROW_BASE, CS_OSDP_ROW_OSDP},        {CS_OSDP_ROW_FSDP_SLICED, CS_OSDP_ROW_OSDP}};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        take_over(study, parts[i].from, parts[i].to);
+}
+
+cs_status cs_osdp_simulate(cs_osdp_study *study, const cJSON *document,
+                           const cs_osdp_options *options, cs_error *error)
+{
+    for (uint32_t r = 0; r < CS_N_OSDP_ROWS; r++) {
+        cs_osdp_row *row = &study->rows[r];
+        const fitting f = {study, document, options, r, row};
+        bool found;
+        if (r == CS_OSDP_ROW_DEPTH_FIRST || !row->asked)
+            continue;
+        const uint32_t same = study->rows[CS_OSDP_ROW_FSDP].fitted.batch;
+        if (r != CS_OSDP_ROW_BASE_SAME)
+            CS_TRY(fit_batches(&f, error));
+        else if (same > 0)
+            CS_TRY(fit(&f, same, &found, error));
+    }
+    take_over_all(study);
+    return CS_OK;
+}

@@ -1,0 +1,46 @@
+/* The section "runtime": which conventions a training runtime has, as defaults of ordinary keys.
+ *
+ * "runtime": "megatron-core", or {"name": "megatron-core", "fused": false, ...}. A bundle is a list of
+ * keys, each with a value and a source; one that the scenario gives itself is left as it is. So a
+ * runtime can do nothing that the keys cannot, and each of its conventions can be set by itself.
+ */
+#ifndef CS_SCENARIO_RUNTIME_SECTION_H
+#define CS_SCENARIO_RUNTIME_SECTION_H
+
+#include "sim/scenario/scenario.h"
+#include "sim/workload/runtime-kernels.h"
+
+typedef struct cs_runtime_section {
+    uint32_t name; /* position in its choices; 0: "ideal" */
+    bool fused, cuda_graphs;
+    uint32_t flash; /* cs_flash */
+    cs_time host;
+    double gradient_passes;
+} cs_runtime_section;
+
+/* "ideal", "megatron-core", ..., ended by NULL. */
+extern const char *const cs_runtime_names[];
+
+/* One convention of a runtime: the value of a key where a scenario does not give it. */
+typedef struct cs_convention {
+    const char *key;    /* JSON pointer; of a section that the scenario has */
+    const char *value;  /* JSON */
+    const char *source; /* who says so */
+    const char *with;   /* "/schedule/kind=1f1b": only where this is so; NULL: always */
+} cs_convention;
+
+/* Of a runtime, ended by {NULL}. */
+const cs_convention *cs_runtime_conventions(uint32_t name);
+
+/* Writes the conventions of the runtime that the document names into it, where their keys are not
+ * given, and the section in its long form. A document without the section stays as it is. */
+CS_MUST_CHECK cs_status cs_runtime_apply(cJSON *root, const char *path, cs_error *error);
+
+CS_MUST_CHECK cs_status cs_runtime_section_read(const cJSON *value, const cs_json_place *root,
+                                                cs_arena *arena, cs_runtime_section *section,
+                                                cs_error *error);
+
+/* What they mean for kernels. */
+cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section);
+
+#endif

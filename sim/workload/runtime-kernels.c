@@ -1,0 +1,126 @@
+#include "sim/workload/runtime-kernels.h"
+
+#include <math.h>
+
+/* ---- fusion ---- */
+
+static cs_op_kind kind_of_reader(const cs_net *net, const cs_op *op)
+{
+    const uint32_t reader = cs_net_tensor(net, op->output)->last_reader;
+    return reader < net->n_ops ? net->ops[reader].kind : CS_OP_VIEW;
+}
+
+static bool is_product(cs_op_kind kind)
+{
+    return kind == CS_OP_LINEAR || kind == CS_OP_GROUPED_LINEAR;
+}
+
+/* Whether the gradient of what it reads is summed within the product of several linear layers. */
+static bool shares_product(const cs_net *net, const cs_op *op)
+{
+    const cs_tensor_info *read = cs_net_tensor(net, op->inputs[0]);
+    return is_product(op->kind) && !op->wide && cs_op_accumulates(net, op, 0) &&
+           net->ops[read->last_reader].kind == op->kind;
+}
+
+/* One kernel each way: it reads, and writes; backward it reads two, and the gradients of its scales
+ * are summed on the way. */
+static void fuse_norm(cs_op_cost *cost, double tensor)
+{
+    const cs_pass_cost sum = cost->accumulate;
+    cost->forward.bytes = 2 * tensor;
+    if (cost->backward_input.launches > 0)
+        cost->backward_input =
+            (cs_pass_cost){cost->backward_input.flop, 3 * tensor + sum.bytes, 1 + sum.launches, 0};
+    cost->backward_weight = (cs_pass_cost){0};
+}
+
+void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
+                             cs_op_cost *cost)
+{
+    const bool activation = op->kind == CS_OP_SILU || op->kind == CS_OP_GELU;
+    if (!kernels->given || !kernels->fused || op->n_inputs == 0)
+        return;
+    if (op->kind == CS_OP_RMS_NORM || op->kind == CS_OP_LAYER_NORM) {
+        fuse_norm(cost, (double)cost->output_bytes);
+    } else if (activation && kind_of_reader(net, op) == CS_OP_MUL) {
+        cost->forward = cost->backward_input = cost->accumulate = (cs_pass_cost){0};
+    } else if (op->kind == CS_OP_DROPOUT && kind_of_reader(net, op) == CS_OP_ADD) {
+        cost->forward = (cs_pass_cost){0};
+    } else if (shares_product(net, op)) {
+        cost->backward_input.flop -= cost->accumulate.flop;
+        cost->backward_input.bytes -= cost->accumulate.bytes;
+        cost->backward_input.launches -= cost->accumulate.launches;
+        cost->accumulate = (cs_pass_cost){0};
+    }
+}
+
+/* ---- times ---- */
+
+static double efficiency_of_flash(const cs_accelerator *device, uint32_t version, cs_pass pass)
+{
+    const cs_flash_rate *rate = device->training.flash[version];
+    if (!rate)
+        return device->groups[CS_GROUP_ATTENTION].compute;
+    return pass == CS_PASS_FORWARD ? rate->forward : rate->backward;
+}
+
+static const cs_efficiency *efficiency_of_product(const cs_accelerator *device, const cs_op *op,
+                                                  cs_precision precision)
+{
+    const cs_training *t = &device->training;
+    const bool narrow = cs_precision_is_narrow(cs_op_precision(op, precision));
+    const cs_efficiency *found = NULL;
+    if (precision == CS_PRECISION_FP32)
+        found = t->single;
+    else if (op->kind == CS_OP_GROUPED_LINEAR)
+        found = narrow && t->grouped_narrow ? t->grouped_narrow : t->grouped;
+    if (!found && narrow)
+        found = t->narrow;
+    found = found ? found : t->matrix;
+    return found ? found : &device->groups[CS_GROUP_LINEAR];
+}
+
+static double memory_rate(const cs_accelerator *device)
+{
+    const cs_efficiency *memory = device->training.memory;
+    return device->bandwidth *
+           (memory ? memory->memory : device->groups[CS_GROUP_ELEMENTWISE].memory);
+}
+
+static double in_step(const cs_accelerator *device)
+{
+    const cs_factor *factor = device->training.in_step;
+    return factor ? factor->factor : 1;
+}
+
+double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_accelerator *device,
+                                  const cs_op *op, const cs_pass_cost *cost, cs_pass pass,
+                                  cs_precision precision)
+{
+    const double peak = device->peaks[cs_op_precision(op, precision)];
+    const double starts = cost->launches * cs_time_seconds(device->launch);
+    const bool flash = op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_FLASH;
+    double seconds = cost->cast_bytes / memory_rate(device);
+    if (flash) {
+        seconds += fmax(cost->flop / (peak * efficiency_of_flash(device, kernels->flash, pass)),
+                        cost->bytes / memory_rate(device));
+    } else if (is_product(op->kind) || op->kind == CS_OP_ATTENTION) {
+        const cs_efficiency *reached = efficiency_of_product(device, op, precision);
+        seconds += cost->flop / (peak * reached->compute) +
+                   cost->bytes / (device->bandwidth * reached->memory);
+    } else if (op->kind == CS_OP_CONV) {
+        return cs_accelerator_seconds(device, op, cost, precision) * in_step(device);
+    } else {
+        seconds +=
+            fmax(cost->flop / device->peaks[CS_PRECISION_FP32], cost->bytes / memory_rate(device));
+    }
+    return (starts + seconds) * in_step(device);
+}
+
+double cs_runtime_kernels_update(const cs_runtime_kernels *kernels, const cs_accelerator *device,
+                                 double bytes, double gradient_bytes)
+{
+    const double passes = kernels->gradient_passes * gradient_bytes;
+    return cs_time_seconds(device->launch) + (bytes + passes) / memory_rate(device);
+}

@@ -1,0 +1,46 @@
+/* What the kernels of a training runtime take, where more is known of it than the roofline of each
+ * operator by itself (accelerator.h):
+ *
+ *   products        launch + flop / (peak * compute) + bytes / (bandwidth * memory): tiles are read
+ *                   before the first and written after the last multiplication, so the two add up
+ *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's version
+ *   all else        launch + bytes / (bandwidth * memory)
+ *   a layer         not less than the host takes to start its kernels, unless a CUDA graph does
+ *   in a step       all of it times a factor of the device: clocks under a lasting load, caches that
+ *                   the kernel before has filled
+ *
+ * The figures are those of the device's description ("training" in devices/), each with its
+ * source; what it does not have is taken from its groups of operators. Runtimes that fuse have no
+ * kernels of their own for the parts of norms, for the activation in front of a gate, for dropout
+ * in front of a residual sum, and have one product where several linear layers read the same
+ * input, so that their gradients need not be summed.
+ */
+#ifndef CS_WORKLOAD_RUNTIME_KERNELS_H
+#define CS_WORKLOAD_RUNTIME_KERNELS_H
+
+#include "sim/workload/accelerator.h"
+#include "sim/workload/op-shape.h"
+
+/* As scenarios state it; zeroed: each operator is a roofline. */
+typedef struct cs_runtime_kernels {
+    bool given;
+    bool fused;
+    uint32_t flash;         /* cs_flash */
+    cs_time host;           /* of the host, for each kernel; 0: it never waits for it */
+    double gradient_passes; /* times that all gradients are read or written besides the update */
+} cs_runtime_kernels;
+
+/* Takes away what a fused kernel saves; nothing where kernels are not fused. Sizes stay. */
+void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
+                             cs_op_cost *cost);
+
+/* Seconds of a pass over an operator. */
+double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_accelerator *device,
+                                  const cs_op *op, const cs_pass_cost *cost, cs_pass pass,
+                                  cs_precision precision);
+
+/* Of an update that moves so many bytes, of gradients so many of which are passed over besides. */
+double cs_runtime_kernels_update(const cs_runtime_kernels *kernels, const cs_accelerator *device,
+                                 double bytes, double gradient_bytes);
+
+#endif
