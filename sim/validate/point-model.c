@@ -85,11 +85,10 @@ static void write_gpt(cs_point_rules *rules, FILE *out)
 static void write_bert(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    cs_point_rules_assume(rules, "an encoder without a head that predicts tokens");
     fprintf(out,
             "\"name\": \"bert\", \"parameters\": {\"layers\": %u, \"hidden\": %u, \"heads\": %u, "
             "\"sequence\": %u, \"positions\": %u, \"vocabulary\": %u, \"intermediate\": %u, "
-            "\"dropout\": %.9g, \"attention\": \"%s\"}",
+            "\"dropout\": %.9g, \"attention\": \"%s\", \"head\": true}",
             model->layers, model->hidden, model->heads, model->seq, model->seq, vocabulary(rules),
             model->ffn, dropout(rules), attention(rules));
 }
