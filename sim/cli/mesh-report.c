@@ -1,7 +1,5 @@
 #include "sim/cli/mesh-report.h"
 
-#include "schedules/states.h"
-
 static const char *const methods[] = {"tensor", "filter", "channel"};
 
 /* Devices whose tasks are in the graph. */

@@ -75,6 +75,32 @@ static bool add_of_device(cJSON *object, const char *key, const cs_outcome *outc
     return cs_json_add_number(object, key, cs_run_figure_find(key)->get(outcome));
 }
 
+/* With an allocator: what it made of the run. */
+static bool add_allocations(cJSON *object, const cs_outcome *outcome)
+{
+    const cs_allocations *all = &outcome->simulation->allocations;
+    if (all->n_devices == 0)
+        return true;
+    const cs_caching_stats *stats = &all->devices[outcome->device].stats;
+    const cs_failed_allocation *failure = &all->devices[outcome->device].failure;
+    cJSON *made = cJSON_AddObjectToObject(object, "allocator");
+    if (!made || !add_of_device(made, "peak_allocated_bytes", outcome) ||
+        !add_of_device(made, "peak_reserved_bytes", outcome) ||
+        !add_of_device(made, "fragmentation_fraction", outcome) ||
+        !cs_json_add_number(made, "retries", (double)stats->n_retries) ||
+        !cs_json_add_number(made, "failures", (double)stats->n_failures))
+        return false;
+    if (!failure->failed)
+        return cJSON_AddNullToObject(made, "failed") != NULL;
+    cJSON *failed = cJSON_AddObjectToObject(made, "failed");
+    return failed && cs_json_add_number(failed, "time_s", seconds(failure->time)) &&
+           cs_json_add_number(failed, "bytes", (double)failure->bytes) &&
+           cs_json_add_number(failed, "allocated_bytes", (double)failure->allocated) &&
+           cs_json_add_number(failed, "reserved_bytes", (double)failure->reserved) &&
+           cs_json_add_number(failed, "free_bytes", (double)failure->free) &&
+           cs_json_add_number(failed, "largest_free_bytes", (double)failure->largest);
+}
+
 static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simulation *simulation,
                        uint32_t device)
 {
@@ -88,6 +114,7 @@ static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simula
                               (double)scenario->platform.devices[device].reserve) &&
            add_of_device(object, "peak_memory_bytes", &outcome) &&
            cs_json_add_number(object, "peak_time_s", seconds(record->peak_time)) &&
+           add_allocations(object, &outcome) &&
            add_categories(object, "at_peak_bytes", record->at_peak) &&
            add_categories(object, "category_peak_bytes", record->category_peak) &&
            add_of_device(object, "peak_activation_bytes", &outcome) &&

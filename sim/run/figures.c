@@ -280,6 +280,34 @@ static double peak_activations(const cs_outcome *of)
     return (double)of->simulation->trace.devices[of->device].category_peak[CS_MEMORY_ACTIVATIONS];
 }
 
+static const cs_device_allocations *allocations_of(const cs_outcome *of)
+{
+    return &of->simulation->allocations.devices[of->device];
+}
+
+static bool has_allocator(const cs_outcome *of)
+{
+    return of->simulation->allocations.n_devices > 0;
+}
+
+static double peak_allocated(const cs_outcome *of)
+{
+    return (double)allocations_of(of)->stats.peak_allocated;
+}
+
+static double peak_reserved(const cs_outcome *of)
+{
+    return (double)allocations_of(of)->stats.peak_reserved;
+}
+
+static double fragmentation(const cs_outcome *of)
+{
+    const cs_caching_stats *stats = &allocations_of(of)->stats;
+    return stats->peak_reserved > 0
+               ? 1 - (double)stats->peak_allocated / (double)stats->peak_reserved
+               : 0;
+}
+
 /* ---- all of them ---- */
 
 #define ASKED CS_SCOPE_SCENARIO
@@ -407,6 +435,17 @@ const cs_run_figure cs_run_figures[] = {
     {"peak_activation_bytes", "peak activations",
      "of a device, in a sweep of the fullest: most activations that were live at once",
      CS_UNIT_BYTES, peak_activations, NULL, CS_SCOPE_DEVICE},
+    {"peak_allocated_bytes", "peak allocated",
+     "of a device, in a sweep of the fullest: torch.cuda.max_memory_allocated, with an allocator",
+     CS_UNIT_BYTES, peak_allocated, has_allocator, CS_SCOPE_DEVICE},
+    {"peak_reserved_bytes", "peak reserved",
+     "of a device, in a sweep of the fullest: torch.cuda.max_memory_reserved, with an allocator",
+     CS_UNIT_BYTES, peak_reserved, has_allocator, CS_SCOPE_DEVICE},
+    {"fragmentation_fraction", "fragmentation",
+     "of a device, in a sweep of the worst: share of its peak of reserved memory that was above "
+     "its "
+     "peak of allocated memory, with an allocator",
+     FRACTION, fragmentation, has_allocator, CS_SCOPE_DEVICE},
     {0},
 };
 

@@ -13,6 +13,7 @@ void cs_simulation_finish(cs_simulation *simulation)
     cs_trace_finish(&simulation->trace);
     cs_analysis_finish(&simulation->analysis);
     cs_forms_finish(&simulation->forms);
+    cs_allocations_finish(&simulation->allocations);
     *simulation = (cs_simulation){0};
 }
 
@@ -177,6 +178,9 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
                             &simulation->analysis, error);
     if (status == CS_OK)
         status = state_forms(scenario, &simulation->forms, error);
+    if (status == CS_OK)
+        status = cs_allocations_make(scenario, &simulation->graph, &simulation->trace,
+                                     &simulation->allocations, error);
     if (status == CS_OK && scenario->job.libraries)
         reject_memory_forms(&simulation->forms);
     bool none = simulation->disturbed || simulation->trace.stopped;

@@ -6,6 +6,7 @@
 #include "sim/analysis/analysis.h"
 #include "sim/base/progress.h"
 #include "sim/lower/lower.h"
+#include "sim/run/allocations.h"
 #include "sim/scenario/scenario.h"
 
 typedef struct cs_simulation {
@@ -13,6 +14,7 @@ typedef struct cs_simulation {
     cs_graph graph; /* lowered */
     cs_trace trace;
     cs_analysis analysis;
+    cs_allocations allocations; /* where the scenario has an allocator */
     cs_forms forms;
     double epoch; /* mini-batches; 0: the data set is not known */
     uint64_t hash;

@@ -30,7 +30,7 @@ cs_status cs_scenario_batch(const cs_sections *sections, const cs_model *model, 
                             cs_batch *batch, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
-    const uint32_t micro_batches = schedule->kind->micro_batches(schedule->params);
+    const uint32_t micro_batches = cs_schedule_micro_batches(schedule->kind, schedule->params);
     const uint64_t parts = (uint64_t)micro_batches * mesh->n_replicas;
     const uint64_t own = model->batch_size > 0 ? model->batch_size : 1;
     const uint64_t samples =

@@ -2,6 +2,7 @@
  * model. */
 #include "sim/scenario/build.h"
 
+#include <math.h>
 #include <string.h>
 
 /* In step with the choices of "libraries". */
@@ -12,6 +13,8 @@ static const char *const library_names[] = {"cublas", "transformer_engine", "gro
 
 static const cs_field fused_field = {"fused", CS_FIELD_CHOICE, .choices = cs_fused_names};
 static const cs_field library_field = {"libraries", CS_FIELD_CHOICE, .choices = library_names};
+static const char *const allocator_names[] = {"none", "pytorch", NULL};
+static const cs_field_word unlimited[] = {{"unlimited", INFINITY}, {0}};
 static const cs_field resident_field = {"resident", CS_FIELD_BYTES, .large = true};
 
 #define AT(member) offsetof(cs_memory_section, member)
@@ -35,6 +38,18 @@ const cs_field cs_scenario_memory_fields[] = {
     {"cublas_workspace", CS_FIELD_BYTES, AT(cublas_workspace), .fallback = "0 B", .large = true,
      .doc = "of a thread, as CUBLAS_WORKSPACE_CONFIG sets it (\":4096:8\" is 32 MiB); 0: PyTorch's "
             "default for the device"},
+    {"allocator", CS_FIELD_CHOICE, AT(allocator), .fallback = "none", .choices = allocator_names,
+     .doc = "pytorch: the run's tensors are played on PyTorch's caching allocator, which says how "
+            "much memory is reserved"},
+    {"expandable_segments", CS_FIELD_BOOL, AT(expandable_segments), .fallback = "false",
+     .doc = "of PYTORCH_CUDA_ALLOC_CONF: segments grow"},
+    {"max_split_size", CS_FIELD_BYTES, AT(max_split_size), .fallback = "unlimited",
+     .words = unlimited, .above_min = true, .large = true,
+     .doc = "of PYTORCH_CUDA_ALLOC_CONF, where it is in MiB: blocks of so much and more are not "
+            "split"},
+    {"garbage_collection_threshold", CS_FIELD_NUMBER, AT(gc_threshold), .fallback = "0", .max = 1,
+     .doc = "of PYTORCH_CUDA_ALLOC_CONF: share of the capacity from which free segments are given "
+            "back; 0: none is"},
     {"resident", CS_FIELD_LIST, AT(resident), .fallback = "0", .of = &resident_field, .each = true,
      .doc = "what else is there from the start, of a device, or a list with one entry per device",
      .shape = "bytes or [bytes, ...]"},
@@ -56,6 +71,15 @@ cs_kept_rules cs_memory_section_rules(const cs_memory_section *section)
     for (uint32_t i = 0; i < section->fused.n; i++)
         rules.fused |= 1u << ((const uint32_t *)section->fused.items)[i];
     return rules;
+}
+
+bool cs_memory_section_allocator(const cs_memory_section *section, cs_caching_options *options)
+{
+    *options = (cs_caching_options){.capacity = INT64_MAX,
+                                    .max_split_size = section->max_split_size,
+                                    .gc_threshold = section->gc_threshold,
+                                    .expandable_segments = section->expandable_segments};
+    return section->allocator != 0;
 }
 
 /* ---- bytes of a device ---- */
@@ -156,6 +180,14 @@ static void add_shared(const cs_job *job, const cs_shared_bytes **found, int64_t
     }
 }
 
+static bool has_resident(const cs_memory_section *section)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < section->resident.n; i++)
+        has |= ((const int64_t *)section->resident.items)[i] > 0;
+    return has;
+}
+
 cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, cs_arena *arena,
                                 const int64_t **out, cs_error *error)
 {
@@ -174,7 +206,7 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
         libraries +=
             library_bytes(((const uint32_t *)section->libraries.items)[i],
                           is_recent(sections->model.workload.device), section->cublas_workspace);
-    if (n_shared == 0 && libraries == 0 && section->resident.n == 0)
+    if (n_shared == 0 && libraries == 0 && !has_resident(section))
         return CS_OK;
     int64_t *bytes = cs_arena_alloc(arena, job->n_devices, sizeof(*bytes));
     const cs_shared_bytes **found = cs_arena_alloc(arena, n_shared + (size_t)1, sizeof(*found));

@@ -68,13 +68,19 @@ static bool add_runtime(const cs_sections *sections, cJSON *root)
 }
 
 /* What layers keep is in the model already; what is there besides it is said per device. */
-static bool add_memory(const cs_scenario *scenario, cJSON *root)
+static bool add_memory(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
 {
     const int64_t *libraries = scenario->job.libraries;
-    if (!libraries)
+    if (!libraries && !scenario->has_allocator)
         return true;
-    cs_memory_section section = {
-        .resident = {.n = scenario->job.n_devices, .items = (void *)(uintptr_t)libraries}};
+    cs_memory_section section = sections->memory;
+    section.fused = section.libraries = section.resident = (cs_list){0};
+    section.weight_gradients = 0;
+    section.attention_buffer = false;
+    section.cublas_workspace = 0;
+    if (libraries)
+        section.resident =
+            (cs_list){.n = scenario->job.n_devices, .items = (void *)(uintptr_t)libraries};
     return add_section(root, "memory", cs_scenario_memory_fields, &section, NULL, NULL);
 }
 
@@ -125,8 +131,7 @@ char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scena
     if (root && cs_field_write(cs_scenario_fields, &top, root) &&
         add_model(sections, scenario, root) && add_platform(sections, scenario, root) &&
         add_schedule(sections, scenario, root, error) && add_parallel(sections, scenario, root) &&
-        add_runtime(sections, root) &&
-        add_memory(scenario, root) &&
+        add_runtime(sections, root) && add_memory(sections, scenario, root) &&
         add_section(root, "collectives", cs_lower_fields, &scenario->collectives, NULL, NULL) &&
         add_costs(costs, root))
         text = cs_json_print(root);

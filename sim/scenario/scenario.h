@@ -9,6 +9,7 @@
 #define CS_SCENARIO_SCENARIO_H
 
 #include "schedules/mesh.h"
+#include "sim/allocator/caching-allocator.h"
 #include "sim/lower/lower.h"
 #include "sim/workload/paradl.h"
 #include "topologies/noise.h"
@@ -84,7 +85,9 @@ typedef struct cs_scenario {
     cs_search search;
     cs_job job;
     cs_lower_options collectives;
-    cs_noise noise;         /* of every run: what it does is drawn from the run's seed */
+    bool has_allocator;         /* the run is played on PyTorch's (sim/run/allocations.h) */
+    cs_caching_options caching; /* but for the capacity, which is a device's */
+    cs_noise noise;             /* of every run: what it does is drawn from the run's seed */
     const double *slowdown; /* of computations beside communication: [kind of the first][origin of
                              * the second], CS_N_KINDS each, >= 1; NULL: none */
     cs_costs_use costs;
@@ -129,7 +132,8 @@ extern const cs_field cs_scenario_uniform_fields[];
 extern const cs_field cs_scenario_platform_fields[];
 extern const cs_field cs_scenario_schedule_fields[];
 extern const cs_field cs_scenario_parallel_fields[];
-extern const cs_field cs_scenario_rule_fields[]; /* of an element of parallel's "rules" */
+extern const cs_field cs_scenario_routing_fields[]; /* of parallel's "expert_routing" */
+extern const cs_field cs_scenario_rule_fields[];    /* of an element of parallel's "rules" */
 extern const cs_field cs_scenario_runtime_fields[];
 extern const cs_field cs_scenario_memory_fields[];
 extern const cs_field cs_scenario_slowdown_fields[];

@@ -8,7 +8,7 @@
 #include "sim/workload/net-model.h"
 
 typedef struct cs_workload {
-    const char *name;        /* of the zoo, or a config.json of transformers */
+    const char *name;        /* of the zoo, a config.json of transformers, or a file (net-file.h) */
     const cJSON *parameters; /* of the network, an object or NULL; must live on */
     const char *device;      /* NULL: none, all times are 0 */
     uint32_t precision;      /* cs_precision */
@@ -24,10 +24,11 @@ typedef struct cs_workload {
     cs_optimizer_storage storage;
     cs_runtime_kernels kernels; /* zeroed: rooflines */
     cs_kept_rules kept;
-    const cs_measured *costs;   /* measured times of operators, or NULL */
-    const cs_split *split;      /* the model is one device's part of the network; NULL: all of it */
-    const char *from;           /* the file that paths are relative to, or NULL */
-    const char *date;           /* of the provenance, or NULL */
+    bool tapes;               /* tensors one by one are asked for */
+    const cs_measured *costs; /* measured times of operators, or NULL */
+    const cs_split *split;    /* the model is one device's part of the network; NULL: all of it */
+    const char *from;         /* the file that paths are relative to, or NULL */
+    const char *date;         /* of the provenance, or NULL */
 } cs_workload;
 
 /* name, parameters, device, precision, granularity, recompute, recompute_operators, lora,

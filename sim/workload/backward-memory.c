@@ -6,9 +6,10 @@
 
 /* The gradient of a tensor and its views; additions make several share one. */
 typedef struct gradient {
-    int64_t bytes;  /* 0: there is none */
-    uint32_t group; /* of those that share the memory: the tensor that had it first */
-    bool kept;      /* its memory is that of its tensor, and not counted here */
+    int64_t bytes;   /* 0: there is none */
+    uint32_t group;  /* of those that share the memory: the tensor that had it first */
+    bool kept;       /* its memory is that of its tensor, and not counted here */
+    uint32_t memory; /* its number for the observer */
 } gradient;
 
 typedef struct walk {
@@ -22,18 +23,31 @@ typedef struct walk {
     bool *written;       /* per tensor: a reader's part is in the gradient */
     int64_t live, peak;
     bool overflow;
+    const cs_backward_observer *observer; /* or NULL */
+    uint32_t n_memories;
+    bool stopped;
 } walk;
 
-static void take(walk *w, int64_t bytes)
+static void see(walk *w, cs_tape_what what, uint32_t memory, int64_t bytes)
+{
+    if (w->observer && !w->stopped)
+        w->stopped = !w->observer->see(w->observer->context, what, memory, bytes);
+}
+
+/* Returns its number. */
+static uint32_t take(walk *w, int64_t bytes)
 {
     w->overflow |= __builtin_add_overflow(w->live, bytes, &w->live);
     w->peak = w->live > w->peak ? w->live : w->peak;
+    see(w, CS_TAPE_TAKE, w->n_memories, bytes);
+    return w->n_memories++;
 }
 
 /* Memory for the time of a kernel. */
 static void work(walk *w, int64_t bytes)
 {
-    take(w, bytes);
+    const uint32_t memory = take(w, bytes);
+    see(w, CS_TAPE_GIVE, memory, 0);
     w->live -= w->overflow ? 0 : bytes;
 }
 
@@ -45,16 +59,19 @@ static gradient *gradient_of(walk *w, cs_tensor tensor)
 static void make(walk *w, cs_tensor tensor, bool kept)
 {
     uint32_t root = w->roots[tensor];
-    w->gradients[root] =
-        (gradient){cs_tensor_bytes(w->net, root, w->batch, w->precision), root, kept};
+    gradient made = {cs_tensor_bytes(w->net, root, w->batch, w->precision), root, kept, 0};
+    if (!kept)
+        made.memory = take(w, made.bytes);
+    w->gradients[root] = made;
     w->sharers[root] = 1;
-    take(w, kept ? 0 : w->gradients[root].bytes);
 }
 
 static void give(walk *w, gradient *at)
 {
-    if (at->bytes > 0 && --w->sharers[at->group] == 0 && !at->kept)
+    if (at->bytes > 0 && --w->sharers[at->group] == 0 && !at->kept) {
         w->live -= at->bytes;
+        see(w, CS_TAPE_GIVE, at->memory, 0);
+    }
     *at = (gradient){0};
 }
 
@@ -62,13 +79,14 @@ static void give(walk *w, gradient *at)
 static void make_inputs(walk *w, const cs_op *op, int64_t workspace)
 {
     bool aside[CS_OP_INPUTS_MAX] = {false};
+    uint32_t memories[CS_OP_INPUTS_MAX];
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         cs_tensor t = op->inputs[i];
         if (!cs_op_makes_gradient(w->net, op, i))
             continue;
         aside[i] = w->written[t];
         if (aside[i])
-            take(w, cs_tensor_bytes(w->net, t, w->batch, w->precision));
+            memories[i] = take(w, cs_tensor_bytes(w->net, t, w->batch, w->precision));
         else if (gradient_of(w, t)->bytes == 0)
             make(w, t, cs_kept_in_place(op, w->rules));
         w->written[t] = true;
@@ -79,8 +97,8 @@ static void make_inputs(walk *w, const cs_op *op, int64_t workspace)
         if (!aside[i])
             continue;
         give(w, gradient_of(w, t)); /* what was made aside is the sum now */
-        *gradient_of(w, t) =
-            (gradient){cs_tensor_bytes(w->net, t, w->batch, w->precision), w->roots[t], false};
+        *gradient_of(w, t) = (gradient){cs_tensor_bytes(w->net, t, w->batch, w->precision),
+                                        w->roots[t], false, memories[i]};
         w->sharers[w->roots[t]] = 1;
     }
 }
@@ -144,32 +162,56 @@ static void find_roots(walk *w)
             w->roots[w->net->ops[p].output] = w->roots[w->net->ops[p].inputs[0]];
 }
 
+/* Fills `peaks` unless it is NULL. */
+static void walk_all(walk *w, const int64_t *workspaces, int64_t *peaks)
+{
+    const cs_backward_observer *observer = w->observer;
+    find_roots(w);
+    for (uint32_t p = w->net->n_ops; p-- > 0 && !w->overflow && !w->stopped;) {
+        w->stopped |= observer && !observer->begin(observer->context, p);
+        const int64_t peak = walk_op(w, &w->net->ops[p], workspaces[p]);
+        if (peaks)
+            peaks[p] = peak;
+        w->stopped |= observer && !observer->end(observer->context, p);
+    }
+}
+
+static cs_status run(walk *w, const int64_t *workspaces, int64_t *peaks, cs_error *error)
+{
+    const size_t n = w->net->n_tensors;
+    w->roots = calloc(n, sizeof(*w->roots));
+    w->gradients = calloc(n, sizeof(*w->gradients));
+    w->sharers = calloc(n, sizeof(*w->sharers));
+    w->written = calloc(n, sizeof(*w->written));
+    bool enough = w->roots && w->gradients && w->sharers && w->written;
+    if (enough)
+        walk_all(w, workspaces, peaks);
+    enough &= !w->stopped;
+    free(w->roots);
+    free(w->gradients);
+    free(w->sharers);
+    free(w->written);
+    if (!enough)
+        return cs_error_no_memory(error);
+    return w->overflow
+               ? cs_error_add(error, CS_OVERFLOW,
+                              "%s: the gradients of activations do not fit 64 bits", w->net->name)
+               : CS_OK;
+}
+
 cs_status cs_backward_memory(const cs_net *net, uint32_t batch, cs_precision precision,
                              const cs_kept_rules *rules, const int64_t *workspaces, int64_t *peaks,
                              cs_error *error)
 {
-    const size_t n = net->n_tensors;
-    walk w = {.net = net,
-              .batch = batch,
-              .precision = precision,
-              .rules = rules,
-              .roots = calloc(n, sizeof(*w.roots)),
-              .gradients = calloc(n, sizeof(*w.gradients)),
-              .sharers = calloc(n, sizeof(*w.sharers)),
-              .written = calloc(n, sizeof(*w.written))};
-    cs_status status =
-        w.roots && w.gradients && w.sharers && w.written ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK) {
-        find_roots(&w);
-        for (uint32_t p = net->n_ops; p-- > 0 && !w.overflow;)
-            peaks[p] = walk_op(&w, &net->ops[p], workspaces[p]);
-        if (w.overflow)
-            status = cs_error_add(error, CS_OVERFLOW,
-                                  "%s: the gradients of activations do not fit 64 bits", net->name);
-    }
-    free(w.roots);
-    free(w.gradients);
-    free(w.sharers);
-    free(w.written);
-    return status;
+    walk w = {.net = net, .batch = batch, .precision = precision, .rules = rules};
+    return run(&w, workspaces, peaks, error);
+}
+
+cs_status cs_backward_memory_watch(const cs_net *net, uint32_t batch, cs_precision precision,
+                                   const cs_kept_rules *rules, const int64_t *workspaces,
+                                   const cs_backward_observer *observer, cs_error *error)
+{
+    walk w = {
+        .net = net, .batch = batch, .precision = precision, .rules = rules, .observer = observer};
+    return run(&w, workspaces, NULL, error);
 }

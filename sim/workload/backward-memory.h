@@ -19,6 +19,7 @@
 #define CS_WORKLOAD_BACKWARD_MEMORY_H
 
 #include "sim/workload/kept.h"
+#include "sim/workload/tape.h"
 
 /* Fills `peaks`, per operator: the most bytes of gradients, and of the operator's own workspace
  * (`workspaces`, per operator), at any moment of its backward. CS_NO_MEMORY, and CS_OVERFLOW beyond
@@ -27,5 +28,21 @@ CS_MUST_CHECK cs_status cs_backward_memory(const cs_net *net, uint32_t batch,
                                            cs_precision precision, const cs_kept_rules *rules,
                                            const int64_t *workspaces, int64_t *peaks,
                                            cs_error *error);
+
+/* Who looks on while the backward runs. `see` gets what comes and goes, numbered from 0 on; `end` is
+ * called behind each operator, in the order of the backward. Both return false to stop it. */
+typedef struct cs_backward_observer {
+    bool (*see)(void *context, cs_tape_what what, uint32_t memory, int64_t bytes);
+    bool (*begin)(void *context, uint32_t op);
+    bool (*end)(void *context, uint32_t op);
+    void *context;
+} cs_backward_observer;
+
+/* The same for an observer, who must not stop it but for want of memory: CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_backward_memory_watch(const cs_net *net, uint32_t batch,
+                                                 cs_precision precision, const cs_kept_rules *rules,
+                                                 const int64_t *workspaces,
+                                                 const cs_backward_observer *observer,
+                                                 cs_error *error);
 
 #endif

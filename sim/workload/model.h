@@ -21,6 +21,7 @@
 #include "sim/base/time.h"
 #include "sim/workload/precision.h"
 #include "sim/workload/split.h"
+#include "sim/workload/tape.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,6 +84,8 @@ typedef struct cs_layer {
                               * keeps it once */
     uint32_t n_shared;     /* of a layer that was made from operators: */
     cs_shared_bytes *shared; /* see kept.h */
+    uint32_t n_forward_tape, n_backward_tape;
+    cs_tape_event *forward_tape, *backward_tape; /* see tape.h; NULL where they are not known */
     /* Of a layer that is divided over several devices; all sizes and times are then of one device.
      * Its times are the sums over its pieces. Without pieces it is one, and exchanges nothing. */
     uint32_t n_pieces, n_exchanges, n_weight_parts;

@@ -3,6 +3,7 @@
 #include "sim/workload/articulation.h"
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/net-pieces.h"
+#include "sim/workload/net-tape.h"
 #include "sim/workload/recompute.h"
 
 #include <math.h>
@@ -539,7 +540,9 @@ static cs_status divide(const cs_net *net, const cs_net_options *how, cs_net_loc
     *d = (divided){.whole = net, .net = net};
     if (!how->split)
         return CS_OK;
-    CS_TRY(cs_net_local_make(net, how->split, how->place, NULL, local, error));
+    cs_split split = *how->split;
+    split.samples = how->batch_size;
+    CS_TRY(cs_net_local_make(net, &split, how->place, NULL, local, error));
     d->local = local;
     d->net = &local->net;
     return CS_OK;
@@ -890,6 +893,8 @@ static cs_status fill_model(const divided *d, const cs_net_options *how, const c
             CS_TRY(
                 fill_shared(net, how, &chain->layers[i], &model->layers[i], &model->arena, error));
     }
+    if (how->tapes)
+        CS_TRY(cs_net_tape_make(net, d->local, how, chain, model->layers, &model->arena, error));
     return CS_OK;
 }
 

@@ -35,6 +35,7 @@ typedef struct cs_net_options {
     bool float_gradients;    /* an update reads float32 gradients, whatever the precision */
     cs_optimizer_storage storage;
     cs_kept_rules kept;
+    bool tapes; /* tensors one by one are asked for (tape.h) */
     cs_granularity granularity;
     bool recompute;               /* marks every layer */
     const cs_accelerator *device; /* whose times; see cs_accelerator_none */

@@ -28,8 +28,12 @@ typedef struct cs_grid_worker {
     bool *done; /* per step: an exchange of it has begun */
     uint32_t cap_done;
     uint32_t computing;  /* the step that computes, or n of the program, */
-    bool computes;       /* and whether it does now */
+    bool computes;       /* whether it does now, */
+    bool worked;         /* and whether kernels have run since it does */
     uint32_t exchanging; /* the step that is exchanged */
+    cs_activations *at;  /* of a backward, */
+    const cs_part *part; /* and the part, of which */
+    uint32_t passed;     /* the layers from this operator on are done with when the step ends */
     uint64_t sample;     /* the first of its micro-batch */
     /* per mini-batch: the sum of the losses, and how many */
     double *losses;

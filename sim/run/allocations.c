@@ -1,0 +1,155 @@
+#include "sim/run/allocations.h"
+
+#include "sim/base/vector.h"
+#include "sim/run/player.h"
+
+#include <stdlib.h>
+
+void cs_allocations_finish(cs_allocations *allocations)
+{
+    free(allocations->devices);
+    *allocations = (cs_allocations){0};
+}
+
+/* A task begins or ends on a device. */
+typedef struct moment {
+    cs_time time;
+    uint32_t task;
+    bool ends;
+} moment;
+
+/* What ends at an instant comes before what begins. */
+static int by_time(const void *a, const void *b)
+{
+    const moment *x = a, *y = b;
+    CS_COMPARE(x->time, y->time);
+    if (x->ends != y->ends)
+        return x->ends ? -1 : 1;
+    CS_COMPARE(x->task, y->task);
+    return 0;
+}
+
+static bool is_on(const cs_graph *graph, const cs_class *cls, uint32_t device)
+{
+    if (cls->device == device && cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE)
+        return true;
+    for (uint32_t e = 0; e < cls->n_effects; e++)
+        if (graph->effects[cls->first_effect + e].device == device)
+            return true;
+    return false;
+}
+
+typedef struct moments {
+    uint32_t n, capacity;
+    moment *items;
+} moments;
+
+/* Tasks that a stopped run did not get to have no span. */
+static cs_status find_moments(const cs_graph *graph, const cs_trace *trace, uint32_t device,
+                              moments *made, cs_error *error)
+{
+    for (uint32_t t = 0; t < graph->n_tasks; t++) {
+        const cs_span *span = &trace->spans[t];
+        if (!is_on(graph, cs_graph_class(graph, t), device) || span->end < span->start ||
+            (trace->stopped && span->end > trace->makespan))
+            continue;
+        if (!cs_vector_reserve((void **)&made->items, &made->capacity, made->n + UINT64_C(2),
+                               sizeof(*made->items)))
+            return cs_error_no_memory(error);
+        made->items[made->n++] = (moment){span->start, t, false};
+        made->items[made->n++] = (moment){span->end, t, true};
+    }
+    if (made->n > 0)
+        qsort(made->items, made->n, sizeof(*made->items), by_time);
+    return CS_OK;
+}
+
+/* `until`: how many allocations to make at most. */
+static cs_status play(cs_player *player, const moments *of, cs_time makespan, uint64_t until,
+                      cs_error *error)
+{
+    enum { ROUNDS = 2 };
+    CS_TRY(cs_player_begin(player, error));
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < of->n; i++) {
+            const moment *at = &of->items[i];
+            const cs_time time = at->time + (cs_time)round * makespan;
+            if (cs_player_stats(player)->n_allocations >= until)
+                return CS_OK;
+            CS_TRY(cs_player_step(player, at->task, at->ends, time, error));
+        }
+        CS_TRY(cs_player_end_round(player, error));
+    }
+    return CS_OK;
+}
+
+static cs_status play_device(const cs_scenario *scenario, const cs_graph *graph,
+                             const cs_trace *trace, uint32_t device, cs_device_allocations *made,
+                             cs_error *error)
+{
+    cs_player *player = NULL;
+    moments of = {0};
+    cs_status status = find_moments(graph, trace, device, &of, error);
+    if (status == CS_OK)
+        status = cs_player_create(scenario, graph, device, NULL, &player, error);
+    if (status == CS_OK)
+        status = play(player, &of, trace->makespan, UINT64_MAX, error);
+    if (status == CS_OK)
+        *made = (cs_device_allocations){*cs_player_stats(player), *cs_player_failure(player)};
+    cs_player_destroy(player);
+    free(of.items);
+    return status;
+}
+
+cs_status cs_allocations_make(const cs_scenario *scenario, const cs_graph *graph,
+                              const cs_trace *trace, cs_allocations *allocations, cs_error *error)
+{
+    cs_allocations made = {.n_devices = graph->n_devices};
+    cs_status status = CS_OK;
+    if (!scenario->has_allocator)
+        return CS_OK;
+    made.devices = calloc(graph->n_devices, sizeof(*made.devices));
+    if (!made.devices)
+        return cs_error_no_memory(error);
+    for (uint32_t d = 0; d < graph->n_devices && status == CS_OK; d++)
+        if (cs_graph_has(graph, d))
+            status = play_device(scenario, graph, trace, d, &made.devices[d], error);
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        made.devices[d] = made.devices[cs_graph_stand_in(graph, d)];
+    if (status != CS_OK) {
+        cs_allocations_finish(&made);
+        return status;
+    }
+    *allocations = made;
+    return CS_OK;
+}
+
+/* ---- a snapshot ---- */
+
+/* Plays the run twice: to know when the peak is, and up to there. */
+cs_status cs_allocations_snapshot(const cs_scenario *scenario, const cs_graph *graph,
+                                  const cs_trace *trace, uint32_t device, const char *path,
+                                  cs_error *error)
+{
+    cs_player *player = NULL;
+    cs_history history = {0};
+    moments of = {0};
+    uint64_t until = UINT64_MAX;
+    device = cs_graph_stand_in(graph, device);
+    cs_status status = find_moments(graph, trace, device, &of, error);
+    for (int pass = 0; pass < 2 && status == CS_OK; pass++) {
+        cs_player_destroy(player);
+        player = NULL;
+        status = cs_player_create(scenario, graph, device, pass ? &history : NULL, &player, error);
+        if (status == CS_OK)
+            status = play(player, &of, trace->makespan, until, error);
+        if (status == CS_OK)
+            until = cs_player_peak_at(player);
+    }
+    if (status == CS_OK)
+        status = cs_player_snapshot(player, path, error);
+    cs_player_destroy(player);
+    cs_history_finish(&history);
+    free(of.items);
+    return status;
+}

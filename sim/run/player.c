@@ -1,0 +1,494 @@
+#include "sim/run/player.h"
+
+#include "sim/base/vector.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMPUTE_STREAM, GATHER_STREAM };
+
+/* A tensor of an effect. */
+typedef struct tensor {
+    int64_t bytes;
+    uint32_t block;
+} tensor;
+
+typedef struct tensors {
+    uint32_t n, capacity;
+    tensor *items; /* the oldest first */
+} tensors;
+
+/* What there is of a micro-batch in a stage, by the numbers of the tapes. */
+typedef struct passage {
+    uint32_t stage, item;
+    bool live;
+    uint32_t *blocks; /* or CS_NO_BLOCK */
+    uint16_t *keeps;  /* operators that keep it */
+} passage;
+
+typedef struct passages {
+    uint32_t n, capacity;
+    passage *items;
+} passages;
+
+struct cs_player {
+    const cs_scenario *scenario;
+    const cs_graph *graph;
+    uint32_t device;
+    cs_caching_allocator *allocator;
+    cs_failed_allocation failure;
+    cs_history *history;
+    tensors effects[CS_N_CATEGORIES];
+    passages passages;
+    uint32_t n_memories;    /* numbers of the tapes; 0: there are none */
+    uint32_t *passes;       /* per stage, item and pass: steps that have not ended */
+    bool *played;           /* likewise: the tape was played */
+    const cs_layer *layers; /* with tapes, or NULL */
+    /* of the moment: */
+    cs_time time;
+    uint32_t task;
+    const char *label;
+    cs_arena labels;
+    cs_status status; /* of the history */
+    int64_t peak_reserved;
+    uint64_t peak_at;
+};
+
+static void see(void *context, const cs_caching_event *event)
+{
+    cs_player *p = context;
+    const cs_history_entry entry = {*event, p->time / 1000000, p->label};
+    if (p->status == CS_OK)
+        p->status = cs_history_add(p->history, &entry, NULL);
+}
+
+/* ---- tapes ---- */
+
+/* Splits of backwards, and repetitions of whole stages, have no tapes. */
+static bool plays_tapes(const cs_graph *graph, const cs_layer *layers, uint32_t n_layers)
+{
+    bool has = layers != NULL;
+    for (uint32_t l = 0; has && l < n_layers; l++)
+        has = layers[l].forward_tape != NULL && layers[l].backward_tape != NULL;
+    for (uint32_t t = 0; has && t < graph->n_tasks; t++) {
+        const uint8_t kind = cs_graph_class(graph, t)->kind;
+        has = kind != CS_BACKWARD_INPUT && kind != CS_BACKWARD_WEIGHT && kind != CS_RECOMPUTE;
+    }
+    return has;
+}
+
+static uint32_t most_number(const cs_tape_event *events, uint32_t n, uint32_t most)
+{
+    for (uint32_t i = 0; i < n; i++)
+        most = events[i].memory >= most ? events[i].memory + 1 : most;
+    return most;
+}
+
+static size_t pass_at(const cs_player *p, const cs_class *cls, uint32_t item)
+{
+    const size_t row = (size_t)cls->stage * cs_graph_items(p->graph) + item;
+    return 2 * row + (cls->kind == CS_BACKWARD);
+}
+
+static bool is_pass(const cs_player *p, const cs_class *cls)
+{
+    return p->n_memories > 0 && cls->device == p->device &&
+           (cls->kind == CS_FORWARD || cls->kind == CS_BACKWARD);
+}
+
+static bool find_tapes(cs_player *p)
+{
+    const cs_job *job = &p->scenario->job;
+    const size_t n = 2 * (size_t)p->graph->n_stages * cs_graph_items(p->graph);
+    const cs_layer *layers = cs_model_layers(job->model, job->micro_samples);
+    if (job->replicas == CS_REPLICAS_ALL_REDUCE ||
+        !plays_tapes(p->graph, layers, job->model->n_layers))
+        return true;
+    p->layers = layers;
+    for (uint32_t l = 0; l < job->model->n_layers; l++) {
+        p->n_memories =
+            most_number(layers[l].forward_tape, layers[l].n_forward_tape, p->n_memories);
+        p->n_memories =
+            most_number(layers[l].backward_tape, layers[l].n_backward_tape, p->n_memories);
+    }
+    p->passes = calloc(n + 1, sizeof(*p->passes));
+    p->played = calloc(n + 1, sizeof(*p->played));
+    if (!p->passes || !p->played)
+        return false;
+    for (uint32_t t = 0; t < p->graph->n_tasks; t++) {
+        const cs_class *cls = cs_graph_class(p->graph, t);
+        if (is_pass(p, cls))
+            p->passes[pass_at(p, cls, p->graph->tasks[t].item)]++;
+    }
+    return true;
+}
+
+/* ---- life cycle ---- */
+
+cs_status cs_player_create(const cs_scenario *scenario, const cs_graph *graph, uint32_t device,
+                           cs_history *history, cs_player **player, cs_error *error)
+{
+    cs_player *p = calloc(1, sizeof(*p));
+    cs_caching_options options = scenario->caching;
+    options.capacity = scenario->platform.devices[device].capacity;
+    if (!p)
+        return cs_error_no_memory(error);
+    cs_arena_init(&p->labels);
+    *p = (cs_player){.scenario = scenario,
+                     .graph = graph,
+                     .device = device,
+                     .history = history,
+                     .task = CS_NONE,
+                     .labels = p->labels};
+    p->allocator = cs_caching_create(&options, history ? &(cs_caching_observer){see, p} : NULL);
+    if (!p->allocator || !find_tapes(p)) {
+        cs_player_destroy(p);
+        return cs_error_no_memory(error);
+    }
+    *player = p;
+    return CS_OK;
+}
+
+void cs_player_destroy(cs_player *p)
+{
+    if (!p)
+        return;
+    for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
+        free(p->effects[c].items);
+    for (uint32_t i = 0; i < p->passages.n; i++) {
+        free(p->passages.items[i].blocks);
+        free(p->passages.items[i].keeps);
+    }
+    free(p->passages.items);
+    free(p->passes);
+    free(p->played);
+    cs_caching_destroy(p->allocator);
+    cs_arena_finish(&p->labels);
+    free(p);
+}
+
+const cs_caching_stats *cs_player_stats(const cs_player *p)
+{
+    return cs_caching_stats_of(p->allocator);
+}
+
+const cs_failed_allocation *cs_player_failure(const cs_player *p)
+{
+    return &p->failure;
+}
+
+uint64_t cs_player_peak_at(const cs_player *p)
+{
+    return p->peak_at;
+}
+
+cs_status cs_player_snapshot(const cs_player *p, const char *path, cs_error *error)
+{
+    return cs_memory_snapshot_write(path, p->allocator, &p->scenario->caching, p->history, error);
+}
+
+/* ---- blocks ---- */
+
+static void note_failure(cs_player *p, int64_t bytes, uint32_t stream)
+{
+    const cs_caching_stats *stats = cs_player_stats(p);
+    cs_failed_allocation *f = &p->failure;
+    if (f->failed)
+        return;
+    *f = (cs_failed_allocation){.failed = true,
+                                .bytes = bytes,
+                                .allocated = stats->allocated,
+                                .reserved = stats->reserved,
+                                .time = p->time,
+                                .task = p->task};
+    cs_caching_free_room(p->allocator, bytes, stream, &f->largest, &f->free);
+}
+
+/* *block is CS_NO_BLOCK where the device has no room: the run goes on without it. */
+static cs_status take(cs_player *p, int64_t bytes, uint32_t stream, uint32_t *block,
+                      cs_error *error)
+{
+    CS_TRY(cs_caching_allocate(p->allocator, bytes, stream, block, error));
+    if (*block == CS_NO_BLOCK)
+        note_failure(p, bytes, stream);
+    const cs_caching_stats *stats = cs_player_stats(p);
+    if (stats->peak_reserved > p->peak_reserved) {
+        p->peak_reserved = stats->peak_reserved;
+        p->peak_at = stats->n_allocations;
+    }
+    return p->status == CS_OK ? CS_OK : cs_error_no_memory(error);
+}
+
+static cs_status give(cs_player *p, uint32_t block, cs_error *error)
+{
+    return block == CS_NO_BLOCK ? CS_OK : cs_caching_free(p->allocator, block, error);
+}
+
+/* ---- effects ---- */
+
+static uint32_t stream_of(uint32_t category)
+{
+    return category == CS_MEMORY_GATHERED ? GATHER_STREAM : COMPUTE_STREAM;
+}
+
+static cs_status add_tensor(cs_player *p, uint32_t category, int64_t bytes, cs_error *error)
+{
+    tensors *of = &p->effects[category];
+    uint32_t block;
+    CS_TRY(take(p, bytes, stream_of(category), &block, error));
+    if (!cs_vector_reserve((void **)&of->items, &of->capacity, of->n + UINT64_C(1),
+                           sizeof(*of->items)))
+        return cs_error_no_memory(error);
+    of->items[of->n++] = (tensor){bytes, block};
+    return CS_OK;
+}
+
+static cs_status drop_tensor(cs_player *p, tensors *of, uint32_t i, cs_error *error)
+{
+    const uint32_t block = of->items[i].block;
+    of->n--;
+    memmove(of->items + i, of->items + i + 1, (of->n - i) * sizeof(*of->items));
+    return give(p, block, error);
+}
+
+/* The oldest of that size; or else the oldest ones until the bytes are reached, the rest of the last
+ * of which is there again. */
+static cs_status free_tensors(cs_player *p, uint32_t category, int64_t bytes, cs_error *error)
+{
+    tensors *of = &p->effects[category];
+    for (uint32_t i = 0; i < of->n; i++)
+        if (of->items[i].bytes == bytes)
+            return drop_tensor(p, of, i, error);
+    while (bytes > 0 && of->n > 0) {
+        bytes -= of->items[0].bytes;
+        CS_TRY(drop_tensor(p, of, 0, error));
+    }
+    return bytes < 0 ? add_tensor(p, category, -bytes, error) : CS_OK;
+}
+
+/* Tapes say more of what a pass keeps and works with. */
+static bool is_played(const cs_player *p, const cs_class *cls, const cs_effect *effect)
+{
+    return is_pass(p, cls) &&
+           (effect->category == CS_MEMORY_ACTIVATIONS || effect->category == CS_MEMORY_WORKSPACE);
+}
+
+static cs_status apply(cs_player *p, const cs_class *cls, bool at_end, bool frees, cs_error *error)
+{
+    for (uint32_t e = 0; e < cls->n_effects; e++) {
+        const cs_effect *effect = &p->graph->effects[cls->first_effect + e];
+        if (effect->device != p->device || effect->at_end != at_end || is_played(p, cls, effect) ||
+            (effect->bytes < 0) != frees || effect->bytes == 0)
+            continue;
+        CS_TRY(frees ? free_tensors(p, effect->category, -effect->bytes, error)
+                     : add_tensor(p, effect->category, effect->bytes, error));
+    }
+    return CS_OK;
+}
+
+/* ---- passes ---- */
+
+static cs_status find_passage(cs_player *p, uint32_t stage, uint32_t item, passage **out,
+                              cs_error *error)
+{
+    passages *of = &p->passages;
+    uint32_t spare = of->n;
+    for (uint32_t i = 0; i < of->n; i++) {
+        passage *at = &of->items[i];
+        if (at->live && at->stage == stage && at->item == item) {
+            *out = at;
+            return CS_OK;
+        }
+        spare = at->live ? spare : i;
+    }
+    if (spare == of->n) {
+        if (!cs_vector_reserve((void **)&of->items, &of->capacity, of->n + UINT64_C(1),
+                               sizeof(*of->items)))
+            return cs_error_no_memory(error);
+        passage *made = &of->items[of->n];
+        *made = (passage){.blocks = malloc(p->n_memories * sizeof(*made->blocks)),
+                          .keeps = calloc(p->n_memories, sizeof(*made->keeps))};
+        of->n++;
+        if (!made->blocks || !made->keeps)
+            return cs_error_no_memory(error);
+        memset(made->blocks, 0xff, p->n_memories * sizeof(*made->blocks));
+    }
+    *out = &of->items[spare];
+    (*out)->live = true;
+    (*out)->stage = stage;
+    (*out)->item = item;
+    return CS_OK;
+}
+
+static cs_status free_memory(cs_player *p, passage *at, uint32_t memory, cs_error *error)
+{
+    const uint32_t block = at->blocks[memory];
+    at->blocks[memory] = CS_NO_BLOCK;
+    at->keeps[memory] = 0;
+    return give(p, block, error);
+}
+
+static cs_status play_event(cs_player *p, passage *at, const cs_tape_event *event, bool backward,
+                            cs_error *error)
+{
+    const uint32_t memory = event->memory;
+    const bool has = at->blocks[memory] != CS_NO_BLOCK;
+    switch ((cs_tape_what)event->what) {
+    case CS_TAPE_TAKE:
+    case CS_TAPE_READ:
+        return has ? CS_OK : take(p, event->bytes, COMPUTE_STREAM, &at->blocks[memory], error);
+    case CS_TAPE_KEEP:
+        at->keeps[memory]++;
+        return CS_OK;
+    case CS_TAPE_GIVE:
+        if (!has || (!backward && at->keeps[memory] > 0))
+            return CS_OK;
+        if (at->keeps[memory] > 0)
+            at->keeps[memory]--;
+        return at->keeps[memory] == 0 ? free_memory(p, at, memory, error) : CS_OK;
+    }
+    return CS_OK;
+}
+
+/* A layer that computes its forward again keeps what it reads only. */
+static cs_status drop_inner(cs_player *p, passage *at, const cs_layer *layer, cs_error *error)
+{
+    for (uint32_t i = 0; i < layer->n_forward_tape; i++) {
+        const cs_tape_event *event = &layer->forward_tape[i];
+        if (event->what == CS_TAPE_READ)
+            at->keeps[event->memory] = 1;
+        else if (event->what == CS_TAPE_TAKE && event->leaves)
+            at->keeps[event->memory] = 0;
+        else if (event->what == CS_TAPE_TAKE)
+            CS_TRY(free_memory(p, at, event->memory, error));
+    }
+    return CS_OK;
+}
+
+static cs_status play_forward(cs_player *p, passage *at, const cs_layer *layer, cs_error *error)
+{
+    for (uint32_t i = 0; i < layer->n_forward_tape; i++)
+        CS_TRY(play_event(p, at, &layer->forward_tape[i], false, error));
+    return layer->recompute ? drop_inner(p, at, layer, error) : CS_OK;
+}
+
+/* What the forward makes again and the backward did not free goes with the layer, what it read
+ * included. */
+static cs_status drop_repeated(cs_player *p, passage *at, const cs_layer *layer, cs_error *error)
+{
+    for (uint32_t i = 0; i < layer->n_forward_tape; i++) {
+        const cs_tape_event *event = &layer->forward_tape[i];
+        if (event->what == CS_TAPE_TAKE || event->what == CS_TAPE_READ)
+            CS_TRY(free_memory(p, at, event->memory, error));
+    }
+    return CS_OK;
+}
+
+static cs_status play_backward(cs_player *p, passage *at, const cs_layer *layer, cs_error *error)
+{
+    for (uint32_t i = 0; layer->recompute && i < layer->n_forward_tape; i++)
+        CS_TRY(play_event(p, at, &layer->forward_tape[i], false, error));
+    for (uint32_t i = 0; i < layer->n_backward_tape; i++)
+        CS_TRY(play_event(p, at, &layer->backward_tape[i], true, error));
+    return layer->recompute ? drop_repeated(p, at, layer, error) : CS_OK;
+}
+
+static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_error *error)
+{
+    const cs_stage *stage = &p->scenario->job.plan->stages[cls->stage];
+    const size_t pass = pass_at(p, cls, item);
+    passage *at;
+    if (p->played[pass])
+        return CS_OK;
+    p->played[pass] = true;
+    CS_TRY(find_passage(p, cls->stage, item, &at, error));
+    for (uint32_t l = stage->first_layer; cls->kind == CS_FORWARD && l < stage->end_layer; l++)
+        CS_TRY(play_forward(p, at, &p->layers[l], error));
+    for (uint32_t l = stage->end_layer; cls->kind == CS_BACKWARD && l-- > stage->first_layer;)
+        CS_TRY(play_backward(p, at, &p->layers[l], error));
+    return CS_OK;
+}
+
+/* Behind a forward only what is kept stays, behind a backward nothing. */
+static cs_status end_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_error *error)
+{
+    const size_t pass = pass_at(p, cls, item);
+    passage *at;
+    if (--p->passes[pass] > 0)
+        return CS_OK;
+    CS_TRY(find_passage(p, cls->stage, item, &at, error));
+    for (uint32_t i = 0; i < p->n_memories; i++)
+        if (at->blocks[i] != CS_NO_BLOCK && (cls->kind == CS_BACKWARD || at->keeps[i] == 0))
+            CS_TRY(free_memory(p, at, i, error));
+    at->live = cls->kind == CS_FORWARD;
+    return CS_OK;
+}
+
+/* ---- the run ---- */
+
+static const char *write_label(cs_player *p, const char *what)
+{
+    char text[192], task[128] = "";
+    if (p->task != CS_NONE)
+        cs_graph_describe(p->graph, p->task, task, sizeof(task));
+    snprintf(text, sizeof(text), "%s%s%s", task, *task ? ": " : "", what);
+    return cs_arena_copy(&p->labels, text);
+}
+
+static cs_status set_label(cs_player *p, const char *what, cs_error *error)
+{
+    if (!p->history)
+        return CS_OK;
+    p->label = write_label(p, what);
+    return p->label ? CS_OK : cs_error_no_memory(error);
+}
+
+cs_status cs_player_begin(cs_player *p, cs_error *error)
+{
+    for (uint32_t i = 0; i < p->graph->n_residents; i++) {
+        const cs_resident *resident = &p->graph->residents[i];
+        uint32_t block;
+        if (resident->device != p->device || resident->bytes == 0)
+            continue;
+        CS_TRY(set_label(p, cs_category_name(resident->category), error));
+        CS_TRY(take(p, resident->bytes, COMPUTE_STREAM, &block, error));
+    }
+    return CS_OK;
+}
+
+cs_status cs_player_step(cs_player *p, uint32_t task, bool ends, cs_time time, cs_error *error)
+{
+    const cs_class *cls = cs_graph_class(p->graph, task);
+    const uint32_t item = p->graph->tasks[task].item;
+    p->time = time;
+    p->task = task;
+    CS_TRY(set_label(p, cs_kind_name(cls->kind), error));
+    CS_TRY(apply(p, cls, ends, true, error));
+    if (is_pass(p, cls))
+        CS_TRY(ends ? end_pass(p, cls, item, error) : play_pass(p, cls, item, error));
+    return apply(p, cls, ends, false, error);
+}
+
+cs_status cs_player_end_round(cs_player *p, cs_error *error)
+{
+    const size_t n = 2 * (size_t)p->graph->n_stages * cs_graph_items(p->graph);
+    for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
+        while (p->effects[c].n > 0)
+            CS_TRY(drop_tensor(p, &p->effects[c], 0, error));
+    for (uint32_t i = 0; i < p->passages.n; i++) {
+        passage *at = &p->passages.items[i];
+        for (uint32_t m = 0; m < p->n_memories; m++)
+            if (at->blocks[m] != CS_NO_BLOCK)
+                CS_TRY(free_memory(p, at, m, error));
+        at->live = false;
+    }
+    for (uint32_t t = 0; p->n_memories > 0 && t < p->graph->n_tasks; t++) {
+        const cs_class *cls = cs_graph_class(p->graph, t);
+        if (is_pass(p, cls))
+            p->passes[pass_at(p, cls, p->graph->tasks[t].item)]++;
+    }
+    if (p->n_memories > 0)
+        memset(p->played, 0, n * sizeof(*p->played));
+    return CS_OK;
+}

@@ -1,0 +1,295 @@
+#include "sim/workload/net-tape.h"
+
+#include "sim/workload/backward-memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A storage, as tensors share it. */
+typedef struct storage {
+    int64_t bytes;   /* of the first tensor in it */
+    uint32_t writer; /* op, or CS_NO_TENSOR of an input */
+    uint32_t last;   /* op that reads it last, or else writes it */
+    bool used, taken;
+    bool gathered_again; /* in backward, so that nobody keeps it */
+    uint32_t read_in;    /* layer that read it last, + 1 */
+} storage;
+
+/* What an operator does to memory besides its gradients. */
+typedef struct op_memory {
+    int64_t extra, forward_workspace;
+    bool keeps_output;
+    uint32_t keeps; /* bits of inputs */
+} op_memory;
+
+typedef struct maker {
+    const cs_net *net;
+    const cs_net_local *local;
+    const cs_net_options *how;
+    storage *storages;
+    op_memory *ops;
+    int64_t *workspaces; /* of backward, per op */
+    cs_tape tape;
+} maker;
+
+/* ---- numbers of memory ---- */
+
+static uint32_t number_of_extra(const maker *m, uint32_t p)
+{
+    return m->net->n_storages + p;
+}
+
+static uint32_t number_of_workspace(const maker *m, uint32_t p)
+{
+    return m->net->n_storages + m->net->n_ops + p;
+}
+
+static uint32_t number_of_gathered(const maker *m, uint32_t p)
+{
+    return m->net->n_storages + 2 * m->net->n_ops + p;
+}
+
+static uint32_t number_of_gradient(const maker *m, uint32_t gradient)
+{
+    return m->net->n_storages + 3 * m->net->n_ops + gradient;
+}
+
+static uint32_t storage_of(const maker *m, cs_tensor tensor)
+{
+    return cs_net_tensor(m->net, tensor)->storage;
+}
+
+/* ---- what there is ---- */
+
+static void find_storage(maker *m, uint32_t p, cs_tensor tensor, bool is_output)
+{
+    storage *at = &m->storages[storage_of(m, tensor)];
+    if (!at->used) {
+        at->bytes = cs_tensor_bytes(m->net, tensor, m->how->batch_size, m->how->precision);
+        at->writer = is_output ? p : CS_NO_TENSOR;
+    }
+    at->used = true;
+    at->last = p;
+}
+
+static void find_op(maker *m, uint32_t p)
+{
+    const cs_op *op = &m->net->ops[p];
+    const cs_net_options *how = m->how;
+    const int64_t each = (int64_t)cs_precision_bytes(how->precision) * how->batch_size;
+    op_memory *made = &m->ops[p];
+    cs_op_cost cost;
+    cs_op_cost_of(m->net, op, how->batch_size, how->precision, &cost);
+    cs_kept_fuse(m->net, op, &how->kept, how->batch_size, how->precision, &cost);
+    made->extra = cost.extra_kept_bytes;
+    made->forward_workspace = cost.workspace_bytes;
+    made->keeps_output = cost.keeps_output;
+    m->workspaces[p] = cost.workspace_bytes + cs_kept_gradient(op, &how->kept, how->precision);
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        if (cost.keeps_input && !cs_kept_again(m->net, op, i, &how->kept))
+            made->keeps |= 1u << i;
+        find_storage(m, p, op->inputs[i], false);
+    }
+    find_storage(m, p, op->output, true);
+    if (!m->local)
+        return;
+    made->extra += each * m->local->ops[p].halo;
+    m->workspaces[p] += each * m->local->ops[p].gradient_halo;
+    if (m->local->ops[p].gathers_again) {
+        m->storages[storage_of(m, op->output)].gathered_again = true;
+        made->keeps |= 1;
+    }
+}
+
+/* ---- forward ---- */
+
+static bool is_kept(const maker *m, uint32_t number)
+{
+    return !m->storages[number].gathered_again;
+}
+
+/* Calls `add` for each memory that an operator keeps, each once. */
+static bool add_kept(maker *m, uint32_t p, cs_tape_what what)
+{
+    const cs_op *op = &m->net->ops[p];
+    const op_memory *of = &m->ops[p];
+    const uint32_t output = storage_of(m, op->output);
+    bool enough = of->extra == 0 || cs_tape_add(&m->tape, what, number_of_extra(m, p), 0);
+    bool has_output = of->keeps_output && is_kept(m, output);
+    if (has_output)
+        enough = enough && cs_tape_add(&m->tape, what, output, 0);
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const uint32_t at = storage_of(m, op->inputs[i]);
+        bool seen = has_output && at == output;
+        for (uint32_t k = 0; k < i; k++)
+            seen |= (of->keeps & 1u << k) && storage_of(m, op->inputs[k]) == at;
+        if ((of->keeps & 1u << i) && !seen && is_kept(m, at))
+            enough = enough && cs_tape_add(&m->tape, what, at, 0);
+    }
+    return enough;
+}
+
+static bool add_reads(maker *m, uint32_t p, uint32_t layer, uint32_t first)
+{
+    const cs_op *op = &m->net->ops[p];
+    bool enough = true;
+    for (uint32_t i = 0; enough && i < op->n_inputs; i++) {
+        const uint32_t number = storage_of(m, op->inputs[i]);
+        storage *at = &m->storages[number];
+        if (at->read_in == layer + 1 || (at->writer != CS_NO_TENSOR && at->writer >= first))
+            continue;
+        at->read_in = layer + 1;
+        enough = cs_tape_add(&m->tape, CS_TAPE_READ, number, at->bytes);
+    }
+    return enough;
+}
+
+static bool add_output(maker *m, uint32_t p, uint32_t end)
+{
+    const uint32_t number = storage_of(m, m->net->ops[p].output);
+    storage *at = &m->storages[number];
+    if (at->taken || at->writer != p)
+        return true;
+    at->taken = true;
+    if (!cs_tape_add(&m->tape, CS_TAPE_TAKE, number, at->bytes))
+        return false;
+    if (at->bytes > 0)
+        m->tape.events[m->tape.n - 1].leaves = at->last >= end;
+    return true;
+}
+
+static bool add_last_reads(maker *m, uint32_t p)
+{
+    const cs_op *op = &m->net->ops[p];
+    bool enough = true;
+    for (uint32_t i = 0; enough && i <= op->n_inputs; i++) {
+        const uint32_t number = storage_of(m, i < op->n_inputs ? op->inputs[i] : op->output);
+        storage *at = &m->storages[number];
+        if (at->last != p)
+            continue;
+        at->last = CS_NO_TENSOR; /* once */
+        enough = cs_tape_add(&m->tape, CS_TAPE_GIVE, number, 0);
+    }
+    return enough;
+}
+
+static bool add_forward(maker *m, uint32_t layer, const cs_net_layer *of)
+{
+    bool enough = true;
+    for (uint32_t p = of->first; enough && p < of->end; p++) {
+        const op_memory *memory = &m->ops[p];
+        const uint32_t workspace = number_of_workspace(m, p);
+        const bool works = memory->forward_workspace > 0;
+        enough = add_reads(m, p, layer, of->first) && add_output(m, p, of->end) &&
+                 cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_extra(m, p), memory->extra) &&
+                 cs_tape_add(&m->tape, CS_TAPE_TAKE, workspace, memory->forward_workspace) &&
+                 (!works || cs_tape_add(&m->tape, CS_TAPE_GIVE, workspace, 0)) &&
+                 add_kept(m, p, CS_TAPE_KEEP) && add_last_reads(m, p);
+    }
+    return enough;
+}
+
+/* ---- backward ---- */
+
+/* The tapes of backward come in its order, from the last layer on. */
+typedef struct backward {
+    maker *m;
+    const cs_net_chain *chain;
+    cs_layer *to;
+    cs_arena *arena;
+    uint32_t layer;
+} backward;
+
+static bool copy_tape(const cs_tape *tape, cs_arena *arena, cs_tape_event **events, uint32_t *n)
+{
+    *events = cs_arena_alloc(arena, tape->n, sizeof(**events));
+    if (!*events)
+        return false;
+    if (tape->n > 0)
+        memcpy(*events, tape->events, tape->n * sizeof(**events));
+    *n = tape->n;
+    return true;
+}
+
+static bool see(void *context, cs_tape_what what, uint32_t memory, int64_t bytes)
+{
+    maker *m = ((backward *)context)->m;
+    return cs_tape_add(&m->tape, what, number_of_gradient(m, memory), bytes);
+}
+
+/* What was gathered forward and is gathered again is there from the backward of its last reader to
+ * that of its first one. */
+static bool gather_again(maker *m, uint32_t op, bool begin)
+{
+    bool enough = true;
+    for (uint32_t p = 0; enough && m->local && p < m->net->n_ops; p++) {
+        if (!m->local->ops[p].gathers_again)
+            continue;
+        const uint32_t last = cs_net_tensor(m->net, m->net->ops[p].output)->last_reader;
+        const storage *at = &m->storages[storage_of(m, m->net->ops[p].output)];
+        if (begin && op == last)
+            enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_gathered(m, p), at->bytes);
+        else if (!begin && op == p + 1)
+            enough = cs_tape_add(&m->tape, CS_TAPE_GIVE, number_of_gathered(m, p), 0);
+    }
+    return enough;
+}
+
+static bool begin_op(void *context, uint32_t op)
+{
+    return gather_again(((backward *)context)->m, op, true);
+}
+
+static bool end_op(void *context, uint32_t op)
+{
+    backward *b = context;
+    const cs_net_layer *of = &b->chain->layers[b->layer];
+    cs_layer *to = &b->to[b->layer];
+    if (!gather_again(b->m, op, false) || !add_kept(b->m, op, CS_TAPE_GIVE))
+        return false;
+    if (op > of->first)
+        return true;
+    if (!copy_tape(&b->m->tape, b->arena, &to->backward_tape, &to->n_backward_tape))
+        return false;
+    b->m->tape.n = 0;
+    b->layer -= b->layer > 0;
+    return true;
+}
+
+static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_arena *arena,
+                      cs_error *error)
+{
+    backward b = {m, chain, to, arena, chain->n_layers - 1};
+    const cs_backward_observer observer = {see, begin_op, end_op, &b};
+    for (uint32_t p = 0; p < m->net->n_ops; p++)
+        find_op(m, p);
+    for (uint32_t l = 0; l < chain->n_layers; l++) {
+        m->tape.n = 0;
+        if (!add_forward(m, l, &chain->layers[l]) ||
+            !copy_tape(&m->tape, arena, &to[l].forward_tape, &to[l].n_forward_tape))
+            return cs_error_no_memory(error);
+    }
+    m->tape.n = 0;
+    return cs_backward_memory_watch(m->net, m->how->batch_size, m->how->precision, &m->how->kept,
+                                    m->workspaces, &observer, error);
+}
+
+cs_status cs_net_tape_make(const cs_net *net, const cs_net_local *local, const cs_net_options *how,
+                           const cs_net_chain *chain, cs_layer *to, cs_arena *arena,
+                           cs_error *error)
+{
+    maker m = {.net = net,
+               .local = local,
+               .how = how,
+               .storages = calloc(net->n_storages + 1ULL, sizeof(*m.storages)),
+               .ops = calloc(net->n_ops + 1ULL, sizeof(*m.ops)),
+               .workspaces = calloc(net->n_ops + 1ULL, sizeof(*m.workspaces))};
+    cs_status status = m.storages && m.ops && m.workspaces ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK && how->n_recompute_ops == 0)
+        status = make(&m, chain, to, arena, error);
+    cs_tape_finish(&m.tape);
+    free(m.storages);
+    free(m.ops);
+    free(m.workspaces);
+    return status;
+}
