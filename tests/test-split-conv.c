@@ -171,8 +171,8 @@ static bool is_written_in_space(const drawn *d, cs_tensor tensor)
     return !behind;
 }
 
-/* Marks in `needed` the rows in windows: of the input that outputs of part k need, or of the outputs in
- * whose windows inputs of part k are. */
+/* Marks in `needed` the rows in windows: of the input that outputs of part k need, or of the
+ * outputs in whose windows inputs of part k are. */
 static uint32_t first_of(uint32_t size, uint32_t parts, uint32_t k)
 {
     uint32_t first = 0;

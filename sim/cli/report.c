@@ -433,6 +433,54 @@ static void print_devices(const cs_platform *platform, const cs_simulation *simu
     compare_peaks(simulation, CS_FIGURE_PEAK_MEMORY, out);
 }
 
+/* ---- the allocator ---- */
+
+static void write_allocations(const cs_simulation *simulation, uint32_t device, device_line *line)
+{
+    const cs_caching_stats *stats = &simulation->allocations.devices[device].stats;
+    const double wasted = stats->peak_reserved > 0
+                              ? 1 - (double)stats->peak_allocated / (double)stats->peak_reserved
+                              : 0;
+    snprintf(line->text, sizeof(line->text), "  %-10s %-10s %9.1f %%",
+             bytes_text((double)stats->peak_allocated).s,
+             bytes_text((double)stats->peak_reserved).s, 100 * wasted);
+}
+
+/* The first allocation that failed, and what was free and could not be had. */
+static void print_failure(const cs_simulation *simulation, uint32_t device, FILE *out)
+{
+    const cs_failed_allocation *failure = &simulation->allocations.devices[device].failure;
+    char task[96] = "what is resident from the start", line[512];
+    if (!failure->failed)
+        return;
+    if (failure->task != CS_NONE)
+        cs_graph_describe(&simulation->graph, failure->task, task, sizeof(task));
+    snprintf(line, sizeof(line),
+             "OUT OF MEMORY on device %" PRIu32 ": %s for %s: allocated %s of %s reserved, %s "
+             "free in blocks of up to %s",
+             device, bytes_text((double)failure->bytes).s, task,
+             bytes_text((double)failure->allocated).s, bytes_text((double)failure->reserved).s,
+             bytes_text((double)failure->free).s, bytes_text((double)failure->largest).s);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
+/* Of the first device only, where several fail. */
+static void print_allocations(const cs_simulation *simulation, FILE *out)
+{
+    const cs_allocations *allocations = &simulation->allocations;
+    uint32_t d = 0;
+    if (allocations->n_devices == 0)
+        return;
+    fputs("\nPyTorch's allocator:\n", out);
+    fprintf(out, "%6s  %-10s %-10s %11s\n", "", "peak", "peak", "");
+    fprintf(out, "%6s  %-10s %-10s %11s\n", "device", "allocated", "reserved", "fragmented");
+    print_lines(simulation, write_allocations, out);
+    while (d < allocations->n_devices && !allocations->devices[d].failure.failed)
+        d++;
+    if (d < allocations->n_devices)
+        print_failure(simulation, d, out);
+}
+
 /* ---- staleness ---- */
 
 static bool is_stale(const cs_staleness *staleness)
@@ -777,6 +825,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_noise(scenario, out);
     print_figures(scenario, simulation, out);
     print_devices(&scenario->platform, simulation, out);
+    print_allocations(simulation, out);
     print_staleness(simulation, out);
     fputc('\n', out);
     print_communication(&simulation->analysis, out);
