@@ -552,8 +552,7 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
     const cs_shape in = local_shape(m, &d->inputs[0], &whole);
     const cs_shape shape = local_shape(m, &d->made, &out->shape);
     cs_op op = *of;
-    cs_local_op info = {
-        .origin = p, .whole = out->shape, .read = d->inputs[0], .made = d->made};
+    cs_local_op info = {.origin = p, .whole = out->shape, .read = d->inputs[0], .made = d->made};
     for (uint32_t i = 0; i < of->n_inputs; i++) {
         op.inputs[i] = version_for(m, of->inputs[i], &d->inputs[i], d->partial[i], p);
         if (op.inputs[i] == CS_NO_TENSOR)
