@@ -106,11 +106,13 @@ const cs_command cs_command_replay = {
     .min_words = 1,
     .max_words = 1,
     .summary = "do a scenario's tasks for real, and record when and with how much memory",
-    .doc = "Starts a process per device, which train the scenario's model in the order of its "
-           "schedule: kernels of the model's own shapes, messages by MPI, memory taken and given "
-           "back. Nothing is learned: data and weights are random numbers.\n\n"
-           "The results file has the form of a simulation's, and `sim compare` compares the two "
-           "against each other.",
+    .doc =
+        "Starts a process per device, which train the scenario's model in the order of its "
+        "schedule: kernels of the model's own shapes, messages by MPI, memory taken and given "
+        "back. Data and weights are random numbers; on a mesh they are those of the whole network, "
+        "so that the losses that are told do not depend on how it is divided.\n\n"
+        "The results file has the form of a simulation's, and `sim compare` compares the two "
+        "against each other.",
     .options = options,
     .run = run,
 };

@@ -88,5 +88,6 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
     write_libraries(point, out);
     if (cs_point_rules_megatron(point) && point->args && !has_transformer_engine(point))
         fputs(", \"attention_buffer\": true", out);
+    fputs(", \"allocator\": \"pytorch\"", out);
     fputs("}", out);
 }

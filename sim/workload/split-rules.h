@@ -33,7 +33,7 @@ typedef struct cs_inner_exchange {
     uint8_t dim;
     cs_halo_of of;
     cs_halo halo; /* the most that any place along the axis receives */
-    cs_halo own;  /* what this one receives */
+    cs_halo held; /* what the place receives that receives the most from both sides together */
 } cs_inner_exchange;
 
 /* Who writes and who reads each tensor of a network. */
@@ -59,7 +59,6 @@ typedef struct cs_rule_query {
     const cs_op *op;
     cs_layout_axis axis;
     uint32_t size;            /* of the axis, > 1 */
-    uint32_t coordinate;      /* of the place */
     const cs_division *given; /* per input; never partial */
     cs_split_report *report;
 } cs_rule_query;
