@@ -1,6 +1,5 @@
 #include "sim/cli/mesh-report.h"
 
-#include "schedules/states.h"
 #include "sim/workload/net-local.h"
 
 static const char *const methods[] = {"tensor", "filter", "channel"};
