@@ -30,11 +30,6 @@ static const cs_field fields[] = {
     {0},
 };
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const params_1f1b *)params)->micro_batches;
-}
-
 static cs_replicas replicas(const void *params)
 {
     return cs_order_1f1b_replicas(((const params_1f1b *)params)->replicas);
@@ -66,33 +61,38 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
-/* With a latency c per message, in which nothing else takes time. What stage 0 computes after its
- * P-th forward waits for messages to go down the pipeline and come back, once every P micro-batches
- * (derivation: schedules/README.md). */
+/* A makespan in which messages take their latency and nothing else: that of M + P - 1 steps and of
+ * so many messages, per mini-batch. */
+static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times, int64_t messages,
+                              const cs_form *form, cs_forms *forms, cs_error *error)
+{
+    const int64_t P = job->plan->n_stages, M = job->micro_batches;
+    cs_form made = *form;
+    cs_time compute, latency, batch;
+    if (!cs_time_mul(times->step, M + P - 1, &compute) ||
+        !cs_time_mul(job->latency, messages, &latency) || !cs_time_add(compute, latency, &batch) ||
+        !cs_time_add(batch, times->update, &batch) ||
+        !cs_time_mul(batch, job->iterations, &made.exact))
+        return CS_OK; /* does not fit: no closed form */
+    made.figure = CS_FIGURE_MAKESPAN;
+    made.device = CS_NONE;
+    made.applies &= times->equal && times->neighbours && times->only_latency && !job->blocking;
+    return cs_forms_add(forms, &made, error);
+}
+
+/* What stage 0 computes after its P-th forward waits for messages to go down the pipeline and come
+ * back, once every P micro-batches (derivation: schedules/README.md). */
 static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *times, cs_forms *forms,
                                  cs_error *error)
 {
-    int64_t P = job->plan->n_stages, M = job->micro_batches;
-    int64_t messages = 2 * (P - 1 + (M - 1) * (P - 1) / P);
-    cs_time compute, latency, makespan;
-    if (!cs_time_mul(times->step, M + P - 1, &compute) ||
-        !cs_time_mul(job->latency, messages, &latency) ||
-        !cs_time_add(compute, latency, &makespan) ||
-        !cs_time_add(makespan, times->update, &makespan) ||
-        !cs_time_mul(makespan, job->iterations, &makespan))
-        return CS_OK; /* does not fit: no closed form */
-    return cs_forms_add(
-        forms,
-        &(cs_form){.figure = CS_FIGURE_MAKESPAN,
-                   .device = CS_NONE,
-                   .exact = makespan,
-                   .formula = "(M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)) per "
-                              "mini-batch, and its update",
-                   .source = "longest path (schedules/README.md)",
-                   .applies =
-                       times->equal && times->neighbours && times->only_latency && !job->blocking,
-                   .assumes = "equal stages (here: the slowest), messages of no size, latency c"},
-        error);
+    const int64_t P = job->plan->n_stages, M = job->micro_batches;
+    const cs_form form = {.formula = "(M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)) per "
+                                     "mini-batch, and its update",
+                          .source = "longest path (schedules/README.md)",
+                          .applies = true,
+                          .assumes =
+                              "equal stages (here: the slowest), messages of no size, latency c"};
+    return add_makespan(job, times, 2 * (P - 1 + (M - 1) * (P - 1) / P), &form, forms, error);
 }
 
 /* Eager. From a stage's forward of a micro-batch until its backward (P - s)(f + b) of work and
@@ -102,26 +102,13 @@ static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *tim
 static cs_status add_eager_makespan(const cs_job *job, const cs_pipeline_times *times,
                                     cs_forms *forms, cs_error *error)
 {
-    const int64_t P = job->plan->n_stages, M = job->micro_batches;
-    cs_time compute, latency, makespan;
-    if (!cs_time_mul(times->step, M + P - 1, &compute) ||
-        !cs_time_mul(job->latency, 2 * (P - 1), &latency) ||
-        !cs_time_add(compute, latency, &makespan) ||
-        !cs_time_add(makespan, times->update, &makespan) ||
-        !cs_time_mul(makespan, job->iterations, &makespan))
-        return CS_OK; /* does not fit: no closed form */
-    return cs_forms_add(
-        forms,
-        &(cs_form){.figure = CS_FIGURE_MAKESPAN,
-                   .device = CS_NONE,
-                   .exact = makespan,
-                   .formula = "(M + P - 1)(f + b) + 2c(P - 1) per mini-batch, and its update",
-                   .source = eager_source,
-                   .applies = times->equal && times->neighbours && times->only_latency &&
-                              job->latency <= times->step / 2 && !job->blocking,
-                   .assumes = "equal stages (here: the slowest), messages of no size, latency c, "
-                              "2c <= f + b"},
-        error);
+    const int64_t P = job->plan->n_stages;
+    const cs_form form = {
+        .formula = "(M + P - 1)(f + b) + 2c(P - 1) per mini-batch, and its update",
+        .source = eager_source,
+        .applies = job->latency <= times->step / 2,
+        .assumes = "equal stages (here: the slowest), messages of no size, latency c, 2c <= f + b"};
+    return add_makespan(job, times, 2 * (P - 1), &form, forms, error);
 }
 
 static uint32_t at_once(const cs_job *job, uint32_t stage, uint32_t replica)
@@ -176,7 +163,7 @@ const cs_schedule cs_schedule_1f1b = {
     .params_size = sizeof(params_1f1b),
     .mesh = {.pipeline = CS_LENGTH_LAYERS, .replicas = replicas},
     .sums_ties = true,
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(params_1f1b, micro_batches),
     .check = check,
     .generate = generate,
     .closed_forms = closed_forms,

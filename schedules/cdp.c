@@ -55,11 +55,6 @@ static const cs_field cyclic_fields[] = {MICRO_BATCHES, SETTING, RETENTION, STAR
 static const cs_field v2_fields[] = {MICRO_BATCHES, SETTING,     RETENTION,
                                      START_DELAY,   NEW_WEIGHTS, {0}};
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const cs_cdp_params *)params)->n;
-}
-
 static cs_status check(const cs_job *job, const void *given, const cs_json_place *place,
                        cs_error *error)
 {
@@ -296,7 +291,7 @@ static const char no_grid[] = "puts micro-batches and stages on devices by a rul
                                                    .apart = apart,                                 \
                                                    .no_grid = no_grid},                            \
                                           .asynchronous = (rule) != CS_CDP_DP,                     \
-                                          .micro_batches = micro_batches,                          \
+                                          .micro_batches = offsetof(cs_cdp_params, n),             \
                                           .check = check,                                          \
                                           .generate = id##_generate,                               \
                                           .closed_forms = id##_forms};

@@ -51,11 +51,6 @@ static const cs_field fields[] = {
     {0},
 };
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const custom_params *)params)->micro_batches;
-}
-
 /* ---- where the stages are ---- */
 
 static cs_status place_stages(custom_params *params, const cs_json_place *place, cs_arena *arena,
@@ -363,7 +358,7 @@ const cs_schedule cs_schedule_custom = {
              .holders = holders},
     .sums_ties = true,
     .read = read,
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(custom_params, micro_batches),
     .check = check,
     .generate = generate,
     .closed_forms = closed_forms,

@@ -22,11 +22,6 @@ static const cs_field fields[] = {
     {0},
 };
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const dp_params *)params)->micro_batches;
-}
-
 /* A pipeline of one stage whose devices are a grid with data alone. */
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
@@ -128,7 +123,7 @@ const cs_schedule cs_schedule_dp = {
     .mesh = {.data = CS_LENGTH_DEVICES,
              .no_grid = "is data parallelism by itself; use \"sequential\", whose axis \"data\" "
                         "does the same"},
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(dp_params, micro_batches),
     .generate = generate,
     .closed_forms = closed_forms,
 };

@@ -28,11 +28,6 @@ static const cs_field fields[] = {
     {0},
 };
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const gpipe_params *)params)->micro_batches;
-}
-
 static const char *reading(const void *params)
 {
     return ((const gpipe_params *)params)->backward_order == REVERSED
@@ -135,7 +130,7 @@ const cs_schedule cs_schedule_gpipe = {
     .params_size = sizeof(gpipe_params),
     .mesh = {.pipeline = CS_LENGTH_LAYERS},
     .sums_ties = true,
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(gpipe_params, micro_batches),
     .reading = reading,
     .generate = generate,
     .closed_forms = closed_forms,

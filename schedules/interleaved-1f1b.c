@@ -33,11 +33,6 @@ static const cs_field fields[] = {
     {0},
 };
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const interleaved_params *)params)->micro_batches;
-}
-
 /* ---- where the stages are ---- */
 
 static uint32_t ranks(const void *params, uint32_t n_layers)
@@ -238,7 +233,7 @@ const cs_schedule cs_schedule_interleaved_1f1b = {
     .params_size = sizeof(interleaved_params),
     .mesh = {.pipeline = CS_LENGTH_RULE, .ranks = ranks, .n_stages = n_stages, .holders = holders},
     .sums_ties = true,
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(interleaved_params, micro_batches),
     .generate = generate,
     .closed_forms = closed_forms,
 };

@@ -86,11 +86,6 @@ typedef struct generator {
     uint32_t *first_backwards; /* per mini-batch: its backward on the first worker */
 } generator;
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const nf1b_params *)params)->micro_batches;
-}
-
 static uint32_t ranks(const void *params, uint32_t n_layers)
 {
     (void)n_layers;
@@ -536,7 +531,7 @@ const cs_schedule cs_schedule_nf1b = {
              .no_grid = "has one device per worker, whose backward takes a mini-batch at once; use "
                         "\"1f1b\" or \"pipedream_2bw\""},
     .asynchronous = true,
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(nf1b_params, micro_batches),
     .takes_whole = takes_whole,
     .reading = reading,
     .check = check,

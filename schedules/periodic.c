@@ -47,11 +47,6 @@ static const cs_field fields[] = {
     {0},
 };
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const periodic_params *)params)->micro_batches;
-}
-
 static const cs_chain_rules *chain_rules(const void *params)
 {
     return &((const periodic_params *)params)->rules;
@@ -589,7 +584,7 @@ const cs_schedule cs_schedule_periodic = {
     .mesh = {.pipeline = CS_LENGTH_DEVICES,
              .no_grid = "runs plans whose stages have one device each; use \"1f1b\""},
     .asynchronous = true,
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(periodic_params, micro_batches),
     .check = check,
     .chain_rules = chain_rules,
     .generate = generate,

@@ -22,11 +22,6 @@ static const cs_field fields[] = {
     {0},
 };
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const params_2bw *)params)->micro_batches;
-}
-
 /* A micro-batch's replicas share it: its paper replicates whole pipelines. */
 static cs_replicas replicas(const void *params)
 {
@@ -118,7 +113,7 @@ const cs_schedule cs_schedule_pipedream_2bw = {
     .params_size = sizeof(params_2bw),
     .mesh = {.pipeline = CS_LENGTH_LAYERS, .replicas = replicas},
     .asynchronous = true,
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(params_2bw, micro_batches),
     .check = check,
     .generate = generate,
     .closed_forms = closed_forms,

@@ -34,12 +34,6 @@ static const cs_field fields[] = {
     {0},
 };
 
-static uint32_t micro_batches(const void *params)
-{
-    (void)params;
-    return 1;
-}
-
 static cs_replicas replicas(const void *params)
 {
     return cs_order_1f1b_replicas(((const pipedream_params *)params)->replicas);
@@ -190,7 +184,7 @@ const cs_schedule cs_schedule_pipedream = {
     .params_size = sizeof(pipedream_params),
     .mesh = {.pipeline = CS_LENGTH_LAYERS, .replicas = replicas},
     .asynchronous = true,
-    .micro_batches = micro_batches,
+    .micro_batches = CS_ONE_MICRO_BATCH,
     .check = check,
     .generate = generate,
     .closed_forms = closed_forms,

@@ -213,6 +213,12 @@ static void begin_beside(walk *w, cs_program_step *step, int64_t bytes)
     w->arrived += bytes;
 }
 
+/* It is done where its summands are, which the layer's workspace has. */
+static bool is_sum(const cs_exchange *what)
+{
+    return what->kind == CS_EXCHANGE_ALL_REDUCE || what->kind == CS_EXCHANGE_REDUCE_SCATTER;
+}
+
 /* There is something to exchange. */
 static bool is_needed(const walk *w, const cs_exchange *what)
 {
@@ -233,7 +239,7 @@ static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
     step->bytes = what->bytes;
     step->bytes_back = what->bytes_back;
     if (beside) {
-        begin_beside(w, step, what->bytes + what->bytes_back);
+        begin_beside(w, step, is_sum(what) ? 0 : what->bytes + what->bytes_back);
     } else {
         if (w->computed == CS_NONE && w->exchanged == CS_NONE)
             step->flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_READS;

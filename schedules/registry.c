@@ -29,6 +29,14 @@ SCHEDULE_MAP(DECLARE)
 const cs_schedule *const cs_schedules[] = {SCHEDULE_MAP(ADDRESS) NULL};
 #undef ADDRESS
 
+uint32_t cs_schedule_micro_batches(const cs_schedule *schedule, const void *params)
+{
+    uint32_t n = 1;
+    if (schedule->micro_batches != CS_ONE_MICRO_BATCH)
+        memcpy(&n, (const char *)params + schedule->micro_batches, sizeof(n));
+    return n;
+}
+
 const cs_schedule *cs_schedule_find(const char *name)
 {
     for (size_t i = 0; cs_schedules[i]; i++) {

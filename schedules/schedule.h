@@ -19,6 +19,8 @@ typedef enum cs_replicas {
     CS_REPLICAS_ALL_REDUCE,  /* every replica takes its share of the samples of every micro-batch */
 } cs_replicas;
 
+enum { CS_ZERO_STAGES = 4 };
+
 /* How the parameters of a layer rest: `fraction` of them at stage `zero`, the others at stage 0. */
 typedef struct cs_layer_states {
     uint32_t zero;   /* 0 to 3, see cs_states */
@@ -150,6 +152,8 @@ typedef struct cs_formula {
                        * it does not: shown beside the simulation, and never promised */
 } cs_formula;
 
+#define CS_ONE_MICRO_BATCH SIZE_MAX
+
 typedef struct cs_schedule {
     const char *name;
     const char *summary;        /* one line, for `sim list` */
@@ -164,7 +168,9 @@ typedef struct cs_schedule {
      * `place` is that of the object, `arena` lives as long as `params`. */
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,
                                     cs_error *error);
-    uint32_t (*micro_batches)(const void *params);
+    size_t
+        micro_batches; /* of a mini-batch: where their number, a uint32_t, stands in the parameters;
+                           * or CS_ONE_MICRO_BATCH */
     /* Whether it computes something of all micro-batches of a mini-batch at once; NULL: it does
      * not.
      */
@@ -189,6 +195,9 @@ typedef struct cs_schedule {
 
 /* All schedules, ended by NULL. */
 extern const cs_schedule *const cs_schedules[];
+
+/* Micro-batches of a mini-batch and replica. */
+uint32_t cs_schedule_micro_batches(const cs_schedule *schedule, const void *params);
 
 /* The schedule of that name, or NULL. */
 const cs_schedule *cs_schedule_find(const char *name);

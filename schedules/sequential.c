@@ -11,11 +11,6 @@ static const cs_field fields[] = {
     {0},
 };
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const sequential_params *)params)->micro_batches;
-}
-
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
@@ -55,7 +50,7 @@ const cs_schedule cs_schedule_sequential = {
                                      {0}},
     .fields = fields,
     .params_size = sizeof(sequential_params),
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(sequential_params, micro_batches),
     .generate = generate,
     .closed_forms = closed_forms,
 };

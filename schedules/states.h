@@ -25,8 +25,6 @@ typedef struct cs_weight_bytes {
     int64_t tensor; /* GRADIENT, and then TENSOR: a part of `dense` */
 } cs_weight_bytes;
 
-enum { CS_ZERO_STAGES = 4 };
-
 /* Those of some layers, by their ZeRO stage. */
 typedef struct cs_weights {
     cs_weight_bytes at[CS_ZERO_STAGES];

@@ -27,11 +27,6 @@ static const cs_field fields[] = {
     {0},
 };
 
-static uint32_t micro_batches(const void *params)
-{
-    return ((const zb_params *)params)->micro_batches;
-}
-
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -219,7 +214,7 @@ const cs_schedule cs_schedule_zb_h1 = {
     .params_size = sizeof(zb_params),
     .mesh = {.pipeline = CS_LENGTH_LAYERS},
     .sums_ties = true,
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(zb_params, micro_batches),
     .generate = generate_h1,
     .closed_forms = h1_forms,
 };
@@ -238,7 +233,7 @@ const cs_schedule cs_schedule_zb_h2 = {
     .params_size = sizeof(zb_params),
     .mesh = {.pipeline = CS_LENGTH_LAYERS},
     .sums_ties = true,
-    .micro_batches = micro_batches,
+    .micro_batches = offsetof(zb_params, micro_batches),
     .generate = generate_h2,
     .closed_forms = h2_forms,
 };

@@ -1362,6 +1362,56 @@ class Work(Case):
                     '/model/inline/work/flop_per_sample: must be > 0', 'unknown key "token"')
 
 
+class Osdp(Case):
+    def setUp(self):
+        super().setUp()
+        self.scenario = os.path.join(SCENARIOS, 'osdp-gpt-8gpu.json')
+
+    def test_golden(self):
+        shutil.copy(self.scenario, 'gpt.json')
+        rows = [['gpt.json'], ['gpt.json', '--simulate', '-s', '/model/parameters/layers=24'],
+                ['gpt.json', '--surge', 'sum', '--slices', '1', '--slices', 'head*=8', '-s', '/platform/memory=24 GB'],
+                ['gpt.json', '--depth-first', '1000', '-s', '/model/parameters/layers=1', '-s', '/platform/memory=2 GB'],
+                ['gpt.json', '-s', '/platform/memory=1 GB'],
+                ['gpt.json', '--slices', '0'], ['gpt.json', '--slices', 'blocks.*'], ['gpt.json', '--slices', 'block.*=2'],
+                ['gpt.json', '--surge', 'most'], ['gpt.json', '--max-batch', '0'], ['gpt.json', '-o', 'plan.h5'],
+                ['gpt.json', '-s', '/schedule/kind=1f1b', '-s', '/schedule/partition=balanced'], ['tiny.json']]
+        self.expect_golden('osdp', ''.join(shown('osdp', *row) for row in rows))
+
+    def test_output(self):
+        """What is saved is simulated to what the table says, and needs what is there."""
+        done = run('osdp', self.scenario, '--simulate', '--json', '-o', 'plan.json')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        study = json.loads(done.stdout)
+        row = next(row for row in study['strategies'] if row['strategy'] == 'OSDP')
+        result = json.loads(run('run', 'plan.json', '--no-output', '--json').stdout)
+        self.assertEqual(result['iteration_time_s'], row['simulated']['step_time_s'])
+        self.assertEqual(max(device['peak_memory_bytes'] for device in result['devices']),
+                         row['simulated']['memory_bytes'])
+        self.assertLessEqual(row['simulated']['memory_bytes'], study['memory_bytes'])
+        product = study['of_fsdp_by_modes'] * study['of_fsdp_by_batch'] * study['of_fsdp_by_slices']
+        self.assertAlmostEqual(study['of_fsdp'], product, delta=1e-12)
+
+    def test_depth_first_agrees_where_it_ends(self):
+        done = run('osdp', self.scenario, '--json', '--depth-first', '0', '--max-batch', '4', '-s',
+                   '/model/parameters/layers=2', '-s', '/platform/memory=2.2 GB')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = {row['strategy']: row for row in json.loads(done.stdout)['strategies']}
+        self.assertTrue(rows['OSDP, depth-first']['complete'])
+        self.assertEqual(rows['OSDP, depth-first']['throughput_samples_per_s'], rows['OSDP']['throughput_samples_per_s'])
+
+    def test_interrupt(self):
+        """The paper's search does not end within this year."""
+        process = subprocess.Popen([SIM, 'osdp', self.scenario, '--depth-first', '0'], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (130, ''))
+        self.assertIn('interrupted', err)
+
+
 class Carried(Case):
     def test_buckets(self):
         """What several buckets keep of the encoder's result they keep once, as one bucket does; all is

@@ -465,7 +465,8 @@ void synthetic_run_finish(synthetic_run *run)
 
 cs_status synthetic_run_store(cs_h5_file *file, const synthetic_run *run, cs_error *error)
 {
-    const cs_scenario scenario = {.schedule = cs_schedule_find("gpipe")};
+    cs_model model = {0};
+    const cs_scenario scenario = {.model = &model, .schedule = cs_schedule_find("gpipe")};
     const cs_simulation simulation = {
         .graph = run->graph, .trace = run->trace, .analysis = run->analysis};
     CS_TRY(cs_analysis_store(file, &run->analysis, error));

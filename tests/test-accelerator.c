@@ -187,8 +187,8 @@ static const struct {
 } errors[] = {
     {"a typo", "v10",
      "unknown device \"v10\"; did you mean \"v100\"? known: a100, a100-40gb, "
-     "a100-40gb-pcie, a100-80gb-pcie, b200, gb200, h100, h200, l40s, mi300x, rtx-2080-ti, "
-     "rtx-4090, t4, "
+     "a100-40gb-pcie, a100-80gb-pcie, b200, b300, gb200, gb300, h100, h200, l40s, mi100, mi210, "
+     "mi250, mi300x, mi325x, mi355x, p40, rtx-2080-ti, rtx-4090, t4, "
      "titan-rtx, v100, or a file FILE.json"},
 };
 

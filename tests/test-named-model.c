@@ -195,7 +195,8 @@ static const struct {
      "s.json: /model/name: unknown model \"vit_b61\"; did you mean \"vit_b16\"? known: vgg16, "
      "resnet18, resnet50, resnet101, resnet152, densenet121, vit_b16, inception_v3, cosmoflow, "
      "gpt, "
-     "llama, mixtral, qwen3, deepseek_v2, deepseek_v3, gpt_oss, mamba2, bamba, bert, t5"},
+     "llama, mixtral, qwen3, deepseek_v2, deepseek_v3, gpt_oss, decoder, mamba2, bamba, bert, t5, "
+     "mingpt"},
     {"batch 0", "\"name\": \"vgg16\", \"batch_size\": 0, \"device\": \"v100\"",
      "s.json: /model/batch_size: must be >= 1 for a named model (got 0)"},
     {"no batch and no device", "\"name\": \"vgg16\"",
@@ -203,7 +204,8 @@ static const struct {
      "s.json: /model/device: must be given for a named model: one of `sim list devices`"},
     {"a typo in a device", "\"name\": \"vgg16\", \"batch_size\": 1, \"device\": \"v10\"",
      "s.json: /model/device: unknown device \"v10\"; did you mean \"v100\"? known: a100, "
-     "a100-40gb, a100-40gb-pcie, a100-80gb-pcie, b200, gb200, h100, h200, l40s, mi300x, "
+     "a100-40gb, a100-40gb-pcie, a100-80gb-pcie, b200, b300, gb200, gb300, h100, h200, l40s, "
+     "mi100, mi210, mi250, mi300x, mi325x, mi355x, p40, "
      "rtx-2080-ti, "
      "rtx-4090, t4, "
      "titan-rtx, v100, or a file FILE.json"},

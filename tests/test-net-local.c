@@ -8,6 +8,7 @@
 #include "sim/workload/recompute.h"
 #include "sim/workload/zoo/zoo.h"
 #include "tests/expect.h"
+#include "tests/largest-place.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -530,7 +531,7 @@ static void expect_experts(const shape *s, const cs_model *model, uint32_t batch
     const cs_grid *grid = &split->grid;
     const uint32_t routed = s->tokens / grid->context / grid->tensor * s->top_k;
     const uint32_t busiest =
-        grid->expert > 1 ? (uint32_t)ceil(routed * split->expert_imbalance) : routed;
+        grid->expert > 1 ? (uint32_t)ceil(routed * split->routing.imbalance) : routed;
     const int64_t rows = 2 * (int64_t)batch * busiest * s->hidden;
     const moved none = {0};
     moved between = {0}, within = {0};
@@ -589,7 +590,7 @@ static void expect_sums(const shape *s, const cs_net *net, const cs_split *split
     expect_int("parameters", alike_places * dense + (places - alike_places) * alike,
                parameters - experts);
     expect_int("shared", split->sequence_parallel && grid->tensor > 1 ? places * alike : 0, shared);
-    if (split->expert_imbalance > 1)
+    if (split->routing.imbalance > 1)
         return; /* the busiest place has more than its part */
     expect_double("products", grid->data * cs_net_macs(net), macs);
 }
@@ -790,7 +791,7 @@ static cs_split draw_split(gsl_rng *random, bool experts)
         const uint32_t places = cs_grid_places(grid);
         grid->expert_tensor = draw_divisor(random, places);
         grid->expert = draw_divisor(random, places / grid->expert_tensor);
-        split.expert_imbalance = draw(random, 0, 1) ? 1 : 1.3;
+        split.routing.imbalance = draw(random, 0, 1) ? 1 : 1.3;
     }
     return split;
 }
@@ -823,6 +824,9 @@ static void test_drawn(void **state)
         if (i % 4 == 0)
             expect_gradients(&net, &split, batch);
         expect_pieces(&net, &options, &model);
+        cs_net_options elsewhere = options;
+        elsewhere.place = draw(random, 0, cs_grid_places(&split.grid) - 1);
+        expect_largest("drawn", &net, &elsewhere);
         cs_model_finish(&model);
         cs_net_finish(&net);
     }

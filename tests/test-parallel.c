@@ -150,7 +150,7 @@ static const struct {
      {{"/parallel/tensor", "2"}},
      "s.json: /parallel/tensor: must be 1 for a model without operators, of which only samples "
      "(\"data\") and what is held (\"zero\") can be divided (got 2); a model with /model/name has "
-     "operators"},
+     "operators, as a model file with the keys \"inputs\" and \"operators\" does by that name"},
     {"two ways to divide a layer",
      {{"/parallel/tensor", "2"}, {"/parallel/filter", "4"}},
      "s.json: /parallel/filter: must be 1 with \"tensor\" (got 4)"},

@@ -65,7 +65,8 @@ static const struct {
     {"no name", "/name", "\"\"", "/name: must not be empty"},
     {"unknown key", "/iteration", "2",
      "unknown key \"iteration\"; did you mean \"iterations\"? known: schema_version, name, model, "
-     "platform, schedule, parallel, runtime, collectives, costs, iterations, dataset, seed, sweep"},
+     "platform, schedule, parallel, runtime, collectives, memory, costs, iterations, dataset, "
+     "seed, sweep, advise"},
     {"no iteration", "/iterations", "0", "/iterations: must be from 1 to 1048576 (got 0)"},
     {"iterations beyond", "/iterations", "1048577",
      "/iterations: must be from 1 to 1048576 (got 1048577)"},
@@ -110,7 +111,7 @@ static const struct {
      "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam, "
      "none"},
     {"batch not divisible", "/model/batch_size", "7",
-     "/model/batch_size: must be a multiple of 2, the micro-batches (got 7)"},
+     "/model/batch_size: must be a multiple of 2, 2 micro-batches: 6 or 8 would be (got 7)"},
     {"inline of the wrong type", "/model", "{\"inline\": 1}",
      "/model/inline: must be an object (got 1)"},
     {"inline without layers", "/model", MODEL("[]"),
@@ -329,14 +330,17 @@ static const struct {
     {"a number", "1", "s.json: must be an object (got 1)"},
     {"nothing at all", "{}",
      "s.json: missing key \"schema_version\": must be 1\n"
-     "s.json: missing key \"model\": must be {model}\n"
-     "s.json: missing key \"platform\": must be {platform} or the name of a topology\n"
-     "s.json: missing key \"schedule\": must be {schedule}"},
+     "s.json: missing key \"model\": must be an object with one of \"file\", \"inline\", "
+     "\"name\" and \"uniform\"\n"
+     "s.json: missing key \"platform\": must be an object with \"topology\", or the "
+     "name of a topology\n"
+     "s.json: missing key \"schedule\": must be an object with \"kind\""},
     {"several errors in one go",
      "{\"schema_version\": 3, \"model\": {\"uniform\": {\"layers\": -1}}, \"platform\": {}, "
      "\"schedule\": {\"kind\": \"dp\", \"bucket\": -1}, \"sed\": 1}",
      "s.json: unknown key \"sed\"; did you mean \"seed\"? known: schema_version, name, model, "
-     "platform, schedule, parallel, runtime, collectives, costs, iterations, dataset, seed, sweep\n"
+     "platform, schedule, parallel, runtime, collectives, memory, costs, iterations, dataset, "
+     "seed, sweep, advise\n"
      "s.json: /schema_version: must be 1 (got 3)\n"
      "s.json: /model/uniform/layers: must be from 0 to 1048576 (got -1)\n"
      "s.json: /model/uniform: missing key \"forward\": must be time: a number of seconds or a text "
@@ -663,7 +667,8 @@ static void resolves_defaults(void **state)
         "    \"recompute\": false\n  },\n"
         "  \"collectives\": {\n    \"algorithm\": \"usual\",\n    \"gradients\": \"algorithm\",\n  "
         "  \"chunks\": 0,\n"
-        "    \"fidelity\": \"auto\",\n    \"order\": \"auto\",\n    \"most_flows\": 4000000\n"
+        "    \"fidelity\": \"auto\",\n    \"order\": \"auto\",\n    \"reached\": 1,\n    "
+        "\"start\": 0,\n    \"most_flows\": 4000000\n"
         "  }\n}\n";
     cs_scenario scenario;
     cs_error error;
@@ -867,7 +872,8 @@ static const struct {
     {"unknown parent", "/schedul/kind", "dp", CS_INVALID,
      "s.json: unknown key \"schedul\"; did you mean \"schedule\"? known: schema_version, name, "
      "model, "
-     "platform, schedule, parallel, runtime, collectives, costs, iterations, dataset, seed, sweep"},
+     "platform, schedule, parallel, runtime, collectives, memory, costs, iterations, dataset, "
+     "seed, sweep, advise"},
     {"no pointer", "schedule", "1", CS_INVALID,
      "--set: schedule: must begin with \"/\" as in /schedule/kind"},
     {"the whole", "", "1", CS_INVALID,

@@ -437,7 +437,7 @@ static const struct {
     {"a typo", "resnet51", "{}",
      "unknown model \"resnet51\"; did you mean \"resnet50\"? known: vgg16, resnet18, resnet50, "
      "resnet101, resnet152, densenet121, vit_b16, inception_v3, cosmoflow, gpt, llama, mixtral, "
-     "qwen3, deepseek_v2, deepseek_v3, gpt_oss, mamba2, bamba, bert, t5, mingpt"},
+     "qwen3, deepseek_v2, deepseek_v3, gpt_oss, decoder, mamba2, bamba, bert, t5, mingpt"},
     {"a small image, pooling", "vgg16", "{\"image\": 31}",
      "p: vgg16: layer stage5.pool runs out of pixels: its input is 1 x 1, padding 0, its kernel 2 "
      "x "

@@ -174,8 +174,8 @@ static void configure(const program *p, const cs_program_options *options)
     Cbc_setParameter(p->model, "threads", "0");
     Cbc_setParameter(p->model, "primalTolerance", "1e-9");
     Cbc_setParameter(p->model, "integerTolerance", "1e-7");
-    /* CLP's default, steepest edge, can end the program: an assertion of its own does not hold where
-     * a reduced cost is rounded to 0 */
+    /* CLP's default, steepest edge, can end the program: an assertion of its own does not hold
+     * where a reduced cost is rounded to 0 */
     Cbc_setParameter(p->model, "primalPivot", "dantzig");
     Cbc_setAllowableGap(p->model, 0);
     char seconds[32];
@@ -228,8 +228,8 @@ static cs_status solve(program *p, const cs_program_options *options, cs_time *p
 
 /* ---- all together ---- */
 
-/* Makes the pattern of the times in `order`, and keeps it if it is valid. That is what it is for: it
- * may be refused only where models end in layers without any time. */
+/* Makes the pattern of the times in `order`, and keeps it if it is valid. That is what it is for:
+ * it may be refused only where models end in layers without any time. */
 static cs_status keep(const cs_order *order, cs_time period, cs_pattern *best, cs_error *error)
 {
     cs_pattern pattern;

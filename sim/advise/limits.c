@@ -76,7 +76,7 @@ void cs_limits_find(const cs_scenario *scenario, const cs_simulation *simulation
     seconds[CS_LIMIT_OF_CONGESTION] = above_zero(makespan - alone);
     seconds[CS_LIMIT_OF_REDUNDANCY] = isnan(undivided) ? 0 : above_zero(total - undivided) / n;
     seconds[CS_LIMIT_OF_UPDATE] = limits->update;
-    seconds[CS_LIMIT_OF_IMBALANCE] = busiest - limits->computing;
+    seconds[CS_LIMIT_OF_IMBALANCE] = above_zero(busiest - limits->computing);
     seconds[CS_LIMIT_OF_BUBBLE] = above_zero(limits->waiting - seconds[CS_LIMIT_OF_IMBALANCE]);
     for (uint32_t i = 1; i < CS_N_LIMITS; i++)
         if (seconds[i] > seconds[limits->first])

@@ -1,3 +1,4 @@
+#include "sim/advise/advice-file.h"
 #include "sim/base/version.h"
 #include "sim/cli/advise-report.h"
 #include "sim/cli/output-name.h"
@@ -60,16 +61,33 @@ static cs_status read_options(const cs_arguments *arguments, cs_advise_options *
 static cs_status show(const cs_context *context, const cs_arguments *arguments,
                       const cs_advice *advice, const cJSON *document, cs_error *error)
 {
-    const char *path = arguments->words[0];
+    const char *path = arguments->words[0], *output = cs_arguments_value(arguments, "output");
     const cJSON *platform = cs_json_member(document, "platform");
     const cJSON *topology =
         cJSON_IsString(platform) ? platform : cs_json_member(platform, "topology");
     const char *name = cJSON_GetStringValue(cs_json_member(document, "name"));
     const cs_advice_shown shown = {advice, name ? name : path, path,
                                    cJSON_GetStringValue(topology)};
-    return cs_arguments_flag(arguments, "json")
+    const cs_advice_info info = {shown.name, shown.topology, SIM_VERSION};
+    CS_TRY(cs_arguments_flag(arguments, "json")
                ? cs_print_json(cs_advice_json(&shown), context->out, error)
-               : cs_advice_print(&shown, context->out, error);
+               : cs_advice_print(&shown, context->out, error));
+    if (!output || advice->interrupted)
+        return CS_OK;
+    CS_TRY(cs_advice_store(output, &info, advice, context->progress, error));
+    cs_log_write(&context->log, CS_LOG_INFO, "wrote %s", output);
+    return CS_OK;
+}
+
+/* "FILE.h5.journal" */
+static cs_status name_journal(const char *output, char **journal, cs_error *error)
+{
+    const size_t bytes = strlen(output) + sizeof(".journal");
+    *journal = malloc(bytes);
+    if (!*journal)
+        return cs_error_no_memory(error);
+    snprintf(*journal, bytes, "%s.journal", output);
+    return CS_OK;
 }
 
 static cs_status advise(const cs_context *context, const cs_arguments *arguments,
@@ -91,10 +109,18 @@ static cs_status advise(const cs_context *context, const cs_arguments *arguments
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_advise_options how = {.program_version = SIM_VERSION, .progress = context->progress};
+    const char *output = cs_arguments_value(arguments, "output");
+    char *journal = NULL;
     cJSON *document = NULL;
     CS_TRY(read_options(arguments, &how, error));
     CS_TRY(cs_document_from(arguments, &document, error));
-    const cs_status status = advise(context, arguments, document, &how, error);
+    cs_status status = CS_OK;
+    if (output)
+        status = name_journal(output, &journal, error);
+    how.journal = journal;
+    if (status == CS_OK)
+        status = advise(context, arguments, document, &how, error);
+    free(journal);
     cJSON_Delete(document);
     return status;
 }

@@ -124,6 +124,7 @@ static bool section_at(size_t i, entry *out)
         {"slowdown", "in platform/slowdown", NULL, cs_scenario_slowdown_fields},
         {"jitter", "a spread: in platform/jitter, and in platform/stragglers", NULL,
          cs_noise_spread_fields},
+        {"routing", "in parallel/expert_routing", NULL, cs_scenario_routing_fields},
         {"rule", "in parallel/rules", NULL, cs_scenario_rule_fields},
         {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
         {"background", "in platform/background", NULL, cs_scenario_background_fields},

@@ -7,6 +7,7 @@
 #include "sim/cli/workload-option.h"
 #include "sim/scenario/workload.h"
 #include "sim/workload/foreign/pipedream-compare.h"
+#include "sim/workload/net-file.h"
 #include "sim/workload/net-json.h"
 
 #include <stdlib.h>
@@ -139,29 +140,6 @@ static void print_compare(const cs_compare *compare, const char *path, const cs_
 
 /* ---- commands ---- */
 
-static cs_status print(const cs_context *context, const cs_arguments *arguments, const cs_net *net,
-                       const cs_net_options *how, cs_error *error)
-{
-    const char *profile = cs_arguments_value(arguments, "compare");
-    cs_net_chain chain;
-    cs_compare compare;
-    cs_status status = cs_net_chain_find(net, how, &chain, error);
-    if (status != CS_OK)
-        return status;
-    if (profile)
-        status = cs_compare_load(profile, net, how, &compare, error);
-    if (status == CS_OK && profile) {
-        print_compare(&compare, profile, how, context->out);
-    } else if (status == CS_OK && cs_arguments_flag(arguments, "json")) {
-        status = cs_print_json(cs_net_json(net, how, &chain), context->out, error);
-    } else if (status == CS_OK) {
-        print_layers(&chain, context->out);
-        print_totals(net, how, &chain, context->out);
-    }
-    cs_net_chain_finish(&chain);
-    return status;
-}
-
 static void today(char text[16])
 {
     time_t now = time(NULL);
@@ -170,7 +148,7 @@ static void today(char text[16])
 }
 
 static cs_status write(const cs_context *context, const cs_workload *asked, const cs_net *net,
-                       const char *path, cs_error *error)
+                       const cs_net_chain *chain, const char *path, cs_error *error)
 {
     cs_model model = {0};
     cs_workload workload = *asked;
@@ -180,7 +158,7 @@ static cs_status write(const cs_context *context, const cs_workload *asked, cons
         workload.date = date;
     cs_status status = cs_workload_model(&workload, net, &model, error);
     cJSON *root = status == CS_OK ? cs_model_json(&model) : NULL;
-    char *json = root ? cs_json_print(root) : NULL;
+    char *json = root && cs_net_operators_write(net, chain, root) ? cs_json_print(root) : NULL;
     cJSON_Delete(root);
     if (status == CS_OK)
         status = json ? cs_file_write(path, json, strlen(json), error) : cs_error_no_memory(error);
@@ -192,17 +170,41 @@ static cs_status write(const cs_context *context, const cs_workload *asked, cons
     return status;
 }
 
+static cs_status print(const cs_context *context, const cs_arguments *arguments,
+                       const cs_workload *workload, const cs_net *net, const cs_net_options *how,
+                       cs_error *error)
+{
+    const char *profile = cs_arguments_value(arguments, "compare");
+    cs_net_chain chain;
+    cs_compare compare;
+    const char *output = cs_arguments_value(arguments, "output");
+    cs_status status = cs_net_chain_find(net, how, &chain, error);
+    if (status != CS_OK)
+        return status;
+    if (output)
+        status = write(context, workload, net, &chain, output, error);
+    else if (profile)
+        status = cs_compare_load(profile, net, how, &compare, error);
+    if (status == CS_OK && !output && profile) {
+        print_compare(&compare, profile, how, context->out);
+    } else if (status == CS_OK && !output && cs_arguments_flag(arguments, "json")) {
+        status = cs_print_json(cs_net_json(net, how, &chain), context->out, error);
+    } else if (status == CS_OK && !output) {
+        print_layers(&chain, context->out);
+        print_totals(net, how, &chain, context->out);
+    }
+    cs_net_chain_finish(&chain);
+    return status;
+}
+
 static cs_status run_network(const cs_context *context, const cs_arguments *arguments,
                              const cs_workload *workload, const cs_net *net, cs_error *error)
 {
-    const char *output = cs_arguments_value(arguments, "output");
     cs_accelerator device = {0};
     cs_net_options how;
-    if (output)
-        return write(context, workload, net, output, error);
     cs_status status = cs_workload_options(workload, &device, &how, error);
     if (status == CS_OK)
-        status = print(context, arguments, net, &how, error);
+        status = print(context, arguments, workload, net, &how, error);
     cs_accelerator_finish(&device);
     return status;
 }

@@ -34,15 +34,6 @@ static const cs_option options[] = {
 
 /* ---- options ---- */
 
-static cs_status at_least_one(const cs_arguments *arguments, const char *option, uint32_t fallback,
-                              uint32_t *out, cs_error *error)
-{
-    CS_TRY(cs_arguments_count(arguments, option, fallback, out, error));
-    return *out > 0
-               ? CS_OK
-               : cs_error_add(error, CS_USAGE, "osdp: --%s must be at least 1 (got 0)", option);
-}
-
 /* "4", or "blocks.*=16". */
 static cs_status read_slices(const char *given, cs_arena *arena, cs_osdp_slices *slices,
                              cs_error *error)
@@ -89,7 +80,8 @@ static cs_status read_options(const cs_context *context, const cs_arguments *arg
         CS_TRY(cs_arguments_choice(arguments, "surge", cs_osdp_surge_names, &surge, error));
     how->surge = surge;
     CS_TRY(cs_arguments_count(arguments, "gathers", 0, &how->gathers, error));
-    CS_TRY(at_least_one(arguments, "max-batch", USUAL_BATCHES, &how->most_batch, error));
+    CS_TRY(cs_arguments_between(arguments, "max-batch", USUAL_BATCHES, 1, UINT32_MAX,
+                                &how->most_batch, error));
     CS_TRY(cs_arguments_count(arguments, "depth-first", 0, &nodes, error));
     how->depth_first =
         cs_arguments_value(arguments, "depth-first") ? (nodes ? nodes : UINT64_MAX) : 0;

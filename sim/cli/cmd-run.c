@@ -89,10 +89,8 @@ static cs_status repeat(const cs_arguments *arguments, const cs_scenario *scenar
 {
     enum { MOST_RUNS = 1000000 };
     uint32_t n, jobs;
-    CS_TRY(cs_arguments_count(arguments, "runs", 1, &n, error));
+    CS_TRY(cs_arguments_between(arguments, "runs", 1, 1, MOST_RUNS, &n, error));
     CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
-    if (n == 0 || n > MOST_RUNS)
-        return cs_error_add(error, CS_USAGE, "run: --runs must be 1 to %d (got %u)", MOST_RUNS, n);
     cs_status status = cs_simulate(scenario, how, &made->simulation, error);
     if (status != CS_OK || n == 1)
         return status;

@@ -27,12 +27,13 @@ static void print_head(const cs_osdp_study *s, FILE *out)
     fprintf(out, "%s: %s, %.4g parameters in %u operators, on %u devices of %s\n", s->scenario.name,
             s->scenario.model->name, s->parameters, s->n_weighted, m->devices,
             bytes_text(s->limit).s);
-    fprintf(out,
-            "cost model: alpha %s, 1/beta %s, %u gathers of sharded weights, gamma for %u samples; "
-            "surge: %s\n",
-            time_text(cs_time_seconds(m->latency)).s,
-            cs_units_text(m->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s, m->gathers, m->samples,
-            cs_osdp_surge_names[s->surge]);
+    fprintf(
+        out,
+        "cost model: alpha %s, 1/beta %s, gamma for %u sample%s; %u gathers of sharded weights; "
+        "surge: %s\n",
+        time_text(cs_time_seconds(m->latency)).s,
+        cs_units_text(m->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s, m->samples,
+        m->samples == 1 ? "" : "s", m->gathers, cs_osdp_surge_names[s->surge]);
 }
 
 typedef struct line {
@@ -99,13 +100,12 @@ static void print_factors(const cs_osdp_study *s, FILE *out)
     const double fraction = s->rows[CS_OSDP_ROW_BASE_SAME].data_fraction;
     if (isnan(modes))
         return;
-    fprintf(out,
-            "\nOSDP is %.3f times as fast as FSDP: %.3f by modes (bound %.3f with %.1f %% in data "
-            "mode, %.3f with all), %.3f by another batch, %.3f by slices\n",
+    fprintf(out, "\nOSDP over FSDP: %.3f = %.3f by modes * %.3f by the batch * %.3f by slices\n",
             cs_osdp_ratio(s, CS_OSDP_ROW_OSDP, CS_OSDP_ROW_FSDP), modes,
-            cs_osdp_bound(&s->model, fraction), 100 * fraction, cs_osdp_bound(&s->model, 1),
             cs_osdp_ratio(s, CS_OSDP_ROW_BASE, CS_OSDP_ROW_BASE_SAME),
             cs_osdp_ratio(s, CS_OSDP_ROW_OSDP, CS_OSDP_ROW_BASE));
+    fprintf(out, "bound of what modes give: %.3f with %.1f %% in data mode, %.3f with all\n",
+            cs_osdp_bound(&s->model, fraction), 100 * fraction, cs_osdp_bound(&s->model, 1));
 }
 
 static bool is_like(const cs_osdp_model *model, uint32_t a, uint32_t b)
@@ -157,7 +157,7 @@ static void print_kind(const cs_osdp_study *s, const cs_osdp_plan *plan, uint32_
         if (!is_like(m, first, i) || told)
             continue;
         print_choice(*choice, what, sizeof(what));
-        fprintf(out, "%s%u %s", before, same, what);
+        fprintf(out, "%s%u x %s", before, same, what);
         before = ", ";
     }
     fputc('\n', out);
@@ -167,7 +167,7 @@ static void print_plan(const cs_osdp_study *s, const cs_osdp_plan *plan, const c
 {
     if (!plan->found)
         return;
-    fprintf(out, "\n%s, %u samples a device:\n", of, plan->batch);
+    fprintf(out, "\n%s, %u sample%s a device:\n", of, plan->batch, plan->batch == 1 ? "" : "s");
     for (uint32_t i = 0; i < s->model.n; i++) {
         if (s->model.operators[i].weights > 0 && is_first_like(&s->model, i))
             print_kind(s, plan, i, out);

@@ -643,24 +643,48 @@ static void print_oom(uint32_t first, uint32_t end, const device_line *line, FIL
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, whole);
 }
 
+/* What is out of memory besides the group that is told in full. */
+static void print_more_oom(const cs_simulation *simulation, uint32_t told, uint32_t told_end,
+                           FILE *out)
+{
+    uint32_t more = 0;
+    cs_time last = 0;
+    for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {
+        const cs_device_record *record = &simulation->trace.devices[d];
+        if (!record->out_of_memory || (d >= told && d < told_end))
+            continue;
+        last = record->oom_time > last ? record->oom_time : last;
+        more++;
+    }
+    fprintf(out, "out of memory: %u more devices, the last at %s\n", more,
+            time_text((double)last).s);
+}
+
+/* Devices that run out of memory alike are one group. Of few groups each is told, of more the one
+ * that is first to run out. */
 static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
 {
-    uint32_t rows = 0, more = 0;
+    enum { FEW = 3 };
+    const cs_device_record *devices = simulation->trace.devices;
+    uint32_t groups = 0, earliest = 0;
+    device_line line;
+    for (uint32_t first = 0; first < simulation->trace.n_devices;
+         first = group_end(simulation, write_oom, first)) {
+        if (!devices[first].out_of_memory)
+            continue;
+        if (groups++ == 0 || devices[first].oom_time < devices[earliest].oom_time)
+            earliest = first;
+    }
+    if (groups > 0)
+        fputc('\n', out);
     for (uint32_t first = 0, end; first < simulation->trace.n_devices; first = end) {
-        device_line line;
         end = group_end(simulation, write_oom, first);
         write_oom(simulation, first, &line);
-        if (!*line.text)
-            continue;
-        if (rows == 0)
-            fputc('\n', out);
-        if (rows++ < DEVICE_ROWS)
+        if (*line.text && (groups <= FEW || first == earliest))
             print_oom(first, end, &line, out);
-        else
-            more += end - first;
     }
-    if (more > 0)
-        fprintf(out, "out of memory: %u more devices\n", more);
+    if (groups > FEW)
+        print_more_oom(simulation, earliest, group_end(simulation, write_oom, earliest), out);
     if (simulation->trace.stopped)
         fprintf(out, "the run was stopped there, as asked\n");
 }

@@ -561,8 +561,14 @@ static void leave_links(cs_network *network, uint32_t id)
     }
 }
 
-/* Collects the flows on the links of `component`, and with `spread` also the links of those flows,
- * their flows, and so on: what a change can reach. */
+/* Whether a link has one flow alone: to that it is a cap, and nothing reaches others over it. */
+static inline bool is_cap(const link_state *link)
+{
+    return link->n == 1;
+}
+
+/* Collects the flows on the links of `component`, and with `spread` also the links of those flows
+ * that are no caps, their flows, and so on: what a change can reach. */
 static bool collect(cs_network *network, bool spread)
 {
     network->members.n = 0;
@@ -582,7 +588,7 @@ static bool collect(cs_network *network, bool spread)
                 if (reached->mark == network->mark)
                     continue;
                 reached->mark = network->mark;
-                if (!add(&network->component, links[l]))
+                if (!is_cap(reached) && !add(&network->component, links[l]))
                     return false;
             }
         }
@@ -623,16 +629,42 @@ static void sift_down(candidate *heap, uint32_t n, uint32_t at, candidate moved)
     heap[at] = moved;
 }
 
+/* The least share that a cap leaves to a flow; of equal ones that of the lowest link. */
+static candidate find_cap(const cs_network *network, const flow *member)
+{
+    uint32_t n;
+    const uint32_t *links = links_of(network, member, &n);
+    candidate least = {INFINITY, CS_NONE};
+    for (uint32_t l = 0; l < n; l++) {
+        const link_state *link = &network->links[links[l]];
+        const candidate cap = {link->bandwidth / link->load, links[l]};
+        if (is_cap(link) && tighter(cap, least))
+            least = cap;
+    }
+    return least;
+}
+
 static bool list_candidates(cs_network *network)
 {
-    const uint32_t n = network->component.n;
-    if (!cs_vector_reserve((void **)&network->candidates, &network->cap_candidates, n,
+    uint32_t n = 0;
+    if (!cs_vector_reserve((void **)&network->candidates, &network->cap_candidates,
+                           (uint64_t)network->component.n + network->members.n,
                            sizeof(*network->candidates)))
         return false;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < network->component.n; i++) {
         const uint32_t id = network->component.ids[i];
-        const link_state *link = &network->links[id];
-        network->candidates[i] = (candidate){link->free / link->unfixed, id};
+        link_state *link = &network->links[id];
+        link->free = link->bandwidth;
+        link->unfixed = link->load;
+        if (link->n > 1)
+            network->candidates[n++] = (candidate){link->free / link->unfixed, id};
+    }
+    for (uint32_t i = 0; i < network->members.n; i++) {
+        flow *member = &network->flows[network->members.ids[i]];
+        const candidate cap = find_cap(network, member);
+        member->next_rate = -1;
+        if (cap.link != CS_NONE)
+            network->candidates[n++] = cap;
     }
     network->n_candidates = n;
     for (uint32_t i = n / 2; i-- > 0;)
@@ -640,24 +672,31 @@ static bool list_candidates(cs_network *network)
     return true;
 }
 
-/* The link that gives the least to each of its flows that have no rate yet, or NULL. Shares in the
- * heap are brought up to date when they come to the top. */
-static link_state *tightest(cs_network *network)
+/* The link that gives the least to each of its flows that have no rate yet, and how much. Shares in
+ * the heap are brought up to date when they come to the top; that of a cap does not change. There
+ * must be flows without a rate. */
+static const link_state *tightest(cs_network *network, double *rate)
 {
     candidate *heap = network->candidates;
-    while (network->n_candidates > 0) {
+    for (;;) {
         candidate top = heap[0];
-        link_state *link = &network->links[top.link];
-        const double share = link->unfixed > 0 ? link->free / link->unfixed : 0;
-        if (link->unfixed > 0 && share <= top.share)
-            return link;
-        if (link->unfixed > 0)
-            top.share = share;
-        else
+        const link_state *link = &network->links[top.link];
+        assert(network->n_candidates > 0);
+        if (is_cap(link)) {
+            *rate = top.share;
+            if (network->flows[link->flows[0]].next_rate < 0)
+                return link;
             top = heap[--network->n_candidates];
+        } else if (link->unfixed > 0) {
+            *rate = link->free / link->unfixed;
+            if (*rate <= top.share)
+                return link;
+            top.share = *rate;
+        } else {
+            top = heap[--network->n_candidates];
+        }
         sift_down(heap, network->n_candidates, 0, top);
     }
-    return NULL;
 }
 
 static void fix_rate(cs_network *network, flow *member, double rate)
@@ -667,6 +706,8 @@ static void fix_rate(cs_network *network, flow *member, double rate)
     member->next_rate = rate;
     for (uint32_t l = 0; l < n; l++) {
         link_state *link = &network->links[links[l]];
+        if (is_cap(link))
+            continue;
         const uint32_t weight = weight_of(network, member, l);
         link->free = fmax(link->free - rate * weight, 0);
         link->unfixed -= weight;
@@ -676,25 +717,22 @@ static void fix_rate(cs_network *network, flow *member, double rate)
 /* Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the tightest link fixes the
  * rates of its flows, which leaves the others less to share among fewer. A component of L links and
  * F flows of at most R links takes O(L + F * R * log L), for a link's share is looked at again only
- * after one of its flows got a rate.
+ * after one of its flows got a rate. Links that one flow has for itself count with their least share
+ * only, and once all flows have a rate the rest is not looked at: neither changes a rate.
  */
 static bool max_min_rates(cs_network *network)
 {
-    for (uint32_t i = 0; i < network->component.n; i++) {
-        link_state *link = &network->links[network->component.ids[i]];
-        link->free = link->bandwidth;
-        link->unfixed = link->load;
-    }
-    for (uint32_t i = 0; i < network->members.n; i++)
-        network->flows[network->members.ids[i]].next_rate = -1;
     if (!list_candidates(network))
         return false;
-    for (link_state *link; (link = tightest(network));) {
-        double rate = link->free / link->unfixed;
+    double rate;
+    for (uint32_t left = network->members.n; left > 0;) {
+        const link_state *link = tightest(network, &rate);
         for (uint32_t f = 0; f < link->n; f++) {
             flow *member = &network->flows[link->flows[f]];
-            if (member->next_rate < 0)
-                fix_rate(network, member, rate);
+            if (member->next_rate >= 0)
+                continue;
+            fix_rate(network, member, rate);
+            left--;
         }
     }
     return true;

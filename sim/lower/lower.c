@@ -59,6 +59,11 @@ const cs_field cs_lower_fields[] = {
      .doc =
          "of the ranks; found: each followed by the nearest one left; auto: the same within each "
          "node where a ring per NIC is possible, else given"},
+    {"reached", CS_FIELD_NUMBER, offsetof(cs_lower_options, reached), .fallback = "1",
+     .above_min = true, .max = 1,
+     .doc = "fraction of the links' bandwidths that a collective reaches, where it is one delay"},
+    {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0",
+     .doc = "of a collective that is one delay: what its kernel takes to begin on all ranks"},
     {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",
      .doc = "messages of the whole run up to which the fidelity auto simulates them"},
     {"levels", CS_FIELD_OBJECT, offsetof(cs_lower_options, given), .fallback = "",

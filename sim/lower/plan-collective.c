@@ -35,6 +35,18 @@ static bool several_nodes(const cs_platform *platform, const uint32_t *devices, 
 
 /* ---- algorithm and chunks ---- */
 
+/* Delays reach less than the links have, and take a while to begin. */
+static cs_status hold_back(const cs_lower_options *options, cs_way *way, cs_error *error)
+{
+    const double cost = (double)way->cost / options->reached + (double)options->start;
+    if (!(options->reached > 0) || (options->reached >= 1 && options->start == 0))
+        return CS_OK;
+    if (cost > (double)(INT64_MAX / 2))
+        return cs_error_add(error, CS_OVERFLOW, "a collective takes too long");
+    way->cost = (cs_time)cost;
+    return CS_OK;
+}
+
 cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error)
 {
     const bool by_levels = prices->options->fidelity == CS_FIDELITY_ALPHA_BETA;
@@ -42,8 +54,9 @@ cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error)
         return cs_measured_time(way->measured, way->collective.bytes, &way->cost, error);
     if (way->cost >= 0)
         return CS_OK;
-    return cs_prices_find(prices, way->group, &way->collective, way->algorithm, way->devices,
-                          &way->cost, error);
+    CS_TRY(cs_prices_find(prices, way->group, &way->collective, way->algorithm, way->devices,
+                          &way->cost, error));
+    return hold_back(prices->options, way, error);
 }
 
 /* Takes the cheapest of the chunk counts, and of all algorithms that fit where none is named. */

@@ -66,6 +66,23 @@ static void sort_places(cs_replay *replay, place *places)
         replay->order[i] = places[i].task;
 }
 
+/* All of a pass to where its last computation is: messages that it waits for come before, and those
+ * that wait for it behind. */
+static void join_passes(const cs_replay *replay, place *places)
+{
+    const cs_replay_passes *passes = &replay->passes;
+    for (uint32_t p = 0; p < passes->n; p++) {
+        const uint32_t first = passes->all[p].first_task, n = passes->n_places;
+        const cs_program *program = cs_replay_program(passes, p);
+        const uint32_t last = first + cs_replay_last_computation(program) * n;
+        cs_time depth = 0;
+        for (uint32_t i = 0; i < n; i++)
+            depth = places[last + i].start > depth ? places[last + i].start : depth;
+        for (uint32_t t = first; t < first + program->n * n; t++)
+            places[t].start = depth;
+    }
+}
+
 /* As the simulation started them. */
 static cs_status sort_by_time(cs_replay *replay, const cs_span *spans, cs_error *error)
 {
@@ -77,6 +94,7 @@ static cs_status sort_by_time(cs_replay *replay, const cs_span *spans, cs_error 
         cs_graph_order(&replay->graph, rank, rank + n, rank + 2 * (size_t)n);
         for (uint32_t t = 0; t < n; t++)
             places[t] = (place){spans[t].start, rank[t], t};
+        join_passes(replay, places);
         sort_places(replay, places);
     }
     free(places);
@@ -137,23 +155,6 @@ static cs_status find_depths(const cs_graph *graph, const uint32_t *order, place
             raised |= raise_successors(graph, order[i], places);
     }
     return raised ? cs_error_add(error, CS_INVALID, "collectives wait for each other") : CS_OK;
-}
-
-/* All of a pass to where its last computation is: messages that it waits for come before, and those
- * that wait for it behind. */
-static void join_passes(const cs_replay *replay, place *places)
-{
-    const cs_replay_passes *passes = &replay->passes;
-    for (uint32_t p = 0; p < passes->n; p++) {
-        const uint32_t first = passes->all[p].first_task, n = passes->n_places;
-        const cs_program *program = cs_replay_program(passes, p);
-        const uint32_t last = first + cs_replay_last_computation(program) * n;
-        cs_time depth = 0;
-        for (uint32_t i = 0; i < n; i++)
-            depth = places[last + i].start > depth ? places[last + i].start : depth;
-        for (uint32_t t = first; t < first + program->n * n; t++)
-            places[t].start = depth;
-    }
 }
 
 static cs_status sort_by_depth(cs_replay *replay, cs_error *error)
@@ -261,7 +262,7 @@ static cs_status simulate(cs_replay *replay, const char *path, cs_error *error)
                             "%s: /schedule: cannot be replayed: it has %s and chooses "
                             "versions of weights",
                             path, replay->has_grid ? "\"parallel\"" : "collectives");
-    if (collectives || replay->has_grid)
+    if (collectives)
         return sort_by_depth(replay, error);
     cs_status status =
         cs_engine_run(&replay->graph, &replay->scenario->platform, &options, &trace, error);

@@ -442,7 +442,8 @@ const cs_run_figure cs_run_figures[] = {
      "of a device, in a sweep of the fullest: torch.cuda.max_memory_reserved, with an allocator",
      CS_UNIT_BYTES, peak_reserved, has_allocator, CS_SCOPE_DEVICE},
     {"fragmentation_fraction", "fragmentation",
-     "of a device, in a sweep of the worst: share of its peak of reserved memory that was above its "
+     "of a device, in a sweep of the worst: share of its peak of reserved memory that was above "
+     "its "
      "peak of allocated memory, with an allocator",
      FRACTION, fragmentation, has_allocator, CS_SCOPE_DEVICE},
     {0},

@@ -26,8 +26,10 @@ static cs_status check(const cs_scenario *scenario, cs_error *error)
     if (job->micro_batches != 1)
         return cs_json_invalid(&batches, error, "must be 1 for OSDP (got %u)", job->micro_batches);
     if (job->plan->grid->expert > 1)
-        return cs_json_invalid(&expert, error, "must be 1 for OSDP (got %u)", job->plan->grid->expert);
-    if (job->states.zero > 0 && job->plan->grid->shard != cs_grid_axes(job->plan->grid, CS_AXES_GRADIENT).size)
+        return cs_json_invalid(&expert, error, "must be 1 for OSDP (got %u)",
+                               job->plan->grid->expert);
+    if (job->states.zero > 0 &&
+        job->plan->grid->shard != cs_grid_axes(job->plan->grid, CS_AXES_GRADIENT).size)
         return cs_json_invalid(&shard, error,
                                "must be 0 for OSDP, which shards over all data-parallel devices "
                                "(got %u)",
@@ -119,15 +121,16 @@ cs_status cs_osdp_model_of(const cs_scenario *scenario, const cs_osdp_options *o
         frozen += chain->layers[l].frozen_bytes;
     }
     CS_TRY(find_ring(scenario, &hop, error));
-    *model = (cs_osdp_model){.n = chain->n_layers,
-                             .operators = operators,
-                             .samples = scenario->job.micro_samples,
-                             .fixed_bytes = frozen,
-                             .devices = cs_grid_axes(scenario->job.plan->grid, CS_AXES_GRADIENT).size,
-                             .latency = hop.latency,
-                             .bandwidth = hop.bandwidth,
-                             .gathers = options->gathers    ? options->gathers
-                                        : recomputes(chain) ? 3
-                                                            : 2};
+    *model =
+        (cs_osdp_model){.n = chain->n_layers,
+                        .operators = operators,
+                        .samples = scenario->job.micro_samples,
+                        .fixed_bytes = frozen,
+                        .devices = cs_grid_axes(scenario->job.plan->grid, CS_AXES_GRADIENT).size,
+                        .latency = hop.latency,
+                        .bandwidth = hop.bandwidth,
+                        .gathers = options->gathers    ? options->gathers
+                                   : recomputes(chain) ? 3
+                                                       : 2};
     return CS_OK;
 }

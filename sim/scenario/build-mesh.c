@@ -281,7 +281,8 @@ static cs_status number_places(const cs_sections *sections, const cs_json_place 
 
 /* ---- all of it ---- */
 
-static cs_parallel take_sizes(const cs_parallel_section *section, const mesh_sizes *sizes)
+static cs_parallel take_sizes(const cs_parallel_section *section, const mesh_sizes *sizes,
+                              uint32_t seed)
 {
     cs_parallel made = {.split = cs_split_none(), .n_ranks = (uint32_t)sizes->sizes[PIPELINE]};
     cs_split *split = &made.split;
@@ -296,7 +297,14 @@ static cs_parallel take_sizes(const cs_parallel_section *section, const mesh_siz
     split->sequence_parallel = section->sequence_parallel && section->tensor > 1;
     split->context_method = (cs_context_method)section->context_method;
     split->space_until = section->space_until;
-    split->expert_imbalance = section->expert_imbalance;
+    split->routing.imbalance = section->expert_imbalance;
+    if (section->routing) {
+        const bool seeded = section->routing->seed != CS_COUNT_LEFT_OUT;
+        split->routing.router =
+            section->routing->drawn == 0 ? CS_ROUTER_UNIFORM : CS_ROUTER_DIRICHLET;
+        split->routing.concentration = section->routing->concentration;
+        split->routing.seed = seeded ? section->routing->seed : seed;
+    }
     split->synchronised_norm = section->synchronised_norm;
     made.states = (cs_states){.zero = section->zero,
                               .prefetch = section->prefetch,
@@ -349,7 +357,7 @@ cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, uint
         return cs_error_no_memory(error);
     mesh_sizes sizes;
     CS_TRY(settle_sizes(sections, given, n_layers, &sizes, error));
-    *made = take_sizes(section, &sizes);
+    *made = take_sizes(section, &sizes, sections->top.seed);
     CS_TRY(settle_experts(section, &place, &made->split.grid, error));
     CS_TRY(settle_shards(section, &place, &made->split.grid, error));
     CS_TRY(number_places(sections, &place, arena, made, error));

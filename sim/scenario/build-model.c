@@ -224,7 +224,7 @@ static uint32_t micro_batch(const cs_sections *sections, const cs_mesh *mesh)
 {
     const cs_schedule_section *schedule = &sections->schedule;
     const uint32_t batch_size = sections->model.batch_size;
-    uint64_t parts = schedule->kind->micro_batches(schedule->params);
+    uint64_t parts = cs_schedule_micro_batches(schedule->kind, schedule->params);
     if (mesh->n_devices > 0)
         parts *= mesh->n_replicas;
     return batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
@@ -320,11 +320,13 @@ static cs_status check_division(const cs_sections *sections, const cs_parallel *
                 "must be %u: the model's layers are one device's part of so many "
                 "(got %u)",
                 axes[i].had, axes[i].size);
-        return cs_json_invalid(&key, error,
-                               "must be 1 for a model without operators, of which only samples "
-                               "(\"data\") and what is held (\"zero\") can be divided (got %u); a "
-                               "model with /model/name has operators",
-                               axes[i].size);
+        return cs_json_invalid(
+            &key, error,
+            "must be 1 for a model without operators, of which only samples "
+            "(\"data\") and what is held (\"zero\") can be divided (got %u); a "
+            "model with /model/name has operators, as a model file with the keys "
+            "\"inputs\" and \"operators\" does by that name",
+            axes[i].size);
     }
     return CS_OK;
 }

@@ -5,6 +5,7 @@
 enum { MOST = 1 << 20 };
 
 static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
+static const char *const drawn_names[] = {"uniform", "dirichlet", NULL};
 static const char *const fold_names[] = {"auto", "yes", "no", "try", NULL};
 
 static const cs_field rule_field = {"rule", CS_FIELD_OBJECT, .of = cs_scenario_rule_fields,
@@ -12,6 +13,18 @@ static const cs_field rule_field = {"rule", CS_FIELD_OBJECT, .of = cs_scenario_r
 static const cs_field space_field = {"space", CS_FIELD_COUNT, .min = 1, .max = MOST};
 static const cs_field order_field = {"order", CS_FIELD_CHOICE, .choices = cs_mesh_axis_names};
 static const cs_field rank_field = {"ranks", CS_FIELD_COUNT, .max = CS_PLAN_DEVICES - 1};
+
+const cs_field cs_scenario_routing_fields[] = {
+    {"drawn", CS_FIELD_CHOICE, offsetof(cs_routing_section, drawn), .choices = drawn_names,
+     .doc =
+         "the popularity of experts, by which tokens go to them (a multinomial): uniform, or drawn "
+         "from a symmetric Dirichlet distribution"},
+    {"concentration", CS_FIELD_NUMBER, offsetof(cs_routing_section, concentration), .fallback = "1",
+     .min = 0.001, .max = 1e6,
+     .doc = "of the Dirichlet distribution: the smaller, the more tokens go to few experts"},
+    {"seed", CS_FIELD_COUNT, offsetof(cs_routing_section, seed), .fallback = "",
+     .max = UINT32_MAX - 1, .doc = "of the draw; default: the scenario's"},
+    {0}};
 
 #define AT(member) offsetof(cs_parallel_section, member)
 
@@ -42,6 +55,11 @@ const cs_field cs_scenario_parallel_fields[] = {
      .doc = "devices that divide each expert; 0: as \"tensor\""},
     {"expert_imbalance", CS_FIELD_NUMBER, AT(expert_imbalance), .fallback = "1", .min = 1,
      .doc = "tokens of the busiest expert rank over the mean"},
+    {"expert_routing", CS_FIELD_OBJECT, AT(routing), .fallback = "",
+     .of = cs_scenario_routing_fields, .size = sizeof(cs_routing_section),
+     .doc = "in place of expert_imbalance: the tokens of each expert are drawn, for each mixture "
+            "by itself",
+     .shape = "{routing}"},
     {"space", CS_FIELD_LIST, AT(space), .fallback = "[1, 1, 1]", .of = &space_field, .least = 1,
      .most = 3, .doc = "devices that divide images, per dimension", .shape = "[x, y, z]"},
     {"space_until", CS_FIELD_TEXT, AT(space_until), .fallback = "",
@@ -122,6 +140,17 @@ static cs_status check_divided_layers(const cs_parallel_section *section,
     return CS_OK;
 }
 
+/* The busiest rank's tokens are given, or drawn. */
+static cs_status check_routing(const cs_parallel_section *section, const cs_json_place *parallel,
+                               cs_error *error)
+{
+    const cs_json_place place = {.up = parallel, .key = "expert_imbalance"};
+    if (!section->routing || section->expert_imbalance <= 1)
+        return CS_OK;
+    return cs_json_invalid(&place, error, "must be left out with \"expert_routing\" (got %g)",
+                           section->expert_imbalance);
+}
+
 static uint64_t n_parts(const cs_list *space)
 {
     uint64_t n = 1;
@@ -148,6 +177,7 @@ static void warn_of_company(const cs_parallel_section *section, const cs_json_pl
         {"accumulate", !section->accumulate, zero >= 2, "\"zero\" 2 or 3"},
         {"expert_imbalance", section->expert_imbalance > 1, section->expert > 1,
          "\"expert\" above 1"},
+        {"expert_routing", section->routing != NULL, section->expert > 1, "\"expert\" above 1"},
     };
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
         const cs_json_place key = {.up = place, .key = rules[i].key};
@@ -181,7 +211,8 @@ cs_status cs_parallel_section_read(const cJSON *value, const cs_json_place *root
     section->given = true;
     const cs_status layers = check_divided_layers(section, &place, error);
     const cs_status order = check_order(&section->order, &place, error);
+    const cs_status routing = check_routing(section, &place, error);
     if (root->warnings)
         warn_of_company(section, &place, root->warnings);
-    return layers != CS_OK ? layers : order;
+    return layers != CS_OK ? layers : order != CS_OK ? order : routing;
 }

@@ -187,8 +187,8 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     cs_arena_init(&scenario->arena);
     cJSON *copy = cJSON_Duplicate(root, true);
     scenario->model = cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));
-    cs_status status = copy && scenario->model ? cs_runtime_apply(copy, path, error)
-                                               : cs_error_no_memory(error);
+    cs_status status =
+        copy && scenario->model ? cs_runtime_apply(copy, path, error) : cs_error_no_memory(error);
     if (status == CS_OK)
         status = make(copy, path, how, &loaded, scenario, error);
     cs_loaded_finish(&loaded);

@@ -132,7 +132,8 @@ extern const cs_field cs_scenario_uniform_fields[];
 extern const cs_field cs_scenario_platform_fields[];
 extern const cs_field cs_scenario_schedule_fields[];
 extern const cs_field cs_scenario_parallel_fields[];
-extern const cs_field cs_scenario_rule_fields[]; /* of an element of parallel's "rules" */
+extern const cs_field cs_scenario_routing_fields[]; /* of parallel's "expert_routing" */
+extern const cs_field cs_scenario_rule_fields[];    /* of an element of parallel's "rules" */
 extern const cs_field cs_scenario_runtime_fields[];
 extern const cs_field cs_scenario_memory_fields[];
 extern const cs_field cs_scenario_slowdown_fields[];

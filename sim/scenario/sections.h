@@ -117,6 +117,13 @@ typedef struct cs_layer_rule {
     double sharded; /* part of their parameters, or NaN */
 } cs_layer_rule;
 
+/* How the tokens of each expert are drawn. */
+typedef struct cs_routing_section {
+    uint32_t drawn; /* position in its choices */
+    double concentration;
+    uint32_t seed; /* or CS_COUNT_LEFT_OUT: the scenario's */
+} cs_routing_section;
+
 /* "parallel": numbers of 0 follow from others (build-mesh.c). */
 typedef struct cs_parallel_section {
     uint32_t tensor, filter, channel;
@@ -126,8 +133,9 @@ typedef struct cs_parallel_section {
     bool sequence_parallel, synchronised_norm, keep_gathered, accumulate;
     int64_t bucket;
     double expert_imbalance;
-    cs_list rules; /* cs_layer_rule * */
-    cs_list space; /* uint32_t */
+    cs_routing_section *routing; /* NULL: as the imbalance says */
+    cs_list rules;               /* cs_layer_rule * */
+    cs_list space;               /* uint32_t */
     const char *space_until;
     cs_list order; /* uint32_t, cs_mesh_axis */
     cs_list ranks; /* uint32_t; no items: each device is its own */
@@ -148,7 +156,7 @@ typedef struct cs_memory_section {
     bool expandable_segments;
     int64_t max_split_size;
     double gc_threshold;
-    cs_list resident;         /* int64_t, per device or one for all */
+    cs_list resident; /* int64_t, per device or one for all */
 } cs_memory_section;
 
 typedef struct cs_sections {

@@ -3,8 +3,10 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/workload/foreign/huggingface.h"
+#include "sim/workload/net-file.h"
 #include "sim/workload/zoo/zoo.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +16,8 @@ static const cs_field operator_field = {"recompute_operators", CS_FIELD_TEXT};
 const cs_field cs_workload_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_workload, name), .fallback = "",
      .doc =
-         "one of `sim list models`, or a config.json of transformers; its path is relative to the "
-         "scenario"},
+         "one of `sim list models`, a config.json of transformers, or a model file with operators; "
+         "paths are relative to the scenario"},
     {"parameters", CS_FIELD_JSON, offsetof(cs_workload, parameters), .fallback = "",
      .doc = "parameters of the network, which `sim list models` describes",
      .shape = "{parameter: value}"},
@@ -28,7 +30,7 @@ const cs_field cs_workload_fields[] = {
             "tf32, "
             "master weights and states are fp32; fp8, mxfp8 and nvfp4 are those of the operands of "
             "linear "
-            "layers, and all else is bf16; default of a config.json: its torch_dtype or dtype"},
+            "layers, and all else is bf16; default of a file: its torch_dtype, dtype or precision"},
     {"granularity", CS_FIELD_CHOICE, offsetof(cs_workload, granularity), .fallback = "layer",
      .choices = cs_granularity_names,
      .doc = "layers of the chain: the finest possible, or the blocks of the network"},
@@ -62,13 +64,29 @@ static char *path_of(const cs_workload *workload, const char *name)
     return workload->from ? cs_file_relative(workload->from, name) : strdup(name);
 }
 
-static cs_status load_config(const cs_workload *workload, const cs_json_place *place, cs_net *net,
-                             cs_error *error)
+/* A network with its operators, or a config.json of transformers. */
+static cs_status read_described(const cs_workload *workload, const cJSON *root, const char *path,
+                                const cs_json_place *parameters, cs_net *net, cs_error *error)
+{
+    const cs_json_place place = {.file = path};
+    if (!cs_net_is_file(root))
+        return cs_huggingface_read(root, path, workload->parameters, parameters, net, error);
+    if (cJSON_GetArraySize(workload->parameters) > 0)
+        return cs_json_invalid(parameters, error,
+                               "must be left out: \"%s\" has operators, which have none",
+                               workload->name);
+    return cs_net_read(root, &place, net, error);
+}
+
+static cs_status load_described(const cs_workload *workload, const cs_json_place *parameters,
+                                cs_net *net, cs_error *error)
 {
     char *path = path_of(workload, workload->name);
-    if (!path)
-        return cs_error_no_memory(error);
-    cs_status status = cs_huggingface_load(path, workload->parameters, place, net, error);
+    cJSON *root = NULL;
+    cs_status status = path ? cs_json_load(path, &root, error) : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = read_described(workload, root, path, parameters, net, error);
+    cJSON_Delete(root);
     free(path);
     return status;
 }
@@ -79,7 +97,7 @@ static cs_status build_network(const cs_workload *workload, const cs_json_place 
     cs_json_place parameters = {.up = place, .key = "parameters"};
     const cs_zoo_entry *entry;
     if (is_file(workload->name))
-        return load_config(workload, &parameters, net, error);
+        return load_described(workload, &parameters, net, error);
     cs_status status = cs_zoo_find(workload->name, &entry, NULL);
     if (status == CS_OK)
         return cs_zoo_build(entry, workload->parameters, &parameters, net, error);
@@ -189,15 +207,79 @@ cs_status cs_model_take_times(cs_model *model, const cs_model *measured, const c
     return model->provenance.notes ? CS_OK : cs_error_no_memory(error);
 }
 
-static cs_status take_measured(const cs_workload *workload, cs_model *model, cs_error *error)
+/* A device's part of a time takes of the measured whole what it does of the estimated one. */
+static cs_time part_of(cs_time part, cs_time estimated, cs_time measured)
+{
+    return estimated > 0 ? (cs_time)llround((double)part * ((double)measured / (double)estimated))
+                         : part;
+}
+
+static void scale_layer(const cs_layer *estimated, const cs_layer *measured, cs_layer *part)
+{
+    cs_layer_piece *sum = &(cs_layer_piece){0};
+    part->update = part_of(part->update, estimated->update, measured->update);
+    for (uint32_t i = 0; i < part->n_pieces; i++) {
+        cs_layer_piece *piece = &part->pieces[i];
+        piece->forward = part_of(piece->forward, estimated->forward, measured->forward);
+        piece->backward_input =
+            part_of(piece->backward_input, estimated->backward_input, measured->backward_input);
+        piece->backward_weight =
+            part_of(piece->backward_weight, estimated->backward_weight, measured->backward_weight);
+        sum->forward += piece->forward;
+        sum->backward_input += piece->backward_input;
+        sum->backward_weight += piece->backward_weight;
+    }
+    if (part->n_pieces == 0)
+        *sum = (cs_layer_piece){
+            part_of(part->forward, estimated->forward, measured->forward),
+            part_of(part->backward_input, estimated->backward_input, measured->backward_input),
+            part_of(part->backward_weight, estimated->backward_weight, measured->backward_weight)};
+    part->forward = sum->forward;
+    part->backward_input = sum->backward_input;
+    part->backward_weight = sum->backward_weight;
+    part->timing = measured->timing;
+}
+
+/* The same where the model is one device's part: in the proportions of the estimates. */
+static cs_status take_parts(const cs_workload *workload, const cs_net *net,
+                            const cs_model *measured, const char *origin, uint32_t *n,
+                            cs_model *model, cs_error *error)
+{
+    cs_workload whole = *workload;
+    cs_model estimated = {0}, taken = {0};
+    char text[512];
+    whole.split = NULL;
+    whole.measured = NULL;
+    cs_status status = cs_workload_model(&whole, net, &estimated, error);
+    if (status == CS_OK)
+        status = cs_workload_model(&whole, net, &taken, error);
+    if (status == CS_OK)
+        status = cs_model_take_times(&taken, measured, origin, n, error);
+    for (uint32_t i = 0; status == CS_OK && i < model->n_layers; i++)
+        if (find_layer(measured, model->layers[i].name))
+            scale_layer(&estimated.layers[i], &taken.layers[i], &model->layers[i]);
+    if (status == CS_OK) {
+        snprintf(text, sizeof(text), "%s, divided as the estimates are", taken.provenance.notes);
+        model->provenance.notes = cs_arena_copy(&model->arena, text);
+        status = model->provenance.notes ? CS_OK : cs_error_no_memory(error);
+    }
+    cs_model_finish(&estimated);
+    cs_model_finish(&taken);
+    return status;
+}
+
+static cs_status take_measured(const cs_workload *workload, const cs_net *net, cs_model *model,
+                               cs_error *error)
 {
     cs_model measured = {0};
-    uint32_t n;
+    uint32_t n = 0;
     char *path = path_of(workload, workload->measured);
     if (!path)
         return cs_error_no_memory(error);
     cs_status status = cs_model_load(path, &measured, error);
-    if (status == CS_OK)
+    if (status == CS_OK && workload->split)
+        status = take_parts(workload, net, &measured, path, &n, model, error);
+    else if (status == CS_OK)
         status = cs_model_take_times(model, &measured, path, &n, error);
     if (status == CS_OK && n == 0)
         status = cs_error_add(error, CS_INVALID,
@@ -219,7 +301,7 @@ cs_status cs_workload_model(const cs_workload *workload, const cs_net *net, cs_m
     if (status == CS_OK)
         status = cs_net_model(net, &options, &made, error);
     if (status == CS_OK && workload->measured)
-        status = take_measured(workload, &made, error);
+        status = take_measured(workload, net, &made, error);
     cs_accelerator_finish(&device);
     if (status != CS_OK) {
         cs_model_finish(&made);

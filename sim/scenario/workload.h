@@ -8,7 +8,7 @@
 #include "sim/workload/net-model.h"
 
 typedef struct cs_workload {
-    const char *name;        /* of the zoo, or a config.json of transformers */
+    const char *name;        /* of the zoo, a config.json of transformers, or a file (net-file.h) */
     const cJSON *parameters; /* of the network, an object or NULL; must live on */
     const char *device;      /* NULL: none, all times are 0 */
     uint32_t precision;      /* cs_precision */

@@ -22,4 +22,9 @@ enum { CS_SWEEP_VERSION = 1 };
 
 enum { CS_VALIDATION_VERSION = 1 };
 
+/* The same of the file of a search for plans. */
+#define CS_ADVICE_FORMAT "sim-advice"
+
+enum { CS_ADVICE_VERSION = 1 };
+
 #endif

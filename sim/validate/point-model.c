@@ -352,6 +352,17 @@ static const char *optimizer(const cs_point *point)
 
 /* ---- what is computed again ---- */
 
+/* MaxText's default is remat_policy: full (MaxText/configs/base.yml), and PaxML's language models save
+ * nothing (paxml/tasks/lm/model_params.py, CHECKPOINT_POLICY = SAVE_NOTHING). */
+static bool recomputes_all(cs_point_rules *rules)
+{
+    const cs_point *point = rules->point;
+    const bool jax = starts(point->framework, "MaxText") || starts(point->framework, "PaxML");
+    if (jax && is(point->recompute, "unknown"))
+        cs_point_rules_assume(rules, "full recomputation in MaxText and PaxML, their default");
+    return is(point->recompute, "full") || (jax && is(point->recompute, "unknown"));
+}
+
 /* What the words of a point are called here: parts of names of operators. */
 static const struct {
     const char *word, *operators;
@@ -400,7 +411,7 @@ static void write_adapters(cs_point_rules *rules, FILE *out)
 void cs_point_rules_model(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
-    const bool full = is(point->recompute, "full");
+    const bool full = recomputes_all(rules);
     fputs("\"model\": {", out);
     write_network(rules, out);
     const char *device = cs_point_rules_device(rules);

@@ -47,6 +47,13 @@ void cs_point_rules_profile(cs_point_rules *rules, FILE *out);
 /* "platform": {...} */
 void cs_point_rules_platform(cs_point_rules *rules, FILE *out);
 
+/* The runtime that a framework is, of `sim list runtime`; `note` gets what is assumed with it, or
+ * NULL. */
+const char *cs_point_rules_runtime(const cs_point *point, const char **note);
+
+/* "runtime": {...} */
+void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out);
+
 /* "schedule": {...} */
 void cs_point_rules_schedule(cs_point_rules *rules, FILE *out);
 

@@ -119,6 +119,10 @@ static void write_scenario(cs_point_rules *rules, FILE *out)
     else
         cs_point_rules_model(rules, out);
     fputs(", ", out);
+    if (!rules->point->options->profiled_ms) {
+        cs_point_rules_write_runtime(rules, out);
+        fputs(", ", out);
+    }
     cs_point_rules_platform(rules, out);
     fputs(", ", out);
     check_options(rules);

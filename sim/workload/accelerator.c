@@ -72,7 +72,7 @@ static const cs_field factor_fields[] = {
     {"source", CS_FIELD_TEXT, offsetof(cs_factor, source), .doc = "where it comes from"},
     {0}};
 
-const char *const cs_flash_names[] = {"flash2", "flash3", "cudnn", NULL};
+const char *const cs_flash_names[] = {"flash2", "flash1", "flash3", "cudnn", NULL};
 
 #define PART(name, member, table, type, what)                                                      \
     {                                                                                              \
@@ -88,6 +88,7 @@ static const cs_field training_fields[] = {
     PART("single", single, efficiency_fields, cs_efficiency, "products in fp32"),
     PART("memory", memory, efficiency_fields, cs_efficiency, "kernels that move only"),
     PART("flash2", flash[CS_FLASH_2], flash_fields, cs_flash_rate, "FlashAttention-2"),
+    PART("flash1", flash[CS_FLASH_1], flash_fields, cs_flash_rate, "FlashAttention, and Triton's"),
     PART("flash3", flash[CS_FLASH_3], flash_fields, cs_flash_rate, "FlashAttention-3"),
     PART("cudnn", flash[CS_FLASH_CUDNN], flash_fields, cs_flash_rate, "cuDNN's attention"),
     PART("in_step", in_step, factor_fields, cs_factor, "of all kernels, in a training step"),

@@ -110,7 +110,7 @@ cs_shape cs_layout_local(const cs_tensor_layout *layout, const cs_shape *shape,
         const cs_division at = layout->axes[i];
         const cs_axes axes = cs_grid_axes(&split->grid, cs_layout_axes((cs_layout_axis)i));
         if (axes.size > 1 && at.part == CS_ROUTED)
-            local.dims[0] = times(local.dims[0], split->expert_imbalance);
+            local.dims[0] = times(local.dims[0], at.load);
         if (axes.size > 1 && i == CS_LAYOUT_EXPERT_TENSOR && at.part != CS_WHOLE)
             local.dims[0] = times(local.dims[0], axes.size);
         if (at.part != CS_DIVIDED || axes.size == 1)

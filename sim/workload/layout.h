@@ -58,6 +58,7 @@ typedef enum cs_division_kind {
 typedef struct cs_division {
     uint8_t part;    /* cs_division_kind */
     uint8_t dim;     /* of a DIVIDED one */
+    double load;     /* of a ROUTED one: rows of the busiest place over the mean */
     uint16_t copies; /* of a DIVIDED one: so many neighbours hold the same part, 0 is 1; they divide
                       * the size of the axis */
 } cs_division;
@@ -95,7 +96,7 @@ static inline uint32_t cs_part_size(uint32_t size, uint32_t n, uint32_t k)
 }
 
 /* What the place holds of a tensor of that shape. Of rows that are routed, as many as the busiest
- * place: expert_imbalance times the mean, rounded up. */
+ * place: its load times the mean, rounded up. */
 cs_shape cs_layout_local(const cs_tensor_layout *layout, const cs_shape *shape,
                          const cs_split *split, uint32_t place);
 

@@ -102,6 +102,23 @@ static const cs_field divided_layer_fields[] = {
      .shape = "{\"pieces\", \"exchanges\", \"weight_parts\"}"},
     {0}};
 
+/* For networks (net-file.h); of no meaning to the chain. */
+typedef struct operators_entry {
+    const cJSON *operators, *inputs, *carried;
+} operators_entry;
+
+static const cs_field operators_fields[] = {
+    {"operators", CS_FIELD_JSON, offsetof(operators_entry, operators), .fallback = "",
+     .doc = "what the layer is made of", .shape = "[{\"name\", \"kind\", ...}, ...]"},
+    {0}};
+
+static const cs_field network_fields[] = {
+    {"inputs", CS_FIELD_JSON, offsetof(operators_entry, inputs), .fallback = "",
+     .doc = "with operators: what they read", .shape = "[{\"name\", \"shape\"}, ...]"},
+    {"carried", CS_FIELD_JSON, offsetof(operators_entry, carried), .fallback = "",
+     .doc = "with operators: the one whose output is handed past layers"},
+    {0}};
+
 /* Instead of the two parts. */
 typedef struct whole_backward {
     cs_time backward;
@@ -238,12 +255,13 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
 {
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
-    const cs_field *const tables[] = {
-        layer_fields, tie_fields,           frozen_fields, carried_fields,
-        whole_fields, divided_layer_fields, NULL};
+    const cs_field *const tables[] = {layer_fields,     tie_fields,   frozen_fields,
+                                      carried_fields,   whole_fields, divided_layer_fields,
+                                      operators_fields, NULL};
     whole_backward whole = {0};
     divided_layer parts = {0};
-    void *const outs[] = {layer, layer, layer, layer, &whole, &parts};
+    operators_entry network;
+    void *const outs[] = {layer, layer, layer, layer, &whole, &parts, &network};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -458,9 +476,10 @@ static cs_status read_document(const cJSON *root, const cs_json_place *place, cs
                                cs_error *error)
 {
     document parts = {0};
-    const cs_field *const tables[] = {version_fields, model_fields, times_only_fields, part_fields,
-                                      NULL};
-    void *const outs[] = {&parts, model, model, &parts};
+    const cs_field *const tables[] = {version_fields, model_fields,   times_only_fields,
+                                      part_fields,    network_fields, NULL};
+    operators_entry network;
+    void *const outs[] = {&parts, model, model, &parts, &network};
     cs_status status = cs_field_read(root, place, tables, outs, &model->arena, error);
     note(&status, check_not_empty(model->name, "name", place, error));
     if (parts.work)

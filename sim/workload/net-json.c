@@ -1,5 +1,7 @@
 #include "sim/workload/net-json.h"
 
+#include "sim/workload/net-file.h"
+
 typedef struct figure {
     const char *key;
     double value;
@@ -11,61 +13,6 @@ static bool add_figures(cJSON *object, const figure *figures, size_t n)
     for (size_t i = 0; done && i < n; i++)
         done = cJSON_AddNumberToObject(object, figures[i].key, figures[i].value) != NULL;
     return done;
-}
-
-static bool add_sizes(cJSON *object, const char *key, const uint32_t *sizes, uint32_t n)
-{
-    cJSON *array = cJSON_AddArrayToObject(object, key);
-    bool done = array != NULL;
-    for (uint32_t i = 0; done && i < n; i++)
-        done = cJSON_AddItemToArray(array, cJSON_CreateNumber(sizes[i]));
-    return done;
-}
-
-static bool add_window(cJSON *object, const cs_op *op)
-{
-    if (op->kernel.rank == 0)
-        return true;
-    return add_sizes(object, "kernel", op->kernel.size, op->kernel.rank) &&
-           add_sizes(object, "stride", op->stride.size, op->stride.rank) &&
-           add_sizes(object, "padding", op->pad.size, op->pad.rank) &&
-           cJSON_AddNumberToObject(object, "groups", op->groups);
-}
-
-/* What operators of mixtures and of attention have besides their shapes; 0 is left out. */
-static bool add_attributes(cJSON *object, const cs_op *op)
-{
-    const figure attributes[] = {
-        {"heads",
-         op->kind == CS_OP_RMS_NORM && op->groups > 1 ? op->groups : op->heads + op->scan.heads},
-        {"state", op->scan.state},
-        {"chunk", op->scan.chunk},
-        {"scan_groups", op->scan.groups},
-        {"experts", op->experts},
-        {"top_k", op->top_k},
-        {"capacity", op->capacity},
-        {"window", op->attention.window},
-    };
-    bool done = true;
-    for (size_t i = 0; done && i < sizeof(attributes) / sizeof(attributes[0]); i++)
-        done = attributes[i].value == 0 || add_figures(object, &attributes[i], 1);
-    return done;
-}
-
-static bool add_shapes(cJSON *object, const cs_net *net, const cs_op *op)
-{
-    const cs_shape *out = &cs_net_tensor(net, op->output)->shape;
-    cJSON *inputs = cJSON_AddArrayToObject(object, "input_shapes");
-    bool done = inputs != NULL;
-    for (uint32_t i = 0; done && i < op->n_inputs; i++) {
-        const cs_shape *in = &cs_net_tensor(net, op->inputs[i])->shape;
-        cJSON *shape = cJSON_CreateArray();
-        done = cJSON_AddItemToArray(inputs, shape);
-        for (uint32_t d = 0; done && d < in->rank; d++)
-            done = cJSON_AddItemToArray(shape, cJSON_CreateNumber(in->dims[d]));
-    }
-    return done && add_sizes(object, "output_shape", out->dims, out->rank) &&
-           add_window(object, op) && add_attributes(object, op);
 }
 
 static cJSON *op_json(const cs_net *net, const cs_net_options *how, const cs_op *op)
@@ -96,9 +43,7 @@ static cJSON *op_json(const cs_net *net, const cs_net_options *how, const cs_op 
         {"backward_weight_s", s[2]},
     };
     cJSON *object = cJSON_CreateObject();
-    if (object && cJSON_AddStringToObject(object, "name", op->name) &&
-        cJSON_AddStringToObject(object, "kind", cs_op_kind_name(op->kind)) &&
-        add_shapes(object, net, op) &&
+    if (object && cs_net_op_write(net, op, object) &&
         cJSON_AddBoolToObject(object, "keeps_input", cost.keeps_input) &&
         cJSON_AddBoolToObject(object, "keeps_output", cost.keeps_output) &&
         cJSON_AddBoolToObject(object, "in_place", op->in_place) &&
@@ -159,7 +104,8 @@ cJSON *cs_net_json(const cs_net *net, const cs_net_options *options, const cs_ne
         cJSON_AddStringToObject(root, "precision", cs_precision_names[options->precision]) &&
         add_figures(root, figures, sizeof(figures) / sizeof(figures[0])) &&
         (active[0].value == figures[1].value || add_figures(root, active, 1));
-    cJSON *layers = done ? cJSON_AddArrayToObject(root, "layers") : NULL;
+    cJSON *layers =
+        done && cs_net_inputs_write(net, root) ? cJSON_AddArrayToObject(root, "layers") : NULL;
     done = layers != NULL;
     for (uint32_t i = 0; done && i < chain->n_layers; i++)
         done = cJSON_AddItemToArray(layers, layer_json(net, options, &chain->layers[i]));

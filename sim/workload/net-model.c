@@ -540,7 +540,9 @@ static cs_status divide(const cs_net *net, const cs_net_options *how, cs_net_loc
     *d = (divided){.whole = net, .net = net};
     if (!how->split)
         return CS_OK;
-    CS_TRY(cs_net_local_make(net, how->split, how->place, NULL, local, error));
+    cs_split split = *how->split;
+    split.samples = how->batch_size;
+    CS_TRY(cs_net_local_make(net, &split, how->place, NULL, local, error));
     d->local = local;
     d->net = &local->net;
     return CS_OK;

@@ -528,6 +528,20 @@ static cs_tensor add_view(cs_net *net, const char *name, cs_tensor x, const cs_s
     return cs_net_add_op(net, name, &op, shape, CS_ELEMENT_ACTIVATION);
 }
 
+cs_tensor cs_net_view(cs_net *net, const char *name, cs_tensor x, const cs_shape *shape)
+{
+    double elements = 1;
+    if (!cs_net_usable(net, &x, 1))
+        return CS_NO_TENSOR;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        elements *= shape->dims[i];
+    if (elements > (double)cs_net_tensor(net, x)->elements) {
+        fail_at(net, name, "has more elements than what it is a view of");
+        return CS_NO_TENSOR;
+    }
+    return add_view(net, name, x, shape);
+}
+
 cs_tensor cs_net_flatten(cs_net *net, const char *name, cs_tensor x)
 {
     if (!cs_net_usable(net, &x, 1))

@@ -259,6 +259,7 @@ cs_tensor cs_net_add_op(cs_net *net, const char *name, cs_op *op, const cs_shape
         out_of_memory(net);
         return CS_NO_TENSOR;
     }
+    op->frozen |= net->frozen && op->weights + op->biases > 0;
     link_op(net, op);
     net->ops[net->n_ops++] = *op;
     return op->output;

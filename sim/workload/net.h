@@ -206,6 +206,7 @@ typedef struct cs_net {
     cs_error *error;
     const cs_json_place *place; /* where the network is described, for messages; or NULL */
     bool has_keys;              /* by the names of its parameters */
+    bool frozen;                /* operators with parameters are not trained */
 } cs_net;
 
 /* ---- life cycle ---- */
@@ -336,6 +337,9 @@ cs_tensor cs_net_flatten(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_tokens(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_features(cs_net *net, const char *name, cs_tensor x, uint32_t features);
 cs_tensor cs_net_take_first(cs_net *net, const char *name, cs_tensor x);
+
+/* Of any shape, with no more elements than it is of. */
+cs_tensor cs_net_view(cs_net *net, const char *name, cs_tensor x, const cs_shape *shape);
 
 /* Losses, with a mean over all that is predicted. */
 cs_tensor cs_net_cross_entropy(cs_net *net, const char *name, cs_tensor x);

@@ -8,11 +8,30 @@
  * The gradients of experts are summed over EXPERT_DATA, the places with the same ones. */
 #include "sim/workload/split-rules.h"
 
-/* The rows of a mixture stay where they are, but for these two. */
+/* Rows of a group of places that exchange theirs: the tokens that each has of its samples, times k. */
+static double rows_of_group(const cs_rule_query *q)
+{
+    const cs_grid *grid = &q->split->grid;
+    const uint32_t tokens = cs_net_tensor(q->net, q->op->inputs[0])->shape.dims[0];
+    const uint32_t samples = q->split->samples > 0 ? q->split->samples : 1;
+    return (double)samples * tokens * q->op->top_k * q->size / grid->tensor / grid->context;
+}
+
+/* The rows of a mixture stay where they are, but for these two. With a capacity all experts compute
+ * as many rows, whatever is drawn. */
 static void rule_dispatch(const cs_rule_query *q, cs_rule_answer *answer)
 {
+    const cs_routing *routing = &q->split->routing;
+    const bool even = routing->router != CS_ROUTER_GIVEN && q->op->capacity > 0;
     cs_rule_divides(q, q->op->experts, "experts");
+    if (q->report->status != CS_OK)
+        return;
+    const double load =
+        even ? 1 : cs_routing_load(routing, q->op->name, q->op->experts, q->size, rows_of_group(q));
+    if (load < 0)
+        q->report->status = cs_error_no_memory(q->report->error);
     answer->output.part = CS_ROUTED;
+    answer->output.load = load;
 }
 
 static void rule_combine(const cs_rule_query *q, cs_rule_answer *answer)

@@ -14,7 +14,7 @@ cs_grid cs_grid_single(void)
 
 cs_split cs_split_none(void)
 {
-    return (cs_split){.grid = cs_grid_single(), .expert_imbalance = 1};
+    return (cs_split){.grid = cs_grid_single(), .routing = {.imbalance = 1, .concentration = 1}};
 }
 
 static uint32_t n_space(const cs_grid *grid)

@@ -15,6 +15,8 @@
 #ifndef CS_WORKLOAD_SPLIT_H
 #define CS_WORKLOAD_SPLIT_H
 
+#include "sim/workload/routing.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -122,7 +124,8 @@ typedef struct cs_split {
     cs_context_method context_method;
     const char *space_until; /* operator or block before which space is gathered; NULL: where the
                               * network has space no longer */
-    double expert_imbalance; /* load of the busiest expert rank over the mean, >= 1 */
+    cs_routing routing;      /* of tokens to experts */
+    uint32_t samples;        /* that a place computes at once, which rows are drawn for; 0 is 1 */
     bool synchronised_norm;  /* batch norm sums its statistics over GRADIENT */
 } cs_split;
 

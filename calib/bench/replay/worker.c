@@ -403,8 +403,9 @@ static void note_memory(cs_worker *worker, uint32_t task)
     cs_kind kind = (cs_kind)cs_graph_class(&worker->replay->graph, task)->kind;
     if (kind == CS_TRANSFER)
         return;
+    const double peak = (double)worker->pool.peak, before = worker->notes->most[task];
     worker->notes->live[task] = (double)worker->pool.live;
-    worker->notes->most[task] = (double)worker->pool.peak;
+    worker->notes->most[task] = peak > before ? peak : before;
     worker->pool.peak = worker->pool.live;
 }
 

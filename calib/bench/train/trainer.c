@@ -161,6 +161,24 @@ int64_t cs_trainer_bytes(const cs_trainer *trainer, cs_tensor tensor)
 
 /* ---- parts ---- */
 
+static uint32_t storage_of(const cs_trainer *trainer, cs_tensor tensor)
+{
+    return cs_net_tensor(trainer->net, tensor)->storage;
+}
+
+/* Whether an operator needs the storage in its backward. What is gathered again is not kept, but what
+ * it is gathered from. */
+static bool keeps(const cs_trainer *trainer, uint32_t p, uint32_t storage)
+{
+    const cs_op *op = &trainer->net->ops[p];
+    const uint32_t made = storage_of(trainer, op->output);
+    bool kept = trainer->costs[p].keeps_output && made == storage;
+    for (uint32_t i = 0; trainer->costs[p].keeps_input && i < op->n_inputs; i++)
+        kept |= storage_of(trainer, op->inputs[i]) == storage;
+    return (kept && trainer->gathers[storage] == 0) ||
+           (trainer->gathers[made] == p + 1 && storage_of(trainer, op->inputs[0]) == storage);
+}
+
 /* That it owns: what it borrows is updated once, by the lender. */
 static int64_t parameters_of(const cs_trainer *trainer, uint32_t p)
 {
@@ -257,14 +275,28 @@ cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end, cs_par
     return status;
 }
 
+/* Once for all passes. */
+static void find_needed(const cs_trainer *trainer, cs_part *part)
+{
+    for (uint32_t s = 0; s < trainer->net->n_storages; s++) {
+        uint32_t p = part->first_op;
+        while (p < part->end_op && !keeps(trainer, p, s))
+            p++;
+        part->needed[s] = p < part->end_op ? p : CS_NO_TENSOR;
+    }
+}
+
 cs_status cs_part_open_bare(cs_trainer *trainer, uint32_t first, uint32_t end, cs_part *part,
                             cs_error *error)
 {
     cs_part made = {0};
     cs_status status = lay_part(trainer, first, end, 1, &made, error);
     made.places = calloc(made.end_op - made.first_op + UINT64_C(1), sizeof(*made.places));
-    if (status == CS_OK && !made.places)
+    made.needed = calloc(trainer->net->n_storages + UINT64_C(1), sizeof(*made.needed));
+    if (status == CS_OK && (!made.places || !made.needed))
         status = cs_error_no_memory(error);
+    if (status == CS_OK)
+        find_needed(trainer, &made);
     if (status == CS_OK)
         *part = made;
     else
@@ -279,6 +311,7 @@ void cs_part_close(cs_trainer *trainer, cs_part *part)
     cs_block_pool_give(trainer->pool, &part->states);
     free(part->offsets);
     free(part->places);
+    free(part->needed);
     *part = (cs_part){0};
 }
 
@@ -332,11 +365,6 @@ cs_status cs_activations_open(cs_trainer *trainer, cs_activations *activations, 
     }
     *activations = made;
     return CS_OK;
-}
-
-static uint32_t storage_of(const cs_trainer *trainer, cs_tensor tensor)
-{
-    return cs_net_tensor(trainer->net, tensor)->storage;
 }
 
 static cs_gradient *gradient_of(const cs_trainer *trainer, const cs_activations *at,
@@ -438,21 +466,12 @@ void *cs_part_result(const cs_trainer *trainer, const cs_part *part, bool gradie
                     : at->data[storage_of(trainer, tensor)].data;
 }
 
-/* Whether an operator of the part needs the storage in its backward. What is gathered again is not
- * kept, but what it is gathered from. */
+/* Whether an operator of the part does. */
 static bool is_kept(const cs_trainer *trainer, const cs_part *part, uint32_t storage)
 {
     bool kept = false;
-    if (trainer->gathers[storage] > 0)
-        return false;
-    for (uint32_t p = part->first_op; p < part->end_op; p++) {
-        const cs_op *op = &trainer->net->ops[p];
-        for (uint32_t i = 0; trainer->costs[p].keeps_input && i < op->n_inputs; i++)
-            kept |= storage_of(trainer, op->inputs[i]) == storage;
-        kept |= trainer->costs[p].keeps_output && storage_of(trainer, op->output) == storage;
-        kept |= trainer->gathers[storage_of(trainer, op->output)] == p + 1 &&
-                storage_of(trainer, op->inputs[0]) == storage;
-    }
+    for (uint32_t p = part->first_op; p < part->end_op; p++)
+        kept |= keeps(trainer, p, storage);
     return kept;
 }
 
@@ -937,6 +956,16 @@ cs_status cs_part_backward_some(cs_trainer *trainer, const cs_part *part, uint32
     for (uint32_t p = end; p-- > first;)
         CS_TRY(backward_op(trainer, part, p, parameters, at, error));
     return CS_OK;
+}
+
+void cs_part_backward_release(cs_trainer *trainer, const cs_part *part, uint32_t first,
+                              cs_activations *at)
+{
+    for (uint32_t s = 0; s < trainer->net->n_storages; s++)
+        if (part->needed[s] != CS_NO_TENSOR && part->needed[s] >= first)
+            give_data(trainer, at, s);
+    for (uint32_t p = first; p < part->end_op; p++)
+        cs_block_pool_give(trainer->pool, &at->saved[p]);
 }
 
 void cs_part_backward_end(cs_trainer *trainer, const cs_part *part, cs_activations *at)

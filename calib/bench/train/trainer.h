@@ -96,7 +96,9 @@ typedef struct cs_op_place {
 
 typedef struct cs_part {
     uint32_t first_op, end_op;
-    cs_op_place *places;            /* per operator, of a bare part; else NULL */
+    cs_op_place *places; /* per operator, of a bare part; else NULL */
+    uint32_t *needed; /* likewise per storage: the first operator that needs it in its backward, or
+                       * CS_NO_TENSOR */
     int64_t n_parameters, n_places; /* places: those of each operator begin at 16 bytes */
     int64_t *offsets; /* per operator of the part: its first place, or that of what it borrows */
     cs_block parameters, gradients, states;
@@ -180,6 +182,9 @@ CS_MUST_CHECK cs_status cs_part_forward_some(cs_trainer *trainer, const cs_part 
 CS_MUST_CHECK cs_status cs_part_backward_some(cs_trainer *trainer, const cs_part *part,
                                               uint32_t first, uint32_t end, void *parameters,
                                               cs_activations *at, cs_error *error);
+/* In the midst of a backward: gives back what only operators from `first` on need. */
+void cs_part_backward_release(cs_trainer *trainer, const cs_part *part, uint32_t first,
+                              cs_activations *at);
 void cs_part_backward_end(cs_trainer *trainer, const cs_part *part, cs_activations *at);
 
 /* The network's loss, where the part has made it and it is still there; NULL: it is not. */

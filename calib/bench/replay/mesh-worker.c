@@ -1,4 +1,4 @@
-#include "calib/bench/replay/grid.h"
+#include "calib/bench/replay/mesh-worker.h"
 
 #include "calib/bench/replay/divided-loss.h"
 #include "calib/bench/replay/numbers.h"
@@ -32,9 +32,17 @@ static uint32_t next_computation(const cs_grid_worker *grid, uint32_t step)
     return step;
 }
 
+/* What a step has, it frees at its end: what the layers kept whose backward ended in it. */
+static void release(cs_grid_worker *grid)
+{
+    if (grid->at && grid->passed < grid->part->end_op)
+        cs_part_backward_release(&grid->worker->trainer, grid->part, grid->passed, grid->at);
+}
+
 static cs_status leave_computation(cs_grid_worker *grid, cs_error *error)
 {
     const bool computes = grid->computes;
+    release(grid);
     grid->computes = false;
     return computes ? cs_worker_leave(grid->worker, task_of(grid, grid->computing), error) : CS_OK;
 }
@@ -42,6 +50,7 @@ static cs_status leave_computation(cs_grid_worker *grid, cs_error *error)
 static cs_status enter_computation(cs_grid_worker *grid, cs_error *error)
 {
     grid->computes = true;
+    grid->worked = false;
     return cs_worker_enter(grid->worker, task_of(grid, grid->computing), error);
 }
 
@@ -130,13 +139,15 @@ static cs_status begin_step(cs_grid_worker *grid, sought what, const cs_wire_gro
     return cs_worker_enter(grid->worker, task, error);
 }
 
-/* What is computed next is the first computation behind it. */
+/* What is computed next is the first computation behind it; where the plan has it in front of one that has
+ * been done by now, the one behind that. */
 static cs_status end_step(cs_grid_worker *grid, cs_error *error)
 {
     const uint32_t next = next_computation(grid, grid->exchanging);
     CS_TRY(cs_worker_leave(grid->worker, task_of(grid, grid->exchanging), error));
     if (grid->computing < grid->program->n && grid->computing > grid->exchanging)
-        return enter_computation(grid, error);
+        return grid->worked ? compute_next(grid, next_computation(grid, grid->computing + 1), error)
+                            : enter_computation(grid, error);
     return next < grid->program->n ? compute_next(grid, next, error) : CS_OK;
 }
 
@@ -177,6 +188,16 @@ static cs_status exchange(void *context, uint32_t op, cs_exchange_pass pass, con
                            .to = backward ? cs_layout_gradient(&local->read, 0) : local->made,
                            .backward = backward};
     return cs_relayout_run(&r, grid->worker->wire, &link, from, to, error);
+}
+
+/* Behind every kernel. */
+static cs_status note_work(void *context, uint32_t op, cs_piece piece, cs_pass pass,
+                           cs_error *error)
+{
+    cs_grid_worker *grid = context;
+    (void)op, (void)piece, (void)pass, (void)error;
+    grid->worked = true;
+    return CS_OK;
 }
 
 static cs_status go_around(cs_grid_worker *grid, const cs_divided_loss *loss, cs_error *error)
@@ -322,6 +343,20 @@ static cs_status end_unit(walk *w, uint32_t i, cs_error *error)
     return i + 1 == w->store->n_units ? sum(w->grid, w->store, u, error) : CS_OK;
 }
 
+/* Layer by layer. */
+static cs_status backward_unit(walk *w, const cs_store_unit *unit, cs_error *error)
+{
+    cs_trainer *trainer = &w->grid->worker->trainer;
+    for (uint32_t l = unit->end_layer; l-- > unit->first_layer;) {
+        const cs_net_layer *layer = &trainer->chain->layers[l];
+        CS_TRY(
+            cs_part_backward_some(trainer, w->part, layer->first, layer->end, NULL, w->at, error));
+        w->grid->passed = layer->first;
+    }
+    release(w->grid);
+    return CS_OK;
+}
+
 static cs_status walk_units(walk *w, cs_error *error)
 {
     cs_trainer *trainer = &w->grid->worker->trainer;
@@ -332,8 +367,7 @@ static cs_status walk_units(walk *w, cs_error *error)
             CS_TRY(cs_part_forward_some(trainer, w->part, unit->first_op, unit->end_op, NULL, w->at,
                                         error));
         else
-            CS_TRY(cs_part_backward_some(trainer, w->part, unit->first_op, unit->end_op, NULL,
-                                         w->at, error));
+            CS_TRY(backward_unit(w, unit, error));
         CS_TRY(end_unit(w, i, error));
     }
     return CS_OK;
@@ -374,6 +408,9 @@ cs_status cs_grid_pass(cs_grid_worker *grid, uint32_t pass, cs_activations *at, 
     walk w = {grid, store, store->part, &of->of, at, 0};
     grid->sample = ((uint64_t)of->item * data.size + cs_axes_coordinate(data, grid->place)) *
                    grid->worker->trainer.batch;
+    grid->at = of->of.kind == CS_BACKWARD ? at : NULL;
+    grid->part = store->part;
+    grid->passed = store->part->end_op;
     CS_TRY(begin_pass(grid, pass, error));
     if (of->of.kind == CS_UPDATE)
         CS_TRY(update(grid, store, error));
@@ -419,6 +456,7 @@ cs_status cs_grid_open(cs_grid_worker *grid, cs_worker *worker, cs_error *error)
     worker->trainer.net = &grid->local.net;
     worker->trainer.part_of =
         (cs_trained_part){scenario->net, &grid->local, grid->split, grid->place};
+    worker->trainer.observer = (cs_observer){note_work, grid};
     worker->trainer.exchanger = (cs_exchanger){exchange, entropy, input, grid};
     return cs_replay_chain(scenario, grid->split, grid->place, &worker->chain, error);
 }

@@ -6,10 +6,10 @@
  * left. What the plan has beside a computation is done in front of it or behind it: the gathers ahead
  * in front, sums of gradients behind their unit, or where they are scattered behind the next one, so
  * that the gradients of two units are there at a time, as in the plan. */
-#ifndef CS_CALIB_GRID_H
-#define CS_CALIB_GRID_H
+#ifndef CS_CALIB_MESH_WORKER_H
+#define CS_CALIB_MESH_WORKER_H
 
-#include "calib/bench/replay/store.h"
+#include "calib/bench/replay/weight-store.h"
 #include "sim/replay/replay.h"
 
 struct cs_worker;
@@ -28,8 +28,12 @@ typedef struct cs_grid_worker {
     bool *done; /* per step: an exchange of it has begun */
     uint32_t cap_done;
     uint32_t computing;  /* the step that computes, or n of the program, */
-    bool computes;       /* and whether it does now */
+    bool computes;       /* whether it does now, */
+    bool worked;         /* and whether kernels have run since it does */
     uint32_t exchanging; /* the step that is exchanged */
+    cs_activations *at;  /* of a backward, */
+    const cs_part *part; /* and the part, of which */
+    uint32_t passed;     /* the layers from this operator on are done with when the step ends */
     uint64_t sample;     /* the first of its micro-batch */
     /* per mini-batch: the sum of the losses, and how many */
     double *losses;

@@ -10,8 +10,8 @@
  *   scattered  there, whole, from the beginning of a unit's backward until they are scattered
  *   states     of the share
  */
-#ifndef CS_CALIB_STORE_H
-#define CS_CALIB_STORE_H
+#ifndef CS_CALIB_WEIGHT_STORE_H
+#define CS_CALIB_WEIGHT_STORE_H
 
 #include "calib/bench/train/trainer.h"
 #include "calib/bench/wire/wire.h"
@@ -20,7 +20,7 @@
 enum { CS_STORE_REGIONS = 2 }; /* summed over the tensor axis as well, and others */
 
 typedef struct cs_store_unit {
-    uint32_t first_op, end_op;
+    uint32_t first_layer, end_layer, first_op, end_op;
     cs_weights planned;                                        /* bytes, as the plan has them */
     int64_t sizes[CS_STORE_REGIONS], shares[CS_STORE_REGIONS]; /* numbers */
     cs_block weights, gathered, gradients, scattered, states;

@@ -1,4 +1,4 @@
-#include "calib/bench/replay/store.h"
+#include "calib/bench/replay/weight-store.h"
 
 #include "calib/bench/replay/numbers.h"
 
@@ -122,6 +122,8 @@ static void cut_units(cs_store *store, const cs_job *job, uint32_t stage)
     uint32_t end = job->plan->stages[stage].end_layer;
     for (uint32_t u = store->n_units; u-- > 0;) {
         const uint32_t first = cs_states_unit(job, stage, end);
+        store->units[u].first_layer = first;
+        store->units[u].end_layer = end;
         store->units[u].first_op = layers[first].first;
         store->units[u].end_op = layers[end - 1].end;
         store->units[u].planned = cs_states_weights(job, stage, first, end);

@@ -1,0 +1,311 @@
+/* The search for plans, held against simulating all of them. */
+#include "sim/advise/advise.h"
+#include "sim/base/text.h"
+#include "tests/expect.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define GPT                                                                                        \
+    "'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 6, 'hidden': 512, "    \
+    "'heads': 8, 'sequence': 512, 'vocabulary': 4096}, 'device': 'v100', 'precision': 'fp16', "    \
+    "'granularity': 'block', 'optimizer': 'adam', 'batch_size': 16}, 'schedule': {'kind': "        \
+    "'sequential'}, 'parallel': {}, "
+#define MIXTURE                                                                                    \
+    "'schema_version': 1, 'model': {'name': 'mixtral', 'parameters': {'layers': 4, 'hidden': 256," \
+    " 'heads': 8, 'kv_heads': 4, 'expert_intermediate': 512, 'sequence': 256, 'vocabulary': 1024"  \
+    ", 'experts': 4}, 'device': 'h100', 'granularity': 'block', 'precision': 'bf16', "             \
+    "'optimizer': 'adam', 'batch_size': 16}, 'schedule': {'kind': 'sequential'}, 'parallel': {}, "
+#define IMAGES                                                                                     \
+    "'schema_version': 1, 'model': {'name': 'resnet18', 'parameters': {'image': 64}, 'device': "   \
+    "'v100', 'granularity': 'block', 'optimizer': 'momentum', 'batch_size': 16}, 'schedule': {"    \
+    "'kind': 'sequential'}, 'parallel': {}, "
+#define UNIFORM                                                                                    \
+    "'schema_version': 1, 'model': {'uniform': {'layers': 12, 'forward': '3 ms', 'backward': "     \
+    "'7 ms', 'update': '1 ms', 'weights': '40 MB', 'activation': '30 MB', 'workspace': '5 MB'}, "  \
+    "'batch_size': 32, 'optimizer': 'adam'}, 'schedule': {'kind': 'sequential'}, 'parallel': {}, "
+#define NODES(memory)                                                                              \
+    "'platform': {'topology': 'dgx1-v100', 'devices': 8, 'memory': '" memory "'}, "
+
+static const struct {
+    const char *name, *scenario;
+    uint32_t top;
+} cases[] = {
+    {"transformer",
+     GPT NODES("16 GB") "'advise': {'schedules': ['sequential', '1f1b', 'gpipe', "
+                        "'interleaved_1f1b', 'zb_h1', 'zb_h2'], 'stages_per_device': [2, 3], "
+                        "'context': [1, 2], 'micro_batch': [1, 4]}",
+     5},
+    {"little memory", GPT NODES("160 MB") "'advise': {'context': 1}", 3},
+    {"buckets", GPT NODES("400 MB") "'advise': {'bucket': ['0 B', '4 MB'], 'front': 1.2}", 1},
+    {"devices", GPT NODES("1 GB") "'advise': {'devices': [2, 4, 8], 'recompute': 'none'}", 4},
+    {"messages are flows",
+     GPT NODES("400 MB") "'collectives': {'fidelity': 'flow'}, 'advise': {'zero': [0, 1, 3], "
+                         "'recompute': 'none'}",
+     5},
+    {"rules",
+     GPT NODES("240 MB") "'parallel': {'rules': [{'layers': [1, 3], 'zero': 3}]}, 'advise': {}", 5},
+    {"gradients are summed whole",
+     GPT NODES("240 MB") "'parallel': {'accumulate': true}, 'advise': {}", 5},
+    {"experts", MIXTURE NODES("90 MB") "'advise': {'context': 1}", 5},
+    {"images", IMAGES NODES("300 MB") "'advise': {'zero': [0, 3]}", 5},
+    {"no operators", UNIFORM NODES("1 GB") "'advise': {}", 5},
+    {"unequal devices",
+     UNIFORM "'platform': {'topology': 'dgx1-v100', 'devices': 8, 'memory': '2 GB', 'speed': "
+             "[1, 2, 1, 1, 3, 1, 1, 1]}",
+     5},
+};
+
+/* With ' for ". A later "parallel" takes the place of an earlier one. */
+static cJSON *document_of(const char *scenario)
+{
+    char *text = NULL;
+    size_t length;
+    cs_error error;
+    cJSON *root = NULL;
+    cs_error_init(&error);
+    FILE *out = open_memstream(&text, &length);
+    assert_non_null(out);
+    const char *again = strstr(scenario, "'parallel': {'");
+    fputc('{', out);
+    for (const char *at = scenario; *at; at++) {
+        static const char empty[] = "'parallel': {}, ";
+        if (again && strncmp(at, empty, sizeof(empty) - 1) == 0)
+            at += sizeof(empty) - 1;
+        fputc(*at == '\'' ? '"' : *at, out);
+    }
+    const size_t n = strlen(scenario);
+    fputs(n > 2 && scenario[n - 2] == ',' ? "\"seed\": 1}" : "}", out);
+    assert_int_equal(fclose(out), 0);
+    if (cs_json_parse("case", text, length, &root, &error) != CS_OK)
+        fail_msg("%s\n%s", error.text, text);
+    free(text);
+    return root;
+}
+
+static cs_advice advise(const char *name, const cJSON *document, const cs_advise_options *options)
+{
+    cs_advice advice = {0};
+    cs_error error;
+    cs_error_init(&error);
+    if (cs_advise(document, "case.json", options, &advice, &error) != CS_OK)
+        fail_msg("%s: %s", name, error.text);
+    return advice;
+}
+
+/* The answers of a search that leaves out are those of one that does not; and what it leaves out is
+ * no answer, or does not fit. Every bound holds, whether it was needed or not. */
+static void compare_searches(const char *name, const cs_advice *all, const cs_advice *some)
+{
+    char row[256], plan[CS_CANDIDATE_TEXT_BYTES];
+    expect_int(name, all->candidates.n, some->candidates.n);
+    for (uint32_t i = 0; i < all->candidates.n; i++) {
+        const cs_candidate_outcome *a = &all->outcomes[i], *b = &some->outcomes[i];
+        snprintf(row, sizeof(row), "%s, %s", name,
+                 cs_candidate_text(&all->candidates.items[i], plan, sizeof(plan)));
+        expect_int(row, a->answer, b->answer);
+        expect_int(row, a->front, b->front);
+        if (b->state == CS_CANDIDATE_TOO_LARGE)
+            expect_int(row, CS_CANDIDATE_OVER, a->state);
+        else if (b->state == CS_CANDIDATE_SLOWER)
+            assert_false(a->answer);
+        else
+            expect_int(row, a->state, b->state);
+        if (a->state != CS_CANDIDATE_SIMULATED && a->state != CS_CANDIDATE_OVER)
+            continue;
+        if (all->bounds.time[i] > a->step.time)
+            fail_msg("%s: takes %g s, less than its bound, %g s", row, a->step.time,
+                     all->bounds.time[i]);
+        if (all->bounds.memory[i] > (double)a->step.peak)
+            fail_msg("%s: needs %g bytes, less than its bound, %g", row, (double)a->step.peak,
+                     all->bounds.memory[i]);
+    }
+    expect_int(name, all->n_rows, some->n_rows);
+    for (uint32_t r = 0; r < all->n_rows; r++)
+        expect_int(name, all->rows[r].candidate, some->rows[r].candidate);
+}
+
+static void test_against_all(void **state)
+{
+    (void)state;
+    uint32_t n_too_large = 0;
+    for (size_t c = 0; c < ROWS(cases); c++) {
+        cJSON *document = document_of(cases[c].scenario);
+        cs_advise_options how = {.jobs = 2, .top = cases[c].top, .program_version = ""};
+        cs_advice some = advise(cases[c].name, document, &how);
+        how.exhaustive = true;
+        cs_advice all = advise(cases[c].name, document, &how);
+        compare_searches(cases[c].name, &all, &some);
+        assert_null(all.cut);
+        assert_true(all.n_rows > 0);
+        expect_int(cases[c].name, 0,
+                   all.n_states[CS_CANDIDATE_SLOWER] + all.n_states[CS_CANDIDATE_TOO_LARGE]);
+        assert_true(some.n_states[CS_CANDIDATE_SLOWER] > 0);
+        n_too_large += some.n_states[CS_CANDIDATE_TOO_LARGE];
+        cs_advice_finish(&some);
+        cs_advice_finish(&all);
+        cJSON_Delete(document);
+    }
+    assert_true(n_too_large > 0);
+}
+
+/* Bit by bit, whatever threads do. */
+static void test_threads(void **state)
+{
+    (void)state;
+    cJSON *document = document_of(cases[0].scenario);
+    cs_advice first = {0};
+    for (uint32_t jobs = 1; jobs <= 4; jobs *= 2) {
+        const cs_advise_options how = {.jobs = jobs, .top = 5, .program_version = ""};
+        cs_advice advice = advise("threads", document, &how);
+        for (uint32_t i = 0; jobs > 1 && i < advice.candidates.n; i++) {
+            const cs_candidate_outcome *a = &first.outcomes[i], *b = &advice.outcomes[i];
+            expect_int("state", a->state, b->state);
+            expect_double("time", a->step.time, b->step.time);
+            expect_int("peak", a->step.peak, b->step.peak);
+        }
+        for (uint32_t r = 0; jobs > 1 && r < advice.n_rows; r++)
+            for (uint32_t d = 0; d < CS_N_DOUBTS; d++)
+                expect_double("doubt", first.rows[r].times[d], advice.rows[r].times[d]);
+        if (jobs == 1)
+            first = advice;
+        else
+            cs_advice_finish(&advice);
+    }
+    cs_advice_finish(&first);
+    cJSON_Delete(document);
+}
+
+/* What a search takes a plan for is what `sim run` says of it: of the candidate's changes of the
+ * scenario, read and simulated in full. */
+static void test_same_as_run(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < ROWS(cases); c++) {
+        cJSON *document = document_of(cases[c].scenario);
+        const cs_advise_options how = {.jobs = 2, .top = 3, .program_version = ""};
+        cs_advice advice = advise(cases[c].name, document, &how);
+        for (uint32_t r = 0; r < advice.n_rows; r++) {
+            const uint32_t i = advice.rows[r].candidate;
+            cJSON *changed = cJSON_Duplicate(document, true);
+            cJSON *changes = cs_candidate_changes(&advice.base, &advice.candidates.items[i]);
+            cs_scenario scenario;
+            cs_simulation simulation;
+            cs_error error;
+            cs_error_init(&error);
+            for (const cJSON *at = changes->child; at; at = at->next) {
+                char *text = cJSON_PrintUnformatted(at);
+                assert_int_equal(cs_json_set(changed, at->string, text, "", &error), CS_OK);
+                free(text);
+            }
+            if (cs_scenario_read(changed, "case.json", &scenario, &error) != CS_OK ||
+                cs_simulate(&scenario, &(cs_simulation_options){0}, &simulation, &error) != CS_OK)
+                fail_msg("%s: %s", cases[c].name, error.text);
+            int64_t peak = 0;
+            for (uint32_t d = 0; d < simulation.trace.n_devices; d++)
+                if (simulation.trace.devices[d].peak > peak)
+                    peak = simulation.trace.devices[d].peak;
+            expect_double(cases[c].name, cs_time_seconds(simulation.trace.makespan),
+                          advice.outcomes[i].step.time);
+            expect_int(cases[c].name, peak, advice.outcomes[i].step.peak);
+            assert_false(cs_simulation_out_of_memory(&simulation));
+            cs_simulation_finish(&simulation);
+            cs_scenario_finish(&scenario);
+            cJSON_Delete(changes);
+            cJSON_Delete(changed);
+        }
+        cs_advice_finish(&advice);
+        cJSON_Delete(document);
+    }
+}
+
+/* On 4 devices, with all axes given: tensor 1 or 2, pipeline 1 or 2, data 4 / (tensor x pipeline). The
+ * batch is 16, a micro-batch 2 or 4. Without a pipeline the schedule is sequential, with one 1f1b:
+ *     tensor 1, pipeline 1, data 4: 4 samples each, 2 sizes, zero 0 or 1     4
+ *     tensor 1, pipeline 2, data 2: 8 samples, 2 sizes, 2 zeros, 2 orders    8
+ *     tensor 2, pipeline 1, data 2: 8 samples, 2 sizes, 2 zeros              4
+ *     tensor 2, pipeline 2, data 1: 16 samples, 2 sizes, nothing is shared   2 */
+static void test_candidates(void **state)
+{
+    (void)state;
+    cJSON *document = document_of(
+        GPT "'platform': {'topology': 'ideal', 'devices': 4}, 'advise': {'tensor': [1, 2], "
+            "'pipeline': [1, 2], 'context': 1, 'zero': [0, 1], 'micro_batch': [2, 4], "
+            "'schedules': ['sequential', '1f1b'], 'recompute': 'none'}");
+    const cs_advise_options how = {.jobs = 1, .top = 20, .exhaustive = true, .program_version = ""};
+    cs_advice advice = advise("candidates", document, &how);
+    expect_int("candidates", 4 + 8 + 4 + 2, advice.candidates.n);
+    expect_int("rows", 18, advice.n_rows);
+    for (uint32_t i = 0; i < advice.candidates.n; i++) {
+        const cs_candidate *c = &advice.candidates.items[i];
+        expect_int("devices", 4, c->layer * c->pipeline * c->data);
+        expect_int("samples", 16, c->data * c->micro_batches * c->micro_samples);
+    }
+    cs_advice_finish(&advice);
+    cJSON_Delete(document);
+}
+
+/* A limited search simulates the most promising plans, and says so. */
+static void test_most(void **state)
+{
+    (void)state;
+    cJSON *document = document_of(cases[0].scenario);
+    const cs_advise_options how = {.jobs = 2, .top = 5, .most = 70, .program_version = ""};
+    cs_advice advice = advise("most", document, &how);
+    expect_int("simulated", 70,
+               advice.n_states[CS_CANDIDATE_SIMULATED] + advice.n_states[CS_CANDIDATE_OVER] +
+                   advice.n_states[CS_CANDIDATE_IMPOSSIBLE]);
+    assert_non_null(advice.cut);
+    double latest = 0, first_open = INFINITY;
+    for (uint32_t i = 0; i < advice.candidates.n; i++) {
+        const double bound = advice.bounds.time[i];
+        if (advice.outcomes[i].state == CS_CANDIDATE_SIMULATED && bound > latest)
+            latest = bound;
+        if (advice.outcomes[i].state == CS_CANDIDATE_OPEN && bound < first_open)
+            first_open = bound;
+    }
+    assert_true(latest <= first_open);
+    cs_advice_finish(&advice);
+    cJSON_Delete(document);
+}
+
+/* Where time goes adds up to the step; limits are parts of it. Devices that are a tenth slower make a step
+ * longer, and by a ninth at most, which is when they only compute. */
+static void test_rows(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < ROWS(cases); c++) {
+        cJSON *document = document_of(cases[c].scenario);
+        const cs_advise_options how = {.jobs = 2, .top = 5, .program_version = ""};
+        cs_advice advice = advise(cases[c].name, document, &how);
+        for (uint32_t r = 0; r < advice.n_rows; r++) {
+            const cs_advice_row *row = &advice.rows[r];
+            const cs_limits *limits = &row->limits;
+            const double time = advice.outcomes[row->candidate].step.time;
+            const double sum =
+                limits->computing + limits->exposed + limits->waiting + limits->update;
+            assert_true(row->complete);
+            if (fabs(sum - time) > 1e-9 * time)
+                fail_msg("%s: %.12g s are %.12g s in parts", cases[c].name, time, sum);
+            for (uint32_t l = 0; l < CS_N_LIMITS; l++)
+                if (limits->seconds[l] < 0 || limits->seconds[l] > time)
+                    fail_msg("%s: %s takes %g s of %g s", cases[c].name, cs_limit_names[l],
+                             limits->seconds[l], time);
+            const double slower = row->times[CS_LESS_SPEED], faster = row->times[CS_MORE_SPEED];
+            assert_true(slower > time && slower <= time / 0.9 * (1 + 1e-9));
+            assert_true(faster < time && faster >= time / 1.1 * (1 - 1e-9));
+        }
+        cs_advice_finish(&advice);
+        cJSON_Delete(document);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_candidates), cmocka_unit_test(test_against_all),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_same_as_run),
+        cmocka_unit_test(test_most),       cmocka_unit_test(test_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
