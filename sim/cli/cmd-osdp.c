@@ -1,5 +1,6 @@
 #include "sim/base/arena.h"
 #include "sim/base/file.h"
+#include "sim/base/units.h"
 #include "sim/cli/osdp-report.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
@@ -79,7 +80,8 @@ static cs_status read_options(const cs_context *context, const cs_arguments *arg
     if (cs_arguments_value(arguments, "surge"))
         CS_TRY(cs_arguments_choice(arguments, "surge", cs_osdp_surge_names, &surge, error));
     how->surge = surge;
-    CS_TRY(cs_arguments_count(arguments, "gathers", 0, &how->gathers, error));
+    if (cs_arguments_value(arguments, "gathers"))
+        CS_TRY(cs_arguments_between(arguments, "gathers", 0, 1, UINT32_MAX, &how->gathers, error));
     CS_TRY(cs_arguments_between(arguments, "max-batch", USUAL_BATCHES, 1, UINT32_MAX,
                                 &how->most_batch, error));
     CS_TRY(cs_arguments_count(arguments, "depth-first", 0, &nodes, error));
@@ -111,13 +113,16 @@ static cs_status save(const cs_osdp_study *study, const cJSON *document, const c
 
 static cs_status verdict(const cs_osdp_study *study, cs_error *error)
 {
+    const char *name = study->scenario.name;
     if (found(study)->found)
         return CS_OK;
-    return cs_error_add(error, CS_LIMIT,
-                        "%s: no plan fits: by the cost model one sample a device needs %.4g GB, "
-                        "devices have %.4g GB",
-                        study->scenario.name, (double)study->least_memory / 1e9,
-                        (double)study->limit / 1e9);
+    if (study->rows[CS_OSDP_ROW_OSDP].plan.found)
+        return cs_error_add(error, CS_LIMIT, "%s: no plan fits when it is simulated", name);
+    return cs_error_add(
+        error, CS_LIMIT,
+        "%s: no plan fits: by the cost model one sample a device needs %s, devices have %s", name,
+        cs_units_text((double)study->least_memory, CS_QUANTITY_BYTES, 4).s,
+        cs_units_text((double)study->limit, CS_QUANTITY_BYTES, 4).s);
 }
 
 static cs_status show(const cs_context *context, const cs_arguments *arguments,

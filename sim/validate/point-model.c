@@ -397,15 +397,14 @@ static void write_recomputed(cs_point_rules *rules, FILE *out)
         cs_point_rules_miss(rules, "stated: what is computed again");
 }
 
-/* NeMo and the MLPerf reference adapt the products around attention, of rank 16. */
+/* NeMo and the MLPerf reference adapt the two products around attention, of rank 16: that of queries,
+ * keys and values, which is one there, and the one behind it. */
 static void write_adapters(cs_point_rules *rules, FILE *out)
 {
     if (!rules->point->options->lora)
         return;
     cs_point_rules_assume(rules, "adapters of rank 16 beside the linear layers of attention");
-    fputs(", \"lora\": {\"rank\": 16, \"targets\": [\"q_proj\", \"k_proj\", \"v_proj\", "
-          "\"o_proj\"]}",
-          out);
+    fputs(", \"lora\": {\"rank\": 16, \"targets\": [\"q_proj\", \"o_proj\"]}", out);
 }
 
 void cs_point_rules_model(cs_point_rules *rules, FILE *out)
