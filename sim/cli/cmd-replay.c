@@ -57,10 +57,7 @@ static cs_status read_request(const cs_arguments *arguments, const cs_scenario *
 {
     uint32_t runs;
     const char *output = cs_arguments_value(arguments, "output");
-    CS_TRY(cs_arguments_count(arguments, "runs", 11, &runs, error));
-    if (runs < 1 || runs > CS_REQUEST_RUNS_MAX)
-        return cs_error_add(error, CS_USAGE, "replay: --runs must be from 1 to %d (got %u)",
-                            CS_REQUEST_RUNS_MAX, runs);
+    CS_TRY(cs_arguments_between(arguments, "runs", 11, 1, CS_REQUEST_RUNS_MAX, &runs, error));
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
     if (!output)
         output = default_output(scenario, arena);
