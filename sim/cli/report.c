@@ -472,7 +472,7 @@ static void print_allocations(const cs_simulation *simulation, FILE *out)
     if (allocations->n_devices == 0)
         return;
     fputs("\nPyTorch's allocator:\n", out);
-    fprintf(out, "%6s  %-10s %-10s %11s\n", "", "peak", "peak", "");
+    fprintf(out, "%6s  %-10s %s\n", "", "peak", "peak");
     fprintf(out, "%6s  %-10s %-10s %11s\n", "device", "allocated", "reserved", "fragmented");
     print_lines(simulation, write_allocations, out);
     while (d < allocations->n_devices && !allocations->devices[d].failure.failed)

@@ -1,6 +1,7 @@
 /* Rules for the section "memory": what the framework and its libraries keep. */
 #include "sim/validate/point-rules.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool contains(const char *text, const char *word)
@@ -74,6 +75,13 @@ static bool is_pytorch(const cs_point *point)
     return is;
 }
 
+/* Whether there is something to hold the allocator against, which takes its time. */
+static bool has_measured(const cs_point_measured *measured)
+{
+    return isfinite(measured->allocated) || isfinite(measured->reserved) ||
+           isfinite(measured->device) || measured->per_rank || measured->oom;
+}
+
 bool cs_point_rules_keeps(const cs_point *point)
 {
     return is_pytorch(point) && !point->options->profiled_ms;
@@ -88,6 +96,7 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
     write_libraries(point, out);
     if (cs_point_rules_megatron(point) && point->args && !has_transformer_engine(point))
         fputs(", \"attention_buffer\": true", out);
-    fputs(", \"allocator\": \"pytorch\"", out);
+    if (has_measured(point->measured))
+        fputs(", \"allocator\": \"pytorch\"", out);
     fputs("}", out);
 }
