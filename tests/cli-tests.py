@@ -1431,6 +1431,25 @@ class Carried(Case):
         self.assertEqual(len(peaks), 1, peaks)
 
 
+class Libraries(Case):
+    def test_without_cbc(self):
+        """CBC is loaded when a planner asks for it: with files that are no libraries in its place all
+        else works, and that planner says what it lacks."""
+        for name in ('libCbcSolver.so.3', 'libCbcSolver.so'):
+            write(name, '')
+        write('s.json', {
+            'schema_version': 1, 'model': {'name': 'resnet50', 'device': 'v100', 'batch_size': 8},
+            'platform': {'topology': 'nvlink_switch', 'bandwidth': '5 GB/s', 'devices': 4,
+                         'memory': '300 MB'},
+            'schedule': {'kind': 'periodic', 'micro_batches': 8, 'partition': 'madpipe'}})
+        without = dict(os.environ, LD_LIBRARY_PATH=os.getcwd())
+        self.expect(run('run', 'tiny.json', '--no-output', env=without), 0)
+        self.expect(run('plan', 's.json'), 0)
+        self.expect(run('plan', 's.json', env=without), 1,
+                    'sim: error: s.json: /schedule/partition: this planner needs the library of CBC '
+                    '2.10, which cannot be loaded: ')
+
+
 class Communication(Case):
     def result(self, platform, *sets):
         words = ['-s', '/platform=' + json.dumps(dict(platform, bandwidth='1 GB/s'))]

@@ -421,6 +421,47 @@ static void test_random_runs(void **state)
     assert_true(done > N_RUNS * 9 / 10);
 }
 
+/* Computations and messages of which each has a lower id than the one that it waits for: none is
+ * where its time puts it. */
+static void test_backward_ids(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    cs_graph graph;
+    cs_trace trace;
+    cs_analysis analysis;
+    cs_platform platform;
+    cs_builder *builder = cs_builder_create(2, 1, 1, 1);
+    assert_int_equal(cs_topology_preset("test", "{\"topology\": \"ideal\"}", 2, &platform, NULL),
+                     CS_OK);
+    cs_builder_queue(builder, 0, CS_QUEUE_PRIORITY);
+    const uint32_t compute = cs_builder_compute(builder, CS_FORWARD, 0, 0, CS_NONE, 1000);
+    const uint32_t message = cs_builder_class(builder, &(cs_class){.kind = CS_TRANSFER,
+                                                                   .origin = CS_TRANSFER,
+                                                                   .peer = 1,
+                                                                   .weights = CS_NONE,
+                                                                   .duration = 1700});
+    for (uint32_t i = 0; i < N; i++) {
+        cs_builder_task(builder, compute, 0);
+        cs_builder_task(builder, message, 0);
+    }
+    for (uint32_t i = 0; i < N; i++) {
+        cs_builder_edge(builder, 2 * i, 2 * i + 1);
+        cs_builder_edge(builder, 2 * i + 2 < 2 * N ? 2 * i + 2 : CS_NONE, 2 * i);
+    }
+    assert_int_equal(cs_builder_finish(builder, &graph, NULL), CS_OK);
+    assert_int_equal(cs_engine_run(&graph, &platform, &(cs_engine_options){0}, &trace, NULL),
+                     CS_OK);
+    assert_int_equal(cs_analyse(&graph, &trace, 7, &analysis, NULL), CS_OK);
+    expect_int("hidden", (N - 1) * 1000, analysis.devices[0].hidden);
+    expect_sound("backward ids", &graph, &trace, &analysis);
+    cs_analysis_finish(&analysis);
+    cs_trace_finish(&trace);
+    cs_graph_finish(&graph);
+    cs_platform_finish(&platform);
+    cs_builder_destroy(builder);
+}
+
 /* ---- by hand ---- */
 
 /* Tasks by device (of transfers: the sender), kind, mini-batch; a byte takes 1 ps, and 5 ps more
@@ -721,6 +762,7 @@ int main(void)
         cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_rates),
         cmocka_unit_test(test_random_runs),
+        cmocka_unit_test(test_backward_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@ typedef struct world {
     uint64_t now[MOST_RANKS][BYTES], next[MOST_RANKS][BYTES];
     uint32_t round;
     uint64_t n_sends;
+    int64_t sent; /* bytes */
     bool twice, order;
 } world;
 
@@ -32,6 +33,7 @@ static bool deliver(void *context, const cs_send *send)
 {
     world *w = context;
     w->n_sends++;
+    w->sent += send->bytes;
     w->order |= send->round < w->round; /* rounds must not go back */
     if (send->round != w->round)
         close_round(w);
@@ -110,6 +112,7 @@ static void check_data(const char *name, const cs_collective *of, const cs_algor
                          name, b, r, w.next[r][b], want);
         }
     expect_int(name, (int64_t)algorithm->count(of), (int64_t)w.n_sends);
+    expect_double(name, (double)w.sent, cs_algorithm_bytes(algorithm, of));
     if (w.twice || w.order)
         fail_msg("%s: %s", name, w.twice ? "something is added twice" : "rounds go back");
 }

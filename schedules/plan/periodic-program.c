@@ -1,7 +1,7 @@
 #include "schedules/plan/periodic-program.h"
+#include "schedules/plan/cbc.h"
 #include "schedules/plan/pattern-order.h"
 
-#include <Cbc_C_Interface.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -22,6 +22,7 @@ static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 typedef struct program {
     cs_order *order;
     cs_time lower, below; /* lower <= T < below */
+    cs_cbc cbc;
     Cbc_Model *model;
 } program;
 
@@ -45,9 +46,9 @@ static double scaled(const program *p, cs_time time)
 static void add_row(const program *p, double low, int n, const int *columns,
                     const double *coefficients, double high)
 {
-    int row = Cbc_getNumRows(p->model);
-    Cbc_addRow(p->model, "", n, columns, coefficients, 'L', high);
-    Cbc_setRowLower(p->model, row, low);
+    int row = p->cbc.getNumRows(p->model);
+    p->cbc.addRow(p->model, "", n, columns, coefficients, 'L', high);
+    p->cbc.setRowLower(p->model, row, low);
 }
 
 /* What follows waits for what is before it; and not for a whole period more, for then all before it
@@ -155,35 +156,35 @@ static void add_columns(const program *p)
     const cs_order *order = p->order;
     double slowest = (double)p->lower / ((double)p->below - 1);
     slowest = fmax(slowest, (double)p->lower / (double)p->below * (1 + resolution));
-    Cbc_addCol(p->model, "", fmin(slowest, 1), 1, -1, 0, 0, NULL, NULL);
+    p->cbc.addCol(p->model, "", fmin(slowest, 1), 1, -1, 0, 0, NULL, NULL);
     for (uint32_t o = 0; o < order->n_ops; o++)
-        Cbc_addCol(p->model, "", 0, o == 0 ? 0 : 2.0 * o, 0, 0, 0, NULL, NULL);
+        p->cbc.addCol(p->model, "", 0, o == 0 ? 0 : 2.0 * o, 0, 0, 0, NULL, NULL);
     for (uint32_t i = 0; i < order->n_pairs; i++) {
         double least = least_laps(p, &order->pairs[i]);
-        Cbc_addCol(p->model, "", least, fmax(least, most_laps(p, &order->pairs[i])), 0, 1, 0, NULL,
-                   NULL);
+        p->cbc.addCol(p->model, "", least, fmax(least, most_laps(p, &order->pairs[i])), 0, 1, 0,
+                      NULL, NULL);
     }
 }
 
 static void configure(const program *p, const cs_program_options *options)
 {
-    Cbc_setLogLevel(p->model, 0);
-    Cbc_setParameter(p->model, "logLevel", "0");
-    Cbc_setParameter(p->model, "slogLevel", "0");
-    Cbc_setParameter(p->model, "timeMode", "elapsed");
-    Cbc_setParameter(p->model, "threads", "0");
-    Cbc_setParameter(p->model, "primalTolerance", "1e-9");
-    Cbc_setParameter(p->model, "integerTolerance", "1e-7");
+    p->cbc.setLogLevel(p->model, 0);
+    p->cbc.setParameter(p->model, "logLevel", "0");
+    p->cbc.setParameter(p->model, "slogLevel", "0");
+    p->cbc.setParameter(p->model, "timeMode", "elapsed");
+    p->cbc.setParameter(p->model, "threads", "0");
+    p->cbc.setParameter(p->model, "primalTolerance", "1e-9");
+    p->cbc.setParameter(p->model, "integerTolerance", "1e-7");
     /* CLP's default, steepest edge, can end the program: an assertion of its own does not hold where
      * a reduced cost is rounded to 0 */
-    Cbc_setParameter(p->model, "primalPivot", "dantzig");
-    Cbc_setAllowableGap(p->model, 0);
+    p->cbc.setParameter(p->model, "primalPivot", "dantzig");
+    p->cbc.setAllowableGap(p->model, 0);
     char seconds[32];
     snprintf(seconds, sizeof(seconds), "%.3f", options->time_limit);
     if (options->time_limit > 0)
-        Cbc_setParameter(p->model, "seconds", seconds);
+        p->cbc.setParameter(p->model, "seconds", seconds);
     if (options->node_limit > 0)
-        Cbc_setMaximumNodes(p->model, options->node_limit);
+        p->cbc.setMaximumNodes(p->model, options->node_limit);
 }
 
 /* ---- what CBC found, exactly ---- */
@@ -192,7 +193,7 @@ static void configure(const program *p, const cs_program_options *options)
  * only one within its tolerances and not in whole numbers. */
 static bool take_solution(const program *p, cs_time *period)
 {
-    const double *solution = Cbc_bestSolution(p->model);
+    const double *solution = p->cbc.bestSolution(p->model);
     if (!solution)
         return false;
     for (uint32_t i = 0; i < p->order->n_pairs; i++)
@@ -205,7 +206,8 @@ static bool take_solution(const program *p, cs_time *period)
 static cs_status solve(program *p, const cs_program_options *options, cs_time *period,
                        cs_program_end *end, cs_error *error)
 {
-    p->model = Cbc_newModel();
+    CS_TRY(cs_cbc_load(&p->cbc, error));
+    p->model = p->cbc.newModel();
     if (!p->model)
         return cs_error_no_memory(error);
     add_columns(p);
@@ -214,22 +216,22 @@ static cs_status solve(program *p, const cs_program_options *options, cs_time *p
     cs_status status = add_memories(p) ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK) {
         configure(p, options);
-        Cbc_solve(p->model);
+        p->cbc.solve(p->model);
         bool found = take_solution(p, period) && *period < p->below;
-        bool optimal = Cbc_isProvenOptimal(p->model), none = Cbc_isProvenInfeasible(p->model);
+        bool optimal = p->cbc.isProvenOptimal(p->model), none = p->cbc.isProvenInfeasible(p->model);
         *end = found && (optimal || *period == p->lower) ? CS_PROGRAM_OPTIMAL
                : found                                   ? CS_PROGRAM_FEASIBLE
-               : none && !Cbc_bestSolution(p->model)     ? CS_PROGRAM_INFEASIBLE
+               : none && !p->cbc.bestSolution(p->model)  ? CS_PROGRAM_INFEASIBLE
                                                          : CS_PROGRAM_UNKNOWN;
     }
-    Cbc_deleteModel(p->model);
+    p->cbc.deleteModel(p->model);
     return status;
 }
 
 /* ---- all together ---- */
 
-/* Makes the pattern of the times in `order`, and keeps it if it is valid. That is what it is for: it
- * may be refused only where models end in layers without any time. */
+/* Makes the pattern of the times in `order`, and keeps it if it is valid. That is what it is for:
+ * it may be refused only where models end in layers without any time. */
 static cs_status keep(const cs_order *order, cs_time period, cs_pattern *best, cs_error *error)
 {
     cs_pattern pattern;

@@ -20,14 +20,12 @@ static uint32_t ranks_of(const cs_graph *graph, uint32_t group, interval of, int
         of.device = graph->group_devices[ranks->first + rank];
         if (!cs_graph_has(graph, of.device))
             continue;
-        if (out)
-            out[n] = of;
-        n++;
+        out[n++] = of;
     }
     return n;
 }
 
-/* How many intervals a task has; into `out` where there is room. */
+/* How many intervals a task has: at most two, or one for each device. */
 static uint32_t intervals_of(const cs_graph *graph, const cs_trace *trace, uint32_t task,
                              interval *out)
 {
@@ -40,34 +38,47 @@ static uint32_t intervals_of(const cs_graph *graph, const cs_trace *trace, uint3
     if (cls->ranks > 0)
         return ranks_of(graph, cls->ranks - 1, own, out);
     const bool two = !computes && cls->peer != cls->device && cls->peer < graph->n_devices;
-    if (out) {
-        out[0] = own;
-        if (two)
-            out[1] = (interval){span.start, span.end, cls->peer, false};
-    }
+    out[0] = own;
+    out[1] = (interval){span.start, span.end, cls->peer, false};
     return two ? 2 : 1;
 }
 
-static int by_device_and_start(const void *left, const void *right)
+static int by_start(const void *left, const void *right)
 {
     const interval *a = left, *b = right;
-    CS_COMPARE(a->device, b->device);
     CS_COMPARE(a->start, b->start);
     CS_COMPARE(a->end, b->end);
     return 0;
+}
+
+enum { MOST_MOVES = 16 }; /* of each interval, on average */
+
+/* Tasks are mostly added in the order in which they run: few intervals are out of order, and not by
+ * far. */
+static void sort_intervals(interval *at, size_t n)
+{
+    for (size_t i = 1, moves = 0; i < n; i++) {
+        const interval moved = at[i];
+        size_t to = i;
+        for (; to > 0 && by_start(&at[to - 1], &moved) > 0; to--)
+            at[to] = at[to - 1];
+        at[to] = moved;
+        moves += i - to;
+        if (moves > MOST_MOVES * n) {
+            qsort(at, n, sizeof(*at), by_start);
+            return;
+        }
+    }
 }
 
 /* One after the other in order of their starts: the latest end of each sort so far is all that must
  * be known of those before, as what comes adds only what lies behind it. Time in which both sorts
  * have begun and neither has ended is hidden; it is counted when the later of the two begins or
  * goes on. */
-static void add_intervals(const interval *at, size_t n, cs_time_use *devices)
+static void add_intervals(const interval *at, size_t n, cs_time_use *use)
 {
     cs_time ends[2] = {0, 0}; /* transfers; computations */
     for (size_t i = 0; i < n; i++) {
-        if (i == 0 || at[i].device != at[i - 1].device)
-            ends[0] = ends[1] = 0;
-        cs_time_use *use = &devices[at[i].device];
         const uint32_t sort = at[i].computes;
         const cs_time from = at[i].start > ends[sort] ? at[i].start : ends[sort];
         if (at[i].end <= from)
@@ -79,19 +90,34 @@ static void add_intervals(const interval *at, size_t n, cs_time_use *devices)
     }
 }
 
+/* Lists the intervals device by device, in order of task: first[d + 1] becomes the end of device d. */
+static interval *gather_intervals(const cs_graph *graph, const cs_trace *trace, interval *scratch,
+                                  size_t *first)
+{
+    for (uint32_t task = 0; task < graph->n_tasks; task++)
+        for (uint32_t i = intervals_of(graph, trace, task, scratch); i-- > 0;)
+            first[scratch[i].device + 2]++;
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        first[d + 2] += first[d + 1];
+    interval *all = malloc((first[graph->n_devices + 1] + 1) * sizeof(*all));
+    for (uint32_t task = 0; all && task < graph->n_tasks; task++)
+        for (uint32_t i = intervals_of(graph, trace, task, scratch); i-- > 0;)
+            all[first[scratch[i].device + 1]++] = scratch[i];
+    return all;
+}
+
 bool cs_overlap_find(const cs_graph *graph, const cs_trace *trace, cs_time_use *devices)
 {
-    size_t n = 0;
-    for (uint32_t task = 0; task < graph->n_tasks; task++)
-        n += intervals_of(graph, trace, task, NULL);
-    interval *all = malloc((n + 1) * sizeof(*all));
-    if (!all)
-        return false;
-    n = 0;
-    for (uint32_t task = 0; task < graph->n_tasks; task++)
-        n += intervals_of(graph, trace, task, all + n);
-    qsort(all, n, sizeof(*all), by_device_and_start);
-    add_intervals(all, n, devices);
+    interval *scratch = malloc(((size_t)graph->n_devices + 2) * sizeof(*scratch));
+    size_t *first = calloc((size_t)graph->n_devices + 2, sizeof(*first));
+    interval *all = scratch && first ? gather_intervals(graph, trace, scratch, first) : NULL;
+    for (uint32_t d = 0; all && d < graph->n_devices; d++) {
+        sort_intervals(all + first[d], first[d + 1] - first[d]);
+        add_intervals(all + first[d], first[d + 1] - first[d], &devices[d]);
+    }
+    const bool done = all != NULL;
+    free(scratch);
+    free(first);
     free(all);
-    return true;
+    return done;
 }

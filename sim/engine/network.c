@@ -722,6 +722,11 @@ static void fix_rate(cs_network *network, flow *member, double rate)
  */
 static bool max_min_rates(cs_network *network)
 {
+    if (network->component.n == 1 && network->members.n == 1) { /* all of its links are caps */
+        flow *alone = &network->flows[network->members.ids[0]];
+        alone->next_rate = find_cap(network, alone).share;
+        return true;
+    }
     if (!list_candidates(network))
         return false;
     double rate;
@@ -778,8 +783,8 @@ static cs_status settle_shares(cs_network *network, cs_time now)
     for (uint32_t i = 0; i < network->changed.n; i++) {
         uint32_t link = network->changed.ids[i];
         network->links[link].changed = false;
-        if (network->links[link].mark == network->mark)
-            continue; /* in a component that was just done */
+        if (network->links[link].mark == network->mark || network->links[link].n == 0)
+            continue; /* in a component that was just done, or in none */
         CS_TRY(settle_around(network, link, now));
     }
     network->changed.n = 0;
@@ -806,12 +811,23 @@ static int compare_arrivals(const void *left, const void *right)
     return a->task < b->task ? -1 : a->task > b->task;
 }
 
+/* By task, as most of them come. */
+static void sort_arrivals(cs_network *network)
+{
+    const arrival *all = network->arrivals;
+    for (uint32_t i = 1; i < network->n_arrivals; i++) {
+        if (all[i - 1].task <= all[i].task)
+            continue;
+        qsort(network->arrivals, network->n_arrivals, sizeof(*all), compare_arrivals);
+        return;
+    }
+}
+
 cs_status cs_network_settle(cs_network *network, cs_time now)
 {
     if (network->n_arrivals == 0 && network->changed.n == 0 && network->first.n == 0)
         return CS_OK;
-    if (network->n_arrivals > 1)
-        qsort(network->arrivals, network->n_arrivals, sizeof(*network->arrivals), compare_arrivals);
+    sort_arrivals(network);
     cs_status status = network->sharing == CS_SHARING_FIFO ? settle_fifo(network, now)
                                                            : settle_shares(network, now);
     network->n_arrivals = 0;

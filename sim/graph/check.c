@@ -84,8 +84,9 @@ static cs_status check_edges(const cs_graph *graph, cs_error *error)
 }
 
 /* Everything that a device ever allocates must fit 64 bits, so that no sum in the engine can
- * overflow. */
-static cs_status check_totals(const cs_graph *graph, int64_t *total, cs_error *error)
+ * overflow. `times` is how many tasks each class has. */
+static cs_status check_totals(const cs_graph *graph, const uint32_t *times, int64_t *total,
+                              cs_error *error)
 {
     for (uint32_t i = 0; i < graph->n_residents; i++) {
         const cs_resident *resident = &graph->residents[i];
@@ -94,12 +95,13 @@ static cs_status check_totals(const cs_graph *graph, int64_t *total, cs_error *e
             return cs_error_add(error, CS_OVERFLOW, "device %u: more than 2^63 bytes",
                                 resident->device);
     }
-    for (uint32_t task = 0; task < graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(graph, task);
+    for (uint32_t i = 0; i < graph->n_classes; i++) {
+        const cs_class *cls = &graph->classes[i];
         for (uint32_t e = 0; e < cls->n_effects; e++) {
             const cs_effect *effect = &graph->effects[cls->first_effect + e];
-            if (effect->bytes > 0 && __builtin_add_overflow(total[effect->device], effect->bytes,
-                                                            &total[effect->device]))
+            int64_t bytes, *sum = &total[effect->device];
+            if (effect->bytes > 0 && (__builtin_mul_overflow(effect->bytes, times[i], &bytes) ||
+                                      __builtin_add_overflow(*sum, bytes, sum)))
                 return cs_error_add(error, CS_OVERFLOW, "device %u: more than 2^63 bytes",
                                     effect->device);
         }
@@ -108,14 +110,16 @@ static cs_status check_totals(const cs_graph *graph, int64_t *total, cs_error *e
 }
 
 /* What all tasks together allocate and free of one category on one device must cancel out. */
-static cs_status check_balance(const cs_graph *graph, int64_t *balance, cs_error *error)
+static cs_status check_balance(const cs_graph *graph, const uint32_t *times, int64_t *balance,
+                               cs_error *error)
 {
-    for (uint32_t task = 0; task < graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(graph, task);
+    for (uint32_t i = 0; i < graph->n_classes; i++) {
+        const cs_class *cls = &graph->classes[i];
         for (uint32_t e = 0; e < cls->n_effects; e++) {
             const cs_effect *effect = &graph->effects[cls->first_effect + e];
-            int64_t *sum = &balance[effect->device * CS_N_CATEGORIES + effect->category];
-            if (__builtin_add_overflow(*sum, effect->bytes, sum))
+            int64_t bytes, *sum = &balance[effect->device * CS_N_CATEGORIES + effect->category];
+            if (__builtin_mul_overflow(effect->bytes, times[i], &bytes) ||
+                __builtin_add_overflow(*sum, bytes, sum))
                 return cs_error_add(error, CS_OVERFLOW, "device %u: frees more than 2^63 bytes",
                                     effect->device);
         }
@@ -127,6 +131,25 @@ static cs_status check_balance(const cs_graph *graph, int64_t *balance, cs_error
                 i / CS_N_CATEGORIES, balance[i], cs_category_name(i % CS_N_CATEGORIES));
     }
     return CS_OK;
+}
+
+static cs_status check_sums(const cs_graph *graph, cs_error *error)
+{
+    const size_t n_cells = (size_t)graph->n_devices * CS_N_CATEGORIES + 1;
+    int64_t *sums = calloc(n_cells, sizeof(*sums));
+    uint32_t *times = calloc((size_t)graph->n_classes + 1, sizeof(*times));
+    cs_status status = sums && times ? CS_OK : cs_error_no_memory(error);
+    for (uint32_t task = 0; task < graph->n_tasks && status == CS_OK; task++)
+        times[graph->tasks[task].cls]++;
+    if (status == CS_OK)
+        status = check_totals(graph, times, sums, error);
+    if (status == CS_OK) {
+        memset(sums, 0, n_cells * sizeof(*sums));
+        status = check_balance(graph, times, sums, error);
+    }
+    free(sums);
+    free(times);
+    return status;
 }
 
 static cs_status check_memory(const cs_graph *graph, cs_error *error)
@@ -150,15 +173,7 @@ static cs_status check_memory(const cs_graph *graph, cs_error *error)
             return cs_error_add(error, CS_INVALID, "memory effect %u: device or category unknown",
                                 e);
     }
-    int64_t *balance = calloc((size_t)graph->n_devices * CS_N_CATEGORIES + 1, sizeof(*balance));
-    if (!balance)
-        return cs_error_no_memory(error);
-    cs_status status = check_totals(graph, balance, error);
-    memset(balance, 0, ((size_t)graph->n_devices * CS_N_CATEGORIES + 1) * sizeof(*balance));
-    if (status == CS_OK)
-        status = check_balance(graph, balance, error);
-    free(balance);
-    return status;
+    return check_sums(graph, error);
 }
 
 static bool policy_fits(const cs_graph *graph, const cs_policy *policy)
@@ -290,7 +305,10 @@ static cs_status check_members(const cs_graph *graph, uint32_t first, uint32_t *
 
 static cs_status check_collectives(const cs_graph *graph, cs_error *error)
 {
-    for (uint32_t task = 0, n; task < graph->n_tasks; task += n) {
+    bool any = false;
+    for (uint32_t i = 0; i < graph->n_classes; i++)
+        any |= cs_kind_group_of(graph->classes[i].kind) == CS_GROUP_COLLECTIVE;
+    for (uint32_t task = 0, n; any && task < graph->n_tasks; task += n) {
         n = 1;
         if (cs_kind_group_of(cs_graph_class(graph, task)->kind) == CS_GROUP_COLLECTIVE)
             CS_TRY(check_members(graph, task, &n, error));
@@ -459,8 +477,24 @@ static cs_status report_circle(const cs_graph *graph, uint32_t *rank, const uint
                         cs_graph_describe(graph, shown[n - 1], one, sizeof(one)));
 }
 
+/* Whether each edge leads to a higher id, as each program does: then there is no circle. */
+static bool ids_rise(const cs_graph *graph)
+{
+    bool rise = true;
+    for (uint32_t task = 0; task < graph->n_tasks && rise; task++) {
+        uint32_t n;
+        const uint32_t *successors = cs_graph_successors(graph, task, &n);
+        for (uint32_t s = 0; s < n; s++)
+            rise &= successors[s] > task;
+        rise &= graph->tasks[task].next > task; /* CS_NONE is */
+    }
+    return rise;
+}
+
 static cs_status check_order(const cs_graph *graph, cs_error *error)
 {
+    if (ids_rise(graph))
+        return CS_OK;
     size_t n = (size_t)graph->n_tasks + 1;
     uint32_t *rank = malloc(3 * n * sizeof(*rank));
     if (!rank)

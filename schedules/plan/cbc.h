@@ -1,0 +1,38 @@
+/* CBC's functions, found in its library when they are asked for.
+ *
+ * `sim` is not linked with CBC: the library and those that it needs (CLP, LAPACK, a BLAS) take a
+ * program 13 ms to load, and tens of megabytes of addresses, and only few planners use them.
+ */
+#ifndef CS_SCHEDULES_CBC_H
+#define CS_SCHEDULES_CBC_H
+
+#include "sim/base/error.h"
+
+#include <Cbc_C_Interface.h>
+
+#define CS_CBC_MAP(X)                                                                              \
+    X(newModel)                                                                                    \
+    X(deleteModel)                                                                                 \
+    X(getNumRows)                                                                                  \
+    X(addRow)                                                                                      \
+    X(setRowLower)                                                                                 \
+    X(addCol)                                                                                      \
+    X(setLogLevel)                                                                                 \
+    X(setParameter)                                                                                \
+    X(setAllowableGap)                                                                             \
+    X(setMaximumNodes)                                                                             \
+    X(solve)                                                                                       \
+    X(bestSolution)                                                                                \
+    X(isProvenOptimal)                                                                             \
+    X(isProvenInfeasible)
+
+typedef struct cs_cbc {
+#define CS_CBC_MEMBER(name) __typeof__(Cbc_##name) *name;
+    CS_CBC_MAP(CS_CBC_MEMBER)
+#undef CS_CBC_MEMBER
+} cs_cbc;
+
+/* CS_FAILED, naming what is missing. The library stays loaded; asking again is quick. */
+CS_MUST_CHECK cs_status cs_cbc_load(cs_cbc *cbc, cs_error *error);
+
+#endif
