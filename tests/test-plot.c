@@ -264,8 +264,9 @@ static void test_kinds_are_listed(void **state)
     expect_text("fourth", "utilisation", kinds[3].name);
     expect_text("fifth", "heatmap", kinds[4].name);
     expect_text("sixth", "lines", kinds[5].name);
-    expect_text("seventh", "fit", kinds[6].name);
-    assert_null(kinds[7].name);
+    expect_text("seventh", "plans", kinds[6].name);
+    expect_text("eighth", "fit", kinds[7].name);
+    assert_null(kinds[8].name);
 }
 
 /* ---- pictures ---- */
