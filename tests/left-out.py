@@ -8,11 +8,10 @@ a device's figures generalise where the second is close to the third. Exits with
 datasets with at least five points get more than 1.5 times their own error from the others.
 """
 import collections
-import os
+import json
 import statistics
 import subprocess
 import sys
-import tempfile
 
 ENOUGH = 5
 WITHIN = 1.5
@@ -20,22 +19,18 @@ WITHIN = 1.5
 
 def read(sim, files):
     """(dataset, GPU, predicted, measured) of each point with both times."""
-    with tempfile.TemporaryDirectory(prefix='left-out-') as folder:
-        path = os.path.join(folder, 'points.h5')
-        subprocess.run([sim, 'validate', *files, '-o', path], check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
-        dump = {}
-        for column in ('dataset', 'gpu', 'predicted_step_time', 'measured_step_time'):
-            dump[column] = column_of(path, column)
-    rows = zip(dump['dataset'], dump['gpu'], dump['predicted_step_time'], dump['measured_step_time'])
-    return [(d, g, float(p), float(m)) for d, g, p, m in rows if 'nan' not in (p.lower(), m.lower())]
-
-
-def column_of(path, column):
-    text = subprocess.run(['h5dump', '-y', '-w', '0', '-m', '%.17g', '-d', f'/points/{column}', path], check=True,
-                          capture_output=True, text=True).stdout
-    data = text.split('DATA {', 1)[1].rsplit('}', 2)[0]
-    return [item.strip().strip('"') for item in data.replace('\n', ' ').split(',') if item.strip().strip('}').strip()]
+    gpus = {}
+    for name in files:
+        with open(name, encoding='utf-8') as file:
+            gpus.update({point['id']: point['hardware']['gpu'] for point in json.load(file)['points']})
+    done = subprocess.run([sim, 'validate', *files, '--json'], check=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    rows = []
+    for point in json.loads(done.stdout)['points']:
+        times = point.get('predicted_step_time_s'), point.get('measured_step_time_s')
+        if None not in times:
+            rows.append((point['id'].split('/')[0], gpus[point['id']], *times))
+    return rows
 
 
 def mean_error(rows, factor):
