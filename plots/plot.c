@@ -20,23 +20,23 @@ static const cs_plot_kind kinds[] = {
     {"lines",
      "of a sweep over one or two keys: a figure against the first, a line per value of the "
      "second"},
+    {"plans",
+     "of what `sim advise` tried: throughput against devices, a line per strategy, and time "
+     "against memory"},
     {"fit", "of a costs file: timings of collectives, the fits to them, and the residuals"},
     {0},
 };
 
-typedef enum input { RUN, SWEEP, COSTS } input;
+typedef enum input { RUN, SWEEP, PLANS, COSTS } input;
 
 static const struct {
     cs_sheet_function *draw; /* NULL of COSTS, which cs_plot_fit draws */
     input reads;
 } functions[] = {
-    {cs_plot_timeline, RUN},
-    {cs_plot_boxes, RUN},
-    {cs_plot_memory, RUN},
-    {cs_plot_utilisation, RUN},
-    {cs_plot_heatmap, SWEEP},
-    {cs_plot_lines, SWEEP},
-    {NULL, COSTS},
+    {cs_plot_timeline, RUN},  {cs_plot_boxes, RUN},
+    {cs_plot_memory, RUN},    {cs_plot_utilisation, RUN},
+    {cs_plot_heatmap, SWEEP}, {cs_plot_lines, SWEEP},
+    {cs_plot_plans, PLANS},   {NULL, COSTS},
 };
 
 const cs_plot_kind *cs_plot_kinds(void)
@@ -68,9 +68,9 @@ static cs_status check_size(const char *what, uint32_t size, cs_error *error)
 
 static cs_status check_input(const cs_plot_options *options, input reads, cs_error *error)
 {
-    if (options->value && reads == RUN)
-        return cs_error_add(error, CS_USAGE, "%s: is of a run; --value is for sweeps and costs",
-                            options->kind);
+    if (options->value && (reads == RUN || reads == PLANS))
+        return cs_error_add(error, CS_USAGE, "%s: is of %s; --value is for sweeps and costs",
+                            options->kind, reads == RUN ? "a run" : "plans");
     if (options->n_at > 0 && reads != SWEEP)
         return cs_error_add(error, CS_USAGE, "%s: is not of a sweep; --at is for sweeps",
                             options->kind);
@@ -91,6 +91,8 @@ static cs_status open_source(source *from, const cs_plot_options *options, input
         return cs_costs_load(options->input, &from->costs, error);
     if (reads == SWEEP)
         return cs_reader_init_sweep(&from->reader, options->input, error);
+    if (reads == PLANS)
+        return cs_reader_init_advice(&from->reader, options->input, error);
     CS_TRY(cs_reader_init(&from->reader, options->input, error));
     cs_status status = cs_reader_fold(&from->reader, error);
     if (status == CS_OK && options->measured)

@@ -63,7 +63,7 @@ CS_MUST_CHECK cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *op
                                       cs_error *error);
 void cs_sheet_finish(cs_sheet *sheet);
 
-/* The same for the file of a sweep, which has neither devices nor time: the kind writes the title
+/* The same for the file of a sweep, or of a search for plans, which has neither devices nor time: the kind writes the title
  * and chooses the size. */
 CS_MUST_CHECK cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options,
                                             cs_reader *reader, cs_gnuplot *job, cs_error *error);
@@ -153,5 +153,6 @@ CS_MUST_CHECK cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const
 typedef cs_status cs_sheet_function(cs_sheet *sheet, const char *output, cs_error *error);
 cs_sheet_function cs_plot_timeline, cs_plot_boxes, cs_plot_memory, cs_plot_utilisation;
 cs_sheet_function cs_plot_heatmap, cs_plot_lines; /* of sweeps */
+cs_sheet_function cs_plot_plans;                  /* of a search for plans */
 
 #endif

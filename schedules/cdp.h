@@ -3,8 +3,8 @@
  *
  * Micro-batches are numbered through the run: g = 0, 1, ...; g is micro-batch i = g mod N (from 0)
  * of mini-batch t = g / N. It has 2N tasks, a forward on stage 0 .. N-1 and a backward on N-1 .. 0;
- * where all tasks take one time step, task k runs in step 2g + k. Stage j has D_j holders, and g runs
- * on holder g mod D_j.
+ * where all tasks take one time step, task k runs in step 2g + k. Stage j has D_j holders, and g
+ * runs on holder g mod D_j.
  */
 #ifndef CS_SCHEDULES_CDP_H
 #define CS_SCHEDULES_CDP_H
@@ -25,7 +25,8 @@ typedef enum cs_cdp_setting {
     CS_CDP_PIPELINE,       /* stage j on device j */
     CS_CDP_ZERO /* device i does micro-batch i; each stage's states are on one device at a
                             * time, which hands them to the one that needs them next; DP: device j
-                            * keeps those of stage j, and broadcasts the weights when they are needed */
+                            * keeps those of stage j, and broadcasts the weights when they are
+                            * needed */
 } cs_cdp_setting;
 
 typedef enum cs_cdp_retention { CS_CDP_BY_STAGE, CS_CDP_BY_MICRO_BATCH } cs_cdp_retention;

@@ -2,9 +2,9 @@
  * Internal to periodic.c.
  *
  * Where several start at one instant, those that take no time come first, then the earlier
- * micro-batch, then the earlier operation of a micro-batch. All starts of all periods are then in one
- * total order, which no operation and nothing that it waits for contradict: a device or a link that
- * keeps it never waits in a circle, whatever the operations take.
+ * micro-batch, then the earlier operation of a micro-batch. All starts of all periods are then in
+ * one total order, which no operation and nothing that it waits for contradict: a device or a link
+ * that keeps it never waits in a circle, whatever the operations take.
  */
 #ifndef CS_SCHEDULES_PERIODIC_ORDER_H
 #define CS_SCHEDULES_PERIODIC_ORDER_H

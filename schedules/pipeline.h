@@ -13,12 +13,12 @@
  * (cs_replicas), or as places of a grid their part of it, which they hand to the same place of the
  * next stage. Replica i of R hands the samples of its share on to those replicas of the next
  * stage whose shares overlap it. Before an update the gradients are summed by an all-reduce; a
- * device that waits for it computes nothing else. With CS_REPLICAS_ROUND_ROBIN and `continuous` that is
- * once for every R micro-batches, one of each replica, the last time perhaps for fewer.
+ * device that waits for it computes nothing else. With CS_REPLICAS_ROUND_ROBIN and `continuous`
+ * that is once for every R micro-batches, one of each replica, the last time perhaps for fewer.
  *
  * Where two stages share weights (ties.h), the gradients of both copies are summed before the
- * update as well, after the all-reduces among replicas; not with `continuous`: each copy is then updated by
- * its own gradients, and who reads a scenario is warned.
+ * update as well, after the all-reduces among replicas; not with `continuous`: each copy is then
+ * updated by its own gradients, and who reads a scenario is warned.
  *
  * What a stage holds and computes in a pass is in program.h. Weights, gradients and optimizer
  * states are there all the time.

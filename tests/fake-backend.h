@@ -1,7 +1,7 @@
 /* A device that fails when it is told to: the CPU's backend, with every call that can fail counted.
  *
- * What it has handed out is counted as well, so that a test sees whether all came back. It can have a
- * clock that only its work moves, so that a test knows what a measurement has to come to.
+ * What it has handed out is counted as well, so that a test sees whether all came back. It can have
+ * a clock that only its work moves, so that a test knows what a measurement has to come to.
  */
 #ifndef CS_TESTS_FAKE_BACKEND_H
 #define CS_TESTS_FAKE_BACKEND_H

@@ -1,5 +1,6 @@
-/* A CUDA driver (libcuda.so.1) of a version, and with an answer to cuInit, that the environment says:
- * FAKE_DRIVER_VERSION, 1000 * major + 10 * minor, and FAKE_DRIVER_INIT, a CUresult. It has no device.
+/* A CUDA driver (libcuda.so.1) of a version, and with an answer to cuInit, that the environment
+ * says: FAKE_DRIVER_VERSION, 1000 * major + 10 * minor, and FAKE_DRIVER_INIT, a CUresult. It has no
+ * device.
  *
  * The runtime asks a driver for its functions by name; those that are not here it gets as ones that
  * fail with CUDA_ERROR_NO_DEVICE. */

@@ -235,7 +235,8 @@ static bool is_placed(const void *data, int64_t stride, uint64_t alignment)
     return ((uintptr_t)data | (uintptr_t)stride * sizeof(float)) % alignment == 0;
 }
 
-/* Sizes have to agree, as the library demands it, and places to be what the algorithm was chosen for.
+/* Sizes have to agree, as the library demands it, and places to be what the algorithm was chosen
+ * for.
  */
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
                               const void *alpha, const void *A, cublasLtMatrixLayout_t Adesc,

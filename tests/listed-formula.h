@@ -1,4 +1,5 @@
-/* Closed forms that a schedule states are among those that it lists, of the same figure and standing.
+/* Closed forms that a schedule states are among those that it lists, of the same figure and
+ * standing.
  */
 #ifndef CS_TESTS_LISTED_FORMULA_H
 #define CS_TESTS_LISTED_FORMULA_H

@@ -1,6 +1,6 @@
-/* Random small scenarios of a schedule, as text: layers of few picoseconds and bytes, alike or not, on
- * devices alike or not, over links free, slow or shared, with blocking messages now and then. Most
- * hold some assumption of a closed form just so, or just not. */
+/* Random small scenarios of a schedule, as text: layers of few picoseconds and bytes, alike or not,
+ * on devices alike or not, over links free, slow or shared, with blocking messages now and then.
+ * Most hold some assumption of a closed form just so, or just not. */
 #ifndef CS_TESTS_RANDOM_SCENARIO_H
 #define CS_TESTS_RANDOM_SCENARIO_H
 

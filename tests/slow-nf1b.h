@@ -1,5 +1,5 @@
-/* nF1B once more, slow and obvious: time goes from point to point, and at each point every worker is
- * asked what it does next. No event queue, no task graph; times are whole points. */
+/* nF1B once more, slow and obvious: time goes from point to point, and at each point every worker
+ * is asked what it does next. No event queue, no task graph; times are whole points. */
 #ifndef CS_TESTS_SLOW_NF1B_H
 #define CS_TESTS_SLOW_NF1B_H
 

@@ -58,8 +58,8 @@ static bool takes(const unrolled *u, uint32_t stage, cs_pattern_kind kind, uint3
     return a != b && ((x == a && y == b) || (x == b && y == a));
 }
 
-/* Operations that have the resource in [t, t + 1); those that take no time have it at t, and so does
- * what has begun before and ends after: 2 or more where they meet. */
+/* Operations that have the resource in [t, t + 1); those that take no time have it at t, and so
+ * does what has begun before and ends after: 2 or more where they meet. */
 static int holders(const unrolled *u, uint32_t a, uint32_t b, cs_time t)
 {
     int n = 0, within = 0, instants = 0;

@@ -29,8 +29,8 @@ static scenario_run simulate(const char *kind, uint32_t n_stages, uint32_t itera
 
 /* ---- PipeDream ---- */
 
-/* Stage s = 0 .. P-1 has P - s mini-batches in flight, each with a version of its own (the newest of
- * which is current); it stashes P - s versions, its gradients are P - 1 - s updates late. */
+/* Stage s = 0 .. P-1 has P - s mini-batches in flight, each with a version of its own (the newest
+ * of which is current); it stashes P - s versions, its gradients are P - 1 - s updates late. */
 static void test_stashing(void **state)
 {
     (void)state;
@@ -49,10 +49,10 @@ static void test_stashing(void **state)
 }
 
 /* With vertical sync mini-batch b is computed with version b - P + 1 (0 for the first ones) on all
- * stages. So all gradients are P - 1 updates late. Stage 0 has P mini-batches in flight, each with a
- * version of its own. The last stage has but one; when it has made version b + 1, however, the next
- * one to arrive, b + 1, still wants version b - P + 2: it keeps P versions as well, as do those in
- * between. */
+ * stages. So all gradients are P - 1 updates late. Stage 0 has P mini-batches in flight, each with
+ * a version of its own. The last stage has but one; when it has made version b + 1, however, the
+ * next one to arrive, b + 1, still wants version b - P + 2: it keeps P versions as well, as do
+ * those in between. */
 static void test_vertical_sync(void **state)
 {
     (void)state;
@@ -166,9 +166,9 @@ static void test_delay_of_2bw(void **state)
 
 /* ---- the steady part ---- */
 
-/* Stage 0 begins P mini-batches before the first one's backward is back: they are the fill. From then
- * on it begins mini-batch b at the instant at which b - P ends, so the last of n begins when n - 1 - P
- * ends: steady are P .. n - 1 - P, n - 2 P of them, in which equal stages never wait. */
+/* Stage 0 begins P mini-batches before the first one's backward is back: they are the fill. From
+ * then on it begins mini-batch b at the instant at which b - P ends, so the last of n begins when n
+ * - 1 - P ends: steady are P .. n - 1 - P, n - 2 P of them, in which equal stages never wait. */
 static void test_steady(void **state)
 {
     (void)state;
@@ -187,9 +187,9 @@ static void test_steady(void **state)
     }
 }
 
-/* Two layers on device 0 and one on device 1, forward 1 s and backward 2 s each: device 0 computes 6 s
- * of every 6 s, device 1 half of them. With 8 mini-batches, b ends at 9 + 6 b s and begins at 6 b - 3 s
- * from the third on: the fill ends at 15 s, the drain begins at 39 s. */
+/* Two layers on device 0 and one on device 1, forward 1 s and backward 2 s each: device 0 computes
+ * 6 s of every 6 s, device 1 half of them. With 8 mini-batches, b ends at 9 + 6 b s and begins at 6
+ * b - 3 s from the third on: the fill ends at 15 s, the drain begins at 39 s. */
 static void test_steady_of_unequal_stages(void **state)
 {
     (void)state;
@@ -208,8 +208,8 @@ static void test_steady_of_unequal_stages(void **state)
     scenario_run_finish(&run);
 }
 
-/* With a flush every mini-batch is like the others, (P - 1) of (M + P - 1) idle, and of n all but the
- * first and the last are steady. */
+/* With a flush every mini-batch is like the others, (P - 1) of (M + P - 1) idle, and of n all but
+ * the first and the last are steady. */
 static void test_steady_of_a_flush(void **state)
 {
     (void)state;

@@ -474,6 +474,8 @@ static const struct {
     {"Fifo", "\"Fifo\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},
     {"maxmin", "\"maxmin\"; did you mean \"max_min\"? known: none, fifo, phi, max_min"},
     {"max-min", "\"max-min\"; did you mean \"max_min\"? known: none, fifo, phi, max_min"},
+    {"fifo-queue", "\"fifo-queue\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},
+    {"phi-2", "\"phi-2\"; known: none, fifo, phi, max_min"}, /* a beginning of three letters */
     {"tree", "\"tree\"; known: none, fifo, phi, max_min"},
     {"", "\"\"; known: none, fifo, phi, max_min"},
     {"no\nne", "\"no\\nne\"; did you mean \"none\"? known: none, fifo, phi, max_min"},

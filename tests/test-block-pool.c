@@ -48,8 +48,8 @@ static void release(cs_bench *bench, void *data)
 
 static const cs_backend full_device = {.allocate = allocate, .release = release};
 
-/* 400 that are free and 300 that are not leave 300: 600 fit only without the free ones, 800 not even
- * then. */
+/* 400 that are free and 300 that are not leave 300: 600 fit only without the free ones, 800 not
+ * even then. */
 static void test_full_device(void **state)
 {
     cs_bench bench = {.left = ROOM};

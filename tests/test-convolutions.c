@@ -1,5 +1,5 @@
-/* How the CUDA backend chooses an algorithm for a convolution, on a cuDNN that says what a test wants
- * and computes nothing: its functions stand in front of the library's. */
+/* How the CUDA backend chooses an algorithm for a convolution, on a cuDNN that says what a test
+ * wants and computes nothing: its functions stand in front of the library's. */
 #include "calib/bench/cuda/cuda-device.h"
 
 #include <setjmp.h>
@@ -264,8 +264,8 @@ static void end(subject *s)
     cs_net_finish(&s->net);
 }
 
-/* float32: what is for tensor cores, what has no workspace under FMA, and what wants more than 1 GiB
- * are passed by, on both sides of the choice. */
+/* float32: what is for tensor cores, what has no workspace under FMA, and what wants more than 1
+ * GiB are passed by, on both sides of the choice. */
 static void test_float32(void **state)
 {
     static const offer offers[] = {
@@ -313,8 +313,8 @@ static const offer late[] = {
      CUDNN_STATUS_EXECUTION_FAILED},
     {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, CUDNN_DEFAULT_MATH, CUDNN_DEFAULT_MATH, 4000, 0}};
 
-/* Two say when they are run that they cannot: the third runs, with room of its own, and is what later
- * runs have. When that fails it is a failure. */
+/* Two say when they are run that they cannot: the third runs, with room of its own, and is what
+ * later runs have. When that fails it is a failure. */
 static void test_late_refusals(void **state)
 {
     subject s;

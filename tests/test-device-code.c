@@ -125,9 +125,9 @@ static void test_dropout(void **state)
     assert_true(abs(kept - N / 2) < 300); /* six standard deviations, sqrt(n) / 2 each */
 }
 
-/* Mixed precision: the float32 copy moves by a step that bfloat16 cannot see. Weights of 1, gradients
- * of 0.5: plain descent at a rate of 1e-3 leaves 1 - 5e-4 in float32; the nearest bfloat16, with
- * steps of 2^-8 below 1, is 1. After 8 steps it is 0.996: 0.99609375. */
+/* Mixed precision: the float32 copy moves by a step that bfloat16 cannot see. Weights of 1,
+ * gradients of 0.5: plain descent at a rate of 1e-3 leaves 1 - 5e-4 in float32; the nearest
+ * bfloat16, with steps of 2^-8 below 1, is 1. After 8 steps it is 0.996: 0.99609375. */
 static void test_mixed_update(void **state)
 {
     (void)state;
@@ -258,8 +258,8 @@ static void test_copy_rows(void **state)
                 }
 }
 
-/* Rows of 5 in room for 8, and once more without gaps: softmax of logarithms of 1, 2, 3, ... is those
- * over their sum. What a token does not see is 0, and gaps are left as they are. */
+/* Rows of 5 in room for 8, and once more without gaps: softmax of logarithms of 1, 2, 3, ... is
+ * those over their sum. What a token does not see is 0, and gaps are left as they are. */
 static void test_softmax_rows(void **state)
 {
     enum { T = 5, STRIDE = 8 };

@@ -1021,8 +1021,8 @@ static void test_fold_on_platform(void **state)
 
 /* ---- families of groups ---- */
 
-/* `n_groups` groups of `size` ranks over the first devices: rank k of the group that begins with device f
- * is f + k * stride. */
+/* `n_groups` groups of `size` ranks over the first devices: rank k of the group that begins with
+ * device f is f + k * stride. */
 typedef struct family_row {
     const char *name, *platform;
     cs_sharing sharing;

@@ -329,9 +329,9 @@ static void test_replay(void **state)
 
 /* ---- what a replay held ---- */
 
-/* Every task takes a second, and holds 70 bytes besides what is resident, 50 of them behind it. What
- * stands in the file is what devices took, here 1000, 2000 and 3000 bytes and as many more for each
- * rank, whatever the prediction has. */
+/* Every task takes a second, and holds 70 bytes besides what is resident, 50 of them behind it.
+ * What stands in the file is what devices took, here 1000, 2000 and 3000 bytes and as many more for
+ * each rank, whatever the prediction has. */
 static void test_measured_memory(void **state)
 {
     (void)state;

@@ -11,10 +11,10 @@
 
 /* ---- medians ---- */
 
-/* Ranks from 1 in the tables of e.g. Conover, Practical Nonparametric Statistics, 1999, section 3.2: the
- * largest j with P(X <= j - 1) <= 0.025, X binomial (n, 1/2). n = 5: P(0) = 1/32 = 0.031, none.
- * n = 6: 1/64 = 0.016, j = 1. n = 9: P(1) = 10/512 = 0.0195, P(2) = 46/512 = 0.09, j = 2.
- * n = 10: P(1) = 11/1024 = 0.0107, P(2) = 56/1024 = 0.055, j = 2. n = 20: P(5) = 0.0207, P(6) = 0.0577,
+/* Ranks from 1 in the tables of e.g. Conover, Practical Nonparametric Statistics, 1999, section
+ * 3.2: the largest j with P(X <= j - 1) <= 0.025, X binomial (n, 1/2). n = 5: P(0) = 1/32 = 0.031,
+ * none. n = 6: 1/64 = 0.016, j = 1. n = 9: P(1) = 10/512 = 0.0195, P(2) = 46/512 = 0.09, j = 2. n =
+ * 10: P(1) = 11/1024 = 0.0107, P(2) = 56/1024 = 0.055, j = 2. n = 20: P(5) = 0.0207, P(6) = 0.0577,
  * j = 6. n = 100: P(39) = 0.0176, P(40) = 0.0284, j = 40. */
 static const struct {
     uint32_t n, low, high; /* ranks from 0 */
@@ -172,8 +172,8 @@ static void test_exact(void **state)
 }
 
 /* How many seeds have to find the right number of regimes was set before they were run: a criterion
- * that finds a regime too many once in ten times is of use, and with five timings per size it should
- * err once in twenty times at most. */
+ * that finds a regime too many once in ten times is of use, and with five timings per size it
+ * should err once in twenty times at most. */
 static const trial noisy[] = {
     {"one, noise", {{0, 5e-6, 1 / 12e9}}, 1, 0.03, 0, 1, 4, 100, 90},
     {"one, outliers", {{0, 5e-6, 1 / 12e9}}, 1, 0.03, 0.05, 1, 4, 100, 90},
@@ -238,8 +238,8 @@ static void test_coverage(void **state)
     }
 }
 
-/* Least squares would be 20 % off with one timing in ten three times as long; here the mean error of
- * alpha over the seeds stays within one noise. */
+/* Least squares would be 20 % off with one timing in ten three times as long; here the mean error
+ * of alpha over the seeds stays within one noise. */
 static void test_outliers_do_not_pull(void **state)
 {
     (void)state;
@@ -324,8 +324,8 @@ static void test_few_points(void **state)
 }
 
 /* A broadcast of 1 B to 16 MiB takes 10 us + m / (410 MB/s), within 2 %; from 32 MiB on another
- * algorithm takes 10.5 ms for each 32 MiB, an eighth of what the line says. Of one, two or three such
- * sizes there are too few for a regime that is searched for, but what is measured must not be
+ * algorithm takes 10.5 ms for each 32 MiB, an eighth of what the line says. Of one, two or three
+ * such sizes there are too few for a regime that is searched for, but what is measured must not be
  * extrapolated over: at 32 MiB the prediction is the measurement, and to the bytes in proportion
  * beyond. The line of the smaller sizes is what it is without them. An outlier between others, or
  * one of two timings of the largest size, is none at the end. */
@@ -405,8 +405,8 @@ static void test_falling(void **state)
 
 /* ---- what is known of each point ---- */
 
-/* A log of one regime, 0.2 us + bytes / (12 GB/s), noise of 0.3 %, of 23 sizes from 1 B to 4 MiB; if
- * rounded, times in us have two decimals: the first ten print as 0.20 or 0.21. */
+/* A log of one regime, 0.2 us + bytes / (12 GB/s), noise of 0.3 %, of 23 sizes from 1 B to 4 MiB;
+ * if rounded, times in us have two decimals: the first ten print as 0.20 or 0.21. */
 enum { SIZES = 23, LOGS = 200 };
 
 static void make_log(int seed, bool rounded, cs_cost_point *points)
@@ -431,7 +431,8 @@ static void fit_points(const cs_cost_point *points, uint32_t n, cs_fit *out)
 }
 
 /* As many logs have to show their one regime as where nothing is rounded, but for chance: a regime
- * too many is found once in ten times, so four deviations of the difference are 4 sqrt(2 * 200 * 0.1 *
+ * too many is found once in ten times, so four deviations of the difference are 4 sqrt(2 * 200 *
+ * 0.1 *
  * 0.9) = 24 logs. Taken for exact numbers, five in six rounded logs show two regimes or more. */
 static void test_rounded(void **state)
 {
@@ -471,9 +472,8 @@ static void test_twice(void **state)
 }
 
 /* Three of 26 sizes did not settle: their medians are off by 20 % each, and their intervals say so.
- * The rest has a noise of 0.5 %, so alpha, which some ten sizes show, is to be found within 4 * 0.5 % /
- * sqrt(10) = 0.6 %, where equal weights would be off by up to
- * 20 % / 3. */
+ * The rest has a noise of 0.5 %, so alpha, which some ten sizes show, is to be found within 4 * 0.5
+ * % / sqrt(10) = 0.6 %, where equal weights would be off by up to 20 % / 3. */
 static void test_spread(void **state)
 {
     (void)state;

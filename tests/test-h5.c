@@ -347,8 +347,8 @@ static void test_long_text(void **state)
 }
 
 /* Also a second apart: no times are stored. */
-/* A table of functions, and the same of records: padding between the members, an id on a boundary of
- * 4 bytes, a text. */
+/* A table of functions, and the same of records: padding between the members, an id on a boundary
+ * of 4 bytes, a text. */
 static void write_things(const char *path, const cs_h5_column *of, const void *source, size_t size)
 {
     cs_error error;

@@ -99,9 +99,9 @@ static void back(training *t)
         cs_part_backward(&t->trainer, &t->part, t->part.parameters.data, &t->at, &t->error), CS_OK);
 }
 
-/* The derivative along a random direction d, by the gradient g . d and by (L(w + h d) - L(w - h d)) /
- * 2 h. In float32 the difference of two losses near 2 has an error of 2e-7; over 2 h = 2e-3 that is
- * 1e-4. A wrong gradient is off by tens of percent, not by two. */
+/* The derivative along a random direction d, by the gradient g . d and by (L(w + h d) - L(w - h d))
+ * / 2 h. In float32 the difference of two losses near 2 has an error of 2e-7; over 2 h = 2e-3 that
+ * is 1e-4. A wrong gradient is off by tens of percent, not by two. */
 static void check_direction(training *t, const char *network, uint32_t p, unsigned seed)
 {
     const double h = 1e-3;
@@ -349,8 +349,8 @@ static void check_same(const char *name, build *network, uint32_t batch, cs_prec
                      loss[1][step], CS_TEST_BACKEND.name);
 }
 
-/* All but dropout, whose masks come from another generator. tf32 is computed in float32 here, by the
- * calls that a GPU would get. */
+/* All but dropout, whose masks come from another generator. tf32 is computed in float32 here, by
+ * the calls that a GPU would get. */
 static void test_same(void **state)
 {
     (void)state;
@@ -388,8 +388,8 @@ static float wide_of(const uint16_t *bf16, int64_t i)
 }
 
 /* A step of plain descent moves a weight by 1e-3 of its gradient. The optimizer's own float32 copy
- * has that step, up to the last of its 24 bits; bfloat16, with 8 bits in all, is off by at most 2^-8
- * of the weight, which may not get lost. */
+ * has that step, up to the last of its 24 bits; bfloat16, with 8 bits in all, is off by at most
+ * 2^-8 of the weight, which may not get lost. */
 static void test_mixed_step(void **state)
 {
     training t;

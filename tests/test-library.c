@@ -1,8 +1,11 @@
-/* libclustersim through its public header alone: figures, columns, failures, and two threads at once.
+/* libclustersim through its public header alone: figures, columns, failures, and two threads at
+ * once.
  *
- * The scenario: 4 layers of 1 ms forward and 2 ms backward on 2 devices, GPipe with 2 micro-batches,
- * messages that take no time. A stage has 2 layers, F = 2 ms and B = 4 ms, so an iteration takes
- * (2 + 2 - 1) (F + B) = 18 ms, of which each device computes 2 (F + B) = 12 ms: the bubble is 1/3. */
+ * The scenario: 4 layers of 1 ms forward and 2 ms backward on 2 devices, GPipe with 2
+ * micro-batches, messages that take no time. A stage has 2 layers, F = 2 ms and B = 4 ms, so an
+ * iteration takes
+ * (2 + 2 - 1) (F + B) = 18 ms, of which each device computes 2 (F + B) = 12 ms: the bubble is
+ * 1/3. */
 #include "sim/library/clustersim.h"
 
 #include <setjmp.h>
@@ -227,7 +230,8 @@ typedef struct hashes {
     int failed;
 } hashes;
 
-/* Half of the runs are of a scenario of their own, with a failure on the way; the others share one. */
+/* Half of the runs are of a scenario of their own, with a failure on the way; the others share
+ * one. */
 static void *run_seeds(void *context)
 {
     static const clustersim_change changes[] = {

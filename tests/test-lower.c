@@ -380,8 +380,8 @@ static void test_data(void **state)
 
 /* Two ranks. Tasks: 0 and 1 compute, 2 and 3 are the members, 4 and 5 compute, 6 is a transfer from
  * device 0 to device 1 after task 4. Lowered: 0 and 1; sends 2 (rank 0) and 3 (rank 1) of step 0, 4
- * and 5 of step 1; then 6, 7 and the transfer 8. A send of step 1 waits for the other rank's and for
- * its own; so does what follows a member, for the last step. */
+ * and 5 of step 1; then 6, 7 and the transfer 8. A send of step 1 waits for the other rank's and
+ * for its own; so does what follows a member, for the last step. */
 static void test_rest_of_the_graph(void **state)
 {
     (void)state;

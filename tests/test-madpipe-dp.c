@@ -1,5 +1,6 @@
-/* The first phase of MadPipe against the recursion as the paper writes it, evaluated without tables;
- * against the best contiguous plan; and what its roundings and its special device may promise. */
+/* The first phase of MadPipe against the recursion as the paper writes it, evaluated without
+ * tables; against the best contiguous plan; and what its roundings and its special device may
+ * promise. */
 #include "schedules/plan/madpipe-dp.h"
 #include "schedules/plan/pattern.h"
 #include "sim/base/random.h"
@@ -371,7 +372,8 @@ static void test_optimistic(void **state)
 
 /* Three layers of 4, 8 and 4 on two devices, messages free: contiguous ones have a load of 12 at
  * least, {0, 2} and {1} have 8 each. Grids exact. With T = 8 layer 2 has V = 0, g = ceil(4/8) = 1;
- * layer 1, V = 4: 4 + 8 > 8 opens a group, V' = 16, g = 2; layer 0: 16 + 4 opens the third, g = 3. */
+ * layer 1, V = 4: 4 + 8 > 8 opens a group, V' = 16, g = 2; layer 0: 16 + 4 opens the third, g =
+ * 3. */
 static void test_not_contiguous(void **state)
 {
     (void)state;
@@ -408,9 +410,10 @@ static void test_not_contiguous(void **state)
     cs_chain_finish(&chain);
 }
 
-/* Section 5.1: the special device's load is one of `loads` values between 0 and U(1, L) = 4 + 8 + 4,
- * whatever the target. Of 5 values the step is 4, and 4 ps for layer 2 are exact: 8 is promised. Of 3
- * the step is 8: layer 2 counts as 8, with layer 0 as 12, which is what contiguous plans have too. */
+/* Section 5.1: the special device's load is one of `loads` values between 0 and U(1, L) = 4 + 8 +
+ * 4, whatever the target. Of 5 values the step is 4, and 4 ps for layer 2 are exact: 8 is promised.
+ * Of 3 the step is 8: layer 2 counts as 8, with layer 0 as 12, which is what contiguous plans have
+ * too. */
 static void test_grid_of_loads(void **state)
 {
     (void)state;

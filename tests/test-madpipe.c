@@ -169,8 +169,8 @@ static void test_apart(void **state)
     cs_chain_finish(&chain);
 }
 
-/* Section 5.1: 11 values between 0 and M for m_P, 51 between 0 and U(1, L) + sum of C for V, and 101
- * between 0 and U(1, L) for t_P. (The parameters begin with the options of the search.) */
+/* Section 5.1: 11 values between 0 and M for m_P, 51 between 0 and U(1, L) + sum of C for V, and
+ * 101 between 0 and U(1, L) for t_P. (The parameters begin with the options of the search.) */
 static void test_defaults(void **state)
 {
     (void)state;

@@ -222,8 +222,9 @@ static void test_groups(void **state)
 
 /* ---- places, windows, time ---- */
 
-/* No place is touched again before twice the cache was: of messages of 512 KiB that lie side by side, 8
- * others. With time enough there are 15 samples of each size, and with them messages, at least. */
+/* No place is touched again before twice the cache was: of messages of 512 KiB that lie side by
+ * side, 8 others. With time enough there are 15 samples of each size, and with them messages, at
+ * least. */
 static void test_places(void **state)
 {
     const int64_t bytes = 512 << 10;
@@ -247,8 +248,8 @@ static void test_places(void **state)
     cs_costs_finish(&costs);
 }
 
-/* Many short messages at once, and few long ones: 16 MiB in all, two at least. The shortest size of a
- * measurement has the largest window. */
+/* Many short messages at once, and few long ones: 16 MiB in all, two at least. The shortest size of
+ * a measurement has the largest window. */
 static void test_windows(void **state)
 {
     static const struct {
@@ -303,7 +304,8 @@ static void test_refused(void **state)
 }
 
 /* 160 MiB are free, of which two processes may take half for two buffers each: of 20 MiB.
- * 4 MiB for twice the cache and 16 MiB with the padding of a page are more, so 8 MiB it is. More than all of it is refused. */
+ * 4 MiB for twice the cache and 16 MiB with the padding of a page are more, so 8 MiB it is. More
+ * than all of it is refused. */
 static void test_memory(void **state)
 {
     const uint32_t nodes[] = {0, 0};

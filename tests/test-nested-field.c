@@ -1,5 +1,6 @@
-/* Fields that nest: objects, lists, values in place of lists, words in place of numbers, values with
- * a form of their own, names that a document knows. Each row reads a document and writes it back. */
+/* Fields that nest: objects, lists, values in place of lists, words in place of numbers, values
+ * with a form of their own, names that a document knows. Each row reads a document and writes it
+ * back. */
 #include "sim/base/field.h"
 #include "sim/base/time.h"
 #include "tests/expect.h"

@@ -8,6 +8,7 @@
 #include "sim/workload/recompute.h"
 #include "sim/workload/zoo/zoo.h"
 #include "tests/expect.h"
+#include "tests/largest-place.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -823,6 +824,9 @@ static void test_drawn(void **state)
         if (i % 4 == 0)
             expect_gradients(&net, &split, batch);
         expect_pieces(&net, &options, &model);
+        cs_net_options elsewhere = options;
+        elsewhere.place = draw(random, 0, cs_grid_places(&split.grid) - 1);
+        expect_largest("drawn", &net, &elsewhere);
         cs_model_finish(&model);
         cs_net_finish(&net);
     }

@@ -241,6 +241,10 @@ static void scenarios_that_are_none_are_refused(void **state)
          "test.json: /schedule/micro_batches: must be 1 for OSDP (got 2)"},
         {"stages", "/schedule/kind", "1f1b",
          "test.json: /schedule: must have one stage for OSDP, as \"sequential\" has (got 4)"},
+        {"gathered once", "/parallel", "{\"zero\": 3, \"keep_gathered\": true}",
+         "test.json: /parallel/keep_gathered: must be false for OSDP, which frees weights behind "
+         "each "
+         "layer"},
         {"groups", "/parallel", "{\"zero\": 3, \"shard\": 2}",
          "test.json: /parallel/shard: must be 0 for OSDP, which shards over all data-parallel "
          "devices (got 2)"},

@@ -213,8 +213,8 @@ static void test_all_partitions(void **state)
 /* Three layers of u_F = 1 ns, u_B = 2 ns, a weight of 10 bytes, 4 bytes kept and 2 handed on, on
  * three devices. A byte takes 1 ns, so C = 4 ns; each stage alone takes 3 ns, and the fastest
  * partition has C = 4 as its maximum. By `depth` a stage needs 30 for weights, 4 per active
- * micro-batch and 4 for each boundary: 30 + 3 * 4 + 4 = 46, 30 + 2 * 4 + 8 = 46, 30 + 4 + 4 = 38. By
- * `all` 30 + 12 + 4 = 46, 50 and 46. By `original` 2 * 14 = 28, 14 and 0. */
+ * micro-batch and 4 for each boundary: 30 + 3 * 4 + 4 = 46, 30 + 2 * 4 + 8 = 46, 30 + 4 + 4 = 38.
+ * By `all` 30 + 12 + 4 = 46, 50 and 46. By `original` 2 * 14 = 28, 14 and 0. */
 static const struct {
     const char *name;
     cs_memory_rule rule;

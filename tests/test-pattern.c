@@ -71,7 +71,8 @@ static bool is_free(const path *p, const cs_time *at, uint32_t i, cs_time period
 
 /* ---- the checker ---- */
 
-/* Each operation as soon as its device or link is free, sometimes later; where it never is, anyway. */
+/* Each operation as soon as its device or link is free, sometimes later; where it never is,
+ * anyway. */
 static void random_pattern(gsl_rng *rng, const cs_chain *chain, const cs_plan *plan,
                            cs_pattern *pattern)
 {
@@ -306,8 +307,8 @@ static void look_at(enumeration *e)
     }
 }
 
-/* All starts and shifts of operation i and those behind it. None waits for a period or more: where one
- * did, it and all behind it could come a period earlier with the same starts and no more active
+/* All starts and shifts of operation i and those behind it. None waits for a period or more: where
+ * one did, it and all behind it could come a period earlier with the same starts and no more active
  * micro-batches. With whole durations and a whole period, whole starts are enough (constraints on
  * differences). */
 static void enumerate(enumeration *e, uint32_t i)
@@ -373,8 +374,8 @@ static void test_least_active(void **state)
 
 #define MS INT64_C(1000000000)
 
-/* Two layers on two devices, u_F = 1 ms and u_B = 2 ms, messages of 0.5 ms, a_1 = 50 bytes; 300 bytes
- * of weights and copies, 20 bytes per active micro-batch. */
+/* Two layers on two devices, u_F = 1 ms and u_B = 2 ms, messages of 0.5 ms, a_1 = 50 bytes; 300
+ * bytes of weights and copies, 20 bytes per active micro-batch. */
 typedef struct example {
     cs_time forward[3], backward[3], message[3];
     int64_t fixed[3], kept[3], boundary[3];
@@ -384,8 +385,8 @@ typedef struct example {
 } example;
 
 /* With T = 4 ms stage 1 and the link make one group, U + C = 4 ms, stage 0 the next: F_0 at 0, the
- * message at 1, F_1 at 1.5, B_1 at 2.5, back at 4.5 = T + 0.5, and B_0 one period after F_0 has ended,
- * at 5 = T + 1. It ends at 7: ceil(7 / 4) = 2 active. */
+ * message at 1, F_1 at 1.5, B_1 at 2.5, back at 4.5 = T + 0.5, and B_0 one period after F_0 has
+ * ended, at 5 = T + 1. It ends at 7: ceil(7 / 4) = 2 active. */
 static void make_example(example *e)
 {
     static const uint32_t cuts[] = {0, 1, 2};

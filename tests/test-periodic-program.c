@@ -220,8 +220,8 @@ static cs_time takes(const tiny_chain *tiny, const cs_plan *plan, uint32_t op)
     return cs_pattern_duration(&tiny->chain, plan, op / CS_PATTERN_KINDS, op % CS_PATTERN_KINDS);
 }
 
-/* Of two operations of one resource, the later one starts after the earlier one, and ends before the
- * earlier one's next start. */
+/* Of two operations of one resource, the later one starts after the earlier one, and ends before
+ * the earlier one's next start. */
 static void bound_orders(const tiny_chain *tiny, const cs_plan *plan, const cs_pattern *order,
                          const uint32_t *ops, uint32_t n, cs_time period, bounds *b)
 {
@@ -237,8 +237,8 @@ static void bound_orders(const tiny_chain *tiny, const cs_plan *plan, const cs_p
     }
 }
 
-/* Whether starts exist for the order and the shifts of a pattern, by Floyd and Warshall: no cycle of
- * positive length. */
+/* Whether starts exist for the order and the shifts of a pattern, by Floyd and Warshall: no cycle
+ * of positive length. */
 static bool has_starts(const tiny_chain *tiny, const cs_plan *plan, const cs_pattern *order,
                        cs_time period)
 {

@@ -278,8 +278,8 @@ static cs_pattern_kind kind_of(const cs_class *cls)
     }
 }
 
-/* The operation of the pattern that a task is an instance of. A message belongs to the stage that sends
- * it: with a forward before it, it is that stage's output. */
+/* The operation of the pattern that a task is an instance of. A message belongs to the stage that
+ * sends it: with a forward before it, it is that stage's output. */
 static const cs_pattern_op *op_of(const setup *on, uint32_t task, const bool *after_backward,
                                   uint32_t *stage, cs_pattern_kind *kind)
 {
@@ -308,8 +308,8 @@ static bool *find_returns(const setup *on)
     return returns;
 }
 
-/* Micro-batch i starts an operation at (i + shift) T + start, counted from the first forward of all,
- * and is done when the chain says. Every operation is there for every micro-batch, and nothing
+/* Micro-batch i starts an operation at (i + shift) T + start, counted from the first forward of
+ * all, and is done when the chain says. Every operation is there for every micro-batch, and nothing
  * else but updates. */
 static void expect_spans(const char *row, const setup *on)
 {
@@ -457,8 +457,8 @@ static void note(const setup *on, seen *count)
     count->wrapped += wrapped;
 }
 
-/* Enough micro-batches that two versions do, and enough mini-batches for a steady state. Returns the
- * most that are active. */
+/* Enough micro-batches that two versions do, and enough mini-batches for a steady state. Returns
+ * the most that are active. */
 static int64_t set_enough(setup *on, const int64_t *active)
 {
     int64_t most = 1;
@@ -490,7 +490,8 @@ static void expect_asap(const char *row, setup *on, const cs_pattern_use *uses)
     expect_forms(row, on);
 }
 
-/* Runs that are too short for a steady state, and some that just reach it: what is promised holds. */
+/* Runs that are too short for a steady state, and some that just reach it: what is promised
+ * holds. */
 static void expect_short_runs(const char *row, setup *on, int64_t active)
 {
     const uint32_t pattern = 0;
@@ -562,8 +563,8 @@ static void test_random_patterns(void **state)
 
 /* ---- as soon as possible ---- */
 
-/* 840 is a multiple of all numbers up to 8: as soon as possible, what a few operations do repeats after
- * some of so few micro-batches. */
+/* 840 is a multiple of all numbers up to 8: as soon as possible, what a few operations do repeats
+ * after some of so few micro-batches. */
 enum { REPEATS = 840, SETTLES = 400 };
 
 /* When the last backward of a micro-batch of the first stage ends, that is when it is done. */
@@ -579,9 +580,9 @@ static cs_time done_at(const setup *on, uint32_t item)
     return latest;
 }
 
-/* The order of a pattern has a smallest period, the largest ratio of time to shifts over the circles
- * of what waits for what. A run of the order alone has it in the long run, however much slack the
- * pattern has. */
+/* The order of a pattern has a smallest period, the largest ratio of time to shifts over the
+ * circles of what waits for what. A run of the order alone has it in the long run, however much
+ * slack the pattern has. */
 static void test_asap_is_tight(void **state)
 {
     (void)state;
@@ -643,11 +644,11 @@ static void test_without_pattern(void **state)
 /* Loads of 3, 6, 6 and 3 ms; the first and the last block on device 0, so that each of the three
  * devices has 6 ms to do, and a period of 6 ms leaves none of them idle. Contiguous plans need 9.
  *
- * Micro-batch 0 comes to stage 0 at 0, to stage 1 at 1.4, to stage 2 at 3.8 and to stage 3 at 7, and
- * leaves them at 30, 25.4, 15.8 and 10: 30/6 = 5, 24/6 = 4, 12/6 = 2 and 3/6 -> 1 are active. With
- * M = 4 = 5 - 1 per mini-batch an iteration takes 24 ms, and 48 micro-batches 47 * 6 + 30 = 312 ms.
- * Device 0 holds 3 * 200 MB of weights, 2 * 20 MB for each of two boundaries and 5 * 40 + 40 of
- * activations; device 1 300 + 80 + 4 * 80; device 2 300 + 80 + 2 * 80. */
+ * Micro-batch 0 comes to stage 0 at 0, to stage 1 at 1.4, to stage 2 at 3.8 and to stage 3 at 7,
+ * and leaves them at 30, 25.4, 15.8 and 10: 30/6 = 5, 24/6 = 4, 12/6 = 2 and 3/6 -> 1 are active.
+ * With M = 4 = 5 - 1 per mini-batch an iteration takes 24 ms, and 48 micro-batches 47 * 6 + 30 =
+ * 312 ms. Device 0 holds 3 * 200 MB of weights, 2 * 20 MB for each of two boundaries and 5 * 40 +
+ * 40 of activations; device 1 300 + 80 + 4 * 80; device 2 300 + 80 + 2 * 80. */
 static void expect_scenario(const cs_simulation *simulation)
 {
     static const int64_t peaks[] = {920000000, 700000000, 540000000};

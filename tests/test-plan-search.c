@@ -50,8 +50,8 @@ static cs_time best_of_all(const cs_chain *chain)
 
 /* ---- the planners ---- */
 
-/* With its defaults, or of `best` with less effort where `tries` is not 0. The period of a valid pattern, or 0 where
- * nothing fits. */
+/* With its defaults, or of `best` with less effort where `tries` is not 0. The period of a valid
+ * pattern, or 0 where nothing fits. */
 static cs_time planned_with(const char *row, const cs_planner *planner, int tries,
                             const cs_chain *chain, cs_planned *planned)
 {
@@ -147,8 +147,8 @@ static void planners_against_all_plans(void **state)
     gsl_rng_free(rng);
 }
 
-/* Wherever `exhaustive` tries all plans, which takes it a proof for each, `best` is as good. Times are
- * large enough for periods to differ, and memory is scarce. */
+/* Wherever `exhaustive` tries all plans, which takes it a proof for each, `best` is as good. Times
+ * are large enough for periods to differ, and memory is scarce. */
 static void best_against_exhaustive(void **state)
 {
     (void)state;

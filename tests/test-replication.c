@@ -1,5 +1,5 @@
-/* PipeDream's replicated stages: all plans of random chains, on one level and on two; the prefixes of
- * random graphs against all sets of nodes; measured profiles. */
+/* PipeDream's replicated stages: all plans of random chains, on one level and on two; the prefixes
+ * of random graphs against all sets of nodes; measured profiles. */
 #include "schedules/plan/replication.h"
 #include "sim/base/random.h"
 #include "sim/workload/foreign/pipedream-prefixes.h"
@@ -81,8 +81,8 @@ static double stage_of(const instance *c, uint32_t level, uint32_t a, uint32_t b
     return most;
 }
 
-/* Every way to cut [a, b) and to give `left` devices to the stages; the first stage is the network's
- * or the machine's. */
+/* Every way to cut [a, b) and to give `left` devices to the stages; the first stage is the
+ * network's or the machine's. */
 static double best_from(const instance *c, uint32_t level, uint32_t a, uint32_t b, uint32_t left,
                         bool first)
 {
@@ -130,8 +130,8 @@ static double value_of(const instance *c, const cs_plan *plan)
     return most;
 }
 
-/* A double of 10^8 ps is good to 10^-7 ps, so the nearest picosecond is off by one at most, where two
- * are about as near. */
+/* A double of 10^8 ps is good to 10^-7 ps, so the nearest picosecond is off by one at most, where
+ * two are about as near. */
 static void expect_near(const char *row, double expected, cs_time got)
 {
     if (!(fabs(expected - (double)got) <= 0.51))
@@ -173,12 +173,13 @@ static void test_all_plans(void **state)
     gsl_rng_free(rng);
 }
 
-/* Two layers of 8 us, 2 bytes between them and 1 byte of weights in the second, on two machines of two
- * devices, 1 MB/s within and between them. Within a machine replicas take (16 + 4 * 1/2) / 2 = 9 us
- * and a cut 8, its messages only 2 * 2 = 4; so a machine takes 8. Two replicas of machines take
+/* Two layers of 8 us, 2 bytes between them and 1 byte of weights in the second, on two machines of
+ * two devices, 1 MB/s within and between them. Within a machine replicas take (16 + 4 * 1/2) / 2 =
+ * 9 us and a cut 8, its messages only 2 * 2 = 4; so a machine takes 8. Two replicas of machines
+ * take
  * (8 + 4 * 1/2 / 2) / 2 = 4.5, the all-reduce being divided by the machine's devices; a cut between
- * machines (8 + 2) / 2 = 5 for the second layer alone. So: two replicas of two stages, the first layer
- * on devices 0 and 2. */
+ * machines (8 + 2) / 2 = 5 for the second layer alone. So: two replicas of two stages, the first
+ * layer on devices 0 and 2. */
 static void test_two_levels(void **state)
 {
     (void)state;
@@ -201,8 +202,9 @@ static void test_two_levels(void **state)
     cs_plan_finish(&plan);
 }
 
-/* Two layers of 10 us that make 3 bytes, the first with 1 kB of weights, on 2 devices at 1 GB/s: two
- * stages take 10 us, two replicas (20 + 4 * 1/2) / 2 = 11. Of the two stages the first must hold
+/* Two layers of 10 us that make 3 bytes, the first with 1 kB of weights, on 2 devices at 1 GB/s:
+ * two stages take 10 us, two replicas (20 + 4 * 1/2) / 2 = 11. Of the two stages the first must
+ * hold
  * (2 - 1) / 1 copies of 1003 bytes; two replicas are not tested. */
 static void test_memory(void **state)
 {
@@ -335,8 +337,8 @@ static void test_prefixes(void **state)
     gsl_rng_free(rng);
 }
 
-/* 14 nodes that read nothing and one that reads them all have 2^14 prefixes, but that of no node, and
- * the whole. */
+/* 14 nodes that read nothing and one that reads them all have 2^14 prefixes, but that of no node,
+ * and the whole. */
 static void test_too_many(void **state)
 {
     (void)state;
@@ -359,7 +361,8 @@ static void test_too_many(void **state)
 
 /* ---- measured profiles ---- */
 
-/* What the published optimizer prints for 4 devices at 10^9 bytes/s, one level, with messages counted
+/* What the published optimizer prints for 4 devices at 10^9 bytes/s, one level, with messages
+ * counted
  * (its option for compressed activations at 1); the number of prefixes is the end of its last
  * stage. */
 static const struct {

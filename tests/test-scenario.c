@@ -111,7 +111,7 @@ static const struct {
      "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam, "
      "none"},
     {"batch not divisible", "/model/batch_size", "7",
-     "/model/batch_size: must be a multiple of 2, the micro-batches (got 7)"},
+     "/model/batch_size: must be a multiple of 2, 2 micro-batches: 6 or 8 would be (got 7)"},
     {"inline of the wrong type", "/model", "{\"inline\": 1}",
      "/model/inline: must be an object (got 1)"},
     {"inline without layers", "/model", MODEL("[]"),
@@ -330,9 +330,11 @@ static const struct {
     {"a number", "1", "s.json: must be an object (got 1)"},
     {"nothing at all", "{}",
      "s.json: missing key \"schema_version\": must be 1\n"
-     "s.json: missing key \"model\": must be {model}\n"
-     "s.json: missing key \"platform\": must be {platform} or the name of a topology\n"
-     "s.json: missing key \"schedule\": must be {schedule}"},
+     "s.json: missing key \"model\": must be an object with one of \"file\", \"inline\", "
+     "\"name\" and \"uniform\"\n"
+     "s.json: missing key \"platform\": must be an object with \"topology\", or the "
+     "name of a topology\n"
+     "s.json: missing key \"schedule\": must be an object with \"kind\""},
     {"several errors in one go",
      "{\"schema_version\": 3, \"model\": {\"uniform\": {\"layers\": -1}}, \"platform\": {}, "
      "\"schedule\": {\"kind\": \"dp\", \"bucket\": -1}, \"sed\": 1}",

@@ -6,6 +6,7 @@
 #include "sim/workload/op-cost.h"
 #include "sim/workload/zoo/zoo.h"
 #include "tests/expect.h"
+#include "tests/largest-place.h"
 
 #include <stdlib.h>
 
@@ -170,8 +171,8 @@ static bool is_written_in_space(const drawn *d, cs_tensor tensor)
     return !behind;
 }
 
-/* Marks in `needed` the rows in windows: of the input that outputs of part k need, or of the outputs in
- * whose windows inputs of part k are. */
+/* Marks in `needed` the rows in windows: of the input that outputs of part k need, or of the
+ * outputs in whose windows inputs of part k are. */
 static uint32_t first_of(uint32_t size, uint32_t parts, uint32_t k)
 {
     uint32_t first = 0;
@@ -218,22 +219,23 @@ typedef struct counts {
     int64_t halo; /* elements per sample that are kept */
 } counts;
 
-/* The messages of one direction, and the rows of the place itself. */
+/* The messages of one direction, and the rows of the place that gets the most from both sides: no
+ * device needs more. */
 static void count_direction(const drawn *d, const cs_op *op, uint32_t dim, bool outputs,
                             int64_t *extents, uint32_t rank, uint32_t most[2], int64_t *rows)
 {
-    uint32_t missing[2];
+    uint32_t missing[2], both = 0;
     int64_t others = 1;
     most[0] = most[1] = 0;
     for (uint32_t k = 0; k < d->split->grid.space[dim - 1]; k++) {
         count_rows(d, op, dim, k, outputs, missing);
         most[0] = missing[0] > most[0] ? missing[0] : most[0];
         most[1] = missing[1] > most[1] ? missing[1] : most[1];
+        both = missing[0] + missing[1] > both ? missing[0] + missing[1] : both;
     }
     for (uint32_t e = 0; e < rank; e++)
         others *= e == dim ? 1 : extents[e];
-    count_rows(d, op, dim, d->coordinate[dim - 1], outputs, missing);
-    extents[dim] += missing[0] + missing[1];
+    extents[dim] += both;
     *rows = others;
 }
 
@@ -514,6 +516,7 @@ static void compare(const drawn *d, uint32_t place, uint32_t seed)
     expect_counts(row, &expected, &got);
     expect_int(row, count_weights(d), sum_weights(&model));
     expect_int(row, count_kept(d, &expected), sum_kept(&model));
+    expect_largest(row, d->net, &how);
     cs_model_finish(&model);
 }
 

@@ -1,5 +1,5 @@
-/* How old the weights were, on small traces made by hand: what each task read is chosen here, and the
- * figures follow from it in the comments. */
+/* How old the weights were, on small traces made by hand: what each task read is chosen here, and
+ * the figures follow from it in the comments. */
 #include "sim/analysis/staleness.h"
 #include "sim/graph/builder.h"
 #include "tests/expect.h"
@@ -73,8 +73,8 @@ static void finish(small_trace *made)
     cs_graph_finish(&made->graph);
 }
 
-/* Two mini-batches of two micro-batches, flushed in between: no delay anywhere, each mini-batch uses
- * what the one before it made, and they are one sequence. */
+/* Two mini-batches of two micro-batches, flushed in between: no delay anywhere, each mini-batch
+ * uses what the one before it made, and they are one sequence. */
 static void test_synchronous(void **state)
 {
     (void)state;
@@ -102,10 +102,11 @@ static void test_synchronous(void **state)
     finish(&made);
 }
 
-/* One stage whose backwards update. Mini-batches 1, 2, 3, 4 read in backward 0, 0, 1, 2: differences
- * 1, 2, 2, 2, delays 0, 1, 1, 1; by what backwards read, 1 and 3, and 2 and 4, are sequences. The
- * second micro-batch of mini-batch 4 reads version 1, made by mini-batch 1, in its forward, which
- * links the two; its oldest forward read version 1 (delay 2), that of mini-batch 3 version 0 (2). */
+/* One stage whose backwards update. Mini-batches 1, 2, 3, 4 read in backward 0, 0, 1, 2:
+ * differences 1, 2, 2, 2, delays 0, 1, 1, 1; by what backwards read, 1 and 3, and 2 and 4, are
+ * sequences. The second micro-batch of mini-batch 4 reads version 1, made by mini-batch 1, in its
+ * forward, which links the two; its oldest forward read version 1 (delay 2), that of mini-batch 3
+ * version 0 (2). */
 static const row stale[] = {
     {CS_FORWARD, 1, 0, 0, 0, false}, {CS_FORWARD, 1, 1, 0, 0, false},
     {CS_BACKWARD, 1, 0, 0, 0, true}, {CS_FORWARD, 1, 2, 0, 0, false},
@@ -187,10 +188,10 @@ static void test_not_recorded(void **state)
     cs_staleness_finish(&found);
 }
 
-/* A stage on two devices, of which slot 1 makes the versions and sends them to slot 0, as in cyclic data
- * parallelism: mini-batch b's update makes version b + 1. Messages bring version 1 for mini-batch 1, and
- * versions 2 and 3 for mini-batch 3. Mini-batch 2 reads version 1 (delay 1), the others read the version
- * before their own (0). */
+/* A stage on two devices, of which slot 1 makes the versions and sends them to slot 0, as in cyclic
+ * data parallelism: mini-batch b's update makes version b + 1. Messages bring version 1 for
+ * mini-batch 1, and versions 2 and 3 for mini-batch 3. Mini-batch 2 reads version 1 (delay 1), the
+ * others read the version before their own (0). */
 static void test_weights_in_messages(void **state)
 {
     (void)state;

@@ -218,7 +218,7 @@ class Sweep(unittest.TestCase):
             (['--vary', '/seed=1..2000', '--vary', f'{MICRO}=1..2000'], 'the grid has 4e+06 points',
              3),
             (['--vary', f'{MICRO}=1', '--csv', 'p.csv'], '--csv excludes --vary', 2),
-            (['--vary', f'{MICRO}=1', '--jobs', '0'], '--jobs must be 1 to', 2),
+            (['--vary', f'{MICRO}=1', '--jobs', '0'], '--jobs must be from 1 to', 2),
             (['--vary', f'{MICRO}=1', '--resume'], '--no-output excludes', 2),
         ]
         for arguments, said, status in rows:

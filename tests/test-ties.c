@@ -1,5 +1,5 @@
-/* Weights that layers of two stages share: what each device holds of them, and the all-reduce of their
- * gradients before the update. */
+/* Weights that layers of two stages share: what each device holds of them, and the all-reduce of
+ * their gradients before the update. */
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 
@@ -54,10 +54,11 @@ static uint32_t count_all_reduces(const cs_graph *graph)
     "}, {'first_layer': 1, 'last_layer': 1, 'devices': " b                                         \
     "}, {'first_layer': 2, 'last_layer': 2, 'devices': " c "}]}}"
 
-/* A ring of n sends 2(n - 1) chunks of an n-th, one after the other, at 1 GB/s: of 3 GB 3 s with two, 4
- * s with three; of 4 GB 4 s with two. The first stage, whose backward ends the mini-batch, is the last
- * to come to it, and its update of 8 s the longest: that of the borrower takes 1 s and 3/4 of 8 s.
- * Replicas sum all gradients of their stage first. Each pair of devices has links of its own. */
+/* A ring of n sends 2(n - 1) chunks of an n-th, one after the other, at 1 GB/s: of 3 GB 3 s with
+ * two, 4 s with three; of 4 GB 4 s with two. The first stage, whose backward ends the mini-batch,
+ * is the last to come to it, and its update of 8 s the longest: that of the borrower takes 1 s and
+ * 3/4 of 8 s. Replicas sum all gradients of their stage first. Each pair of devices has links of
+ * its own. */
 static const struct {
     const char *row, *schedule;
     uint32_t layers, devices;
@@ -146,10 +147,10 @@ static void expect_warning(const scenario_run *run, const char *kind)
         fail_msg("expected:\n%s\ngot:\n%s", message, run->scenario.warnings.text);
 }
 
-/* With ZeRO each stage's states are on one of the devices at a time, so that a device that computes the
- * last stage needs a copy of its own of the first one's weights. With a barrier device j keeps stage j,
- * and has each stage as well while it computes it: 4 + 4 GB on devices 0 and 2, 0 + 4 GB on 1. With
- * multi_gpu all stages are on all devices: 5 GB. */
+/* With ZeRO each stage's states are on one of the devices at a time, so that a device that computes
+ * the last stage needs a copy of its own of the first one's weights. With a barrier device j keeps
+ * stage j, and has each stage as well while it computes it: 4 + 4 GB on devices 0 and 2, 0 + 4 GB
+ * on 1. With multi_gpu all stages are on all devices: 5 GB. */
 static void test_apart(void **state)
 {
     (void)state;

@@ -177,9 +177,9 @@ static void test_given_route(void **state)
     cs_platform_finish(&platform);
 }
 
-/* From a to c over the device b, links 0 and 2, ten times as wide, or over a switch, links 4 and 6: as
- * many links, so the way over no device is taken, also where none may pass messages on. And of two
- * limits of what the switch passes on, links 8 and 9, the narrower is the one that counts. */
+/* From a to c over the device b, links 0 and 2, ten times as wide, or over a switch, links 4 and 6:
+ * as many links, so the way over no device is taken, also where none may pass messages on. And of
+ * two limits of what the switch passes on, links 8 and 9, the narrower is the one that counts. */
 static void test_fewest_devices(void **state)
 {
     (void)state;
@@ -358,7 +358,8 @@ static void test_no_nvlinks(void **state)
     }
 }
 
-/* Where the file says how GPUs are joined, or the value is none of its own, it is not passed over. */
+/* Where the file says how GPUs are joined, or the value is none of its own, it is not passed
+ * over. */
 static void test_nvswitch_is_refused(void **state)
 {
     (void)state;

@@ -52,7 +52,8 @@ static cs_platform build_json(const char *json, uint32_t n_devices)
 }
 
 /* Only links between the same two vertices are numbered, each way by itself, also behind a preset's
- * cluster; a node's link to itself keeps its name. Two hosts, a leaf each, 2 links to the one spine. */
+ * cluster; a node's link to itself keeps its name. Two hosts, a leaf each, 2 links to the one
+ * spine. */
 static void test_parallel_links(void **state)
 {
     static const char *const names[] = {
@@ -325,8 +326,9 @@ static void test_path_overflow(void **state)
     cs_platform_finish(&platform);
 }
 
-/* Messages at once on a ring of four, each link of 1 us: a message of two hops takes two of the links
- * d to d + 1, up. Equal are those that are alike and share no link, or whose links are not shared out.
+/* Messages at once on a ring of four, each link of 1 us: a message of two hops takes two of the
+ * links d to d + 1, up. Equal are those that are alike and share no link, or whose links are not
+ * shared out.
  */
 static void test_messages(void **state)
 {

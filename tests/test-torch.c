@@ -139,8 +139,8 @@ static void test_traces(void **state)
     }
 }
 
-/* As above, but recorded without shapes: the times are the same, the backward of the linear layer is in
- * halves because it is one, and there are no sizes. */
+/* As above, but recorded without shapes: the times are the same, the backward of the linear layer
+ * is in halves because it is one, and there are no sizes. */
 #define FORWARD_TIMES                                                                              \
     OP("aten::linear", 1, 112, 20, SEQ(5))                                                         \
     ", " OP("aten::addmm", 1, 114, 10, SEQ(5)) ", " LAUNCH(1, 115, 1) ", " OP(                     \

@@ -1,5 +1,5 @@
-/* Versions of the weights on small runs whose results are derived by hand in the comments. Every run
- * is made by the reference engine as well, so that it is checked by the same numbers.
+/* Versions of the weights on small runs whose results are derived by hand in the comments. Every
+ * run is made by the reference engine as well, so that it is checked by the same numbers.
  *
  * A task takes 10 ps unless said otherwise; a version has 100 bytes.
  */

@@ -33,9 +33,9 @@ typedef struct tiny_plan {
 
 void tiny_plan_make(gsl_rng *rng, const cs_chain *chain, bool contiguous, tiny_plan *tiny);
 
-/* The smallest period of any pattern, below `below`: all starts of all operations in whole picoseconds are tried,
- * for one period after the other, up to one micro-batch after the other. 0: there is none; -1: this
- * took more than `most_steps`. Periods of 1 to 62 ps.
+/* The smallest period of any pattern, below `below`: all starts of all operations in whole
+ * picoseconds are tried, for one period after the other, up to one micro-batch after the other. 0:
+ * there is none; -1: this took more than `most_steps`. Periods of 1 to 62 ps.
  *
  * Whole starts are enough: when order and shifts are fixed, the conditions are differences of two
  * times against whole numbers, if the period is one. */

@@ -54,8 +54,8 @@ CS_MUST_CHECK cs_status cs_messages_add(cs_messages *messages, uint32_t source, 
 bool cs_messages_are_equal(const cs_messages *messages);
 
 /* Rings that run at the same time: n devices, by number, form groups of `size`, whose members are
- * `stride` apart, and each sends to the next member of its group, the last to the first. size * stride
- * divides n. */
+ * `stride` apart, and each sends to the next member of its group, the last to the first. size *
+ * stride divides n. */
 typedef struct cs_rings {
     uint32_t n, size, stride;
     bool alone;              /* only the first one runs */
@@ -63,9 +63,9 @@ typedef struct cs_rings {
 } cs_rings;
 
 /* A message that takes as long as the slowest of them: the most latency, and the least bandwidth,
- * where a link on which k messages meet gives each a k-th (of sharing `phi`: a phi-th; of `none`, all). It is
- * what contention divides by, found by counting (Kahira et al., HPDC 2021, section 4.3). A size of
- * 1 has no messages: latency 0, infinite bandwidth. */
+ * where a link on which k messages meet gives each a k-th (of sharing `phi`: a phi-th; of `none`,
+ * all). It is what contention divides by, found by counting (Kahira et al., HPDC 2021, section
+ * 4.3). A size of 1 has no messages: latency 0, infinite bandwidth. */
 typedef struct cs_ring_hop {
     cs_time latency;
     double bandwidth; /* bytes/s */

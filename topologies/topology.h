@@ -70,8 +70,8 @@ CS_MUST_CHECK cs_status cs_topology_build(const cs_topology *kind, const void *p
 CS_MUST_CHECK cs_status cs_topology_preset(const char *name, const char *text, uint32_t n_devices,
                                            cs_platform *platform, cs_error *error);
 
-/* The same of a cluster whose network is a leaf_spine: `params` are those of the fields, which say how
- * it routes. */
+/* The same of a cluster whose network is a leaf_spine: `params` are those of the fields, which say
+ * how it routes. */
 typedef struct cs_routed_params {
     uint32_t routing;
 } cs_routed_params;

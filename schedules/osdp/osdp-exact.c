@@ -59,7 +59,8 @@ typedef struct exact {
     uint32_t *order, *kind_at; /* operators, those of a kind together; the kind per stage */
     edge *edges;
     uint32_t n_edges;
-    sums *bought;   /* per stage and edge, n_edges + 1 each */
+    sums *bought; /* per stage and edge, n_edges + 1 each */
+    uint32_t cap_bought;
     uint32_t *open; /* per stage and kind: operators that are open */
     sums *least;    /* per stage: all open operators with their least memory */
     state *states;  /* of all stages */
@@ -351,6 +352,9 @@ static cs_status search_within(exact *x, int64_t surge, cs_error *error)
     const uint32_t n = x->menu->n;
     if (!prepare(x, surge))
         return CS_OK;
+    if (!cs_vector_reserve((void **)&x->bought, &x->cap_bought,
+                           ((uint64_t)n + 1) * (x->n_edges + 1), sizeof(*x->bought)))
+        return cs_error_no_memory(error);
     sum_edges(x, 0);
     if (!add_state(x, 0, &(state){0}))
         return cs_error_no_memory(error);
@@ -404,16 +408,16 @@ cs_status cs_osdp_search_exactly(const cs_osdp_menu *menu, const cs_progress *pr
     x.order = cs_arena_alloc(&arena, menu->n, sizeof(*x.order));
     x.kind_at = cs_arena_alloc(&arena, menu->n, sizeof(*x.kind_at));
     x.edges = cs_arena_alloc(&arena, n_options, sizeof(*x.edges));
-    x.bought = cs_arena_alloc(&arena, stages * (n_options + 1), sizeof(*x.bought));
     x.open = cs_arena_alloc(&arena, stages * menu->n_kinds, sizeof(*x.open));
     x.least = cs_arena_alloc(&arena, stages, sizeof(*x.least));
     x.first = cs_arena_alloc(&arena, stages + 1, sizeof(*x.first));
     x.heads = cs_arena_alloc(&arena, most, sizeof(*x.heads));
     cs_status status = surges && x.kinds && x.options && x.order && x.kind_at && x.edges &&
-                               x.bought && x.open && x.least && x.first && x.heads
+                               x.open && x.least && x.first && x.heads
                            ? search_all(&x, surges, error)
                            : cs_error_no_memory(error);
     free(x.states);
+    free(x.bought);
     cs_arena_finish(&arena);
     return status;
 }

@@ -17,27 +17,20 @@ cs_status cs_osdp_find(const cs_osdp_menu *menu, const cs_osdp_search *search, c
     return CS_OK;
 }
 
-static cs_status find_below(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t batch,
-                            const cs_osdp_search *search, cs_time bound, cs_arena *arena,
-                            cs_osdp_plan *plan, cs_error *error)
+cs_status cs_osdp_find_at(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t batch,
+                          const cs_osdp_search *search, cs_arena *arena, cs_osdp_plan *plan,
+                          cs_error *error)
 {
     cs_osdp_menu menu;
     cs_arena own;
     cs_arena_init(&own);
     cs_status status = cs_osdp_menu_make(model, rules, batch, &own, &menu, error);
     if (status == CS_OK)
-        status = cs_osdp_find(&menu, search, bound, arena, plan, error);
+        status = cs_osdp_find(&menu, search, CS_TIME_MAX, arena, plan, error);
     if (status == CS_OK)
         plan->batch = batch;
     cs_arena_finish(&own);
     return status;
-}
-
-cs_status cs_osdp_find_at(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t batch,
-                          const cs_osdp_search *search, cs_arena *arena, cs_osdp_plan *plan,
-                          cs_error *error)
-{
-    return find_below(model, rules, batch, search, CS_TIME_MAX, arena, plan, error);
 }
 
 /* ---- batches ---- */
@@ -83,23 +76,57 @@ static cs_time time_to_beat(const cs_osdp_plan *plan, uint32_t batch)
     return time < CS_TIME_MAX ? (cs_time)time : CS_TIME_MAX;
 }
 
+/* Whether neither this batch nor a smaller one can train more samples per second than the plan
+ * does. Of the fastest options together the messages take C, and computing b gamma: C/b + gamma
+ * falls with b. Each operator's time is rounded up by less than a picosecond. */
+static bool is_hopeless(const cs_osdp_menu *menu, const cs_osdp_plan *plan, uint32_t batch)
+{
+    wide least = -(wide)menu->n;
+    for (uint32_t i = 0; i < menu->n; i++) {
+        const cs_osdp_kind *kind = &menu->kinds[menu->kind_of[i]];
+        cs_time fastest = CS_TIME_MAX;
+        for (uint32_t o = 0; o < kind->n_options; o++)
+            fastest = kind->options[o].time < fastest ? kind->options[o].time : fastest;
+        least += fastest;
+    }
+    return plan->found && least * plan->batch >= (wide)plan->cost.time * batch;
+}
+
+/* Replaces the best plan by one for this batch, if that trains more samples per second; `done` when
+ * no smaller batch need be tried. */
+static cs_status improve(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t batch,
+                         const cs_osdp_search *search, cs_arena *arena, cs_osdp_plan *best,
+                         bool *done, cs_error *error)
+{
+    cs_osdp_plan plan = {0};
+    cs_osdp_menu menu;
+    cs_arena own;
+    cs_arena_init(&own);
+    cs_status status = cs_osdp_menu_make(model, rules, batch, &own, &menu, error);
+    *done = status == CS_OK && is_hopeless(&menu, best, batch);
+    if (status == CS_OK && !*done)
+        status = cs_osdp_find(&menu, search, time_to_beat(best, batch), arena, &plan, error);
+    cs_arena_finish(&own);
+    plan.visited += best->visited;
+    plan.batch = batch;
+    if (plan.found)
+        *best = plan;
+    best->visited = plan.visited;
+    return status;
+}
+
 /* From the largest batch down. */
 static cs_status find_exactly(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t most,
                               const cs_osdp_search *search, cs_arena *arena, cs_osdp_plan *best,
                               cs_error *error)
 {
     uint32_t largest;
+    bool done = false;
     CS_TRY(largest_batch(model, rules, most, &largest, error));
-    for (uint32_t batch = largest; batch > 0; batch--) {
-        cs_osdp_plan plan;
+    for (uint32_t batch = largest; batch > 0 && !done; batch--) {
         if (!cs_progress_step(search->progress, "batches", largest - batch, largest))
             return cs_error_add(error, CS_INTERRUPTED, "the search was interrupted");
-        CS_TRY(find_below(model, rules, batch, search, time_to_beat(best, batch), arena, &plan,
-                          error));
-        plan.visited += best->visited;
-        if (plan.found)
-            *best = plan;
-        best->visited = plan.visited;
+        CS_TRY(improve(model, rules, batch, search, arena, best, &done, error));
     }
     best->complete = true;
     return CS_OK;

@@ -1,6 +1,6 @@
 /* How a chain is made of a model, as users choose it: planners and the schedule `periodic` read the
- * same table, so that a plan is executed by the rules that it was made by. What these are is told in
- * chain.h.
+ * same table, so that a plan is executed by the rules that it was made by. What these are is told
+ * in chain.h.
  */
 #ifndef CS_SCHEDULES_CHAIN_FIELDS_H
 #define CS_SCHEDULES_CHAIN_FIELDS_H

@@ -13,10 +13,9 @@
  *   activations, per active micro-batch, from the start of the stage's forward to the end of its
  *              backward: CS_KEPT_LITERAL, the inputs a_(i-1) of its layers, as the paper counts;
  *              CS_KEPT_FULL, all that its layers keep for their backward (model.h).
- * A layer that uses weights of another one (model.h, tied_to) counts a copy of them, as a stage does
- * that has only one of the two.
- * What a layer needs only while it computes is not in these sums: `memory` is what the device has
- * less the largest of them, unless they are to be ignored.
+ * A layer that uses weights of another one (model.h, tied_to) counts a copy of them, as a stage
+ * does that has only one of the two. What a layer needs only while it computes is not in these
+ * sums: `memory` is what the device has less the largest of them, unless they are to be ignored.
  *
  * Replicas of a stage take micro-batches in turn, or, `shared`, each computes a share of every one
  * in the time that so many samples take.
@@ -76,8 +75,8 @@ void cs_chain_finish(cs_chain *chain);
 CS_MUST_CHECK cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain,
                                       cs_error *error);
 
-/* What a search does now and then: CS_INTERRUPTED when it is to end. What it finds does not depend on
- * how often. */
+/* What a search does now and then: CS_INTERRUPTED when it is to end. What it finds does not depend
+ * on how often. */
 CS_MUST_CHECK cs_status cs_chain_step(const cs_chain *chain, const char *what, uint64_t done,
                                       uint64_t total, cs_error *error);
 

@@ -1,11 +1,12 @@
 /* Groups of 1F1B* (MadPipe, HAL hal-03025305, section 4.1): what cs_pattern_1f1b and the planner
  * contiguous_optimal count in.
  *
- * The stages of a contiguous plan and the links between them are a chain of resources S_1, C_1, S_2,
- * ..., S_n, each with a load U or C per micro-batch. From the last one on they are put into groups: a
- * resource joins the present group while the group's sum stays within the period, else it opens the
- * next one. In the paper's V, the time from the end of a stage's last forward to the start of the
- * next backward, (group, used) is V = (group - 1) T + used, and joining is the operation
+ * The stages of a contiguous plan and the links between them are a chain of resources S_1, C_1,
+ * S_2, ..., S_n, each with a load U or C per micro-batch. From the last one on they are put into
+ * groups: a resource joins the present group while the group's sum stays within the period, else it
+ * opens the next one. In the paper's V, the time from the end of a stage's last forward to the
+ * start of the next backward, (group, used) is V = (group - 1) T + used, and joining is the
+ * operation
  *     x (+) y = x + y when ceil(x / T) = ceil((x + y) / T), else T ceil(x / T) + y;
  * so group = ceil(V / T), which a stage has as many active micro-batches of. Kept apart, the two
  * numbers need no division.

@@ -1,9 +1,9 @@
 /* Local search among allocations: from one to a smaller period, or to the same one with more even
- * loads, until no move leads on. A move shifts a boundary, gives a stage to another device, exchanges the
- * devices of two stages, or splits a stage and gives one part away.
+ * loads, until no move leads on. A move shifts a boundary, gives a stage to another device,
+ * exchanges the devices of two stages, or splits a stage and gives one part away.
  *
- * How long it takes is limited by the number of allocations that are looked at, so that what is found
- * does not depend on the machine.
+ * How long it takes is limited by the number of allocations that are looked at, so that what is
+ * found does not depend on the machine.
  */
 #ifndef CS_SCHEDULES_LOCAL_SEARCH_H
 #define CS_SCHEDULES_LOCAL_SEARCH_H

@@ -99,8 +99,8 @@ static cs_time loads_of(const cs_chain *chain)
     return cs_chain_load(chain, 0, chain->n_layers);
 }
 
-/* Bytes that no allocation needs more of on one device, or the memory where that is less. A delay is
- * less than twice what it is the sum of, and each rounding adds less than a group. */
+/* Bytes that no allocation needs more of on one device, or the memory where that is less. A delay
+ * is less than twice what it is the sum of, and each rounding adds less than a group. */
 static int64_t most_bytes(const search *s, cs_time total)
 {
     const cs_chain *chain = s->chain;
@@ -183,8 +183,8 @@ static bool make_extra(search *s)
     return true;
 }
 
-/* The special device's load was rounded up, maybe beyond what is allowed. It then gets nothing more,
- * which is no reason to leave the label out. */
+/* The special device's load was rounded up, maybe beyond what is allowed. It then gets nothing
+ * more, which is no reason to leave the label out. */
 static bool loads_exceed(const search *s, uint32_t end, const state *at)
 {
     double devices = (double)at->left + (s->options->special != CS_MADPIPE_NONE);

@@ -177,8 +177,8 @@ static void add_stage(const cs_chain *chain, const cs_plan *plan, uint32_t s, in
         to->bytes = INT64_MAX;
 }
 
-/* The device that needs most with the active micro-batches of groups of that length; no stage and no
- * message is longer. */
+/* The device that needs most with the active micro-batches of groups of that length; no stage and
+ * no message is longer. */
 static cs_status largest_need(const cs_chain *chain, const cs_plan *plan, cs_time period,
                               need *largest, cs_error *error)
 {
@@ -203,8 +203,8 @@ static cs_status largest_need(const cs_chain *chain, const cs_plan *plan, cs_tim
     return CS_OK;
 }
 
-/* The least memory with which the first phase finds an allocation at its longest target, to 1 part in
- * 256 (each byte more would take a program more), and who needs it. */
+/* The least memory with which the first phase finds an allocation at its longest target, to 1 part
+ * in 256 (each byte more would take a program more), and who needs it. */
 static cs_status no_allocation(const cs_chain *chain, const cs_madpipe_options *options,
                                cs_error *error)
 {

@@ -34,11 +34,11 @@ static void wrap(cs_pattern *pattern, uint32_t stage, cs_pattern_kind kind, cs_t
 }
 
 /* Each forward starts when what is before it in the chain has ended: all forwards of micro-batch 0
- * run without a gap. The backwards of group g follow each other too, the first of them g - 1 periods
- * after the group's last forward has ended. So each group takes one run of time, as long as its
- * loads, modulo the period; and as it is not longer than that, no resource is taken twice. The
- * backwards of group g end at most one period after they began, which is before those of group
- * g + 1 begin. No sum overflows: any two groups in a row are longer than the period, so that g - 1
+ * run without a gap. The backwards of group g follow each other too, the first of them g - 1
+ * periods after the group's last forward has ended. So each group takes one run of time, as long as
+ * its loads, modulo the period; and as it is not longer than that, no resource is taken twice. The
+ * backwards of group g end at most one period after they began, which is before those of group g +
+ * 1 begin. No sum overflows: any two groups in a row are longer than the period, so that g - 1
  * periods are less than twice all loads together. */
 static void place(const cs_chain *chain, const cs_plan *plan, cs_pattern *pattern)
 {
@@ -100,9 +100,9 @@ cs_status cs_pattern_1f1b(const cs_chain *chain, const cs_plan *plan, cs_time pe
 }
 
 /* The last stage that does not fit with that period, or n_stages. A stage in group g has g active
- * micro-batches: from the start of its forward to the end of its backward it takes g - 1 periods and
- * the loads of the group up to the stage; these are more than nothing, as a group opens with a load
- * above 0 (the first one need not, and any stage has one active micro-batch). */
+ * micro-batches: from the start of its forward to the end of its backward it takes g - 1 periods
+ * and the loads of the group up to the stage; these are more than nothing, as a group opens with a
+ * load above 0 (the first one need not, and any stage has one active micro-batch). */
 static uint32_t misfit(const cs_chain *chain, const cs_plan *plan, cs_time period)
 {
     cs_load_group now = cs_load_group_first;

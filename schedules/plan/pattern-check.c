@@ -220,7 +220,8 @@ static cs_status check_exclusion(const checking *c, cs_arena *arena)
 /* ---- memory ---- */
 
 /* A stage whose micro-batch is active for q periods and a rest r has q of them active all the time,
- * and one more in [start of its forward, + r) of each period. What remains is to sweep over these. */
+ * and one more in [start of its forward, + r) of each period. What remains is to sweep over
+ * these. */
 typedef enum change_order { CHANGE_END, CHANGE_START, CHANGE_INSTANT_END } change_order;
 
 typedef struct change {

@@ -28,14 +28,14 @@ typedef struct cs_order_op {
     uint64_t resource; /* a device, or the link between two */
 } cs_order_op;
 
-/* Laps between two operations u < v of one resource exist where one takes time, so that they exclude
- * each other. Where none does, they only count what is in memory: k(u, v) is the number of whole
- * periods between two starts, or from a forward to the end of a backward, where one period just
- * filled counts as none. In all cases
+/* Laps between two operations u < v of one resource exist where one takes time, so that they
+ * exclude each other. Where none does, they only count what is in memory: k(u, v) is the number of
+ * whole periods between two starts, or from a forward to the end of a backward, where one period
+ * just filled counts as none. In all cases
  *     x_v >= x_u + time_uv + k(u, v) T   and   x_u >= x_v + time_vu + k(v, u) T.
  *
- * A micro-batch that is active in a stage counts in the stages before it too, on the same device. It
- * may not be there any more if the model ends in layers without any time: the memory is then not
+ * A micro-batch that is active in a stage counts in the stages before it too, on the same device.
+ * It may not be there any more if the model ends in layers without any time: the memory is then not
  * always used to the last byte. */
 typedef enum cs_order_laps { CS_LAPS_EXCLUSIVE, CS_LAPS_STARTS, CS_LAPS_TO_END } cs_order_laps;
 
@@ -109,16 +109,16 @@ bool cs_order_tighten(cs_order *order, cs_time *period);
 
 /* Places the operations one by one, from the middle of the chain outwards, each as near to the one
  * before as its resource allows in a period `period`: forwards from the last one back, as late as
- * possible, backwards as early as possible. On a contiguous plan this is 1F1B*. Sets the laps; false
- * when an operation finds no place. Memory is not looked at. */
+ * possible, backwards as early as possible. On a contiguous plan this is 1F1B*. Sets the laps;
+ * false when an operation finds no place. Memory is not looked at. */
 bool cs_order_greedy(cs_order *order, cs_time period);
 
 /* Fills order->periods with those for which cs_order_greedy is worth a call: `lower`, and above it
  * what changes the groups of a contiguous plan, rising. Returns how many. */
 size_t cs_order_periods(const cs_order *order, cs_time lower);
 
-/* The best of cs_order_greedy over periods from `lower` on, tightened: its laps and its period; false
- * when none fits the memory. */
+/* The best of cs_order_greedy over periods from `lower` on, tightened: its laps and its period;
+ * false when none fits the memory. */
 bool cs_order_construct(cs_order *order, cs_time lower, cs_time *period);
 
 /* A pattern of the times order->x; the first operation has start 0 and shift 0. */

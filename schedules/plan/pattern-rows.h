@@ -1,5 +1,6 @@
-/* A pattern as rows of boxes, for those who draw it: one row per device that holds a stage, then one
- * per link that takes messages, and in each what happens in one period (the paper's figures 2, 3, 5).
+/* A pattern as rows of boxes, for those who draw it: one row per device that holds a stage, then
+ * one per link that takes messages, and in each what happens in one period (the paper's figures 2,
+ * 3, 5).
  */
 #ifndef CS_SCHEDULES_PATTERN_ROWS_H
 #define CS_SCHEDULES_PATTERN_ROWS_H
@@ -38,8 +39,8 @@ CS_MUST_CHECK cs_status cs_pattern_rows_make(const cs_chain *chain, const cs_pla
 
 /* ---- as text ---- */
 
-/* Where every operation starts, with its shift, and what every device does and holds. `uses` is what
- * cs_pattern_check wrote. */
+/* Where every operation starts, with its shift, and what every device does and holds. `uses` is
+ * what cs_pattern_check wrote. */
 void cs_pattern_print_table(const cs_chain *chain, const cs_plan *plan, const cs_pattern *pattern,
                             const cs_pattern_use *uses, FILE *out);
 

@@ -230,8 +230,8 @@ static cs_status solve(program *p, const cs_program_options *options, cs_time *p
 
 /* ---- all together ---- */
 
-/* Makes the pattern of the times in `order`, and keeps it if it is valid. That is what it is for: it
- * may be refused only where models end in layers without any time. */
+/* Makes the pattern of the times in `order`, and keeps it if it is valid. That is what it is for:
+ * it may be refused only where models end in layers without any time. */
 static cs_status keep(const cs_order *order, cs_time period, cs_pattern *best, cs_error *error)
 {
     cs_pattern pattern;

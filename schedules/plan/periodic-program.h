@@ -37,8 +37,8 @@ CS_MUST_CHECK cs_status cs_pattern_program(const cs_chain *chain, const cs_plan 
 
 /* The smallest whole period for the order of a pattern's operations and for their shifts, exactly:
  * the largest ratio of time to laps over the cycles of the constraint graph. `pattern` holds the
- * order (by start) and the shifts; it gets the earliest starts with the first forward at start 0 and
- * shift 0, and the new period. Memory is not looked at: it depends on order and shifts only.
+ * order (by start) and the shifts; it gets the earliest starts with the first forward at start 0
+ * and shift 0, and the new period. Memory is not looked at: it depends on order and shifts only.
  * CS_LIMIT when no period makes a valid pattern of them. */
 CS_MUST_CHECK cs_status cs_pattern_tighten(const cs_chain *chain, const cs_plan *plan,
                                            cs_pattern *pattern, cs_error *error);

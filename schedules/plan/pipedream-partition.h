@@ -26,8 +26,8 @@ typedef enum cs_memory_rule {
     CS_MEMORY_ORIGINAL,
 } cs_memory_rule;
 
-/* Bytes that a rule counts for stage `i` (from 0) of `n_stages`, layers [first, end); INT64_MAX when
- * they do not fit. */
+/* Bytes that a rule counts for stage `i` (from 0) of `n_stages`, layers [first, end); INT64_MAX
+ * when they do not fit. */
 int64_t cs_pipedream_bytes(const cs_chain *chain, cs_memory_rule rule, uint32_t n_stages,
                            uint32_t i, uint32_t first, uint32_t end);
 

@@ -36,8 +36,8 @@ void cs_plan_search_finish(cs_plan_search *search);
 /* How hard to try: only with the construction of 1F1B*, or with the integer program too. */
 typedef enum cs_plan_effort { CS_EFFORT_CONSTRUCT, CS_EFFORT_SOLVE } cs_plan_effort;
 
-/* Copies plan and pattern if the pattern is valid with the answer's memory and better than what it has.
- * `answer` may be NULL. */
+/* Copies plan and pattern if the pattern is valid with the answer's memory and better than what it
+ * has. `answer` may be NULL. */
 CS_MUST_CHECK cs_status cs_plan_answer_offer(cs_plan_answer *answer, const cs_plan *plan,
                                              const cs_pattern *pattern, cs_error *error);
 
@@ -50,7 +50,8 @@ CS_MUST_CHECK cs_status cs_plan_search_try(cs_plan_search *search, const cs_allo
 CS_MUST_CHECK cs_status cs_plan_search_offer(cs_plan_search *search, cs_planned *planned,
                                              cs_error *error);
 
-/* Whether there are so few plans that trying them all is a matter of seconds: at most 528 of them. */
+/* Whether there are so few plans that trying them all is a matter of seconds: at most 528 of
+ * them. */
 bool cs_plan_search_has_few(const cs_chain *chain);
 
 /* Tries all allocations, with integer programs. */

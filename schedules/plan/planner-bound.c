@@ -15,8 +15,8 @@
  *            ceil(U(l, L) / T) kept_l + fixed_l <= M, or T >= U(l, L) / floor((M - fixed_l) / kept_l).
  *
  * Buffers of messages only make these sums larger. Where [i, j) ends in layers behind which nothing
- * takes any time, a micro-batch may be gone in one stage at the very instant at which the next stage
- * starts it; `window` then takes the memory to suffice.
+ * takes any time, a micro-batch may be gone in one stage at the very instant at which the next
+ * stage starts it; `window` then takes the memory to suffice.
  */
 #include "schedules/plan/planner.h"
 

@@ -1,7 +1,8 @@
 /* Planners: which devices hold which layers, and with which periodic pattern.
  *
  * To add one: a file with a `const cs_planner`, a line in planners.c, a test. A planner turns a
- * chain into a plan and a pattern for it; whoever calls it checks the pattern with cs_pattern_check.
+ * chain into a plan and a pattern for it; whoever calls it checks the pattern with
+ * cs_pattern_check.
  */
 #ifndef CS_SCHEDULES_PLANNER_H
 #define CS_SCHEDULES_PLANNER_H

@@ -172,7 +172,8 @@ static void write_devices(solver *s)
     s->counts[s->n_stages - 1] = count;
 }
 
-/* Writes the stages between a cut and a prefix, on `used` devices of a level, the first one first. */
+/* Writes the stages between a cut and a prefix, on `used` devices of a level, the first one
+ * first. */
 static void write_stages(solver *s, uint32_t level, uint32_t cut, uint32_t prefix, uint32_t used)
 {
     const cell *c = cell_at(&s->tables[level], cut, prefix, used);

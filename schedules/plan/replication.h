@@ -18,8 +18,8 @@
  * before it.
  *
  * Replicas take micro-batches in turn, so that q of them have T for each q. Where they share every
- * micro-batch instead, which the published optimizer does not know, T / q is replaced by what a q-th
- * of the samples takes; a q that does not divide them is not used.
+ * micro-batch instead, which the published optimizer does not know, T / q is replaced by what a
+ * q-th of the samples takes; a q that does not divide them is not used.
  *
  * Ties: no cut rather than one; then the last cut as early as possible, with the fewest replicas
  * behind it; then the same for what is before it.

@@ -190,7 +190,7 @@ static cs_status open_journal(search *s, cs_error *error)
     if (!s->options->journal)
         return CS_OK;
     CS_TRY(identify(s, &identity, error));
-    return cs_journal_open(&s->journal, s->options->journal, identity, s->options->resume,
+    return cs_journal_open(&s->journal, "search", s->options->journal, identity, s->options->resume,
                            take_earlier, s, error);
 }
 

@@ -159,9 +159,16 @@ void cs_guess_init(cs_guess *guess, const char *word)
     guess->text[0] = '\0';
 }
 
+/* Whether one of the words begins with the other, of four letters or more. */
+static bool continues(const char *a, const char *b)
+{
+    const size_t n = strlen(a), m = strlen(b), shorter = n < m ? n : m;
+    return shorter >= 4 && strncasecmp(a, b, shorter) == 0;
+}
+
 void cs_guess_add(cs_guess *guess, const char *known)
 {
-    unsigned int distance = edit_distance(guess->word, known);
+    unsigned int distance = continues(guess->word, known) ? 2 : edit_distance(guess->word, known);
     if (distance < guess->distance && distance < 2 * strlen(known)) {
         guess->distance = distance;
         guess->closest = known;

@@ -43,8 +43,8 @@ const char *cs_guess_text(cs_guess *guess);
 enum { CS_TEXT_NEAREST_BYTES = 32 };
 
 /* For messages: the numbers nearest to n, below and above it, that divide `of` ("2 or 4"), or are
- * multiples of it > 0; only one of them where there is no other or n itself is one. Returns `out`, which
- * CS_TEXT_NEAREST_BYTES are enough for. */
+ * multiples of it > 0; only one of them where there is no other or n itself is one. Returns `out`,
+ * which CS_TEXT_NEAREST_BYTES are enough for. */
 char *cs_text_nearest_divisors(uint64_t n, uint64_t of, char *out, size_t size);
 char *cs_text_nearest_multiples(uint64_t n, uint64_t of, char *out, size_t size);
 

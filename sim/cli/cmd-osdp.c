@@ -1,5 +1,6 @@
 #include "sim/base/arena.h"
 #include "sim/base/file.h"
+#include "sim/base/units.h"
 #include "sim/cli/osdp-report.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
@@ -33,15 +34,6 @@ static const cs_option options[] = {
 };
 
 /* ---- options ---- */
-
-static cs_status at_least_one(const cs_arguments *arguments, const char *option, uint32_t fallback,
-                              uint32_t *out, cs_error *error)
-{
-    CS_TRY(cs_arguments_count(arguments, option, fallback, out, error));
-    return *out > 0
-               ? CS_OK
-               : cs_error_add(error, CS_USAGE, "osdp: --%s must be at least 1 (got 0)", option);
-}
 
 /* "4", or "blocks.*=16". */
 static cs_status read_slices(const char *given, cs_arena *arena, cs_osdp_slices *slices,
@@ -88,8 +80,10 @@ static cs_status read_options(const cs_context *context, const cs_arguments *arg
     if (cs_arguments_value(arguments, "surge"))
         CS_TRY(cs_arguments_choice(arguments, "surge", cs_osdp_surge_names, &surge, error));
     how->surge = surge;
-    CS_TRY(cs_arguments_count(arguments, "gathers", 0, &how->gathers, error));
-    CS_TRY(at_least_one(arguments, "max-batch", USUAL_BATCHES, &how->most_batch, error));
+    if (cs_arguments_value(arguments, "gathers"))
+        CS_TRY(cs_arguments_between(arguments, "gathers", 0, 1, UINT32_MAX, &how->gathers, error));
+    CS_TRY(cs_arguments_between(arguments, "max-batch", USUAL_BATCHES, 1, UINT32_MAX,
+                                &how->most_batch, error));
     CS_TRY(cs_arguments_count(arguments, "depth-first", 0, &nodes, error));
     how->depth_first =
         cs_arguments_value(arguments, "depth-first") ? (nodes ? nodes : UINT64_MAX) : 0;
@@ -119,13 +113,16 @@ static cs_status save(const cs_osdp_study *study, const cJSON *document, const c
 
 static cs_status verdict(const cs_osdp_study *study, cs_error *error)
 {
+    const char *name = study->scenario.name;
     if (found(study)->found)
         return CS_OK;
-    return cs_error_add(error, CS_LIMIT,
-                        "%s: no plan fits: by the cost model one sample a device needs %.4g GB, "
-                        "devices have %.4g GB",
-                        study->scenario.name, (double)study->least_memory / 1e9,
-                        (double)study->limit / 1e9);
+    if (study->rows[CS_OSDP_ROW_OSDP].plan.found)
+        return cs_error_add(error, CS_LIMIT, "%s: no plan fits when it is simulated", name);
+    return cs_error_add(
+        error, CS_LIMIT,
+        "%s: no plan fits: by the cost model one sample a device needs %s, devices have %s", name,
+        cs_units_text((double)study->least_memory, CS_QUANTITY_BYTES, 4).s,
+        cs_units_text((double)study->limit, CS_QUANTITY_BYTES, 4).s);
 }
 
 static cs_status show(const cs_context *context, const cs_arguments *arguments,

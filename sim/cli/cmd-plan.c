@@ -41,7 +41,8 @@ static void print_stage(const cs_scenario *scenario, uint32_t s, FILE *out)
     char devices[32], layers[32];
     uint32_t first = scenario->plan->devices[stage->first_device];
     if (stage->n_devices > 1)
-        snprintf(devices, sizeof(devices), "%u (%u replicas)", first, stage->n_devices);
+        snprintf(devices, sizeof(devices), "%u (%u %s)", first, stage->n_devices,
+                 scenario->parallel ? "devices" : "replicas");
     else
         snprintf(devices, sizeof(devices), "%u", first);
     snprintf(layers, sizeof(layers), "%u-%u", stage->first_layer, stage->end_layer - 1);

@@ -57,10 +57,7 @@ static cs_status read_request(const cs_arguments *arguments, const cs_scenario *
 {
     uint32_t runs;
     const char *output = cs_arguments_value(arguments, "output");
-    CS_TRY(cs_arguments_count(arguments, "runs", 11, &runs, error));
-    if (runs < 1 || runs > CS_REQUEST_RUNS_MAX)
-        return cs_error_add(error, CS_USAGE, "replay: --runs must be from 1 to %d (got %u)",
-                            CS_REQUEST_RUNS_MAX, runs);
+    CS_TRY(cs_arguments_between(arguments, "runs", 11, 1, CS_REQUEST_RUNS_MAX, &runs, error));
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
     if (!output)
         output = default_output(scenario, arena);
@@ -109,11 +106,13 @@ const cs_command cs_command_replay = {
     .min_words = 1,
     .max_words = 1,
     .summary = "do a scenario's tasks for real, and record when and with how much memory",
-    .doc = "Starts a process per device, which train the scenario's model in the order of its "
-           "schedule: kernels of the model's own shapes, messages by MPI, memory taken and given "
-           "back. Nothing is learned: data and weights are random numbers.\n\n"
-           "The results file has the form of a simulation's, and `sim compare` compares the two "
-           "against each other.",
+    .doc =
+        "Starts a process per device, which train the scenario's model in the order of its "
+        "schedule: kernels of the model's own shapes, messages by MPI, memory taken and given "
+        "back. Data and weights are random numbers; on a mesh they are those of the whole network, "
+        "so that the losses that are told do not depend on how it is divided.\n\n"
+        "The results file has the form of a simulation's, and `sim compare` compares the two "
+        "against each other.",
     .options = options,
     .run = run,
 };

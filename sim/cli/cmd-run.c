@@ -14,6 +14,11 @@ static const cs_option options[] = {
     {"json", 0, NULL, "Print one JSON object instead of the summary"},
     {"stop-on-oom", 0, NULL, "End the simulation at the first allocation beyond a capacity"},
     {"fail-on-oom", 0, NULL, "Exit with status 4 when a device went over its capacity"},
+    {"allocator", 0, "NAME",
+     "Play the run on an allocator (overrides /memory/allocator): pytorch or none"},
+    {"snapshot", 0, "FILE.pickle",
+     "With an allocator: write how the fullest device's is at its peak, for PyTorch's memory "
+     "viewer"},
     {"rates", 0, NULL, "Store how the rate of each message changes, too"},
     {"runs", 0, "N", "Run it N times, with seed, seed + 1, ..., and print how the figures spread"},
     CS_OPTION_JOBS,
@@ -84,14 +89,29 @@ static cs_status repeat(const cs_arguments *arguments, const cs_scenario *scenar
 {
     enum { MOST_RUNS = 1000000 };
     uint32_t n, jobs;
-    CS_TRY(cs_arguments_count(arguments, "runs", 1, &n, error));
+    CS_TRY(cs_arguments_between(arguments, "runs", 1, 1, MOST_RUNS, &n, error));
     CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
-    if (n == 0 || n > MOST_RUNS)
-        return cs_error_add(error, CS_USAGE, "run: --runs must be 1 to %d (got %u)", MOST_RUNS, n);
     cs_status status = cs_simulate(scenario, how, &made->simulation, error);
     if (status != CS_OK || n == 1)
         return status;
     return cs_runs_make(scenario, how, &made->simulation, n, jobs, &made->runs, error);
+}
+
+/* Of the device that reserves most. */
+static cs_status write_snapshot(const cs_arguments *arguments, const cs_scenario *scenario,
+                                const cs_simulation *simulation, cs_error *error)
+{
+    const char *path = cs_arguments_value(arguments, "snapshot");
+    const cs_allocations *allocations = &simulation->allocations;
+    uint32_t fullest = 0;
+    if (!path)
+        return CS_OK;
+    for (uint32_t d = 1; d < allocations->n_devices; d++)
+        if (allocations->devices[d].stats.peak_reserved >
+            allocations->devices[fullest].stats.peak_reserved)
+            fullest = d;
+    return cs_allocations_snapshot(scenario, &simulation->graph, &simulation->trace, fullest, path,
+                                   error);
 }
 
 /* The file is begun before the simulation, so that a folder that cannot be written to is known at
@@ -118,6 +138,8 @@ static cs_status simulate(const cs_context *context, const cs_arguments *argumen
         status = cs_h5_commit(file, error);
     cs_h5_destroy(file);
     if (status == CS_OK)
+        status = write_snapshot(arguments, scenario, &made->simulation, error);
+    if (status == CS_OK)
         status = print(context, arguments, scenario, made, output, error);
     if (status == CS_OK)
         cs_notes_write(scenario, &made->simulation, &context->log);
@@ -127,12 +149,33 @@ static cs_status simulate(const cs_context *context, const cs_arguments *argumen
     return status;
 }
 
+/* The scenario, with the allocator that is asked for. */
+static cs_status load(const cs_context *context, const cs_arguments *arguments,
+                      cs_scenario *scenario, cs_error *error)
+{
+    const char *allocator = cs_arguments_value(arguments, "allocator");
+    cJSON *root = NULL;
+    cs_status status = cs_document_from(arguments, &root, error);
+    if (status == CS_OK && allocator)
+        status = cs_json_set(root, "/memory/allocator", allocator, "--allocator", error);
+    if (status == CS_OK)
+        status =
+            cs_scenario_read_watched(root, arguments->words[0], context->progress, scenario, error);
+    cJSON_Delete(root);
+    if (status == CS_OK && cs_arguments_value(arguments, "snapshot") && !scenario->has_allocator) {
+        cs_scenario_finish(scenario);
+        return cs_error_add(error, CS_USAGE,
+                            "run: --snapshot needs an allocator, such as --allocator pytorch");
+    }
+    return status;
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_scenario scenario = {0};
     outcome made = {0};
     char *output = NULL;
-    cs_status status = cs_scenario_from(context, arguments, &scenario, error);
+    cs_status status = load(context, arguments, &scenario, error);
     if (status == CS_OK)
         cs_log_each(&context->log, CS_LOG_WARNING, &scenario.warnings);
     if (status == CS_OK)

@@ -121,28 +121,20 @@ static cs_status number(const cs_arguments *arguments, const char *option, doubl
                         option, text);
 }
 
-static cs_status at_least_one(const cs_arguments *arguments, const char *option, uint32_t fallback,
-                              uint32_t *out, cs_error *error)
-{
-    CS_TRY(cs_arguments_count(arguments, option, fallback, out, error));
-    return *out > 0 ? CS_OK
-                    : cs_error_add(error, CS_USAGE, "strategies: --%s must be at least 1 (got 0)",
-                                   option);
-}
-
 static cs_status read_request(const cs_arguments *arguments, request *asked, cs_error *error)
 {
-    CS_TRY(at_least_one(arguments, "devices", USUAL_DEVICES, &asked->devices, error));
+    CS_TRY(cs_arguments_between(arguments, "devices", USUAL_DEVICES, 1, UINT32_MAX, &asked->devices,
+                                error));
     CS_TRY(read_platform(arguments, asked, error));
     uint32_t node = asked->platform.node_devices ? asked->platform.node_devices : USUAL_NODE;
     node = node < asked->devices ? node : asked->devices;
-    CS_TRY(at_least_one(arguments, "batch",
-                        asked->devices < CS_BATCH_MAX / BATCH_EACH ? BATCH_EACH * asked->devices
-                                                                   : CS_BATCH_MAX,
-                        &asked->batch, error));
-    CS_TRY(at_least_one(arguments, "group", node, &asked->group, error));
-    CS_TRY(at_least_one(arguments, "segments", SEGMENTS_EACH * asked->devices, &asked->segments,
-                        error));
+    CS_TRY(cs_arguments_between(
+        arguments, "batch",
+        asked->devices < CS_BATCH_MAX / BATCH_EACH ? BATCH_EACH * asked->devices : CS_BATCH_MAX, 1,
+        UINT32_MAX, &asked->batch, error));
+    CS_TRY(cs_arguments_between(arguments, "group", node, 1, UINT32_MAX, &asked->group, error));
+    CS_TRY(cs_arguments_between(arguments, "segments", SEGMENTS_EACH * asked->devices, 1,
+                                UINT32_MAX, &asked->segments, error));
     CS_TRY(number(arguments, "dataset", 0, &asked->out->dataset, error));
     CS_TRY(number(arguments, "reuse", 1, &asked->out->reuse, error));
     if (asked->devices % asked->group != 0)

@@ -204,10 +204,10 @@ bool cs_arguments_flag(const cs_arguments *arguments, const char *option)
     return cs_arguments_value(arguments, option) != NULL;
 }
 
-cs_status cs_arguments_count(const cs_arguments *arguments, const char *option, uint32_t fallback,
-                             uint32_t *out, cs_error *error)
+cs_status cs_arguments_between(const cs_arguments *arguments, const char *option, uint32_t fallback,
+                               uint32_t least, uint32_t most, uint32_t *out, cs_error *error)
 {
-    const char *text = cs_arguments_value(arguments, option);
+    const char *text = cs_arguments_value(arguments, option), *name = arguments->command->name;
     if (!text) {
         *out = fallback;
         return CS_OK;
@@ -217,24 +217,30 @@ cs_status cs_arguments_count(const cs_arguments *arguments, const char *option, 
     unsigned long long value = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno || value > UINT32_MAX)
         return cs_error_add(error, CS_USAGE,
-                            "%s: --%s must be a whole number from 0 to %u (got \"%s\")",
-                            arguments->command->name, option, UINT32_MAX, text);
+                            "%s: --%s must be a whole number from %u to %u (got \"%s\")", name,
+                            option, least, most, text);
+    if (value < least && most == UINT32_MAX)
+        return cs_error_add(error, CS_USAGE, "%s: --%s must be at least %u (got %llu)", name,
+                            option, least, value);
+    if (value < least || value > most)
+        return cs_error_add(error, CS_USAGE, "%s: --%s must be from %u to %u (got %llu)", name,
+                            option, least, most, value);
     *out = (uint32_t)value;
     return CS_OK;
+}
+
+cs_status cs_arguments_count(const cs_arguments *arguments, const char *option, uint32_t fallback,
+                             uint32_t *out, cs_error *error)
+{
+    return cs_arguments_between(arguments, option, fallback, 0, UINT32_MAX, out, error);
 }
 
 cs_status cs_arguments_jobs(const cs_arguments *arguments, uint32_t *jobs, cs_error *error)
 {
     enum { MOST = 4096 };
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t asked;
-    CS_TRY(cs_arguments_count(arguments, "jobs", processors > 0 ? (uint32_t)processors : 1, &asked,
-                              error));
-    if (asked == 0 || asked > MOST)
-        return cs_error_add(error, CS_USAGE, "%s: --jobs must be 1 to %d (got %u)",
-                            arguments->command->name, MOST, asked);
-    *jobs = asked;
-    return CS_OK;
+    return cs_arguments_between(arguments, "jobs", processors > 0 ? (uint32_t)processors : 1, 1,
+                                MOST, jobs, error);
 }
 
 /* ---- help ---- */

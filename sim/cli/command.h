@@ -95,7 +95,13 @@ size_t cs_arguments_values(const cs_arguments *arguments, const char *option,
                            const char *const **values);
 bool cs_arguments_flag(const cs_arguments *arguments, const char *option);
 
-/* A whole number from an option's value, or `fallback` without one. */
+/* A whole number from an option's value, or `fallback` without one. CS_USAGE unless the value is
+ * from `least` to `most`. */
+CS_MUST_CHECK cs_status cs_arguments_between(const cs_arguments *arguments, const char *option,
+                                             uint32_t fallback, uint32_t least, uint32_t most,
+                                             uint32_t *out, cs_error *error);
+
+/* The same of any whole number. */
 CS_MUST_CHECK cs_status cs_arguments_count(const cs_arguments *arguments, const char *option,
                                            uint32_t fallback, uint32_t *out, cs_error *error);
 

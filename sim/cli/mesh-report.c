@@ -1,5 +1,7 @@
 #include "sim/cli/mesh-report.h"
 
+#include "sim/workload/net-local.h"
+
 static const char *const methods[] = {"tensor", "filter", "channel"};
 
 /* Devices whose tasks are in the graph. */
@@ -43,7 +45,11 @@ static void print_axes(const cs_parallel *parallel, FILE *out)
     if (first)
         fputs("one device", out);
     if (grid->expert > 1)
-        fprintf(out, ", experts over %u, each over %u", grid->expert, grid->expert_tensor);
+        fprintf(out, ", experts over %u", grid->expert);
+    if (grid->expert > 1 && grid->expert_tensor > 1)
+        fprintf(out, ", each over %u", grid->expert_tensor);
+    if (grid->expert > 1 && split->routing.router != CS_ROUTER_GIVEN)
+        fputs(", tokens drawn", out);
 }
 
 /* Layers at each stage; those of which only a part is count as divided in parts. */
@@ -68,6 +74,38 @@ static void print_states(const cs_scenario *scenario, FILE *out)
     fprintf(out, " over %u", shard);
 }
 
+/* What all operators of a place make, in elements per sample; 0 where that is not known. */
+static double elements_at(const cs_scenario *scenario, uint32_t place)
+{
+    cs_net_local local;
+    cs_error error;
+    double elements = 0;
+    cs_error_init(&error);
+    if (cs_net_local_make(scenario->net, &scenario->parallel->split, place, NULL, &local, &error) !=
+        CS_OK)
+        return 0;
+    for (uint32_t p = 0; p < local.net.n_ops; p++)
+        elements += (double)cs_net_tensor(&local.net, local.net.ops[p].output)->elements +
+                    (double)(local.net.ops[p].weights + local.net.ops[p].biases);
+    cs_net_local_finish(&local);
+    return elements;
+}
+
+/* The first place has the largest part of everything, and the last one the smallest (layout.h). */
+static void print_parts(const cs_scenario *scenario, FILE *out)
+{
+    const cs_grid *grid = &scenario->parallel->split.grid;
+    const uint32_t places = cs_grid_places(grid);
+    if (!scenario->net || places == grid->data)
+        return;
+    const double most = elements_at(scenario, 0), least = elements_at(scenario, places - 1);
+    if (least < most)
+        fprintf(
+            out,
+            "; parts differ, and all are simulated as the largest: the smallest has %.4g %% of it",
+            100 * least / most);
+}
+
 void cs_mesh_report_print(const cs_scenario *scenario, FILE *out)
 {
     const uint32_t n = scenario->platform.n_devices;
@@ -77,6 +115,7 @@ void cs_mesh_report_print(const cs_scenario *scenario, FILE *out)
     fputs("mesh: ", out);
     print_axes(scenario->parallel, out);
     print_states(scenario, out);
+    print_parts(scenario, out);
     if (simulated < n)
         fprintf(out, "; %u of %u devices simulated, each stands for %u", simulated, n,
                 n / simulated);

@@ -37,18 +37,28 @@ static void print_head(const cs_osdp_study *s, FILE *out)
 }
 
 typedef struct line {
-    const char *name;
+    const char *name, *none; /* `none`: what to say without a plan */
     const cs_osdp_plan *plan;
     double time, rate, fraction;
     int64_t memory;
     uint32_t cut;
 } line;
 
+static const char *why_none(const cs_osdp_study *s, cs_osdp_strategy row, bool simulated)
+{
+    const cs_osdp_row *fsdp = &s->rows[CS_OSDP_ROW_FSDP];
+    if (row == CS_OSDP_ROW_BASE_SAME && !(simulated ? fsdp->fitted.found : fsdp->plan.found))
+        return "-";
+    return row == CS_OSDP_ROW_DEPTH_FIRST && !s->rows[row].plan.complete ? "found none in time"
+                                                                         : "does not fit";
+}
+
 static line line_of(const cs_osdp_study *s, cs_osdp_strategy row, bool simulated)
 {
     const cs_osdp_row *of = &s->rows[row];
     if (simulated)
         return (line){of->name,
+                      why_none(s, row, true),
                       &of->fitted,
                       of->iteration_time,
                       cs_osdp_simulated_throughput(s, row),
@@ -56,6 +66,7 @@ static line line_of(const cs_osdp_study *s, cs_osdp_strategy row, bool simulated
                       of->peak,
                       of->fitted_cut};
     return (line){of->name,
+                  why_none(s, row, false),
                   &of->plan,
                   cs_time_seconds(of->plan.cost.time),
                   cs_osdp_throughput(s, row),
@@ -68,8 +79,7 @@ static void print_line(const line *l, double fsdp, FILE *out)
 {
     char ratio[32] = "-";
     if (!l->plan->found) {
-        fprintf(out, "%-25s %s\n", l->name,
-                l->plan->complete || l->plan->visited == 0 ? "does not fit" : "found none");
+        fprintf(out, "%-25s %s\n", l->name, l->none);
         return;
     }
     if (fsdp > 0)

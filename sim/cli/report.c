@@ -433,6 +433,54 @@ static void print_devices(const cs_platform *platform, const cs_simulation *simu
     compare_peaks(simulation, CS_FIGURE_PEAK_MEMORY, out);
 }
 
+/* ---- the allocator ---- */
+
+static void write_allocations(const cs_simulation *simulation, uint32_t device, device_line *line)
+{
+    const cs_caching_stats *stats = &simulation->allocations.devices[device].stats;
+    const double wasted = stats->peak_reserved > 0
+                              ? 1 - (double)stats->peak_allocated / (double)stats->peak_reserved
+                              : 0;
+    snprintf(line->text, sizeof(line->text), "  %-10s %-10s %9.1f %%",
+             bytes_text((double)stats->peak_allocated).s,
+             bytes_text((double)stats->peak_reserved).s, 100 * wasted);
+}
+
+/* The first allocation that failed, and what was free and could not be had. */
+static void print_failure(const cs_simulation *simulation, uint32_t device, FILE *out)
+{
+    const cs_failed_allocation *failure = &simulation->allocations.devices[device].failure;
+    char task[96] = "what is resident from the start", line[512];
+    if (!failure->failed)
+        return;
+    if (failure->task != CS_NONE)
+        cs_graph_describe(&simulation->graph, failure->task, task, sizeof(task));
+    snprintf(line, sizeof(line),
+             "OUT OF MEMORY on device %" PRIu32 ": %s for %s: allocated %s of %s reserved, %s "
+             "free in blocks of up to %s",
+             device, bytes_text((double)failure->bytes).s, task,
+             bytes_text((double)failure->allocated).s, bytes_text((double)failure->reserved).s,
+             bytes_text((double)failure->free).s, bytes_text((double)failure->largest).s);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
+/* Of the first device only, where several fail. */
+static void print_allocations(const cs_simulation *simulation, FILE *out)
+{
+    const cs_allocations *allocations = &simulation->allocations;
+    uint32_t d = 0;
+    if (allocations->n_devices == 0)
+        return;
+    fputs("\nPyTorch's allocator:\n", out);
+    fprintf(out, "%6s  %-10s %-10s %11s\n", "", "peak", "peak", "");
+    fprintf(out, "%6s  %-10s %-10s %11s\n", "device", "allocated", "reserved", "fragmented");
+    print_lines(simulation, write_allocations, out);
+    while (d < allocations->n_devices && !allocations->devices[d].failure.failed)
+        d++;
+    if (d < allocations->n_devices)
+        print_failure(simulation, d, out);
+}
+
 /* ---- staleness ---- */
 
 static bool is_stale(const cs_staleness *staleness)
@@ -595,24 +643,48 @@ static void print_oom(uint32_t first, uint32_t end, const device_line *line, FIL
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, whole);
 }
 
+/* What is out of memory besides the group that is told in full. */
+static void print_more_oom(const cs_simulation *simulation, uint32_t told, uint32_t told_end,
+                           FILE *out)
+{
+    uint32_t more = 0;
+    cs_time last = 0;
+    for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {
+        const cs_device_record *record = &simulation->trace.devices[d];
+        if (!record->out_of_memory || (d >= told && d < told_end))
+            continue;
+        last = record->oom_time > last ? record->oom_time : last;
+        more++;
+    }
+    fprintf(out, "out of memory: %u more devices, the last at %s\n", more,
+            time_text((double)last).s);
+}
+
+/* Devices that run out of memory alike are one group. Of few groups each is told, of more the one
+ * that is first to run out. */
 static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
 {
-    uint32_t rows = 0, more = 0;
+    enum { FEW = 3 };
+    const cs_device_record *devices = simulation->trace.devices;
+    uint32_t groups = 0, earliest = 0;
+    device_line line;
+    for (uint32_t first = 0; first < simulation->trace.n_devices;
+         first = group_end(simulation, write_oom, first)) {
+        if (!devices[first].out_of_memory)
+            continue;
+        if (groups++ == 0 || devices[first].oom_time < devices[earliest].oom_time)
+            earliest = first;
+    }
+    if (groups > 0)
+        fputc('\n', out);
     for (uint32_t first = 0, end; first < simulation->trace.n_devices; first = end) {
-        device_line line;
         end = group_end(simulation, write_oom, first);
         write_oom(simulation, first, &line);
-        if (!*line.text)
-            continue;
-        if (rows == 0)
-            fputc('\n', out);
-        if (rows++ < DEVICE_ROWS)
+        if (*line.text && (groups <= FEW || first == earliest))
             print_oom(first, end, &line, out);
-        else
-            more += end - first;
     }
-    if (more > 0)
-        fprintf(out, "out of memory: %u more devices\n", more);
+    if (groups > FEW)
+        print_more_oom(simulation, earliest, group_end(simulation, write_oom, earliest), out);
     if (simulation->trace.stopped)
         fprintf(out, "the run was stopped there, as asked\n");
 }
@@ -753,6 +825,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_noise(scenario, out);
     print_figures(scenario, simulation, out);
     print_devices(&scenario->platform, simulation, out);
+    print_allocations(simulation, out);
     print_staleness(simulation, out);
     fputc('\n', out);
     print_communication(&simulation->analysis, out);

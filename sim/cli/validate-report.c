@@ -16,6 +16,10 @@ static const struct measure {
     [CS_MEASURE_TIME] = {"step time", "step_time", CS_QUANTITY_TIME},
     [CS_MEASURE_ALLOCATED] = {"peak memory, of max_memory_allocated", "allocated",
                               CS_QUANTITY_BYTES},
+    [CS_MEASURE_LEAST] = {"peak memory, of max_memory_allocated of the emptiest rank",
+                          "least_allocated", CS_QUANTITY_BYTES},
+    [CS_MEASURE_RESERVED] = {"reserved memory, of max_memory_reserved", "reserved",
+                             CS_QUANTITY_BYTES},
     [CS_MEASURE_DEVICE] = {"peak memory, of nvidia-smi or what the source does not say",
                            "device_memory", CS_QUANTITY_BYTES},
 };

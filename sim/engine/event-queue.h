@@ -1,11 +1,11 @@
 /* The event queue: a tournament over the events that are outstanding, in one total order:
  * (time, task, slot).
  *
- * Every outstanding event sits in a slot, a leaf of a complete 4-ary tree whose nodes hold the least
- * key below them; the root is the next event. Events compare as one 128-bit integer, without
- * branches, and a push or a pop walks a path that is known from the slot. A pop leaves its slot as a
- * hole, and the next push goes there: an event is mostly replaced by the one that it causes, and one
- * walk serves both.
+ * Every outstanding event sits in a slot, a leaf of a complete 4-ary tree whose nodes hold the
+ * least key below them; the root is the next event. Events compare as one 128-bit integer, without
+ * branches, and a push or a pop walks a path that is known from the slot. A pop leaves its slot as
+ * a hole, and the next push goes there: an event is mostly replaced by the one that it causes, and
+ * one walk serves both.
  *
  * Against heaps of the same 16-byte keys this halves the time of the whole engine at a thousand
  * outstanding events, and gains a little at eight; sim/engine/README.md has the figures.

@@ -22,9 +22,9 @@ typedef struct cs_delivery {
     bool competes; /* after the delay it joins the network */
 } cs_delivery;
 
-/* Announces: the bytes of `flow`, which stand for `task`, are through at `time`. *slot is CS_NONE the
- * first time, and what the call left there whenever another time takes the place of the one before.
- * False when memory runs out. */
+/* Announces: the bytes of `flow`, which stand for `task`, are through at `time`. *slot is CS_NONE
+ * the first time, and what the call left there whenever another time takes the place of the one
+ * before. False when memory runs out. */
 typedef bool cs_network_announce(void *context, uint32_t flow, uint32_t task, cs_time time,
                                  uint32_t *slot);
 

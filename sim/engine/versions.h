@@ -14,8 +14,9 @@ void cs_versions_destroy(cs_versions *versions);
 /* The current version of every slot, for tasks without a policy, which read it and hold nothing. */
 const uint32_t *cs_versions_current(const cs_versions *versions);
 
-/* A task with a policy starts: chooses the version that it reads, notes it in a register, takes holds. CS_FAILED when
- * it asks for a version that is not there: not made yet, a register not written, or no longer alive. */
+/* A task with a policy starts: chooses the version that it reads, notes it in a register, takes
+ * holds. CS_FAILED when it asks for a version that is not there: not made yet, a register not
+ * written, or no longer alive. */
 CS_MUST_CHECK cs_status cs_versions_read(cs_versions *versions, uint32_t task, cs_time now,
                                          uint32_t *version, cs_error *error);
 

@@ -62,6 +62,10 @@ const cs_field cs_lower_fields[] = {
     {"reached", CS_FIELD_NUMBER, offsetof(cs_lower_options, reached), .fallback = "1",
      .above_min = true, .max = 1,
      .doc = "fraction of the links' bandwidths that a collective reaches, where it is one delay"},
+    {"tensor_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, tensor_overlap), .fallback = "0",
+     .max = 1,
+     .doc = "of a tensor-parallel collective that is one delay: what products hide of all but its "
+            "first chunk, of as many as ranks"},
     {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0",
      .doc = "of a collective that is one delay: what its kernel takes to begin on all ranks"},
     {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",

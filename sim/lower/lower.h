@@ -36,14 +36,15 @@ typedef struct cs_given_levels {
 } cs_given_levels;
 
 typedef struct cs_lower_options {
-    uint32_t algorithm;  /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
-    uint32_t gradients;  /* of sums of gradients: 0: as `algorithm`, else 1 + what stands there */
-    uint32_t chunks;     /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
-    uint32_t fidelity;   /* cs_fidelity */
-    uint32_t order;      /* cs_rank_order */
-    double reached;      /* of the links' bandwidths, by delays */
-    cs_time start;       /* of a delay, whatever its bytes */
-    uint32_t most_flows; /* up to which the fidelity "auto" takes flows, of the whole graph */
+    uint32_t algorithm;    /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
+    uint32_t gradients;    /* of sums of gradients: 0: as `algorithm`, else 1 + what stands there */
+    uint32_t chunks;       /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
+    uint32_t fidelity;     /* cs_fidelity */
+    uint32_t order;        /* cs_rank_order */
+    double tensor_overlap; /* of all but the first chunk, hidden by products */
+    double reached;        /* of the links' bandwidths, by delays */
+    cs_time start;         /* of a delay, whatever its bytes */
+    uint32_t most_flows;   /* up to which the fidelity "auto" takes flows, of the whole graph */
     cs_given_levels *given;            /* by the scenario, or NULL */
     cs_alpha_beta levels[CS_N_LEVELS]; /* those that are given; of others the bandwidth is 0 */
     const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */

@@ -1,6 +1,6 @@
 /* Measured times of whole collectives, which take the place of the computed ones where a collective
- * becomes one delay (fidelity analytic): alpha + beta * bytes by regime of sizes, for a collective, a
- * number of ranks and a level. Where they come from is no matter of this folder. */
+ * becomes one delay (fidelity analytic): alpha + beta * bytes by regime of sizes, for a collective,
+ * a number of ranks and a level. Where they come from is no matter of this folder. */
 #ifndef CS_LOWER_MEASURED_H
 #define CS_LOWER_MEASURED_H
 

@@ -35,11 +35,14 @@ static bool several_nodes(const cs_platform *platform, const uint32_t *devices, 
 
 /* ---- algorithm and chunks ---- */
 
-/* Delays reach less than the links have, and take a while to begin. */
+/* Delays reach less than the links have, and take a while to begin. Tensor-parallel ones that are
+ * cut into a chunk per rank go on beside the product that reads or writes them, all but one. */
 static cs_status hold_back(const cs_lower_options *options, cs_way *way, cs_error *error)
 {
-    const double cost = (double)way->cost / options->reached + (double)options->start;
-    if (!(options->reached > 0) || (options->reached >= 1 && options->start == 0))
+    const double rest = way->tensor ? 1 - 1.0 / way->collective.n : 0;
+    const double exposed = 1 - rest * options->tensor_overlap;
+    const double cost = ((double)way->cost / options->reached + (double)options->start) * exposed;
+    if (!(options->reached > 0) || (options->reached >= 1 && options->start == 0 && exposed >= 1))
         return CS_OK;
     if (cost > (double)(INT64_MAX / 2))
         return cs_error_add(error, CS_OVERFLOW, "a collective takes too long");
@@ -147,6 +150,7 @@ cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
                                   .bytes = cls->bytes,
                                   .bytes_back = cls->bytes_back},
                    .group = cls->peer,
+                   .tensor = cls->purpose == CS_PURPOSE_TENSOR,
                    .order = malloc(group.n * sizeof(*made.order)),
                    .devices = malloc(group.n * sizeof(*made.devices)),
                    .n_members = cs_graph_count_members(graph, cls->peer),

@@ -18,6 +18,7 @@ typedef struct cs_way {
     uint32_t n_members;       /* ranks that are simulated */
     uint64_t n_sends;
     cs_time cost; /* -1: not computed */
+    bool tensor;  /* between devices that divide layers */
     bool network; /* ranks in several nodes */
     bool
         one_nic; /* a ring that nobody asked for, through one of the NICs of nodes that are unlike */

@@ -54,7 +54,8 @@ typedef struct cs_speed {
 
 typedef struct cs_round cs_round;
 
-/* `levels`, of length CS_N_LEVELS, for the alpha-beta model; else NULL. NULL when memory runs out. */
+/* `levels`, of length CS_N_LEVELS, for the alpha-beta model; else NULL. NULL when memory runs
+ * out. */
 cs_round *cs_round_create(const cs_platform *platform, const cs_alpha_beta *levels);
 void cs_round_destroy(cs_round *round);
 

@@ -6,7 +6,8 @@
 
 /* ---- times ---- */
 
-/* As a transfer, a collective starts when all of its members are there: their tasks stand together. */
+/* As a transfer, a collective starts when all of its members are there: their tasks stand
+ * together. */
 static void align_collectives(const cs_replay *replay, cs_trace *trace)
 {
     const cs_graph *graph = &replay->graph;

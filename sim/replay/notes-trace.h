@@ -13,10 +13,10 @@ typedef struct cs_notes {
                             * before it, messages in between included */
 } cs_notes;
 
-/* `notes` are those of all processes together. Memory is what they really held: what is resident from
- * the start by its categories; all else, which a process does not tell apart, as activations, and what
- * is there only within a task as workspace. `resident` has the bytes of each device, CS_N_CATEGORIES
- * for each. CS_FAILED when a task was not done. */
+/* `notes` are those of all processes together. Memory is what they really held: what is resident
+ * from the start by its categories; all else, which a process does not tell apart, as activations,
+ * and what is there only within a task as workspace. `resident` has the bytes of each device,
+ * CS_N_CATEGORIES for each. CS_FAILED when a task was not done. */
 CS_MUST_CHECK cs_status cs_measured_trace(const cs_replay *replay, const cs_notes *notes,
                                           const double *resident, cs_trace *trace, cs_error *error);
 

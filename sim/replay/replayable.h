@@ -14,8 +14,9 @@ CS_MUST_CHECK cs_status cs_replayable_kinds(const cs_replay *replay, const char 
                                             cs_error *error);
 
 /* Of the tasks themselves; the replay has its readers and covers. A device computes a stage for a
- * micro-batch forward once and backward once; what it needs for that it has made itself, or a message
- * of just these bytes brings it; an all-reduce is of all gradients of one stage or several. */
+ * micro-batch forward once and backward once; what it needs for that it has made itself, or a
+ * message of just these bytes brings it; an all-reduce is of all gradients of one stage or
+ * several. */
 CS_MUST_CHECK cs_status cs_replayable_tasks(const cs_replay *replay, const char *path,
                                             cs_error *error);
 

@@ -101,6 +101,31 @@ static cs_status play_device(const cs_scenario *scenario, const cs_graph *graph,
     return status;
 }
 
+/* Devices at the same pipeline rank of a mesh have the same tensors in the same order, unless they
+ * have other parts of the optimizer's states: the lowest of those that are alike. */
+static uint32_t played_as(const cs_scenario *scenario, uint32_t device)
+{
+    const cs_parallel *parallel = scenario->parallel;
+    uint32_t lowest = device;
+    if (!parallel)
+        return device;
+    const cs_grid *grid = &parallel->split.grid;
+    const uint32_t places = cs_grid_places(grid), zero = scenario->job.states.zero;
+    const bool parts = zero == 1 || zero == 2;
+    const cs_axes axes = cs_grid_axes(grid, CS_AXES_SHARD);
+    uint32_t at = 0;
+    while (at < parallel->n_ranks * places && parallel->devices[at] != device)
+        at++;
+    for (uint32_t p = 0; at < parallel->n_ranks * places && p < places; p++) {
+        const uint32_t other = parallel->devices[at / places * places + p];
+        const bool alike =
+            !parts || cs_axes_coordinate(axes, p) == cs_axes_coordinate(axes, at % places);
+        if (alike && other < lowest)
+            lowest = other;
+    }
+    return lowest;
+}
+
 cs_status cs_allocations_make(const cs_scenario *scenario, const cs_graph *graph,
                               const cs_trace *trace, cs_allocations *allocations, cs_error *error)
 {
@@ -111,11 +136,14 @@ cs_status cs_allocations_make(const cs_scenario *scenario, const cs_graph *graph
     made.devices = calloc(graph->n_devices, sizeof(*made.devices));
     if (!made.devices)
         return cs_error_no_memory(error);
-    for (uint32_t d = 0; d < graph->n_devices && status == CS_OK; d++)
-        if (cs_graph_has(graph, d))
-            status = play_device(scenario, graph, trace, d, &made.devices[d], error);
-    for (uint32_t d = 0; d < graph->n_devices; d++)
-        made.devices[d] = made.devices[cs_graph_stand_in(graph, d)];
+    for (uint32_t d = 0; d < graph->n_devices && status == CS_OK; d++) {
+        const uint32_t as = played_as(scenario, cs_graph_stand_in(graph, d));
+        if (as < d)
+            made.devices[d] = made.devices[as];
+        else
+            status = play_device(scenario, graph, trace, cs_graph_stand_in(graph, d),
+                                 &made.devices[d], error);
+    }
     if (status != CS_OK) {
         cs_allocations_finish(&made);
         return status;

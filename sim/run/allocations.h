@@ -9,8 +9,11 @@
  * forward again as a whole, is a tensor for each effect on memory (sim/graph/graph.h), and those
  * that are freed are the oldest of their size. Gathered weights are on a stream of their own.
  *
- * The run is played twice, as training repeats it: what is free after the first time is laid out
- * otherwise than what the device began with.
+ * The run is played twice, as training repeats it, and between the two the optimizer's states are
+ * made (late-states.h): what is free then is laid out otherwise than what the device began with.
+ *
+ * Of devices at the same rank of a pipeline that have the same part of the optimizer's states one is
+ * played for all.
  *
  * Peaks are those of torch.cuda.max_memory_allocated and max_memory_reserved. They differ from the
  * peak of the trace (cs_device_record), which counts what a pass keeps from its start on, frees it

@@ -14,6 +14,7 @@ static cs_status check(const cs_scenario *scenario, cs_error *error)
     const cs_json_place schedule = {.up = &root, .key = "schedule"};
     const cs_json_place batches = {.up = &schedule, .key = "micro_batches"};
     const cs_json_place shard = {.up = &parallel, .key = "shard"};
+    const cs_json_place keep = {.up = &parallel, .key = "keep_gathered"};
     const cs_json_place expert = {.up = &parallel, .key = "expert"};
     const cs_job *job = &scenario->job;
     if (!scenario->parallel)
@@ -28,6 +29,9 @@ static cs_status check(const cs_scenario *scenario, cs_error *error)
     if (job->plan->grid->expert > 1)
         return cs_json_invalid(&expert, error, "must be 1 for OSDP (got %u)",
                                job->plan->grid->expert);
+    if (job->states.keep_gathered)
+        return cs_json_invalid(&keep, error,
+                               "must be false for OSDP, which frees weights behind each layer");
     if (job->states.zero > 0 &&
         job->plan->grid->shard != cs_grid_axes(job->plan->grid, CS_AXES_GRADIENT).size)
         return cs_json_invalid(&shard, error,

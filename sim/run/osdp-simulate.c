@@ -75,6 +75,7 @@ static bool fill(const cs_osdp_study *study, const cs_osdp_plan *plan, cJSON *ro
     cJSON *parallel = cJSON_GetObjectItemCaseSensitive(root, "parallel");
     const bool sharded = are_all(study, plan, true), data = are_all(study, plan, false);
     cJSON_DeleteItemFromObjectCaseSensitive(parallel, "rules");
+    cJSON_DeleteItemFromObjectCaseSensitive(parallel, "shard"); /* over all */
     return put(model, "batch_size", cJSON_CreateNumber((double)plan->batch * study->replicas)) &&
            put(parallel, "zero", cJSON_CreateNumber(sharded ? 3 : 0)) &&
            (data || put(parallel, "accumulate", cJSON_CreateBool(false))) &&

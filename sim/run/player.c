@@ -1,6 +1,7 @@
 #include "sim/run/player.h"
 
 #include "sim/base/vector.h"
+#include "sim/run/late-states.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,7 @@ struct cs_player {
     uint32_t *passes;       /* per stage, item and pass: steps that have not ended */
     bool *played;           /* likewise: the tape was played */
     const cs_layer *layers; /* with tapes, or NULL */
+    uint32_t n_rounds;      /* that have ended */
     /* of the moment: */
     cs_time time;
     uint32_t task;
@@ -444,17 +446,63 @@ static cs_status set_label(cs_player *p, const char *what, cs_error *error)
     return p->label ? CS_OK : cs_error_no_memory(error);
 }
 
-cs_status cs_player_begin(cs_player *p, cs_error *error)
+static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
 {
+    const cs_stage *of = &plan->stages[stage];
+    for (uint32_t i = 0; i < of->n_devices; i++)
+        if (plan->devices[of->first_device + i] == device)
+            return true;
+    return false;
+}
+
+/* The stage of the device's optimizer states number i: they stand in the order of the stages. */
+static uint32_t stage_of_states(const cs_player *p, uint32_t i)
+{
+    const cs_plan *plan = p->scenario->job.plan;
+    for (uint32_t s = 0; s < plan->n_stages; s++)
+        if (holds(plan, s, p->device) && i-- == 0)
+            return s;
+    return CS_NONE;
+}
+
+static cs_status count_state(void *context, int64_t bytes, cs_error *error)
+{
+    (void)context;
+    (void)bytes;
+    (void)error;
+    return CS_OK;
+}
+
+static cs_status take_state(void *context, int64_t bytes, cs_error *error)
+{
+    uint32_t block;
+    return take(context, bytes, COMPUTE_STREAM, &block, error);
+}
+
+/* Visits what is there from the start: all but late states, or these. */
+static cs_status take_residents(cs_player *p, bool late, cs_error *error)
+{
+    uint32_t n_states = 0, block;
     for (uint32_t i = 0; i < p->graph->n_residents; i++) {
         const cs_resident *resident = &p->graph->residents[i];
-        uint32_t block;
+        const bool states = resident->category == CS_MEMORY_OPTIMIZER;
+        int64_t added = 0;
         if (resident->device != p->device || resident->bytes == 0)
             continue;
         CS_TRY(set_label(p, cs_category_name(resident->category), error));
-        CS_TRY(take(p, resident->bytes, COMPUTE_STREAM, &block, error));
+        const uint32_t stage = states ? stage_of_states(p, n_states++) : CS_NONE;
+        if (stage != CS_NONE)
+            CS_TRY(cs_late_states(p->scenario, stage, p->device, resident->bytes, &added,
+                                  late ? take_state : count_state, p, error));
+        if (!late && resident->bytes > added)
+            CS_TRY(take(p, resident->bytes - added, COMPUTE_STREAM, &block, error));
     }
     return CS_OK;
+}
+
+cs_status cs_player_begin(cs_player *p, cs_error *error)
+{
+    return take_residents(p, false, error);
 }
 
 cs_status cs_player_step(cs_player *p, uint32_t task, bool ends, cs_time time, cs_error *error)
@@ -490,5 +538,6 @@ cs_status cs_player_end_round(cs_player *p, cs_error *error)
     }
     if (p->n_memories > 0)
         memset(p->played, 0, n * sizeof(*p->played));
-    return CS_OK;
+    p->n_rounds++;
+    return p->n_rounds == 1 ? take_residents(p, true, error) : CS_OK;
 }

@@ -13,14 +13,14 @@ CS_MUST_CHECK cs_status cs_player_create(const cs_scenario *scenario, const cs_g
                                          cs_error *error);
 void cs_player_destroy(cs_player *player);
 
-/* Allocates what is there from the start. */
+/* Allocates what is there from the start, but for states that the first update makes. */
 CS_MUST_CHECK cs_status cs_player_begin(cs_player *player, cs_error *error);
 
 /* The next moment of a task on the device. */
 CS_MUST_CHECK cs_status cs_player_step(cs_player *player, uint32_t task, bool ends, cs_time time,
                                        cs_error *error);
 
-/* Frees what the run left behind. */
+/* Frees what the run left behind; the first time, allocates the states that an update makes. */
 CS_MUST_CHECK cs_status cs_player_end_round(cs_player *player, cs_error *error);
 
 const cs_caching_stats *cs_player_stats(const cs_player *player);

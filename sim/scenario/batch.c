@@ -1,29 +1,22 @@
 #include "sim/base/text.h"
 #include "sim/scenario/build.h"
 
+#include <stdio.h>
+
 /* Each replica has the same samples in each micro-batch. */
 static cs_status refuse_samples(const cs_mesh *mesh, uint64_t samples, uint32_t micro_batches,
                                 const cs_json_place *place, cs_error *error)
 {
     const uint64_t parts = (uint64_t)micro_batches * mesh->n_replicas;
-    const char *plural = micro_batches == 1 ? "" : "es";
-    char nearest[CS_TEXT_NEAREST_BYTES];
-    if (mesh->grid)
-        return cs_json_invalid(
-            place, error,
-            "must be a multiple of %llu, %u micro-batch%s on each of %u data-parallel "
-            "ranks: %s would be (got %llu)",
-            (unsigned long long)parts, micro_batches, plural, mesh->n_replicas,
-            cs_text_nearest_multiples(samples, parts, nearest, sizeof(nearest)),
-            (unsigned long long)samples);
-    if (mesh->n_replicas > 1)
-        return cs_json_invalid(place, error,
-                               "must be a multiple of %llu, %u micro-batch%s on each of %u devices "
-                               "(got %llu)",
-                               (unsigned long long)parts, micro_batches, plural, mesh->n_replicas,
-                               (unsigned long long)samples);
-    return cs_json_invalid(place, error, "must be a multiple of %llu, the micro-batches (got %llu)",
-                           (unsigned long long)parts, (unsigned long long)samples);
+    char nearest[CS_TEXT_NEAREST_BYTES], replicas[64] = "";
+    if (mesh->grid || mesh->n_replicas > 1)
+        snprintf(replicas, sizeof(replicas), " on each of %u %s", mesh->n_replicas,
+                 mesh->grid ? "data-parallel ranks" : "devices");
+    return cs_json_invalid(
+        place, error, "must be a multiple of %llu, %u micro-batch%s%s: %s would be (got %llu)",
+        (unsigned long long)parts, micro_batches, micro_batches == 1 ? "" : "es", replicas,
+        cs_text_nearest_multiples(samples, parts, nearest, sizeof(nearest)),
+        (unsigned long long)samples);
 }
 
 cs_status cs_scenario_batch(const cs_sections *sections, const cs_model *model, const cs_mesh *mesh,

@@ -175,8 +175,8 @@ cs_status cs_scenario_measured_collectives(const cs_costs *costs, cs_arena *aren
 
 enum { PAIR = 2 };
 
-/* What a time or a bandwidth of a link is: the latency of a message, or the bandwidth that long ones
- * get, of a stream of them where that was measured. */
+/* What a time or a bandwidth of a link is: the latency of a message, or the bandwidth that long
+ * ones get, of a stream of them where that was measured. */
 static cs_status link_value(const cs_costs *costs, bool latency, cs_cost_level level,
                             const cs_json_place *place, double *out, cs_error *error)
 {

@@ -44,7 +44,7 @@ const cs_field cs_scenario_memory_fields[] = {
     {"expandable_segments", CS_FIELD_BOOL, AT(expandable_segments), .fallback = "false",
      .doc = "of PYTORCH_CUDA_ALLOC_CONF: segments grow"},
     {"max_split_size", CS_FIELD_BYTES, AT(max_split_size), .fallback = "unlimited",
-     .words = unlimited, .above_min = true, .large = true,
+     .words = unlimited, .min = 20 << 20, .above_min = true, .large = true,
      .doc = "of PYTORCH_CUDA_ALLOC_CONF, where it is in MiB: blocks of so much and more are not "
             "split"},
     {"garbage_collection_threshold", CS_FIELD_NUMBER, AT(gc_threshold), .fallback = "0", .max = 1,

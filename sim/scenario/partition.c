@@ -93,7 +93,8 @@ static cs_status read_partition(const cJSON *value, const cs_json_place *place, 
     return CS_OK;
 }
 
-/* Only what says by itself which plan it is: the resolved scenario has the plan in place of others. */
+/* Only what says by itself which plan it is: the resolved scenario has the plan in place of
+ * others. */
 static cJSON *write_partition(const void *member)
 {
     const cs_partition *partition = member;

@@ -12,8 +12,9 @@
 CS_MUST_CHECK cs_status cs_scenario_read_unplanned(const cJSON *root, const char *path,
                                                    cs_scenario *scenario, cs_error *error);
 
-/* The chain of the layers of a job's model for one micro-batch on its devices; a plan it need not have. CS_INVALID, naming /platform/speed,
- * when the devices are not equally fast. `root` stands for the scenario's file. */
+/* The chain of the layers of a job's model for one micro-batch on its devices; a plan it need not
+ * have. CS_INVALID, naming /platform/speed, when the devices are not equally fast. `root` stands
+ * for the scenario's file. */
 CS_MUST_CHECK cs_status cs_scenario_chain(const cs_job *job, const cs_json_place *root,
                                           const cs_chain_rules *rules, cs_chain *chain,
                                           cs_error *error);

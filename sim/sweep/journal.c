@@ -193,21 +193,20 @@ static cs_status begin(cs_journal *journal, uint64_t identity, bool resume,
     cs_status status = read_earlier(journal, identity, &e, error);
     if (status == CS_OK && resume && e.first > 0 && !e.same)
         status = cs_error_add(error, CS_INVALID,
-                              "%s: belongs to another sweep, or the scenario, its files or the "
+                              "%s: belongs to another %s, or the scenario, its files or the "
                               "program changed since; without --resume it is begun anew",
-                              journal->path);
+                              journal->path, journal->what);
     else if (status == CS_OK && !resume && e.same && line_length(&e, e.first) > 0)
         status = cs_error_add(error, CS_USAGE,
-                              "%s: this sweep was begun before; go on with --resume, or remove "
+                              "%s: this %s was begun before; go on with --resume, or remove "
                               "the file",
-                              journal->path);
+                              journal->path, journal->what);
     else if (status == CS_OK && resume && e.same)
         status = go_on(journal, &e, reader, context, error);
     else if (status == CS_OK && e.length > 0 && e.first == 0 && memchr(e.text, '\n', e.length))
-        status =
-            cs_error_add(error, CS_INVALID,
-                         "%s: is not the journal of a sweep; remove it, or choose another output",
-                         journal->path);
+        status = cs_error_add(error, CS_INVALID,
+                              "%s: is not the journal of a %s; remove it, or choose another output",
+                              journal->path, journal->what);
     else if (status == CS_OK)
         status = begin_anew(journal, identity, error);
     free(e.text);
@@ -242,13 +241,15 @@ static cs_status open_file(cs_journal *journal, cs_error *error)
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(journal->file, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
         return CS_OK; /* some file systems have no locks */
-    return cs_error_add(error, CS_IO, "%s: another process is running this sweep", journal->path);
+    return cs_error_add(error, CS_IO, "%s: another process is running this %s", journal->path,
+                        journal->what);
 }
 
-cs_status cs_journal_open(cs_journal *journal, const char *path, uint64_t identity, bool resume,
-                          cs_journal_reader *reader, void *context, cs_error *error)
+cs_status cs_journal_open(cs_journal *journal, const char *what, const char *path,
+                          uint64_t identity, bool resume, cs_journal_reader *reader, void *context,
+                          cs_error *error)
 {
-    *journal = (cs_journal){.path = path ? strdup(path) : NULL, .file = -1};
+    *journal = (cs_journal){.what = what, .path = path ? strdup(path) : NULL, .file = -1};
     if (path && !journal->path)
         return cs_error_no_memory(error);
     cs_status status = open_file(journal, error);

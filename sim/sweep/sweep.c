@@ -134,7 +134,8 @@ cs_status cs_sweep_open(const cs_sweep *sweep, const char *journal_path, uint64_
                         cs_error *error)
 {
     earlier_points earlier = {sweep, results};
-    return cs_journal_open(journal, journal_path, identity, resume, take_earlier, &earlier, error);
+    return cs_journal_open(journal, "sweep", journal_path, identity, resume, take_earlier, &earlier,
+                           error);
 }
 
 cs_status cs_sweep_report(const cs_journal *journal, const cs_sweep_results *results,

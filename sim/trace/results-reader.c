@@ -195,6 +195,20 @@ cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *er
     return init(reader, path, CS_SWEEP_FORMAT, CS_SWEEP_VERSION, read_sweep_attributes, error);
 }
 
+static cs_status read_advice_attributes(cs_reader *reader, cs_error *error)
+{
+    reader->name = read_text(reader, reader->file, "name");
+    reader->topology = read_text(reader, reader->file, "topology");
+    if (!reader->name || !reader->topology)
+        return fail(reader, error, reader->name ? "topology" : "name", "missing, must be a text");
+    return CS_OK;
+}
+
+cs_status cs_reader_init_advice(cs_reader *reader, const char *path, cs_error *error)
+{
+    return init(reader, path, CS_ADVICE_FORMAT, CS_ADVICE_VERSION, read_advice_attributes, error);
+}
+
 bool cs_reader_is_from(const cs_reader *reader, const char *origin)
 {
     return reader->origin && strcmp(reader->origin, origin) == 0;

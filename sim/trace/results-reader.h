@@ -45,6 +45,10 @@ CS_MUST_CHECK cs_status cs_reader_fold(cs_reader *reader, cs_error *error);
  * has `name` and `axes`. */
 CS_MUST_CHECK cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error);
 
+/* The same of the file of a search for plans (docs/how-to/find-a-plan.md): it has `name` and
+ * `topology`. */
+CS_MUST_CHECK cs_status cs_reader_init_advice(cs_reader *reader, const char *path, cs_error *error);
+
 /* A figure of the run by its key (sim/run/figures.h); NaN where the file has none. */
 double cs_reader_figure(const cs_reader *reader, const char *key);
 

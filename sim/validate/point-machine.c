@@ -22,8 +22,7 @@ static const machine machines[] = {
     {"NVIDIA_A100_80GB_PCIe", "a100-80gb-pcie", "pcie-a100", NULL},
     {"H100-SXM5-80GB", "h100", "dgx-h100", NULL},
     {"NVIDIA_H100_80GB_HBM3", "h100", "dgx-h100", NULL},
-    {"H100 96GB HBM2e (Grand Teton, 500 W)", "h100", "dgx-h100",
-     "an H100 SXM5 of 700 W with HBM3, where the point's has 500 W and HBM2e"},
+    {"H100 96GB HBM2e (Grand Teton, 500 W)", "h100-96gb", "dgx-h100", NULL},
     {"H200-SXM-141GB", "h200", "dgx-h100", NULL},
     {"B200-SXM-180GB", "b200", "dgx-b200", NULL},
     {"B300-SXM-288GB", "b300", "dgx-b200", NULL},
@@ -72,7 +71,7 @@ typedef struct network {
 } network;
 
 static const network networks[] = {
-    {"Omni-Path, 4 x 100 Gbit/s", 4, "100 Gbit/s"},
+    {"Omni-Path, 4 x 100 Gbit/s", 8, "50 Gbit/s"}, /* half an adapter for each GPU */
     {"800 Gbit/s per node", 8, "100 Gbit/s"},
     {"100 Gbit/s", 1, "100 Gbit/s"},
 };
@@ -103,8 +102,8 @@ static void write_node(const machine *found, uint32_t nics, FILE *out)
             out,
             "\"node\": {\"topology\": \"nvswitch\", \"model\": \"%s\", \"latency\": \"0.6 us\", "
             "\"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, "
-            "\"bandwidth\": \"24 GB/s\", ",
-            found->topology);
+            "\"bandwidth\": \"%s\", ",
+            found->topology, strcmp(found->topology, "dgx-a100") == 0 ? "24 GB/s" : "48 GB/s");
     fprintf(out, "\"nics\": %u, \"latency\": \"0.5 us\"}}", nics);
 }
 
@@ -116,7 +115,7 @@ static void write_cluster(const machine *found, const network *between, FILE *ou
     if (between->nics > 1)
         fprintf(out,
                 ", \"network\": {\"topology\": \"leaf_spine\", \"rails\": %u, \"hosts_per_leaf\": "
-                "20, \"spines\": 10, \"parallel\": 2, \"bandwidth\": \"%s\", \"latency\": "
+                "1024, \"spines\": 10, \"parallel\": 2, \"bandwidth\": \"%s\", \"latency\": "
                 "\"0.1 us\"}",
                 between->nics, between->bandwidth);
     else
@@ -124,6 +123,21 @@ static void write_cluster(const machine *found, const network *between, FILE *ou
                 ", \"network\": {\"topology\": \"fat_tree\", \"levels\": 2, \"radix\": 36, "
                 "\"bandwidth\": \"%s\", \"latency\": \"0.1 us\"}",
                 between->bandwidth);
+}
+
+/* Racks of 72 of which jobs take 64, so that meshes of powers of two stay within: four rails of NDR
+ * between them, as in the preset gb200-nvl72. */
+static void write_racks(cs_point_rules *rules, FILE *out)
+{
+    cs_point_rules_assume(rules, "64 of a rack's 72 GPUs, where a job takes more");
+    fputs(
+        "\"topology\": \"cluster\", \"gpus_per_node\": 64, \"node\": {\"topology\": "
+        "\"nvswitch\", \"model\": \"nvl72\", \"latency\": \"0.6 us\", \"pcie\": {\"sockets\": 36, "
+        "\"switches_per_socket\": 2, \"gpus_per_switch\": 1, \"nics\": 72, \"bandwidth\": \"48 "
+        "GB/s\", \"socket_bandwidth\": \"40 GB/s\", \"latency\": \"0.5 us\"}}, \"network\": "
+        "{\"topology\": \"leaf_spine\", \"rails\": 4, \"hosts_per_leaf\": 1024, \"spines\": 16, "
+        "\"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\"}",
+        out);
 }
 
 /* Eight GPUs, each pair with a link of Infinity Fabric of its own: 64 GB/s each way (AMD, MI300X data
@@ -155,6 +169,23 @@ static bool says_preset(const char *words)
     return false;
 }
 
+/* Pipelines of which one of many like places is simulated: their messages then share no links, and
+ * all nodes are below one level of switches. */
+static bool is_wide(const cs_point *point)
+{
+    return point->parallel->pp > 1 && point->hardware->gpus > 64 && !point->options->profiled_ms;
+}
+
+/* The adapters of the presets, of nodes that have one for each GPU. */
+static const network *find_flat(const machine *found)
+{
+    static const network hdr = {NULL, 8, "200 Gbit/s"}, ndr = {NULL, 8, "400 Gbit/s"};
+    const char *topology = found->topology;
+    if (strcmp(topology, "dgx-a100") == 0)
+        return &hdr;
+    return strcmp(topology, "dgx-h100") == 0 || strcmp(topology, "dgx-b200") == 0 ? &ndr : NULL;
+}
+
 static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
 {
     const cs_point_hardware *hardware = rules->point->hardware;
@@ -173,6 +204,10 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
         write_pcie(out);
     else if (strncmp(topology, "mi3", strlen("mi3")) == 0)
         write_infinity(rules, topology, several, out);
+    else if (is_wide(rules->point) && several && !find_network(hardware->inter) && find_flat(found))
+        write_cluster(found, find_flat(found), out);
+    else if (rack && hardware->gpus > 72)
+        write_racks(rules, out);
     else if (several && strcmp(topology, "abci") != 0 && says_preset(hardware->inter))
         fprintf(out, "\"topology\": \"%s\"", topology);
     else if (several && strcmp(topology, "abci") != 0 && find_network(hardware->inter))
@@ -189,17 +224,21 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
 
 /* Megatron-LM overlaps messages between stages with computing in interleaved schedules only
  * (megatron/training/arguments.py: "Overlap P2P communication is disabled if not using the
- * interleaved schedule"). The schedules of the zero-bubble fork send and receive asynchronously
- * and wait where a tensor is read (megatron/core/pipeline_parallel/zb_schedules.py). */
+ * interleaved schedule"), and before that could be switched on, in 2023, in none. The schedules of
+ * the zero-bubble fork send and receive asynchronously and wait where a tensor is read
+ * (megatron/core/pipeline_parallel/zb_schedules.py). */
 static bool blocks(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
+    const char *note;
+    const bool old = strcmp(cs_point_rules_runtime(point, &note), "megatron-lm-2021") == 0;
     const bool plain = strcmp(point->schedule, "1f1b") == 0 && point->parallel->vpp == 1;
-    if (!cs_point_rules_megatron(point) || !plain || point->parallel->pp < 2)
+    const bool interleaved = old && strcmp(point->schedule, "interleaved_1f1b") == 0;
+    if (!cs_point_rules_megatron(point) || !(plain || interleaved) || point->parallel->pp < 2)
         return false;
     cs_point_rules_assume(rules,
                           "messages between stages block computing, as in Megatron-LM without "
-                          "interleaving");
+                          "interleaving, and before 2023 with it");
     return true;
 }
 
@@ -221,6 +260,10 @@ void cs_point_rules_platform(cs_point_rules *rules, FILE *out)
     else if (found)
         write_links(rules, found, out);
     fprintf(out, ", \"devices\": %u", point->hardware->gpus);
+    if (is_wide(point)) {
+        cs_point_rules_assume(rules, "messages between stages share no links, on over 64 GPUs");
+        fputs(", \"sharing\": \"none\"", out);
+    }
     if (isfinite(point->hardware->memory_gb))
         fprintf(out, ", \"memory\": \"%.9g GiB\"", point->hardware->memory_gb);
     if (blocks(rules))

@@ -14,8 +14,8 @@ static bool has_flag(const cs_point *point, const char *name)
     return value && !cJSON_IsFalse(value);
 }
 
-/* Megatron-LM's layers are TransformerEngine's unless it is told otherwise; RMSNorm it has from there
- * only. What was forked before that, or says neither, has layers of its own. */
+/* Megatron-LM's layers are TransformerEngine's unless it is told otherwise; RMSNorm it has from
+ * there only. What was forked before that, or says neither, has layers of its own. */
 static bool has_transformer_engine(const cs_point *point)
 {
     const char *kernels = cJSON_GetStringValue(cs_point_rules_argument(point, "transformer-impl"));
@@ -88,5 +88,6 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
     write_libraries(point, out);
     if (cs_point_rules_megatron(point) && point->args && !has_transformer_engine(point))
         fputs(", \"attention_buffer\": true", out);
+    fputs(", \"allocator\": \"pytorch\"", out);
     fputs("}", out);
 }

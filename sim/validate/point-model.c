@@ -85,11 +85,10 @@ static void write_gpt(cs_point_rules *rules, FILE *out)
 static void write_bert(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    cs_point_rules_assume(rules, "an encoder without a head that predicts tokens");
     fprintf(out,
             "\"name\": \"bert\", \"parameters\": {\"layers\": %u, \"hidden\": %u, \"heads\": %u, "
             "\"sequence\": %u, \"positions\": %u, \"vocabulary\": %u, \"intermediate\": %u, "
-            "\"dropout\": %.9g, \"attention\": \"%s\"}",
+            "\"dropout\": %.9g, \"attention\": \"%s\", \"head\": true}",
             model->layers, model->hidden, model->heads, model->seq, model->seq, vocabulary(rules),
             model->ffn, dropout(rules), attention(rules));
 }
@@ -398,15 +397,14 @@ static void write_recomputed(cs_point_rules *rules, FILE *out)
         cs_point_rules_miss(rules, "stated: what is computed again");
 }
 
-/* NeMo and the MLPerf reference adapt the products around attention, of rank 16. */
+/* NeMo and the MLPerf reference adapt the two products around attention, of rank 16: that of queries,
+ * keys and values, which is one there, and the one behind it. */
 static void write_adapters(cs_point_rules *rules, FILE *out)
 {
     if (!rules->point->options->lora)
         return;
     cs_point_rules_assume(rules, "adapters of rank 16 beside the linear layers of attention");
-    fputs(", \"lora\": {\"rank\": 16, \"targets\": [\"q_proj\", \"k_proj\", \"v_proj\", "
-          "\"o_proj\"]}",
-          out);
+    fputs(", \"lora\": {\"rank\": 16, \"targets\": [\"q_proj\", \"o_proj\"]}", out);
 }
 
 void cs_point_rules_model(cs_point_rules *rules, FILE *out)

@@ -2,8 +2,8 @@
  * one, and no figure is fitted to them.
  *
  * A rule that fills what a point does not state, or that stands for what the simulator does not
- * have, says so in `assumed`. A point that needs what the simulator does not have is not expressed; `missing`
- * names it, the most important first. The rules: docs/reference/points.md.
+ * have, says so in `assumed`. A point that needs what the simulator does not have is not expressed;
+ * `missing` names it, the most important first. The rules: docs/reference/points.md.
  */
 #ifndef CS_VALIDATE_POINT_SCENARIO_H
 #define CS_VALIDATE_POINT_SCENARIO_H

@@ -57,7 +57,7 @@ static void write_partition(cs_point_rules *rules, FILE *out)
     uint32_t most = 1, first = 0;
     bool less = false;
     if (!profiled && !find_blocks(point, &most, &less)) {
-        cs_point_rules_miss(rules, "stated: which blocks make a stage");
+        cs_point_rules_assume(rules, "stages of equal time, where blocks do not divide equally");
         return;
     }
     fputs(", \"partition\": [", out);

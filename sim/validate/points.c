@@ -129,6 +129,8 @@ const cs_field cs_point_options_fields[] = {
     FLAG(no_optimizer_step, "the step that was timed has no update"),
     FLAG(first_last_stage_one_layer_less, "the first and the last stage have a block less"),
     FLAG(dp_overlap, "gradients are reduced while the backward still runs"),
+    FLAG(tp_overlap, "tensor-parallel collectives go on beside products"),
+    FLAG(async_tp, "the same, in torchtitan"),
     FLAG(compile, "a compiler fuses what only moves"),
     {"cuda_graphs", CS_FIELD_JSON, AT(cuda_graphs), .fallback = "",
      .doc = "whether kernels start from CUDA graphs, or whose these are",

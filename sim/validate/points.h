@@ -52,6 +52,7 @@ typedef struct cs_point_options {
     const cJSON *flash_attention; /* true or false; NULL: not stated */
     bool lora, offload, no_optimizer_step, first_last_stage_one_layer_less;
     bool moe_pad_to_capacity, fused_cross_entropy;
+    bool tp_overlap, async_tp;     /* tensor-parallel collectives go on beside products */
     bool compile;                  /* a compiler fuses what only moves */
     const cJSON *cuda_graphs;      /* true, or whose: "local", "none"; NULL: not stated */
     bool dp_overlap;               /* gradients are reduced while the backward still runs */

@@ -28,14 +28,52 @@ double cs_prediction_error(const cs_prediction *prediction, cs_measure measure)
 /* ---- one point ---- */
 
 /* Megatron-LM's log is that of the last rank; other peaks are of the fullest one. */
-static double peak_memory(const cs_point *point, const cs_outcome *outcome)
+static double peak_of(const char *key, const cs_point *point, const cs_outcome *outcome)
 {
-    const cs_run_figure *figure = cs_run_figure_find("peak_memory_bytes");
+    const cs_run_figure *figure = cs_run_figure_find(key);
     if (!point->args)
         return cs_run_figure_value(figure, outcome);
     cs_outcome last = *outcome;
     last.device = outcome->scenario->platform.n_devices - 1;
     return figure->get(&last);
+}
+
+/* Of the device that has the least. */
+static double least_of(const char *key, const cs_outcome *outcome)
+{
+    const cs_run_figure *figure = cs_run_figure_find(key);
+    double least = (double)INFINITY;
+    for (uint32_t d = 0; d < outcome->scenario->platform.n_devices; d++) {
+        const cs_outcome of = {outcome->scenario, outcome->simulation, d};
+        if (cs_graph_has(&outcome->simulation->graph, d))
+            least = fmin(least, figure->get(&of));
+    }
+    return least;
+}
+
+/* The allocator's peaks where the framework has one that is known; else those of the trace. */
+static bool take_memory(const cs_point *point, const cs_outcome *outcome, cJSON *figures)
+{
+    const bool known = outcome->simulation->allocations.n_devices > 0;
+    const char *allocated = known ? "peak_allocated_bytes" : "peak_memory_bytes";
+    const char *device = known ? "peak_reserved_bytes" : "peak_memory_bytes";
+    if (outcome->scenario->model->times_only)
+        return true;
+    return cJSON_AddNumberToObject(figures, "allocated", peak_of(allocated, point, outcome)) &&
+           cJSON_AddNumberToObject(figures, "least", least_of(allocated, outcome)) &&
+           cJSON_AddNumberToObject(figures, "device", peak_of(device, point, outcome)) &&
+           (!known || cJSON_AddNumberToObject(figures, "reserved",
+                                              peak_of("peak_reserved_bytes", point, outcome)));
+}
+
+/* An allocation that the allocator could not make; without an allocator, more than there is. */
+static bool runs_out(const cs_simulation *simulation)
+{
+    const cs_allocations *allocations = &simulation->allocations;
+    bool failed = false;
+    for (uint32_t d = 0; d < allocations->n_devices; d++)
+        failed |= allocations->devices[d].failure.failed;
+    return allocations->n_devices > 0 ? failed : cs_simulation_out_of_memory(simulation);
 }
 
 static bool take_figures(const cs_point *point, const cs_scenario *scenario,
@@ -44,10 +82,8 @@ static bool take_figures(const cs_point *point, const cs_scenario *scenario,
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
     const double time = cs_run_figure_value(cs_run_figure_find("iteration_time_s"), &outcome);
     return cJSON_AddNumberToObject(figures, "time", time) &&
-           cJSON_AddBoolToObject(figures, "out_of_memory",
-                                 cs_simulation_out_of_memory(simulation)) &&
-           (scenario->model->times_only ||
-            cJSON_AddNumberToObject(figures, "peak", peak_memory(point, &outcome)));
+           cJSON_AddBoolToObject(figures, "out_of_memory", runs_out(simulation)) &&
+           take_memory(point, &outcome, figures);
 }
 
 /* Runs in several threads at a time: all that it touches is its own. */
@@ -95,13 +131,24 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     }
     to->state = CS_PREDICTION_MADE;
     to->values[CS_MEASURE_TIME] = number_of(item->figures, "time");
-    to->values[CS_MEASURE_ALLOCATED] = number_of(item->figures, "peak");
-    to->values[CS_MEASURE_DEVICE] = number_of(item->figures, "peak");
+    to->values[CS_MEASURE_ALLOCATED] = number_of(item->figures, "allocated");
+    to->values[CS_MEASURE_LEAST] = number_of(item->figures, "least");
+    to->values[CS_MEASURE_RESERVED] = number_of(item->figures, "reserved");
+    to->values[CS_MEASURE_DEVICE] = number_of(item->figures, "device");
     to->out_of_memory = cJSON_IsTrue(cs_json_member(item->figures, "out_of_memory"));
     return CS_OK;
 }
 
 /* ---- all of them ---- */
+
+/* NaN where no rank is known by itself. */
+static double least_measured(const cJSON *per_rank)
+{
+    const cJSON *rank;
+    double least = (double)NAN;
+    cJSON_ArrayForEach(rank, per_rank) least = fmin(least, number_of(rank, "allocated"));
+    return least;
+}
 
 static void take_measured(const cs_point *point, cs_prediction *to)
 {
@@ -111,10 +158,13 @@ static void take_measured(const cs_point *point, cs_prediction *to)
         to->values[m] = (double)NAN;
     to->measured[CS_MEASURE_TIME] = cs_point_step_time(point);
     to->measured[CS_MEASURE_ALLOCATED] = measured->allocated;
+    to->measured[CS_MEASURE_LEAST] = least_measured(measured->per_rank);
+    to->measured[CS_MEASURE_RESERVED] = measured->reserved;
     to->measured[CS_MEASURE_DEVICE] = measured->device;
     to->was_out_of_memory = cJSON_IsTrue(measured->oom);
     to->knows_verdict = measured->oom || isfinite(to->measured[CS_MEASURE_TIME]) ||
-                        isfinite(measured->allocated) || isfinite(measured->device);
+                        isfinite(measured->allocated) || isfinite(measured->reserved) ||
+                        isfinite(measured->device);
 }
 
 /* Makes the scenarios; `ready` gets the points that have one. */

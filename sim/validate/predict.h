@@ -18,6 +18,8 @@ extern const char *const cs_prediction_states[];
 typedef enum cs_measure {
     CS_MEASURE_TIME,      /* of a step, s */
     CS_MEASURE_ALLOCATED, /* bytes: peak against torch.cuda.max_memory_allocated */
+    CS_MEASURE_LEAST,     /* bytes: the same of the rank that has the least */
+    CS_MEASURE_RESERVED,  /* bytes: peak against torch.cuda.max_memory_reserved */
     CS_MEASURE_DEVICE, /* bytes: peak against what nvidia-smi shows, or the source does not say */
     CS_N_MEASURES
 } cs_measure;

@@ -1,4 +1,5 @@
-/* Predictions and measurements as an HDF5 file (docs/reference/points.md), which `sim plot` draws. */
+/* Predictions and measurements as an HDF5 file (docs/reference/points.md), which `sim plot`
+ * draws. */
 #ifndef CS_VALIDATE_VALIDATION_FILE_H
 #define CS_VALIDATE_VALIDATION_FILE_H
 

@@ -45,8 +45,8 @@ typedef struct cs_halo {
     uint32_t before, behind; /* rows */
 } cs_halo;
 
-/* The rows that part i of `parts` has of `rows` (layout.h). Some are empty where there are more parts than
- * rows. */
+/* The rows that part i of `parts` has of `rows` (layout.h). Some are empty where there are more
+ * parts than rows. */
 cs_row_range cs_rows_of(uint32_t rows, uint32_t parts, uint32_t i);
 
 /* The most rows that a part has. */

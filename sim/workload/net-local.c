@@ -292,16 +292,14 @@ static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op 
     cs_division given[CS_OP_INPUTS_MAX];
     cs_rule_answer answer = {0};
     const cs_axis_rules *rules = rules_of(m->split, axis);
-    const cs_rule_query query = {
-        .net = m->net,
-        .links = &m->links,
-        .split = m->split,
-        .op = op,
-        .axis = axis,
-        .size = axis_size(m, axis),
-        .coordinate = cs_axes_coordinate(cs_grid_axes(grid_of(m), cs_layout_axes(axis)), m->place),
-        .given = given,
-        .report = &m->report};
+    const cs_rule_query query = {.net = m->net,
+                                 .links = &m->links,
+                                 .split = m->split,
+                                 .op = op,
+                                 .axis = axis,
+                                 .size = axis_size(m, axis),
+                                 .given = given,
+                                 .report = &m->report};
     for (uint32_t i = 0; i < op->n_inputs; i++)
         given[i] = m->versions[m->first[op->inputs[i]]].layout.axes[axis];
     if (rules && rules->of[op->kind])
@@ -462,7 +460,8 @@ static void push_ring(maker *m)
     }
 }
 
-/* Rows of what an operator reads or makes, of its neighbours along an axis. Other directions that
+/* Rows of what an operator reads or makes, of its neighbours along an axis: as many as any place has,
+ * though those at the edges of an image have neighbours on one side only. Other directions that
  * were exchanged before have brought rows already, which are handed on: so corners come along. */
 static void push_halo(maker *m, const divided_op *d, uint32_t i)
 {
@@ -475,10 +474,10 @@ static void push_halo(maker *m, const divided_op *d, uint32_t i)
     cs_shape shape = cs_net_tensor(net, of)->shape;
     for (uint32_t j = 0; j < i; j++)
         if (d->inner[j].kind == CS_EXCHANGE_HALO && d->inner[j].of == inner->of)
-            shape.dims[d->inner[j].dim] += d->inner[j].own.before + d->inner[j].own.behind;
+            shape.dims[d->inner[j].dim] += d->inner[j].held.before + d->inner[j].held.behind;
     const int64_t row = cs_shape_elements(&shape) / shape.dims[inner->dim];
     *(inner->backward ? &info->gradient_halo : &info->halo) +=
-        row * (inner->own.before + inner->own.behind);
+        row * (inner->held.before + inner->held.behind);
     push_exchange(m, (cs_op_exchange){.op = p,
                                       .step = inner->of == CS_HALO_OF_GRADIENT ? CS_BEHIND : 0,
                                       .kind = (uint8_t)inner->kind,
@@ -552,8 +551,7 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
     const cs_shape in = local_shape(m, &d->inputs[0], &whole);
     const cs_shape shape = local_shape(m, &d->made, &out->shape);
     cs_op op = *of;
-    cs_local_op info = {
-        .origin = p, .whole = out->shape, .read = d->inputs[0], .made = d->made};
+    cs_local_op info = {.origin = p, .whole = out->shape, .read = d->inputs[0], .made = d->made};
     for (uint32_t i = 0; i < of->n_inputs; i++) {
         op.inputs[i] = version_for(m, of->inputs[i], &d->inputs[i], d->partial[i], p);
         if (op.inputs[i] == CS_NO_TENSOR)

@@ -1,10 +1,10 @@
 /* The pieces of a layer of a local network: the runs of operators between exchanges.
  *
- * Where backward sums the gradients of a tensor that several places read (`deferred` in net-local.h),
- * three pieces stand for the run of operators that read it: gradients of weights alone, then the
- * rest of those operators, then what follows in the run. Backward passes them in the reverse
- * order, so that the sum goes on beside the first piece, and what is gathered again for the
- * weights beside the second.
+ * Where backward sums the gradients of a tensor that several places read (`deferred` in
+ * net-local.h), three pieces stand for the run of operators that read it: gradients of weights
+ * alone, then the rest of those operators, then what follows in the run. Backward passes them in
+ * the reverse order, so that the sum goes on beside the first piece, and what is gathered again for
+ * the weights beside the second.
  */
 #ifndef CS_WORKLOAD_NET_PIECES_H
 #define CS_WORKLOAD_NET_PIECES_H

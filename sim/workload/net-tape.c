@@ -274,6 +274,37 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
                                     m->workspaces, &observer, error);
 }
 
+/* Weights and biases of an operator, an expert's each by itself. */
+static uint32_t add_parameters(const cs_op *op, int64_t width, int64_t *to)
+{
+    const uint32_t matrices = op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1;
+    const int64_t sizes[] = {op->tied ? 0 : op->weights / matrices, op->biases / matrices};
+    uint32_t n = 0;
+    for (uint32_t m = 0; !op->frozen && m < matrices; m++)
+        for (int i = 0; i < 2; i++)
+            if (sizes[i] > 0 && to)
+                to[n++] = sizes[i] * width;
+            else
+                n += sizes[i] > 0;
+    return n;
+}
+
+static cs_status find_parameters(const cs_net *net, const cs_net_options *how,
+                                 const cs_net_layer *of, cs_layer *to, cs_arena *arena,
+                                 cs_error *error)
+{
+    const int64_t width = cs_precision_bytes(how->precision);
+    uint32_t n = 0;
+    for (uint32_t p = of->first; p < of->end; p++)
+        n += add_parameters(&net->ops[p], width, NULL);
+    to->parameters = cs_arena_alloc(arena, n, sizeof(*to->parameters));
+    if (!to->parameters)
+        return cs_error_no_memory(error);
+    for (uint32_t p = of->first; p < of->end; p++)
+        to->n_parameters += add_parameters(&net->ops[p], width, to->parameters + to->n_parameters);
+    return CS_OK;
+}
+
 cs_status cs_net_tape_make(const cs_net *net, const cs_net_local *local, const cs_net_options *how,
                            const cs_net_chain *chain, cs_layer *to, cs_arena *arena,
                            cs_error *error)
@@ -285,6 +316,8 @@ cs_status cs_net_tape_make(const cs_net *net, const cs_net_local *local, const c
                .ops = calloc(net->n_ops + 1ULL, sizeof(*m.ops)),
                .workspaces = calloc(net->n_ops + 1ULL, sizeof(*m.workspaces))};
     cs_status status = m.storages && m.ops && m.workspaces ? CS_OK : cs_error_no_memory(error);
+    for (uint32_t l = 0; l < chain->n_layers && status == CS_OK; l++)
+        status = find_parameters(net, how, &chain->layers[l], &to[l], arena, error);
     if (status == CS_OK && how->n_recompute_ops == 0)
         status = make(&m, chain, to, arena, error);
     cs_tape_finish(&m.tape);

@@ -16,9 +16,9 @@
  * that dots divide: "attention", "mlp", "layers.3", "layers.3.mlp.act". */
 bool cs_recompute_means(const char *name, const char *op);
 
-/* Fills `runs`, per operator: 0, or the first operator of its run, + 1. A run ends where a layer does:
- * `ends` are one past the last operator of each, in rising order. CS_INVALID for a name that means no
- * operator. */
+/* Fills `runs`, per operator: 0, or the first operator of its run, + 1. A run ends where a layer
+ * does: `ends` are one past the last operator of each, in rising order. CS_INVALID for a name that
+ * means no operator. */
 CS_MUST_CHECK cs_status cs_recompute_find(const cs_net *net, const char *const *names, uint32_t n,
                                           const uint32_t *ends, uint32_t *runs, cs_error *error);
 

@@ -131,26 +131,38 @@ static void near_enough(const cs_rule_query *q, const cs_sliding *sliding)
                         parts, q->op->name, q->size);
 }
 
+/* What the part has that lacks the most rows. */
+static cs_halo most_held(const cs_sliding *sliding, uint32_t parts, bool gradient)
+{
+    cs_halo most = {0};
+    for (uint32_t i = 0; i < parts; i++) {
+        const cs_halo halo =
+            gradient ? cs_halo_of_gradient(sliding, parts, i) : cs_halo_of_input(sliding, parts, i);
+        if (halo.before + halo.behind > most.before + most.behind)
+            most = halo;
+    }
+    return most;
+}
+
 static void add_halo(const cs_rule_query *q, const cs_sliding *sliding, cs_halo_of of,
                      cs_rule_answer *answer)
 {
     const bool gradient = of == CS_HALO_OF_GRADIENT;
     cs_halo most = gradient ? cs_halo_most_of_gradient(sliding, q->size)
                             : cs_halo_most_of_input(sliding, q->size);
-    cs_halo own = gradient ? cs_halo_of_gradient(sliding, q->size, q->coordinate)
-                           : cs_halo_of_input(sliding, q->size, q->coordinate);
     if (most.before + most.behind == 0)
         return;
     if (of == CS_HALO_RETURNED)
         most =
             (cs_halo){most.behind, most.before}; /* what it had of the one before goes back there */
-    answer->inner[answer->n_inner++] = (cs_inner_exchange){.kind = CS_EXCHANGE_HALO,
-                                                           .backward = of != CS_HALO_OF_INPUT,
-                                                           .element = CS_ELEMENT_ACTIVATION,
-                                                           .dim = (uint8_t)cs_space_dim(q->axis),
-                                                           .of = of,
-                                                           .halo = most,
-                                                           .own = own};
+    answer->inner[answer->n_inner++] =
+        (cs_inner_exchange){.kind = CS_EXCHANGE_HALO,
+                            .backward = of != CS_HALO_OF_INPUT,
+                            .element = CS_ELEMENT_ACTIVATION,
+                            .dim = (uint8_t)cs_space_dim(q->axis),
+                            .of = of,
+                            .halo = most,
+                            .held = most_held(sliding, q->size, gradient)};
 }
 
 static void rule_window(const cs_rule_query *q, cs_rule_answer *answer)

@@ -33,7 +33,7 @@ typedef struct cs_inner_exchange {
     uint8_t dim;
     cs_halo_of of;
     cs_halo halo; /* the most that any place along the axis receives */
-    cs_halo own;  /* what this one receives */
+    cs_halo held; /* what the place receives that receives the most from both sides together */
 } cs_inner_exchange;
 
 /* Who writes and who reads each tensor of a network. */
@@ -59,7 +59,6 @@ typedef struct cs_rule_query {
     const cs_op *op;
     cs_layout_axis axis;
     uint32_t size;            /* of the axis, > 1 */
-    uint32_t coordinate;      /* of the place */
     const cs_division *given; /* per input; never partial */
     cs_split_report *report;
 } cs_rule_query;
@@ -123,15 +122,16 @@ void cs_rule_view(const cs_rule_query *query, cs_rule_answer *answer);
  * read it divided by features: linear layers, and a loss. */
 bool cs_feeds_pairs(const cs_rule_query *query, cs_tensor tensor);
 
-/* Reports unless the size of the axis divides `count`: "must divide the 32 heads of NAME (got 6): 4 or 8
- * would". */
+/* Reports unless the size of the axis divides `count`: "must divide the 32 heads of NAME (got 6): 4
+ * or 8 would". */
 void cs_rule_divides(const cs_rule_query *query, uint32_t count, const char *of_what);
 
 /* A mistake in the value of a key: the text goes on where the key's name ends. */
 void cs_split_refuse(cs_split_report *report, const char *key, const char *format, ...)
     CS_PRINTF(3, 4);
 
-/* "A or B would", "A would": the divisors of `count` next to `got`, which is none; returns `text`. */
+/* "A or B would", "A would": the divisors of `count` next to `got`, which is none; returns
+ * `text`. */
 char *cs_divisors_text(uint32_t count, uint32_t got, char *text, size_t size);
 
 enum { CS_DIVISORS_TEXT_BYTES = 48 };

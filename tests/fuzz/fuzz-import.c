@@ -1,5 +1,5 @@
-/* Logs of OSU micro-benchmarks or of nccl-tests; IMPORT is their reader. The first byte chooses what
- * the options say. */
+/* Logs of OSU micro-benchmarks or of nccl-tests; IMPORT is their reader. The first byte chooses
+ * what the options say. */
 #include "calib/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

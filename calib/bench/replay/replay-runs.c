@@ -63,6 +63,16 @@ static cs_status do_runs(cs_worker *worker, runs *all, const cs_progress *progre
     return CS_OK;
 }
 
+/* On a mesh: how the network learns, which does not depend on how it is divided. */
+static void tell_losses(const runs *all, uint32_t n)
+{
+    fprintf(stderr, "loss of the mini-batches:");
+    for (uint32_t b = 0; b < n; b++)
+        if (b < 4 || b + 1 == n)
+            fprintf(stderr, "%s %.6f", b > 0 && b + 1 == n && n > 5 ? " ..." : "", all->losses[b]);
+    fputc('\n', stderr);
+}
+
 static void tell(const runs *all)
 {
     const double spread = all->highest / all->lowest - 1;
@@ -175,6 +185,8 @@ static cs_status save(const cs_worker *worker, const cs_request *request, runs *
     cs_trace trace = {0};
     uint32_t chosen = 0;
     CS_TRY(choose_run(all, &chosen, error));
+    if (worker->grid)
+        tell_losses(all, replay->graph.n_batches);
     const cs_notes notes = notes_of(all, chosen, replay->graph.n_tasks);
     cJSON *provenance = provenance_of(worker, request, all);
     char *text = provenance ? cs_json_print(provenance) : NULL;

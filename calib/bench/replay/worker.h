@@ -3,7 +3,7 @@
 #ifndef CS_CALIB_WORKER_H
 #define CS_CALIB_WORKER_H
 
-#include "calib/bench/replay/grid.h"
+#include "calib/bench/replay/mesh-worker.h"
 #include "calib/bench/train/trainer.h"
 #include "calib/bench/wire/wire.h"
 #include "sim/replay/notes-trace.h"

@@ -37,8 +37,8 @@ typedef struct cs_torch_events {
     bool shapes;                           /* some operator has them */
 } cs_torch_events;
 
-/* Names and arguments point into the document. Errors name the file; without `times_only` there must be
- * shapes. Zeroed events can be finished. */
+/* Names and arguments point into the document. Errors name the file; without `times_only` there
+ * must be shapes. Zeroed events can be finished. */
 CS_MUST_CHECK cs_status cs_torch_events_read(const cJSON *root, const char *file, bool times_only,
                                              cs_torch_events *events, cs_error *error);
 void cs_torch_events_finish(cs_torch_events *events);

@@ -8,8 +8,9 @@
  * A layer is a module: its operators are those that run while it is the innermost one, which
  * with_stack=True records. Without it every operator that nothing else called is a layer. A layer's
  * forward time is that of the kernels that its operators launch, and of the operators themselves
- * where the trace has no kernels at all (a run on the CPU). An operator of the backward pass belongs
- * to the layer whose operator has the same sequence number. Where several steps were recorded
+ * where the trace has no kernels at all (a run on the CPU). An operator of the backward pass
+ * belongs to the layer whose operator has the same sequence number. Where several steps were
+ * recorded
  * (ProfilerStep#N), times are means over them.
  *
  * Shapes (record_shapes=True) give weights, the bytes that a layer reads, and so what the layer
@@ -17,9 +18,10 @@
  * half for the input and half for the weights. Operators without a sequence number (the
  * optimizer's) are left out.
  *
- * Most traces that were recorded for another purpose have no shapes. With `times_only` none are wanted:
- * the model has times and no sizes, and says so (cs_model.times_only). The batch has to be given then, and
- * a backward is split in halves where an operator of the layer is known to have parameters.
+ * Most traces that were recorded for another purpose have no shapes. With `times_only` none are
+ * wanted: the model has times and no sizes, and says so (cs_model.times_only). The batch has to be
+ * given then, and a backward is split in halves where an operator of the layer is known to have
+ * parameters.
  *
  * Layers are in the order of their first operator, one after the other:
  * branches are not told apart.

@@ -16,6 +16,9 @@ static const cs_field fields[] = {
     CS_DIM_OR_ZERO(cs_bert, intermediate, "features within the MLP; 0: four times hidden"),
     CS_DROPOUT_FIELD(cs_bert, "0.1"),
     CS_KERNEL_FIELD(cs_bert),
+    {"head", CS_FIELD_BOOL, offsetof(cs_bert, head), .fallback = "false",
+     .doc = "the head of its training, which predicts tokens and whether sentences follow each "
+            "other, in place of a task's"},
     {0},
 };
 
@@ -48,6 +51,23 @@ static cs_tensor add_mlp(cs_net *net, const cs_bert *p, cs_tensor x)
     return y;
 }
 
+/* Pre-training (section 3.1): tokens by a dense layer and the embedding's matrix, and from the pooled
+ * first token whether the second sentence follows the first one. */
+static void add_head(cs_net *net, const cs_bert *p, cs_tensor x)
+{
+    const cs_linear same = {.out = p->hidden, .bias = true};
+    cs_net_block(net, "head");
+    cs_tensor first = cs_net_take_first(net, "first", x);
+    first = cs_net_tanh(net, "activation", cs_net_linear(net, "pooler", first, &same));
+    first = cs_net_linear(net, "seq_relationship", first, &(cs_linear){.out = 2, .bias = true});
+    cs_net_cross_entropy(net, "sentence_loss", first);
+    x = cs_net_gelu(net, "transform_act", cs_net_linear(net, "transform", x, &same));
+    x = cs_net_layer_norm(net, "LayerNorm", x);
+    x = cs_net_linear(net, "decoder", x,
+                      &(cs_linear){.out = p->vocabulary, .wide = true, .tied = true, .bias = true});
+    cs_net_cross_entropy(net, "loss", x);
+}
+
 void cs_bert_build(cs_net *net, const cs_bert *p)
 {
     if (!cs_net_check_heads(net, p->hidden, p->heads))
@@ -64,6 +84,10 @@ void cs_bert_build(cs_net *net, const cs_bert *p)
     for (uint32_t i = 0; i < p->layers; i++) {
         cs_net_block(net, "layer.%u", i);
         x = add_mlp(net, p, attend(net, p, x));
+    }
+    if (p->head) {
+        add_head(net, p, x);
+        return;
     }
     cs_net_block(net, "pooler");
     x = cs_net_take_first(net, "first", x);

@@ -78,6 +78,7 @@ typedef struct cs_bert {
     uint32_t layers, hidden, heads, sequence, vocabulary, positions, types, intermediate;
     double dropout;
     uint32_t kernel;
+    bool head; /* that it was trained with: tokens, and whether sentences follow each other */
 } cs_bert;
 
 /* Encoder of image patches (ViT). */

@@ -1,4 +1,4 @@
-#include "calib/bench/replay/grid.h"
+#include "calib/bench/replay/mesh-worker.h"
 
 #include "calib/bench/replay/divided-loss.h"
 #include "calib/bench/replay/numbers.h"

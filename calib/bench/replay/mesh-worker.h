@@ -6,10 +6,10 @@
  * left. What the plan has beside a computation is done in front of it or behind it: the gathers ahead
  * in front, sums of gradients behind their unit, or where they are scattered behind the next one, so
  * that the gradients of two units are there at a time, as in the plan. */
-#ifndef CS_CALIB_GRID_H
-#define CS_CALIB_GRID_H
+#ifndef CS_CALIB_MESH_WORKER_H
+#define CS_CALIB_MESH_WORKER_H
 
-#include "calib/bench/replay/store.h"
+#include "calib/bench/replay/weight-store.h"
 #include "sim/replay/replay.h"
 
 struct cs_worker;

@@ -10,8 +10,8 @@
  *   scattered  there, whole, from the beginning of a unit's backward until they are scattered
  *   states     of the share
  */
-#ifndef CS_CALIB_STORE_H
-#define CS_CALIB_STORE_H
+#ifndef CS_CALIB_WEIGHT_STORE_H
+#define CS_CALIB_WEIGHT_STORE_H
 
 #include "calib/bench/train/trainer.h"
 #include "calib/bench/wire/wire.h"

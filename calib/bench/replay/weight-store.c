@@ -1,4 +1,4 @@
-#include "calib/bench/replay/store.h"
+#include "calib/bench/replay/weight-store.h"
 
 #include "calib/bench/replay/numbers.h"
 

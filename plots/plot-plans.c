@@ -1,0 +1,286 @@
+#include "plots/grid.h"
+#include "plots/sheet.h"
+
+#include "sim/base/number.h"
+#include "sim/base/units.h"
+#include "sim/base/vector.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 1100, HEIGHT = 480, NAMED = 7, GAP = 100 };
+
+/* Strategies with a colour of their own: those whose best plans are the fastest. */
+static const uint32_t colours[NAMED + 1] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
+                                            0x56B4E9, 0xCC79A7, 0x101010, 0xAAAAAA};
+
+typedef struct strategy {
+    const char *name;
+    double best; /* s, of plans that fit */
+} strategy;
+
+typedef struct plans {
+    cs_sheet *sheet;
+    uint64_t n;
+    const double *times, *peaks, *over, *throughputs; /* NaN where it was not simulated */
+    const uint32_t *devices, *front;
+    const char *const *names; /* of strategies */
+    uint32_t *of;             /* per plan: its strategy, by rank */
+    strategy *strategies;
+    uint32_t n_strategies;
+    double most_throughput, least_time, most_time, most_memory;
+    uint32_t least_devices, most_devices;
+} plans;
+
+static bool fits(const plans *p, uint64_t i)
+{
+    return isfinite(p->times[i]) && !(p->over[i] > 0);
+}
+
+static uint32_t colour_of(uint32_t rank)
+{
+    return colours[rank < NAMED ? rank : NAMED];
+}
+
+/* ---- reading ---- */
+
+static cs_status read_plans(plans *p, cs_error *error)
+{
+    const cs_reader_column columns[] = {
+        {"plans/step_time", CS_READER_DOUBLE, &p->times},
+        {"plans/peak_memory", CS_READER_DOUBLE, &p->peaks},
+        {"plans/over_capacity", CS_READER_DOUBLE, &p->over},
+        {"plans/throughput", CS_READER_DOUBLE, &p->throughputs},
+        {"plans/devices", CS_READER_UINT32, &p->devices},
+        {"plans/front", CS_READER_UINT32, &p->front},
+        {"plans/strategy", CS_READER_TEXT, &p->names},
+    };
+    return cs_reader_read(p->sheet->reader, columns, sizeof(columns) / sizeof(columns[0]), &p->n,
+                          error);
+}
+
+static int by_best(const void *left, const void *right)
+{
+    const strategy *a = left, *b = right;
+    if (a->best < b->best || a->best > b->best)
+        return a->best < b->best ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static uint32_t find_strategy(const plans *p, const char *name)
+{
+    uint32_t s = 0;
+    while (s < p->n_strategies && strcmp(p->strategies[s].name, name) != 0)
+        s++;
+    return s;
+}
+
+static cs_status rank_strategies(plans *p, cs_error *error)
+{
+    p->strategies = calloc(p->n + 1, sizeof(*p->strategies));
+    p->of = calloc(p->n + 1, sizeof(*p->of));
+    if (!p->strategies || !p->of)
+        return cs_error_no_memory(error);
+    for (uint64_t i = 0; i < p->n; i++) {
+        if (!fits(p, i))
+            continue;
+        const uint32_t s = find_strategy(p, p->names[i]);
+        if (s == p->n_strategies)
+            p->strategies[p->n_strategies++] = (strategy){p->names[i], p->times[i]};
+        else
+            p->strategies[s].best = fmin(p->strategies[s].best, p->times[i]);
+    }
+    qsort(p->strategies, p->n_strategies, sizeof(*p->strategies), by_best);
+    for (uint64_t i = 0; i < p->n; i++)
+        p->of[i] = find_strategy(p, p->names[i]);
+    return CS_OK;
+}
+
+/* What is shown of times: up to three times the best. */
+static void find_ranges(plans *p)
+{
+    p->least_time = INFINITY;
+    p->least_devices = UINT32_MAX;
+    for (uint64_t i = 0; i < p->n; i++) {
+        if (!isfinite(p->times[i]))
+            continue;
+        if (fits(p, i)) {
+            p->least_time = fmin(p->least_time, p->times[i]);
+            p->most_throughput = fmax(p->most_throughput, p->throughputs[i]);
+        }
+        p->least_devices = p->devices[i] < p->least_devices ? p->devices[i] : p->least_devices;
+        p->most_devices = p->devices[i] > p->most_devices ? p->devices[i] : p->most_devices;
+    }
+    for (uint64_t i = 0; i < p->n; i++)
+        if (isfinite(p->times[i]) && p->times[i] <= 3 * p->least_time) {
+            p->most_time = fmax(p->most_time, p->times[i]);
+            p->most_memory = fmax(p->most_memory, p->peaks[i]);
+        }
+}
+
+/* ---- data ---- */
+
+/* The smallest number of devices above `than` that a plan of the strategy has; `than`: there is none. */
+static uint32_t next_devices(const plans *p, uint32_t s, uint32_t than)
+{
+    uint32_t next = UINT32_MAX;
+    for (uint64_t i = 0; i < p->n; i++)
+        if (p->of[i] == s && fits(p, i) && p->devices[i] > than && p->devices[i] < next)
+            next = p->devices[i];
+    return next == UINT32_MAX ? than : next;
+}
+
+/* Per strategy the best throughput on each number of devices, from few to many. */
+static void write_best(const plans *p, FILE *out)
+{
+    for (uint32_t s = 0; s < p->n_strategies; s++) {
+        for (uint32_t d = 0, next = next_devices(p, s, d); next > d;
+             d = next, next = next_devices(p, s, d)) {
+            double best = 0;
+            for (uint64_t i = 0; i < p->n; i++)
+                if (p->of[i] == s && p->devices[i] == next && fits(p, i))
+                    best = fmax(best, p->throughputs[i]);
+            fprintf(out, "%u %.12g %u\n", next, best, colour_of(s));
+        }
+        fputs("\n", out);
+    }
+}
+
+typedef struct units {
+    double time, memory; /* s and bytes of a unit */
+    const char *time_name, *memory_name;
+} units;
+
+static units units_of(const plans *p)
+{
+    const cs_byte_unit *bytes = cs_byte_unit_of((int64_t)p->most_memory);
+    const bool seconds = p->least_time >= 1;
+    return (units){seconds ? 1 : 1e-3, bytes->bytes, seconds ? "s" : "ms", bytes->name};
+}
+
+/* The worst first, so that good ones lie above. */
+static void write_plans(const plans *p, FILE *out)
+{
+    const units unit = units_of(p);
+    for (uint32_t s = p->n_strategies + 1; s-- > 0;)
+        for (uint64_t i = 0; i < p->n; i++)
+            if (p->of[i] == s && isfinite(p->times[i]) && p->times[i] <= p->most_time)
+                fprintf(out, "%.12g %.12g %u %d\n", p->peaks[i] / unit.memory,
+                        p->times[i] / unit.time, colour_of(s), fits(p, i));
+}
+
+static void write_front(const plans *p, FILE *out)
+{
+    const units unit = units_of(p);
+    double time = 0;
+    for (;;) {
+        uint64_t next = p->n;
+        for (uint64_t i = 0; i < p->n; i++)
+            if (p->front[i] && p->times[i] > time && (next == p->n || p->times[i] < p->times[next]))
+                next = i;
+        if (next == p->n)
+            return;
+        time = p->times[next];
+        fprintf(out, "%.12g %.12g\n", p->peaks[next] / unit.memory, time / unit.time);
+    }
+}
+
+static cs_status write_file(const plans *p, const char *name,
+                            void (*write)(const plans *p, FILE *out), cs_error *error)
+{
+    FILE *out;
+    CS_TRY(cs_gnuplot_open(p->sheet->job, name, &out, error));
+    fputs("NaN NaN 0 2\n\n", out); /* so that none is empty */
+    write(p, out);
+    return cs_gnuplot_close(out, name, error);
+}
+
+/* ---- the sheet ---- */
+
+static void write_legend(const plans *p)
+{
+    cs_legend_entry entries[NAMED + 4];
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < p->n_strategies && s < NAMED; s++)
+        entries[n++] = (cs_legend_entry){.text = p->strategies[s].name,
+                                         .colour = colour_of(s),
+                                         .other = colour_of(s),
+                                         .exact = true};
+    if (p->n_strategies > NAMED)
+        entries[n++] = (cs_legend_entry){
+            .text = "others", .colour = colours[NAMED], .other = colours[NAMED], .exact = true};
+    entries[n++] = (cs_legend_entry){"hollow: does not fit; line: front", 0, 0, true};
+    cs_sheet_legend(p->sheet, entries, n);
+}
+
+static void lay_out(plans *p)
+{
+    cs_sheet *sheet = p->sheet;
+    char title[200], subtitle[200];
+    uint64_t simulated = 0;
+    for (uint64_t i = 0; i < p->n; i++)
+        simulated += isfinite(p->times[i]);
+    sheet->width = sheet->options->width ? sheet->options->width : WIDTH;
+    sheet->height = sheet->options->height ? sheet->options->height : HEIGHT;
+    sheet->left = 84;
+    snprintf(title, sizeof(title), "%.120s: plans", sheet->reader->name);
+    snprintf(subtitle, sizeof(subtitle),
+             "%llu of %llu plans were simulated; the best takes %s a step",
+             (unsigned long long)simulated, (unsigned long long)p->n,
+             cs_units_text(p->least_time, CS_QUANTITY_TIME, 4).s);
+    cs_sheet_title(sheet, title, subtitle);
+    write_legend(p);
+    sheet->top += 10;
+}
+
+static void write_numbers(const plans *p)
+{
+    const units unit = units_of(p);
+    const cs_sheet *sheet = p->sheet;
+    cs_gnuplot *job = sheet->job;
+    const double middle = sheet->left + (sheet->width - sheet->left - sheet->right - GAP) / 2;
+    const bool one = p->least_devices == p->most_devices;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"first_right", middle},
+        {"second_left", middle + GAP},
+        {"geometric", p->most_devices >= 4 * p->least_devices},
+        {"least_devices", one ? 0 : p->least_devices / 1.1},
+        {"most_devices", one ? 2 * p->most_devices : p->most_devices * 1.1},
+        {"most_throughput", 1.08 * p->most_throughput},
+        {"most_memory", 1.05 * p->most_memory / unit.memory},
+        {"least_time", 0.95 * p->least_time / unit.time},
+        {"most_time", 1.03 * p->most_time / unit.time},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_text(job, "time_unit", unit.time_name);
+    cs_gnuplot_text(job, "memory_unit", unit.memory_name);
+}
+
+static cs_status draw(plans *p, const char *output, cs_error *error)
+{
+    CS_TRY(read_plans(p, error));
+    CS_TRY(rank_strategies(p, error));
+    if (p->n_strategies == 0)
+        return cs_error_add(error, CS_INVALID, "%s: has no plan that fits", p->sheet->reader->path);
+    find_ranges(p);
+    lay_out(p);
+    write_numbers(p);
+    CS_TRY(write_file(p, "best.dat", write_best, error));
+    CS_TRY(write_file(p, "plans.dat", write_plans, error));
+    CS_TRY(write_file(p, "front.dat", write_front, error));
+    return cs_sheet_draw(p->sheet, output, "plans.gp", error);
+}
+
+cs_status cs_plot_plans(cs_sheet *sheet, const char *output, cs_error *error)
+{
+    plans p = {.sheet = sheet};
+    const cs_status status = draw(&p, output, error);
+    free(p.strategies);
+    free(p.of);
+    return status;
+}

@@ -1,0 +1,100 @@
+/* How many plans `sim advise` simulates per second: every n-th candidate for a transformer on 64 GPUs, from
+ * the changes of the scenario to its step and its memory. Usage: bench-advise PLANS
+ *
+ * Prints a row per part, in CPU time of one thread, and a hash of all steps and peaks. */
+#include "sim/advise/advise.h"
+#include "sim/base/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char scenario_text[] =
+    "{\"schema_version\": 1, \"name\": \"gpt-64\", \"model\": {\"name\": \"gpt\", \"parameters\": "
+    "{\"layers\": 24, \"hidden\": 2048, \"heads\": 16, \"sequence\": 2048, \"vocabulary\": 51200}, "
+    "\"device\": \"a100\", \"precision\": \"bf16\", \"granularity\": \"block\", \"optimizer\": "
+    "\"adam\", \"gradients\": \"fp32\", \"batch_size\": 512}, \"platform\": {\"topology\": "
+    "\"dgx-a100\", \"devices\": 64}, \"parallel\": {}, \"schedule\": {\"kind\": \"sequential\"}}";
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+typedef struct bench {
+    cs_advise_base base;
+    cs_candidates candidates;
+    uint64_t hash, tasks;
+    uint32_t n;
+    double reading, simulating; /* s */
+} bench;
+
+static cs_status run_plan(bench *b, uint32_t i, cs_error *error)
+{
+    cs_scenario scenario = {0};
+    cs_step step;
+    const double start = seconds();
+    cJSON *document = cs_candidate_document(&b->base, &b->candidates.items[i]);
+    cs_status status = document ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = cs_scenario_read_brief(document, b->base.path, NULL, &scenario, error);
+    const double between = seconds();
+    if (status == CS_OK)
+        status = cs_simulate_step(&scenario, NULL, &step, error);
+    if (status == CS_OK) {
+        const int64_t numbers[] = {(int64_t)(step.time * 1e12), step.peak};
+        b->hash = cs_hash_bytes(numbers, sizeof(numbers), b->hash);
+        b->tasks += step.n_tasks;
+        b->n++;
+    }
+    b->reading += between - start;
+    b->simulating += seconds() - between;
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(document);
+    return status;
+}
+
+static cs_status run(bench *b, const cJSON *document, uint32_t most, cs_arena *arena,
+                     cs_error *error)
+{
+    CS_TRY(cs_advise_base_read(document, "gpt-64.json", arena, &b->base, error));
+    CS_TRY(cs_candidates_make(&b->base, &b->candidates, error));
+    const uint32_t step = b->candidates.n / most > 0 ? b->candidates.n / most : 1;
+    for (uint32_t i = 0; i < b->candidates.n; i += step)
+        CS_TRY(run_plan(b, i, error));
+    return CS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    const uint32_t most = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 500;
+    bench b = {0};
+    cJSON *document = NULL;
+    cs_arena arena;
+    cs_error error;
+    cs_arena_init(&arena);
+    cs_error_init(&error);
+    cs_status status =
+        cs_json_parse("gpt-64.json", scenario_text, strlen(scenario_text), &document, &error);
+    if (status == CS_OK)
+        status = run(&b, document, most > 0 ? most : 1, &arena, &error);
+    if (status == CS_OK) {
+        const double all = b.reading + b.simulating;
+        printf("%u of %u plans, %.0f tasks each on average\n", b.n, b.candidates.n,
+               (double)b.tasks / b.n);
+        printf("reading     %8.3f ms a plan\n", 1e3 * b.reading / b.n);
+        printf("simulating  %8.3f ms a plan\n", 1e3 * b.simulating / b.n);
+        printf("plans       %8.0f per s of a core\n", b.n / all);
+        printf("hash        %016" PRIx64 "\n", b.hash);
+    } else {
+        fprintf(stderr, "%s", error.text);
+    }
+    cs_candidates_finish(&b.candidates);
+    cJSON_Delete(document);
+    cs_arena_finish(&arena);
+    return status == CS_OK ? 0 : 1;
+}

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""sim advise as users see it: test-advise.py SIM
+
+The same output and file for any number of threads; searches that are limited, interrupted and continued;
+wrong input.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
+
+SCENARIO = {
+    'schema_version': 1,
+    'name': 'gpt',
+    'model': {'name': 'gpt', 'parameters': {'layers': 6, 'hidden': 512, 'heads': 8, 'sequence': 512,
+                                            'vocabulary': 4096},
+              'device': 'v100', 'precision': 'fp16', 'granularity': 'block', 'optimizer': 'adam',
+              'batch_size': 32},
+    'platform': {'topology': 'dgx1-v100', 'devices': 8, 'memory': '300 MB'},
+    'parallel': {'data': 8},
+    'schedule': {'kind': 'sequential'},
+    'advise': {'context': 1, 'device_price': 3.6},
+}
+
+
+class Advise(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix='test-advise-')
+        self.addCleanup(self.folder.cleanup)
+        with open(self.path('s.json'), 'w', encoding='utf-8') as file:
+            json.dump(SCENARIO, file)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def read(self, name):
+        with open(self.path(name), 'rb') as file:
+            return file.read()
+
+    def command(self, *arguments):
+        return [SIM, 'advise', 's.json', *arguments]
+
+    def sim(self, *arguments, status=0):
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True, cwd=self.folder.name,
+                              check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def test_threads(self):
+        first = None
+        for jobs in '124':
+            out = self.sim('-j', jobs, '-o', 'a.h5').stdout
+            first = first or (out, self.read('a.h5'))
+            self.assertEqual(first, (out, self.read('a.h5')), jobs)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ['a.h5', 's.json'])
+
+    def test_json(self):
+        printed = json.loads(self.sim('--json', '--top', '3').stdout)
+        best = printed['best']
+        self.assertEqual(len(best), 3)
+        self.assertEqual([row['step_time_s'] for row in best], sorted(row['step_time_s'] for row in best))
+        plans = printed['plans']
+        self.assertEqual(plans['all'], sum(n for key, n in plans.items() if key != 'all'))
+        for row in best:
+            self.assertEqual(row['over_capacity_bytes'], 0)
+            self.assertLessEqual(row['peak_memory_bytes'], 300e6)
+            self.assertAlmostEqual(row['cost'], 8 * 3.6 / 3600 * row['step_time_s'], 15)
+            self.assertEqual(set(row['if_wrong']),
+                             {'links_slower', 'links_faster', 'devices_slower', 'devices_faster'})
+        self.assertGreater(printed['own_plan']['step_time_s'], best[0]['step_time_s'])
+
+    def test_command_of_the_best(self):
+        """The line at the end runs the best plan."""
+        out = self.sim('--top', '1').stdout
+        command = out.strip().splitlines()[-1]
+        self.assertTrue(command.startswith('sim run s.json --set '))
+        best = json.loads(self.sim('--json', '--top', '1').stdout)['best'][0]
+        done = subprocess.run(f"'{SIM}' {command[4:]} --no-output --json", shell=True, capture_output=True, text=True,
+                              cwd=self.folder.name, check=True)
+        printed = json.loads(done.stdout)
+        self.assertEqual(printed['makespan_s'], best['step_time_s'])
+        self.assertEqual(max(d['peak_memory_bytes'] for d in printed['devices']), best['peak_memory_bytes'])
+
+    def test_limits(self):
+        out = self.sim('--most', '5').stdout
+        self.assertIn('5 simulated', out)
+        self.assertRegex(out, r'NOT ALL: \d+ plans were not looked at, because the plans of --most were simulated')
+        self.assertIn('because the time of --budget was used', self.sim('--budget', '1 us').stdout)
+
+    def test_nothing_fits(self):
+        out = self.sim('-s', '/platform/memory=2 MB', '--exhaustive', '--most', '40').stdout
+        self.assertIn('no plan fits', out)
+        self.assertRegex(out, r'fastest that does not fit: .*, .* over: ')
+
+    def test_interrupted_and_resumed(self):
+        whole = self.sim('--exhaustive', '-o', 'whole.h5').stdout
+        with subprocess.Popen(self.command('--exhaustive', '-o', 'a.h5', '-j1'), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, cwd=self.folder.name) as process:
+            journal = self.path('a.h5.journal')
+            until = time.monotonic() + 60
+            while time.monotonic() < until and not (os.path.exists(journal) and os.path.getsize(journal) > 20000):
+                time.sleep(0.002)
+            process.send_signal(signal.SIGINT)
+            start = time.monotonic()
+            out, err = process.communicate(timeout=20)
+            taken = time.monotonic() - start
+        self.assertEqual(process.returncode, 130, err)
+        self.assertLess(taken, 1)
+        self.assertRegex(out, r'NOT ALL: \d+ plans were not looked at, because it was interrupted')
+        self.assertRegex(out, r'\n +1\*? ')
+        self.assertFalse(os.path.exists(self.path('a.h5')))
+        self.assertIn('this search was begun before', self.sim('--exhaustive', '-o', 'a.h5', status=2).stderr)
+        again = self.sim('--exhaustive', '-o', 'a.h5', '--resume').stdout
+        self.assertEqual(again, whole)
+        self.assertEqual(self.read('a.h5'), self.read('whole.h5'))
+        self.assertFalse(os.path.exists(self.path('a.h5.journal')))
+
+    def test_picture(self):
+        self.sim('-o', 'a.h5', '--set', '/advise/devices=[2, 4, 8]')
+        done = subprocess.run([SIM, 'plot', 'a.h5', '-k', 'plans', '-o', 'a.svg'], capture_output=True, text=True,
+                              cwd=self.folder.name, check=False)
+        if 'cannot start gnuplot' in done.stderr:
+            self.skipTest('gnuplot is not there')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = self.read('a.svg').decode()
+        for word in ('gpt: plans', 'samples/s', 'peak memory of a device'):
+            self.assertIn(word, text)
+
+    def test_wrong_input(self):
+        cases = [
+            (['-s', '/advise/tenso=2'], 3, r's\.json: /advise: unknown key "tenso"; did you mean "tensor"\?'),
+            (['-s', '/advise/zero=[0, 4]'], 3, r's\.json: /advise/zero/1: must be from 0 to 3'),
+            (['-s', '/advise/schedules="dapple"'], 3, r's\.json: /advise/schedules: unknown value "dapple"; known: sequential, 1f1b'),
+            (['-s', '/model/name=gpd'], 3, r's\.json: /model/name: '),
+            (['--budget', '30 q'], 2, r'--budget: unknown unit "q"'),
+            (['--top', '0'], 2, r'--top: must be 1 to 1000'),
+            (['--resume'], 2, r'--resume goes with --output'),
+            (['-o', 'a.svg'], 2, r'--output a.svg: must end in'),
+        ]
+        for arguments, status, message in cases:
+            err = self.sim(*arguments, status=status).stderr
+            self.assertRegex(err, message)
+            self.assertEqual(len(err.splitlines()), 1, err)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1] + sys.argv[1:])
