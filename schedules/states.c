@@ -31,6 +31,14 @@ static void add_bytes(cs_weight_bytes *sum, const cs_weight_bytes *more, int64_t
     sum->dense += sign * more->dense;
     sum->expert += sign * more->expert;
     sum->tensor += sign * more->tensor;
+    sum->frozen += sign * more->frozen;
+}
+
+/* Frozen weights at stage 3, of which a place holds its share. */
+static int64_t divided_frozen(const cs_job *job, const cs_weights *weights)
+{
+    const int64_t bytes = weights->at[3].frozen;
+    return bytes - cs_states_share(bytes, cs_states_shards(job, false));
 }
 
 void cs_weights_add(cs_weights *sum, const cs_weights *more)
@@ -46,6 +54,7 @@ static void add_resting(cs_weights *sum, cs_layer_states states, const cs_weight
         .dense = llround(states.fraction * (double)bytes->dense),
         .expert = llround(states.fraction * (double)bytes->expert),
         .tensor = llround(states.fraction * (double)bytes->tensor),
+        .frozen = llround(states.fraction * (double)bytes->frozen),
     };
     const cs_weight_bytes *divided = states.fraction < 1 ? &part : bytes;
     add_bytes(&sum->at[0], bytes, 1);
@@ -53,9 +62,17 @@ static void add_resting(cs_weights *sum, cs_layer_states states, const cs_weight
     add_bytes(&sum->at[states.zero], divided, 1);
 }
 
-static cs_weight_bytes bytes_of(const cs_layer *layer)
+/* Which frozen weights are of experts a layer does not tell: where those are divided, all rest
+ * whole. */
+static bool divides_frozen(const cs_job *job)
 {
-    cs_weight_bytes sum = {.dense = layer->weight_bytes};
+    return has_grid(job) && job->plan->grid->expert == 1;
+}
+
+static cs_weight_bytes bytes_of(const cs_job *job, const cs_layer *layer)
+{
+    cs_weight_bytes sum = {.dense = layer->weight_bytes,
+                           .frozen = divides_frozen(job) ? layer->frozen_bytes : 0};
     for (uint32_t i = 0; i < layer->n_weight_parts; i++) {
         const cs_weight_part *part = &layer->weight_parts[i];
         if (part->axes == CS_AXES_TENSOR) {
@@ -72,7 +89,7 @@ cs_weights cs_states_weights(const cs_job *job, uint32_t stage, uint32_t first, 
 {
     cs_weights sum = {0};
     for (uint32_t l = first; l < end; l++) {
-        const cs_weight_bytes bytes = bytes_of(&job->model->layers[l]);
+        const cs_weight_bytes bytes = bytes_of(job, &job->model->layers[l]);
         add_resting(&sum, states_of(job, l), &bytes);
     }
     uint32_t layer = first;
@@ -118,14 +135,16 @@ uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage
     const cs_layer_sum *sum = &job->stages[stage];
     const cs_stage *of = &job->plan->stages[stage];
     int64_t weights = sum->weight_bytes, gradients = sum->gradient_bytes, updated = weights;
+    int64_t frozen = sum->frozen_bytes;
     if (has_grid(job)) {
         const cs_weights all = cs_states_weights(job, stage, of->first_layer, of->end_layer);
         updated = divided(job, &all, 1, 1);
         if (!job->states.accumulate)
             gradients = divided(job, &all, 2, cs_model_gradient_ratio(job->model));
         weights = divided(job, &all, 3, 1);
+        frozen -= divided_frozen(job, &all);
     }
-    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, weights + sum->frozen_bytes);
+    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, weights + frozen);
     cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, gradients);
     cs_builder_resident(builder, device, CS_MEMORY_OPTIMIZER, cs_optimizer_bytes(job, updated));
     return cs_builder_slot(builder, stage, device, weights);
@@ -211,7 +230,8 @@ static uint32_t gather(const cs_job *job, const cs_weights *weights, uint32_t fi
     uint32_t n = 0;
     for (uint32_t zero = first; zero < end; zero++) {
         const cs_weight_bytes *at = &weights->at[zero];
-        add(job, CS_ALL_GATHER, CS_AXES_SHARD, at->dense, false, made, &n);
+        add(job, CS_ALL_GATHER, CS_AXES_SHARD, at->dense + (zero == 3 ? at->frozen : 0), false,
+            made, &n);
         add(job, CS_ALL_GATHER, CS_AXES_EXPERT_SHARD, at->expert, false, made, &n);
     }
     return n;
@@ -266,12 +286,15 @@ static int64_t gradients_below(const cs_job *job, const cs_weights *weights, uin
 
 bool cs_states_fill_bucket(const cs_job *job, const cs_weights *ready)
 {
-    return job->states.bucket > 0 && gradients_below(job, ready, 3) >= job->states.bucket;
+    const int64_t bytes = gradients_below(job, ready, 3);
+    if (job->states.bucket == 0)
+        return bytes > 0 && cs_states_scattered(job, ready) > 0;
+    return bytes >= job->states.bucket;
 }
 
 static bool is_gathered(const cs_job *job, const cs_weights *weights)
 {
-    return weights->at[3].dense + weights->at[3].expert > 0 &&
+    return weights->at[3].dense + weights->at[3].expert + weights->at[3].frozen > 0 &&
            (cs_states_shards(job, false) > 1 || cs_states_shards(job, true) > 1);
 }
 
@@ -283,7 +306,7 @@ uint32_t cs_states_unit(const cs_job *job, uint32_t stage, uint32_t end)
     while (first > job->plan->stages[stage].first_layer && !complete) {
         const cs_weights one = cs_states_weights(job, stage, first - 1, first);
         const bool gathered = is_gathered(job, &one);
-        if (gathered && gradients_below(job, &unit, CS_ZERO_STAGES) > 0)
+        if (gathered && gradients_below(job, &unit, CS_ZERO_STAGES) + unit.at[3].frozen > 0)
             break;
         cs_weights_add(&unit, &one);
         complete = gathered || cs_states_fill_bucket(job, &unit);

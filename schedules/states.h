@@ -23,6 +23,7 @@ typedef struct cs_weight_bytes {
     int64_t dense;  /* GRADIENT */
     int64_t expert; /* EXPERT_DATA */
     int64_t tensor; /* GRADIENT, and then TENSOR: a part of `dense` */
+    int64_t frozen; /* besides, of no gradients; divided as dense ones at stage 3 */
 } cs_weight_bytes;
 
 /* Those of some layers, by their ZeRO stage. */
@@ -100,7 +101,8 @@ bool cs_states_fill_bucket(const cs_job *job, const cs_weights *ready);
 
 /* A unit is a run of layers: one that has weights at stage 3, which are gathered together, with those
  * without weights behind it; or layers between such ones, that have `states.bucket` bytes of gradients
- * or more. Units are counted from the end of a stage. Returns the first layer of the unit of a stage
+ * or more. Without a bucket, gradients that are scattered after each micro-batch are one layer's, so
+ * that they are never there of all layers. Units are counted from the end of a stage. Returns the first layer of the unit of a stage
  * that ends before layer `end`. */
 uint32_t cs_states_unit(const cs_job *job, uint32_t stage, uint32_t end);
 

@@ -2,7 +2,7 @@
 """Checks how the tree is laid out: check-folders.py SOURCE_ROOT
 
 - who includes whom, against the table of folders in CONTRIBUTING.md
-- no circle of folders in that table
+- no circle of folders in that table, and no row that grants what nobody uses
 - no meson.build compiles what stands in another folder
 - no file name twice, so that a name alone says which file is meant
 - no type of ours in two headers, so that a name alone says which type is meant
@@ -94,6 +94,18 @@ def check_includes(root, paths, table):
             wrong = match and check_include(root, path, match.group(1), table)
             if wrong:
                 yield f'{path}:{number}: includes "{match.group(1)}": {wrong}'
+
+
+def check_needs(root, paths, table):
+    """A row grants nothing that its folder does not use."""
+    used = collections.defaultdict(set)
+    for path in paths:
+        if path.endswith(CODE):
+            for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', read(root, path), flags=re.M):
+                used[folder_of(path, table)] |= {name, folder_of(name, table)}
+    for folder, allowed in table.items():
+        for name in sorted(allowed - used[folder] - {folder} if allowed != set(table) else ()):
+            yield f'CONTRIBUTING.md: {folder} may include {name} and does not: take it out of the table'
 
 
 def check_table(root, table):
@@ -207,7 +219,7 @@ def check_root(root):
 def main(root):
     paths = list(files_of(root))
     table = read_table(root)
-    wrong = [*check_table(root, table), *check_circles(table),
+    wrong = [*check_table(root, table), *check_circles(table), *check_needs(root, paths, table),
              *check_includes(root, paths, table), *check_names(paths),
              *check_types(root, paths), *check_compiled(root, paths),
              *check_unfinished(root, paths), *check_wired(root, paths), *check_root(root)]

@@ -1431,6 +1431,55 @@ class Carried(Case):
         self.assertEqual(len(peaks), 1, peaks)
 
 
+class Division(Case):
+    def test_wrong(self):
+        """What cannot be divided is one line with the place, and with the numbers next to it that would
+        be right: 64 filters and channels of ResNet's first layers, 12 heads of GPT-2 and 8 experts of
+        Mixtral between the divisors around 8 and 3, 32 devices, zero 2 below 3."""
+        gpt = '{"name": "gpt", "device": "h100", "batch_size": 16}'
+        rows = [
+            ('abci-resnet50', ['/parallel={"filter": 128}', '/platform/devices=128'],
+             '/parallel/filter: must be at most the 64 filters of stem.conv1 (got 128)'),
+            ('abci-resnet50', ['/parallel={"channel": 128}', '/platform/devices=128'],
+             '/parallel/channel: must be at most the 64 channels of layer1.0.conv1 (got 128)'),
+            ('abci-resnet50', ['/parallel={"space": [16]}'],
+             '/parallel/space: must be at most the 14 rows of layer3.0.conv2 (got 16)'),
+            ('fsdp', ['/model=' + gpt, '/parallel={"tensor": 8}', '/platform/devices=16'],
+             '/parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8): 6 or 12 would'),
+            ('mixtral-h200', ['/parallel={"expert": 3, "pipeline": 2}', '/platform/devices=6'],
+             '/parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 3): 2 or 4 would'),
+            ('fsdp', ['/parallel/tensor=64'],
+             '/parallel: tensor 64 needs a multiple of 64 devices, and the platform has 32 (right would be '
+             'tensor 32, or /platform/devices 64)'),
+            ('data-pipeline', ['/parallel={"zero": 3}', '/schedule={"kind": "pipedream"}'],
+             '/parallel/zero: must be at most 2 for the schedule "pipedream", whose backwards use older '
+             'weights, which cannot be gathered again (got 3); "1f1b" takes 3'),
+        ]
+        for name, sets, message in rows:
+            path = os.path.join(SCENARIOS, name + '.json')
+            with self.subTest(message):
+                done = run('check', path, *[word for one in sets for word in ('-s', one)])
+                self.assertEqual((done.returncode, done.stdout, done.stderr),
+                                 (3, '', f'sim: error: {path}: {message}\n'))
+
+    def test_identities(self):
+        """One group of filters is data parallelism and one replica of filters is filter parallelism,
+        whichever way it is asked for; space likewise; what has size 1 divides nothing."""
+        path = os.path.join(SCENARIOS, 'abci-resnet50.json')
+        rows = [
+            ('{"data": 16}', '{"data": 16, "filter": 1, "channel": 1, "space": [1, 1]}'),
+            ('{"data": 16}', '{"data": 16, "tensor": 1, "context": 1, "expert": 1, "zero": 0}'),
+            ('{"filter": 16}', '{"data": 1, "filter": 16}'),
+            ('{"space": [4, 4]}', '{"data": 1, "space": [4, 4, 1]}'),
+            ('{"data": 16, "zero": 3}', '{"rules": [{"layers": "*", "zero": 3}]}'),
+        ]
+        for one, other in rows:
+            with self.subTest(other):
+                hashes = [json.loads(run('run', path, '--no-output', '--json', '-s', '/parallel=' + words)
+                                     .stdout)['hash'] for words in (one, other)]
+                self.assertEqual(*hashes)
+
+
 class Libraries(Case):
     def test_without_cbc(self):
         """CBC is loaded when a planner asks for it: with files that are no libraries in its place all

@@ -46,8 +46,8 @@ static void test_rules_for_all_layers(void **state)
     };
     static const char *const rules[] = {
         "{'layers': '*', 'zero': %u}", "{'layers': [0, 5], 'zero': %u}",
-        "{'layers': '*', 'zero': 1}, {'layers': 'layers.?', 'zero': %u, 'sharded': 1}, "
-        "{'layers': [0, 0], 'zero': %u}, {'layers': [5, 5], 'zero': %u}"};
+        ("{'layers': '*', 'zero': 1}, {'layers': 'layers.?', 'zero': %u, 'sharded': 1}, "
+         "{'layers': [0, 0], 'zero': %u}, {'layers': [5, 5], 'zero': %u}")};
     for (size_t j = 0; j < ROWS(jobs); j++)
         for (uint32_t zero = 0; zero < 4; zero++) {
             char parallel[512], rule[256], row[64];

@@ -828,7 +828,7 @@ static const struct {
     {"complete", LIST(SEND RETURN), NULL},
     {"number", "3", ": must be an object (got 3)"},
     {"unknown key", "{\"period\": 1}",
-     ": unknown key \"period\"; known: period_ps, operations\n"
+     ": unknown key \"period\"; did you mean \"period_ps\"? known: period_ps, operations\n"
      "p.json: /pattern: missing key \"period_ps\": must be a whole number from 1 to "
      "9007199254740991\n"
      "p.json: /pattern: missing key \"operations\": must be [{operation}, ...]"},

@@ -621,6 +621,58 @@ static void test_residents(void **state)
     }
 }
 
+/* 1000 bytes of weights and 1000 of frozen ones on 4 places: the latter are divided at stage 3 only, and
+ * gathered with the others, by the forward and by the backward; no gradients are sent of them. */
+static void test_frozen(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        uint32_t zero;
+        int64_t weights, gathered, sent;
+    } rows[] = {{"zero 0", 0, 2000, 0, 0},
+                {"zero 2", 2, 2000, 0, 3 * 1000 / 4},
+                {"zero 3", 3, 250 + 250, 2000, 2 * 3 * 2000 / 4}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        drawn of;
+        small_run made;
+        init(&of, "sequential", 1, 1, 1);
+        of.grid.data = of.grid.shard = 4;
+        of.layers[0].weight_bytes = 1000;
+        of.layers[0].frozen_bytes = 1000;
+        of.job.states = (cs_states){.zero = rows[i].zero, .accumulate = true};
+        run(rows[i].row, &of, &made);
+        expect_int(rows[i].row, rows[i].weights, peak(&made, 0, CS_MEMORY_WEIGHTS));
+        expect_int(rows[i].row, rows[i].gathered, peak(&made, 0, CS_MEMORY_GATHERED));
+        expect_int(rows[i].row, rows[i].sent, sent(&made, 0, CS_PURPOSE_WEIGHTS));
+        small_run_finish(&made);
+    }
+}
+
+/* Four layers of 1000 bytes on 4 places, whose backwards of 10,000 ps are longer than a scatter of 750:
+ * scattered layer by layer there are the shares, 4 x 250, and two layers whole, the one that is
+ * computed and the one that is sent; less than the 4000 of stage 1. */
+static void test_scattered_by_layer(void **state)
+{
+    (void)state;
+    const int64_t expected[] = {4000, 4000, 3000};
+    for (uint32_t zero = 0; zero < 3; zero++) {
+        drawn of;
+        small_run made;
+        init(&of, "sequential", 1, 1, 4);
+        of.grid.data = of.grid.shard = 4;
+        of.job.micro_batches = 2;
+        for (uint32_t l = 0; l < 4; l++) {
+            of.layers[l].weight_bytes = 1000;
+            of.layers[l].forward = of.layers[l].backward_weight = 10000;
+        }
+        of.job.states = (cs_states){.zero = zero};
+        run("by layer", &of, &made);
+        expect_int("gradients", expected[zero], peak(&made, 0, CS_MEMORY_GRADIENTS));
+        small_run_finish(&made);
+    }
+}
+
 /* Layers that take long compared with what they gather: while one computes, it and the next `prefetch` ones
  * in the order of the pass are there. */
 static void test_prefetch(void **state)
@@ -897,6 +949,8 @@ int main(void)
         cmocka_unit_test(test_layers_with_stages_of_their_own),
         cmocka_unit_test(test_weight_parts),
         cmocka_unit_test(test_residents),
+        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_scattered_by_layer),
         cmocka_unit_test(test_prefetch),
         cmocka_unit_test(test_gathers_are_exposed),
         cmocka_unit_test(test_memory_of_exchanges),

@@ -83,7 +83,7 @@ ROWS = [
 # In the plan a layer has the most that it needs from its first step to its last, and what is gathered
 # again beside a computation comes on top. It comes here when it is read, and the layers behind have gone when
 # a layer has its most: of networks as small as these, with many steps to a layer, up to 3 % less.
-LESS = {'filter 4', 'sequence parallel', 'sequence parallel, positions', 'zero 2 and sequences'}
+LESS = {'filter 4', 'channel', 'channel 4', 'sequence parallel', 'sequence parallel, positions', 'zero 2 and sequences'}
 
 
 @unittest.skipUnless(BENCH and shutil.which('mpirun'), 'no sim-bench-cpu, or no mpirun')
@@ -160,7 +160,8 @@ class Mesh(unittest.TestCase):
             self.assertEqual(kind['number']['error_fraction'], 0, (row[0], kind))
         for device in pair['devices']:
             error = device['peak_memory']['error_fraction']
-            self.assertLess(error, 0.03 if row[0] in LESS else 0.01, (row[0], device))
+            if device['device'] == 0 or row[0] != 'filter, unequal parts': # the first has the most
+                self.assertLess(error, 0.03 if row[0] in LESS else 0.01, (row[0], device))
             self.assertGreater(error, -0.01, (row[0], device))
 
     def test_meshes(self):
@@ -173,6 +174,32 @@ class Mesh(unittest.TestCase):
                 for loss, right in zip(losses, expected):
                     self.assertLessEqual(abs(loss - right), 1e-5 * right, (name, losses, expected))
                 self.check_prediction(row, made)
+
+    def test_refusals(self):
+        """Before a process is started, in one line with the place."""
+        tied, vit = scenario('gpt', 2, {'tensor': 2}), scenario('vit', 2, {'tensor': 2})
+        rows = [
+            (vit, 'parallel', {'context': 2}, None),
+            (tied, 'parallel', {'context': 2}, '/parallel/context: must be 1 to be replayed (got 2)'),
+            (tied, 'parallel', {'zero': 3}, '/parallel/zero: must be at most 2 to be replayed, as operator '
+             'head.lm_head shares the weights of embedding.wte'),
+            (tied, 'parallel', {'zero': 2, 'accumulate': False, 'bucket': '1 kB'},
+             '/parallel/zero: must be at most 1 to be replayed'),
+            (tied, 'parallel', {'filter': 2}, '/parallel/filter: must be 1 to be replayed, as head.lm_head '
+             'reads a part of the weights of embedding.wte (got 2)'),
+            (vit, 'parallel', {'zero': 1, 'rules': [{'layers': [0, 0], 'zero': 3}]},
+             '/parallel/rules: must be empty to be replayed'),
+            (vit, 'model', {**vit['model'], 'recompute_operators': ['mlp.1']},
+             '/model/recompute_operators: must be empty to be replayed'),
+            (vit, 'schedule', {'kind': 'zb_h1', 'micro_batches': 2}, None),
+        ]
+        for good, key, value, said in rows:
+            self.write('bad.json', {**good, key: value})
+            done = self.sim('replay', 'bad.json', '-o', 'x.h5', status=3)
+            self.assertRegex(done.stderr, '^sim: error: bad.json: /[^\n]*\n$')
+            if said:
+                self.assertIn('bad.json: ' + said, done.stderr)
+        self.assertNotIn('x.h5', os.listdir(self.folder))
 
 
 if __name__ == '__main__':

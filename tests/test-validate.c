@@ -287,7 +287,8 @@ static const struct by_hand {
      "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
      "'heads': 4, 'sequence': 128, 'vocabulary': 1000, 'intermediate': 1024, 'dropout': 0}, "
      "'device': 'v100', 'batch_size': 8, 'granularity': 'block'}, 'platform': {'topology': "
-     "'dgx1-v100', 'devices': 2}, 'memory': {'weight_gradients': 'apart', 'libraries': ['cublas']}, "
+     "'dgx1-v100', 'devices': 2}, 'memory': {'weight_gradients': 'apart', 'libraries': "
+     "['cublas']}, "
      "'schedule': {'kind': 'dp', 'bucket': '25 MiB'}}"},
     {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its "
      "log",

@@ -216,7 +216,8 @@ static cs_status take_devices(const cs_outcome *outcome, clustersim_result *resu
         if (figure->scope != CS_SCOPE_DEVICE || !cs_run_figure_given(figure, outcome))
             continue;
         for (at.device = 0; at.device < result->n_devices; at.device++)
-            result->device_values[(size_t)at.device * n + k] = figure->get(&at);
+            result->device_values[(size_t)at.device * n + k] =
+                cs_run_figure_given(figure, &at) ? figure->get(&at) : (double)NAN;
         result->device_keys[k++] = figure->key;
     }
     return CS_OK;

@@ -92,7 +92,10 @@ static cs_status refuse_workload(const cJSON *value, const cs_json_place *model,
     for (const cs_field *field = cs_workload_fields; field->name; field++) {
         cs_json_place key = {.up = model, .key = field->name};
         if (cs_json_member(value, field->name))
-            status = cs_json_invalid(&key, error, "goes with the \"name\" of a model only");
+            status =
+                cs_json_invalid(&key, error,
+                                "must be left out: this model has its own times and sizes, and "
+                                "the key goes with \"name\" only");
     }
     return status;
 }

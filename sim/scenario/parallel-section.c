@@ -101,7 +101,7 @@ const cs_field cs_scenario_parallel_fields[] = {
     {"bucket", CS_FIELD_BYTES, AT(bucket), .fallback = "0 B", .large = true,
      .doc =
          "gradients that are reduced together while the last backward still runs; 0: all of them "
-         "after it"},
+         "after it, and those of zero 2 without accumulate layer by layer"},
     {"order", CS_FIELD_LIST, AT(order),
      .fallback = "[\"tensor\", \"space\", \"context\", \"data\", \"pipeline\"]", .of = &order_field,
      .least = 1, .most = CS_N_MESH_AXES,

@@ -138,6 +138,7 @@ static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_sce
     *made->net = loaded->net;
     loaded->net = (cs_net){0};
     made->granularity = sections->model.workload.granularity;
+    made->n_recomputed = sections->model.workload.recompute_operators.n;
     return CS_OK;
 }
 

@@ -56,7 +56,7 @@ typedef struct cs_local_op {
     cs_tensor_layout read, made; /* of its first input and of its result as it comes */
     uint32_t partial; /* of an exchange, bit 1 << cs_layout_axis: its readers leave partial
                        * gradients */
-    int64_t halo; /* elements per sample that it reads besides its input, and keeps with it */
+    int64_t halo;     /* elements per sample that it reads besides its input, and keeps with it */
     int64_t gradient_halo; /* the same of gradients, while it runs backward */
 } cs_local_op;
 
