@@ -11,7 +11,8 @@ typedef struct study {
     const cs_trace *trace;
     uint32_t *first_predecessor; /* n_tasks + 1 */
     uint32_t *predecessors;
-    uint32_t *rank;           /* orders tasks that ran in no time at one instant */
+    uint32_t *rank;           /* orders tasks that ran in no time at one instant; NULL when a
+                               * device has no two of them */
     uint32_t *first_occupant; /* n_devices + 1 */
     uint32_t *occupants;      /* per device, by time: compute tasks and blocking transfers */
     cs_time
@@ -43,6 +44,11 @@ static bool list_predecessors(study *s)
             s->predecessors[end[successors[i]]++] = task;
     }
     return true;
+}
+
+static uint32_t rank_of(const study *s, uint32_t task)
+{
+    return s->rank ? s->rank[task] : 0;
 }
 
 static bool rank_tasks(study *s)
@@ -97,7 +103,7 @@ static void gather_occupants(const study *s, uint32_t *first, occupant *out)
         first[d + 2] += first[d + 1];
     for (uint32_t task = 0; task < s->graph->n_tasks; task++)
         for (uint32_t i = occupied(s, task, devices); i-- > 0;)
-            out[first[devices[i] + 1]++] = (occupant){s->trace->spans[task], task, s->rank[task]};
+            out[first[devices[i] + 1]++] = (occupant){s->trace->spans[task], task, 0};
 }
 
 /* A device that runs its program has its tasks in order. */
@@ -109,6 +115,23 @@ static void sort_occupants(occupant *of, uint32_t n)
             return;
         }
     }
+}
+
+/* Ranks them where spans do not tell which of two was first. False when memory runs out. */
+static bool order_occupants(study *s, occupant *of, uint32_t n)
+{
+    bool tie = false;
+    sort_occupants(of, n);
+    for (uint32_t i = 1; i < n && !tie; i++)
+        tie = compare_occupants(&of[i - 1], &of[i]) == 0;
+    if (!tie)
+        return true;
+    if (!s->rank && !rank_tasks(s))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        of[i].rank = s->rank[of[i].task];
+    sort_occupants(of, n);
+    return true;
 }
 
 static bool list_occupants(study *s)
@@ -123,12 +146,13 @@ static bool list_occupants(study *s)
     }
     uint32_t *first = s->first_occupant;
     gather_occupants(s, first, all);
-    for (uint32_t d = 0; d < n_devices; d++)
-        sort_occupants(all + first[d], first[d + 1] - first[d]);
+    bool done = true;
+    for (uint32_t d = 0; d < n_devices && done; d++)
+        done = order_occupants(s, all + first[d], first[d + 1] - first[d]);
     for (uint32_t i = 0; i < first[n_devices]; i++)
         s->occupants[i] = all[i].task;
     free(all);
-    return true;
+    return done;
 }
 
 /* When the work of each mini-batch ran. Updates are not counted as work: they follow the flush. */
@@ -192,7 +216,7 @@ static bool find_batches(study *s)
 static bool study_init(study *s, const cs_graph *graph, const cs_trace *trace)
 {
     *s = (study){.graph = graph, .trace = trace};
-    return list_predecessors(s) && rank_tasks(s) && list_occupants(s) && find_batches(s);
+    return list_predecessors(s) && list_occupants(s) && find_batches(s);
 }
 
 static void study_finish(study *s)
@@ -307,8 +331,8 @@ static uint32_t occupant_before(const study *s, uint32_t task)
         uint32_t low = s->first_occupant[devices[d]], high = s->first_occupant[devices[d] + 1];
         while (low < high) { /* the place of `task` in the device's order */
             uint32_t middle = low + (high - low) / 2, other = s->occupants[middle];
-            occupant a = {s->trace->spans[other], other, s->rank[other]};
-            occupant b = {s->trace->spans[task], task, s->rank[task]};
+            occupant a = {s->trace->spans[other], other, rank_of(s, other)};
+            occupant b = {s->trace->spans[task], task, rank_of(s, task)};
             if (compare_occupants(&a, &b) < 0)
                 low = middle + 1;
             else

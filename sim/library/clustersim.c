@@ -191,10 +191,11 @@ static cs_status take_figures(const cs_outcome *outcome, clustersim_result *resu
         return cs_error_no_memory(error);
     for (size_t i = 0; i < n; i++) {
         const cs_run_figure *figure = &cs_run_figures[i];
-        if (cs_run_figure_given(figure, outcome))
-            result->figures[result->n_figures++] =
-                (clustersim_figure){figure->key, figure->label, cs_unit_word(figure->unit),
-                                    cs_run_figure_value(figure, outcome)};
+        if (!cs_run_figure_given(figure, outcome))
+            continue;
+        result->figures[result->n_figures++] =
+            (clustersim_figure){figure->key, figure->label, cs_unit_word(figure->unit),
+                                cs_run_figure_value(figure, outcome)};
         result->n_device_figures += figure->scope == CS_SCOPE_DEVICE;
     }
     return CS_OK;
@@ -212,7 +213,7 @@ static cs_status take_devices(const cs_outcome *outcome, clustersim_result *resu
     if (!result->device_keys || !result->device_values)
         return cs_error_no_memory(error);
     for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++) {
-        if (figure->scope != CS_SCOPE_DEVICE)
+        if (figure->scope != CS_SCOPE_DEVICE || !cs_run_figure_given(figure, outcome))
             continue;
         for (at.device = 0; at.device < result->n_devices; at.device++)
             result->device_values[(size_t)at.device * n + k] =
