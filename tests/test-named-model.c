@@ -204,7 +204,8 @@ static const struct {
      "s.json: /model/device: must be given for a named model: one of `sim list devices`"},
     {"a typo in a device", "\"name\": \"vgg16\", \"batch_size\": 1, \"device\": \"v10\"",
      "s.json: /model/device: unknown device \"v10\"; did you mean \"v100\"? known: a100, "
-     "a100-40gb, a100-40gb-pcie, a100-80gb-pcie, b200, b300, gb200, gb300, h100, h200, l40s, "
+     "a100-40gb, a100-40gb-pcie, a100-80gb-pcie, b200, b300, gb200, gb300, h100, h100-96gb, h200, "
+     "l40s, "
      "mi100, mi210, mi250, mi300x, mi325x, mi355x, p40, "
      "rtx-2080-ti, "
      "rtx-4090, t4, "

@@ -302,8 +302,7 @@ static const struct by_hand {
      "'precision': 'fp16', 'recompute': true, 'granularity': 'block'}, 'platform': {'topology': "
      "'dgx1-v100', 'devices': 2, 'blocking': true}, 'runtime': 'megatron-lm-2021', 'memory': "
      "{'fused': ['norm', 'swiglu'], "
-     "'weight_gradients': 'in_place', 'libraries': ['cublas'], 'attention_buffer': true, "
-     "'allocator': 'pytorch'}, "
+     "'weight_gradients': 'in_place', 'libraries': ['cublas'], 'attention_buffer': true}, "
      "'schedule': {'kind': '1f1b', 'micro_batches': 4, 'partition': [3]}}"},
 };
 
@@ -323,9 +322,7 @@ static void predicts_as_by_hand(void **state)
             fail_msg("%s: %s", by_hand[i].name, error.text);
         const uint32_t last = run.scenario.platform.n_devices - 1;
         const cs_outcome outcome = {&run.scenario, &run.simulation, last};
-        const bool allocates = strstr(by_hand[i].scenario, "allocator");
-        const cs_run_figure *peak =
-            cs_run_figure_find(allocates ? "peak_allocated_bytes" : "peak_memory_bytes");
+        const cs_run_figure *peak = cs_run_figure_find("peak_memory_bytes");
         const double bytes =
             points.points[0].args ? peak->get(&outcome) : cs_run_figure_value(peak, &outcome);
         expect_double(by_hand[i].name, cs_run_figure_value(time, &outcome),
