@@ -121,7 +121,8 @@ static void find_ranges(plans *p)
 
 /* ---- data ---- */
 
-/* The smallest number of devices above `than` that a plan of the strategy has; `than`: there is none. */
+/* The smallest number of devices above `than` that a plan of the strategy has; `than`: there is
+ * none. */
 static uint32_t next_devices(const plans *p, uint32_t s, uint32_t than)
 {
     uint32_t next = UINT32_MAX;

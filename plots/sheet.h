@@ -63,8 +63,8 @@ CS_MUST_CHECK cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *op
                                       cs_error *error);
 void cs_sheet_finish(cs_sheet *sheet);
 
-/* The same for the file of a sweep, or of a search for plans, which has neither devices nor time: the kind writes the title
- * and chooses the size. */
+/* The same for the file of a sweep, or of a search for plans, which has neither devices nor time:
+ * the kind writes the title and chooses the size. */
 CS_MUST_CHECK cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options,
                                             cs_reader *reader, cs_gnuplot *job, cs_error *error);
 

@@ -48,8 +48,8 @@ extern const char *const cs_mesh_axis_names[];
 uint32_t cs_mesh_axis_size(const cs_grid *grid, uint32_t n_ranks, cs_mesh_axis axis);
 
 /* Where the places of a grid on so many pipeline ranks are. Device numbers count through the axes
- * as `order` (a permutation of cs_mesh_axis) lists them, the first one fastest; with `map`, a permutation
- * of the numbers, device number d is map[d]. Fills devices[rank * places + place]. */
+ * as `order` (a permutation of cs_mesh_axis) lists them, the first one fastest; with `map`, a
+ * permutation of the numbers, device number d is map[d]. Fills devices[rank * places + place]. */
 void cs_mesh_number(const cs_grid *grid, uint32_t n_ranks, const uint32_t order[CS_N_MESH_AXES],
                     const uint32_t *map, uint32_t *devices);
 

@@ -253,8 +253,8 @@ static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
 
 /* ---- weights and gradients ---- */
 
-/* Adds exchanges of weights or their gradients, one behind the other; returns the last one, or `after`
- * where there is none. */
+/* Adds exchanges of weights or their gradients, one behind the other; returns the last one, or
+ * `after` where there is none. */
 static uint32_t add_states(walk *w, const cs_state_exchange *all, uint32_t n, cs_purpose purpose,
                            uint32_t after)
 {
@@ -311,8 +311,8 @@ static int64_t gathered_bytes(const walk *w, const unit *of)
     return bytes;
 }
 
-/* Weights whose gradients are summed at the end of the current unit: its own at stage 3; others once
- * they fill a bucket, or when the pass ends. */
+/* Weights whose gradients are summed at the end of the current unit: its own at stage 3; others
+ * once they fill a bucket, or when the pass ends. */
 static cs_weights take_ready(walk *w)
 {
     cs_weights now = {.at[3] = w->units[w->at].weights.at[3]};

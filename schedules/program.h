@@ -109,8 +109,8 @@ CS_MUST_CHECK cs_status cs_program_make(const cs_job *job, uint32_t stage,
                                         cs_error *error);
 void cs_program_finish(cs_program *program);
 
-/* Adds a class of a computing step on `like->device`, with its kind, duration and effects, and all else as
- * in `like`. */
+/* Adds a class of a computing step on `like->device`, with its kind, duration and effects, and all
+ * else as in `like`. */
 uint32_t cs_program_class(cs_builder *builder, const cs_program_step *step, const cs_class *like);
 
 /* A message behind `stage` in the direction in which it goes, without a class yet. */

@@ -70,15 +70,15 @@ typedef struct cs_state_exchange {
 /* Of weights at all stages; and of one layer, whose weights are at two. */
 enum { CS_STATES_MOST = 18, CS_STATES_MOST_OF_LAYER = 8 };
 
-/* The sums of the gradients of some weights behind a micro-batch, stage by stage and in their order;
- * returns how many there are. Behind the last one of a mini-batch each place gets the sum of its
- * shard, or all of it at stage 0, over all places; behind the others, of what is scattered each
+/* The sums of the gradients of some weights behind a micro-batch, stage by stage and in their
+ * order; returns how many there are. Behind the last one of a mini-batch each place gets the sum of
+ * its shard, or all of it at stage 0, over all places; behind the others, of what is scattered each
  * time, that of its shard over the places that share the states. */
 uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool last,
                           cs_state_exchange made[CS_STATES_MOST]);
 
-/* The gathers that make divided weights whole: of stage 3 before they are used, and of stages 1 and 2
- * after an update. */
+/* The gathers that make divided weights whole: of stage 3 before they are used, and of stages 1 and
+ * 2 after an update. */
 uint32_t cs_states_gather(const cs_job *job, const cs_weights *weights,
                           cs_state_exchange made[CS_STATES_MOST]);
 uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
@@ -99,11 +99,11 @@ int64_t cs_states_tied(const cs_job *job, uint32_t layer, int64_t bytes);
  * reduced at the end of their unit. */
 bool cs_states_fill_bucket(const cs_job *job, const cs_weights *ready);
 
-/* A unit is a run of layers: one that has weights at stage 3, which are gathered together, with those
- * without weights behind it; or layers between such ones, that have `states.bucket` bytes of gradients
- * or more. Without a bucket, gradients that are scattered after each micro-batch are one layer's, so
- * that they are never there of all layers. Units are counted from the end of a stage. Returns the first layer of the unit of a stage
- * that ends before layer `end`. */
+/* A unit is a run of layers: one that has weights at stage 3, which are gathered together, with
+ * those without weights behind it; or layers between such ones, that have `states.bucket` bytes of
+ * gradients or more. Without a bucket, gradients that are scattered after each micro-batch are one
+ * layer's, so that they are never there of all layers. Units are counted from the end of a stage.
+ * Returns the first layer of the unit of a stage that ends before layer `end`. */
 uint32_t cs_states_unit(const cs_job *job, uint32_t stage, uint32_t end);
 
 #endif

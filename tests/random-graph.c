@@ -272,8 +272,8 @@ static cs_policy random_policy(generator *make)
     return policy;
 }
 
-/* What may be asked of a slot at any time: its current version, even if others dropped holds; the one
- * before as well if it keeps all. Anything else is recorded only. */
+/* What may be asked of a slot at any time: its current version, even if others dropped holds; the
+ * one before as well if it keeps all. Anything else is recorded only. */
 static void make_satisfiable(generator *make, uint32_t slot, cs_policy *policy)
 {
     if (policy->read != CS_READ_CURRENT || policy->slot != slot ||

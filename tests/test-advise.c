@@ -219,8 +219,9 @@ static void test_same_as_run(void **state)
     }
 }
 
-/* On 4 devices, with all axes given: tensor 1 or 2, pipeline 1 or 2, data 4 / (tensor x pipeline). The
- * batch is 16, a micro-batch 2 or 4. Without a pipeline the schedule is sequential, with one 1f1b:
+/* On 4 devices, with all axes given: tensor 1 or 2, pipeline 1 or 2, data 4 / (tensor x pipeline).
+ * The batch is 16, a micro-batch 2 or 4. Without a pipeline the schedule is sequential, with one
+ * 1f1b:
  *     tensor 1, pipeline 1, data 4: 4 samples each, 2 sizes, zero 0 or 1     4
  *     tensor 1, pipeline 2, data 2: 8 samples, 2 sizes, 2 zeros, 2 orders    8
  *     tensor 2, pipeline 1, data 2: 8 samples, 2 sizes, 2 zeros              4
@@ -269,8 +270,8 @@ static void test_most(void **state)
     cJSON_Delete(document);
 }
 
-/* Where time goes adds up to the step; limits are parts of it. Devices that are a tenth slower make a step
- * longer, and by a ninth at most, which is when they only compute. */
+/* Where time goes adds up to the step; limits are parts of it. Devices that are a tenth slower make
+ * a step longer, and by a ninth at most, which is when they only compute. */
 static void test_rows(void **state)
 {
     (void)state;

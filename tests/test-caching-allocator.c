@@ -1,5 +1,5 @@
-/* PyTorch's caching allocator against an allocator that is written from its documentation in another
- * way, and slow: a segment is a list of chunks, and each search looks at all of them. */
+/* PyTorch's caching allocator against an allocator that is written from its documentation in
+ * another way, and slow: a segment is a list of chunks, and each search looks at all of them. */
 #include "tests/expect.h"
 
 #include "sim/allocator/memory-snapshot.h"
@@ -309,9 +309,9 @@ static void expect(const char *name, const cs_caching_allocator *a, int64_t allo
     expect_int(name, reserved, cs_caching_stats_of(a)->reserved);
 }
 
-/* 1000 bytes are 1024 of a small segment of 2 MiB; 5 MiB are cut from one of 20 MiB; 17 MiB and a byte
- * do not fit in the 15 that are left, and take a segment of 18, whose rest of less than 1 MiB is not
- * cut off. 14 MiB take all of the 15, as the rest of 1 MiB is not more than 1 MiB. */
+/* 1000 bytes are 1024 of a small segment of 2 MiB; 5 MiB are cut from one of 20 MiB; 17 MiB and a
+ * byte do not fit in the 15 that are left, and take a segment of 18, whose rest of less than 1 MiB
+ * is not cut off. 14 MiB take all of the 15, as the rest of 1 MiB is not more than 1 MiB. */
 static void rounds(void **state)
 {
     (void)state;
@@ -327,8 +327,8 @@ static void rounds(void **state)
     cs_caching_destroy(a);
 }
 
-/* Two segments of 20 MiB, each with 8 MiB free in front of 8 and 4 behind: 16 MiB are free, and 12 do
- * not fit, neither there nor in the 5 MiB that the device has left. */
+/* Two segments of 20 MiB, each with 8 MiB free in front of 8 and 4 behind: 16 MiB are free, and 12
+ * do not fit, neither there nor in the 5 MiB that the device has left. */
 static void fails_for_fragments(void **state)
 {
     (void)state;
@@ -353,8 +353,8 @@ static void fails_for_fragments(void **state)
     cs_caching_destroy(a);
 }
 
-/* The same with expandable segments: 40 MiB are mapped as two units, the free pieces of 8 MiB do not
- * join either, and a third unit does not fit in 45 MiB. With 60 it does. */
+/* The same with expandable segments: 40 MiB are mapped as two units, the free pieces of 8 MiB do
+ * not join either, and a third unit does not fit in 45 MiB. With 60 it does. */
 static void grows(void **state)
 {
     (void)state;
@@ -416,8 +416,8 @@ static void keeps_streams_apart(void **state)
 }
 
 /* At 0.5 of 100 MiB: 60 MiB of free segments are reserved when 70 more are asked for. The one of 40
- * was freed three searches ago, the other one just now; their mean age is 1.5, so the first one goes,
- * which is enough: 20 and 70 MiB are left. */
+ * was freed three searches ago, the other one just now; their mean age is 1.5, so the first one
+ * goes, which is enough: 20 and 70 MiB are left. */
 static void collects_garbage(void **state)
 {
     (void)state;

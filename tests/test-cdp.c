@@ -183,10 +183,10 @@ static void test_other_durations(void **state)
 }
 
 /* Forwards take f, backwards b seconds, T = N(f + b). Micro-batch g starts at g T/N = g(f + b), and
- * then a device is never idle: its task k starts after k forwards, or after N and k - N backwards. On
- * stage j, from 0, forwards begin at jf modulo f + b and end at (j + 1)f, where backwards begin, which
- * end at jf + (f + b): one device at a time has the stage. So what the rules ask for is there in time,
- * as when all tasks take one step. */
+ * then a device is never idle: its task k starts after k forwards, or after N and k - N backwards.
+ * On stage j, from 0, forwards begin at jf modulo f + b and end at (j + 1)f, where backwards begin,
+ * which end at jf + (f + b): one device at a time has the stage. So what the rules ask for is there
+ * in time, as when all tasks take one step. */
 static void draw_out(uint32_t N, uint32_t f, uint32_t b, steps *out)
 {
     for (uint32_t g = 0; g < N * BATCHES; g++) {
@@ -239,8 +239,8 @@ static cs_time start_of(const scenario_run *run, uint32_t g)
 
 /* The first starts, f = 1, b = 2, N = 3. With devices of equal speed T/N = 9 s / 3; where one of them
  * has half the speed, T is its 18 s; with two_tasks two forwards, or on stage 0 and stage 1 those of the
- * slow device: 2 s after the start of a fast one, 4 s after that of the slow one. A pipeline's first
- * device takes stage 0's tasks in turn, so that starts are soon f + b apart too. */
+ * slow device: 2 s after the start of a fast one, 4 s after that of the slow one. A pipeline's
+ * first device takes stage 0's tasks in turn, so that starts are soon f + b apart too. */
 static void test_starts(void **state)
 {
     (void)state;
@@ -378,9 +378,9 @@ static void test_model_parallel_assignment(void **state)
  *
  * By v2 one: new weights come when the last backward has ended that reads the ones before. With
  * "beside" they come as soon as the forward of the micro-batch before has ended, one time step before
- * the receiver's own. Its last backward on stage j ended 2j steps before its forward begins: on stage 0
- * it begins just when the weights come. The last device makes its versions itself. By v1 it keeps
- * the version that it read and the one that it adds to; the others are as with "beside". */
+ * the receiver's own. Its last backward on stage j ended 2j steps before its forward begins: on
+ * stage 0 it begins just when the weights come. The last device makes its versions itself. By v1 it
+ * keeps the version that it read and the one that it adds to; the others are as with "beside". */
 static bool two_alive(uint32_t N, uint32_t rule, bool beside, uint32_t stage, uint32_t device)
 {
     bool last = device + 1 == N;
@@ -455,9 +455,10 @@ static void test_no_second_copy(void **state)
     }
 }
 
-/* Versions besides the newest ones on a single device, by the slow schedule: in every step forwards,
- * then backwards by number, one after the other. A forward holds its version until its backward's
- * end; the last backward of a mini-batch makes the next one. `held` counts by stage and version. */
+/* Versions besides the newest ones on a single device, by the slow schedule: in every step
+ * forwards, then backwards by number, one after the other. A forward holds its version until its
+ * backward's end; the last backward of a mini-batch makes the next one. `held` counts by stage and
+ * version. */
 static uint32_t most_old_versions(uint32_t N, const steps *slow)
 {
     uint32_t made[LARGEST] = {0}, done[LARGEST] = {0}, held[LARGEST][BATCHES + 1] = {{0}}, most = 0;
@@ -512,8 +513,8 @@ static void test_second_versions(void **state)
 
 /* ---- gradient delay ---- */
 
-/* Where micro-batch i, from 1, of mini-batch t computes stage j, from 1: the place among the stage's
- * devices; and how many those are. */
+/* Where micro-batch i, from 1, of mini-batch t computes stage j, from 1: the place among the
+ * stage's devices; and how many those are. */
 static uint32_t place_of(uint32_t setting, uint32_t N, uint32_t j, uint32_t i, uint32_t t)
 {
     if (setting == MULTI)
@@ -527,8 +528,8 @@ static uint32_t places(uint32_t setting, uint32_t N, uint32_t j)
 }
 
 /* From the paper's equations: theta_{t+1} is theta_t less the gradients of mini-batch t, which are
- * those of theta_t (delay 0) or theta_{t-1} (delay 1); u_{i,j} says which. Theta_{-1} is theta_0. The
- * oldest counts of those that mini-batch t's micro-batches read on one device: -1 for none. */
+ * those of theta_t (delay 0) or theta_{t-1} (delay 1); u_{i,j} says which. Theta_{-1} is theta_0.
+ * The oldest counts of those that mini-batch t's micro-batches read on one device: -1 for none. */
 static int64_t delay_by_paper(uint32_t rule, uint32_t setting, uint32_t N, uint32_t j,
                               uint32_t place, uint32_t t)
 {
@@ -583,11 +584,11 @@ static void test_gradient_delay(void **state)
     }
 }
 
-/* Micro-batch i of mini-batch t starts in step 2Nt + 2(i - 1), so that a period is one mini-batch in
- * 2N steps; with single_gpu a step is N tasks. The last one of t - 1 takes 2N steps from 2Nt - 2 on, and
- * that of t - 2 has ended when t enters: two are in flight. With model_parallel the devices that do it come
- * around when all numbers of holders, 1 ... N, divide that of the micro-batches since. Periods of more
- * than half of the run are not found. */
+/* Micro-batch i of mini-batch t starts in step 2Nt + 2(i - 1), so that a period is one mini-batch
+ * in 2N steps; with single_gpu a step is N tasks. The last one of t - 1 takes 2N steps from 2Nt - 2
+ * on, and that of t - 2 has ended when t enters: two are in flight. With model_parallel the devices
+ * that do it come around when all numbers of holders, 1 ... N, divide that of the micro-batches
+ * since. Periods of more than half of the run are not found. */
 static uint32_t batches_per_period(uint32_t setting, uint32_t N)
 {
     uint32_t p = 1;
@@ -648,15 +649,17 @@ static double period(const char *kind, uint32_t setting, uint32_t N, const char 
 
 /* A stage's gradients or weights take x <= 1 s, a task 1 s.
  *
- * v1 has a whole time step for every message. v2 replaces weights: a device ends a micro-batch with a
- * backward on stage 1, which reads its old weights; new ones then take x, and only then does the next
- * micro-batch begin. Beside the old ones they are there before. But on stage j > 1 the device of i = N
- * - j + 1 needs theta_t at the very moment in which the one of i = N makes it: x too late, unless that
- * one is ahead of the time steps by d. It needs the sum of the device before, which is 1 - d >= x: so x
- * - (1 - x) remain where that is more than 0. With model parallelism the first reader of theta_t is the
- * device that made it; but stage 1's N devices have one micro-batch after the other, and all but that
- * one have their weights replaced in between. DP reduces all stages in 2(N - 1) steps of one stage's
- * bytes. With zero two versions and gradients travel before every step. */
+ * v1 has a whole time step for every message. v2 replaces weights: a device ends a micro-batch with
+ * a backward on stage 1, which reads its old weights; new ones then take x, and only then does the
+ * next micro-batch begin. Beside the old ones they are there before. But on stage j > 1 the device
+ * of i = N
+ * - j + 1 needs theta_t at the very moment in which the one of i = N makes it: x too late, unless
+ * that one is ahead of the time steps by d. It needs the sum of the device before, which is 1 - d
+ * >= x: so x
+ * - (1 - x) remain where that is more than 0. With model parallelism the first reader of theta_t is
+ * the device that made it; but stage 1's N devices have one micro-batch after the other, and all
+ * but that one have their weights replaced in between. DP reduces all stages in 2(N - 1) steps of
+ * one stage's bytes. With zero two versions and gradients travel before every step. */
 static void test_slow_messages(void **state)
 {
     (void)state;
@@ -686,8 +689,8 @@ static void test_slow_messages(void **state)
     }
 }
 
-/* With starts two tasks apart nothing can be ahead: v2 pays x with either place for new weights, and
- * beyond x = 1 both rules wait N - 1 times for the sum of gradients. */
+/* With starts two tasks apart nothing can be ahead: v2 pays x with either place for new weights,
+ * and beyond x = 1 both rules wait N - 1 times for the sum of gradients. */
 static void test_slow_messages_two_tasks(void **state)
 {
     (void)state;
@@ -835,8 +838,8 @@ static int64_t boundaries_and_all_reduce(int64_t N)
     return boundaries(N) + N * 2 * (N - 1);
 }
 
-/* Stage j's N - j + 1 devices sum up gradients in N - j messages and give new weights to each other in
- * as many: N(N - 1)/2 of either, half of what all-reduces over N devices take. */
+/* Stage j's N - j + 1 devices sum up gradients in N - j messages and give new weights to each other
+ * in as many: N(N - 1)/2 of either, half of what all-reduces over N devices take. */
 static int64_t boundaries_and_handed(int64_t N)
 {
     return boundaries(N) + N * (N - 1);
@@ -909,7 +912,8 @@ static void test_table(void **state)
 
 /* ---- the baseline with broadcasts ---- */
 
-/* All micro-batches do task k in time step k of their mini-batch, with the weights of its beginning. */
+/* All micro-batches do task k in time step k of their mini-batch, with the weights of its
+ * beginning. */
 static void test_broadcasts(void **state)
 {
     (void)state;

@@ -435,9 +435,9 @@ static void test_flow_shop(void **state)
     gsl_rng_free(random);
 }
 
-/* Messages that take longer than stages compute, one after the other on a link: each boundary is one
- * more machine of the flow shop, which all micro-batches pass in order. The latencies only shift
- * what follows. Per mini-batch: sum(F + B + 2 (L + c)) + (M - 1)(max(F, c) + max(B, c)). */
+/* Messages that take longer than stages compute, one after the other on a link: each boundary is
+ * one more machine of the flow shop, which all micro-batches pass in order. The latencies only
+ * shift what follows. Per mini-batch: sum(F + B + 2 (L + c)) + (M - 1)(max(F, c) + max(B, c)). */
 static cs_time messages_in_order(const small_job *job)
 {
     cs_time sum = 0, forward = 0, backward = 0;
@@ -484,9 +484,9 @@ static void find_backwards(const small_run *run, uint32_t stage, cs_time *starts
     }
 }
 
-/* GPipe's backwards come in reverse in its paper (figure 2), first in, first out elsewhere. P = 2, M =
- * 3, F = 1 ns, B = 2 ns: the last forward ends at 4 ns on stage 1, whose backwards start at 4, 6 and
- * 8, those of stage 0 each 2 ns later; the last one ends at 12 ns, whichever it is. */
+/* GPipe's backwards come in reverse in its paper (figure 2), first in, first out elsewhere. P = 2,
+ * M = 3, F = 1 ns, B = 2 ns: the last forward ends at 4 ns on stage 1, whose backwards start at 4,
+ * 6 and 8, those of stage 0 each 2 ns later; the last one ends at 12 ns, whichever it is. */
 static void test_order_of_backwards(void **state)
 {
     (void)state;
@@ -709,8 +709,8 @@ static void test_one_bucket(void **state)
     }
 }
 
-/* A byte among 4 devices: only chunk 0 has a byte, of 1000 ps, and the latency is 100. It is sent by
- * ranks 0 1 2 3 0 1, and the 6th send ends last, at 6600: ranks 1 and 2, which it leaves and
+/* A byte among 4 devices: only chunk 0 has a byte, of 1000 ps, and the latency is 100. It is sent
+ * by ranks 0 1 2 3 0 1, and the 6th send ends last, at 6600: ranks 1 and 2, which it leaves and
  * reaches, go on then. Rank 0 has what it needs once its own send and rank 3's are over. In step 5
  * rank 0 sends a chunk without bytes after its step 4, which ended at 5500 with chunk 0: 5600. So
  * in the second mini-batch rank 0 begins early, and chunk 0 with it: the two mini-batches together

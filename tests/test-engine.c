@@ -230,10 +230,10 @@ static void test_priority_queue(void **state)
     RUN_AND_EXPECT(&on, {3000, 4000}, {0, 1000}, {2000, 3000}, {1000, 2000});
 }
 
-/* No start before 2000 + 3000 * item. Item 0 of the class is ready at 0 and starts at 2000, item 1 at
- * 5000, and what follows in the device's program waits with it, although it has no such time. The
- * message is ready at 3000, later than its own 2500, and starts at once; the one of item 1, at 6000,
- * waits for 2500 + 5000 = 7500. A byte takes 1000. */
+/* No start before 2000 + 3000 * item. Item 0 of the class is ready at 0 and starts at 2000, item 1
+ * at 5000, and what follows in the device's program waits with it, although it has no such time.
+ * The message is ready at 3000, later than its own 2500, and starts at once; the one of item 1, at
+ * 6000, waits for 2500 + 5000 = 7500. A byte takes 1000. */
 static void test_release_times(void **state)
 {
     (void)state;
@@ -282,8 +282,8 @@ static void test_chain_without_duration(void **state)
                    {1000, 1000});
 }
 
-/* Two messages without bytes, ready at 0, each holding 10 bytes of device 0 while it lasts. Both start
- * before either ends, as simultaneous ones do: 20 at once. */
+/* Two messages without bytes, ready at 0, each holding 10 bytes of device 0 while it lasts. Both
+ * start before either ends, as simultaneous ones do: 20 at once. */
 static void test_messages_of_no_time_start_together(void **state)
 {
     (void)state;
@@ -300,8 +300,8 @@ static void test_messages_of_no_time_start_together(void **state)
     close_scene(&on);
 }
 
-/* Device 0's task takes no time, and what it makes ready on device 1 has the higher priority there. Yet
- * both devices start before it ends: device 1 has its other task already. */
+/* Device 0's task takes no time, and what it makes ready on device 1 has the higher priority there.
+ * Yet both devices start before it ends: device 1 has its other task already. */
 static void test_devices_start_together(void **state)
 {
     (void)state;
@@ -498,7 +498,8 @@ static void test_pairs_share(void **state)
 }
 
 /* What makes a stream of its own: the direction, the purpose, and being part of a collective. Four
- * messages on the link 0 -> 1 that wait for nobody have a quarter each, the fifth goes back alone. */
+ * messages on the link 0 -> 1 that wait for nobody have a quarter each, the fifth goes back alone.
+ * */
 static void test_streams(void **state)
 {
     (void)state;
@@ -545,8 +546,8 @@ static void run_and_expect_slowed(scene *on, const cs_span *spans, const cs_time
 }
 
 /* A sum of gradients over devices 0 and 1, as one delay of c, beside a computation of d on device 0
- * that takes f times as long meanwhile. With d f <= c it ends at d f. Otherwise c / f of it are done
- * at c and the rest, d - c / f, follows at full speed: it ends at d + c (1 - 1 / f). */
+ * that takes f times as long meanwhile. With d f <= c it ends at d f. Otherwise c / f of it are
+ * done at c and the rest, d - c / f, follows at full speed: it ends at d + c (1 - 1 / f). */
 static void test_slowed_by_collective(void **state)
 {
     (void)state;
@@ -580,9 +581,10 @@ static void test_slowed_by_collective(void **state)
 }
 
 /* Of 10000 ps on device 1, a first message (0 to 2000) lets 1000 be done; then 500 at full speed,
- * up to 2500, when a second one and a sum of gradients start. The sum counts, being slower: it lasts
- * until 6500 and lets 1000 be done. Then the message alone, until 10500: 2000. The other 5500 end
- * at 16000. So it took 16000 instead of 10000. Device 0 sends all of them and computes nothing. */
+ * up to 2500, when a second one and a sum of gradients start. The sum counts, being slower: it
+ * lasts until 6500 and lets 1000 be done. Then the message alone, until 10500: 2000. The other 5500
+ * end at 16000. So it took 16000 instead of 10000. Device 0 sends all of them and computes nothing.
+ * */
 static void test_slowed_by_several(void **state)
 {
     (void)state;

@@ -1,17 +1,18 @@
-/* Meshes of 64 devices, every collective message by message: what moves, and how long it takes at least.
+/* Meshes of 64 devices, every collective message by message: what moves, and how long it takes at
+ * least.
  *
- * Of a collective over n ranks with m bytes (graph.h), all ranks together send, whatever the order of
- * its messages,
+ * Of a collective over n ranks with m bytes (graph.h), all ranks together send, whatever the order
+ * of its messages,
  *
  *     all-reduce 2 (n - 1) m,   all-gather, reduce-scatter, all-to-all (n - 1) m,   shift n m,
  *     halo (n - 1) (m + m back)
  *
- * for a ring all-reduce sends each of n parts 2 (n - 1) times, once per step and to the next rank, and the
- * others each part n - 1 times, or to n - 1 ranks; a message from stage to stage is sent once. The
- * devices hang on one switch, each by a link of B bytes/s that no two messages of a device can use
- * faster, so that a run takes no less than any device's compute, nor than what a device sends takes on its
- * link. ParaDL's filters and channels do nothing beside an exchange, and in a ring each link has one
- * message at a time: then it takes the sum of both. */
+ * for a ring all-reduce sends each of n parts 2 (n - 1) times, once per step and to the next rank,
+ * and the others each part n - 1 times, or to n - 1 ranks; a message from stage to stage is sent
+ * once. The devices hang on one switch, each by a link of B bytes/s that no two messages of a
+ * device can use faster, so that a run takes no less than any device's compute, nor than what a
+ * device sends takes on its link. ParaDL's filters and channels do nothing beside an exchange, and
+ * in a ring each link has one message at a time: then it takes the sum of both. */
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 

@@ -1,5 +1,5 @@
-/* Networks that are printed and read back: the same models, whole and divided; and what is wrong with
- * a file. */
+/* Networks that are printed and read back: the same models, whole and divided; and what is wrong
+ * with a file. */
 #include "sim/workload/net-file.h"
 
 #include "sim/workload/net-json.h"
@@ -208,8 +208,8 @@ static void multiply(cs_model *model, cs_time factor)
     }
 }
 
-/* Measured layers that take as long as the estimates, or twice as long, make a device's part of each
- * layer as long, or twice as long. */
+/* Measured layers that take as long as the estimates, or twice as long, make a device's part of
+ * each layer as long, or twice as long. */
 static void test_measured_parts(void **state)
 {
     (void)state;

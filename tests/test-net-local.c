@@ -881,8 +881,8 @@ static void test_copies(void **state)
 
 /* ---- a ring ---- */
 
-/* Pairs of queries and keys that meet in step `step` on place `place`, token by token: a place has the
- * chunks c and 2 C - 1 - c of 2 C, and reads in step s those of place c - s. */
+/* Pairs of queries and keys that meet in step `step` on place `place`, token by token: a place has
+ * the chunks c and 2 C - 1 - c of 2 C, and reads in step s those of place c - s. */
 static int64_t count_pairs(uint32_t tokens, uint32_t places, uint32_t place, uint32_t step)
 {
     const uint32_t chunk = tokens / (2 * places), other = (place + places - step) % places;

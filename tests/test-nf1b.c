@@ -285,8 +285,8 @@ static void compare_formulas(const slow_case *of, tally *all)
 
 /* ---- the other statements of section 4.4 ---- */
 
-/* Of a mini-batch: when its forward starts on the first worker and ends on the last one, and when its
- * backward starts on the last and ends on the first, in time points. */
+/* Of a mini-batch: when its forward starts on the first worker and ends on the last one, and when
+ * its backward starts on the last and ends on the first, in time points. */
 typedef struct passage {
     cs_time forward_start, forward_end, backward_start, backward_end;
 } passage;
@@ -315,8 +315,8 @@ static passage passage_of(const scenario_run *run, uint32_t batch)
     return found;
 }
 
-/* Equations 6 to 8. Of equation 7's reason, that each mini-batch's forward takes a point more than the
- * one before, W = 4 and N = 2 shows how far it goes: 5, 6, 7, 8, and 8 from then on. */
+/* Equations 6 to 8. Of equation 7's reason, that each mini-batch's forward takes a point more than
+ * the one before, W = 4 and N = 2 shows how far it goes: 5, 6, 7, 8, and 8 from then on. */
 static void check_passages(const scenario_run *run, uint32_t W, uint32_t N)
 {
     static const int64_t figure_7a[] = {5, 6, 7, 8, 8, 8, 8, 8};
@@ -381,8 +381,8 @@ static void test_statements_on_the_grid(void **state)
     expect_int("equation 2", 961, all.delay);
 }
 
-/* The paper states its formula for W = 6 and N = 2 as well, where it says 3 and the difference is 2. So
- * it applies there, but nothing is promised; the derived expression is. */
+/* The paper states its formula for W = 6 and N = 2 as well, where it says 3 and the difference is
+ * 2. So it applies there, but nothing is promised; the derived expression is. */
 static void test_paper_is_a_comparison(void **state)
 {
     (void)state;
@@ -507,8 +507,8 @@ static void test_activations(void **state)
 
 /* ---- periodic or growing ---- */
 
-/* Whether mini-batch k does on all workers what the one p before it did d time points earlier, as far
- * as it has started by `until`. */
+/* Whether mini-batch k does on all workers what the one p before it did d time points earlier, as
+ * far as it has started by `until`. */
 static bool slow_repeats(const slow_run *run, uint32_t k, uint32_t p, uint32_t d, uint32_t until)
 {
     const slow_case *of = &run->of;
@@ -590,10 +590,11 @@ static void test_periodic_runs_go_on(void **state)
     assert_in_range(n_periodic, 100, 120);
 }
 
-/* f = 1 s at speed 1 and b = 2 f, N = 2, so that a mini-batch takes T = 4 s over the speed. Worker 1 is
- * never idle without a limit. While the slowest worker lets one mini-batch through, in T, worker 1
- * computes a backward, b, and forwards in the rest of the time, (T - b) / (N f) mini-batches: of those
- * that entered, the share 1 - N f / (T - b) is in flight, give or take what fills the pipeline. */
+/* f = 1 s at speed 1 and b = 2 f, N = 2, so that a mini-batch takes T = 4 s over the speed. Worker
+ * 1 is never idle without a limit. While the slowest worker lets one mini-batch through, in T,
+ * worker 1 computes a backward, b, and forwards in the rest of the time, (T - b) / (N f)
+ * mini-batches: of those that entered, the share 1 - N f / (T - b) is in flight, give or take what
+ * fills the pipeline. */
 static const struct growth {
     uint32_t devices;
     const char *platform, *limit, *warning; /* NULL: none */
@@ -639,8 +640,8 @@ static void check_growth(const struct growth *row)
     scenario_run_finish(&run);
 }
 
-/* Memory grows without bound where worker 1 is not the slowest, which is warned of; it is bounded by
- * in_flight, and where the run has become periodic. */
+/* Memory grows without bound where worker 1 is not the slowest, which is warned of; it is bounded
+ * by in_flight, and where the run has become periodic. */
 static void test_growth(void **state)
 {
     (void)state;
@@ -683,10 +684,11 @@ static int64_t peak_workspace(const scenario_run *run)
 }
 
 /* The backward of a mini-batch of 64 samples, on two workers together, takes what one device takes
- * that computes all 64 at once; the other reading, what it takes for four times 16, of which only the
- * update is done once. The workspace is that of as many samples. The largest layer is on worker 1,
- * which has the gradient that enters its stage in a buffer already: the workspace of a backward is
- * less by that, the one of the forward of 16 samples is not. Resolved, both stay what they are. */
+ * that computes all 64 at once; the other reading, what it takes for four times 16, of which only
+ * the update is done once. The workspace is that of as many samples. The largest layer is on worker
+ * 1, which has the gradient that enters its stage in a buffer already: the workspace of a backward
+ * is less by that, the one of the forward of 16 samples is not. Resolved, both stay what they are.
+ * */
 static void test_backward_of_a_mini_batch(void **state)
 {
     (void)state;
@@ -728,8 +730,8 @@ static void test_backward_of_a_mini_batch(void **state)
                  times[1]);
 }
 
-/* The partition is balanced for what runs: of all cuts, the two stages' times for a mini-batch have the
- * smallest maximum. With four times the backward of a micro-batch the cut is elsewhere. */
+/* The partition is balanced for what runs: of all cuts, the two stages' times for a mini-batch have
+ * the smallest maximum. With four times the backward of a micro-batch the cut is elsewhere. */
 static void test_balance_of_a_mini_batch(void **state)
 {
     (void)state;

@@ -621,8 +621,9 @@ static void test_residents(void **state)
     }
 }
 
-/* 1000 bytes of weights and 1000 of frozen ones on 4 places: the latter are divided at stage 3 only, and
- * gathered with the others, by the forward and by the backward; no gradients are sent of them. */
+/* 1000 bytes of weights and 1000 of frozen ones on 4 places: the latter are divided at stage 3
+ * only, and gathered with the others, by the forward and by the backward; no gradients are sent of
+ * them. */
 static void test_frozen(void **state)
 {
     (void)state;
@@ -649,9 +650,9 @@ static void test_frozen(void **state)
     }
 }
 
-/* Four layers of 1000 bytes on 4 places, whose backwards of 10,000 ps are longer than a scatter of 750:
- * scattered layer by layer there are the shares, 4 x 250, and two layers whole, the one that is
- * computed and the one that is sent; less than the 4000 of stage 1. */
+/* Four layers of 1000 bytes on 4 places, whose backwards of 10,000 ps are longer than a scatter of
+ * 750: scattered layer by layer there are the shares, 4 x 250, and two layers whole, the one that
+ * is computed and the one that is sent; less than the 4000 of stage 1. */
 static void test_scattered_by_layer(void **state)
 {
     (void)state;
@@ -673,8 +674,8 @@ static void test_scattered_by_layer(void **state)
     }
 }
 
-/* Layers that take long compared with what they gather: while one computes, it and the next `prefetch` ones
- * in the order of the pass are there. */
+/* Layers that take long compared with what they gather: while one computes, it and the next
+ * `prefetch` ones in the order of the pass are there. */
 static void test_prefetch(void **state)
 {
     gsl_rng *random = *state;

@@ -34,10 +34,10 @@ static void expect_near(const char *row, double expected, double got, double err
         fail_msg("%s: expected %g +- %g, got %g", row, expected, error, got);
 }
 
-/* Of two places with an expert each and a = 1, p is uniform on [0, 1]: with rows without end the load
- * 2 max(p, 1 - p) is uniform on [1, 2]: its mean is 3/2, its deviation 1/sqrt(12), a quarter is below
- * 5/4.
- * Two experts on each place with a = 1/2: the sum of two of four is Beta(1, 1), the same.
+/* Of two places with an expert each and a = 1, p is uniform on [0, 1]: with rows without end the
+ * load 2 max(p, 1 - p) is uniform on [1, 2]: its mean is 3/2, its deviation 1/sqrt(12), a quarter
+ * is below 5/4. Two experts on each place with a = 1/2: the sum of two of four is Beta(1, 1), the
+ * same.
  * With p = 1/2, n is binomial, and the load 1 + |2 n/R - 1|: the mean of the latter is
  * sqrt(2/(pi R)) for many rows (a normal distribution's), and for R = 2 rows half of all draws have
  * both at one place: 3/2.

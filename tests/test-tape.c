@@ -1,5 +1,5 @@
-/* What fused kernels keep, by hand; and tapes against what the model says: after a forward they keep
- * as many bytes as the layers do, and after a backward nothing. */
+/* What fused kernels keep, by hand; and tapes against what the model says: after a forward they
+ * keep as many bytes as the layers do, and after a backward nothing. */
 #include "sim/workload/net-model.h"
 #include "sim/workload/zoo/zoo.h"
 
@@ -41,11 +41,11 @@ static void build(cs_net *net)
         fail_msg("%s", error.text);
 }
 
-/* Of 2 bytes an element: ids 2 x 8; the embedding's rows 16, which the norm reads; 2 inverse roots of
- * 4 bytes, and normalised rows 16; the norm's result 16; gate, its activation and up 24 each; their
- * product 24; 8 logarithms of 4 bytes and 2 targets of 8. Fused, the norm computes the normalised rows
- * again, the gated product the activation, and the loss keeps 8 logits of 2 bytes in place of the
- * logarithms. */
+/* Of 2 bytes an element: ids 2 x 8; the embedding's rows 16, which the norm reads; 2 inverse roots
+ * of 4 bytes, and normalised rows 16; the norm's result 16; gate, its activation and up 24 each;
+ * their product 24; 8 logarithms of 4 bytes and 2 targets of 8. Fused, the norm computes the
+ * normalised rows again, the gated product the activation, and the loss keeps 8 logits of 2 bytes
+ * in place of the logarithms. */
 static void keeps_less(void **state)
 {
     (void)state;
@@ -72,8 +72,8 @@ static void keeps_less(void **state)
     }
 }
 
-/* TransformerEngine's placeholders are as large as the matrices: gate and up 4 x 6, down 6 x 4, of 2
- * bytes. The embedding has none. */
+/* TransformerEngine's placeholders are as large as the matrices: gate and up 4 x 6, down 6 x 4, of
+ * 2 bytes. The embedding has none. */
 static void has_placeholders(void **state)
 {
     (void)state;

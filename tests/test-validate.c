@@ -169,6 +169,9 @@ static const struct lack {
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'precision': 'fp32', "
          "'recompute': 'selective:something'",
      "stated: what is computed again"},
+    {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2, 'vpp': 4}, 'batch': {'global': 4, 'micro': 1}, "
+         "'schedule': 'interleaved_1f1b', 'measured': {}, " REST,
+     "stated: at most as many stages as layers"},
 };
 
 static void names_what_is_missing(void **state)

@@ -1,10 +1,10 @@
-/* The planner best: the optimum of chains that are small enough to try everything; of others what the
- * other planners find, and a local search on allocations.
+/* The planner best: the optimum of chains that are small enough to try everything; of others what
+ * the other planners find, and a local search on allocations.
  *
- * More memory never gives a longer period. All searches are made for memories of a fixed ladder, the
- * lowest first, and so do not depend on what a device has: with more memory the same searches are made,
- * and some more. Of all patterns that they come across the best that fits is the answer, and
- * contiguous_optimal's, which is exact.
+ * More memory never gives a longer period. All searches are made for memories of a fixed ladder,
+ * the lowest first, and so do not depend on what a device has: with more memory the same searches
+ * are made, and some more. Of all patterns that they come across the best that fits is the answer,
+ * and contiguous_optimal's, which is exact.
  */
 #include "schedules/plan/local-search.h"
 
@@ -32,8 +32,8 @@ static const cs_field fields[] = {
 /* The planners to start from. */
 static const cs_planner *const starts[] = {&cs_planner_contiguous_optimal, &cs_planner_madpipe};
 
-/* The ladder has round numbers of bytes, which is what memories often are: about eight steps lead to
- * twice the memory. After as many without a shorter period it ends with unlimited memory. */
+/* The ladder has round numbers of bytes, which is what memories often are: about eight steps lead
+ * to twice the memory. After as many without a shorter period it ends with unlimited memory. */
 enum { RUNGS_OF_TWICE = 8 };
 
 static int64_t rung_above(int64_t memory)
@@ -161,8 +161,8 @@ static cs_status climb_rung(climb *c, int64_t memory, int64_t below, bool *bette
     return status;
 }
 
-/* To the first rung that has all the memory that was asked for, if not to the end. It starts below the
- * least memory that was found, since madpipe may do with less. */
+/* To the first rung that has all the memory that was asked for, if not to the end. It starts below
+ * the least memory that was found, since madpipe may do with less. */
 static cs_status climb_ladder(climb *c, cs_error *error)
 {
     cs_status status = CS_OK;

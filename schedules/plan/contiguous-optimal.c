@@ -2,18 +2,18 @@
  *
  * Is there one with period T? Going from the last layer, all that the rest of a plan says about the
  * stages in front of it is its place in 1F1B*'s groups (groups.h): the paper's V. Joining keeps the
- * order of V, and with a larger V a stage has no fewer active micro-batches; so of all plans of layers
- * [k, L) in p stages only the one with the least V is kept:
+ * order of V, and with a larger V a stage has no fewer active micro-batches; so of all plans of
+ * layers [k, L) in p stages only the one with the least V is kept:
  *     V(p, k) = least over e > k of (V(p - 1, e) (+) C(e)) (+) U(k, e),
  *               U(k, e) <= T, C(e) <= T, and M(k, e, group) <= memory.
  * That is exact, and O(P L^2).
  *
- * Which T? What is possible with T is so with T + 1: it holds for every single plan, as with a longer
- * period no resource comes into a later group. (By induction from the last resource: with the longer
- * period it has joined an earlier group, or the same one, which then began no further down the chain.)
- * Hence halving over the whole picoseconds finds the optimum, in at most 61 such programs. The sums
- * of neighbouring U and C at which groups change, exponentially many over all cuts, need not be
- * listed.
+ * Which T? What is possible with T is so with T + 1: it holds for every single plan, as with a
+ * longer period no resource comes into a later group. (By induction from the last resource: with
+ * the longer period it has joined an earlier group, or the same one, which then began no further
+ * down the chain.) Hence halving over the whole picoseconds finds the optimum, in at most 61 such
+ * programs. The sums of neighbouring U and C at which groups change, exponentially many over all
+ * cuts, need not be listed.
  */
 #include "schedules/plan/groups.h"
 #include "schedules/plan/planner.h"
@@ -70,8 +70,8 @@ static uint32_t stages_for(search *s, cs_time period)
     return 0;
 }
 
-/* No plan has a period below `low`: the largest layer, the load over the devices. Every plan that fits
- * with any period does with `high`: all loads and links in one group. */
+/* No plan has a period below `low`: the largest layer, the load over the devices. Every plan that
+ * fits with any period does with `high`: all loads and links in one group. */
 static cs_status limits(const cs_chain *chain, cs_time *low, cs_time *high, cs_error *error)
 {
     cs_time all = cs_chain_load(chain, 0, chain->n_layers);

@@ -81,8 +81,8 @@ CS_MUST_CHECK cs_status cs_pattern_check(const cs_chain *chain, const cs_plan *p
                                          const cs_pattern *pattern, cs_pattern_use *uses,
                                          cs_error *error);
 
-/* Micro-batches of a stage that are active at once, at most: ceil(t / period), at least 1, where t is
- * the time from the start of a forward to the end of its backward. Of a valid pattern. */
+/* Micro-batches of a stage that are active at once, at most: ceil(t / period), at least 1, where t
+ * is the time from the start of a forward to the end of its backward. Of a valid pattern. */
 int64_t cs_pattern_active(const cs_chain *chain, const cs_plan *plan, const cs_pattern *pattern,
                           uint32_t stage);
 
@@ -96,17 +96,17 @@ enum { CS_PATTERN_SHIFTS = 1 << 16 }; /* shifts in a file are within +- this */
 CS_MUST_CHECK cs_status cs_pattern_add_json(cJSON *root, const cs_plan *plan,
                                             const cs_pattern *pattern, cs_error *error);
 
-/* Reads the pattern of a plan's file, `root`, that cs_plan_read has read; period 0 when it has none.
- * Every operation must be there once, and none that does not exist; whether the pattern is valid
- * depends on a chain, and is not looked at. */
+/* Reads the pattern of a plan's file, `root`, that cs_plan_read has read; period 0 when it has
+ * none. Every operation must be there once, and none that does not exist; whether the pattern is
+ * valid depends on a chain, and is not looked at. */
 CS_MUST_CHECK cs_status cs_pattern_read(const cJSON *root, const cs_json_place *place,
                                         const cs_plan *plan, cs_pattern *pattern, cs_error *error);
 
 /* ---- 1F1B*: the best pattern of a contiguous plan (section 4.1) ---- */
 
 /* The pattern of 1F1B* with that period: stages and messages are put into groups, from the last one
- * on, each as long as its sum of U and C fits the period. The first forward starts at 0 with shift 0.
- * CS_LIMIT when one of them alone does not fit, CS_OVERFLOW when all of them together do not fit
+ * on, each as long as its sum of U and C fits the period. The first forward starts at 0 with shift
+ * 0. CS_LIMIT when one of them alone does not fit, CS_OVERFLOW when all of them together do not fit
  * 2^61 ps. `plan` has one stage per device. Memory is not looked at. */
 CS_MUST_CHECK cs_status cs_pattern_1f1b(const cs_chain *chain, const cs_plan *plan, cs_time period,
                                         cs_pattern *pattern, cs_error *error);

@@ -175,8 +175,8 @@ static void configure(const program *p, const cs_program_options *options)
     p->cbc.setParameter(p->model, "threads", "0");
     p->cbc.setParameter(p->model, "primalTolerance", "1e-9");
     p->cbc.setParameter(p->model, "integerTolerance", "1e-7");
-    /* CLP's default, steepest edge, can end the program: an assertion of its own does not hold where
-     * a reduced cost is rounded to 0 */
+    /* CLP's default, steepest edge, can end the program: an assertion of its own does not hold
+     * where a reduced cost is rounded to 0 */
     p->cbc.setParameter(p->model, "primalPivot", "dantzig");
     p->cbc.setAllowableGap(p->model, 0);
     char seconds[32];

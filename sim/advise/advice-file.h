@@ -1,5 +1,5 @@
-/* All plans of a search as one HDF5 file (docs/how-to/find-a-plan.md has the layout), which appears whole or
- * not at all. Equal searches give files that are equal byte by byte. */
+/* All plans of a search as one HDF5 file (docs/how-to/find-a-plan.md has the layout), which appears
+ * whole or not at all. Equal searches give files that are equal byte by byte. */
 #ifndef CS_ADVISE_ADVICE_FILE_H
 #define CS_ADVISE_ADVICE_FILE_H
 

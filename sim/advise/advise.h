@@ -1,8 +1,8 @@
 /* The search for plans: which of the candidates is fastest, and which are worth their memory.
  *
  * Candidates are simulated in order of their lower bounds on time (bounds.h), in rounds of
- * CS_ADVISE_ROUND, each in threads. Before a round, and never within one, candidates are left out that
- * cannot be an answer:
+ * CS_ADVISE_ROUND, each in threads. Before a round, and never within one, candidates are left out
+ * that cannot be an answer:
  *   - those that cannot fit: their bound on memory is above the largest capacity;
  *   - those that cannot be better than what was found. Answers are the `top` fastest plans that fit;
  *     the front of time against memory, as far as its plans take up to section.front times as long as the
@@ -94,9 +94,9 @@ typedef struct cs_advise_options {
 
 void cs_advice_finish(cs_advice *advice);
 
-/* The document must live as long as the advice. CS_OK also when the budget ran out, or `progress` asked
- * to stop (`interrupted`): then rows need not be complete. CS_INVALID for the scenario, CS_LIMIT, CS_IO,
- * CS_NO_MEMORY. */
+/* The document must live as long as the advice. CS_OK also when the budget ran out, or `progress`
+ * asked to stop (`interrupted`): then rows need not be complete. CS_INVALID for the scenario,
+ * CS_LIMIT, CS_IO, CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_advise(const cJSON *document, const char *path,
                                   const cs_advise_options *options, cs_advice *advice,
                                   cs_error *error);

@@ -140,7 +140,8 @@ static void add_period(period *to, const cs_span *span, bool first)
     to->end = first || span->end > to->end ? span->end : to->end;
 }
 
-/* Passes of each stage on its first device; with `exchanges` what stands between computations counts. */
+/* Passes of each stage on its first device; with `exchanges` what stands between computations
+ * counts. */
 static cs_status take_times(const cs_scenario *scenario, const cs_graph *graph,
                             const cs_trace *trace, bool exchanges, cs_priced *to, cs_error *error)
 {

@@ -1,13 +1,14 @@
 /* Lower bounds of a candidate's time and memory, by which it may be left out unseen.
  *
  * A bound is of the simulation, not of the machine. Candidates that have the same mesh, stages and
- * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same passes: one
- * micro-batch is simulated for all of them, without ZeRO. From it come f_s and b_s, what stage s takes for a
- * forward and a backward, from the start of its first computation to the end of its last one: with the
- * exchanges within layers in between, which are delays that depend on nothing else. (Where the scenario
- * asks for "fidelity": "flow" they are not, and computations alone count.) A device does one pass at a time
- * (schedules/program.h), so that no pass takes less in any of the candidates. Rank r holds the stages
- * r, r + P, ...; x_r is the sum of their f_s + b_s.
+ * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same
+ * passes: one micro-batch is simulated for all of them, without ZeRO. From it come f_s and b_s,
+ * what stage s takes for a forward and a backward, from the start of its first computation to the
+ * end of its last one: with the exchanges within layers in between, which are delays that depend on
+ * nothing else. (Where the scenario asks for "fidelity": "flow" they are not, and computations
+ * alone count.) A device does one pass at a time
+ * (schedules/program.h), so that no pass takes less in any of the candidates. Rank r holds the
+ * stages r, r + P, ...; x_r is the sum of their f_s + b_s.
  *
  *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
  *      The first pass of rank r is the forward of stage r, which follows those of all stages before.
@@ -21,8 +22,8 @@
  *      first group, g of the first v - 1 stages and min(2 (P - 1 - r) + 1, g) of the last. Where rules
  *      or another planner decide for single layers what is divided, S_r is what there is if all were.
  *
- * Both are rounded down by a millionth: sums of doubles are off by less, and S_r by rounding shares of
- * layers to bytes.
+ * Both are rounded down by a millionth: sums of doubles are off by less, and S_r by rounding shares
+ * of layers to bytes.
  */
 #ifndef CS_ADVISE_BOUNDS_H
 #define CS_ADVISE_BOUNDS_H

@@ -422,8 +422,8 @@ static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJS
            add_order(c, parallel) && cJSON_AddStringToObject(parallel, "fold", "try");
 }
 
-/* Collectives are delays unless the scenario says otherwise, so that plans with few messages are not
- * simulated in another way than those with many. */
+/* Collectives are delays unless the scenario says otherwise, so that plans with few messages are
+ * not simulated in another way than those with many. */
 static bool fill_collectives(const cs_advise_base *base, cJSON *collectives)
 {
     static const char *const nothing[] = {NULL}, *const fidelity[] = {"fidelity", NULL};

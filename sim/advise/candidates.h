@@ -1,15 +1,15 @@
 /* Candidates: the plans that are tried for a scenario.
  *
- * A candidate is a set of changes of the scenario. Those that are generated here change the sections
- * "parallel" and "schedule" and what is recomputed, over the product of the values of all axes that
- * multiply to a number of devices:
+ * A candidate is a set of changes of the scenario. Those that are generated here change the
+ * sections "parallel" and "schedule" and what is recomputed, over the product of the values of all
+ * axes that multiply to a number of devices:
  *
  *     devices = (tensor | filter | channel) x space x context x pipeline x data
  *
  * `data` and the number of micro-batches follow from the devices and the global batch, which stays
  * as it is. What cannot be is left out: sizes that do not divide the devices or the batch, more
- * stages than layers, experts over more places than there are. Whether a layer can be divided so, the
- * model says when it is priced (bounds.h).
+ * stages than layers, experts over more places than there are. Whether a layer can be divided so,
+ * the model says when it is priced (bounds.h).
  *
  * A step is one mini-batch, "iterations": 1, and collectives are delays ("fidelity":
  * "analytic") unless the scenario says otherwise, so that all candidates are simulated alike.
@@ -55,8 +55,8 @@ typedef struct cs_advise_base {
     bool has_rules;       /* for some layers, which "zero" does not decide */
 } cs_advise_base;
 
-/* Reads the section, and the scenario, whose own plan need not be possible but must be valid JSON for its
- * sections. CS_INVALID where a key is wrong, or the number of devices is not given. */
+/* Reads the section, and the scenario, whose own plan need not be possible but must be valid JSON
+ * for its sections. CS_INVALID where a key is wrong, or the number of devices is not given. */
 CS_MUST_CHECK cs_status cs_advise_base_read(const cJSON *document, const char *path,
                                             cs_arena *arena, cs_advise_base *base, cs_error *error);
 

@@ -22,8 +22,8 @@ static cs_advice_row *row_of(const examination *e, uint32_t r)
 
 /* ---- other links, other devices ---- */
 
-/* The platform with its devices and links so many times as fast; they live in the arena, the rest is
- * the original's. */
+/* The platform with its devices and links so many times as fast; they live in the arena, the rest
+ * is the original's. */
 static cs_status change_platform(const cs_platform *from, double bandwidth, double speed,
                                  cs_arena *arena, cs_platform *to, cs_error *error)
 {

@@ -1,10 +1,10 @@
 /* Where the time of a plan goes, and what limits it.
  *
- * The limits are those of Kahira et al., HPDC 2021, table 6, as far as training has them, and the bubble
- * of pipelines. All are measured in the plan's own simulation, as means over its devices, but for two that take
- * another one: congestion is what the step takes longer than with links that nobody shares; and
- * redundancy what devices compute in all more than one device with all of the model would, of the same
- * micro-batches, be it twice or less efficiently.
+ * The limits are those of Kahira et al., HPDC 2021, table 6, as far as training has them, and the
+ * bubble of pipelines. All are measured in the plan's own simulation, as means over its devices,
+ * but for two that take another one: congestion is what the step takes longer than with links that
+ * nobody shares; and redundancy what devices compute in all more than one device with all of the
+ * model would, of the same micro-batches, be it twice or less efficiently.
  */
 #ifndef CS_ADVISE_LIMITS_H
 #define CS_ADVISE_LIMITS_H
@@ -44,8 +44,8 @@ typedef struct cs_limits {
     double throughput, tokens, utilisation; /* samples/s; tokens/s and a fraction, or NaN */
 } cs_limits;
 
-/* `undivided` is the computing time of the whole mini-batch on one device that has all of the model, in s;
- * NaN: not known. `alone` is the time of the step with links that nobody shares; s. */
+/* `undivided` is the computing time of the whole mini-batch on one device that has all of the
+ * model, in s; NaN: not known. `alone` is the time of the step with links that nobody shares; s. */
 void cs_limits_find(const cs_scenario *scenario, const cs_simulation *simulation, double undivided,
                     double alone, cs_limits *limits);
 

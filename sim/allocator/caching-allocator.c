@@ -332,7 +332,8 @@ cs_status cs_caching_empty(cs_caching_allocator *a, cs_error *error)
     return release_pool(a, pool_of(a, true), error);
 }
 
-/* Gives blocks of max_split_size and more back, until `size` bytes are gained, if there are enough. */
+/* Gives blocks of max_split_size and more back, until `size` bytes are gained, if there are enough.
+ * */
 static cs_status release_large(cs_caching_allocator *a, int64_t size, uint32_t stream, bool small,
                                bool *done, cs_error *error)
 {

@@ -1,9 +1,9 @@
-/* A snapshot of an allocator as PyTorch's memory viewer (https://pytorch.org/memory_viz) opens it: the
- * pickle that torch.cuda.memory._dump_snapshot writes, with segments, their blocks, and what the
- * allocator did. Frames are the labels that the caller gives in place of Python's stack.
+/* A snapshot of an allocator as PyTorch's memory viewer (https://pytorch.org/memory_viz) opens it:
+ * the pickle that torch.cuda.memory._dump_snapshot writes, with segments, their blocks, and what
+ * the allocator did. Frames are the labels that the caller gives in place of Python's stack.
  *
- * Source: PyTorch 2.x, torch/cuda/_memory_viz.py, and torch/csrc/cuda/memory_snapshot.cpp. Pickle of
- * protocol 2, in the operations that the viewer reads.
+ * Source: PyTorch 2.x, torch/cuda/_memory_viz.py, and torch/csrc/cuda/memory_snapshot.cpp. Pickle
+ * of protocol 2, in the operations that the viewer reads.
  */
 #ifndef CS_ALLOCATOR_MEMORY_SNAPSHOT_H
 #define CS_ALLOCATOR_MEMORY_SNAPSHOT_H

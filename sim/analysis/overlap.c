@@ -90,7 +90,8 @@ static void add_intervals(const interval *at, size_t n, cs_time_use *use)
     }
 }
 
-/* Lists the intervals device by device, in order of task: first[d + 1] becomes the end of device d. */
+/* Lists the intervals device by device, in order of task: first[d + 1] becomes the end of device d.
+ * */
 static interval *gather_intervals(const cs_graph *graph, const cs_trace *trace, interval *scratch,
                                   size_t *first)
 {

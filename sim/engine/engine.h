@@ -36,9 +36,9 @@
  * picosecond it does 1 / f of one, f being the largest of the factors of all transfers between two
  * devices that have bytes, and of all collectives that are one delay, that the device takes part in
  * (1 without any). They count from their starts to their ends. In step 4, where f is another one
- * than before (at the start: than 1), what is left is reduced by (time since its last change) / (old
- * f), not below 0, and the end is set anew to left * (new f) from now, to the nearest picosecond. A
- * device's record sums up by how much its computations took longer.
+ * than before (at the start: than 1), what is left is reduced by (time since its last change) /
+ * (old f), not below 0, and the end is set anew to left * (new f) from now, to the nearest
+ * picosecond. A device's record sums up by how much its computations took longer.
  *
  * Links are given, and rates changed, in step 4 only. The span of a transfer starts when it becomes
  * ready (blocking: when it starts) and so includes the time spent waiting for links.

@@ -717,8 +717,8 @@ static void fix_rate(cs_network *network, flow *member, double rate)
 /* Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the tightest link fixes the
  * rates of its flows, which leaves the others less to share among fewer. A component of L links and
  * F flows of at most R links takes O(L + F * R * log L), for a link's share is looked at again only
- * after one of its flows got a rate. Links that one flow has for itself count with their least share
- * only, and once all flows have a rate the rest is not looked at: neither changes a rate.
+ * after one of its flows got a rate. Links that one flow has for itself count with their least
+ * share only, and once all flows have a rate the rest is not looked at: neither changes a rate.
  */
 static bool max_min_rates(cs_network *network)
 {

@@ -644,7 +644,8 @@ static bool add_bytes(void *context, const cs_send *send)
 
 double cs_algorithm_bytes(const cs_algorithm *algorithm, const cs_collective *collective)
 {
-    /* where bytes do not divide, rounds differ in who sends a byte more, not in how many there are */
+    /* where bytes do not divide, rounds differ in who sends a byte more, not in how many there are
+     * */
     const uint32_t alike = algorithm->alike ? algorithm->alike(collective) : 0;
     tally of = {0, alike > 0 ? 1 : UINT32_MAX};
     if (algorithm == &direct && collective->kind == CS_ALL_TO_ALL) /* n^2 messages */

@@ -56,9 +56,9 @@ typedef struct cs_sides {
 
 /* The costs of those that are wanted. Round k of each is on the links together with round k of the
  * others, as it is where all are alike. Errors: CS_NO_MEMORY, CS_OVERFLOW, CS_FAILED where unlike
- * sides have too many messages. With `levels`, of length CS_N_LEVELS, by the alpha-beta model: a rank sends
- * one message at a time and receives one at a time, and each takes the alpha + phi m beta of its
- * level (round.h), whatever else its collective has on the links. */
+ * sides have too many messages. With `levels`, of length CS_N_LEVELS, by the alpha-beta model: a
+ * rank sends one message at a time and receives one at a time, and each takes the alpha + phi m
+ * beta of its level (round.h), whatever else its collective has on the links. */
 CS_MUST_CHECK cs_status cs_collective_costs(const cs_sides *sides, const cs_platform *platform,
                                             const cs_alpha_beta *levels, cs_time *costs,
                                             cs_error *error);

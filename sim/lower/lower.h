@@ -90,8 +90,8 @@ typedef struct cs_lower_report {
 } cs_lower_report;
 
 /* A graph of compute and transfers only. When `graph` has no collectives it is moved as it is;
- * otherwise it is consumed as well: `graph` is empty afterwards in both cases. The platform is asked
- * for routes where a choice depends on them. */
+ * otherwise it is consumed as well: `graph` is empty afterwards in both cases. The platform is
+ * asked for routes where a choice depends on them. */
 CS_MUST_CHECK cs_status cs_lower_with(cs_graph *graph, const cs_platform *platform,
                                       const cs_lower_options *options, cs_graph *lowered,
                                       cs_lower_report *report, cs_error *error);

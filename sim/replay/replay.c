@@ -182,8 +182,8 @@ static cs_status sort_by_depth(cs_replay *replay, cs_error *error)
 
 /* ---- what tasks are ---- */
 
-/* Micro-batches of a stage's mini-batch, over its backwards: one of them may be for all. A pass on a
- * grid is for one. */
+/* Micro-batches of a stage's mini-batch, over its backwards: one of them may be for all. A pass on
+ * a grid is for one. */
 static cs_status count_covers(cs_replay *replay, cs_error *error)
 {
     const cs_graph *graph = &replay->graph;

@@ -1,8 +1,9 @@
 /* What PyTorch's caching allocator makes of a run: the tensors of a finished run come and go in its
  * order of time, on each device by itself.
  *
- * Tensors. What is there from the start (weights, gradients, optimizer states, workspaces) is a tensor
- * for each stage and category. Passes over layers that were made from operators play their tapes
+ * Tensors. What is there from the start (weights, gradients, optimizer states, workspaces) is a
+ * tensor for each stage and category. Passes over layers that were made from operators play their
+ * tapes
  * (sim/workload/tape.h) when they begin, all at once; what they hand on is freed when they have
  * ended. All else, messages and gathered weights above all, and the passes of other models, of
  * schedules that compute the two halves of a backward apart, and of stages that compute their
@@ -12,8 +13,8 @@
  * The run is played twice, as training repeats it, and between the two the optimizer's states are
  * made (late-states.h): what is free then is laid out otherwise than what the device began with.
  *
- * Of devices at the same rank of a pipeline that have the same part of the optimizer's states one is
- * played for all.
+ * Of devices at the same rank of a pipeline that have the same part of the optimizer's states one
+ * is played for all.
  *
  * Peaks are those of torch.cuda.max_memory_allocated and max_memory_reserved. They differ from the
  * peak of the trace (cs_device_record), which counts what a pass keeps from its start on, frees it

@@ -154,9 +154,9 @@ typedef struct bracket {
 /* As much nearer as the peak was away, or half-way to what is known. */
 static int64_t next_limit(const bracket *b, int64_t at, int64_t away)
 {
-    const int64_t wanted = at + away;
-    if (wanted > b->fits && wanted < b->fails)
-        return wanted;
+    const bool beyond = away > 0 && at > INT64_MAX - away;
+    if (!beyond && at + away > b->fits && at + away < b->fails)
+        return at + away;
     return b->fits + (b->fails - b->fits) / 2;
 }
 

@@ -254,8 +254,8 @@ static cs_status drop_tensor(cs_player *p, tensors *of, uint32_t i, cs_error *er
     return give(p, block, error);
 }
 
-/* The oldest of that size; or else the oldest ones until the bytes are reached, the rest of the last
- * of which is there again. */
+/* The oldest of that size; or else the oldest ones until the bytes are reached, the rest of the
+ * last of which is there again. */
 static cs_status free_tensors(cs_player *p, uint32_t category, int64_t bytes, cs_error *error)
 {
     tensors *of = &p->effects[category];

@@ -6,8 +6,8 @@
 
 typedef struct cs_player cs_player;
 
-/* With a history, what the allocator does is added to it, with labels that the player owns. All that
- * is given must live as long. CS_NO_MEMORY. */
+/* With a history, what the allocator does is added to it, with labels that the player owns. All
+ * that is given must live as long. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_player_create(const cs_scenario *scenario, const cs_graph *graph,
                                          uint32_t device, cs_history *history, cs_player **player,
                                          cs_error *error);

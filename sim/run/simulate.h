@@ -35,8 +35,8 @@ CS_MUST_CHECK cs_status cs_simulate(const cs_scenario *scenario,
                                     const cs_simulation_options *options, cs_simulation *simulation,
                                     cs_error *error);
 
-/* Of a run what a search for plans compares: the figure makespan_s, the largest peak_memory_bytes and
- * whether a device went over its capacity, bit for bit those of cs_simulate. */
+/* Of a run what a search for plans compares: the figure makespan_s, the largest peak_memory_bytes
+ * and whether a device went over its capacity, bit for bit those of cs_simulate. */
 typedef struct cs_step {
     double time; /* s: of one mini-batch until all weights are updated, and gathered again */
     int64_t peak;
@@ -49,7 +49,8 @@ CS_MUST_CHECK cs_status cs_simulate_step(const cs_scenario *scenario, const cs_p
                                          cs_step *step, cs_error *error);
 
 /* Graph, lowered, and trace alone, of a scenario without noise, whatever it has of it; both are the
- * caller's. Memory is in the peaks only. Errors as of cs_simulate, but without the scenario's file. */
+ * caller's. Memory is in the peaks only. Errors as of cs_simulate, but without the scenario's file.
+ * */
 CS_MUST_CHECK cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_progress *progress,
                                           cs_graph *graph, cs_trace *trace, cs_error *error);
 

@@ -21,13 +21,15 @@ CS_MUST_CHECK cs_status cs_scenario_parallel(const cs_sections *sections, uint32
                                              uint32_t n_layers, cs_arena *arena,
                                              const cs_parallel **out, cs_error *error);
 
-/* How the parameters of each of the model's layers rest, by the rules of the section "parallel"; NULL
- * where there are none. CS_INVALID, with the nearest names or numbers, when a rule is of no layer. */
+/* How the parameters of each of the model's layers rest, by the rules of the section "parallel";
+ * NULL where there are none. CS_INVALID, with the nearest names or numbers, when a rule is of no
+ * layer. */
 CS_MUST_CHECK cs_status cs_scenario_layer_states(const cs_sections *sections, const cs_model *model,
                                                  cs_arena *arena, const cs_layer_states **out,
                                                  cs_error *error);
 
-/* The stages of the schedule on so many devices; `parallel`, which may be NULL, must live as long. */
+/* The stages of the schedule on so many devices; `parallel`, which may be NULL, must live as long.
+ * */
 cs_mesh cs_scenario_mesh(const cs_sections *sections, const cs_parallel *parallel,
                          uint32_t n_devices);
 
@@ -37,8 +39,8 @@ CS_MUST_CHECK cs_status cs_scenario_costs_use(const cs_sections *sections, const
 
 /* The model of one device: taken from what was loaded, made of the network for the samples that
  * each of the mesh's devices (none: not known yet) computes at once, or of uniform layers, one per
- * stage where their number is open. What is taken of the costs is counted in `use`. CS_INVALID, naming them,
- * when there are times that were not measured and no device either. */
+ * stage where their number is open. What is taken of the costs is counted in `use`. CS_INVALID,
+ * naming them, when there are times that were not measured and no device either. */
 CS_MUST_CHECK cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
                                           const cs_parallel *parallel, const cs_mesh *mesh,
                                           cs_arena *arena, cs_model *model, cs_costs_use *use,
@@ -61,7 +63,8 @@ CS_MUST_CHECK cs_status cs_scenario_price(const cs_sections *sections, const cs_
 CS_MUST_CHECK cs_status cs_scenario_paradl(const cs_sections *sections, const cs_loaded *loaded,
                                            cs_scenario *made, cs_error *error);
 
-/* How many devices there are without the section "parallel", of `given` or as the schedule needs for so many layers as the model has
+/* How many devices there are without the section "parallel", of `given` or as the schedule needs
+ * for so many layers as the model has
  * (zeroed: its number is open). */
 CS_MUST_CHECK cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given,
                                             const cs_model *model, uint32_t *n, cs_error *error);
@@ -136,7 +139,8 @@ CS_MUST_CHECK cs_status cs_scenario_stage_speeds(const cs_mesh *mesh, const cs_j
                                                  cs_arena *arena, double **out, cs_error *error);
 
 /* Of meshes that place stages: whether they run on the job's devices; and the
- * devices of a plan's stages, which are set, or have to be what a plan from a file (`given`) says. */
+ * devices of a plan's stages, which are set, or have to be what a plan from a file (`given`) says.
+ * */
 CS_MUST_CHECK cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,
                                                  const cs_mesh *mesh, cs_error *error);
 CS_MUST_CHECK cs_status cs_scenario_place(const cs_mesh *mesh, bool given,
@@ -156,14 +160,15 @@ typedef struct cs_folded {
     const char *reason;         /* why each is simulated by itself, where that was not asked for */
 } cs_folded;
 
-/* `parallel` may be NULL. CS_INVALID, naming what tells devices apart, where the scenario asks to fold
- * devices that are not alike. */
+/* `parallel` may be NULL. CS_INVALID, naming what tells devices apart, where the scenario asks to
+ * fold devices that are not alike. */
 CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,
                                          const cs_platform *platform, const cs_plan *plan,
                                          cs_arena *arena, cs_folded *folded, cs_error *error);
 
-/* Per device of a job with its plan, what the section "memory" says that there is besides the model:
- * workspaces of libraries, and what layers share (kept.h). Leaves *out when there is nothing. */
+/* Per device of a job with its plan, what the section "memory" says that there is besides the
+ * model: workspaces of libraries, and what layers share (kept.h). Leaves *out when there is
+ * nothing. */
 CS_MUST_CHECK cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job,
                                               cs_arena *arena, const int64_t **out,
                                               cs_error *error);

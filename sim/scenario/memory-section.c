@@ -97,9 +97,10 @@ static bool is_recent(const char *device)
 
 /* PyTorch has a workspace for each handle of cuBLAS, and a handle for each thread: one computes
  * forward, another one backward (aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize:
- * ":4096:2:16:8" by default, 32 MiB from Hopper on). TransformerEngine has one of 4 MiB, from Hopper
- * on 32 MiB, and four more for products of groups, on as many streams (transformer_engine/pytorch/
- * module/base.py, get_cublas_workspace_size_bytes and get_multi_stream_cublas_workspace). */
+ * ":4096:2:16:8" by default, 32 MiB from Hopper on). TransformerEngine has one of 4 MiB, from
+ * Hopper on 32 MiB, and four more for products of groups, on as many streams
+ * (transformer_engine/pytorch/ module/base.py, get_cublas_workspace_size_bytes and
+ * get_multi_stream_cublas_workspace). */
 static int64_t library_bytes(library which, bool recent, int64_t cublas)
 {
     enum { KIB = 1024, MIB = 1024 * KIB, THREADS = 2, STREAMS = 4 };

@@ -1,8 +1,8 @@
 /* The section "runtime": which conventions a training runtime has, as defaults of ordinary keys.
  *
- * "runtime": "megatron-core", or {"name": "megatron-core", "fused": false, ...}. A bundle is a list of
- * keys, each with a value and a source; one that the scenario gives itself is left as it is. So a
- * runtime can do nothing that the keys cannot, and each of its conventions can be set by itself.
+ * "runtime": "megatron-core", or {"name": "megatron-core", "fused": false, ...}. A bundle is a list
+ * of keys, each with a value and a source; one that the scenario gives itself is left as it is. So
+ * a runtime can do nothing that the keys cannot, and each of its conventions can be set by itself.
  */
 #ifndef CS_SCENARIO_RUNTIME_SECTION_H
 #define CS_SCENARIO_RUNTIME_SECTION_H

@@ -214,8 +214,8 @@ CS_MUST_CHECK cs_status cs_parallel_section_read(const cJSON *value, const cs_js
                                                  cs_arena *arena, cs_parallel_section *section,
                                                  cs_error *error);
 
-/* The highest ZeRO stage that the section asks for, of any layer; `at`, which may be NULL, becomes the
- * number of the rule that does, CS_COUNT_LEFT_OUT where none but "zero" does. */
+/* The highest ZeRO stage that the section asks for, of any layer; `at`, which may be NULL, becomes
+ * the number of the rule that does, CS_COUNT_LEFT_OUT where none but "zero" does. */
 uint32_t cs_parallel_section_zero(const cs_parallel_section *section, uint32_t *at);
 
 CS_MUST_CHECK cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root,

@@ -50,7 +50,8 @@ CS_MUST_CHECK cs_status cs_workload_options(const cs_workload *workload, cs_acce
 CS_MUST_CHECK cs_status cs_workload_model(const cs_workload *workload, const cs_net *net,
                                           cs_model *model, cs_error *error);
 
-/* Adds what the network takes for `samples` samples, at least 1, to its model, unless it is there. */
+/* Adds what the network takes for `samples` samples, at least 1, to its model, unless it is there.
+ * */
 CS_MUST_CHECK cs_status cs_workload_add_batch(const cs_workload *workload, const cs_net *net,
                                               uint32_t samples, cs_model *model, cs_error *error);
 

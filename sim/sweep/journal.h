@@ -38,9 +38,10 @@ typedef struct cs_journal_place {
  * reading there. `text` ends with a NUL. */
 typedef bool cs_journal_reader(void *context, const char *text, cs_journal_place place);
 
-/* Opens the journal at `path` (NULL: one without a name) for the sweep, or `what` it is, that `identity`
- * hashes. With `resume`, hands out what is there; CS_INVALID when it belongs to another sweep. Without, begins
- * anew; CS_USAGE when there are points of this very sweep, which should not be lost by mistake. */
+/* Opens the journal at `path` (NULL: one without a name) for the sweep, or `what` it is, that
+ * `identity` hashes. With `resume`, hands out what is there; CS_INVALID when it belongs to another
+ * sweep. Without, begins anew; CS_USAGE when there are points of this very sweep, which should not
+ * be lost by mistake. */
 CS_MUST_CHECK cs_status cs_journal_open(cs_journal *journal, const char *what, const char *path,
                                         uint64_t identity, bool resume, cs_journal_reader *reader,
                                         void *context, cs_error *error);

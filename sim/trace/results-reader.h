@@ -37,8 +37,8 @@ CS_MUST_CHECK cs_status cs_reader_init(cs_reader *reader, const char *path, cs_e
 void cs_reader_finish(cs_reader *reader);
 
 /* From now on columns are about the simulated devices alone: those of /devices have a row for
- * each, and the number of a device, in any other column `device` or `peer`, is that of its row. Nothing changes where
- * each device was simulated. */
+ * each, and the number of a device, in any other column `device` or `peer`, is that of its row.
+ * Nothing changes where each device was simulated. */
 CS_MUST_CHECK cs_status cs_reader_fold(cs_reader *reader, cs_error *error);
 
 /* The same of the file of a sweep (docs/how-to/sweeps.md has the schema): of the members above it

@@ -315,8 +315,8 @@ static void write_network(cs_point_rules *rules, FILE *out)
 
 /* ---- numbers ---- */
 
-/* Words behind fp8 say how operands are scaled ("fp8-rowwise"), which decides how exact a product is,
- * not what it takes. */
+/* Words behind fp8 say how operands are scaled ("fp8-rowwise"), which decides how exact a product
+ * is, not what it takes. */
 static const char *precision(cs_point_rules *rules)
 {
     static const char *const known[] = {"fp32", "tf32", "fp16", "bf16", "mxfp8", "nvfp4"};
@@ -352,8 +352,8 @@ static const char *optimizer(const cs_point *point)
 
 /* ---- what is computed again ---- */
 
-/* MaxText's default is remat_policy: full (MaxText/configs/base.yml), and PaxML's language models save
- * nothing (paxml/tasks/lm/model_params.py, CHECKPOINT_POLICY = SAVE_NOTHING). */
+/* MaxText's default is remat_policy: full (MaxText/configs/base.yml), and PaxML's language models
+ * save nothing (paxml/tasks/lm/model_params.py, CHECKPOINT_POLICY = SAVE_NOTHING). */
 static bool recomputes_all(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
@@ -397,8 +397,8 @@ static void write_recomputed(cs_point_rules *rules, FILE *out)
         cs_point_rules_miss(rules, "stated: what is computed again");
 }
 
-/* NeMo and the MLPerf reference adapt the two products around attention, of rank 16: that of queries,
- * keys and values, which is one there, and the one behind it. */
+/* NeMo and the MLPerf reference adapt the two products around attention, of rank 16: that of
+ * queries, keys and values, which is one there, and the one behind it. */
 static void write_adapters(cs_point_rules *rules, FILE *out)
 {
     if (!rules->point->options->lora)

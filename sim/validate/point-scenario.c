@@ -91,6 +91,9 @@ static void check_source(cs_point_rules *rules)
         cs_point_rules_miss(rules, "stated: a mesh of as many ranks as GPUs");
     else if (mesh->ep > 1 && ranks / mesh->pp % ((uint64_t)mesh->ep * expert_tensor(mesh)) != 0)
         cs_point_rules_miss(rules, "stated: a mesh that expert ranks divide");
+    /* blocks, and what is in front of and behind them */
+    if ((uint64_t)mesh->pp * mesh->vpp > (uint64_t)point->model->layers + 2)
+        cs_point_rules_miss(rules, "stated: at most as many stages as layers");
 }
 
 /* ---- what the simulator does not have ---- */

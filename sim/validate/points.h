@@ -108,8 +108,8 @@ extern const cs_field cs_point_measured_fields[];
 /* Zeroed points can be finished. */
 void cs_points_finish(cs_points *points);
 
-/* Adds the points of a file, or of a text that messages call `name`. Errors name file and JSON pointer;
- * several are reported in one go. An id that an earlier point has is one. */
+/* Adds the points of a file, or of a text that messages call `name`. Errors name file and JSON
+ * pointer; several are reported in one go. An id that an earlier point has is one. */
 CS_MUST_CHECK cs_status cs_points_load(const char *path, cs_points *points, cs_error *error);
 CS_MUST_CHECK cs_status cs_points_parse(const char *name, const char *text, size_t length,
                                         cs_points *points, cs_error *error);

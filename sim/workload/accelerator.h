@@ -42,8 +42,8 @@ typedef struct cs_efficiency {
     const char *source;     /* where the two come from */
 } cs_efficiency;
 
-/* Versions of fused attention: FlashAttention-2, the first one, which Triton's of 2023 is as fast as,
- * 3, and cuDNN's. */
+/* Versions of fused attention: FlashAttention-2, the first one, which Triton's of 2023 is as fast
+ * as, 3, and cuDNN's. */
 typedef enum cs_flash { CS_FLASH_2, CS_FLASH_1, CS_FLASH_3, CS_FLASH_CUDNN, CS_N_FLASH } cs_flash;
 
 /* "flash2", "flash1", "flash3", "cudnn", ended by NULL. */

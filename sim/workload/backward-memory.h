@@ -29,8 +29,8 @@ CS_MUST_CHECK cs_status cs_backward_memory(const cs_net *net, uint32_t batch,
                                            const int64_t *workspaces, int64_t *peaks,
                                            cs_error *error);
 
-/* Who looks on while the backward runs. `see` gets what comes and goes, numbered from 0 on; `end` is
- * called behind each operator, in the order of the backward. Both return false to stop it. */
+/* Who looks on while the backward runs. `see` gets what comes and goes, numbered from 0 on; `end`
+ * is called behind each operator, in the order of the backward. Both return false to stop it. */
 typedef struct cs_backward_observer {
     bool (*see)(void *context, cs_tape_what what, uint32_t memory, int64_t bytes);
     bool (*begin)(void *context, uint32_t op);

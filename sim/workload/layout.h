@@ -18,8 +18,8 @@
  * gradient to that in which the writer needs it, by the same table.
  *
  * The axes of experts cross the others. Along them a place has tokens of its own everywhere (which
- * is zero, as `whole` is along the other axes), but for the rows of a mixture of experts between dispatch
- * and combine:
+ * is zero, as `whole` is along the other axes), but for the rows of a mixture of experts between
+ * dispatch and combine:
  *   routed     along EXPERT: the rows are with the places of their experts
  *   gathered   along EXPERT_TENSOR: all neighbours have all their rows; they may be divided by features,
  *              or partial, then
@@ -78,13 +78,13 @@ bool cs_division_exchange(cs_layout_axis axis, cs_division from, cs_division to,
 /* What needs no exchange to get from a layout to another, done: what is there whole is cut. */
 cs_tensor_layout cs_layout_cut(const cs_tensor_layout *from, const cs_tensor_layout *to);
 
-/* The layout in which the readers of a tensor leave its gradient; bit 1 << cs_layout_axis of `partial`:
- * along that axis each of them makes a summand. */
+/* The layout in which the readers of a tensor leave its gradient; bit 1 << cs_layout_axis of
+ * `partial`: along that axis each of them makes a summand. */
 cs_tensor_layout cs_layout_gradient(const cs_tensor_layout *layout, uint32_t partial);
 
-/* Where part `k` of `n` of a dimension begins, k <= n. Sizes differ by one at most, the first part is one of
- * the largest, and longer and shorter ones take turns: so that parts of images before and behind a
- * stride lie one on the other as well as they can. */
+/* Where part `k` of `n` of a dimension begins, k <= n. Sizes differ by one at most, the first part
+ * is one of the largest, and longer and shorter ones take turns: so that parts of images before and
+ * behind a stride lie one on the other as well as they can. */
 static inline uint32_t cs_part_first(uint32_t size, uint32_t n, uint32_t k)
 {
     return (uint32_t)(((uint64_t)k * size + n - 1) / n);

@@ -32,11 +32,11 @@ typedef struct cs_layer_piece {
 } cs_layer_piece;
 
 /* What devices hand each other within a layer. It stands in front of piece `gap` of the layer, or
- * behind the last one (`gap` = n_pieces). Forward passes pieces and gaps in rising order, backward in
- * falling order. An exchange begins when what stands before it in its pass has ended, and what
- * stands behind it waits for it. With `beside` it begins when the piece before it in its pass begins, and so
- * runs at the same time; what stands behind waits for both. That piece alone: whoever joins pieces
- * that no exchange of a pass divides must not join it to the one before. */
+ * behind the last one (`gap` = n_pieces). Forward passes pieces and gaps in rising order, backward
+ * in falling order. An exchange begins when what stands before it in its pass has ended, and what
+ * stands behind it waits for it. With `beside` it begins when the piece before it in its pass
+ * begins, and so runs at the same time; what stands behind waits for both. That piece alone:
+ * whoever joins pieces that no exchange of a pass divides must not join it to the one before. */
 typedef struct cs_exchange {
     uint8_t kind;  /* cs_exchange_kind */
     uint8_t axes;  /* cs_axes_name */
@@ -175,8 +175,8 @@ bool cs_model_knows(const cs_model *model, uint32_t samples);
  * there. */
 const cs_layer *cs_model_layers(const cs_model *model, uint32_t samples);
 
-/* Sums over [first, end) for micro-batches of `samples`: those of the model or of one of its batches
- * where they are for so many, as they are. Else times, activations and workspace are scaled
+/* Sums over [first, end) for micro-batches of `samples`: those of the model or of one of its
+ * batches where they are for so many, as they are. Else times, activations and workspace are scaled
  * linearly from model->batch_size (times to the nearest picosecond, halves up; bytes up), each
  * layer by itself; update and weights are not. With batch_size 0 all are taken as they are. An
  * empty run has the same bytes at both ends. A layer with `recompute` keeps its input; its forward

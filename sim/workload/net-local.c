@@ -216,7 +216,8 @@ static bool has_part(const maker *m, const cs_tensor_layout *layout, cs_division
     return has;
 }
 
-/* Changes the layout of a local tensor for operator `origin`. `biases` are added to what comes out. */
+/* Changes the layout of a local tensor for operator `origin`. `biases` are added to what comes out.
+ * */
 static cs_tensor exchange(maker *m, cs_tensor tensor, const change *c, uint32_t partial,
                           uint32_t origin, int64_t biases)
 {
@@ -330,8 +331,8 @@ static int64_t local_rows(const maker *m, const divided_op *d, int64_t rows)
     return rows;
 }
 
-/* Parameters that belong to the last dimension, or to all of a table's: `count` of `whole` features, of
- * which the place has `local`. */
+/* Parameters that belong to the last dimension, or to all of a table's: `count` of `whole`
+ * features, of which the place has `local`. */
 static int64_t local_features(int64_t count, uint32_t whole, uint32_t local)
 {
     return count / whole * local;
@@ -460,9 +461,10 @@ static void push_ring(maker *m)
     }
 }
 
-/* Rows of what an operator reads or makes, of its neighbours along an axis: as many as any place has,
- * though those at the edges of an image have neighbours on one side only. Other directions that
- * were exchanged before have brought rows already, which are handed on: so corners come along. */
+/* Rows of what an operator reads or makes, of its neighbours along an axis: as many as any place
+ * has, though those at the edges of an image have neighbours on one side only. Other directions
+ * that were exchanged before have brought rows already, which are handed on: so corners come along.
+ * */
 static void push_halo(maker *m, const divided_op *d, uint32_t i)
 {
     const cs_inner_exchange *inner = &d->inner[i];

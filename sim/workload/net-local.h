@@ -68,9 +68,9 @@ typedef struct cs_net_local {
     uint32_t n_exchanges, cap_exchanges;
 } cs_net_local;
 
-/* The network of a place. `at` is the JSON object with the sizes of the axes, for messages, or NULL. What
- * the split does not divide is CS_INVALID, with the operator and the sizes next to it that would be
- * right. Zeroed ones can be finished. */
+/* The network of a place. `at` is the JSON object with the sizes of the axes, for messages, or
+ * NULL. What the split does not divide is CS_INVALID, with the operator and the sizes next to it
+ * that would be right. Zeroed ones can be finished. */
 CS_MUST_CHECK cs_status cs_net_local_make(const cs_net *net, const cs_split *split, uint32_t place,
                                           const cs_json_place *at, cs_net_local *local,
                                           cs_error *error);

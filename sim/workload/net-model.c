@@ -340,8 +340,8 @@ static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, u
     }
 }
 
-/* Memory of what a run makes again, which is there during its backward. `p` is one of its operators, and
- * those behind it are to be counted. */
+/* Memory of what a run makes again, which is there during its backward. `p` is one of its
+ * operators, and those behind it are to be counted. */
 static bool hold_run(const cs_net *net, const uint32_t *runs, uint32_t p, int64_t bytes,
                      int64_t *workspaces)
 {
@@ -377,8 +377,8 @@ static bool sum_kept(cs_net_chain *chain)
     return fits && add(&chain->kept_bytes, carried);
 }
 
-/* The host starts all kernels of a pass over a layer, one after the other, while the device computes;
- * a layer takes as long as the slower of the two. */
+/* The host starts all kernels of a pass over a layer, one after the other, while the device
+ * computes; a layer takes as long as the slower of the two. */
 static void wait_for_host(const cs_net_options *how, const uint32_t launches[2], counts *of,
                           cs_net_layer *layer)
 {

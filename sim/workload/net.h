@@ -153,8 +153,8 @@ typedef struct cs_attention {
     uint32_t steps; /* it reads keys and values of so many places, one after the other; 0 is 1 */
 } cs_attention;
 
-/* A state-space scan in chunks (Dao and Gu, Mamba-2, ICML 2024). Its `heads` are in `groups` that have
- * the matrices B and C in common, as grouped queries have keys and values. */
+/* A state-space scan in chunks (Dao and Gu, Mamba-2, ICML 2024). Its `heads` are in `groups` that
+ * have the matrices B and C in common, as grouped queries have keys and values. */
 typedef struct cs_scan {
     uint32_t heads, groups;
     uint32_t state; /* features of a group's rows of B and C */

@@ -3,8 +3,8 @@
  * Kahira et al., An oracle for guiding large-scale model/hybrid parallel training of convolutional
  * neural networks, HPDC 2021, table 3 and appendix A.1. The strategies are products of groups and a
  * method: a mini-batch of B samples is divided among p1 groups (data parallelism), and within each
- * group p2 devices compute its samples together, by one of the methods below. So `data` is any method
- * with p2 = 1, `filter` is p1 = 1, data + filter has both, and serial is p1 = p2 = 1.
+ * group p2 devices compute its samples together, by one of the methods below. So `data` is any
+ * method with p2 = 1, `filter` is p1 = 1, data + filter has both, and serial is p1 = p2 = 1.
  *
  * The layers l = 1 ... G are the operators of the network, without views and losses. FW, BW and WU
  * are sums over the chain that is priced for b samples; the forms want them of one sample, so
@@ -82,13 +82,13 @@ typedef struct cs_paradl_form {
     bool fits;             /* p1 <= B, p2 <= what limits it, and space in each dimension */
 } cs_paradl_form;
 
-/* Evaluates table 3. `chain` is that of the network, priced for `how->batch_size` samples in `how`'s
- * precision, whose width is delta. A case that does not fit is evaluated all the same. */
+/* Evaluates table 3. `chain` is that of the network, priced for `how->batch_size` samples in
+ * `how`'s precision, whose width is delta. A case that does not fit is evaluated all the same. */
 void cs_paradl_evaluate(const cs_net *net, const cs_net_chain *chain, const cs_net_options *how,
                         const cs_paradl_case *asked, cs_paradl_form *form);
 
-/* Seconds of a part for an epoch of `samples` (D) in mini-batches of `batch` (B); of one iteration with
- * D = B. */
+/* Seconds of a part for an epoch of `samples` (D) in mini-batches of `batch` (B); of one iteration
+ * with D = B. */
 double cs_paradl_seconds(const cs_paradl_form *form, cs_paradl_part part, double samples,
                          uint32_t batch);
 

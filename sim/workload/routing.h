@@ -1,6 +1,7 @@
 /* How unevenly the tokens of a mixture go to its experts, drawn.
  *
- * A router sends each token to k of E experts. Of the experts p_1, ..., p_E are how popular they are:
+ * A router sends each token to k of E experts. Of the experts p_1, ..., p_E are how popular they
+ * are:
  *   uniform    p_e = 1 / E
  *   dirichlet  p ~ Dirichlet(a, ..., a): all equally popular on average, the more unevenly the
  *              smaller a is (a = 1: every p is equally likely; the variance of a p_e is
@@ -31,8 +32,8 @@ typedef struct cs_routing {
     uint64_t seed;
 } cs_routing;
 
-/* The load of the busiest of `places` places, for `rows` rows of the mixture of that name; 1 for one place
- * or no rows. Negative when memory runs out. */
+/* The load of the busiest of `places` places, for `rows` rows of the mixture of that name; 1 for
+ * one place or no rows. Negative when memory runs out. */
 double cs_routing_load(const cs_routing *routing, const char *mixture, uint32_t experts,
                        uint32_t places, double rows);
 

@@ -8,7 +8,8 @@
  * The gradients of experts are summed over EXPERT_DATA, the places with the same ones. */
 #include "sim/workload/split-rules.h"
 
-/* Rows of a group of places that exchange theirs: the tokens that each has of its samples, times k. */
+/* Rows of a group of places that exchange theirs: the tokens that each has of its samples, times k.
+ * */
 static double rows_of_group(const cs_rule_query *q)
 {
     const cs_grid *grid = &q->split->grid;

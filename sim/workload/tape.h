@@ -1,8 +1,8 @@
 /* The tensors of a layer's forward and backward one by one, in the order in which they come and go.
  *
  * Memory is told apart by number: a storage of the network, what an operator keeps besides, a
- * gradient, a workspace. The numbers are the same in all layers, so that a run of layers plays their
- * tapes one after the other, and what one layer writes the next one reads.
+ * gradient, a workspace. The numbers are the same in all layers, so that a run of layers plays
+ * their tapes one after the other, and what one layer writes the next one reads.
  *
  * What a player does:
  *   CS_TAPE_TAKE  allocates the bytes, unless there is memory of that number already
@@ -10,8 +10,9 @@
  *   CS_TAPE_KEEP  one more operator keeps it for its backward
  *   CS_TAPE_GIVE  forward: it is freed, unless it is kept; backward: if it is kept, one operator
  *                 less keeps it, and without any it is freed
- * of what it has; memory that it has not it leaves to others. At the end of a forward it frees what is
- * not kept, once it is handed on, and at the end of a backward all that is left of the micro-batch.
+ * of what it has; memory that it has not it leaves to others. At the end of a forward it frees what
+ * is not kept, once it is handed on, and at the end of a backward all that is left of the
+ * micro-batch.
  *
  * An operator takes its result and what it keeps besides, and its workspace for as long as it runs;
  * what it was the last to read is then freed (PyTorch frees a tensor with its last reference). Each

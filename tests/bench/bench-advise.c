@@ -1,5 +1,5 @@
-/* How many plans `sim advise` simulates per second: every n-th candidate for a transformer on 64 GPUs, from
- * the changes of the scenario to its step and its memory. Usage: bench-advise PLANS
+/* How many plans `sim advise` simulates per second: every n-th candidate for a transformer on 64
+ * GPUs, from the changes of the scenario to its step and its memory. Usage: bench-advise PLANS
  *
  * Prints a row per part, in CPU time of one thread, and a hash of all steps and peaks. */
 #include "sim/advise/advise.h"

@@ -55,7 +55,8 @@ static uint32_t add_step(cs_builder *builder, const uint32_t *hosts, const int64
     return cs_builder_task(builder, cs_builder_class(builder, &cls), 0);
 }
 
-/* In each of 2 (n - 1) steps a rank sends on what it has received, once it has sent what came before. */
+/* In each of 2 (n - 1) steps a rank sends on what it has received, once it has sent what came
+ * before. */
 static cs_status make_ring(uint32_t n, cs_graph *graph, cs_error *error)
 {
     gsl_rng *random = cs_random_stream(1, "ring");

@@ -61,8 +61,8 @@ static bool goes_on(void *context, const char *what, uint64_t done, uint64_t tot
     return ++*(int *)context < MOST_LOOKS;
 }
 
-/* The engine may find that the run takes more than 106 days, nothing else. With messages of others it
- * may also take long: those are not counted before. */
+/* The engine may find that the run takes more than 106 days, nothing else. With messages of others
+ * it may also take long: those are not counted before. */
 static void check_run(const cs_scenario *scenario)
 {
     cs_simulation simulation = {0};

@@ -54,8 +54,8 @@ static cs_status enter_computation(cs_grid_worker *grid, cs_error *error)
     return cs_worker_enter(grid->worker, task_of(grid, grid->computing), error);
 }
 
-/* Goes on to a later computation, or behind the last one. Those in between, for which nothing was left,
- * take no time. */
+/* Goes on to a later computation, or behind the last one. Those in between, for which nothing was
+ * left, take no time. */
 static cs_status compute_next(cs_grid_worker *grid, uint32_t step, cs_error *error)
 {
     CS_TRY(leave_computation(grid, error));
@@ -139,8 +139,8 @@ static cs_status begin_step(cs_grid_worker *grid, sought what, const cs_wire_gro
     return cs_worker_enter(grid->worker, task, error);
 }
 
-/* What is computed next is the first computation behind it; where the plan has it in front of one that has
- * been done by now, the one behind that. */
+/* What is computed next is the first computation behind it; where the plan has it in front of one
+ * that has been done by now, the one behind that. */
 static cs_status end_step(cs_grid_worker *grid, cs_error *error)
 {
     const uint32_t next = next_computation(grid, grid->exchanging);

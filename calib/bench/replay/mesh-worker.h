@@ -1,11 +1,11 @@
 /* The passes of a device that is a place of a grid, step by step as their programs have them
  * (sim/replay/passes.h): runs of operators, and exchanges with the other places of the stage.
  *
- * The operators are walked through one after the other, and each exchange is held against the steps of
- * the program: it must be one that is left, of its kind, its axes and its bytes, and in the end none may be
- * left. What the plan has beside a computation is done in front of it or behind it: the gathers ahead
- * in front, sums of gradients behind their unit, or where they are scattered behind the next one, so
- * that the gradients of two units are there at a time, as in the plan. */
+ * The operators are walked through one after the other, and each exchange is held against the steps
+ * of the program: it must be one that is left, of its kind, its axes and its bytes, and in the end
+ * none may be left. What the plan has beside a computation is done in front of it or behind it: the
+ * gathers ahead in front, sums of gradients behind their unit, or where they are scattered behind
+ * the next one, so that the gradients of two units are there at a time, as in the plan. */
 #ifndef CS_CALIB_MESH_WORKER_H
 #define CS_CALIB_MESH_WORKER_H
 

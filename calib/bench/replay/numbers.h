@@ -5,8 +5,9 @@
 
 #include "calib/bench/train/trainer.h"
 
-/* The weights, then the biases, that the place has of an operator of its part of the network: uniform
- * around 0, or of a norm's scale around 1, and as wide as keeps the variance of what a layer reads. */
+/* The weights, then the biases, that the place has of an operator of its part of the network:
+ * uniform around 0, or of a norm's scale around 1, and as wide as keeps the variance of what a
+ * layer reads. */
 CS_MUST_CHECK cs_status cs_numbers_parameters(const cs_trainer *trainer, uint32_t op, float *to,
                                               cs_error *error);
 

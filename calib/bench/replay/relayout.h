@@ -1,8 +1,8 @@
 /* Brings a tensor that places of a grid hold parts of from one layout into another (layout.h): what
  * is sent along each axis, packed and unpacked.
  *
- * Memory is the host's, numbers are float32. What is packed is in memory of its own, as buffers of MPI
- * are: it is not counted with what the trainer holds. */
+ * Memory is the host's, numbers are float32. What is packed is in memory of its own, as buffers of
+ * MPI are: it is not counted with what the trainer holds. */
 #ifndef CS_CALIB_RELAYOUT_H
 #define CS_CALIB_RELAYOUT_H
 
@@ -26,8 +26,8 @@ typedef struct cs_relayout {
     bool backward; /* passes the axes in falling order */
 } cs_relayout;
 
-/* `from` and `to` may be the same where the place holds as much before as behind. CS_FAILED for what is
- * neither whole, divided nor partial. */
+/* `from` and `to` may be the same where the place holds as much before as behind. CS_FAILED for
+ * what is neither whole, divided nor partial. */
 CS_MUST_CHECK cs_status cs_relayout_run(const cs_relayout *r, cs_wire *wire,
                                         const cs_relayout_link *link, const cs_view *from,
                                         const cs_view *to, cs_error *error);

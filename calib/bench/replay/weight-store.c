@@ -32,8 +32,8 @@ static int64_t own_share(const cs_store *store, const cs_store_unit *unit, int r
     return share_of(unit, region, store->rank);
 }
 
-/* Where a region begins in a block that has all of it; where the place's share does in one that has all,
- * or only shares. */
+/* Where a region begins in a block that has all of it; where the place's share does in one that has
+ * all, or only shares. */
 static float *region_at(const cs_block *block, const cs_store_unit *unit, int region)
 {
     return (float *)block->data + before(unit->sizes, region);

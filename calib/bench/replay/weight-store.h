@@ -1,9 +1,9 @@
-/* The weights of a stage as a place of a grid has them, with their gradients and the optimizer's states:
- * whole, or a share of them (schedules/states.h).
+/* The weights of a stage as a place of a grid has them, with their gradients and the optimizer's
+ * states: whole, or a share of them (schedules/states.h).
  *
- * Layers that are gathered or summed together are a unit. Of each unit, first come the parameters that
- * the tensor axis sums as well, then all others; either is divided into equal shares, in float32. Memory
- * is taken from the trainer's pool, and given back, as the plan has it:
+ * Layers that are gathered or summed together are a unit. Of each unit, first come the parameters
+ * that the tensor axis sums as well, then all others; either is divided into equal shares, in
+ * float32. Memory is taken from the trainer's pool, and given back, as the plan has it:
  *   weights    whole; with zero 3 the share
  *   gathered   with zero 3, from the gather of a unit to its release
  *   gradients  whole; where they are scattered after each micro-batch the share
@@ -39,8 +39,8 @@ typedef struct cs_store {
     bool scatters;         /* gradients, after each micro-batch */
 } cs_store;
 
-/* Zeroed ones can be closed. The job's weights are those of the place's layers, or of a place that has
- * more. */
+/* Zeroed ones can be closed. The job's weights are those of the place's layers, or of a place that
+ * has more. */
 CS_MUST_CHECK cs_status cs_store_open(cs_store *store, const cs_job *job, uint32_t stage,
                                       uint32_t place, cs_error *error);
 void cs_store_close(cs_store *store);
@@ -62,14 +62,15 @@ void cs_store_release(cs_store *store, uint32_t unit);
 CS_MUST_CHECK cs_status cs_store_begin(cs_store *store, uint32_t unit, cs_error *error);
 
 /* The sums of a unit's gradients: each place gets that of its share, added to what it has of the
- * micro-batches before, and the room goes back; the sum of the shares over a group; and that of those
- * which the tensor axis sums. */
+ * micro-batches before, and the room goes back; the sum of the shares over a group; and that of
+ * those which the tensor axis sums. */
 CS_MUST_CHECK cs_status cs_store_scatter(cs_store *store, uint32_t unit, const cs_wire_group *group,
                                          cs_error *error);
 CS_MUST_CHECK cs_status cs_store_sum(cs_store *store, uint32_t unit, bool tensor,
                                      const cs_wire_group *group, cs_error *error);
 
-/* Bytes of all of a unit's weights, or of the place's share; `tensor`: of those that this axis sums. */
+/* Bytes of all of a unit's weights, or of the place's share; `tensor`: of those that this axis
+ * sums. */
 int64_t cs_store_bytes(const cs_store *store, uint32_t unit, bool share, bool tensor);
 
 /* ---- all units ---- */

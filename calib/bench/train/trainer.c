@@ -166,8 +166,8 @@ static uint32_t storage_of(const cs_trainer *trainer, cs_tensor tensor)
     return cs_net_tensor(trainer->net, tensor)->storage;
 }
 
-/* Whether an operator needs the storage in its backward. What is gathered again is not kept, but what
- * it is gathered from. */
+/* Whether an operator needs the storage in its backward. What is gathered again is not kept, but
+ * what it is gathered from. */
 static bool keeps(const cs_trainer *trainer, uint32_t p, uint32_t storage)
 {
     const cs_op *op = &trainer->net->ops[p];

@@ -13,9 +13,9 @@
  * one gradient, and there is one update.
  *
  * A part of a network that is divided over several devices is trained in the same way, with
- * exchanges among its operators. What it gathers again in backward is there from the backward of the
- * last operator that reads it to that of the exchange. Gradients of weights are computed with those of
- * inputs, also where the plan has them behind, beside a sum.
+ * exchanges among its operators. What it gathers again in backward is there from the backward of
+ * the last operator that reads it to that of the exchange. Gradients of weights are computed with
+ * those of inputs, also where the plan has them behind, beside a sum.
  */
 #ifndef CS_CALIB_TRAINER_H
 #define CS_CALIB_TRAINER_H
@@ -30,7 +30,8 @@ typedef struct cs_observer {
     void *context;
 } cs_observer;
 
-/* Which part of a network this one is (net-local.h), that of a place of a grid; zeroed: it is whole. */
+/* Which part of a network this one is (net-local.h), that of a place of a grid; zeroed: it is
+ * whole. */
 typedef struct cs_trained_part {
     const cs_net *whole;
     const cs_net_local *local;
@@ -46,8 +47,8 @@ typedef enum cs_exchange_pass {
 
 /* What a part of a network asks the others for; all NULL of a whole one. Memory is the host's. */
 typedef struct cs_exchanger {
-    /* Operator op of kind "exchange": what is at `from` in the layout that it reads (backward: that of
-     * the gradient of its result) into `to`, in the other layout. Both may be the same. */
+    /* Operator op of kind "exchange": what is at `from` in the layout that it reads (backward: that
+     * of the gradient of its result) into `to`, in the other layout. Both may be the same. */
     cs_status (*exchange)(void *context, uint32_t op, cs_exchange_pass pass, const cs_view *from,
                           const cs_view *to, cs_error *error);
     /* The forward of a cross entropy whose logits are divided. */
@@ -174,8 +175,8 @@ CS_MUST_CHECK cs_status cs_part_forward(cs_trainer *trainer, const cs_part *part
 CS_MUST_CHECK cs_status cs_part_backward(cs_trainer *trainer, const cs_part *part, void *parameters,
                                          cs_activations *at, cs_error *error);
 
-/* Some of a part's operators, [first, end), in the order of the pass; behind a whole backward what is
- * left of its activations is given back. `parameters` NULL: a bare part. */
+/* Some of a part's operators, [first, end), in the order of the pass; behind a whole backward what
+ * is left of its activations is given back. `parameters` NULL: a bare part. */
 CS_MUST_CHECK cs_status cs_part_forward_some(cs_trainer *trainer, const cs_part *part,
                                              uint32_t first, uint32_t end, void *parameters,
                                              cs_activations *at, cs_error *error);

@@ -462,7 +462,8 @@ static cs_status count_parts(const int64_t *counts, uint32_t n, int *made, cs_er
     return CS_OK;
 }
 
-/* `out` and `in` are counts and offsets of what the member has and gets; both alike but for an all-to-all. */
+/* `out` and `in` are counts and offsets of what the member has and gets; both alike but for an
+ * all-to-all. */
 static cs_status move_parts(MPI_Comm members, cs_cost_collective collective, uint32_t n,
                             const int *out, const int *in, const float *from, float *to,
                             cs_error *error)

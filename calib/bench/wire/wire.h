@@ -123,8 +123,8 @@ CS_MUST_CHECK cs_status cs_wire_sum(cs_wire *wire, const cs_wire_group *group, v
 CS_MUST_CHECK cs_status cs_wire_most(cs_wire *wire, const cs_wire_group *group, void *data,
                                      int64_t bytes, cs_error *error);
 
-/* Parts of unequal size among n members of a group, by MPI, between memories of the host. Counts are of
- * float32 per member, in the order of the group.
+/* Parts of unequal size among n members of a group, by MPI, between memories of the host. Counts
+ * are of float32 per member, in the order of the group.
  *   all_gather      `from` has the member's part, `to` gets all, one behind the other; counts[k] is
  *                   that of member k. `from` is `to` where the part is at its place there
  *   reduce_scatter  `from` has all parts, `to` gets the sum of the member's; they may be the same

@@ -51,8 +51,8 @@ static cs_tensor add_mlp(cs_net *net, const cs_bert *p, cs_tensor x)
     return y;
 }
 
-/* Pre-training (section 3.1): tokens by a dense layer and the embedding's matrix, and from the pooled
- * first token whether the second sentence follows the first one. */
+/* Pre-training (section 3.1): tokens by a dense layer and the embedding's matrix, and from the
+ * pooled first token whether the second sentence follows the first one. */
 static void add_head(cs_net *net, const cs_bert *p, cs_tensor x)
 {
     const cs_linear same = {.out = p->hidden, .bias = true};
