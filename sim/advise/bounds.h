@@ -6,9 +6,8 @@
  * what stage s takes for a forward and a backward, from the start of its first computation to the
  * end of its last one: with the exchanges within layers in between, which are delays that depend on
  * nothing else. (Where the scenario asks for "fidelity": "flow" they are not, and computations
- * alone count.) A device does one pass at a time
- * (schedules/program.h), so that no pass takes less in any of the candidates. Rank r holds the
- * stages r, r + P, ...; x_r is the sum of their f_s + b_s.
+ * alone count.) A device does one pass at a time (schedules/program.h), so that no pass takes less
+ * in any of the candidates. Rank r holds the stages r, r + P, ...; x_r is the sum of their f_s + b_s.
  *
  *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
  *      The first pass of rank r is the forward of stage r, which follows those of all stages before.
