@@ -30,8 +30,8 @@ static int open_to_lock(const char *path)
 static bool is_still(const char *path, int file)
 {
     struct stat named, opened;
-    return lstat(path, &named) == 0 && fstat(file, &opened) == 0 &&
-           named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+    return lstat(path, &named) == 0 && fstat(file, &opened) == 0 && named.st_dev == opened.st_dev &&
+           named.st_ino == opened.st_ino;
 }
 
 bool cs_claim_take(const char *path, cs_claim *claim)

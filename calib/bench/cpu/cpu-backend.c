@@ -61,8 +61,7 @@ static void look(cs_bench *bench)
 static cs_status take_work_space(cs_error *error)
 {
     enum { BYTES = 160 << 20, N = 128 }; /* OpenBLAS 0.3 takes up to 128 MiB */
-    void *room =
-        mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *room = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     float *matrices = calloc((size_t)3 * N * N, sizeof(*matrices));
     if (room != MAP_FAILED)
         munmap(room, BYTES);
