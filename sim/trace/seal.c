@@ -116,7 +116,8 @@ static cs_status try_apart(const char *path, uint64_t size, cs_error *error)
             return cs_error_system(error, CS_FAILED, path, "no process to read it in", errno);
     if (code == 0)
         return CS_OK;
-    return cs_error_add(error, CS_INVALID, "%s: damaged, or cut off: it cannot be read to its end", path);
+    return cs_error_add(error, CS_INVALID, "%s: damaged, or cut off: it cannot be read to its end",
+                        path);
 }
 
 /* ---- the check ---- */
