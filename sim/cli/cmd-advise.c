@@ -1,6 +1,6 @@
 #include "sim/advise/advice-file.h"
+#include "sim/advise/advise-report.h"
 #include "sim/base/version.h"
-#include "sim/cli/advise-report.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 

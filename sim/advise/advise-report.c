@@ -1,4 +1,4 @@
-#include "sim/cli/advise-report.h"
+#include "sim/advise/advise-report.h"
 
 #include "sim/base/units.h"
 #include "sim/run/figures.h"

@@ -1,6 +1,6 @@
 /* What `sim advise` prints. */
-#ifndef CS_CLI_ADVISE_REPORT_H
-#define CS_CLI_ADVISE_REPORT_H
+#ifndef CS_ADVISE_ADVISE_REPORT_H
+#define CS_ADVISE_ADVISE_REPORT_H
 
 #include "sim/advise/advise.h"
 #include "sim/base/json.h"
