@@ -78,7 +78,7 @@ static cs_status prepare(setup *s, const cs_arguments *arguments, cs_error *erro
     s->table = cs_arguments_value(arguments, "table");
     if (s->table && s->swept.sweep.keep_results)
         return cs_error_add(error, CS_USAGE, "sweep: --table excludes --json");
-    s->command = cs_sweep_command(arguments);
+    s->command = cs_sweep_command_of(arguments);
     if (!s->command)
         return cs_error_no_memory(error);
     CS_TRY(cs_swept_prepare(&s->swept, error));

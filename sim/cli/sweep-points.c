@@ -1,5 +1,6 @@
 #include "sim/cli/sweep-points.h"
 
+#include "sim/sweep/sweep-runs.h"
 #include "sim/sweep/sweep-section.h"
 
 #include <stdlib.h>
@@ -38,44 +39,24 @@ cs_status cs_sweep_points(const cs_arguments *arguments, const cJSON *document, 
 
 /* ---- as text ---- */
 
-/* In single quotes where a shell would read something else. */
-static void print_word(FILE *out, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-=,:+@%";
-    bool quotes = !*word || word[strspn(word, plain)] != '\0';
-    fputs(quotes ? " '" : " ", out);
-    for (; *word; word++) {
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*word, out);
-    }
-    fputs(quotes ? "'" : "", out);
-}
-
-char *cs_sweep_command(const cs_arguments *arguments)
+char *cs_sweep_command_of(const cs_arguments *arguments)
 {
     static const char *const options[] = {"set", "vary", "zip", "csv"};
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
+    enum { N_OPTIONS = sizeof(options) / sizeof(options[0]) };
+    const char *const *values[N_OPTIONS];
+    size_t n[N_OPTIONS], total = 0;
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        total += n[i] = cs_arguments_values(arguments, options[i], &values[i]);
+    cs_sweep_word *words = malloc((total + 1) * sizeof(*words));
+    if (!words)
         return NULL;
-    fputs("sim sweep", out);
-    print_word(out, arguments->words[0]);
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-        const char *const *values;
-        size_t n = cs_arguments_values(arguments, options[i], &values);
-        for (size_t v = 0; v < n; v++) {
-            fprintf(out, " --%s", options[i]);
-            if (*values[v] || strcmp(options[i], "zip") != 0)
-                print_word(out, values[v]);
+    total = 0;
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        for (size_t v = 0; v < n[i]; v++) {
+            const bool flag = !*values[i][v] && strcmp(options[i], "zip") == 0;
+            words[total++] = (cs_sweep_word){options[i], flag ? NULL : values[i][v]};
         }
-    }
-    bool failed = ferror(out);
-    if (fclose(out) == 0 && !failed)
-        return text;
-    free(text);
-    return NULL;
+    char *text = cs_sweep_command(arguments->words[0], words, total);
+    free(words);
+    return text;
 }

@@ -210,3 +210,42 @@ cs_status cs_swept_failures(const cs_swept *s, const cs_sweep_results *results, 
     free(text);
     return CS_FAILED;
 }
+
+/* ---- as text ---- */
+
+/* In single quotes where a shell would read something else. */
+static void print_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-=,:+@%";
+    bool quotes = !*word || word[strspn(word, plain)] != '\0';
+    fputs(quotes ? " '" : " ", out);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*word, out);
+    }
+    fputs(quotes ? "'" : "", out);
+}
+
+char *cs_sweep_command(const char *path, const cs_sweep_word *words, size_t n)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    fputs("sim sweep", out);
+    print_word(out, path);
+    for (size_t i = 0; i < n; i++) {
+        fprintf(out, " --%s", words[i].option);
+        if (words[i].value)
+            print_word(out, words[i].value);
+    }
+    bool failed = ferror(out);
+    if (fclose(out) == 0 && !failed)
+        return text;
+    free(text);
+    return NULL;
+}

@@ -33,4 +33,13 @@ CS_MUST_CHECK cs_status cs_swept_prepare(cs_swept *swept, cs_error *error);
 CS_MUST_CHECK cs_status cs_swept_failures(const cs_swept *swept, const cs_sweep_results *results,
                                           char **text, cs_error *error);
 
+/* An option of `sim sweep`: "vary", "/schedule/micro_batches=2..32"; the value NULL of a flag. */
+typedef struct cs_sweep_word {
+    const char *option, *value;
+} cs_sweep_word;
+
+/* What was asked for, as a command line for a shell; the caller frees it. NULL when memory runs out.
+ */
+char *cs_sweep_command(const char *path, const cs_sweep_word *words, size_t n);
+
 #endif
