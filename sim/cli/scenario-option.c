@@ -1,7 +1,5 @@
 #include "sim/cli/scenario-option.h"
 
-#include "sim/base/version.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,35 +50,4 @@ cs_status cs_scenario_from(const cs_context *context, const cs_arguments *argume
             cs_scenario_read_watched(root, arguments->words[0], context->progress, scenario, error);
     cJSON_Delete(root);
     return status;
-}
-
-/* Moves the keys of `root` behind the versions. */
-static cJSON *with_versions(cJSON *root)
-{
-    cJSON *all = cJSON_CreateObject();
-    bool done = cJSON_AddNumberToObject(all, "schema_version", CS_PRINTED_SCHEMA_VERSION) &&
-                cJSON_AddStringToObject(all, "program_version", SIM_VERSION);
-    while (done && root->child) {
-        cJSON *item = cJSON_DetachItemViaPointer(root, root->child);
-        done = cJSON_AddItemToObject(all, item->string, item);
-        if (!done)
-            cJSON_Delete(item);
-    }
-    cJSON_Delete(root);
-    if (done)
-        return all;
-    cJSON_Delete(all);
-    return NULL;
-}
-
-cs_status cs_print_json(cJSON *root, FILE *out, cs_error *error)
-{
-    cJSON *all = root ? with_versions(root) : NULL;
-    char *text = all ? cs_json_print(all) : NULL;
-    cJSON_Delete(all);
-    if (!text)
-        return cs_error_or_no_memory(error);
-    fputs(text, out);
-    free(text);
-    return CS_OK;
 }
