@@ -1,6 +1,5 @@
 /* Networks of one place of a grid: exchanges, memory, weights and work against counts from
  * definitions. */
-#include "sim/workload/backward-memory.h"
 #include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
 #include "sim/workload/op-cost.h"
@@ -281,6 +280,9 @@ static void test_recomputed(void **state)
             expect_recomputed(block, layer_named(&none, "h.0"),
                               2 * s * b * h / (sequence_parallel ? t : 1),
                               (double)block->forward * 1e-12);
+            expect_int("a block behind one that runs again keeps its input",
+                       2 * s * b * h / (sequence_parallel ? t : 1),
+                       layer_named(&none, "h.1")->kept_bytes);
             expect_repeated(block, layer_named(&none, "h.0"));
             cs_model_finish(&plain);
             cs_model_finish(&without);
@@ -512,144 +514,6 @@ static void expect_pieces(const cs_net *net, const cs_net_options *options, cons
     cs_net_chain_finish(&chain);
 }
 
-/* ---- memory of gradients, slowly ---- */
-
-/* Which buffer has the gradient of each tensor, and how large it is. What is live is what some
- * tensor's gradient is in, looked up anew each time. */
-typedef struct buffers {
-    const cs_net *net;
-    uint32_t batch;
-    uint32_t *of; /* per tensor: its buffer, 0: none */
-    int64_t *bytes;
-    bool *has_part; /* per tensor: a reader has left its part */
-    uint32_t n;
-} buffers;
-
-static uint32_t root_of(const cs_net *net, cs_tensor tensor)
-{
-    for (uint32_t p = net->n_ops; p-- > 0;)
-        if (net->ops[p].output == tensor && net->ops[p].kind == CS_OP_VIEW)
-            return root_of(net, net->ops[p].inputs[0]);
-    return tensor;
-}
-
-static int64_t live(const buffers *b)
-{
-    int64_t sum = 0;
-    for (uint32_t buffer = 1; buffer <= b->n; buffer++) {
-        bool used = false;
-        for (uint32_t t = 0; t < b->net->n_tensors; t++)
-            used |= b->of[t] == buffer;
-        sum += used ? b->bytes[buffer] : 0;
-    }
-    return sum;
-}
-
-static uint32_t add_buffer(buffers *b, cs_tensor tensor)
-{
-    b->bytes[++b->n] = cs_tensor_bytes(b->net, tensor, b->batch, CS_PRECISION_FP16);
-    return b->n;
-}
-
-static bool is_shared(const buffers *b, uint32_t tensor)
-{
-    bool shared = false;
-    for (uint32_t t = 0; t < b->net->n_tensors; t++)
-        shared |= t != tensor && b->of[t] == b->of[tensor];
-    return shared;
-}
-
-/* An addition, or a sum in place, gives its gradient to its inputs as it is. */
-static int64_t pass_on(buffers *b, const cs_op *op, uint32_t out)
-{
-    int64_t most = live(b);
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-        const cs_tensor t = op->inputs[i];
-        const uint32_t in = root_of(b->net, t);
-        if (!b->net->tensors[t].differentiable)
-            continue;
-        if (!b->has_part[t])
-            b->of[in] = b->of[out];
-        else if (is_shared(b, in))
-            b->of[in] = add_buffer(b, in);
-        b->has_part[t] = true;
-        most = live(b) > most ? live(b) : most;
-    }
-    return most;
-}
-
-/* Others make one for each input, aside where a part is there. */
-static int64_t make_parts(buffers *b, const cs_op *op)
-{
-    int64_t aside = 0, most;
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-        const cs_tensor t = op->inputs[i];
-        const uint32_t in = root_of(b->net, t);
-        if (!cs_op_makes_gradient(b->net, op, i))
-            continue;
-        if (b->has_part[t])
-            aside += cs_tensor_bytes(b->net, t, b->batch, CS_PRECISION_FP16);
-        else if (b->of[in] == 0)
-            b->of[in] = add_buffer(b, in);
-    }
-    most = live(b) + aside;
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-        const cs_tensor t = op->inputs[i];
-        if (!cs_op_makes_gradient(b->net, op, i))
-            continue;
-        if (b->has_part[t])
-            b->of[root_of(b->net, t)] = add_buffer(b, t);
-        b->has_part[t] = true;
-    }
-    return most;
-}
-
-static int64_t step_back(buffers *b, const cs_op *op)
-{
-    const uint32_t out = root_of(b->net, op->output);
-    const bool loss = op->kind == CS_OP_CROSS_ENTROPY;
-    int64_t most;
-    if (op->kind == CS_OP_VIEW) {
-        b->has_part[op->inputs[0]] |= b->has_part[op->output];
-        return live(b);
-    }
-    if (!loss && b->of[out] == 0)
-        b->of[out] = add_buffer(b, out);
-    most = op->kind == CS_OP_ADD || (op->kind == CS_OP_EXCHANGE && op->in_place)
-               ? pass_on(b, op, out)
-               : make_parts(b, op);
-    b->of[out] = 0;
-    return most;
-}
-
-static void expect_gradients(const cs_net *net, const cs_split *split, uint32_t batch)
-{
-    cs_net_local local;
-    cs_error error;
-    cs_error_init(&error);
-    if (cs_net_local_make(net, split, 0, NULL, &local, &error) != CS_OK)
-        fail_msg("%s", error.text);
-    const uint32_t n = local.net.n_ops;
-    int64_t *peaks = calloc(n, sizeof(*peaks)), *nothing = calloc(n, sizeof(*nothing));
-    buffers b = {.net = &local.net,
-                 .batch = batch,
-                 .of = calloc(local.net.n_tensors, sizeof(*b.of)),
-                 .bytes = calloc((size_t)n * CS_OP_INPUTS_MAX * 2, sizeof(*b.bytes)),
-                 .has_part = calloc(local.net.n_tensors, sizeof(*b.has_part))};
-    assert_true(peaks && nothing && b.of && b.bytes && b.has_part);
-    assert_int_equal(cs_backward_memory(&local.net, batch, CS_PRECISION_FP16, &(cs_kept_rules){0},
-                                        nothing, peaks, &error),
-                     CS_OK);
-    for (uint32_t p = n; p-- > 0;)
-        expect_int(local.net.ops[p].name, step_back(&b, &local.net.ops[p]), peaks[p]);
-    free(peaks);
-    free(nothing);
-    free(b.of);
-    free(b.bytes);
-    free(b.has_part);
-    cs_net_local_finish(&local);
-}
-
 /* Splits of all kinds of axes and methods, of a transformer that they divide. */
 static void test_drawn(void **state)
 {
@@ -670,8 +534,6 @@ static void test_drawn(void **state)
         expect_context(&s, &model, batch, &split);
         expect_experts(&s, &model, batch, &split);
         expect_sums(&s, &net, &split);
-        if (i % 4 == 0)
-            expect_gradients(&net, &split, batch);
         expect_pieces(&net, &options, &model);
         cs_net_options elsewhere = options;
         elsewhere.place = random_from_to(random, 0, cs_grid_places(&split.grid) - 1);

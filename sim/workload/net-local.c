@@ -852,6 +852,45 @@ void cs_net_local_finish(cs_net_local *local)
     *local = (cs_net_local){0};
 }
 
+void cs_net_local_weights_at(const cs_net_local *local, uint32_t *at)
+{
+    for (uint32_t p = 0; p < local->net.n_ops; p++)
+        at[p] = p;
+    for (uint32_t p = 0; p < local->net.n_ops; p++)
+        for (uint32_t q = p + 1; q <= local->ops[p].deferred; q++)
+            at[q] = p;
+}
+
+static bool reads(const cs_op *op, cs_tensor tensor)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        found |= op->inputs[i] == tensor;
+    return found;
+}
+
+uint32_t cs_net_local_first_keeper(const cs_net_local *local, uint32_t exchange)
+{
+    const cs_net *net = &local->net;
+    cs_op_cost cost;
+    for (uint32_t p = exchange + 1; p < net->n_ops; p++) {
+        if (!reads(&net->ops[p], net->ops[exchange].output))
+            continue;
+        cs_op_cost_of(net, &net->ops[p], 1, CS_PRECISION_FP16, &cost);
+        if (cost.keeps_input)
+            return p;
+    }
+    return net->n_ops;
+}
+
+bool cs_net_local_gathers_again(const cs_net_local *local, const uint32_t *runs, uint32_t p)
+{
+    bool again = local->ops[p].gathers_again && runs[p] == 0;
+    for (uint32_t q = p + 1; again && q < local->net.n_ops; q++)
+        again = runs[q] == 0 || !reads(&local->net.ops[q], local->net.ops[p].output);
+    return again;
+}
+
 cs_status cs_net_split_check(const cs_net *net, const cs_split *split, const cs_json_place *at,
                              cs_error *error)
 {

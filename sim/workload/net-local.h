@@ -76,6 +76,17 @@ CS_MUST_CHECK cs_status cs_net_local_make(const cs_net *net, const cs_split *spl
                                           cs_error *error);
 void cs_net_local_finish(cs_net_local *local);
 
+/* Fills `at`, per operator: the exchange beside whose sum its gradients of weights are computed
+ * (`deferred`), or itself. */
+void cs_net_local_weights_at(const cs_net_local *local, uint32_t *at);
+
+/* The first operator that needs for its backward what an exchange makes; n_ops: none does. */
+uint32_t cs_net_local_first_keeper(const cs_net_local *local, uint32_t exchange);
+
+/* Whether operator p is an exchange whose gather backward repeats, where some operators run again
+ * (`runs`, recompute.h): it is not among them, and none of them reads it. What they read is kept. */
+bool cs_net_local_gathers_again(const cs_net_local *local, const uint32_t *runs, uint32_t p);
+
 /* Whether the split fits the network, for all places. */
 CS_MUST_CHECK cs_status cs_net_split_check(const cs_net *net, const cs_split *split,
                                            const cs_json_place *at, cs_error *error);
