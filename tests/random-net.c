@@ -97,6 +97,14 @@ void random_net_transformer(const transformer_shape *s, cs_net *net)
         fail_msg("%s", error.text);
 }
 
+static uint32_t draw_divisor(gsl_rng *random, uint32_t of)
+{
+    uint32_t divisor = random_from_to(random, 1, of);
+    while (of % divisor != 0)
+        divisor--;
+    return divisor;
+}
+
 transformer_shape random_transformer_shape(gsl_rng *random, const cs_split *split, bool experts)
 {
     const uint32_t tensor = split->grid.tensor, context = split->grid.context;
@@ -105,6 +113,12 @@ transformer_shape random_transformer_shape(gsl_rng *random, const cs_split *spli
     const uint32_t groups = random_from_to(random, 1, 3);
     s.kv_heads = tensor * context * random_from_to(random, 1, 2);
     s.heads = s.kv_heads * groups;
+    const bool own_heads = context == 1 || split->context_method != CS_CONTEXT_ALL_TO_ALL;
+    const bool copies = tensor > 1 && own_heads && random_from_to(random, 0, 2) == 0;
+    if (copies) { /* fewer heads of keys and values than places */
+        s.kv_heads = draw_divisor(random, tensor);
+        s.heads = tensor * groups;
+    }
     s.hidden = 8 * random_from_to(random, 1, 6);
     s.inner = tensor * random_from_to(random, 3, 30);
     s.tokens = 2 * context * tensor * random_from_to(random, 1, 6);
@@ -113,20 +127,13 @@ transformer_shape random_transformer_shape(gsl_rng *random, const cs_split *spli
                            &s.rotary, &s.dropout, &s.positions, &s.tied};
     for (size_t i = 0; i < ROWS(flags); i++)
         *flags[i] = random_from_to(random, 0, 1);
+    s.fused &= !copies;
     if (experts) {
         s.experts = split->grid.expert * random_from_to(random, 1, 3);
         s.top_k = random_from_to(random, 1, s.experts < 3 ? s.experts : 3);
         s.expert_inner = split->grid.expert_tensor * random_from_to(random, 2, 9);
     }
     return s;
-}
-
-static uint32_t draw_divisor(gsl_rng *random, uint32_t of)
-{
-    uint32_t divisor = random_from_to(random, 1, of);
-    while (of % divisor != 0)
-        divisor--;
-    return divisor;
 }
 
 cs_split random_transformer_split(gsl_rng *random, bool experts)

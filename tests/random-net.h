@@ -16,7 +16,8 @@ typedef struct transformer_shape {
     bool fused, gated, bias, layer_norm, norm_behind, rotary, dropout, positions, tied;
 } transformer_shape;
 
-/* A split of a transformer, over experts as well; and a transformer that it divides. */
+/* A split of a transformer, over experts as well; and a transformer that it divides, with fewer
+ * heads of keys and values than places, or not. */
 cs_split random_transformer_split(gsl_rng *random, bool experts);
 transformer_shape random_transformer_shape(gsl_rng *random, const cs_split *split, bool experts);
 void random_net_transformer(const transformer_shape *s, cs_net *net);

@@ -374,6 +374,13 @@ static void expect_pairs(const transformer_shape *s, const cs_model *model, uint
     expect_layers(model, CS_AXES_TENSOR, &embedding, &block, &head);
 }
 
+/* Places of the tensor axis that have the same head of keys and values. */
+static int64_t copies_of(const transformer_shape *s, const cs_split *split)
+{
+    const uint32_t tensor = split->grid.tensor;
+    return tensor > s->kv_heads ? tensor / s->kv_heads : 1;
+}
+
 /* Rows of keys and values of a place, R k, k being the features of a place's heads of both:
  *   ring        C - 1 shifts of them forward; backward as many, and as many of their gradients
  *   all-gather  all C R of them forward, and again backward, where their gradients are scattered
@@ -382,7 +389,8 @@ static void expect_context(const transformer_shape *s, const cs_model *model, ui
                            const cs_split *split)
 {
     const int64_t c = split->grid.context, rows = (int64_t)batch * s->tokens / c;
-    const int64_t keys = 2 * 2 * rows * s->kv_heads * s->head / split->grid.tensor;
+    const int64_t keys =
+        2 * 2 * rows * s->kv_heads * copies_of(s, split) * s->head / split->grid.tensor;
     const int64_t queries = 2 * rows * s->heads * s->head / split->grid.tensor;
     const moved none = {0};
     moved block = {0};
@@ -446,13 +454,25 @@ static int64_t replicated(const transformer_shape *s)
            (int64_t)s->layers * s->hidden * s->experts;
 }
 
+/* Parameters of all matrices of keys and values; and their products with the tokens of a sample. */
+static int64_t of_keys(const transformer_shape *s)
+{
+    return (int64_t)s->layers * 2 * s->kv_heads * s->head * (s->hidden + s->bias);
+}
+
+static double products_of_keys(const transformer_shape *s)
+{
+    return (double)s->tokens * s->layers * 2 * s->kv_heads * s->head * s->hidden;
+}
+
 /* Over all places: each has its part of the weights and of the multiplications. Places with other
- * tokens have the same weights. */
+ * tokens have the same weights, and places with the same keys and values those of these. */
 static void expect_sums(const transformer_shape *s, const cs_net *net, const cs_split *split)
 {
     const cs_grid *grid = &split->grid;
     const uint32_t places = cs_grid_places(grid), alike_places = grid->context * grid->data;
-    int64_t parameters = 0, shared = 0, experts = 0;
+    const int64_t more = copies_of(s, split) - 1;
+    int64_t parameters = 0, shared = 0, experts = 0, copied = 0;
     double macs = 0;
     cs_error error;
     cs_error_init(&error);
@@ -465,18 +485,23 @@ static void expect_sums(const transformer_shape *s, const cs_net *net, const cs_
         for (uint32_t p = 0; p < local.net.n_ops; p++)
             if (local.ops[p].weight_axes == CS_AXES_TENSOR)
                 shared += local.net.ops[p].weights + local.net.ops[p].biases;
+            else if (local.ops[p].weight_axes == CS_AXES_COPIES)
+                copied += local.net.ops[p].weights + local.net.ops[p].biases;
             else if (local.net.ops[p].kind == CS_OP_GROUPED_LINEAR)
                 experts += local.net.ops[p].weights;
         cs_net_local_finish(&local);
     }
     const int64_t alike = replicated(s), dense = cs_net_parameters(net) - of_experts(s);
     expect_int("experts", places / (grid->expert * grid->expert_tensor) * of_experts(s), experts);
-    expect_int("parameters", alike_places * dense + (places - alike_places) * alike,
+    expect_int("parameters",
+               alike_places * (dense + more * of_keys(s)) + (places - alike_places) * alike,
                parameters - experts);
+    expect_int("copied", more > 0 ? alike_places * (more + 1) * of_keys(s) : 0, copied);
     expect_int("shared", split->sequence_parallel && grid->tensor > 1 ? places * alike : 0, shared);
     if (split->routing.imbalance > 1)
         return; /* the busiest place has more than its part */
-    expect_double("products", grid->data * cs_net_macs(net), macs);
+    expect_double("products", grid->data * (cs_net_macs(net) + (double)more * products_of_keys(s)),
+                  macs);
 }
 
 /* The pieces of a layer are all of its operators' work, to the picosecond that each piece is
@@ -561,7 +586,7 @@ static void expect_weights(const cs_net_local *local, const char *name, int64_t 
 
 /* 8 places, 8 heads of 4 features, 2 of keys and values: each place has a head of queries, 32 x 4
  * weights, and the head of keys that 3 others have as well, of which it computes the gradients
- * that its queries cause. */
+ * that its queries cause: they are summed over these four, and over no other head's. */
 static void test_copies(void **state)
 {
     (void)state;
@@ -574,13 +599,16 @@ static void test_copies(void **state)
              "\"intermediate\": 64}",
              &net);
     cs_error_init(&error);
+    split.grid.copies = cs_split_copies(&net, 8);
+    expect_int("copies", 4, split.grid.copies);
+    expect_int("copies of 2 places", 1, cs_split_copies(&net, 2));
     for (uint32_t place = 0; place < 8; place++) {
         cs_net_local local;
         if (cs_net_local_make(&net, &split, place, NULL, &local, &error) != CS_OK)
             fail_msg("%s", error.text);
         expect_weights(&local, "q_proj", 32 * 4, CS_AXES_GRADIENT);
-        expect_weights(&local, "k_proj", 32 * 4, CS_AXES_TENSOR);
-        expect_weights(&local, "v_proj", 32 * 4, CS_AXES_TENSOR);
+        expect_weights(&local, "k_proj", 32 * 4, CS_AXES_COPIES);
+        expect_weights(&local, "v_proj", 32 * 4, CS_AXES_COPIES);
         expect_weights(&local, "o_proj", 4 * 32, CS_AXES_GRADIENT);
         for (uint32_t p = 0; p < local.net.n_ops; p++)
             if (local.net.ops[p].kind == CS_OP_ATTENTION)
@@ -780,6 +808,14 @@ static const struct {
      {.grid.tensor = 3},
      "/parallel/tensor: must divide the 4 heads of keys and values of "
      "layers.0.self_attn.attention (got 3): 2 or 4 would"},
+    {"multiple of keys",
+     "llama",
+     "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"kv_heads\": 4, \"head\": 8, "
+     "\"intermediate\": 96}",
+     {.grid.tensor = 6},
+     "/parallel/tensor: must divide the 12 heads of layers.0.self_attn.attention, and its 4 heads "
+     "of "
+     "keys and values or be a multiple of these (got 6): 4 or 12 would"},
     {"features",
      "llama",
      "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"kv_heads\": 12, \"intermediate\": 44}",

@@ -33,7 +33,7 @@ typedef struct maker {
 typedef struct divided_op {
     cs_tensor_layout inputs[CS_OP_INPUTS_MAX], made, output;
     uint32_t partial[CS_OP_INPUTS_MAX];
-    bool shared_over_tensor, ring;
+    bool shared_over_tensor, copied, ring;
     uint32_t shares;
     uint32_t n_inner;
     cs_inner_exchange inner[CS_N_LAYOUT_AXES * CS_RULE_INNER_MAX];
@@ -312,6 +312,7 @@ static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op 
     d->made.axes[axis] = answer.made;
     d->output.axes[axis] = answer.output;
     d->shared_over_tensor |= answer.shared && axis == CS_LAYOUT_TENSOR;
+    d->copied |= answer.copied;
     d->shares = answer.shares > 0 ? answer.shares : d->shares;
     d->ring |= answer.ring;
     for (uint32_t i = 0; i < answer.n_inner; i++) {
@@ -540,8 +541,9 @@ static cs_axes_name weight_axes(const maker *m, const divided_op *d, const cs_op
     if (op->kind == CS_OP_GROUPED_LINEAR)
         return grid->tensor * grid->expert * grid->expert_tensor > 1 ? CS_AXES_EXPERT_DATA
                                                                      : CS_AXES_GRADIENT;
-    return d->shared_over_tensor && op->weights + op->biases > 0 ? CS_AXES_TENSOR
-                                                                 : CS_AXES_GRADIENT;
+    if (op->weights + op->biases == 0)
+        return CS_AXES_GRADIENT;
+    return d->shared_over_tensor ? CS_AXES_TENSOR : d->copied ? CS_AXES_COPIES : CS_AXES_GRADIENT;
 }
 
 /* The operator itself, in the layouts that it reads and makes. */

@@ -42,7 +42,7 @@ typedef struct cs_op_exchange {
 typedef struct cs_local_op {
     uint32_t origin; /* the operator of the whole network that it is, or that it exchanges for */
     uint8_t weight_axes; /* cs_axes_name that the gradients of its parameters are summed over:
-                          * GRADIENT, or also TENSOR, or EXPERT_DATA instead */
+                          * GRADIENT, or also TENSOR or COPIES, or EXPERT_DATA instead */
     /* Of an exchange whose backward sums the gradients that the operators behind it leave, up to
      * this one (0: there are none): their gradients of weights are computed last, beside that sum.
      * Its step

@@ -873,6 +873,7 @@ static cs_status divide_layer(const cs_net_options *how, const cs_net_layer *fro
                               cs_arena *arena, cs_error *error)
 {
     const cs_weight_part parts[] = {{CS_AXES_TENSOR, from->shared_parameters},
+                                    {CS_AXES_COPIES, from->copied_parameters},
                                     {CS_AXES_EXPERT_DATA, from->expert_parameters}};
     const uint32_t n = sizeof(parts) / sizeof(parts[0]);
     to->weight_parts = cs_arena_alloc(arena, n, sizeof(*to->weight_parts));

@@ -193,6 +193,8 @@ static void sum_parameters(const cs_net_local *local, cs_net_layer *layer)
         const int64_t parameters = op->frozen ? 0 : (op->tied ? 0 : op->weights) + op->biases;
         if (local->ops[p].weight_axes == CS_AXES_TENSOR)
             layer->shared_parameters += parameters;
+        if (local->ops[p].weight_axes == CS_AXES_COPIES)
+            layer->copied_parameters += parameters;
         if (local->ops[p].weight_axes == CS_AXES_EXPERT_DATA)
             layer->expert_parameters += parameters;
     }
