@@ -842,15 +842,16 @@ static cs_status check_fold(const cs_graph *graph, const cs_platform *platform,
     return CS_OK;
 }
 
-static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *report,
+static cs_status lower_graph(lowering *l, cs_graph *lowered, bool wanted, cs_lower_report *report,
                              cs_error *error)
 {
     if (!reserve(l))
         return cs_error_no_memory(error);
     CS_TRY(cs_prices_init(&l->prices, l->from, l->platform, l->options, error));
     CS_TRY(decide(l, report, error));
-    CS_TRY(count_moved(l->from, l->ways, report, error));
-    if (l->from->stands_for)
+    if (wanted)
+        CS_TRY(count_moved(l->from, l->ways, report, error));
+    if (wanted && l->from->stands_for)
         CS_TRY(cs_alike_find(&l->prices, l->ways, report->unlike, error));
     copy_frame(l);
     lower_tasks(l);
@@ -862,16 +863,20 @@ cs_status cs_lower_with(cs_graph *graph, const cs_platform *platform,
                         const cs_lower_options *options, cs_graph *lowered, cs_lower_report *report,
                         cs_error *error)
 {
+    cs_lower_report unwanted;
+    const bool wanted = report != NULL;
+    report = wanted ? report : &unwanted;
     *report = (cs_lower_report){0};
     CS_TRY(check_fold(graph, platform, options, error));
     if (!has_collectives(graph)) {
-        CS_TRY(count_moved(graph, NULL, report, error));
+        if (wanted)
+            CS_TRY(count_moved(graph, NULL, report, error));
         *lowered = *graph;
         *graph = (cs_graph){0};
         return CS_OK;
     }
     lowering l = {.from = graph, .platform = platform, .options = options};
-    const cs_status status = lower_graph(&l, lowered, report, error);
+    const cs_status status = lower_graph(&l, lowered, wanted, report, error);
     release(&l);
     if (status == CS_OK)
         cs_graph_finish(graph);

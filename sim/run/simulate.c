@@ -221,8 +221,7 @@ static cs_status run_bare(const cs_scenario *scenario, const cs_platform *platfo
                           cs_error *error)
 {
     const cs_simulation_options how = {.progress = progress};
-    cs_lower_report lowering;
-    CS_TRY(make_graph(scenario, platform, graph, &lowering, error));
+    CS_TRY(make_graph(scenario, platform, graph, NULL, error));
     const cs_status status = run_engine(scenario, platform, &how, false, graph, trace, error);
     if (status != CS_OK)
         cs_graph_finish(graph);
