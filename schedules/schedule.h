@@ -64,6 +64,8 @@ typedef struct cs_job {
     uint32_t iterations;    /* mini-batches */
     double optimizer_ratio; /* bytes of optimizer states per byte of weights */
     bool blocking;          /* transfers occupy the compute of both ends */
+    bool in_series; /* steps of a pass that nothing comes between may be one task (cs_series);
+                             * collectives must be delays then, and nothing slow computations down */
     /* A lone message between neighbouring devices, for planners and closed forms: */
     cs_time latency;
     double bandwidth;
