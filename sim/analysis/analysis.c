@@ -1,6 +1,7 @@
 #include "sim/analysis/analysis.h"
 
 #include "sim/analysis/overlap.h"
+#include "sim/base/vector.h"
 
 #include <stdlib.h>
 
@@ -16,8 +17,11 @@ typedef struct study {
     uint32_t *first_occupant; /* n_devices + 1 */
     uint32_t *occupants;      /* per device, by time: compute tasks and blocking transfers */
     cs_time
-        *batch_end; /* per mini-batch: end of its compute, no earlier than that of those before */
-    bool *flushed;  /* per mini-batch: all its work ended before that of later ones started */
+        *batch_end;  /* per mini-batch: end of its compute, no earlier than that of those before */
+    bool *flushed;   /* per mini-batch: all its work ended before that of later ones started */
+    cs_waits *waits; /* what is found of them; NULL: they are only summed up */
+    uint32_t device; /* whose they are */
+    bool no_room;    /* for one of them */
 } study;
 
 /* ---- building the study ---- */
@@ -249,8 +253,20 @@ static bool is_transfer(const study *s, uint32_t task)
     return cs_graph_class(s->graph, task)->kind == CS_TRANSFER;
 }
 
-/* The device is held up by the transfer. */
-static void add_exposed(const study *s, uint32_t transfer, cs_time time, cs_time_use *use)
+static void note_wait(study *s, uint32_t cause, cs_time start, cs_time end)
+{
+    cs_waits *waits = s->waits;
+    if (!waits || start >= end)
+        return;
+    if (!cs_vector_reserve((void **)&waits->rows, &waits->cap, waits->n + 1u,
+                           sizeof(*waits->rows))) {
+        s->no_room = true;
+        return;
+    }
+    waits->rows[waits->n++] = (cs_wait){start, end, s->device, cause};
+}
+
+static void add_transfer(const study *s, uint32_t transfer, cs_time time, cs_time_use *use)
 {
     use->communication += time;
     use->exposed[cs_graph_class(s->graph, transfer)->purpose] += time;
@@ -258,8 +274,27 @@ static void add_exposed(const study *s, uint32_t transfer, cs_time time, cs_time
         use->collectives += time;
 }
 
+/* The device is held up by the transfer. */
+static void add_exposed(study *s, uint32_t transfer, cs_time start, cs_time end, cs_time_use *use)
+{
+    add_transfer(s, transfer, end - start, use);
+    note_wait(s, CS_WAIT_MESSAGES + cs_graph_class(s->graph, transfer)->purpose, start, end);
+}
+
+static void add_dependency(study *s, cs_time start, cs_time end, cs_time_use *use)
+{
+    use->dependency += end - start;
+    note_wait(s, CS_WAIT_DEPENDENCY, start, end);
+}
+
+static void add_flush(study *s, cs_time start, cs_time end, cs_time_use *use)
+{
+    use->flush += end - start;
+    note_wait(s, CS_WAIT_FLUSH, start, end);
+}
+
 /* Divides the idle time [from, start of task) by walking back through what the task waited for. */
-static void explain_wait(const study *s, uint32_t task, cs_time from, cs_time_use *use)
+static void explain_wait(study *s, uint32_t task, cs_time from, cs_time_use *use)
 {
     cs_time until = s->trace->spans[task].start;
     while (until > from) {
@@ -269,21 +304,20 @@ static void explain_wait(const study *s, uint32_t task, cs_time from, cs_time_us
         cs_span span = s->trace->spans[task];
         if (span.end < until) { /* ready, and yet it did not start: waiting for a device */
             cs_time ready = span.end > from ? span.end : from;
-            use->dependency += until - ready;
+            add_dependency(s, ready, until, use);
             until = ready;
         }
         cs_time start = span.start > from ? span.start : from;
         if (start < until) {
-            add_exposed(s, task, until - start, use);
+            add_exposed(s, task, start, until, use);
             until = start;
         }
     }
-    use->dependency += until - from;
+    add_dependency(s, from, until, use);
 }
 
 /* The idle time of a device before `task`; `before` ran on it before, or is CS_NONE. */
-static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time from,
-                        cs_time_use *use)
+static void explain_gap(study *s, uint32_t before, uint32_t task, cs_time from, cs_time_use *use)
 {
     cs_time until = s->trace->spans[task].start;
     uint32_t batch = cs_graph_mini_batch(s->graph, task);
@@ -291,17 +325,18 @@ static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time 
         s->flushed[batch - 1]) {
         cs_time flush = s->batch_end[batch - 1] < until ? s->batch_end[batch - 1] : until;
         if (flush > from) {
-            use->flush += flush - from;
+            add_flush(s, from, flush, use);
             from = flush;
         }
     }
     explain_wait(s, task, from, use);
 }
 
-static void explain_device(const study *s, uint32_t device, cs_time_use *use)
+static void explain_device(study *s, uint32_t device, cs_time_use *use)
 {
     cs_time now = 0;
     uint32_t before = CS_NONE;
+    s->device = device;
     for (uint32_t i = s->first_occupant[device]; i < s->first_occupant[device + 1]; i++) {
         uint32_t task = s->occupants[i];
         cs_span span = s->trace->spans[task];
@@ -309,13 +344,13 @@ static void explain_device(const study *s, uint32_t device, cs_time_use *use)
         if (span.start > now)
             explain_gap(s, before, task, now, use);
         if (cls->kind == CS_TRANSFER)
-            add_exposed(s, task, span.end - span.start, use);
+            add_exposed(s, task, span.start, span.end, use);
         else
             use->compute[cls->kind] += span.end - span.start;
         now = span.end;
         before = task;
     }
-    use->flush += s->trace->makespan - now;
+    add_flush(s, now, s->trace->makespan, use);
 }
 
 /* ---- the critical path ---- */
@@ -405,7 +440,7 @@ static void sum_path(const study *s, cs_analysis *analysis)
         if (step->task == CS_NONE)
             analysis->path.dependency += time;
         else if (is_transfer(s, step->task))
-            add_exposed(s, step->task, time, &analysis->path);
+            add_transfer(s, step->task, time, &analysis->path);
         else
             analysis->path.compute[cs_graph_class(s->graph, step->task)->kind] += time;
     }
@@ -497,6 +532,59 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     }
     *analysis = made;
     return CS_OK;
+}
+
+/* ---- waiting, as it came ---- */
+
+static int by_device_and_start(const void *a, const void *b)
+{
+    const cs_wait *x = a, *y = b;
+    CS_COMPARE(x->device, y->device);
+    CS_COMPARE(x->start, y->start);
+    return 0;
+}
+
+static void join_neighbours(cs_waits *waits)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < waits->n; i++) {
+        const cs_wait *next = &waits->rows[i];
+        cs_wait *last = n > 0 ? &waits->rows[n - 1] : NULL;
+        if (last && last->device == next->device && last->cause == next->cause &&
+            last->end == next->start)
+            last->end = next->end;
+        else
+            waits->rows[n++] = *next;
+    }
+    waits->n = n;
+}
+
+cs_status cs_waits_find(const cs_graph *graph, const cs_trace *trace, cs_waits *waits,
+                        cs_error *error)
+{
+    study s;
+    *waits = (cs_waits){0};
+    bool complete = study_init(&s, graph, trace);
+    s.waits = waits;
+    for (uint32_t device = 0; complete && device < graph->n_devices; device++)
+        if (cs_graph_has(graph, device))
+            explain_device(&s, device, &(cs_time_use){0});
+    complete = complete && !s.no_room;
+    study_finish(&s);
+    if (!complete) {
+        cs_waits_finish(waits);
+        return cs_error_no_memory(error);
+    }
+    if (waits->n > 0)
+        qsort(waits->rows, waits->n, sizeof(*waits->rows), by_device_and_start);
+    join_neighbours(waits);
+    return CS_OK;
+}
+
+void cs_waits_finish(cs_waits *waits)
+{
+    free(waits->rows);
+    *waits = (cs_waits){0};
 }
 
 cs_mean_use cs_analysis_mean(const cs_analysis *analysis)

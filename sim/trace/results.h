@@ -87,6 +87,11 @@
  *   step            0, 1, ...
  *   task            none: waiting that no task explains
  *   start, end      ps
+ * /waiting          from the analysis: one row per stretch in which a device waits for one cause
+ *   wait            0, 1, ...
+ *   device
+ *   cause           coded: dependency, flush, for_stages, for_gradients, ...
+ *   start, end      ps
  */
 #ifndef CS_TRACE_RESULTS_H
 #define CS_TRACE_RESULTS_H
