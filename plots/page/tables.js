@@ -28,7 +28,7 @@ function legend(runs) {
       run.kinds.forEach((kind, k) => used.has(k) && entries.set(kind.word, legendEntry(swatch(looks[k].fill), `${LETTERS[kind.word] ? `${LETTERS[kind.word]}  ` : ''}${words(kind.word)}`)));
     }
     for (const run of runs) {
-      const used = new Set(run.all['waiting/cause'] || []);
+      const used = new Set(run.all['waits/cause'] || []);
       (run.causes || []).forEach((cause, c) => used.has(c) && entries.set(cause.word, legendEntry(swatch('', hatchImage(cause.word)), causeName(cause.word))));
     }
     list.replaceChildren(...entries.values());
@@ -57,9 +57,7 @@ function usesOf(run, row) {
   const add = (name, time, background) => { if (time > 0) uses.push({name, share: time / run.makespan, background}); };
   for (const [word, time] of Object.entries(row.compute || {}))
     add(words(word), time, looks[run.kinds.findIndex(kind => kind.word === word)].fill);
-  for (const [word, time] of Object.entries(row.exposed || {})) add(causeName(`for_${word}`), time, hatchImage(`for_${word}`));
-  add(CAUSE_NAMES.dependency, row.dependency, hatchImage('dependency'));
-  add(CAUSE_NAMES.flush, row.flush, hatchImage('flush'));
+  for (const cause of ['messages', 'collectives', 'dependency', 'flush']) add(causeName(cause), row[cause], hatchImage(cause));
   return uses;
 }
 

@@ -13,8 +13,8 @@ function taskAt(lane, time, slack) {
 
 function waitAt(run, row, time) {
   if (!run.waitsOf || !options.waits) return null;
-  const i = firstAbove(run.all['waiting/end'], time, run.waitsOf[row], run.waitsOf[row + 1]);
-  return i < run.waitsOf[row + 1] && run.all['waiting/start'][i] <= time ? i : null;
+  const i = firstAbove(run.all['waits/end'], time, run.waitsOf[row], run.waitsOf[row + 1]);
+  return i < run.waitsOf[row + 1] && run.all['waits/start'][i] <= time ? i : null;
 }
 
 /* {row, task} or {row, wait} at a point of a timeline. */
@@ -56,16 +56,16 @@ function describeTask(run, task) {
   return rows;
 }
 
-const CAUSE_WORDS = {dependency: 'waits for what is computed elsewhere', flush: 'waits for the end of the mini-batch'};
-const CAUSE_NAMES = {dependency: 'waiting for others', flush: 'waiting for the flush'};
-const MESSAGE_WORDS = {stages: 'activations and their gradients', gradients: 'sums of gradients', weights: 'weights',
-                       tensor: 'the tensor axis', context: 'the context axis', expert: 'the expert axis', space: 'the space axis'};
+const CAUSE_WORDS = {dependency: 'waits for what is computed elsewhere', flush: 'waits for the end of the mini-batch',
+                     messages: 'waits for messages', collectives: 'waits for collectives'};
+const CAUSE_NAMES = {dependency: 'waiting for others', flush: 'waiting for flush', messages: 'waiting for messages',
+                     collectives: 'waiting for collectives'};
 
-const causeWords = word => CAUSE_WORDS[word] || `waits for messages: ${MESSAGE_WORDS[word.replace('for_', '')] || words(word)}`;
-const causeName = word => CAUSE_NAMES[word] || `messages: ${word.replace('for_', '')}`;
+const causeWords = word => CAUSE_WORDS[word] || words(word);
+const causeName = word => CAUSE_NAMES[word] || words(word);
 
 function describeWait(run, row, wait) {
-  const start = run.all['waiting/start'][wait], end = run.all['waiting/end'][wait];
+  const start = run.all['waits/start'][wait], end = run.all['waits/end'][wait];
   return [['device', rowName(run, row)], ['start', exactTime(start)], ['end', exactTime(end)], ['duration', exactTime(end - start)]];
 }
 
@@ -125,7 +125,7 @@ function tipOfTask(run, task) {
 }
 
 function tipOfWait(run, row, wait) {
-  const {word} = run.causes[run.all['waiting/cause'][wait]];
+  const {word} = run.causes[run.all['waits/cause'][wait]];
   fillTip({pattern: hatchImage(word)}, causeWords(word), describeWait(run, row, wait));
   delete tip.dataset.task;
 }

@@ -57,21 +57,14 @@ function palette(list) {
 const HATCHES = {
   dependency: ['#8a8f98', 'rising'],
   flush: ['#a9adb5', 'dots'],
-  for_stages: ['#0072b2', 'falling'],
-  for_gradients: ['#b5478a', 'across'],
-  for_weights: ['#009e73', 'upright'],
-  for_tensor: ['#d55e00', 'crossed'],
-  for_context: ['#7b6fd0', 'falling'],
-  for_expert: ['#c08a00', 'rising'],
-  for_space: ['#3a8fb7', 'upright'],
+  messages: ['#0072b2', 'falling'],
+  collectives: ['#b5478a', 'across'],
 };
 
 const STROKES = {
   rising: [[0, 6, 6, 0], [-1, 1, 1, -1], [5, 7, 7, 5]],
   falling: [[0, 0, 6, 6], [-1, 5, 1, 7], [5, -1, 7, 1]],
   across: [[0, 1.5, 6, 1.5], [0, 4.5, 6, 4.5]],
-  upright: [[1.5, 0, 1.5, 6], [4.5, 0, 4.5, 6]],
-  crossed: [[0, 0, 6, 6], [0, 6, 6, 0]],
   dots: [[1, 1.5, 2.2, 1.5], [4, 4.5, 5.2, 4.5]],
 };
 

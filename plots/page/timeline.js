@@ -193,7 +193,7 @@ function hatchPattern(pen, run, cause) {
 function drawWaits(panel, pen) {
   const {run, layout} = panel, [from, until] = span();
   if (!run.waitsOf) return;
-  const start = run.all['waiting/start'], end = run.all['waiting/end'], cause = run.all['waiting/cause'];
+  const start = run.all['waits/start'], end = run.all['waits/end'], cause = run.all['waits/cause'];
   for (let row = 0; row < run.rows.length; row++) {
     const top = 2 + row * layout.height;
     for (let i = firstAbove(end, from, run.waitsOf[row], run.waitsOf[row + 1]); i < run.waitsOf[row + 1] && start[i] < until; i++) {

@@ -17,11 +17,8 @@ typedef struct study {
     uint32_t *first_occupant; /* n_devices + 1 */
     uint32_t *occupants;      /* per device, by time: compute tasks and blocking transfers */
     cs_time
-        *batch_end;  /* per mini-batch: end of its compute, no earlier than that of those before */
-    bool *flushed;   /* per mini-batch: all its work ended before that of later ones started */
-    cs_waits *waits; /* what is found of them; NULL: they are only summed up */
-    uint32_t device; /* whose they are */
-    bool no_room;    /* for one of them */
+        *batch_end; /* per mini-batch: end of its compute, no earlier than that of those before */
+    bool *flushed;  /* per mini-batch: all its work ended before that of later ones started */
 } study;
 
 /* ---- building the study ---- */
@@ -253,20 +250,29 @@ static bool is_transfer(const study *s, uint32_t task)
     return cs_graph_class(s->graph, task)->kind == CS_TRANSFER;
 }
 
-static void note_wait(study *s, uint32_t cause, cs_time start, cs_time end)
+/* Where the time of one device goes: sums, and the stretches themselves where they are wanted. */
+typedef struct account {
+    cs_time_use *use;
+    cs_waits *waits; /* NULL: only the sums */
+    uint32_t device;
+    bool failed; /* memory ran out */
+} account;
+
+static void note_wait(account *of, cs_wait_cause cause, cs_time start, cs_time end)
 {
-    cs_waits *waits = s->waits;
+    cs_waits *waits = of->waits;
     if (!waits || start >= end)
         return;
-    if (!cs_vector_reserve((void **)&waits->rows, &waits->cap, waits->n + 1u,
-                           sizeof(*waits->rows))) {
-        s->no_room = true;
+    if (!cs_vector_reserve((void **)&waits->all, &waits->capacity, waits->n + 1ULL,
+                           sizeof(*waits->all))) {
+        of->failed = true;
         return;
     }
-    waits->rows[waits->n++] = (cs_wait){start, end, s->device, cause};
+    waits->all[waits->n++] = (cs_wait){start, end, of->device, cause};
 }
 
-static void add_transfer(const study *s, uint32_t transfer, cs_time time, cs_time_use *use)
+/* The device is held up by the transfer. */
+static void add_exposed(const study *s, uint32_t transfer, cs_time time, cs_time_use *use)
 {
     use->communication += time;
     use->exposed[cs_graph_class(s->graph, transfer)->purpose] += time;
@@ -274,27 +280,28 @@ static void add_transfer(const study *s, uint32_t transfer, cs_time time, cs_tim
         use->collectives += time;
 }
 
-/* The device is held up by the transfer. */
-static void add_exposed(study *s, uint32_t transfer, cs_time start, cs_time end, cs_time_use *use)
+static void account_exposed(const study *s, uint32_t transfer, cs_time start, cs_time end,
+                            account *of)
 {
-    add_transfer(s, transfer, end - start, use);
-    note_wait(s, CS_WAIT_MESSAGES + cs_graph_class(s->graph, transfer)->purpose, start, end);
+    const bool collective = cs_graph_class(s->graph, transfer)->origin != CS_TRANSFER;
+    add_exposed(s, transfer, end - start, of->use);
+    note_wait(of, collective ? CS_WAIT_COLLECTIVES : CS_WAIT_MESSAGES, start, end);
 }
 
-static void add_dependency(study *s, cs_time start, cs_time end, cs_time_use *use)
+static void account_dependency(account *of, cs_time start, cs_time end)
 {
-    use->dependency += end - start;
-    note_wait(s, CS_WAIT_DEPENDENCY, start, end);
+    of->use->dependency += end - start;
+    note_wait(of, CS_WAIT_DEPENDENCY, start, end);
 }
 
-static void add_flush(study *s, cs_time start, cs_time end, cs_time_use *use)
+static void account_flush(account *of, cs_time start, cs_time end)
 {
-    use->flush += end - start;
-    note_wait(s, CS_WAIT_FLUSH, start, end);
+    of->use->flush += end - start;
+    note_wait(of, CS_WAIT_FLUSH, start, end);
 }
 
 /* Divides the idle time [from, start of task) by walking back through what the task waited for. */
-static void explain_wait(study *s, uint32_t task, cs_time from, cs_time_use *use)
+static void explain_wait(const study *s, uint32_t task, cs_time from, account *of)
 {
     cs_time until = s->trace->spans[task].start;
     while (until > from) {
@@ -304,20 +311,20 @@ static void explain_wait(study *s, uint32_t task, cs_time from, cs_time_use *use
         cs_span span = s->trace->spans[task];
         if (span.end < until) { /* ready, and yet it did not start: waiting for a device */
             cs_time ready = span.end > from ? span.end : from;
-            add_dependency(s, ready, until, use);
+            account_dependency(of, ready, until);
             until = ready;
         }
         cs_time start = span.start > from ? span.start : from;
         if (start < until) {
-            add_exposed(s, task, start, until, use);
+            account_exposed(s, task, start, until, of);
             until = start;
         }
     }
-    add_dependency(s, from, until, use);
+    account_dependency(of, from, until);
 }
 
 /* The idle time of a device before `task`; `before` ran on it before, or is CS_NONE. */
-static void explain_gap(study *s, uint32_t before, uint32_t task, cs_time from, cs_time_use *use)
+static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time from, account *of)
 {
     cs_time until = s->trace->spans[task].start;
     uint32_t batch = cs_graph_mini_batch(s->graph, task);
@@ -325,32 +332,31 @@ static void explain_gap(study *s, uint32_t before, uint32_t task, cs_time from, 
         s->flushed[batch - 1]) {
         cs_time flush = s->batch_end[batch - 1] < until ? s->batch_end[batch - 1] : until;
         if (flush > from) {
-            add_flush(s, from, flush, use);
+            account_flush(of, from, flush);
             from = flush;
         }
     }
-    explain_wait(s, task, from, use);
+    explain_wait(s, task, from, of);
 }
 
-static void explain_device(study *s, uint32_t device, cs_time_use *use)
+static void explain_device(const study *s, account *of)
 {
     cs_time now = 0;
-    uint32_t before = CS_NONE;
-    s->device = device;
+    uint32_t before = CS_NONE, device = of->device;
     for (uint32_t i = s->first_occupant[device]; i < s->first_occupant[device + 1]; i++) {
         uint32_t task = s->occupants[i];
         cs_span span = s->trace->spans[task];
         const cs_class *cls = cs_graph_class(s->graph, task);
         if (span.start > now)
-            explain_gap(s, before, task, now, use);
+            explain_gap(s, before, task, now, of);
         if (cls->kind == CS_TRANSFER)
-            add_exposed(s, task, span.start, span.end, use);
+            account_exposed(s, task, span.start, span.end, of);
         else
-            use->compute[cls->kind] += span.end - span.start;
+            of->use->compute[cls->kind] += span.end - span.start;
         now = span.end;
         before = task;
     }
-    add_flush(s, now, s->trace->makespan, use);
+    account_flush(of, now, s->trace->makespan);
 }
 
 /* ---- the critical path ---- */
@@ -440,7 +446,7 @@ static void sum_path(const study *s, cs_analysis *analysis)
         if (step->task == CS_NONE)
             analysis->path.dependency += time;
         else if (is_transfer(s, step->task))
-            add_transfer(s, step->task, time, &analysis->path);
+            add_exposed(s, step->task, time, &analysis->path);
         else
             analysis->path.compute[cs_graph_class(s->graph, step->task)->kind] += time;
     }
@@ -491,7 +497,7 @@ static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
         return false;
     for (uint32_t device = 0; device < graph->n_devices; device++)
         if (cs_graph_has(graph, device)) {
-            explain_device(s, device, &analysis->devices[device]);
+            explain_device(s, &(account){.use = &analysis->devices[device], .device = device});
             analysis->devices[device].slowed = s->trace->devices[device].slowed;
         }
     if (!cs_overlap_find(graph, s->trace, analysis->devices))
@@ -534,27 +540,28 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     return CS_OK;
 }
 
-/* ---- waiting, as it came ---- */
+/* ---- each stretch ---- */
 
-static int by_device_and_start(const void *a, const void *b)
+static int compare_waits(const void *left, const void *right)
 {
-    const cs_wait *x = a, *y = b;
-    CS_COMPARE(x->device, y->device);
-    CS_COMPARE(x->start, y->start);
+    const cs_wait *a = left, *b = right;
+    CS_COMPARE(a->device, b->device);
+    CS_COMPARE(a->start, b->start);
     return 0;
 }
 
-static void join_neighbours(cs_waits *waits)
+/* Stretches that follow each other for one cause become one. */
+static void join_waits(cs_waits *waits)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < waits->n; i++) {
-        const cs_wait *next = &waits->rows[i];
-        cs_wait *last = n > 0 ? &waits->rows[n - 1] : NULL;
-        if (last && last->device == next->device && last->cause == next->cause &&
-            last->end == next->start)
+        const cs_wait *next = &waits->all[i];
+        cs_wait *last = n > 0 ? &waits->all[n - 1] : NULL;
+        if (last && last->device == next->device && last->end == next->start &&
+            last->cause == next->cause)
             last->end = next->end;
         else
-            waits->rows[n++] = *next;
+            waits->all[n++] = *next;
     }
     waits->n = n;
 }
@@ -562,28 +569,31 @@ static void join_neighbours(cs_waits *waits)
 cs_status cs_waits_find(const cs_graph *graph, const cs_trace *trace, cs_waits *waits,
                         cs_error *error)
 {
-    study s;
-    *waits = (cs_waits){0};
+    study s = {.graph = graph, .trace = trace};
+    cs_waits made = {0};
     bool complete = study_init(&s, graph, trace);
-    s.waits = waits;
-    for (uint32_t device = 0; complete && device < graph->n_devices; device++)
+    for (uint32_t device = 0; device < graph->n_devices && complete; device++) {
+        cs_time_use use = {{0}};
+        account of = {.use = &use, .waits = &made, .device = device};
         if (cs_graph_has(graph, device))
-            explain_device(&s, device, &(cs_time_use){0});
-    complete = complete && !s.no_room;
+            explain_device(&s, &of);
+        complete = !of.failed;
+    }
     study_finish(&s);
     if (!complete) {
-        cs_waits_finish(waits);
+        cs_waits_finish(&made);
         return cs_error_no_memory(error);
     }
-    if (waits->n > 0)
-        qsort(waits->rows, waits->n, sizeof(*waits->rows), by_device_and_start);
-    join_neighbours(waits);
+    if (made.n > 0)
+        qsort(made.all, made.n, sizeof(*made.all), compare_waits);
+    join_waits(&made);
+    *waits = made;
     return CS_OK;
 }
 
 void cs_waits_finish(cs_waits *waits)
 {
-    free(waits->rows);
+    free(waits->all);
     *waits = (cs_waits){0};
 }
 

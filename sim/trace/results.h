@@ -87,10 +87,11 @@
  *   step            0, 1, ...
  *   task            none: waiting that no task explains
  *   start, end      ps
- * /waiting          from the analysis: one row per stretch in which a device waits for one cause
+ * /waits            from the analysis: one row per stretch in which a device does not compute, by
+ *                   device and time; of devices that were simulated
  *   wait            0, 1, ...
  *   device
- *   cause           coded: dependency, flush, for_stages, for_gradients, ...
+ *   cause           coded: messages, collectives, dependency, flush (sim/analysis/analysis.h)
  *   start, end      ps
  */
 #ifndef CS_TRACE_RESULTS_H
