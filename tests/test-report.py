@@ -269,6 +269,29 @@ class Run(Case):
                          self.page.run('document.querySelectorAll("[id]").length'))
 
 
+class Compare(Case):
+    """Two runs on one axis of time."""
+
+    def test_two(self):
+        first = self.run_of('heterogeneous', '-s', '/schedule/kind=1f1b', name='a')
+        second = self.run_of('heterogeneous', '-s', '/schedule/kind=gpipe', name='b')
+        page = self.report('a', 'b')
+        self.quiet(page)
+        self.assertEqual(page.run('document.querySelector("h1").textContent'), 'heterogeneous: 1f1b / gpipe')
+        self.assertEqual(page.run('view.until'), max(r.attributes['makespan'] for r in (first, second)))
+        self.assertEqual(page.run('view.panels.filter(p => p.kind === "timeline").length'), 2)
+        rows = page.run('[...document.querySelectorAll("#figures tbody tr")].map(r => [...r.cells].map(c => c.textContent))')
+        cells = {row[0]: row[1:] for row in rows}
+        times = [r.attributes['makespan_s'] for r in (first, second)]
+        self.assertEqual(cells['makespan'][2], f'{"+" if times[1] > times[0] else "−"}{100 * abs(times[1] / times[0] - 1):.2f} %')
+        bubbles = [100 * r.attributes['bubble_fraction'] for r in (first, second)]
+        self.assertEqual(cells['bubble fraction'][2], f'+{bubbles[1] - bubbles[0]:.2f} points')
+
+    def test_too_many(self):
+        self.run_of('uniform-1f1b')
+        self.assertIn('report', self.sim('report', *['r.h5'] * 7, status=2).stderr)
+
+
 class Hostile(Case):
     NAME = '</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1"><!-- <b>&amp;'
 

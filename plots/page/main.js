@@ -22,7 +22,7 @@ function header(runs) {
   const [first] = runs;
   return element('header', null, element('div', null,
     element('p', {class: 'over'}, runs.length > 1 ? `${runs.length} runs compared` : first.came_from === 'measured' ? 'measured run' : 'simulated run'),
-    element('h1', null, runs.length > 1 ? runs.map(run => run.label).join(' / ') : first.name),
+    element('h1', null, titleOf(runs)),
     ...(runs.length > 1 ? [] : [element('p', {class: 'words'}, runWords(first))])),
     element('div', {class: 'tools'}, button('Light / dark', 'Switch between light and dark (T)', switchTheme),
       button('Print', 'Print, or save as PDF', () => window.print()), button('?', 'Keys and mouse', openHelp, {'aria-label': 'Help'})));
@@ -154,12 +154,30 @@ function perRun(runs, make) {
   return runs.map(run => [runs.length > 1 ? element('h3', null, run.label) : null, make(run)]);
 }
 
-/* Runs of one name are told apart by their files. */
+/* Runs of one name are told apart by their schedules, or by their files. */
 function labelRuns(runs) {
-  for (const run of runs) {
-    const alike = runs.filter(other => other.name === run.name);
-    run.label = alike.length > 1 ? `${run.name} (${run.file})` : run.name;
-  }
+  const differ = of => new Set(runs.map(of)).size === runs.length;
+  const label = [run => run.name, run => `${run.name}, ${run.schedule}`, run => `${run.name}, ${run.file}`]
+    .find((of, i) => differ(of) || i === 2);
+  for (const run of runs) run.label = label(run);
+}
+
+const sameName = runs => runs.every(run => run.name === runs[0].name);
+
+function titleOf(runs) {
+  if (runs.length === 1) return runs[0].name;
+  const labels = runs.map(run => sameName(runs) ? run.label.slice(run.name.length + 2) || run.file : run.label);
+  return sameName(runs) ? `${runs[0].name}: ${labels.join(' / ')}` : labels.join(' / ');
+}
+
+/* What has to be known before any figure is believed. */
+function warnings(runs) {
+  return runs.flatMap(run => {
+    const over = run.rows.flatMap((row, r) => row.oom_time === null ? [] : [rowName(run, r)]);
+    if (over.length === 0) return [];
+    const who = over.length > 6 ? `${over.length} of ${run.rows.length} rows of devices go` : `${over.join(', ')} ${over.length > 1 ? 'go' : 'goes'}`;
+    return [element('p', {class: 'warning', role: 'note'}, `✕ ${runs.length > 1 ? `${run.label}: ` : ''}out of memory: ${who} over the capacity${run.stopped ? ', where the run was stopped' : '; the figures are those of a run that no device could do'}.`)];
+  });
 }
 
 function footer(runs) {
@@ -172,7 +190,7 @@ function footer(runs) {
 function runPage(runs) {
   labelRuns(runs);
   const panels = makePanels(runs);
-  return [header(runs), element('main', null,
+  return [header(runs), element('main', null, warnings(runs),
     ...(runs.length > 1 ? [section('figures', 'Figures', figureTable(runs))] : [tiles(runs[0])]),
     section('timeline', 'Timeline and memory', toolbar(runs), legend(runs), panels, element('p', {id: 'said', class: 'said', role: 'status'})),
     element('div', {class: 'columns'},

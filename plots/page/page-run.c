@@ -182,6 +182,8 @@ static cs_status add_rows(made *m, cs_error *error)
         {"devices/peak", CS_READER_INT64, &c.peak},
         {"devices/peak_time", CS_READER_INT64, &c.peak_time},
         {"devices/oom_time", CS_READER_INT64, &c.oom_time},
+        {"devices/communication", CS_READER_INT64, &c.communication},
+        {"devices/exposed_collectives", CS_READER_INT64, &c.collectives},
         {"devices/dependency", CS_READER_INT64, &c.dependency},
         {"devices/flush", CS_READER_INT64, &c.flush},
         {"devices/out_of_memory", CS_READER_UINT32, &c.out_of_memory}};
@@ -261,11 +263,8 @@ static cs_status pack_tables(made *m, cs_error *error)
         {NULL, CS_CELL_U8},
     };
     static const packed_column waits[] = {
-        {"waits/start", CS_CELL_F64},
-        {"waits/end", CS_CELL_F64},
-        {"waits/device", CS_CELL_U32},
-        {"waits/cause", CS_CELL_U8},
-        {NULL, CS_CELL_U8},
+        {"waits/start", CS_CELL_F64}, {"waits/end", CS_CELL_F64}, {"waits/device", CS_CELL_U32},
+        {"waits/cause", CS_CELL_U8},  {NULL, CS_CELL_U8},
     };
     const char *const *causes;
     uint32_t n = 0;

@@ -58,7 +58,7 @@ const HATCHES = {
   dependency: ['#8a8f98', 'rising'],
   flush: ['#a9adb5', 'dots'],
   messages: ['#0072b2', 'falling'],
-  collectives: ['#b5478a', 'across'],
+  collectives: ['#5a4a9c', 'across'],
 };
 
 const STROKES = {

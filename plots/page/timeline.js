@@ -160,7 +160,7 @@ function drawBoxes(panel, pen, lane, first, last) {
   }
 }
 
-/* "F 3" of a forward of micro-batch 3; "3" where there is no room: kinds are told by more than colour. */
+/* "F 3" of a forward of micro-batch 3; "3" where there is less room. */
 const LETTERS = {forward: 'F', backward: 'B', backward_input: 'BI', backward_weight: 'BW', recompute: 'R', update: 'U'};
 
 function numberOf(run, task) {
@@ -171,7 +171,7 @@ function numberOf(run, task) {
 function drawLabel(pen, run, task, left, wide, middle, look) {
   const number = `${numberOf(run, task)}`, word = run.kinds[run.origin[task]].word;
   const long = `${LETTERS[word] || word} ${number}`;
-  const text = wide > 8 + long.length * 6.4 ? long : wide > 4 + number.length * 6.6 ? number : LETTERS[word] && wide > 12 ? LETTERS[word][0] : '';
+  const text = wide > 8 + long.length * 6.4 ? long : wide > 3 + number.length * 6.4 ? number : '';
   if (!text) return;
   pen.fillStyle = inkOn(look.shade[shadeOf(run, task)]);
   pen.textAlign = 'center';
@@ -215,7 +215,8 @@ function drawEnd(panel, pen) {
   pen.fillStyle = ink.soft;
   pen.fillRect(x, 0, 1, height);
   pen.textAlign = 'left';
-  if (height > 16) pen.fillText(`ends at ${formatTime(run.makespan)}`, x + 7, height / 2);
+  const text = `ends at ${formatTime(run.makespan)}`;
+  if (height > 16 && pen.measureText(text).width + 14 < view.width - RIGHT - x) pen.fillText(text, x + 7, height / 2);
 }
 
 function drawOom(panel, pen) {
@@ -225,9 +226,18 @@ function drawOom(panel, pen) {
     const x = view.x(Math.max(0, row.oom_time)), top = 2 + r * layout.height;
     pen.fillStyle = ink.bad;
     pen.fillRect(x - 1, top, 2, layout.compute);
-    pen.textAlign = 'left';
-    if (layout.compute >= 12) pen.fillText('✕ out of memory', x + 4, top + layout.compute / 2);
+    if (layout.compute >= 14) drawFlag(pen, '✕ out of memory', x, top + layout.compute / 2);
   });
+}
+
+/* Words beside a line, on a ground of their own. */
+function drawFlag(pen, text, x, middle) {
+  const wide = pen.measureText(text).width + 10;
+  pen.fillStyle = ink.bad;
+  pen.fillRect(x, middle - 8, wide, 16);
+  pen.fillStyle = ink.panel;
+  pen.textAlign = 'left';
+  pen.fillText(text, x + 5, middle + 0.5);
 }
 
 function pathPoints(panel) {
