@@ -227,6 +227,16 @@ cs_status cs_reader_init_advice(cs_reader *reader, const char *path, cs_error *e
     return init(reader, path, CS_ADVICE_FORMAT, CS_ADVICE_VERSION, read_advice_attributes, error);
 }
 
+const char *cs_reader_text(cs_reader *reader, const char *name)
+{
+    return read_text(reader, reader->file, name);
+}
+
+bool cs_reader_has(const cs_reader *reader, const char *group)
+{
+    return H5Lexists(reader->file, group, H5P_DEFAULT) > 0;
+}
+
 bool cs_reader_is_from(const cs_reader *reader, const char *origin)
 {
     return reader->origin && strcmp(reader->origin, origin) == 0;
