@@ -1,0 +1,5 @@
+#include "sim/figures/papers.h"
+
+#include <stddef.h>
+
+const cs_paper *const cs_papers[] = {&cs_paper_cdp, &cs_paper_timeprest, NULL};
