@@ -6,7 +6,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/listed.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/cli/wrap.h"
+#include "sim/print/wrap.h"
 #include "sim/run/figures.h"
 #include "sim/scenario/workload.h"
 #include "sim/sweep/sweep-section.h"

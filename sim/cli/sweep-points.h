@@ -12,6 +12,6 @@ CS_MUST_CHECK cs_status cs_sweep_points(const cs_arguments *arguments, const cJS
 
 /* What was asked for, as a command line: without the options that do not change results. The caller
  * frees it; NULL when memory runs out. */
-char *cs_sweep_command(const cs_arguments *arguments);
+char *cs_sweep_command_of(const cs_arguments *arguments);
 
 #endif

@@ -107,10 +107,10 @@ static double rounded(double value, int decimals)
     return round(value * unit) / unit + 0.;
 }
 
-static void write_claim(const cs_figure_report *report, const cs_claim *claim)
+static void write_claim(const cs_figure_report *report, const cs_paper_claim *claim)
 {
     char paper[200], ours[64], difference[64], line[2048];
-    const bool holds = cs_claim_holds(claim);
+    const bool holds = cs_paper_claim_holds(claim);
     const bool number = claim->relation == CS_IS || claim->relation == CS_ABOUT;
     const int decimals = claim->decimals;
     snprintf(paper, sizeof(paper), "%s%s%s%.*f%s", relations[claim->relation],
@@ -139,7 +139,7 @@ uint32_t cs_figure_report_count(const cs_page *page, uint32_t *held)
     for (uint32_t b = 0; b < page->n_blocks; b++) {
         const cs_page_block *block = &page->blocks[b];
         for (uint32_t i = 0; block->kind == CS_BLOCK_CLAIMS && i < block->n; i++, n++)
-            *held += cs_claim_holds(&block->claims[i]);
+            *held += cs_paper_claim_holds(&block->claims[i]);
     }
     return n;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool cs_claim_holds(const cs_claim *claim)
+bool cs_paper_claim_holds(const cs_paper_claim *claim)
 {
     const double half = 0.5 * pow(10, -claim->decimals);
     const double more = claim->ours - claim->paper;
@@ -104,7 +104,7 @@ static cs_page_block *find_claims(cs_page *page)
     return add_block(page, CS_BLOCK_CLAIMS, "");
 }
 
-void cs_page_claim(cs_page *page, const cs_claim *claim)
+void cs_page_claim(cs_page *page, const cs_paper_claim *claim)
 {
     cs_page_block *block = find_claims(page);
     if (!block || !cs_vector_reserve((void **)&block->claims, &block->capacity, block->n + 1ULL,

@@ -19,7 +19,7 @@ typedef enum cs_relation {
     CS_AT_MOST, /* "up to" */
 } cs_relation;
 
-typedef struct cs_claim {
+typedef struct cs_paper_claim {
     const char *what;  /* "GPUs, model parallelism, cyclic, N = 4" */
     const char *place; /* in the paper: "table 1", "section 5.2" */
     cs_relation relation;
@@ -28,10 +28,10 @@ typedef struct cs_claim {
     const char *unit;   /* " %", " GB", "" */
     const char *form;   /* what the paper has in place of a number, "N(N + 1)/2"; or NULL */
     const char *why;    /* the reason of a difference; shown only where there is one */
-} cs_claim;
+} cs_paper_claim;
 
 /* Whether what comes out is what the paper says. */
-bool cs_claim_holds(const cs_claim *claim);
+bool cs_paper_claim_holds(const cs_paper_claim *claim);
 
 typedef enum cs_page_block_kind {
     CS_BLOCK_TEXT,
@@ -44,7 +44,7 @@ typedef enum cs_page_block_kind {
 typedef struct cs_page_block {
     cs_page_block_kind kind;
     const char *text; /* a paragraph; a table's title; what a picture shows */
-    cs_claim *claims;
+    cs_paper_claim *claims;
     const char **rows; /* of a table: cells with tabs between; the first has the names */
     uint32_t n, capacity;
     const cs_chart *chart;
@@ -73,7 +73,7 @@ const char *cs_page_format(cs_page *page, const char *format, ...) CS_PRINTF(2, 
 void *cs_page_alloc(cs_page *page, size_t n, size_t size);
 
 void cs_page_text(cs_page *page, const char *format, ...) CS_PRINTF(2, 3);
-void cs_page_claim(cs_page *page, const cs_claim *claim);
+void cs_page_claim(cs_page *page, const cs_paper_claim *claim);
 
 /* A table, and a row of the last one: cells with tabs between. */
 void cs_page_table(cs_page *page, const char *title, const char *names);

@@ -141,22 +141,24 @@ static cs_status show_timelines(const cs_study *studies, cs_page *page, cs_error
         cs_page_run(page, study, k, 20, cs_page_format(page, "%s, N = 3", names[k]));
     for (uint32_t k = 0; k < n; k++) {
         const bool cyclic = k > 0;
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(
-                                            page, "%s: time steps of a training step", names[k]),
-                                        .place = "figure 1, section 3.1",
-                                        .form = "2 N",
-                                        .paper = 6,
-                                        .ours = cs_study_number(study, k, "iteration_time_s"),
-                                        .unit = ""});
-        cs_page_claim(page,
-                      &(cs_claim){.what = cs_page_format(
-                                      page, "%s: time steps between two micro-batches", names[k]),
-                                  .place = "figure 1",
-                                  .paper = cyclic ? 2 : 0,
-                                  .ours = cs_study_number(study, k, "start_delay_s"),
-                                  .unit = ""});
         cs_page_claim(
-            page, &(cs_claim){.what = cs_page_format(
+            page, &(cs_paper_claim){
+                      .what = cs_page_format(page, "%s: time steps of a training step", names[k]),
+                      .place = "figure 1, section 3.1",
+                      .form = "2 N",
+                      .paper = 6,
+                      .ours = cs_study_number(study, k, "iteration_time_s"),
+                      .unit = ""});
+        cs_page_claim(
+            page, &(cs_paper_claim){.what = cs_page_format(
+                                        page, "%s: time steps between two micro-batches", names[k]),
+                                    .place = "figure 1",
+                                    .paper = cyclic ? 2 : 0,
+                                    .ours = cs_study_number(study, k, "start_delay_s"),
+                                    .unit = ""});
+        cs_page_claim(
+            page,
+            &(cs_paper_claim){.what = cs_page_format(
                                   page, "%s: most activations of all workers, in stages", names[k]),
                               .place = "sections 3.1, 3.2, 4.1",
                               .form = cyclic ? "N (N + 1)/2" : "N N",
@@ -230,13 +232,13 @@ typedef struct cell {
 
 static void claim_cell(cs_page *page, const place_in_table *at, const char *place, cell c)
 {
-    cs_page_claim(page, &(cs_claim){.what = name_of(page, at, c.what),
-                                    .place = place,
-                                    .form = c.form,
-                                    .paper = c.paper,
-                                    .ours = c.ours,
-                                    .unit = c.unit,
-                                    .why = c.why});
+    cs_page_claim(page, &(cs_paper_claim){.what = name_of(page, at, c.what),
+                                          .place = place,
+                                          .form = c.form,
+                                          .paper = c.paper,
+                                          .ours = c.ours,
+                                          .unit = c.unit,
+                                          .why = c.why});
 }
 
 static cs_status show_settings(const cs_study *studies, cs_page *page, cs_error *error)
@@ -338,17 +340,17 @@ static void claim_ratio(cs_page *page, const cs_study *study, uint32_t size, uin
     const double n = cs_study_axis_number(study, 0, size);
     const place_in_table cyclic = {study, size, setting, 1, n},
                          plain = {study, size, setting, 0, n};
-    cs_page_claim(
-        page,
-        &(cs_claim){.what = cs_page_format(page, "%s, N = %g: states sent, cyclic over DP",
-                                           setting_names[setting], n),
-                    .place = "table 1, two rows",
-                    .paper = paper,
-                    .ours = number_of(&cyclic, "sent", true) / number_of(&plain, "sent", true),
-                    .decimals = 1,
-                    .unit = "",
-                    .why = "(6 N - 7) Psi_P against 3 (N - 1) Psi_P: the equal volume does not "
-                           "hold"});
+    cs_page_claim(page,
+                  &(cs_paper_claim){
+                      .what = cs_page_format(page, "%s, N = %g: states sent, cyclic over DP",
+                                             setting_names[setting], n),
+                      .place = "table 1, two rows",
+                      .paper = paper,
+                      .ours = number_of(&cyclic, "sent", true) / number_of(&plain, "sent", true),
+                      .decimals = 1,
+                      .unit = "",
+                      .why = "(6 N - 7) Psi_P against 3 (N - 1) Psi_P: the equal volume does not "
+                             "hold"});
 }
 
 static cs_status show_table(const cs_study *studies, cs_page *page, cs_error *error)
@@ -570,7 +572,7 @@ static void claim_reductions(cs_page *page, const cs_study *study, const network
         const bool last = w + 1 == N_WORKERS;
         cs_page_claim(
             page,
-            &(cs_claim){
+            &(cs_paper_claim){
                 .what = cs_page_format(page, "%s, N = %u: less memory than DP", networks[at].title,
                                        worker_numbers[w]),
                 .place = last ? "figure 4, section 5" : "figure 4, as N grows",
@@ -595,7 +597,8 @@ static cs_status show_activations(const cs_study *studies, cs_page *page, cs_err
     for (uint32_t at = 0; at < n; at++)
         claim_reductions(page, studies, networks, at);
     if (n > 1)
-        cs_page_claim(page, &(cs_claim){.what = "ViT-B/16, DP: memory of a worker",
+        cs_page_claim(page,
+                      &(cs_paper_claim){.what = "ViT-B/16, DP: memory of a worker",
                                         .place = "section 5",
                                         .paper = 3.9,
                                         .ours = peak_of(studies, 1, TRACKED, 0) / GB,

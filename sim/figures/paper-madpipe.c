@@ -39,14 +39,14 @@ static double activations_of(const cs_study *study, uint32_t point, uint32_t dev
 static void claim_period(cs_page *page, const cs_study *study, uint32_t point, double period,
                          const char *unit, double scale)
 {
-    cs_page_claim(page,
-                  &(cs_claim){.what = "period of what is simulated",
-                              .place = "section 3: in the k-th period an operation starts at "
-                                       "k T + t",
-                              .form = "T",
-                              .paper = period,
-                              .ours = scale * cs_study_number(study, point, "pattern_period_s"),
-                              .unit = unit});
+    cs_page_claim(
+        page, &(cs_paper_claim){.what = "period of what is simulated",
+                                .place = "section 3: in the k-th period an operation starts at "
+                                         "k T + t",
+                                .form = "T",
+                                .paper = period,
+                                .ours = scale * cs_study_number(study, point, "pattern_period_s"),
+                                .unit = unit});
 }
 
 static cs_status show_pattern(const cs_study *studies, cs_page *page, cs_error *error)
@@ -68,14 +68,15 @@ static cs_status show_groups(const cs_study *studies, cs_page *page, cs_error *e
     cs_page_run(page, studies, 0, 42, "1F1B* with three groups");
     claim_period(page, studies, 0, 6, " s", 1);
     for (uint32_t s = 0; s < sizeof(groups) / sizeof(groups[0]); s++)
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(
-                                            page, "activations that stage %u of group %u keeps",
-                                            s + 1, groups[s]),
-                                        .place = "figure 3, section 4.1: exactly g",
-                                        .form = "g",
-                                        .paper = groups[s],
-                                        .ours = activations_of(studies, 0, s),
-                                        .unit = ""});
+        cs_page_claim(
+            page, &(cs_paper_claim){
+                      .what = cs_page_format(page, "activations that stage %u of group %u keeps",
+                                             s + 1, groups[s]),
+                      .place = "figure 3, section 4.1: exactly g",
+                      .form = "g",
+                      .paper = groups[s],
+                      .ours = activations_of(studies, 0, s),
+                      .unit = ""});
     return CS_OK;
 }
 
@@ -98,7 +99,8 @@ static cs_status show_special(const cs_study *studies, cs_page *page, cs_error *
     for (uint32_t i = 0; i < cs_study_length(studies, 0) && i < 2; i++)
         cs_page_run(page, studies, i, 30, cases[i].caption);
     for (uint32_t i = 0; i < cs_study_length(studies, 0) && i < 2; i++)
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(page, "%s: peak", cases[i].caption),
+        cs_page_claim(page,
+                      &(cs_paper_claim){.what = cs_page_format(page, "%s: peak", cases[i].caption),
                                         .place = i ? "figure 5b" : "figure 5a",
                                         .form = cases[i].form,
                                         .paper = cases[i].paper,
@@ -263,7 +265,8 @@ static cs_status show_periods(const cs_study *studies, cs_page *page, cs_error *
     draw_periods(page, studies);
     for (uint32_t r = 0; r < 3; r++) {
         const ratios found = compare(studies, readings[r], MADPIPE, INFINITY);
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(page,
+        cs_page_claim(page,
+                      &(cs_paper_claim){.what = cs_page_format(page,
                                                                "%s: largest period over "
                                                                "MadPipe's",
                                                                planners[readings[r]]),
@@ -277,31 +280,32 @@ static cs_status show_periods(const cs_study *studies, cs_page *page, cs_error *
     for (uint32_t planner = DEPTH; planner <= SAFE; planner++) {
         if (planner == CONTIGUOUS)
             continue;
-        cs_page_claim(
-            page, &(cs_claim){.what = cs_page_format(page,
-                                                     "%s: partitionings whose period grows "
-                                                     "with the memory",
-                                                     planners[planner]),
-                              .place = "section 5.2, dashed lines",
-                              .paper = 0,
-                              .ours = count_rises(studies, planner, "plan_promised_period_s"),
-                              .unit = "",
-                              .why = "its grids depend on the memory and on T, so that a larger "
-                                     "memory can be rounded to a worse plan"});
+        cs_page_claim(page, &(cs_paper_claim){
+                                .what = cs_page_format(page,
+                                                       "%s: partitionings whose period grows "
+                                                       "with the memory",
+                                                       planners[planner]),
+                                .place = "section 5.2, dashed lines",
+                                .paper = 0,
+                                .ours = count_rises(studies, planner, "plan_promised_period_s"),
+                                .unit = "",
+                                .why = "its grids depend on the memory and on T, so that a larger "
+                                       "memory can be rounded to a worse plan"});
     }
     for (uint32_t r = 0; r < 3; r += 2)
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(
-                                            page,
-                                            "MadPipe: schedules whose period grows with the "
-                                            "memory, against %s",
-                                            planners[readings[r]]),
-                                        .place = "section 5.2: \"much more visible for PipeDream\"",
-                                        .relation = CS_BELOW,
-                                        .paper = count_rises(studies, readings[r], "plan_period_s"),
-                                        .ours = count_rises(studies, MADPIPE, "plan_period_s"),
-                                        .unit = "",
-                                        .why = "charged with g - 1, the special GPU gets more than "
-                                               "it can hold"});
+        cs_page_claim(page,
+                      &(cs_paper_claim){
+                          .what = cs_page_format(page,
+                                                 "MadPipe: schedules whose period grows with the "
+                                                 "memory, against %s",
+                                                 planners[readings[r]]),
+                          .place = "section 5.2: \"much more visible for PipeDream\"",
+                          .relation = CS_BELOW,
+                          .paper = count_rises(studies, readings[r], "plan_period_s"),
+                          .ours = count_rises(studies, MADPIPE, "plan_period_s"),
+                          .unit = "",
+                          .why = "charged with g - 1, the special GPU gets more than "
+                                 "it can hold"});
     return CS_OK;
 }
 
@@ -355,18 +359,18 @@ static cs_status show_ratios(const cs_study *studies, cs_page *page, cs_error *e
         const uint32_t planner = i % 3, with = i < 3 ? MADPIPE : SAFE;
         const ratios found = compare(studies, planner, with, SCARCE);
         cs_page_claim(
-            page, &(cs_claim){.what = cs_page_format(page,
-                                                     "%s: period over that of %s, mean below 10 GB "
-                                                     "(%u settings, %u over 1.2)",
-                                                     planners[planner], planners[with], found.n,
-                                                     found.over),
-                              .place = "section 5.2, figure 7: \"consistently over 20 %\"",
-                              .relation = CS_ABOVE,
-                              .paper = 1.2,
-                              .ours = mean_of(&found),
-                              .decimals = 1,
-                              .unit = "",
-                              .why = why[planner]});
+            page, &(cs_paper_claim){.what = cs_page_format(
+                                        page,
+                                        "%s: period over that of %s, mean below 10 GB "
+                                        "(%u settings, %u over 1.2)",
+                                        planners[planner], planners[with], found.n, found.over),
+                                    .place = "section 5.2, figure 7: \"consistently over 20 %\"",
+                                    .relation = CS_ABOVE,
+                                    .paper = 1.2,
+                                    .ours = mean_of(&found),
+                                    .decimals = 1,
+                                    .unit = "",
+                                    .why = why[planner]});
     }
     return CS_OK;
 }
@@ -451,17 +455,18 @@ static cs_status show_speedups(const cs_study *studies, cs_page *page, cs_error 
     draw_speedups(page, studies);
     for (uint32_t i = 0; i < 4; i++) {
         const uint32_t planner = i % 2 ? ORIGINAL : DEPTH;
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(
-                                            page,
-                                            "mean speedup of MadPipe, 8 GPUs of %g GB, against "
-                                            "%s",
-                                            memories[i / 2], planners[planner]),
-                                        .place = "section 5.2, figure 8: \"better scalability\"",
-                                        .relation = CS_ABOVE,
-                                        .paper = mean_speedup(studies, planner, memories[i / 2]),
-                                        .ours = mean_speedup(studies, MADPIPE, memories[i / 2]),
-                                        .decimals = 2,
-                                        .unit = ""});
+        cs_page_claim(
+            page, &(cs_paper_claim){
+                      .what = cs_page_format(page,
+                                             "mean speedup of MadPipe, 8 GPUs of %g GB, against "
+                                             "%s",
+                                             memories[i / 2], planners[planner]),
+                      .place = "section 5.2, figure 8: \"better scalability\"",
+                      .relation = CS_ABOVE,
+                      .paper = mean_speedup(studies, planner, memories[i / 2]),
+                      .ours = mean_speedup(studies, MADPIPE, memories[i / 2]),
+                      .decimals = 2,
+                      .unit = ""});
     }
     cs_page_table(page, "Mean speedup on 8 GPUs over networks and bandwidths.",
                   "planner\t6 GB\t12 GB\t16 GB");

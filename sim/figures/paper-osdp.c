@@ -303,7 +303,8 @@ static void claim_range(cs_page *page, const cs_study *study, uint32_t type, dou
         range[1] = fmax(range[1], parameters);
     }
     for (int i = 0; i < 2; i++)
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(page, "%s: %s parameters, billions",
+        cs_page_claim(page,
+                      &(cs_paper_claim){.what = cs_page_format(page, "%s: %s parameters, billions",
                                                                types[type], i ? "most" : "fewest"),
                                         .place = "table 1",
                                         .paper = i ? most : least,
@@ -406,7 +407,8 @@ static void claim_gains(cs_page *page, const cs_study *study, uint32_t type, con
 {
     const gains g = compare(study, type, c);
     for (int i = 0; i < 2; i++)
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(page, "%s: %s (%u settings)", what,
+        cs_page_claim(page,
+                      &(cs_paper_claim){.what = cs_page_format(page, "%s: %s (%u settings)", what,
                                                                i ? "largest" : "mean", g.n),
                                         .place = place,
                                         .paper = i ? largest : mean,
@@ -610,28 +612,28 @@ static cs_status show_slices(const cs_study *studies, cs_page *page, cs_error *e
     for (uint32_t i = 0; i < cs_study_length(studies, 0); i++)
         largest = fmax(largest, 100 * (1 - slice_number(studies, i, MOST_SLICES, "bytes") /
                                                slice_number(studies, i, 1, "bytes")));
-    cs_page_claim(page,
-                  &(cs_claim){.what = "largest reduction of an operator's memory",
-                              .place = "section 4.3, figure 7",
-                              .relation = CS_IS,
-                              .paper = 50,
-                              .ours = largest,
-                              .unit = " %",
-                              .why = "(4/N + 2/k) S and one sample's activations, which slices "
-                                     "leave as they are; the paper measures on a GPU"});
+    cs_page_claim(
+        page, &(cs_paper_claim){.what = "largest reduction of an operator's memory",
+                                .place = "section 4.3, figure 7",
+                                .relation = CS_IS,
+                                .paper = 50,
+                                .ours = largest,
+                                .unit = " %",
+                                .why = "(4/N + 2/k) S and one sample's activations, which slices "
+                                       "leave as they are; the paper measures on a GPU"});
     for (uint32_t i = 0; i < cs_study_length(studies, 0); i++) {
         const double hidden = cs_study_axis_number(studies, 0, i);
-        cs_page_claim(page,
-                      &(cs_claim){.what = cs_page_format(
-                                      page, "hidden size %g: time with 16 slices over one", hidden),
-                                  .place = hidden < 2000 ? "section 4.3: more slices take longer"
-                                                         : "figure 7c: no visible increase",
-                                  .relation = hidden < 2000 ? CS_ABOVE : CS_IS,
-                                  .paper = 1,
-                                  .ours = slice_number(studies, i, MOST_SLICES, "time_s") /
-                                          slice_number(studies, i, 1, "time_s"),
-                                  .decimals = 2,
-                                  .unit = ""});
+        cs_page_claim(page, &(cs_paper_claim){
+                                .what = cs_page_format(
+                                    page, "hidden size %g: time with 16 slices over one", hidden),
+                                .place = hidden < 2000 ? "section 4.3: more slices take longer"
+                                                       : "figure 7c: no visible increase",
+                                .relation = hidden < 2000 ? CS_ABOVE : CS_IS,
+                                .paper = 1,
+                                .ours = slice_number(studies, i, MOST_SLICES, "time_s") /
+                                        slice_number(studies, i, 1, "time_s"),
+                                .decimals = 2,
+                                .unit = ""});
     }
     return CS_OK;
 }
@@ -662,7 +664,8 @@ static cs_status show_splitting(const cs_study *studies, cs_page *page, cs_error
     cs_page_text(page, "%s", models_text);
     draw_bars(page, studies, bars, 2, false, "8 TITAN RTX, by the cost model");
     for (int i = 0; i < 2; i++)
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(page, "OSDP over OSDP-base, %s gain",
+        cs_page_claim(page,
+                      &(cs_paper_claim){.what = cs_page_format(page, "OSDP over OSDP-base, %s gain",
                                                                i ? "largest" : "least"),
                                         .place = "section 4.3, figure 8",
                                         .paper = i ? 92 : 3,
@@ -674,7 +677,8 @@ static cs_status show_splitting(const cs_study *studies, cs_page *page, cs_error
                                                    "of them gathers is little beside the rest"});
     for (uint32_t type = 0; type < N_TYPES; type++)
         cs_page_claim(
-            page, &(cs_claim){.what = cs_page_format(page, "%s: operators cut, mean", types[type]),
+            page,
+            &(cs_paper_claim){.what = cs_page_format(page, "%s: operators cut, mean", types[type]),
                               .place = "section 4.3",
                               .relation = CS_ABOUT,
                               .paper = shares[type],

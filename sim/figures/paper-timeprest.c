@@ -103,21 +103,22 @@ static cs_status show_pipedream(const cs_study *studies, cs_page *page, cs_error
     CS_TRY(cs_study_all_done(studies, error));
     cs_page_run(page, studies, 0, 24, "PipeDream with four workers; a backward takes two forwards");
     for (uint32_t s = 0; s < WORKERS; s++)
-        cs_page_claim(page,
-                      &(cs_claim){.what = cs_page_format(
-                                      page, "updates that a gradient of worker %u is late", s + 1),
-                                  .place = "figure 5, equation 1",
-                                  .form = "n - s",
-                                  .paper = WORKERS - 1 - s,
-                                  .ours = slot_number(studies, 0, s, "delay"),
-                                  .unit = ""});
+        cs_page_claim(page, &(cs_paper_claim){
+                                .what = cs_page_format(
+                                    page, "updates that a gradient of worker %u is late", s + 1),
+                                .place = "figure 5, equation 1",
+                                .form = "n - s",
+                                .paper = WORKERS - 1 - s,
+                                .ours = slot_number(studies, 0, s, "delay"),
+                                .unit = ""});
     for (uint32_t s = 0; s < WORKERS; s++)
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(
-                                            page, "versions of its weights on worker %u", s + 1),
-                                        .place = "figure 5: the same version forward and backward",
-                                        .paper = WORKERS - s,
-                                        .ours = slot_number(studies, 0, s, "versions"),
-                                        .unit = ""});
+        cs_page_claim(
+            page, &(cs_paper_claim){
+                      .what = cs_page_format(page, "versions of its weights on worker %u", s + 1),
+                      .place = "figure 5: the same version forward and backward",
+                      .paper = WORKERS - s,
+                      .ours = slot_number(studies, 0, s, "versions"),
+                      .unit = ""});
     return CS_OK;
 }
 
@@ -158,7 +159,8 @@ static cs_status show_slots(const cs_study *study, cs_page *page, double workers
         page, study, point, 25,
         cs_page_format(page, "W = %g, N = %g; mini-batches count from 0", workers, micro_batches));
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
-        cs_page_claim(page, &(cs_claim){.what = rows[r].what,
+        cs_page_claim(page,
+                      &(cs_paper_claim){.what = rows[r].what,
                                         .place = r == 0 ? place : "section 4, equations 6 to 8",
                                         .form = rows[r].form,
                                         .paper = rows[r].paper,
@@ -242,7 +244,8 @@ static cs_status show_differences(const cs_study *studies, cs_page *page, cs_err
             criterion += (v == 1) == (workers <= micro_batches + 1);
         }
     draw_differences(page, studies);
-    cs_page_claim(page, &(cs_claim){.what = "points at which v = floor((W + N - 2)/N)",
+    cs_page_claim(page,
+                  &(cs_paper_claim){.what = "points at which v = floor((W + N - 2)/N)",
                                     .place = "equations 20 and 25",
                                     .form = "all",
                                     .paper = n_points,
@@ -251,12 +254,12 @@ static cs_status show_differences(const cs_study *studies, cs_page *page, cs_err
                                     .why = "each further period gives the backward N + 1 more time "
                                            "points, since the last worker does backwards too; the "
                                            "formula gives it N"});
-    cs_page_claim(page, &(cs_claim){.what = "points at which v = 1 if and only if W <= N + 1",
-                                    .place = "equations 11 and 12",
-                                    .form = "all",
-                                    .paper = n_points,
-                                    .ours = criterion,
-                                    .unit = ""});
+    cs_page_claim(page, &(cs_paper_claim){.what = "points at which v = 1 if and only if W <= N + 1",
+                                          .place = "equations 11 and 12",
+                                          .form = "all",
+                                          .paper = n_points,
+                                          .ours = criterion,
+                                          .unit = ""});
     cs_page_text(page,
                  "W and N as in timeprest-wn.json, a backward of one time point. v = ceil(W/(N "
                  "+ 1)) holds at %u of %u points, W <= N + 1 at %u.",
@@ -372,21 +375,21 @@ static cs_status show_throughput(const cs_study *studies, cs_page *page, cs_erro
         for (uint32_t way = 1; way + 1 < N_WAYS; way++)
             best = fmax(best, epochs_per_hour(study, network, way));
         cs_page_claim(
-            page,
-            &(cs_claim){.what = cs_page_format(
-                            page, "%s, %s: epochs per hour, best TiMePReSt over PipeDream",
-                            data_sets[i / N_NETWORKS], networks[network]),
-                        .place = "figure 15, section 5",
-                        .relation = CS_ABOVE,
-                        .paper = 1,
-                        .ours = best / epochs_per_hour(study, network, 0),
-                        .decimals = 2,
-                        .unit = "",
-                        .why = network == 2
-                                   ? "GPUs that wait for messages wait for more of them: N forward "
-                                     "over each boundary"
-                                   : "both keep the slower GPU busy, and small micro-batches take "
-                                     "longer for as many samples"});
+            page, &(cs_paper_claim){
+                      .what = cs_page_format(
+                          page, "%s, %s: epochs per hour, best TiMePReSt over PipeDream",
+                          data_sets[i / N_NETWORKS], networks[network]),
+                      .place = "figure 15, section 5",
+                      .relation = CS_ABOVE,
+                      .paper = 1,
+                      .ours = best / epochs_per_hour(study, network, 0),
+                      .decimals = 2,
+                      .unit = "",
+                      .why = network == 2
+                                 ? "GPUs that wait for messages wait for more of them: N forward "
+                                   "over each boundary"
+                                 : "both keep the slower GPU busy, and small micro-batches take "
+                                   "longer for as many samples"});
     }
     return CS_OK;
 }
@@ -456,15 +459,16 @@ static cs_status show_memory(const cs_study *studies, cs_page *page, cs_error *e
         const uint32_t m = 1 + i / 2 % (N_MEMORIES - 1);
         const double saved =
             1 - memory_of(&studies[data], m, stage) / memory_of(&studies[data], 0, stage);
-        cs_page_claim(page, &(cs_claim){.what = cs_page_format(
-                                            page, "%s, stage %u, %s: less memory than PipeDream",
-                                            data_sets[data], stage, memories[m].name),
-                                        .place = "figure 16, section 5: \"nearly\"",
-                                        .relation = CS_ABOUT,
-                                        .paper = stage ? 40 : 50,
-                                        .ours = 100 * saved,
-                                        .unit = " %",
-                                        .why = why[m]});
+        cs_page_claim(
+            page, &(cs_paper_claim){
+                      .what = cs_page_format(page, "%s, stage %u, %s: less memory than PipeDream",
+                                             data_sets[data], stage, memories[m].name),
+                      .place = "figure 16, section 5: \"nearly\"",
+                      .relation = CS_ABOUT,
+                      .paper = stage ? 40 : 50,
+                      .ours = 100 * saved,
+                      .unit = " %",
+                      .why = why[m]});
     }
     return CS_OK;
 }

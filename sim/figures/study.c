@@ -91,7 +91,7 @@ static cs_status read_base(const cs_study_place *place, const char *scenario, cs
     const cJSON *sweep = cs_json_member(study->base, "sweep");
     if (!sweep)
         return cs_error_add(error, CS_INVALID, "%s: must have a section \"sweep\"", study->path);
-    CS_TRY(cs_sweep_section_read(sweep, study->path, &study->space, error));
+    CS_TRY(cs_sweep_section_read(study->path, sweep, &study->space, error));
     cJSON_DeleteItemFromObjectCaseSensitive(study->base, "sweep");
     return cs_sweep_results_init(&study->results, study->space.n_points, error);
 }

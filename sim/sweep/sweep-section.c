@@ -1,9 +1,12 @@
 #include "sim/sweep/sweep-section.h"
 
 #include "sim/base/file.h"
+#include "sim/scenario/scenario.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- the scenario's section ---- */
 
 typedef struct sweep_section {
     const cJSON *vary;
@@ -46,7 +49,7 @@ static cs_status read_csv(const char *path, const char *name, cs_space *space, c
     return status;
 }
 
-cs_status cs_sweep_section_read(const cJSON *sweep, const char *path, cs_space *space,
+cs_status cs_sweep_section_read(const char *path, const cJSON *sweep, cs_space *space,
                                 cs_error *error)
 {
     sweep_section section = {0};
@@ -61,4 +64,46 @@ cs_status cs_sweep_section_read(const cJSON *sweep, const char *path, cs_space *
                ? cs_space_close(space, section.csv || section.zip ? CS_SPACE_LIST : CS_SPACE_GRID,
                                 error)
                : status;
+}
+
+/* ---- quantities ---- */
+
+static const cs_field *find_in_section(const char *section, const char *key)
+{
+    const cs_field *field = NULL;
+    if (strcmp(section, "/model/uniform/") == 0)
+        return cs_field_find(cs_scenario_uniform_fields, key);
+    if (strcmp(section, "/parallel/") == 0)
+        return cs_field_find(cs_scenario_parallel_fields, key);
+    if (strcmp(section, "/runtime/") == 0)
+        return cs_field_find(cs_scenario_runtime_fields, key);
+    if (strcmp(section, "/memory/") == 0)
+        return cs_field_find(cs_scenario_memory_fields, key);
+    if (strcmp(section, "/platform/") == 0) {
+        field = cs_field_find(cs_scenario_platform_fields, key);
+        for (size_t i = 0; cs_topologies[i] && !field; i++)
+            field = cs_field_find(cs_topologies[i]->fields, key);
+    }
+    if (strcmp(section, "/schedule/") == 0) {
+        field = cs_field_find(cs_scenario_schedule_fields, key);
+        for (size_t i = 0; cs_schedules[i] && !field; i++)
+            field = cs_field_find(cs_schedules[i]->fields, key);
+    }
+    return field;
+}
+
+/* A key means the same in all schedules and topologies that have it, so the first one decides. */
+static void set_quantity(cs_axis *axis)
+{
+    char section[64];
+    const char *key = strrchr(axis->pointer, '/') + 1;
+    snprintf(section, sizeof(section), "%.*s", (int)(key - axis->pointer), axis->pointer);
+    const cs_field *field = find_in_section(section, key);
+    axis->quantity = field ? cs_field_quantity(field) : CS_QUANTITY_NUMBER;
+}
+
+void cs_sweep_set_quantities(cs_space *space)
+{
+    for (uint32_t a = 0; a < space->n_axes; a++)
+        set_quantity(&space->axes[a]);
 }
