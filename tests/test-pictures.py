@@ -137,7 +137,10 @@ class Pictures(unittest.TestCase):
             import h5py
         except ImportError:
             self.skipTest('no h5py')
-        self.run_of('s.h5', scenario(3, kind='gpipe', micro_batches=3))
+        document = scenario(3, kind='gpipe', micro_batches=3)
+        document['platform'].update(devices=6)
+        document['parallel'] = {'pipeline': 3, 'data': 2}  # devices share rows
+        self.run_of('s.h5', document)
         self.run_of('t.h5', scenario(3, kind='1f1b', micro_batches=3))
         with h5py.File(self.path('s.h5')) as file:
             samples = list(zip(*(file['memory'][c][:].tolist()
@@ -151,8 +154,8 @@ class Pictures(unittest.TestCase):
             for time, device, category, bytes_ in samples:
                 if time <= seconds * 1e12:
                     live[device, category] = bytes_
-            per_device = [sum(b for (d, _), b in live.items() if d == device) for device in range(3)]
-            for rows, expected in ((drawn, sum(per_device) / 3), (fullest, max(per_device))):
+            per_device = [sum(b for (d, _), b in live.items() if d == device) for device in range(6)]
+            for rows, expected in ((drawn, sum(per_device) / 6), (fullest, max(per_device))):
                 at = [row for row in rows if row[0] <= seconds][-1]
                 self.assertAlmostEqual(at[1] * 1000, expected, places=4)
 
